@@ -1,7 +1,8 @@
-"""Benchmarks, each as a ratio to a baseline in the same run: ``./run bench [--domains N] [--section NAME]…``.
+"""Run benchmarks and compare each result with a baseline: ``./run bench [--domains N] [--section NAME]…``.
 
 They measure a cluster of u-trn2x64 UltraServers; 6,250 of them are Project Rainier. Results are medians of several
-runs: seconds are noisy on a shared machine, ratios less so. They are recorded in bench/results-SECTION-DOMAINS.json.
+runs. Seconds are noisy on a shared machine, ratios to the baseline are less so. Results are recorded in
+bench/results-SECTION-DOMAINS.json.
 """
 
 import argparse
@@ -11,7 +12,7 @@ from multiprocessing import get_context
 from bench import page, results
 from bench.measure import RAINIER
 from bench.peers.rows import peer_rows
-from bench.sections import SECTIONS, measured
+from bench.sections import SECTIONS, measure_section
 
 
 def main() -> None:
@@ -21,27 +22,30 @@ def main() -> None:
         "--section",
         action="append",
         choices=SECTIONS,
-        help="only this one; may repeat. start: commands and the service; commands: whole commands, and questions "
-        "about all of a fleet; fleet: loading, and questions about two places; routing: the others; damage: of random "
-        "damage; api: GraphQL and export, and their routes by hand; web: what clients wait for; load: 64 clients while "
-        "states change; live: imports of what a fleet reports, and drift; history: a fleet as it was; incidents: of "
-        "4,000 parts; jobs: where the next one fits, plans, hold and release; day: "
-        "where policies put a day of jobs; explorer: a fleet in chromium; peers: "
-        "others asked the same",
+        help="run only this section; may be repeated. start: start-up of commands and the service; commands: whole "
+        "commands, and questions about a whole fleet; fleet: loading, and questions about two places; routing: other "
+        "routing questions; damage: answers after random damage; api: GraphQL and export, compared with hand-written "
+        "routes; web: response times over HTTP; load: 64 clients while states change; live: imports and drift; "
+        "history: a fleet at an earlier time; incidents: incidents of 4,000 parts; jobs: placements, plans, allocate "
+        "and release; day: placement policies over a day of jobs; explorer: a fleet in chromium; peers: the same "
+        "questions to other systems",
     )
     parser.add_argument(
-        "--peers", action="store_true", help="install the peers and ask them; otherwise their rows are as recorded"
+        "--peers", action="store_true", help="install the peers and measure them; without it, show recorded rows"
     )
-    parser.add_argument("--write-docs", action="store_true", help=f"only write {page.PAGE.name} from the recorded")
-    given = parser.parse_args()
-    if given.write_docs:
+    parser.add_argument("--write-docs", action="store_true", help=f"only write {page.PAGE.name} from recorded results")
+    arguments = parser.parse_args()
+    if arguments.write_docs:
         page.write()
         return
-    sections = SECTIONS | ({"peers": peer_rows} if given.peers else {})
-    # a process each: what one section keeps in memory is not counted in the next
-    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as each:
-        done = (each.submit(measured, name, sections[name], given.domains) for name in given.section or sections)
-        print(results.summary([row for section in done for row in section.result()]))
+    sections = SECTIONS | ({"peers": peer_rows} if arguments.peers else {})
+    # one process per section, so that memory kept by one section is not counted in the next
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        futures = (
+            pool.submit(measure_section, name, sections[name], arguments.domains)
+            for name in arguments.section or sections
+        )
+        print(results.summary([row for section in futures for row in section.result()]))
 
 
 if __name__ == "__main__":

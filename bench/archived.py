@@ -1,6 +1,6 @@
-"""Archived history: what writing it costs, and availability from it in DuckDB beside Spark.
+"""Measure archived history: writing it, and reading availability from it in DuckDB and in Spark.
 
-More than the million events of ``./run bench``, by hand: ``python -m bench.archived EVENTS``.
+To measure more events than ``./run bench`` does, run ``python -m bench.archived EVENTS``.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Engine, select
 
 from bench.generated import generate
-from bench.measure import Row, seconds
+from bench.measure import Row, median_seconds
 from trninv.database.engine import read_transaction
 from trninv.database.tables import TABLES
 from trninv.history.archive.archive_store import open_for_writing
@@ -24,43 +24,43 @@ from trninv.history.archive.archive_writer import archive_history
 from trninv.history.archive.availability import archive_sums, report_row, transition_query
 from trninv.history.archive.engines import query_duckdb
 
-_NO_SPARK = "no Spark: TRNINV_TEST_SPARK names no Python with tests/history/requirements-spark.txt"
+_NO_SPARK = "no Spark: set TRNINV_TEST_SPARK to a Python with tests/history/requirements-spark.txt"
 
 
-def written_rows(name: str, engine: Engine, directory: Path) -> Iterator[Row]:
-    """What `trninv archive` takes for the history of a database, beside fetching its rows."""
+def archive_rows(name: str, engine: Engine, directory: Path) -> Iterator[Row]:
+    """Measure `trninv archive` of a database's history, against fetching its rows."""
 
     def write() -> None:
         with open_for_writing(directory) as store:
             archive_history(engine, store)
 
-    took, fetched = seconds(write, 1), seconds(lambda: _fetch(engine), 1)
-    yield Row(f"archive, the first time, {name}", took, fetched, "fetching its events")
-    yield Row(f"archive, with nothing new, {name}", seconds(write, 1), took, "the first time")
+    value, fetch_seconds = median_seconds(write, 1), median_seconds(lambda: _fetch(engine), 1)
+    yield Row(f"first archive, {name}", value, fetch_seconds, "fetching the events")
+    yield Row(f"archive without new events, {name}", median_seconds(write, 1), value, "the first archive")
 
 
 def availability_rows(directory: Path, events: int) -> Iterator[Row]:
-    parts, by = generate(directory, events), "rack"
+    parts, level = generate(directory, events), "rack"
     start = time.perf_counter()
-    ours = list(map(report_row, archive_sums(query_duckdb(directory, transition_query(directory, by)))))
-    took, note = time.perf_counter() - start, f"{parts:,} parts, {len(ours):,} racks"
+    duckdb_rows = list(map(report_row, archive_sums(query_duckdb(directory, transition_query(directory, level)))))
+    value, note = time.perf_counter() - start, f"{parts:,} parts, {len(duckdb_rows):,} racks"
     name = f"availability by rack of {events:,} archived events, DuckDB"
     if not (python := os.environ.get("TRNINV_TEST_SPARK")):
-        yield Row(name, took, None, "Spark, its start included", note=_NO_SPARK)
+        yield Row(name, value, None, "Spark, including start-up", note=_NO_SPARK)
         return
     start = time.perf_counter()
-    theirs = _in_spark(python, directory, by)
-    yield Row(name, took, time.perf_counter() - start, "Spark, its start included", note=note)
-    if theirs != ours:
-        raise AssertionError("Spark and DuckDB differ")
+    spark_rows = _query_spark(python, directory, level)
+    yield Row(name, value, time.perf_counter() - start, "Spark, including start-up", note=note)
+    if spark_rows != duckdb_rows:
+        raise AssertionError("Spark and DuckDB give different answers")
 
 
-def _in_spark(python: str, directory: Path, by: str) -> list[dict[str, Any]]:
-    command = [python, "-m", "trninv.history.archive.availability", str(directory), "--by", by]
+def _query_spark(python: str, directory: Path, level: str) -> list[dict[str, Any]]:
+    command = [python, "-m", "trninv.history.archive.availability", str(directory), "--by", level]
     command += ["--engine", "spark", "--master", "local[*]"]
     memory = {"PYSPARK_SUBMIT_ARGS": "--driver-memory 4g pyspark-shell"}
-    done = subprocess.run(command, env=os.environ | memory, capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    completed = subprocess.run(command, env=os.environ | memory, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in completed.stdout.splitlines()]
 
 
 def _fetch(engine: Engine) -> None:

@@ -1,8 +1,8 @@
-"""A day of jobs in 200 UltraServers: where policies put them, what room they leave, how good the places are.
+"""Simulate a day of jobs in 200 UltraServers and compare placement policies: free capacity, utilization, bandwidth.
 
-Jobs come at a load of 0.98 of the chips, of invented sizes and of log-normal times; one that fits nowhere waits, and
-those behind it may go first. All policies get the same jobs. Any box will do for a job; room is counted in sets that
-schedulers grant.
+Jobs arrive at a load of 0.98 of the chips. Their sizes are invented, their durations log-normal. A job without a
+placement waits, and jobs behind it may start first. All policies get the same jobs. A job accepts any box; free
+capacity is counted in the sets of chips that schedulers allocate.
 """
 
 import heapq
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.measure import Row, seeded
+from bench.measure import Row, seed_cluster
 from trninv.database.engine import temporary_engine
 from trninv.placement.candidates.candidate_search import CandidateSearch, PlacementPolicy
 from trninv.placement.candidates.free_blocks import concurrent_jobs
@@ -28,48 +28,48 @@ from trninv.placement.candidates.placement_model import LegalSets, PlacementMode
 from trninv.solvers.torus_blocks import contains, pack_masks
 
 _SIZES = {1: 0.25, 4: 0.2, 8: 0.15, 16: 0.2, 32: 0.12, 64: 0.08}
-"""Chips of a job, and how likely."""
+"""Chips of a job, and the probability of that size."""
 _LOAD, _MEAN, _SIGMA = 0.98, 2.0, 1.0
-"""Of the chips; hours of a job, and the spread of their logarithm."""
+"""Share of the chips that jobs ask for; mean hours of a job, and the standard deviation of their logarithm."""
 _WARM, _END, _EVERY = 6.0, 24.0, 0.1
-"""Hours: not counted, when it ends, between two looks."""
+"""Hours: end of the warm-up, end of the day, time between two samples."""
 _MOST, _SEEDS = 200, 3
 _STRANDED, _POINTS, _SLOWER = 0.85, 0.003, 1.0
-"""Marks of pack, against first fit: chips that jobs of 32 can't use, utilisation lost, all-gather at 16."""
+"""Marks of pack against first fit: chips that jobs of 32 can't use, lost utilization, all-gather of 16 chips."""
 _MODEL, _FIRST = "u-trn2x64", "first fit, good shapes listed first"
 
 Choose = Callable[[FreeCapacity, int], tuple[int, int] | None]
-"""Row and chips for a job of so many, if there are any."""
+"""Chooses a row and a mask of chips for a job of a size, or None."""
 
 
 def day_rows(directory: Path, domains: int) -> Iterator[Row]:
-    """The same figures for any number of processes: a day is drawn from its seed."""
+    """Simulate a day for each policy and seed; a day depends only on its seed, not on the number of processes."""
     domains, legal = min(domains, _MOST), _legal(directory)
-    with ProcessPoolExecutor(2, get_context("spawn")) as each:
-        asked = {
-            name: [each.submit(day, name, legal, domains, seed) for seed in range(_SEEDS)]
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        futures = {
+            name: [pool.submit(simulate_day, name, legal, domains, seed) for seed in range(_SEEDS)]
             for name in (_FIRST, *(policy.value for policy in PlacementPolicy))
         }
-        days = {name: [one.result() for one in of] for name, of in asked.items()}
-    first = days.pop(_FIRST)
-    for name, ours in days.items():
+        days = {name: [future.result() for future in seeds] for name, seeds in futures.items()}
+    first_fit = days.pop(_FIRST)
+    for name, days_of_policy in days.items():
         note = f"{domains} UltraServers, {_SEEDS} seeds"
         marked = name == PlacementPolicy.PACK.value and domains == _MOST
-        stranded, then = _mean(ours, "stranded"), _mean(first, "stranded")
-        what = f"share of the free chips that jobs of 32 can't use, {name.lower()}"
-        yield Row(what, 100 * stranded, 100 * then, _FIRST, _STRANDED if marked else None, "%", note)
-        idle, less = 1 - _mean(ours, "used"), 1 - _mean(first, "used")
-        mark = (less + _POINTS) / less if marked else None
-        used = f"{note}; in use {100 * (1 - idle):.2f} and {100 * (1 - less):.2f} %"
-        yield Row(f"chips not in use, {name.lower()}", 100 * idle, 100 * less, _FIRST, mark, "%", used)
-        gather, gave = _mean(ours, "gather") / 1e9, _mean(first, "gather") / 1e9
-        note += f"; ours gives {gather:.1f}, first fit {gave:.1f} GB/s"
-        what = f"seconds of an all-gather of 1 TB a chip by jobs of 16, {name.lower()}"
-        yield Row(what, 1e3 / gather, 1e3 / gave, _FIRST, _SLOWER if marked else None, "s", note)
+        stranded, first_stranded = _mean_of(days_of_policy, "stranded"), _mean_of(first_fit, "stranded")
+        row_name = f"share of the free chips that jobs of 32 can't use, {name.lower()}"
+        yield Row(row_name, 100 * stranded, 100 * first_stranded, _FIRST, _STRANDED if marked else None, "%", note)
+        idle, first_idle = 1 - _mean_of(days_of_policy, "used"), 1 - _mean_of(first_fit, "used")
+        mark = (first_idle + _POINTS) / first_idle if marked else None
+        use_note = f"{note}; in use {100 * (1 - idle):.2f} and {100 * (1 - first_idle):.2f} %"
+        yield Row(f"chips not in use, {name.lower()}", 100 * idle, 100 * first_idle, _FIRST, mark, "%", use_note)
+        gather, first_gather = _mean_of(days_of_policy, "gather") / 1e9, _mean_of(first_fit, "gather") / 1e9
+        note += f"; trninv {gather:.1f}, first fit {first_gather:.1f} GB/s"
+        row_name = f"all-gather of 1 TB per chip by jobs of 16, {name.lower()}"
+        yield Row(row_name, 1e3 / gather, 1e3 / first_gather, _FIRST, _SLOWER if marked else None, "s", note)
 
 
-def day(policy: str, legal: LegalSets, domains: int, seed: int) -> "Seen":
-    """A day by a policy, or by first fit."""
+def simulate_day(policy: str, legal: LegalSets, domains: int, seed: int) -> "DayResult":
+    """Simulate a day with a placement policy, or with first fit."""
     model = placement_model(_MODEL)
     sets = _boxes(model)
     choose: Choose = (
@@ -79,15 +79,15 @@ def day(policy: str, legal: LegalSets, domains: int, seed: int) -> "Seen":
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a day came to.
+class DayResult:
+    """The samples of a simulated day.
 
     Attributes
     ----------
     stranded, used
-        At each look, as shares: of the free chips, of all.
+        One share per sample: of the free chips, those that jobs of 32 can't use; of all chips, those in use.
     gather
-        Bytes per second of each job of 16 when it began.
+        All-gather bytes per second of each job of 16 when it started.
 
     """
 
@@ -98,61 +98,61 @@ class Seen:
 
 @dataclass
 class Day:
-    """Jobs that come, wait, run and end."""
+    """A simulation in which jobs arrive, wait, run and end."""
 
     model: PlacementModel
     legal: LegalSets
     choose: Choose
     domains: int
     seed: int
-    seen: Seen = field(default_factory=Seen)
+    result: DayResult = field(default_factory=DayResult)
 
-    def run(self) -> Seen:
+    def run(self) -> DayResult:
         full = np.tile(pack_masks([self.model.full], self.model.chips), (self.domains, 1))
         none = np.zeros_like(full)
-        there = FreeCapacity("day", self.model, np.arange(self.domains), full, full, none.copy(), none)
+        capacity = FreeCapacity("day", self.model, np.arange(self.domains), full, full, none.copy(), none)
         jobs = deque(_jobs(self.domains * self.model.chips, self.seed))
         ends: list[tuple[float, int, int]] = []
         waiting: dict[int, deque[tuple[float, float]]] = {size: deque() for size in _SIZES}
         full_for: set[int] = set()
-        look = _WARM
+        sample_time = _WARM
         while jobs:
             now = min(jobs[0][0], ends[0][0] if ends else _END)
-            while look <= min(now, _END):
-                self._look(there)
-                look += _EVERY
+            while sample_time <= min(now, _END):
+                self._sample(capacity)
+                sample_time += _EVERY
             if ends and ends[0][0] <= now:
                 _, row, mask = heapq.heappop(ends)
-                there = _held(there, row, mask)
+                capacity = _toggle(capacity, row, mask)
                 full_for.clear()
             else:
-                came, size, hours = jobs.popleft()
-                waiting[size].append((came, hours))
+                arrival, size, hours = jobs.popleft()
+                waiting[size].append((arrival, hours))
             for size in sorted((size for size in waiting if waiting[size]), key=lambda size: waiting[size][0]):
                 while waiting[size] and size not in full_for:
-                    if (found := self.choose(there, size)) is None:
+                    if (choice := self.choose(capacity, size)) is None:
                         full_for.add(size)
                         break
-                    row, mask = found
-                    there = _held(there, row, mask)
+                    row, mask = choice
+                    capacity = _toggle(capacity, row, mask)
                     heapq.heappush(ends, (now + waiting[size].popleft()[1], row, mask))
-                    if size == 16 and now >= _WARM:  # noqa: PLR2004 # what the mark is of
-                        self.seen.gather.append(self.model.limits(mask).all_gather)
-        return self.seen
+                    if size == 16 and now >= _WARM:  # noqa: PLR2004 # the size that the mark is about
+                        self.result.gather.append(self.model.limits(mask).all_gather)
+        return self.result
 
-    def _look(self, there: FreeCapacity) -> None:
-        free = count_chips(there.free)
-        self.seen.used.append(1 - free / (self.domains * self.model.chips))
+    def _sample(self, capacity: FreeCapacity) -> None:
+        free = count_chips(capacity.free)
+        self.result.used.append(1 - free / (self.domains * self.model.chips))
         if free:
-            self.seen.stranded.append(1 - 32 * concurrent_jobs(there, self.legal)[32] / free)
+            self.result.stranded.append(1 - 32 * concurrent_jobs(capacity, self.legal)[32] / free)
 
 
-def _mean(days: list[Seen], what: str) -> float:
-    return statistics.fmean(statistics.fmean(getattr(day, what)) for day in days)
+def _mean_of(days: list[DayResult], measure: str) -> float:
+    return statistics.fmean(statistics.fmean(getattr(day, measure)) for day in days)
 
 
 def _jobs(chips: int, seed: int) -> Iterator[tuple[float, int, float]]:
-    """When each comes, its chips, its hours."""
+    """Draw jobs: the hour of arrival, the chips, the hours it runs."""
     draw, now = random.Random(seed), 0.0
     mean = sum(size * share for size, share in _SIZES.items())
     while now < _END:
@@ -161,47 +161,47 @@ def _jobs(chips: int, seed: int) -> Iterator[tuple[float, int, float]]:
         yield now, size, draw.lognormvariate(log(_MEAN) - _SIGMA**2 / 2, _SIGMA)
 
 
-def _held(there: FreeCapacity, row: int, mask: int) -> FreeCapacity:
-    """Some chips change hands."""
-    held = there.allocated.copy()
-    held[row] ^= pack_masks([mask], there.model.chips)[0]
-    return there.with_allocated(held)
+def _toggle(capacity: FreeCapacity, row: int, mask: int) -> FreeCapacity:
+    """Allocate free chips of a row, or release allocated ones."""
+    allocated = capacity.allocated.copy()
+    allocated[row] ^= pack_masks([mask], capacity.model.chips)[0]
+    return capacity.with_allocated(allocated)
 
 
 def _boxes(model: PlacementModel) -> Mapping[int, list[int]]:
-    """By size, those that carry most first."""
+    """Return boxes by size, those with the highest bandwidth first."""
     assert model.torus
 
-    def worth(mask: int) -> tuple[int, int]:
+    def rank(mask: int) -> tuple[int, int]:
         limits = model.limits(mask)
         return -limits.all_gather, -limits.bisection
 
     shapes = model.torus.shapes
-    of_size = {size: [shape for shape in shapes if prod(shape) == size] for size in _SIZES}
+    shapes_by_size = {size: [shape for shape in shapes if prod(shape) == size] for size in _SIZES}
     return {
-        size: sorted((block.mask for shape in of for block in model.torus.blocks(shape)), key=worth)
-        for size, of in of_size.items()
+        size: sorted((block.mask for shape in shapes_of_size for block in model.torus.blocks(shape)), key=rank)
+        for size, shapes_of_size in shapes_by_size.items()
     }
 
 
-def _first_fit(sets: Mapping[int, list[int]], there: FreeCapacity, size: int) -> tuple[int, int] | None:
-    """In the first domain that has one, the first of the list."""
-    fit = contains(there.free, pack_masks(sets[size], there.model.chips))
+def _first_fit(sets: Mapping[int, list[int]], capacity: FreeCapacity, size: int) -> tuple[int, int] | None:
+    """Choose the first listed box that is free in the first domain that has one."""
+    fit = contains(capacity.free, pack_masks(sets[size], capacity.model.chips))
     rows = np.flatnonzero(fit.any(axis=1))
     return (int(rows[0]), sets[size][int(fit[rows[0]].argmax())]) if len(rows) else None
 
 
 def _best(
-    legal: LegalSets, sets: Mapping[int, list[int]], policy: PlacementPolicy, there: FreeCapacity, size: int
+    legal: LegalSets, sets: Mapping[int, list[int]], policy: PlacementPolicy, capacity: FreeCapacity, size: int
 ) -> tuple[int, int] | None:
-    """As `fits` does."""
-    search = CandidateSearch(there, legal, sets[size])
-    found = search.best(search.matches, 1, policy)
-    return (found[0].row, found[0].mask) if found else None
+    """Choose as `placements` does."""
+    search = CandidateSearch(capacity, legal, sets[size])
+    best = search.best(search.matches, 1, policy)
+    return (best[0].row, best[0].mask) if best else None
 
 
 def _legal(directory: Path) -> LegalSets:
     url = f"sqlite:///{directory}/legal.db"
-    seeded(url, 1)
+    seed_cluster(url, 1)
     with temporary_engine(url) as engine, engine.connect() as connection:
         return read_legal_sets(connection, placement_model(_MODEL))

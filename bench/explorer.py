@@ -1,4 +1,4 @@
-"""The explorer in a real browser: the first picture of a fleet, frames while panning, a path after a click."""
+"""Measure the explorer in chromium: the first rendering of a fleet, frames while panning, a path after a click."""
 
 import shutil
 import statistics
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from bench.measure import NAME, Row, seeded
+from bench.measure import NAME, Row, seed_cluster
 from browsing import FLAGS
 from serving import serving
 
@@ -29,7 +29,7 @@ _MOVE = """(() => {
 
 _CLICKS = 20
 _AT_ONCE = 0.2
-"""Seconds in which an answer to a click seems to be there at once."""
+"""Seconds within which people perceive the response to a click as instant."""
 _ANSWERED = """to => new Promise(done => {
     const start = performance.now();
     const look = () => document.querySelector('.wire.path') && document.querySelector('.answers .hops')
@@ -38,25 +38,25 @@ _ANSWERED = """to => new Promise(done => {
     document.querySelector(`.wiring [data-at$="/${to}"]`).dispatchEvent(new MouseEvent('click', { bubbles: true }));
     look();
 })"""
-"""Seconds from a click on the second chip to the path in the picture, its links and what flows."""
+"""Seconds from a click on the second chip until the path, its links and the maximum flow are shown."""
 
 
 def explorer_rows(directory: Path, domains: int) -> Iterator[Row]:
-    url = f"sqlite:///{directory}/ours.db"
-    seeded(url, domains)
+    url = f"sqlite:///{directory}/fleet.db"
+    seed_cluster(url, domains)
     chromium = shutil.which("chromium")
     if chromium is None:
-        print("no chromium: apt-get install chromium")
+        print("chromium is not installed: apt-get install chromium")
         return
     with serving(url) as service, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         first, empty = [], []
         for _ in range(_TIMES):
-            first.append(_shown(page, f"{service}/#/cluster/{NAME}", ".keys"))
-            empty.append(_shown(page, f"{service}/#/nothing", ".failure"))
-        shown, bare = statistics.median(first), statistics.median(empty)
-        yield Row("first picture of every chip", shown, bare, "the page without a view")
+            first.append(_rendering_seconds(page, f"{service}/#/cluster/{NAME}", ".keys"))
+            empty.append(_rendering_seconds(page, f"{service}/#/nothing", ".failure"))
+        rendering, empty_page = statistics.median(first), statistics.median(empty)
+        yield Row("first rendering of all chips", rendering, empty_page, "an empty page")
         page.goto(f"{service}/#/cluster/{NAME}")
         page.wait_for_selector(".keys")
         page.mouse.move(500, 400)
@@ -66,32 +66,32 @@ def explorer_rows(directory: Path, domains: int) -> Iterator[Row]:
             still += page.evaluate(_INTERVALS % "", _FRAMES)
             moved += page.evaluate(_INTERVALS % _MOVE, _FRAMES)
         page.mouse.up()
-        assert "zoom=" in page.evaluate("location.hash"), "nothing moved"
-        at_rest = "a frame of the page at rest"
+        assert "zoom=" in page.evaluate("location.hash"), "the page did not pan"
+        at_rest = "a frame of the idle page"
         yield Row("frame while panning", statistics.median(moved), statistics.median(still), at_rest, 1.1, "ms")
-        yield Row("frame while panning, p95", _late(moved), _late(still), at_rest, None, "ms")
-        for what, options in (("", ""), (", a chip supposed down", "&down=s0/c1")):
-            taken = sorted(_clicked(page, f"#/domain/{NAME}/d0?from=s0/c0{options}"))
-            for name, seconds in (("", statistics.median(taken)), (f", the slowest of {_CLICKS}", taken[-1])):
-                yield Row(f"a path after a click{what}{name}", seconds, _AT_ONCE, "what seems at once", 1.0)
+        yield Row("frame while panning, p95", _p95(moved), _p95(still), at_rest, None, "ms")
+        for scenario, options in (("", ""), (", scenario with a chip down", "&down=s0/c1")):
+            durations = sorted(_click_chips(page, f"#/domain/{NAME}/d0?from=s0/c0{options}"))
+            for name, seconds in (("", statistics.median(durations)), (f", the slowest of {_CLICKS}", durations[-1])):
+                yield Row(f"a path after a click{scenario}{name}", seconds, _AT_ONCE, "perceived as instant", 1.0)
         browser.close()
 
 
-def _clicked(page: Page, at: str) -> Iterator[float]:
-    """Seconds until the path to one after another chip is there."""
+def _click_chips(page: Page, location: str) -> Iterator[float]:
+    """Click one chip after another and yield the seconds until each path is shown."""
     for click in range(_CLICKS):
-        page.evaluate("at => { location.hash = at }", at)
+        page.evaluate("at => { location.hash = at }", location)
         page.wait_for_selector(".wiring")
-        for left in (".wire.path", "main [aria-busy=true]"):
-            page.locator(left).first.wait_for(state="detached")
+        for selector in (".wire.path", "main [aria-busy=true]"):
+            page.locator(selector).first.wait_for(state="detached")
         yield float(page.evaluate(_ANSWERED, f"s{1 + click % 3}/c{click % 16}"))
 
 
-def _late(frames: list[float]) -> float:
+def _p95(frames: list[float]) -> float:
     return statistics.quantiles(frames, n=20)[-1]
 
 
-def _shown(page: Page, url: str, until: str) -> float:
+def _rendering_seconds(page: Page, url: str, until: str) -> float:
     page.goto("about:blank")
     start = time.perf_counter()
     page.goto(url)

@@ -1,7 +1,7 @@
-"""An archive of as many events as you like, made by DuckDB alone: ``python -m bench.generated DIRECTORY EVENTS``.
+"""Generate an archive of any number of events with DuckDB: ``python -m bench.generated DIRECTORY EVENTS``.
 
-Parts turn by turn fail and come up again, each every few days, through a year; a part in a thousand never does. The
-clock goes back for five minutes once in 100,003 events. Files are as `trninv archive` writes them, without a manifest.
+For a year, each part fails and recovers every few days; one part in a thousand never fails. Once in 100,003 events
+the clock goes back by five minutes. Files are as `trninv archive` writes them, without a manifest.
 """
 
 import argparse
@@ -11,8 +11,7 @@ from pathlib import Path
 import duckdb
 
 _YEAR = 365 * 86_400_000_000
-_A_PART = 100
-"""Events of one."""
+_EVENTS_PER_PART = 100
 _PARTS = """
     SELECT
         'chip' AS kind, p AS part_id,
@@ -23,7 +22,7 @@ _PARTS = """
         TIMESTAMP '2025-01-01 00:00:00' AS since, 1 AS version
     FROM (SELECT unnest(range({parts})) AS p)"""
 _PLACE = "CAST(hash({}) % {{failing}} AS BIGINT)"
-"""Where a turn begins: each is of all parts that fail, in the order of their numbers."""
+"""First part of a turn. A turn has one event of each failing part, in the order of their numbers."""
 _EVENTS = """
     SELECT
         n + 1 AS id, time, back AS clock_went_back, 'chip' AS kind, part_id,
@@ -47,17 +46,17 @@ _EVENTS = """
 
 
 def generate(directory: Path, events: int, memory: str = "2GB") -> int:
-    """Write an archive of so many events; returns how many parts it has."""
-    parts = max(events // _A_PART, 100)
-    named = {"parts": parts, "failing": parts - parts // 1000, "events": events, "spacing": _YEAR / max(events, 1)}
+    """Write an archive with a number of events and return its number of parts."""
+    parts = max(events // _EVENTS_PER_PART, 100)
+    parameters = {"parts": parts, "failing": parts - parts // 1000, "events": events, "spacing": _YEAR / max(events, 1)}
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    with duckdb.connect() as made:
-        made.execute(f"SET memory_limit = '{memory}'; SET temp_directory = '{directory}/.spill'")
-        made.execute("SET preserve_insertion_order = false")
-        for name, rows, by in (("parts", _PARTS, "version"), ("events", _EVENTS, "day")):
-            how = f"FORMAT parquet, COMPRESSION zstd, PARTITION_BY ({by}), FILENAME_PATTERN 'part-{{i}}'"
-            made.execute(f"COPY ({rows.format(**named)}) TO '{directory}/{name}' ({how})")
+    with duckdb.connect() as connection:
+        connection.execute(f"SET memory_limit = '{memory}'; SET temp_directory = '{directory}/.spill'")
+        connection.execute("SET preserve_insertion_order = false")
+        for name, rows, partition in (("parts", _PARTS, "version"), ("events", _EVENTS, "day")):
+            options = f"FORMAT parquet, COMPRESSION zstd, PARTITION_BY ({partition}), FILENAME_PATTERN 'part-{{i}}'"
+            connection.execute(f"COPY ({rows.format(**parameters)}) TO '{directory}/{name}' ({options})")
     shutil.rmtree(directory / ".spill", ignore_errors=True)
     return parts
 

@@ -1,4 +1,7 @@
-"""The fleet as it was, beside the fleet as it is: in the middle of a history, with as much that is not up."""
+"""Measure questions at an earlier time, against the same at present, with as many unhealthy parts.
+
+The earlier time is the middle of a history of a million events.
+"""
 
 import asyncio
 import logging
@@ -15,8 +18,8 @@ from sqlalchemy import Engine, delete, func, insert, select, text, update
 
 import postgres
 import trninv
-from bench.archived import availability_rows, written_rows
-from bench.measure import NAME, RAINIER, Row, pairs, seconds, seeded
+from bench.archived import archive_rows, availability_rows
+from bench.measure import NAME, RAINIER, Row, chip_pairs, median_seconds, seed_cluster
 from trninv.database.engine import read_transaction
 from trninv.database.tables import TABLES
 from trninv.history.events import last_event_number
@@ -30,17 +33,17 @@ from trninv.routing.fleet import BaseFleet
 from trninv.service.event_broadcast import POLL_SECONDS, EventBroadcaster
 
 _LISTENERS, _TURNS = 1_000, 8
-_FEWEST, _A_DOMAIN = 20_000, 160
-"""Archived events; a million at Project Rainier, and as many as TRNINV_BENCH_EVENTS says."""
-_ROUNDS, _PART = 125, 200
+_MIN_EVENTS, _EVENTS_PER_DOMAIN = 20_000, 160
+"""Archived events: a million at Project Rainier; TRNINV_BENCH_EVENTS overrides the number."""
+_ROUNDS, _STEP = 125, 200
 """Rounds in which every 200th node goes down and comes up again: at Project Rainier, a million events."""
 _PATHS = 20
 _PATH, _ALL, _AVAILABILITY, _REPLAY = 0.05, 1.0, 2.0, 15.0
-"""Marks in seconds, of Project Rainier: of a path, of /chips or everything's state, of availability, and of verify."""
+"""Marks in seconds, at Project Rainier: a path; /chips or the state of all parts; availability; verify."""
 
 
 def history_rows(directory: Path, domains: int) -> Iterator[Row]:
-    events = int(os.environ.get("TRNINV_BENCH_EVENTS") or max(_FEWEST, _A_DOMAIN * domains))
+    events = int(os.environ.get("TRNINV_BENCH_EVENTS") or max(_MIN_EVENTS, _EVENTS_PER_DOMAIN * domains))
     yield from availability_rows(directory / "generated", events)
     yield from _rows("SQLite", f"sqlite:///{directory}/history.db", domains)
     with (
@@ -51,116 +54,127 @@ def history_rows(directory: Path, domains: int) -> Iterator[Row]:
 
 
 def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
-    seeded(url, domains)
+    seed_cluster(url, domains)
     with trninv.open(url) as fleet:
-        _run(fleet.engine, registry.dropping(fleet.engine.dialect.name))
-        bare = seconds(lambda: _live(fleet.engine), 1)
-        _run(fleet.engine, registry.creating(fleet.engine.dialect.name))
-        lived = seconds(lambda: _live(fleet.engine), 1)
-        _run(fleet.engine, ["ANALYZE"])  # as autovacuum does, which the tests' PostgreSQL has not
+        _execute(fleet.engine, registry.dropping(fleet.engine.dialect.name))
+        without_triggers = median_seconds(lambda: _write_history(fleet.engine), 1)
+        _execute(fleet.engine, registry.creating(fleet.engine.dialect.name))
+        with_triggers = median_seconds(lambda: _write_history(fleet.engine), 1)
+        _execute(fleet.engine, ["ANALYZE"])  # the tests' PostgreSQL has no autovacuum
         with read_transaction(fleet.engine) as connection:
             events = connection.scalar(select(func.count()).select_from(TABLES["state_event"])) or 0
-        yield Row(f"{events:,} changes with their events, {name}", lived, bare, "the changes without triggers")
+        yield Row(
+            f"{events:,} changes with events, {name}", with_triggers, without_triggers, "changes without triggers"
+        )
         past = fleet.at(events // 2)
-        asked: dict[str, tuple[Callable[[BaseFleet], object], int, float]] = {
-            "path, remembered": (_paths, _PATHS, _PATH),
-            "/chips": (_chips, 1, _ALL),
-            "all that is not up, why and since when": (_not_up, 1, _ALL),
-            "each part's state, as rows,": (_states, 1, _ALL),
+        questions: dict[str, tuple[Callable[[BaseFleet], object], int, float]] = {
+            "path, cached,": (_ask_paths, _PATHS, _PATH),
+            "/chips": (_read_chips, 1, _ALL),
+            "unhealthy parts": (_read_unhealthy, 1, _ALL),
+            "each part's state, as rows,": (_read_states, 1, _ALL),
         }
-        for what, (ask, times, mark) in asked.items():
-            then, now = (_warm(ask, of) / times for of in (past, fleet))
-            row = Row(f"{what} in the middle of the history, {name}", then, now, "the fleet as it is")
-            yield from _marked(row, mark, domains)
-        yield from _listened(name, fleet)
+        for question, (ask, times, mark) in questions.items():
+            past_seconds, present_seconds = (_warm_seconds(ask, source) / times for source in (past, fleet))
+            row = Row(
+                f"{question} at the middle of the history, {name}", past_seconds, present_seconds, "the current fleet"
+            )
+            yield from _with_mark(row, mark, domains)
+        yield from _listener_rows(name, fleet)
         _age(fleet.engine)
-        yield from _summed(name, fleet, events, domains)
+        yield from _history_rows(name, fleet, events, domains)
         with tempfile.TemporaryDirectory(prefix="b") as place:
-            yield from written_rows(name, fleet.engine, Path(place))
-        found = seconds(lambda: fleet.at(events // 3), 5)
-        yield Row(f"which state a moment means, {name}", found, seconds(lambda: _chips(fleet), 1), "/chips")
+            yield from archive_rows(name, fleet.engine, Path(place))
+        resolve_seconds = median_seconds(lambda: fleet.at(events // 3), 5)
+        yield Row(
+            f"resolve a time to a snapshot, {name}",
+            resolve_seconds,
+            median_seconds(lambda: _read_chips(fleet), 1),
+            "/chips",
+        )
 
 
-def _marked(row: Row, mark: float, domains: int) -> Iterator[Row]:
+def _with_mark(row: Row, mark: float, domains: int) -> Iterator[Row]:
     yield row
     if domains >= RAINIER:
-        yield Row(row.name, row.ours, mark, "the mark", 1.0, note=row.note)
+        yield Row(row.name, row.value, mark, "the mark", 1.0, note=row.note)
 
 
-def _summed(name: str, fleet: BaseFleet, events: int, domains: int) -> Iterator[Row]:
-    """Questions about all of a history, beside reading it once."""
-    plain = _warm(_read, fleet)
-    for by in ("kind", "rack"):
-        took = _warm(partial(_available, by=by), fleet)
-        row = Row(f"availability by {by} of {events:,} events, {name}", took, plain, "count and sum of its events")
-        yield from _marked(row, _AVAILABILITY, domains)
+def _history_rows(name: str, fleet: BaseFleet, events: int, domains: int) -> Iterator[Row]:
+    """Measure questions about a whole history, against reading it once."""
+    plain = _warm_seconds(_read_events, fleet)
+    for level in ("kind", "rack"):
+        value = _warm_seconds(partial(_ask_availability, level=level), fleet)
+        row = Row(
+            f"availability by {level} of {events:,} events, {name}", value, plain, "count and sum over the events"
+        )
+        yield from _with_mark(row, _AVAILABILITY, domains)
     with read_transaction(fleet.engine) as connection:
-        took = seconds(lambda: list(verify_history(connection, hash_chain.verify_chain(connection))), 1)
-    row = Row(f"verify of {events:,} events, {name}", took, plain, "count and sum of its events")
-    yield from _marked(row, _REPLAY, domains)
-    took = _warm(lambda of: of.timeline(NAME), fleet)
-    yield Row(f"timeline of {events:,} events, {name}", took, plain, "count and sum of its events")
-    took = _warm(lambda of: of.diff(events // 2), fleet)
-    yield Row(f"diff since the middle of {events:,} events, {name}", took, plain, "count and sum of its events")
+        value = median_seconds(lambda: list(verify_history(connection, hash_chain.verify_chain(connection))), 1)
+    row = Row(f"verify of {events:,} events, {name}", value, plain, "count and sum over the events")
+    yield from _with_mark(row, _REPLAY, domains)
+    value = _warm_seconds(lambda reader: reader.timeline(NAME), fleet)
+    yield Row(f"timeline of {events:,} events, {name}", value, plain, "count and sum over the events")
+    value = _warm_seconds(lambda reader: reader.diff(events // 2), fleet)
+    yield Row(f"diff since the middle of {events:,} events, {name}", value, plain, "count and sum over the events")
 
 
-def _read(fleet: BaseFleet) -> None:
+def _read_events(fleet: BaseFleet) -> None:
     event = TABLES["state_event"]
     with fleet.connect() as connection:
         connection.execute(select(func.count(), func.sum(event.c.part_id), func.max(event.c.state))).one()
 
 
-def _available(fleet: BaseFleet, by: str) -> None:
-    fleet.availability(NAME, by=by)
+def _ask_availability(fleet: BaseFleet, level: str) -> None:
+    fleet.availability(NAME, by=level)
 
 
-def _listened(name: str, fleet: BaseFleet) -> Iterator[Row]:
-    """From a commit until all who listen have heard of it, beside a loop that does nothing but ask."""
-    alone, (few, many) = _lag(fleet, 0), (_lag(fleet, listeners) for listeners in (1, _LISTENERS))
-    yield Row(f"from commit to a listener, {name}", few, alone, "a loop that asks as often")
-    yield Row(f"from commit to the last of {_LISTENERS:,} listeners, {name}", many, few, "to one listener")
+def _listener_rows(name: str, fleet: BaseFleet) -> Iterator[Row]:
+    """Measure the time from a commit until all listeners have it, against a loop that only polls."""
+    polling, (one, all_listeners) = _mean_lag(fleet, 0), (_mean_lag(fleet, listeners) for listeners in (1, _LISTENERS))
+    yield Row(f"from commit to a listener, {name}", one, polling, "a polling loop")
+    yield Row(f"from commit to the last of {_LISTENERS:,} listeners, {name}", all_listeners, one, "to one listener")
 
 
-def _lag(fleet: BaseFleet, listeners: int) -> float:
-    return asyncio.run(_heard(fleet, listeners))
+def _mean_lag(fleet: BaseFleet, listeners: int) -> float:
+    return asyncio.run(_measure_lag(fleet, listeners))
 
 
-async def _heard(fleet: BaseFleet, listeners: int) -> float:
-    """Mean seconds until everybody has heard; nobody but the loop itself where there are no listeners."""
-    engine, spent = fleet.engine, []
+async def _measure_lag(fleet: BaseFleet, listeners: int) -> float:
+    """Return the mean seconds until all listeners have an event; without listeners, until a polling loop has it."""
+    engine, lags = fleet.engine, []
 
     async def watch(find: Callable[[Engine], Any], /) -> Any:
         return await asyncio.to_thread(find, engine)
 
-    news = EventBroadcaster(watch, asyncio.to_thread, fleet.revision_tracker, logging.getLogger(__name__))
+    broadcaster = EventBroadcaster(watch, asyncio.to_thread, fleet.revision_tracker, logging.getLogger(__name__))
 
-    def newest() -> int:
+    def last_number() -> int:
         with read_transaction(engine) as connection:
             return last_event_number(connection)
 
-    def ask(number: int) -> None:
-        while newest() <= number:
+    def poll(number: int) -> None:
+        while last_number() <= number:
             time.sleep(POLL_SECONDS)
 
-    async def told(number: int) -> None:
-        while not await news.wait_for_events(number, 60):
+    async def wait_for_event(number: int) -> None:
+        while not await broadcaster.wait_for_events(number, 60):
             pass
 
-    number = newest()
+    number = last_number()
     for _ in range(max(listeners, 1)):
-        news.subscribe(number)
+        broadcaster.subscribe(number)
     for turn in range(_TURNS):
-        number = newest()
-        hear: list[Coroutine[Any, Any, None]] = [told(number) for _ in range(listeners)]
-        waiting = [asyncio.create_task(each) for each in hear or [asyncio.to_thread(ask, number)]]
-        await asyncio.sleep(POLL_SECONDS * (1 + turn / _TURNS))  # anywhere between two looks
-        began = time.perf_counter()
+        number = last_number()
+        waits: list[Coroutine[Any, Any, None]] = [wait_for_event(number) for _ in range(listeners)]
+        waiting = [asyncio.create_task(wait) for wait in waits or [asyncio.to_thread(poll, number)]]
+        await asyncio.sleep(POLL_SECONDS * (1 + turn / _TURNS))  # anywhere between two polls
+        start = time.perf_counter()
         await asyncio.to_thread(_change, engine, turn)
         await asyncio.gather(*waiting)
-        spent.append(time.perf_counter() - began)
+        lags.append(time.perf_counter() - start)
     for _ in range(max(listeners, 1)):
-        news.unsubscribe()
-    return sum(spent) / len(spent)
+        broadcaster.unsubscribe()
+    return sum(lags) / len(lags)
 
 
 def _change(engine: Engine, turn: int) -> None:
@@ -168,54 +182,54 @@ def _change(engine: Engine, turn: int) -> None:
         connection.execute(text(f"UPDATE link SET state = '{'up' if turn % 2 else 'down'}' WHERE id = 1"))  # noqa: S608
 
 
-def _run(engine: Engine, statements: Iterable[str]) -> None:
+def _execute(engine: Engine, statements: Iterable[str]) -> None:
     with engine.begin() as connection:
         for statement in statements:
             connection.execute(text(statement.replace(":", r"\:")))
 
 
-def _warm(ask: Callable[[BaseFleet], object], of: BaseFleet) -> float:
-    ask(of)
-    return seconds(lambda: ask(of), 3)
+def _warm_seconds(ask: Callable[[BaseFleet], object], fleet: BaseFleet) -> float:
+    ask(fleet)
+    return median_seconds(lambda: ask(fleet), 3)
 
 
-def _live(engine: Engine) -> None:
-    """What goes down stays so until the next does; all of it yesterday, so that it can be archived."""
-    said = {"id": 1, "at": _ago(1), "who": "bench", "why": "a benchmark", "source": "sql"}
+def _write_history(engine: Engine) -> None:
+    """Fail and recover nodes round by round; all events are from yesterday, so that they can be archived."""
+    change = {"id": 1, "at": _days_ago(1), "who": "bench", "why": "a benchmark", "source": "sql"}
     for turn in range(_ROUNDS):
         with engine.begin() as connection:
             connection.execute(delete(TABLES["_change"]))
-            connection.execute(insert(TABLES["_change"]).values(**said))
+            connection.execute(insert(TABLES["_change"]).values(**change))
             connection.execute(text("UPDATE node SET state = 'up' WHERE state <> 'up'"))
-            connection.execute(text(f"UPDATE node SET state = 'down' WHERE id % {_PART} = {turn}"))  # noqa: S608
+            connection.execute(text(f"UPDATE node SET state = 'down' WHERE id % {_STEP} = {turn}"))  # noqa: S608
 
 
 def _age(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(delete(TABLES["_change"]))
-        connection.execute(update(TABLES["cluster"]).values(known_since=_ago(2)))
+        connection.execute(update(TABLES["cluster"]).values(known_since=_days_ago(2)))
 
 
-def _ago(days: int) -> str:
+def _days_ago(days: int) -> str:
     return (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="microseconds")
 
 
-def _paths(fleet: BaseFleet) -> None:
-    for one, other in pairs(40, _PATHS):
-        fleet.path(one, other)
+def _ask_paths(fleet: BaseFleet) -> None:
+    for source, target in chip_pairs(40, _PATHS):
+        fleet.path(source, target)
 
 
-def _chips(fleet: BaseFleet) -> None:
+def _read_chips(fleet: BaseFleet) -> None:
     with fleet.connect() as connection:
         read_overview(connection, NAME).to_bytes()
 
 
-def _not_up(fleet: BaseFleet) -> None:
-    sql = find_report("not-up").sql(fleet.engine.dialect.name, {"cluster": NAME})
+def _read_unhealthy(fleet: BaseFleet) -> None:
+    sql = find_report("unhealthy").sql(fleet.engine.dialect.name, {"cluster": NAME})
     run_query(fleet.engine, sql, seconds=60)
 
 
-def _states(fleet: BaseFleet) -> None:
+def _read_states(fleet: BaseFleet) -> None:
     with fleet.connect() as connection:
         for table in ("server", "node", "link"):
             connection.execute(select(TABLES[table].c.id, TABLES[table].c.state)).all()

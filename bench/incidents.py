@@ -1,4 +1,4 @@
-"""Incidents of a fleet of which 4,000 parts are not up, beside the plain query of which those are."""
+"""Measure the incidents of a fleet with 4,000 unhealthy parts, against a plain query for these parts."""
 
 import tempfile
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, select, text
 
 import postgres
 import trninv
-from bench.measure import RAINIER, Row, seconds, seeded
+from bench.measure import RAINIER, Row, median_seconds, seed_cluster
 from trninv.database.as_of import maybe_unhealthy
 from trninv.database.engine import write_transaction
 from trninv.database.tables import TABLES, is_unhealthy
@@ -18,9 +18,9 @@ from trninv.inventory.state.state_change import set_state
 from trninv.placement.placement_fleet import Fleet
 
 _SERVERS, _ROWS = 60, 1_010
-"""Servers that go down, each by a change of its own and with 32 parts, and chips and links of a statement each."""
+"""Servers that go down, each with 32 parts in its own change, and the nodes and links, each in its own statement."""
 _MARK_SECONDS = 1.0
-"""Of Project Rainier."""
+"""At Project Rainier."""
 
 
 def incident_rows(directory: Path, domains: int) -> Iterator[Row]:
@@ -33,15 +33,15 @@ def incident_rows(directory: Path, domains: int) -> Iterator[Row]:
 
 
 def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
-    seeded(url, domains)
+    seed_cluster(url, domains)
     with trninv.open(url) as fleet:
-        _fail(fleet.engine, domains)
-        for of, then in ((fleet, ""), (fleet.at(_middle(fleet)), ", half of that ago")):
-            plain, ours = seconds(partial(_plain, of), 3), seconds(of.incidents, 3)
-            what = f"incidents{then}, {name}"
-            yield Row(what, ours, plain, "what is not up", note=f"{len(fleet.incidents()):,} now")
-            if domains >= RAINIER and not then:
-                yield Row(what, ours, _MARK_SECONDS, "the mark", 1.0)
+        _fail_parts(fleet.engine, domains)
+        for snapshot, suffix in ((fleet, ""), (fleet.at(_middle(fleet)), ", at the middle of the history")):
+            plain, value = median_seconds(partial(_query_unhealthy, snapshot), 3), median_seconds(snapshot.incidents, 3)
+            row_name = f"incidents{suffix}, {name}"
+            yield Row(row_name, value, plain, "a query for unhealthy parts", note=f"{len(fleet.incidents()):,} now")
+            if domains >= RAINIER and not suffix:
+                yield Row(row_name, value, _MARK_SECONDS, "the mark", 1.0)
 
 
 def _middle(fleet: Fleet) -> int:
@@ -49,28 +49,28 @@ def _middle(fleet: Fleet) -> int:
         return int(connection.scalar(text("SELECT max(id) / 2 FROM state_event")) or 0)
 
 
-def _plain(fleet: Fleet) -> None:
+def _query_unhealthy(fleet: Fleet) -> None:
     with fleet.connect() as connection:
         for name in ("server", "node", "link"):
             table = TABLES[name]
             connection.execute(select(table).where(is_unhealthy(table), maybe_unhealthy(connection, table))).all()
 
 
-def _fail(engine: Engine, domains: int) -> None:
-    """Some 4,000 parts all over the fleet, of a domain at least."""
+def _fail_parts(engine: Engine, domains: int) -> None:
+    """Take down about 4,000 parts all over the fleet, or fewer in a small fleet."""
     step = max(domains // _SERVERS, 1)
     for domain in range(0, domains, step):
         with write_transaction(engine) as connection:
             set_state(connection, [f"bench/d{domain}/s0"], Condition("down"), why="a bench", who="bench")
     with engine.begin() as connection:
         for table in ("node", "link"):
-            _every(connection, table, domains)
+            _fail_rows(connection, table, domains)
 
 
-def _every(connection: Connection, table: str, domains: int) -> None:
-    """So many rows of a table, a statement each."""
-    rows = connection.scalar(text(f"SELECT max(id) FROM {table}")) or 0  # noqa: S608 # names of ours
-    few = max(_ROWS * domains // RAINIER, 10)
-    for number in range(few):
-        down = f"UPDATE {table} SET state = 'down' WHERE id = {1 + number * rows // few} AND state = 'up'"  # noqa: S608
+def _fail_rows(connection: Connection, table: str, domains: int) -> None:
+    """Take down rows of a table, spread evenly, one statement per row."""
+    rows = connection.scalar(text(f"SELECT max(id) FROM {table}")) or 0  # noqa: S608 # the names are constants
+    count = max(_ROWS * domains // RAINIER, 10)
+    for number in range(count):
+        down = f"UPDATE {table} SET state = 'down' WHERE id = {1 + number * rows // count} AND state = 'up'"  # noqa: S608
         connection.execute(text(down))

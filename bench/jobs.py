@@ -1,4 +1,4 @@
-"""Placement in a fleet that is two thirds full: where jobs fit, what room is left, plans, hold and release."""
+"""Measure placement in a fleet that is two thirds full: candidates, free capacity, plans, allocate and release."""
 
 import itertools
 import random
@@ -15,8 +15,8 @@ from sqlalchemy.exc import DBAPIError
 
 import postgres
 import trninv
-from bench.measure import NAME, RAINIER, Row, seconds, seeded
-from bench.planning import failures, plans
+from bench.measure import NAME, RAINIER, Row, median_seconds, seed_cluster
+from bench.planning import capacity_rows, plan_rows
 from trninv.database.bulk_load import bulk_insert
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.database.tables import TABLES
@@ -28,12 +28,13 @@ from trninv.placement.placement_fleet import Fleet
 from trninv.solvers.torus_blocks import unpack_masks
 
 _DOMAIN, _SERVER, _ROW = 64, 16, 4
-_MARK_FITS, _MARK_KNOWN, _MARK_LARGEST, _MARK_ROOM, _MARK_HOLD = 0.05, 0.015, 0.05, 0.01, 0.005
-"""Seconds, of Project Rainier."""
-_FEW = 20
-"""Domains that networkx is asked of."""
+_MARK_PLACEMENT, _MARK_CACHED_PLACEMENT = 0.05, 0.015
+_MARK_LARGEST, _MARK_CACHED_LARGEST, _MARK_ALLOCATE = 0.05, 0.01, 0.005
+"""Marks in seconds, at Project Rainier."""
+_SAMPLED = 20
+"""Domains that networkx searches."""
 _RACES, _RACED = 10_000, 64
-"""Transactions, and the chips that they want four of each."""
+"""Transactions, and the chips of which each transaction takes four."""
 
 
 def job_rows(directory: Path, domains: int) -> Iterator[Row]:
@@ -41,20 +42,22 @@ def job_rows(directory: Path, domains: int) -> Iterator[Row]:
         tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as place,
         postgres.server(Path(place)) as pg,
     ):
-        for name, url in (("SQLite", f"sqlite:///{directory}/ours.db"), ("PostgreSQL", pg.format("postgres"))):
-            seeded(url, domains)
+        for name, url in (("SQLite", f"sqlite:///{directory}/fleet.db"), ("PostgreSQL", pg.format("postgres"))):
+            seed_cluster(url, domains)
             with temporary_engine(url) as engine, write_transaction(engine) as connection:
-                held = _fill(connection, domains)
+                allocated = _fill(connection, domains)
             with trninv.open(url) as fleet:
-                yield from _placed(fleet, name, f"{held:,} of {_DOMAIN * domains:,} chips held", domains)
-                yield from plans(fleet, name, domains)
-                yield from failures(fleet, name, domains)
-                yield from _held(fleet, name, domains)
-                yield _raced(fleet.engine, name)
+                yield from _placement_rows(
+                    fleet, name, f"{allocated:,} of {_DOMAIN * domains:,} chips allocated", domains
+                )
+                yield from plan_rows(fleet, name, domains)
+                yield from capacity_rows(fleet, name, domains)
+                yield from _allocation_rows(fleet, name, domains)
+                yield _race_row(fleet.engine, name)
 
 
 def _fill(connection: Connection, domains: int) -> int:
-    """Half of the servers are one job, of the others a third of the rows."""
+    """Allocate half of the servers to one job each, and a third of the rows of the others; return the chips."""
     draw = random.Random(7)
     first = connection.scalar(text("SELECT first_node_id FROM cluster"))
     nodes = placement_model("u-trn2x64").node_count
@@ -69,135 +72,154 @@ def _fill(connection: Connection, domains: int) -> int:
             )
             for start, size in parts:
                 key = len(jobs) + 1
-                told = {"id": key, "cluster_id": 1, "name": f"j{key}", "system": "bench", "external_id": str(key)}
-                told |= {"began": "x", "pinned": 0, "who": "bench", "place": f"{NAME}/d{domain}/s{server}"}
-                jobs.append(tuple(map(told.get, TABLES["job"].c.keys())))
-                at = first + domain * nodes + server * _SERVER + start
-                chips += [(len(chips) + 1 + n, key, at + n, "work", "x", None) for n in range(size)]
+                values = {"id": key, "cluster_id": 1, "name": f"j{key}", "system": "bench", "external_id": str(key)}
+                values |= {"started_at": "x", "pinned": 0, "who": "bench", "place": f"{NAME}/d{domain}/s{server}"}
+                jobs.append(tuple(map(values.get, TABLES["job"].c.keys())))
+                first_chip = first + domain * nodes + server * _SERVER + start
+                chips += [(len(chips) + 1 + n, key, first_chip + n, "work", "x", None) for n in range(size)]
     with record_change(connection, who="bench", why="", source="import"):
         bulk_insert(connection, TABLES["job"], jobs)
         bulk_insert(connection, TABLES["allocation"], chips)
     return len(chips)
 
 
-def _placed(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
+def _placement_rows(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
     def read() -> FreeCapacity:
-        with fleet._wiring_cache.open_reader() as reader:  # noqa: SLF001 # what questions are asked of
+        with fleet._wiring_cache.open_reader() as reader:  # noqa: SLF001 # the cache that questions read
             return read_capacity(reader, NAME)
 
-    there = read()
-    free, torus = unpack_masks(there.free), there.model.torus
+    capacity = read()
+    free, torus = unpack_masks(capacity.free), capacity.model.torus
     assert torus
     boxes = [block.mask for shape in torus.orientations((2, 2, 4)) for block in torus.blocks(shape)]
-    every = sorted(torus.shape_by_mask, key=int.bit_count, reverse=True)
-    found = fleet.placements(NAME, "2x2x4")
-    assert found.domains == sum(any(each & box == box for box in boxes) for each in free)
-    by_hand = seconds(lambda: [[box for box in boxes if each & box == box] for each in free], 3)
-    largest = seconds(lambda: [next((box for box in every if each & box == box), 0) for each in free], 1)
+    all_boxes = sorted(torus.shape_by_mask, key=int.bit_count, reverse=True)
+    answer = fleet.placements(NAME, "2x2x4")
+    assert answer.domains == sum(any(mask & box == box for box in boxes) for mask in free)
+    loop_seconds = median_seconds(lambda: [[box for box in boxes if mask & box == box] for mask in free], 3)
+    loop_largest_seconds = median_seconds(
+        lambda: [next((box for box in all_boxes if mask & box == box), 0) for mask in free], 1
+    )
 
-    def fits() -> object:
+    def ask() -> object:
         return fleet.placements(NAME, "2x2x4")
 
-    def anew() -> object:
-        fleet._wiring_cache._entries.clear()  # noqa: SLF001 # as after a change
-        fleet._wiring_cache._entries.append(type(known)())  # noqa: SLF001
-        return fits()
+    def ask_uncached() -> object:
+        fleet._wiring_cache._entries.clear()  # noqa: SLF001 # as it is after a change
+        fleet._wiring_cache._entries.append(type(entry)())  # noqa: SLF001
+        return ask()
 
-    known = fleet._wiring_cache._entries[0]  # noqa: SLF001
-    whole_answer, in_hand, room = seconds(anew), seconds(fits), seconds(lambda: fleet.free(NAME))
+    entry = fleet._wiring_cache._entries[0]  # noqa: SLF001
+    uncached_seconds, cached_seconds = median_seconds(ask_uncached), median_seconds(ask)
+    largest_seconds = median_seconds(lambda: fleet.free(NAME))
     with fleet.connect() as connection:
-        legal = read_legal_sets(connection, there.model)
-    blocks = seconds(lambda: largest_of(there, legal))
-    loop = "a Python loop over ready masks, without SQL"
+        legal = read_legal_sets(connection, capacity.model)
+    cached_largest_seconds = median_seconds(lambda: largest_of(capacity, legal))
+    loop = "a Python loop over prepared masks, no SQL"
     rows = (
-        ("best 2×2×4 of the fleet, SQL included", whole_answer, by_hand, _MARK_FITS),
-        ("best 2×2×4 of the fleet, sets in hand", in_hand, by_hand, _MARK_KNOWN),
-        ("largest free block of every domain", room, largest, _MARK_LARGEST),
-        ("largest free block of every domain, sets in hand", blocks, largest, _MARK_ROOM),
+        ("best 2×2×4 of the fleet, with SQL", uncached_seconds, loop_seconds, _MARK_PLACEMENT),
+        ("best 2×2×4 of the fleet, cached sets", cached_seconds, loop_seconds, _MARK_CACHED_PLACEMENT),
+        ("largest free block of every domain", largest_seconds, loop_largest_seconds, _MARK_LARGEST),
+        (
+            "largest free block of every domain, cached sets",
+            cached_largest_seconds,
+            loop_largest_seconds,
+            _MARK_CACHED_LARGEST,
+        ),
     )
-    for what, ours, theirs, mark in rows:
-        yield Row(f"{what}, {name}", ours, theirs, loop, note=note)
+    for row_name, value, baseline, mark in rows:
+        yield Row(f"{row_name}, {name}", value, baseline, loop, note=note)
         if domains >= RAINIER:
-            yield Row(f"{what}, {name}", ours, mark, "the mark", 1.0)
-    matched = f"networkx: whether a domain has one, of {_FEW}"
+            yield Row(f"{row_name}, {name}", value, mark, "the mark", 1.0)
+    baseline_name = f"networkx, one domain ({_SAMPLED} sampled)"
     yield Row(
-        f"best 2×2×4, of one domain, sets in hand, {name}", in_hand / len(free), _matched(free), matched, note=note
+        f"best 2×2×4, per domain, cached sets, {name}",
+        cached_seconds / len(free),
+        _measure_networkx(free),
+        baseline_name,
+        note=note,
     )
 
 
-def _matched(free: list[int]) -> float:
-    """Seconds a domain in which networkx finds a box in the free chips of a torus, or none."""
+def _measure_networkx(free: list[int]) -> float:
+    """Measure seconds per domain in which networkx decides whether the free chips of a torus have a box."""
     box = nx.cartesian_product(nx.grid_graph((2, 2)), nx.cycle_graph(4))
     torus = nx.convert_node_labels_to_integers(nx.grid_graph((4, 4, 4), periodic=True), ordering="sorted")
-    few = [torus.subgraph([at for at in torus if each >> at & 1]) for each in free[:: max(1, len(free) // _FEW)][:_FEW]]
+    graphs = [
+        torus.subgraph([node for node in torus if mask >> node & 1])
+        for mask in free[:: max(1, len(free) // _SAMPLED)][:_SAMPLED]
+    ]
 
     def match() -> list[bool]:
-        return [bool(GraphMatcher(each, box).subgraph_is_monomorphic()) for each in few]  # type: ignore[no-untyped-call]
+        return [bool(GraphMatcher(graph, box).subgraph_is_monomorphic()) for graph in graphs]  # type: ignore[no-untyped-call]
 
-    return seconds(match, 1) / len(few)
+    return median_seconds(match, 1) / len(graphs)
 
 
-def _held(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
-    """A domain that is emptied first."""
+def _allocation_rows(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
+    """Measure allocating and releasing a domain, which is emptied first."""
     chips = select(TABLES["node"].c.id).where(TABLES["node"].c.domain_id == 1, TABLES["node"].c.kind == "chip")
     allocation = TABLES["allocation"]
-    ours = and_(allocation.c.chip_id.in_(chips), allocation.c.ended.is_(None))
+    active = and_(allocation.c.chip_id.in_(chips), allocation.c.ended_at.is_(None))
     with fleet.engine.begin() as connection:
         keys = list(connection.scalars(chips))
-        connection.execute(update(allocation).where(ours).values(ended="y"))
+        connection.execute(update(allocation).where(active).values(ended_at="y"))
 
-    def once() -> None:
+    def allocate_and_release() -> None:
         fleet.allocate("next", [f"{NAME}/d0"], who="bench")
         fleet.release("next")
 
     free = itertools.count(10**8, len(keys))
 
-    def plain() -> None:
+    def write_rows() -> None:
         with fleet.engine.begin() as connection:
-            connection.execute(insert(allocation).values(_rows(next(free), keys)))
+            connection.execute(insert(allocation).values(_allocations(next(free), keys)))
         with fleet.engine.begin() as connection:
-            connection.execute(update(allocation).where(ours).values(ended="y"))
+            connection.execute(update(allocation).where(active).values(ended_at="y"))
 
-    took = seconds(once, 9)
-    what = f"hold and release of {_DOMAIN} chips, {name}"
-    yield Row(what, took, seconds(plain, 9), "the same rows by plain SQL, unchecked")
+    value = median_seconds(allocate_and_release, 9)
+    row_name = f"allocate and release {_DOMAIN} chips, {name}"
+    yield Row(row_name, value, median_seconds(write_rows, 9), "the same rows by plain SQL, unchecked")
     if domains >= RAINIER:
-        yield Row(what, took, _MARK_HOLD, "the mark", 1.0)
+        yield Row(row_name, value, _MARK_ALLOCATE, "the mark", 1.0)
 
 
-def _raced(engine: Engine, name: str) -> Row:
-    """Two threads that look at nothing hold four of 64 chips each time, or release some."""
+def _race_row(engine: Engine, name: str) -> Row:
+    """Let two threads allocate or release four of 64 chips at a time, without looking what is free."""
     allocation = TABLES["allocation"]
     with engine.begin() as connection:
         newest = select(TABLES["chip"].c.id).order_by(TABLES["chip"].c.id.desc()).limit(_RACED)
         chips = list(connection.scalars(newest))
-        ours = and_(allocation.c.chip_id.in_(chips), allocation.c.ended.is_(None))
-        connection.execute(update(allocation).where(ours).values(ended="y"))
+        active = and_(allocation.c.chip_id.in_(chips), allocation.c.ended_at.is_(None))
+        connection.execute(update(allocation).where(active).values(ended_at="y"))
     threads = [threading.Thread(target=partial(_race, engine, chips, number)) for number in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    held = select(allocation.c.chip_id).where(allocation.c.ended.is_(None)).group_by(allocation.c.chip_id)
+    allocated = select(allocation.c.chip_id).where(allocation.c.ended_at.is_(None)).group_by(allocation.c.chip_id)
     with engine.connect() as connection:
-        twice = len(connection.execute(held.having(func.count() > 1)).all())
-    return Row(f"chips held twice after {_RACES:,} racing transactions, {name}", twice, 1.0, "one", 0.0, "chips")
+        twice = len(connection.execute(allocated.having(func.count() > 1)).all())
+    return Row(f"chips allocated twice after {_RACES:,} racing transactions, {name}", twice, 1.0, "one", 0.0, "chips")
 
 
 def _race(engine: Engine, chips: list[int], number: int) -> None:
     draw, allocation = random.Random(number), TABLES["allocation"]
     for turn in range(_RACES // 2):
-        mine = sorted(draw.sample(chips, 4))
-        taken = insert(allocation).values(_rows(2 * 10**8 + (turn * 2 + number) * 4, mine))
-        one = and_(allocation.c.chip_id == mine[0], allocation.c.ended.is_(None))
+        sample = sorted(draw.sample(chips, 4))
+        allocation_rows = insert(allocation).values(_allocations(2 * 10**8 + (turn * 2 + number) * 4, sample))
+        condition = and_(allocation.c.chip_id == sample[0], allocation.c.ended_at.is_(None))
         try:
             with engine.connect().execution_options(writes=True) as connection, connection.begin():
-                connection.execute(update(allocation).where(one).values(ended="y") if draw.random() < 1 / 2 else taken)
-        except DBAPIError:  # refused, as one of two must be
+                connection.execute(
+                    update(allocation).where(condition).values(ended_at="y")
+                    if draw.random() < 1 / 2
+                    else allocation_rows
+                )
+        except DBAPIError:  # the chip is already allocated
             continue
 
 
-def _rows(first: int, chips: list[int]) -> list[dict[str, object]]:
-    """Rows of allocation."""
-    made = enumerate(chips, start=first)
-    return [{"id": key, "job_id": 1, "chip_id": chip, "role": "work", "began": "x"} for key, chip in made]
+def _allocations(first: int, chips: list[int]) -> list[dict[str, object]]:
+    """Return rows of the table allocation."""
+    numbered = enumerate(chips, start=first)
+    return [{"id": key, "job_id": 1, "chip_id": chip, "role": "work", "started_at": "x"} for key, chip in numbered]

@@ -1,6 +1,6 @@
-"""A service under load: 64 clients ask for lists while states change all the while, on SQLite and on PostgreSQL.
+"""Measure a service under load: 64 clients read lists while states change, on SQLite and on PostgreSQL.
 
-Each client has an address of its own, since one address may hold half of the service's threads at most.
+Each client has its own IP address, because one address may use at most half of the service's threads.
 """
 
 import http.client
@@ -20,13 +20,13 @@ from urllib.parse import urlsplit
 import orjson
 
 import postgres
-from bench.measure import NAME, Row, seeded
+from bench.measure import NAME, Row, seed_cluster
 from serving import serving
 
 CLIENTS = 64
 _LONG, _SHORT = 60.0, 5.0
 _MANY = 1_000
-"""UltraServers from which on the load lasts long."""
+"""UltraServers from which the load takes the long duration."""
 LISTS = (
     "{ clusters { nodes { slug } } }",
     "{ chips(first: 100) { nodes { address state memory { gibibytes } links { nodes { technology } } } } }",
@@ -37,8 +37,8 @@ _PAUSE = 0.02
 
 
 @dataclass
-class _Seen:
-    """What clients saw: seconds of each answer, and what came instead of one."""
+class _Measurements:
+    """Results of the clients: seconds per response, and error codes of requests that failed."""
 
     lists: list[float] = field(default_factory=list)
     changes: list[float] = field(default_factory=list)
@@ -47,53 +47,55 @@ class _Seen:
 
 def load_rows(directory: Path, domains: int) -> Iterator[Row]:
     seconds = _LONG if domains >= _MANY else _SHORT
-    urls = {"SQLite": f"sqlite:///{directory}/ours.db"}
+    urls = {"SQLite": f"sqlite:///{directory}/fleet.db"}
     folder = tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True)
     with folder as place, postgres.server(Path(place)) as url:
         urls["PostgreSQL"] = url.format("postgres")
-        for name, each in urls.items():
-            seeded(each, domains)
-            yield from _rows(f"{name}, {CLIENTS} clients, {seconds:.0f} s", _asked(each, seconds))
+        for name, database in urls.items():
+            seed_cluster(database, domains)
+            yield from _rows(f"{name}, {CLIENTS} clients, {seconds:.0f} s", _measure_load(database, seconds))
 
 
-def _rows(name: str, seen: _Seen) -> Iterator[Row]:
-    taken = sorted(seen.lists)
-    p50, p99 = taken[len(taken) // 2], taken[int(len(taken) * 0.99)]
-    yield Row(f"{name}: p99 of lists", p99, p50, "p50", 10.0, note=f"{len(taken):,}")
-    slowest, number = max(seen.changes), f"{len(seen.changes):,}"
+def _rows(name: str, measurements: _Measurements) -> Iterator[Row]:
+    durations = sorted(measurements.lists)
+    p50, p99 = durations[len(durations) // 2], durations[int(len(durations) * 0.99)]
+    yield Row(f"{name}: p99 of lists", p99, p50, "p50", 10.0, note=f"{len(durations):,}")
+    slowest, number = max(measurements.changes), f"{len(measurements.changes):,}"
     yield Row(f"{name}: slowest setState", slowest, 1.0, "a second", 1.0, note=f"of {number}")
-    told = ", ".join(f"{code} {number}" for code, number in seen.refused.items()) or "TIME_LIMIT, BUSY, …"
-    yield Row(f"{name}: not answered", sum(seen.refused.values()), 1.0, "one", 0.0, "answers", note=told)
+    errors = ", ".join(f"{code} {number}" for code, number in measurements.refused.items()) or "TIME_LIMIT, BUSY, …"
+    yield Row(f"{name}: failed requests", sum(measurements.refused.values()), 1.0, "one", 0.0, "requests", note=errors)
 
 
-def _asked(database: str, seconds: float) -> _Seen:
-    seen, over = _Seen(), Event()
+def _measure_load(database: str, seconds: float) -> _Measurements:
+    measurements, stop = _Measurements(), Event()
     with serving(database, TRNINV_LOG="off") as url, ThreadPoolExecutor(CLIENTS + 1) as clients:
         port = urlsplit(url).port or 0
-        running = [clients.submit(_lists, port, number, seen, over) for number in range(CLIENTS)]
-        running.append(clients.submit(_changes, port, seen, over))
+        running = [clients.submit(_read_lists, port, number, measurements, stop) for number in range(CLIENTS)]
+        running.append(clients.submit(_change_states, port, measurements, stop))
         time.sleep(seconds)
-        over.set()
-        for each in running:
-            each.result()
-    return seen
+        stop.set()
+        for future in running:
+            future.result()
+    return measurements
 
 
-def _lists(port: int, number: int, seen: _Seen, over: Event) -> None:
+def _read_lists(port: int, number: int, measurements: _Measurements, stop: Event) -> None:
     connection = _connection(port, number)
     for document in itertools.cycle(LISTS[number % len(LISTS) :] + LISTS[: number % len(LISTS)]):
-        if over.is_set():
+        if stop.is_set():
             return
-        seen.lists.append(_post(connection, {"query": document}, seen))
+        measurements.lists.append(_post(connection, {"query": document}, measurements))
 
 
-def _changes(port: int, seen: _Seen, over: Event) -> None:
+def _change_states(port: int, measurements: _Measurements, stop: Event) -> None:
     connection = _connection(port, CLIENTS)
     for state in itertools.cycle(("DOWN", "UP")):
-        if over.is_set():
+        if stop.is_set():
             return
-        given = {"addresses": [f"{NAME}/d0/s0/c1"], "state": state, "why": "load", "who": "bench"}
-        seen.changes.append(_post(connection, {"query": _CHANGE, "variables": {"i": given}}, seen))
+        change_input = {"addresses": [f"{NAME}/d0/s0/c1"], "state": state, "why": "load", "who": "bench"}
+        measurements.changes.append(
+            _post(connection, {"query": _CHANGE, "variables": {"i": change_input}}, measurements)
+        )
         time.sleep(_PAUSE)
 
 
@@ -101,11 +103,11 @@ def _connection(port: int, number: int) -> http.client.HTTPConnection:
     return http.client.HTTPConnection("127.0.0.1", port, timeout=120, source_address=(f"127.0.1.{number + 1}", 0))
 
 
-def _post(connection: http.client.HTTPConnection, body: object, seen: _Seen) -> float:
+def _post(connection: http.client.HTTPConnection, body: object, measurements: _Measurements) -> float:
     start = time.perf_counter()
     connection.request("POST", "/graphql", orjson.dumps(body), {"Content-Type": "application/json"})
-    answer = connection.getresponse()
-    errors = json.loads(answer.read()).get("errors", [])
-    if answer.status != HTTPStatus.OK or errors:
-        seen.refused[errors[0]["extensions"]["code"] if errors else str(answer.status)] += 1
+    response = connection.getresponse()
+    errors = json.loads(response.read()).get("errors", [])
+    if response.status != HTTPStatus.OK or errors:
+        measurements.refused[errors[0]["extensions"]["code"] if errors else str(response.status)] += 1
     return time.perf_counter() - start

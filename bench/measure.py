@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: a measured row, timing, a seeded cluster."""
+"""Helpers of all benchmarks: a measured row, timing, a seeded cluster."""
 
 import random
 import statistics
@@ -14,30 +14,32 @@ from trninv.inventory.seeding import cluster_seeding
 
 NAME = "bench"
 RAINIER = 6_250
-"""Its UltraServers."""
+"""UltraServers of Project Rainier."""
 DAMAGED = 40
-"""Randomly damaged domains of each kind."""
+"""Domains with random damage, per system."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A measurement of ours and of the baseline, and the mark that their ratio must meet, if any.
+    """A measured value of trninv, its baseline, and the highest ratio of the two that is accepted, if any.
 
     Attributes
     ----------
     baseline
-        None where there was nothing to measure against; then ``note`` says why.
+        None if the baseline could not be measured; ``note`` says why.
+    baseline_name
+        Identifies the row within its section, together with ``name``.
     note
-        What differs from run to run: name and baseline tell a row from the others of its section.
+        Details that differ from run to run.
     recorded
-        The row is that of an earlier run.
+        Whether the row comes from an earlier run.
 
     """
 
     name: str
-    ours: float
+    value: float
     baseline: float | None
-    against: str
+    baseline_name: str
     mark: float | None = None
     unit: str = "s"
     note: str = ""
@@ -45,7 +47,7 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        return None if self.baseline is None else self.ours / self.baseline
+        return None if self.baseline is None else self.value / self.baseline
 
     @property
     def verdict(self) -> str:
@@ -56,7 +58,7 @@ class Row:
         return "held" if self.ratio <= self.mark else "MISSED"
 
 
-def seconds(run: Callable[[], object], times: int = 5) -> float:
+def median_seconds(run: Callable[[], object], times: int = 5) -> float:
     def once() -> float:
         start = time.perf_counter()
         run()
@@ -65,8 +67,8 @@ def seconds(run: Callable[[], object], times: int = 5) -> float:
     return statistics.median(once() for _ in range(times))
 
 
-def seeded(url: str, domains: int) -> float:
-    """Seconds it takes to seed a cluster into an empty, migrated database."""
+def seed_cluster(url: str, domains: int) -> float:
+    """Seed a cluster into an empty database, which is migrated first, and return the seconds of seeding."""
     system = default_systems().get("u-trn2x64").resized(domains)
     with temporary_engine(url) as engine:
         migration.migrate(engine)
@@ -75,25 +77,25 @@ def seeded(url: str, domains: int) -> float:
             with write_transaction(engine) as connection:
                 cluster_seeding.seed(connection, default_catalog(), system, NAME)
 
-        return seconds(seed, 1)
+        return median_seconds(seed, 1)
 
 
-def asked_about(domains: int) -> list[int]:
-    """The domains that questions are about."""
+def sample_domains(domains: int) -> list[int]:
+    """Return the ordinals of the domains that questions are about."""
     return random.Random(7).sample(range(domains), min(40, domains))
 
 
-def pairs(domains: int, number: int, place: str = "across", seed: int = 7) -> Iterator[tuple[str, str]]:
-    """Random pairs of chips in one server, in one domain or in two, out of forty domains, whatever the seed."""
-    known = asked_about(domains)
-    chance = random.Random(seed)
+def chip_pairs(domains: int, number: int, place: str = "across", seed: int = 7) -> Iterator[tuple[str, str]]:
+    """Draw pairs of chips in one server, one domain or two; the forty domains are the same for every seed."""
+    domain_sample = sample_domains(domains)
+    rng = random.Random(seed)
     for _ in range(number):
-        one, other = chance.sample(known, 2)
-        server, far = chance.sample(range(4), 2)
-        chip, next_to = chance.sample(range(16), 2)
+        first, second = rng.sample(domain_sample, 2)
+        server, far = rng.sample(range(4), 2)
+        chip, next_to = rng.sample(range(16), 2)
         end = {
-            "server": f"{one}/s{server}/c{next_to}",
-            "domain": f"{one}/s{far}/c{next_to}",
-            "across": f"{other}/s{far}/c{next_to}",
+            "server": f"{first}/s{server}/c{next_to}",
+            "domain": f"{first}/s{far}/c{next_to}",
+            "across": f"{second}/s{far}/c{next_to}",
         }
-        yield f"{NAME}/d{one}/s{server}/c{chip}", f"{NAME}/d{end[place]}"
+        yield f"{NAME}/d{first}/s{server}/c{chip}", f"{NAME}/d{end[place]}"

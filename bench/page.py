@@ -1,4 +1,4 @@
-"""What docs/explanation/scale.md shows of the recorded results, between its markers: ``./run bench --write-docs``."""
+"""Write the recorded results into docs/explanation/scale.md, between its markers: ``./run bench --write-docs``."""
 
 import re
 from pathlib import Path
@@ -7,25 +7,25 @@ from bench import results
 from bench.measure import RAINIER
 
 PAGE = Path(__file__).parents[1] / "docs/explanation/scale.md"
-_PLACE = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_MARKER = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _MARKS = "marks"
 
 
 def write() -> None:
-    PAGE.write_text(filled(PAGE.read_text()))
+    PAGE.write_text(fill(PAGE.read_text()))
 
 
-def filled(text: str) -> str:
-    """The page's text with what was recorded at the size of rainier."""
-    return _PLACE.sub(lambda place: f"{place[1]}\n{_shown(place[2], text)}\n\n{place[3]}", text)
+def fill(text: str) -> str:
+    """Return the page's text with the results recorded at the size of Project Rainier."""
+    return _MARKER.sub(lambda place: f"{place[1]}\n{_content(place[2], text)}\n\n{place[3]}", text)
 
 
 def sections(text: str) -> list[str]:
-    """The sections that the page shows."""
-    return [place[2] for place in _PLACE.finditer(text) if place[2] != _MARKS]
+    """Return the names of the sections that the page shows."""
+    return [place[2] for place in _MARKER.finditer(text) if place[2] != _MARKS]
 
 
-def _shown(name: str, text: str) -> str:
+def _content(name: str, text: str) -> str:
     if name == _MARKS:
         recorded = [row for section in sections(text) for row in results.read(results.file(section, RAINIER))]
         return results.summary(recorded).replace("; ", "\n- ") + "."

@@ -1,4 +1,4 @@
-"""Bisections, limits and flows of intact and damaged domains and clusters."""
+"""Measure bisections, collectives and flows of intact and damaged domains and clusters."""
 
 import random
 import sqlite3
@@ -10,7 +10,7 @@ from pathlib import Path
 import networkx as nx
 
 import trninv
-from bench.measure import DAMAGED, NAME, Row, seconds, seeded
+from bench.measure import DAMAGED, NAME, Row, median_seconds, seed_cluster
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database import migration
@@ -25,8 +25,8 @@ from trninv.solvers.graph import Graph
 from trninv.solvers.max_flow import gomory_hu_tree
 
 
-def bisections(directory: Path) -> Iterator[Row]:
-    """Bisections of intact and damaged domains; the marks are seconds."""
+def bisection_rows(directory: Path) -> Iterator[Row]:
+    """Measure bisections of intact and damaged domains; the marks are seconds."""
     url = f"sqlite:///{directory}/domains.db"
     scopes = ["trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"]
     with temporary_engine(url) as engine:
@@ -36,98 +36,100 @@ def bisections(directory: Path) -> Iterator[Row]:
                 cluster_seeding.seed(connection, default_catalog(), default_systems().get(scope))
     with trninv.open(url) as fleet:
         for scope in scopes:
-            inside = _inside(fleet, scope)
-            took = seconds(partial(bisect, inside.graph, inside.endpoints))
-            yield Row(f"bisection, {scope} undamaged", took, 0.05, "the mark", 1.0)
+            scope_graph = _scope_graph(fleet, scope)
+            value = median_seconds(partial(bisect, scope_graph.graph, scope_graph.endpoints))
+            yield Row(f"bisection, {scope} undamaged", value, 0.05, "the mark", 1.0)
         for scope, mark in (("u-trn2x64", 5.0), ("trn3-gen1", 1.0), ("trn3-gen2", 1.0)):
-            graph, times, exact = _inside(fleet, scope).graph, [], 0
+            graph, times, exact = _scope_graph(fleet, scope).graph, [], 0
             for seed in range(DAMAGED):
-                left, ends = _damaged(graph, random.Random(seed))
+                damaged, endpoints = _damage(graph, random.Random(seed))
                 start = time.perf_counter()
-                found = bisect(left, ends)
+                answer = bisect(damaged, endpoints)
                 times.append(time.perf_counter() - start)
-                exact += found.lower == found.upper and times[-1] <= mark
-            most = sorted(times)[DAMAGED * 19 // 20 - 1]
-            name, note = f"bisection, {scope} less up to 3 chips, 3 links: 19 of 20 in", f"{exact} of {DAMAGED} exact"
-            yield Row(name, most, mark, "the mark", 1.0, note=note)
+                exact += answer.lower == answer.upper and times[-1] <= mark
+            p95 = sorted(times)[DAMAGED * 19 // 20 - 1]
+            name, note = f"bisection, {scope} without up to 3 chips and 3 links: p95", f"{exact} of {DAMAGED} exact"
+            yield Row(name, p95, mark, "the mark", 1.0, note=note)
 
 
-def _inside(fleet: BaseFleet, scope: str) -> ScopeGraph:
+def _scope_graph(fleet: BaseFleet, scope: str) -> ScopeGraph:
     with WiringCache(fleet.engine).open_reader() as reader:
         return Scope.resolve(reader, scope).graph(reader, "this")
 
 
-def _damaged(graph: Graph, chance: random.Random) -> tuple[Graph, list[int]]:
-    left = Graph(graph)
-    chips = [node for node, of in graph.nodes(data=True) if of["kind"] == "chip"]
-    left.remove_nodes_from(chance.sample(chips, chance.randint(0, 3)))
-    left.remove_edges_from(chance.sample(list(left.edges), chance.randint(0, 3)))
-    return left, [node for node in chips if node in left]
+def _damage(graph: Graph, rng: random.Random) -> tuple[Graph, list[int]]:
+    damaged = Graph(graph)
+    chips = [node for node, data in graph.nodes(data=True) if data["kind"] == "chip"]
+    damaged.remove_nodes_from(rng.sample(chips, rng.randint(0, 3)))
+    damaged.remove_edges_from(rng.sample(list(damaged.edges), rng.randint(0, 3)))
+    return damaged, [node for node in chips if node in damaged]
 
 
-def clusters(directory: Path, domains: int) -> Iterator[Row]:
-    """A whole cluster: intact, with hundreds of domains that have one chip or link down, with 1 % of its chips down."""
-    with trninv.open(f"sqlite:///{directory}/ours.db") as fleet:
-        for name, ask in (("bisection", fleet.bisection), ("collectives", fleet.collectives)):
-            yield Row(f"{name}, undamaged cluster", seconds(partial(ask, NAME), 1), 0.5, "the mark", 1.0)
-    few = min(250, domains // 8)
-    worn = {
-        "hundreds damaged": ({"node": few, "link": few}, 10.0),
+def cluster_rows(directory: Path, domains: int) -> Iterator[Row]:
+    """Measure a whole cluster: intact, with a failed chip or link in hundreds of domains, with 1 % failed chips."""
+    with trninv.open(f"sqlite:///{directory}/fleet.db") as fleet:
+        for name, question in (("bisection", fleet.bisection), ("collectives", fleet.collectives)):
+            yield Row(f"{name}, undamaged cluster", median_seconds(partial(question, NAME), 1), 0.5, "the mark", 1.0)
+    failures = min(250, domains // 8)
+    cases = {
+        "hundreds of failures": ({"node": failures, "link": failures}, 10.0),
         "1 % of its chips down": ({"node": 64 * domains // 100}, 3.0),
     }
-    for name, (lost, mark) in worn.items():
-        _wear(directory, lost)
+    for name, (failed, mark) in cases.items():
+        _copy_with_failures(directory, failed)
         with trninv.open(f"sqlite:///{directory}/damaged.db") as fleet:
             start = time.perf_counter()
-            found = fleet.bisection(NAME)
-            took = time.perf_counter() - start
-        gap = 1 - found.lower / found.upper
+            answer = fleet.bisection(NAME)
+            value = time.perf_counter() - start
+        gap = 1 - answer.lower / answer.upper
         note = f"gap {gap:.2%}, mark 1 %"
-        yield Row(f"bisection, cluster with {name}", took, mark, "the mark", 1.0, note=note)
+        yield Row(f"bisection, cluster with {name}", value, mark, "the mark", 1.0, note=note)
 
 
-def _wear(directory: Path, lost: Mapping[str, int]) -> None:
-    """A copy with so many chips and links down."""
-    with sqlite3.connect(directory / "ours.db") as source, sqlite3.connect(directory / "damaged.db") as copy:
+def _copy_with_failures(directory: Path, failures: Mapping[str, int]) -> None:
+    """Write a copy of the database in which a number of chips and links are down."""
+    with sqlite3.connect(directory / "fleet.db") as source, sqlite3.connect(directory / "damaged.db") as copy:
         source.backup(copy)
-        chance = random.Random(3)
+        rng = random.Random(3)
         for table, kind in (("node", "kind = 'chip'"), ("link", "scope IN ('server', 'domain')")):
             ids = [row[0] for row in copy.execute(f"SELECT id FROM {table} WHERE {kind}")]  # noqa: S608
-            down = chance.sample(ids, lost.get(table, 0))
+            down = rng.sample(ids, failures.get(table, 0))
             copy.executemany(f"UPDATE {table} SET state = 'down' WHERE id = ?", [(key,) for key in down])  # noqa: S608
 
 
-def _all_flows(graph: Graph, first: int, others: Iterable[int]) -> list[float]:
-    return [nx.minimum_cut_value(graph, first, other) for other in others]
+def _all_flows(graph: Graph, source: int, targets: Iterable[int]) -> list[float]:
+    return [nx.minimum_cut_value(graph, source, target) for target in targets]
 
 
-def flows(directory: Path) -> Iterator[Row]:
-    """Questions about an intact domain, against plain networkx."""
+def flow_rows(directory: Path) -> Iterator[Row]:
+    """Measure questions about an intact domain, against plain networkx."""
     with trninv.open(f"sqlite:///{directory}/domains.db") as fleet:
         for scope in ("u-trn2x64", "trn3-gen2"):
-            inside = _inside(fleet, scope)
-            weights = dict.fromkeys(inside.endpoints, 1)
-            first, *others = inside.endpoints
-            baseline = seconds(partial(_all_flows, inside.graph, first, others), 1)
-            ours = seconds(partial(gomory_hu_tree, inside.graph), 3)
-            yield Row(f"all maximum flows, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
-            ours = seconds(partial(all_gather_rate, inside.graph, weights), 3)
-            yield Row(f"all-gather's limit, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
-            ours = seconds(partial(max_concurrent_flow, inside.graph, weights), 3)
-            yield Row(f"all-to-all's limit, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
+            scope_graph = _scope_graph(fleet, scope)
+            weights = dict.fromkeys(scope_graph.endpoints, 1)
+            first, *others = scope_graph.endpoints
+            baseline = median_seconds(partial(_all_flows, scope_graph.graph, first, others), 1)
+            value = median_seconds(partial(gomory_hu_tree, scope_graph.graph), 3)
+            yield Row(
+                f"all maximum flows, {scope}", value, baseline, "networkx, flows from one chip to all others", 3.0
+            )
+            value = median_seconds(partial(all_gather_rate, scope_graph.graph, weights), 3)
+            yield Row(f"all-gather rate, {scope}", value, baseline, "networkx, flows from one chip to all others", 3.0)
+            value = median_seconds(partial(max_concurrent_flow, scope_graph.graph, weights), 3)
+            yield Row(f"all-to-all rate, {scope}", value, baseline, "networkx, flows from one chip to all others", 3.0)
 
 
-def rack(directory: Path) -> Row:
-    """The collectives of a rack, of which every link is one of two kinds."""
+def rack_row(directory: Path) -> Row:
+    """Measure the collectives of a rack, which has links of two kinds."""
     with trninv.open(f"sqlite:///{directory}/domains.db") as fleet:
-        took = seconds(partial(fleet.collectives, "trn3-gen2/r0"), 1)
-    return Row("collectives, trn3-gen2/r0", took, 1.0, "the mark", 1.0)
+        value = median_seconds(partial(fleet.collectives, "trn3-gen2/r0"), 1)
+    return Row("collectives, trn3-gen2/r0", value, 1.0, "the mark", 1.0)
 
 
 def routing_rows(directory: Path, domains: int) -> Iterator[Row]:
-    yield from bisections(directory)
-    yield from flows(directory)
-    yield rack(directory)
-    if not (directory / "ours.db").exists():
-        seeded(f"sqlite:///{directory}/ours.db", domains)
-    yield from clusters(directory, domains)
+    yield from bisection_rows(directory)
+    yield from flow_rows(directory)
+    yield rack_row(directory)
+    if not (directory / "fleet.db").exists():
+        seed_cluster(f"sqlite:///{directory}/fleet.db", domains)
+    yield from cluster_rows(directory, domains)

@@ -1,4 +1,4 @@
-"""The sections of ``./run bench``: what measures each, and how its rows are shown, compared and recorded."""
+"""The sections of ``./run bench``: measure one, then show, compare and record its rows."""
 
 import resource
 import tempfile
@@ -45,20 +45,22 @@ SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
 }
 
 
-def measured(section: str, measure: Callable[[Path, int], Iterator[Row]], domains: int) -> list[Row]:
-    """Rows of a section, shown, compared and recorded."""
+def measure_section(section: str, measure: Callable[[Path, int], Iterator[Row]], domains: int) -> list[Row]:
+    """Measure a section; show, compare and record its rows, and return them."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="b", ignore_cleanup_errors=True) as name:
         rows = list(measure(Path(name), domains))
-        database = Path(name) / "ours.db"
+        database = Path(name) / "fleet.db"
         megabytes = database.stat().st_size / 1e6 if database.exists() else 0
     print(f"{section}, {domains:,} domains, {time.monotonic() - start:.0f} s")
     print(tabulate(map(results.cells, rows), headers=results.COLUMNS, disable_numparse=True))
     file = results.file(section, domains)
-    for line in results.worse(rows, results.read(file)):
+    for line in results.regressions(rows, results.read(file)):
         print(line)
     if not all(row.recorded for row in rows):
         results.write(file, domains, rows)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"database: {megabytes:,.0f} MB; this process with its baselines: {peak:,.0f} MB\n", flush=True)
+    print(
+        f"database: {megabytes:,.0f} MB; peak memory of this process with its baselines: {peak:,.0f} MB\n", flush=True
+    )
     return rows

@@ -1,4 +1,4 @@
-"""What the command line and the service take to start, in seconds of processor."""
+"""Measure how long the command line and the service take to start, in processor seconds."""
 
 import resource
 import statistics
@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from os import environ
 from pathlib import Path
 
-from bench.measure import Row, pairs, seeded
-from bench.served import ours, processor_time
+from bench.measure import Row, chip_pairs, seed_cluster
+from bench.server import processor_time, run_trninv
 
 _TIMES = 5
 BASELINE = ["-c", "import sqlalchemy"]
@@ -17,39 +17,43 @@ _COMPLETION = {"_TRNINV_COMPLETE": "bash_complete", "COMP_WORDS": "trninv ", "CO
 
 
 def start_rows(directory: Path, domains: int) -> Iterator[Row]:
-    url = f"sqlite:///{directory}/ours.db"
-    seeded(url, domains)
-    ends = next(pairs(domains, 1))
+    url = f"sqlite:///{directory}/fleet.db"
+    seed_cluster(url, domains)
+    addresses = next(chip_pairs(domains, 1))
     cases: list[tuple[str, list[str], Mapping[str, str], float]] = [
         ("trninv --help", ["-m", "trninv", "--help"], {}, 0.5),
-        ("completion of a command's name", ["-m", "trninv"], _COMPLETION, 0.5),
+        ("command name completion", ["-m", "trninv"], _COMPLETION, 0.5),
         ("trninv path --help", ["-m", "trninv", "path", "--help"], {}, 1.2),
-        ("trninv path, cold", ["-m", "trninv", "--database", url, "path", *ends], {}, 1.2),
+        ("trninv path, cold", ["-m", "trninv", "--database", url, "path", *addresses], {}, 1.2),
     ]
-    for name, command, more, mark in cases:
-        taken = [(used(command, more), used(BASELINE, {})) for _ in range(_TIMES)]
-        took, baseline = map(statistics.median, zip(*taken, strict=True))
-        yield Row(name, took, baseline, 'python -c "import sqlalchemy"', mark)
-    yield Row("trninv serve, ready", statistics.median(_ready(url) for _ in range(5)), 1.5, "the mark", 1.0)
+    for name, command, environment, mark in cases:
+        measurements = [
+            (processor_seconds(command, environment), processor_seconds(BASELINE, {})) for _ in range(_TIMES)
+        ]
+        value, baseline = map(statistics.median, zip(*measurements, strict=True))
+        yield Row(name, value, baseline, 'python -c "import sqlalchemy"', mark)
+    yield Row("trninv serve, ready", statistics.median(_measure_start(url) for _ in range(5)), 1.5, "the mark", 1.0)
 
 
-def used(command: list[str], more: Mapping[str, str]) -> float:
-    """Seconds of processor."""
-    return run(command, more)[0]
+def processor_seconds(command: list[str], environment: Mapping[str, str]) -> float:
+    """Run Python with arguments and return its processor seconds."""
+    return run_python(command, environment)[0]
 
 
-def run(command: list[str], more: Mapping[str, str]) -> tuple[float, str]:
-    """Seconds of processor, and what was printed."""
-    before = _of_children()
-    done = subprocess.run([sys.executable, *command], check=True, stdout=subprocess.PIPE, env=environ | more, text=True)
-    return _of_children() - before, done.stdout
+def run_python(command: list[str], environment: Mapping[str, str]) -> tuple[float, str]:
+    """Run Python with arguments and return its processor seconds and its output."""
+    before = _children_seconds()
+    completed = subprocess.run(
+        [sys.executable, *command], check=True, stdout=subprocess.PIPE, env=environ | environment, text=True
+    )
+    return _children_seconds() - before, completed.stdout
 
 
-def _of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def _children_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
-def _ready(url: str) -> float:
-    with ours(url) as server:
+def _measure_start(url: str) -> float:
+    with run_trninv(url) as server:
         return processor_time([server.process])

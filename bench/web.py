@@ -1,4 +1,4 @@
-"""Requests over HTTP, with clients that keep their connections."""
+"""Measure requests over HTTP on kept-alive connections."""
 
 import statistics
 import sys
@@ -9,90 +9,100 @@ import psycopg
 
 import postgres
 from bench.api import FLAT, NAMED, NESTED, TRIVIAL
-from bench.by_hand import FILE
-from bench.measure import Row, pairs, seeded
-from bench.served import Request, Served, below, ours, processor_time, served
+from bench.handwritten_routes import FILE
+from bench.measure import Row, chip_pairs, seed_cluster
+from bench.server import Request, Server, child_processes, processor_time, run_server, run_trninv
 
 _ROUNDS = 5
-_ASKED = 100
-_ROUTED = 2.0
-"""Times the trivial document that an answer from what is remembered may take."""
-_PLANNED = "-c plan_cache_mode=force_custom_plan"
-"""PostgreSQL's option (PGOPTIONS) to plan each statement each time."""
-ROUTED = {
+_REQUESTS = 100
+_QUESTION_MARK = 2.0
+"""An answer from the cache may take this many times as long as the trivial document."""
+_PLAN_EACH_TIME = "-c plan_cache_mode=force_custom_plan"
+"""PostgreSQL's option (PGOPTIONS) to plan each statement at each execution."""
+QUESTIONS = {
     "path": "path(from: $a, to: $b) { paths { hops bandwidth { gigabytesPerSecond } steps { kind address } } }",
-    "all shortest paths": "path(from: $a, to: $b, shape: ALL) { equallyGood links { paths source target share } }",
-    "three hops around": "memoryPool(scope: $a, maxHops: 3) { byHops { hops reached { address widest { bytesPerSecond "
-    "} } } }",
+    "all shortest paths": "path(from: $a, to: $b, shape: ALL) { tiedPaths links { paths source target share } }",
+    "three-hop memory pool": (
+        "memoryPool(scope: $a, maxHops: 3) { byHops { hops reached { address widest { bytesPerSecond } } } }"
+    ),
 }
 
 
 def web_rows(directory: Path, domains: int) -> Iterator[Row]:
-    file = directory / "ours.db"
+    file = directory / "fleet.db"
     url = f"sqlite:///{file}"
-    seeded(url, domains)
-    command = [sys.executable, "-m", "uvicorn", "--factory", "bench.by_hand:served", "--port", "{port}"]
-    with ours(url) as server, served([*command, "--log-level", "error"], **{FILE: str(file)}) as hand:
-        yield from _connections(server, hand)
-        yield from _routed(server, domains, "SQLite")
-    with postgres.server(directory) as every:
-        with psycopg.connect(every.format("postgres"), autocommit=True) as made:
-            made.execute("CREATE DATABASE ours")
-        url = every.format("ours")
-        seeded(url, domains)
+    seed_cluster(url, domains)
+    command = [sys.executable, "-m", "uvicorn", "--factory", "bench.handwritten_routes:application", "--port", "{port}"]
+    with run_trninv(url) as server, run_server([*command, "--log-level", "error"], **{FILE: str(file)}) as handwritten:
+        yield from _measure_connections(server, handwritten)
+        yield from _measure_questions(server, domains, "SQLite")
+    with postgres.server(directory) as server_url:
+        with psycopg.connect(server_url.format("postgres"), autocommit=True) as connection:
+            connection.execute("CREATE DATABASE fleet")
+        url = server_url.format("fleet")
+        seed_cluster(url, domains)
         postmaster = int((directory / "data" / "postmaster.pid").read_text().split()[0])
-        with ours(url) as server:
-            yield from _routed(server, domains, "PostgreSQL")
-        yield from _planned(url, postmaster)
+        with run_trninv(url) as server:
+            yield from _measure_questions(server, domains, "PostgreSQL")
+        yield from _measure_planning(url, postmaster)
 
 
-def _connections(server: Served, hand: Served) -> Iterator[Row]:
-    """Requests back to back on connections that are kept."""
+def _measure_connections(server: Server, handwritten: Server) -> Iterator[Row]:
+    """Measure requests one after another on kept-alive connections."""
     cases = [("trivial", TRIVIAL, "/bare"), ("100 chips nested", NESTED, "/nested"), ("1,000 flat rows", FLAT, "/flat")]
     for connections in (1, 8):
         for name, document, path in cases:
-            asked = [Request("/graphql", {"query": document})] * 20
-            by_hand = [Request(path, {})] * 20
-            taken = [(server.seconds(asked, connections), hand.seconds(by_hand, connections)) for _ in range(_ROUNDS)]
-            took, baseline = map(statistics.median, zip(*taken, strict=True))
-            what = f"HTTP, {connections} connection{'s'[: connections > 1]} kept, {name}"
-            yield Row(what, took, baseline, "a route by hand, uvicorn")
+            requests = [Request("/graphql", {"query": document})] * 20
+            baseline_requests = [Request(path, {})] * 20
+            measurements = [
+                (server.seconds(requests, connections), handwritten.seconds(baseline_requests, connections))
+                for _ in range(_ROUNDS)
+            ]
+            value, baseline = map(statistics.median, zip(*measurements, strict=True))
+            row_name = f"HTTP, {connections} kept-alive connection{'s'[: connections > 1]}, {name}"
+            yield Row(row_name, value, baseline, "a hand-written route, uvicorn")
 
 
-def _routed(server: Served, domains: int, database: str) -> Iterator[Row]:
-    """Questions about new pairs of places inside of domains seen before."""
-    trivial = [Request("/graphql", {"query": TRIVIAL})] * _ASKED
-    for name in ROUTED:
-        server.answers(routed(name, pairs(domains, _ASKED, "domain", 8)))
-        asked = routed(name, pairs(domains, _ASKED, "domain"))
-        took, baseline = (statistics.median(server.each(some)) for some in (asked, trivial))
-        yield Row(f"HTTP, {name} inside a known domain, {database}", took, baseline, "the trivial document", _ROUTED)
+def _measure_questions(server: Server, domains: int, database: str) -> Iterator[Row]:
+    """Measure questions about new pairs of places in cached domains."""
+    trivial = [Request("/graphql", {"query": TRIVIAL})] * _REQUESTS
+    for name in QUESTIONS:
+        server.responses(question_requests(name, chip_pairs(domains, _REQUESTS, "domain", 8)))
+        requests = question_requests(name, chip_pairs(domains, _REQUESTS, "domain"))
+        value, baseline = (statistics.median(server.response_seconds(batch)) for batch in (requests, trivial))
+        yield Row(
+            f"HTTP, {name} inside a cached domain, {database}", value, baseline, "the trivial document", _QUESTION_MARK
+        )
 
 
-def routed(name: str, ends: Iterable[tuple[str, str]]) -> list[Request]:
-    """One of these questions, about each pair of places."""
-    field = ROUTED[name]
-    names = [each for each in "ab" if f"${each}" in field]
-    document = f"query ({', '.join(f'${each}: Address!' for each in names)}) {{ {field} }}"
-    values = (dict(zip(names, pair, strict=False)) for pair in ends)
-    return [Request("/graphql", {"query": document, "variables": each}) for each in values]
+def question_requests(name: str, ends: Iterable[tuple[str, str]]) -> list[Request]:
+    """Return requests for a question, one per pair of places."""
+    field = QUESTIONS[name]
+    parameters = [parameter for parameter in "ab" if f"${parameter}" in field]
+    document = f"query ({', '.join(f'${parameter}: Address!' for parameter in parameters)}) {{ {field} }}"
+    values = (dict(zip(parameters, pair, strict=False)) for pair in ends)
+    return [Request("/graphql", {"query": document, "variables": variables}) for variables in values]
 
 
-def _planned(url: str, postmaster: int) -> Iterator[Row]:
-    """Seconds of PostgreSQL's processor."""
-    for name, document in (("100 chips nested", NESTED), ("the same, links named", NAMED), ("1,000 flat rows", FLAT)):
-        asked = [Request("/graphql", {"query": document})] * 150  # a process's clock ticks every 10 ms
-        with ours(url) as server:
-            took = _used(server, asked, postmaster)
-        with ours(url, PGOPTIONS=_PLANNED) as server:
-            baseline = _used(server, asked, postmaster)
-        yield Row(f"PostgreSQL's processor, {name}", took, baseline, "planned at each request", 0.75)
+def _measure_planning(url: str, postmaster: int) -> Iterator[Row]:
+    """Measure PostgreSQL's processor time per request."""
+    for name, document in (
+        ("100 chips nested", NESTED),
+        ("100 chips nested, with link addresses", NAMED),
+        ("1,000 flat rows", FLAT),
+    ):
+        requests = [Request("/graphql", {"query": document})] * 150  # a process's clock ticks every 10 ms
+        with run_trninv(url) as server:
+            value = _postgres_seconds(server, requests, postmaster)
+        with run_trninv(url, PGOPTIONS=_PLAN_EACH_TIME) as server:
+            baseline = _postgres_seconds(server, requests, postmaster)
+        yield Row(f"PostgreSQL processor time, {name}", value, baseline, "planned for each request", 0.75)
 
 
-def _used(server: Served, asked: Sequence[Request], postmaster: int) -> float:
-    """Of a request."""
-    server.answers(asked)
-    backends = below(postmaster, "postgres: trninv ")
+def _postgres_seconds(server: Server, requests: Sequence[Request], postmaster: int) -> float:
+    """Return PostgreSQL's processor seconds per request."""
+    server.responses(requests)
+    backends = child_processes(postmaster, "postgres: trninv ")
     before = processor_time(backends)
-    server.answers(asked)
-    return (processor_time(backends) - before) / len(asked)
+    server.responses(requests)
+    return (processor_time(backends) - before) / len(requests)

@@ -29,5 +29,5 @@ def adopted(engine: Engine, *instances: dict[str, Any], name: str = "lab") -> Ad
 def standing(engine: Engine) -> dict[str, str]:
     """Instances by the addresses of their slots."""
     with engine.connect() as connection:
-        rows = connection.execute(text("SELECT address, instance FROM binding WHERE until IS NULL ORDER BY id"))
+        rows = connection.execute(text("SELECT address, instance FROM binding WHERE ended_at IS NULL ORDER BY id"))
         return {row.address: row.instance for row in rows}

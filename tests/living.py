@@ -171,15 +171,15 @@ class Life:
 
 
 _BEGINNING = (
-    """INSERT INTO job (id, cluster_id, name, system, external_id, began, who)
+    """INSERT INTO job (id, cluster_id, name, system, external_id, started_at, who)
     SELECT (SELECT coalesce(max(id), 0) + 1 FROM job), id, 'p', 'x', 'p', '2026', 'me' FROM cluster
     WHERE slug = 'u-trn2x64'""",
-    """INSERT INTO allocation (id, job_id, chip_id, role, began)
+    """INSERT INTO allocation (id, job_id, chip_id, role, started_at)
     SELECT (SELECT coalesce(max(id), 0) + 1 FROM allocation), (SELECT max(id) FROM job), max(chip.id), 'work', '2026'
     FROM chip JOIN node ON node.id = chip.id JOIN cluster ON cluster.id = cluster_id WHERE slug = 'u-trn2x64'""",
 )
-_FIRST = "SELECT min(id) FROM job WHERE ended IS NULL"
+_FIRST = "SELECT min(id) FROM job WHERE ended_at IS NULL"
 _ENDING = (
-    f"UPDATE allocation SET ended = '2027' WHERE ended IS NULL AND job_id = ({_FIRST})",
-    f"UPDATE job SET ended = '2027' WHERE id = ({_FIRST})",
+    f"UPDATE allocation SET ended_at = '2027' WHERE ended_at IS NULL AND job_id = ({_FIRST})",
+    f"UPDATE job SET ended_at = '2027' WHERE id = ({_FIRST})",
 )

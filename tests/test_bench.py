@@ -8,7 +8,7 @@ import pytest
 
 from bench import page, results
 from bench.measure import RAINIER, Row
-from bench.peers.lists import same
+from bench.peers.lists import comparable_values
 
 
 def _row(ours: float, *, baseline: float | None = 1.0, mark: float | None = 1.0, name: str = "path") -> Row:
@@ -33,22 +33,22 @@ def test_a_mark_is_held_up_to_itself(row: Row, verdict: str) -> None:
 
 def test_worse_by_more_than_a_fifth_is_said() -> None:
     before = [_row(0.31)]
-    assert list(results.worse([_row(0.45)], before)) == ["path, to networkx: worse than recorded: 0.31 → 0.45"]
-    assert not list(results.worse([_row(0.37)], before))
-    assert not list(results.worse([_row(0.1)], before))
+    assert list(results.regressions([_row(0.45)], before)) == ["path, to networkx: worse than recorded: 0.31 → 0.45"]
+    assert not list(results.regressions([_row(0.37)], before))
+    assert not list(results.regressions([_row(0.1)], before))
 
 
 def test_only_the_same_row_is_compared() -> None:
     now = _row(9.0)
-    assert not list(results.worse([now], [_row(1.0, name="flow")]))
-    assert not list(results.worse([now], [Row("path", 1.0, 1.0, "ladybug")]))
-    assert not list(results.worse([now], [_row(1.0, baseline=None)]))
-    assert not list(results.worse([_row(9.0, baseline=None)], [now]))
-    assert list(results.worse([now], [Row("path", 1.0, 1.0, "networkx", note="of 17")])), "a note is no name"
+    assert not list(results.regressions([now], [_row(1.0, name="flow")]))
+    assert not list(results.regressions([now], [Row("path", 1.0, 1.0, "ladybug")]))
+    assert not list(results.regressions([now], [_row(1.0, baseline=None)]))
+    assert not list(results.regressions([_row(9.0, baseline=None)], [now]))
+    assert list(results.regressions([now], [Row("path", 1.0, 1.0, "networkx", note="of 17")])), "a note is no name"
 
 
 def test_any_refusal_is_worse_than_none() -> None:
-    assert list(results.worse([_row(1.0)], [_row(0.0)]))
+    assert list(results.regressions([_row(1.0)], [_row(0.0)]))
 
 
 def test_what_is_recorded_is_read_again(tmp_path: Path) -> None:
@@ -88,19 +88,19 @@ def test_what_was_recorded_is_named_so_and_not_in_the_last_line() -> None:
 def test_answers_are_the_same_whatever_their_values_are_called() -> None:
     ours = {"chips": {"nodes": [{"id": "chip:1", "memory": {"gibibytes": 96.0}, "links": [{"scope": "HOST"}]}]}}
     theirs = {"allChips": [{"rowId": 1, "gibibytes": 96, "scopes": ["HOST"]}]}
-    assert same(ours) == same(theirs) == [["96.0", "HOST"]]
-    assert same({"chips": [{"gibibytes": 95, "scope": "HOST"}]}) != same(ours)
+    assert comparable_values(ours) == comparable_values(theirs) == [["96.0", "HOST"]]
+    assert comparable_values({"chips": [{"gibibytes": 95, "scope": "HOST"}]}) != comparable_values(ours)
 
 
 def test_the_page_is_made_from_the_recorded_results() -> None:
     text = page.PAGE.read_text()
-    assert page.filled(text) == text, "./run bench --write-docs"
+    assert page.fill(text) == text, "./run bench --write-docs"
 
 
 @pytest.mark.parametrize("section", page.sections(page.PAGE.read_text()))
 def test_name_and_baseline_tell_recorded_rows_apart(section: str) -> None:
     rows = results.read(results.file(section, RAINIER))
-    assert len({(row.name, row.against) for row in rows}) == len(rows)
+    assert len({(row.name, row.baseline_name) for row in rows}) == len(rows)
 
 
 def test_the_page_shows_every_section() -> None:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 from placements import legal
 
-from bench.day import Day, day
+from bench.day import Day, simulate_day
 from trninv.placement.candidates.candidate_search import PlacementPolicy
 from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips
 from trninv.placement.candidates.placement_model import placement_model
@@ -14,7 +14,7 @@ from trninv.routing.fleet import BaseFleet
 
 def test_a_day_is_the_same_each_time(lite_fleet: BaseFleet) -> None:
     found = legal(lite_fleet, placement_model("u-trn2x64"))
-    first, again, other = (day(PlacementPolicy.PACK.value, found, 2, seed) for seed in (0, 0, 1))
+    first, again, other = (simulate_day(PlacementPolicy.PACK.value, found, 2, seed) for seed in (0, 0, 1))
     assert first == again != other
     assert len(first.used) == len(other.used) == 180
     assert all(0 <= share <= 1 for share in first.used + first.stranded)

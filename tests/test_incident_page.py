@@ -21,7 +21,7 @@ from trninv.database.migration import migrate
 
 PAGE = ROOT / "docs/incident.md"
 _FENCE = re.compile(r"```console (\S+ \S+)\n(.*?)```", re.DOTALL)
-_CLOCKS = ("timestamps", "inventory.chain")
+_CLOCKS = ("units", "inventory.state.hash_chain")
 
 
 def follow(page: str, database: str) -> str:

@@ -149,7 +149,7 @@ def test_the_dashboard_shows_something_everywhere(damaged: str, tmp_path: Path) 
             _until(lambda: ask('trninv_changes_total{kind="chip"} > 0'))
             empty = [title for title, query in QUERIES if not ask(query)]
             assert empty == []
-            (firing,) = ask('trninv_parts_not_up{cluster="u-trn2x64", kind="chip", state="down"}')
+            (firing,) = ask('trninv_parts_unhealthy{cluster="u-trn2x64", kind="chip", state="down"}')
             assert firing["value"][1] == "2"
 
 

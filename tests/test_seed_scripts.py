@@ -52,7 +52,7 @@ def test_plain_alembic_and_the_seed_scripts(
     alembic("upgrade", "head")
     for name in ("trn1", "trn2", "trn3"):
         assert script(name)[1].count(": seeded") == 2
-    assert "as the catalog says" in run("verify", database=url)[1]
+    assert "matches the catalog" in run("verify", database=url)[1]
     alembic("downgrade", "base")
 
 
@@ -90,8 +90,8 @@ def test_a_seed_script_helps_instead_of_seeding(script: Script, word: str) -> No
     ("arguments", "complaint"),
     [
         (["--nope"], "there is no option --nope"),
-        (["--name", "lab"], "--name is for one system"),
-        (["--all", "trn1"], "name none beside it"),
+        (["--name", "lab"], "--name needs exactly one system"),
+        (["--all", "trn1"], "omit SYSTEM"),
     ],
 )
 def test_a_seed_script_refuses_what_trninv_seed_refuses(script: Script, arguments: list[str], complaint: str) -> None:

@@ -51,7 +51,7 @@ def test_the_installed_wheel_migrates_seeds_and_answers(tmp_path: Path) -> None:
     out = _run(program, "up", "--check", cwd=tmp_path, home=tmp_path)
     assert "bisection: u-trn2x64: 2,048 GB/s one direction (exact)" in out
     assert str(tmp_path) in _run(program, "status", cwd=tmp_path, home=tmp_path).splitlines()[0]
-    assert _run(program, "verify", cwd=tmp_path, home=tmp_path).startswith("as the catalog says")
+    assert _run(program, "verify", cwd=tmp_path, home=tmp_path).startswith("matches the catalog")
     assert _run(program, "migrate", "--check", cwd=tmp_path, home=tmp_path) == "the schema is up to date\n"
     query = "SELECT chips FROM v_cluster WHERE address = 'u-trn2x64'"
     assert _run(program, "sql", query, "--format", "csv", cwd=tmp_path, home=tmp_path) == "chips\n64\n"

@@ -1,1 +1,1 @@
-"""Random damage, and what every question says of it, against an oracle and on every interface: ``./run damage``."""
+"""Random damage: check every answer against an oracle and on every interface: ``./run damage``."""

@@ -1,8 +1,9 @@
-"""Asks randomly damaged fleets, and holds the answers to an oracle: ``./run damage [--answers N] [--seed S]``.
+"""Damage fleets at random and compare every answer with an oracle: ``./run damage [--answers N] [--seed S]``.
 
-Of clusters of two to eight domains of every system up to four chips, four links and two NICs are down, and a link
-carries half. No answer may be outside of what breadth first search, flows, every split or an integer program say, and
-of the bisections 99 in 100 are exact. Then the command line, GraphQL over HTTP, Python and SQL are asked the same.
+In clusters of two to eight domains of every system, up to four chips, four links and two NICs are down, and one link
+has half its bandwidth. No answer may be outside the bounds that breadth-first search, flows, all splits or an integer
+program give, and 99 in 100 bisections must be exact. Then the command line, GraphQL over HTTP, Python and SQL get the
+same questions.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from tabulate import tabulate
 
 import trninv
 from bench.damage import states
-from bench.damage.checks import Checked
+from bench.damage.checks import CheckedAnswer
 from bench.damage.run import answers, differences
 
 _EXACT = 0.99
@@ -36,52 +37,58 @@ _COLUMNS = (
 
 
 def main() -> None:
-    """Print a table, and end with 1 if an answer is wrong, too few are exact, or interfaces differ."""
+    """Print a table; exit with 1 if an answer is wrong, too few bisections are exact, or interfaces differ."""
     parser = argparse.ArgumentParser(prog="./run damage", description=__doc__)
     parser.add_argument("--answers", type=int, default=5_000, help="(default: %(default)s)")
-    parser.add_argument("--interfaces", type=int, default=300, help="questions for all of them (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="of the damage (default: random)")
-    given = parser.parse_args()
-    print(f"{given.answers:,} answers, seed {given.seed}", flush=True)
+    parser.add_argument(
+        "--interfaces", type=int, default=300, help="questions sent to every interface (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=secrets.randbelow(10**6), help="seed of the damage (default: random)"
+    )
+    arguments = parser.parse_args()
+    print(f"{arguments.answers:,} answers, seed {arguments.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="d") as name:
         url = f"sqlite:///{Path(name) / 'fleet.db'}"
         states.seed(url)
         with trninv.open(url) as fleet:
-            held = judged(list(answers(fleet, given.answers, given.seed)))
-            unlike = list(differences(fleet, url, given.interfaces, given.seed))
-    print(f"{given.interfaces} questions on all interfaces: {len(unlike)} differ", *unlike, sep="\n")
-    sys.exit(0 if held and not unlike else 1)
+            is_right = judge(list(answers(fleet, arguments.answers, arguments.seed)))
+            different = list(differences(fleet, url, arguments.interfaces, arguments.seed))
+    print(f"{arguments.interfaces} questions on all interfaces: {len(different)} differ", *different, sep="\n")
+    sys.exit(0 if is_right and not different else 1)
 
 
-def judged(found: Sequence[Checked]) -> bool:
-    """Print what was found, and say whether it holds."""
-    groups = defaultdict[tuple[str, str], list[Checked]](list)
-    for each in found:
-        groups[each.question, each.system].append(each)
-        groups[each.question, "all"].append(each)
-    print(tabulate([_row(*key, of) for key, of in sorted(groups.items())], headers=_COLUMNS))
-    halves = [each.exact for each in found if each.question.startswith("bisection")]
-    outside = sum(bool(each.fault) for each in found)
-    print(f"{len(found):,} answers, {outside} outside of their bounds; of {len(halves)} bisections {sum(halves)} exact")
+def judge(checked_answers: Sequence[CheckedAnswer]) -> bool:
+    """Print a table of the answers, and return whether all are right and enough bisections are exact."""
+    groups = defaultdict[tuple[str, str], list[CheckedAnswer]](list)
+    for answer in checked_answers:
+        groups[answer.question, answer.system].append(answer)
+        groups[answer.question, "all"].append(answer)
+    print(tabulate([_row(*key, group) for key, group in sorted(groups.items())], headers=_COLUMNS))
+    halves = [answer.exact for answer in checked_answers if answer.question.startswith("bisection")]
+    outside = sum(bool(answer.fault) for answer in checked_answers)
+    exact = f"{sum(halves)} of {len(halves)} bisections exact"
+    print(f"{len(checked_answers):,} answers, {outside} outside the bounds; {exact}")
     return not outside and sum(halves) >= _EXACT * len(halves)
 
 
-def _row(question: str, system: str, of: Sequence[Checked]) -> tuple[str | int | float, ...]:
+def _row(question: str, system: str, group: Sequence[CheckedAnswer]) -> tuple[str | int | float, ...]:
     outside, exact, proven = (
-        sum(map(bool, values)) for values in zip(*((each.fault, each.exact, each.proven) for each in of), strict=True)
+        sum(map(bool, values))
+        for values in zip(*((answer.fault, answer.exact, answer.proven) for answer in group), strict=True)
     )
-    took = [each.took for each in of]
-    tightness = min(each.tightness for each in of)
+    durations = [answer.took for answer in group]
+    tightness = min(answer.tightness for answer in group)
     return (
         question,
         system,
-        len(of),
+        len(group),
         outside,
         exact,
         proven,
         f"{tightness:.3f}",
-        f"{median(took):.2f}",
-        f"{max(took):.2f}",
+        f"{median(durations):.2f}",
+        f"{max(durations):.2f}",
     )
 
 

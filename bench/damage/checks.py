@@ -1,4 +1,4 @@
-"""Questions about a damaged fleet, and what an oracle says of their answers."""
+"""Ask questions about a damaged fleet and judge the answers with an oracle."""
 
 import random
 import time
@@ -12,7 +12,7 @@ from typing import TypeVar
 import networkx as nx
 
 from bench.damage import oracle
-from bench.damage.oracle import Ints, Named, Ways
+from bench.damage.oracle import AddressGraph, DirectedLinks, Ints
 from bench.damage.states import State
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions.bisection import BisectionAnswer
@@ -22,24 +22,24 @@ T = TypeVar("T")
 
 _CLOSE = 1e-6
 _TRIES = 40
-"""Beginnings of a search for cheaper splits."""
+"""Starting points of a search for cheaper splits."""
 _SMALL = 16
-"""Chips of a domain of which a plain linear program answers all-to-all, and every pair is tried."""
+"""Most chips of a domain for a plain linear program of all-to-all, and for trying every pair."""
 _PAIR = 2
 
 
 @dataclass(frozen=True)
-class Checked:
-    """An answer, and the seconds of a processor that it took.
+class CheckedAnswer:
+    """A judged answer and the processor seconds that it took.
 
     Attributes
     ----------
     fault
-        What is wrong with it.
+        What is wrong with the answer; empty if it is right.
     proven
-        Whether the oracle knows the truth, and not only bounds on it.
+        Whether the oracle knows the exact value, and not only bounds.
     tightness
-        The lower bound over the upper one.
+        The answer's lower bound divided by its upper bound.
 
     """
 
@@ -55,7 +55,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an oracle says of an answer."""
+    """The oracle's judgement of an answer."""
 
     fault: str
     exact: bool = True
@@ -64,19 +64,19 @@ class Verdict:
 
 
 class Checks:
-    """The questions about one state; of a 64-chip torus an integer program may take some seconds."""
+    """The questions about one state; ``seconds`` limits the integer program for a 64-chip torus."""
 
-    def __init__(self, fleet: BaseFleet, state: State, chance: random.Random, seconds: float) -> None:
-        self._fleet, self._state, self._chance, self._seconds = fleet, state, chance, seconds
-        domains = (f"{state.cluster}/d{at}" for at in range(state.domains))
-        self._domain = chance.choice([domain for domain in domains if state.chips(domain)])
-        self._inner = oracle.ways(state.left, [self._domain], fabric=False)
+    def __init__(self, fleet: BaseFleet, state: State, rng: random.Random, seconds: float) -> None:
+        self._fleet, self._state, self._rng, self._seconds = fleet, state, rng, seconds
+        domains = (f"{state.cluster}/d{number}" for number in range(state.domains))
+        self._domain = rng.choice([domain for domain in domains if state.chips(domain)])
+        self._inner = oracle.directed_links(state.working, [self._domain], fabric=False)
         self._ends = state.chips(self._domain)
         self._took = 0.0
 
-    def all(self) -> Iterator[Checked]:
-        """Each question once or a few times."""
-        asked: list[tuple[str, int, Callable[[], Verdict]]] = [
+    def all(self) -> Iterator[CheckedAnswer]:
+        """Ask each question once or a few times and yield the judged answers."""
+        checks: list[tuple[str, int, Callable[[], Verdict]]] = [
             ("path by hops", 3, self._by_hops),
             ("path by bandwidth", 2, self._by_bandwidth),
             ("path between sets", 1, self._between_sets),
@@ -89,193 +89,207 @@ class Checks:
             ("bisection of a domain", 1, self._bisection_of_domain),
             ("bisection of a cluster", 1, self._bisection_of_cluster),
         ]
-        for name, times, check in asked:
+        for name, times, check in checks:
             for _ in range(times):
-                found = check()
+                verdict = check()
                 lost = len(self._state.down) + len(self._state.halved)
-                quality = found.exact, found.proven, found.tightness
-                yield Checked(name, self._state.system, lost, self._took, found.fault, *quality)
+                quality = verdict.exact, verdict.proven, verdict.tightness
+                yield CheckedAnswer(name, self._state.system, lost, self._took, verdict.fault, *quality)
 
-    def _timed(self, ask: Callable[..., T], *given: str) -> T:
+    def _measure(self, ask: Callable[..., T], *arguments: str) -> T:
         start = time.process_time()
-        found = ask(*given)
+        answer = ask(*arguments)
         self._took = time.process_time() - start
-        return found
+        return answer
 
     def _pair(self) -> tuple[str, str]:
-        """Two chips, of one domain or of any two."""
-        every = self._state.chips(self._state.cluster)
-        a = self._chance.choice(self._ends)
-        return a, self._chance.choice(self._chance.choice([every, self._ends]))
+        """Draw two chips, of one domain or of two."""
+        all_chips = self._state.chips(self._state.cluster)
+        a = self._rng.choice(self._ends)
+        return a, self._rng.choice(self._rng.choice([all_chips, self._ends]))
 
-    def _ways(self, *chips: str) -> Ways:
-        """What is between some chips."""
+    def _directed_links(self, *chips: str) -> DirectedLinks:
+        """Return the graph that paths between some chips may use."""
         domains = {chip.rpartition("/s")[0] for chip in chips}
-        return oracle.ways(self._state.left, domains, fabric=len(domains) > 1)
+        return oracle.directed_links(self._state.working, domains, fabric=len(domains) > 1)
 
     def _by_hops(self) -> Verdict:
         a, b = self._pair()
-        ways, found = self._ways(a, b), self._timed(self._fleet.path, a, b)
-        hops = found.paths[0].hops if found.paths else None
-        return Verdict(_unlike(f"path {a} {b}", hops, oracle.hops(ways, [a], [b])) or _walked(ways, found))
+        links, answer = self._directed_links(a, b), self._measure(self._fleet.path, a, b)
+        hops = answer.paths[0].hops if answer.paths else None
+        return Verdict(
+            _compare(f"path {a} {b}", hops, oracle.hop_count(links, [a], [b])) or _check_paths(links, answer)
+        )
 
     def _by_bandwidth(self) -> Verdict:
         a, b = self._pair()
-        ways, found = self._ways(a, b), self._timed(self._fleet.path, a, b, "bandwidth")
-        best = (found.paths[0].bandwidth, found.paths[0].hops) if found.paths else None
-        wanted = (None, 0) if a == b else oracle.widest(ways, [a], [b])
-        return Verdict(_unlike(f"path {a} {b} --by bandwidth", best, wanted) or _walked(ways, found))
+        links, answer = self._directed_links(a, b), self._measure(self._fleet.path, a, b, "bandwidth")
+        best = (answer.paths[0].bandwidth, answer.paths[0].hops) if answer.paths else None
+        expected = (None, 0) if a == b else oracle.widest_path(links, [a], [b])
+        return Verdict(_compare(f"path {a} {b} --by bandwidth", best, expected) or _check_paths(links, answer))
 
     def _between_sets(self) -> Verdict:
-        every = self._state.chips(self._state.cluster)
-        sources, targets = (self._chance.sample(every, min(3, len(every))) for _ in range(2))
-        ways = self._ways(*sources, *targets)
+        all_chips = self._state.chips(self._state.cluster)
+        sources, targets = (self._rng.sample(all_chips, min(3, len(all_chips))) for _ in range(2))
+        links = self._directed_links(*sources, *targets)
         start = time.process_time()
-        found = self._fleet.path(sources[0], targets[0], or_from=sources[1:], or_to=targets[1:])
+        answer = self._fleet.path(sources[0], targets[0], or_from=sources[1:], or_to=targets[1:])
         self._took = time.process_time() - start
-        away = {(a, b): hops for a in sources for b in targets if (hops := oracle.hops(ways, [a], [b])) is not None}
-        best = {pair for pair, hops in away.items() if hops == min(away.values())}
-        told = {(pair.source, pair.target) for pair in found.best_pairs}
-        if len(sources) * len(targets) == 1:  # of one place each, none are told
-            best = set()
-        return Verdict(_unlike(f"path {sources} {targets}", told, best) or _walked(ways, found))
+        hops_between = {
+            (a, b): hops for a in sources for b in targets if (hops := oracle.hop_count(links, [a], [b])) is not None
+        }
+        best_pairs = {pair for pair, hops in hops_between.items() if hops == min(hops_between.values())}
+        pairs = {(pair.source, pair.target) for pair in answer.best_pairs}
+        if len(sources) * len(targets) == 1:  # the answer lists pairs only if there are several
+            best_pairs = set()
+        return Verdict(_compare(f"path {sources} {targets}", pairs, best_pairs) or _check_paths(links, answer))
 
     def _bandwidth(self) -> Verdict:
         a, b = self._pair()
         if a == b:
             return Verdict("")
         servers = [chip.rpartition("/c")[0] for chip in (a, b)]
-        if len(set(servers)) == _PAIR and self._chance.random() < 1 / 2:
+        if len(set(servers)) == _PAIR and self._rng.random() < 1 / 2:
             a, b = servers
         sides = [[end] if "/c" in end else self._state.chips(end) for end in (a, b)]
-        found = self._timed(self._fleet.bandwidth, a, b)
-        flow = oracle.flow(self._ways(a, b), *sides)
-        cut = sum(link.bandwidth for link in found.minimum_cut)
-        return Verdict(_unlike(f"bandwidth {a} {b}", (found.maximum_flow, cut), (flow, flow)))
+        answer = self._measure(self._fleet.bandwidth, a, b)
+        flow = oracle.max_flow(self._directed_links(a, b), *sides)
+        cut = sum(link.bandwidth for link in answer.minimum_cut)
+        return Verdict(_compare(f"bandwidth {a} {b}", (answer.maximum_flow, cut), (flow, flow)))
 
     def _distances(self) -> Verdict:
-        found = self._timed(self._fleet.distances, self._domain)
-        told: Counter[int | None] = Counter({each.hops: each.pairs for each in found.by_hops})
-        told[None] = found.unreachable
-        wanted = oracle.distances(self._inner, self._ends)
-        return Verdict(_unlike(f"distances {self._domain}", +told, wanted))
+        answer = self._measure(self._fleet.distances, self._domain)
+        counts: Counter[int | None] = Counter({entry.hops: entry.pairs for entry in answer.by_hops})
+        counts[None] = answer.unreachable
+        expected = oracle.distances(self._inner, self._ends)
+        return Verdict(_compare(f"distances {self._domain}", +counts, expected))
 
     def _pool(self) -> Verdict:
-        chip = self._chance.choice(self._ends)
-        found = self._timed(self._fleet.memory_pool, chip)
-        away = nx.single_source_shortest_path_length(self._inner, chip)
-        reached = {node: away[node] for node in self._ends if node in away}
-        memory = sum(self._state.left.nodes[node]["memory"] for node in reached)
-        told = {each.address: ring.hops for ring in found.by_hops for each in ring.reached} | {chip: 0}
-        return Verdict(_unlike(f"pool {chip}", (told, found.memory), (reached, memory)))
+        chip = self._rng.choice(self._ends)
+        answer = self._measure(self._fleet.memory_pool, chip)
+        distances = nx.single_source_shortest_path_length(self._inner, chip)
+        expected_hops = {node: distances[node] for node in self._ends if node in distances}
+        memory = sum(self._state.working.nodes[node]["memory"] for node in expected_hops)
+        hops_by_chip = {reached_chip.address: ring.hops for ring in answer.by_hops for reached_chip in ring.reached} | {
+            chip: 0
+        }
+        return Verdict(_compare(f"pool {chip}", (hops_by_chip, answer.memory), (expected_hops, memory)))
 
     def _cut_tree(self) -> Verdict:
-        found = self._timed(self._fleet.cut_tree, self._domain)
-        what = f"cut-tree {self._domain}"
-        if found.a is None or found.b is None:
-            return Verdict(_unlike(what, len(self._ends), 1))
-        fault = _unlike(what, found.min_flow, oracle.flow(self._inner, [found.a], [found.b]))
+        answer = self._measure(self._fleet.cut_tree, self._domain)
+        question = f"cut-tree {self._domain}"
+        if answer.a is None or answer.b is None:
+            return Verdict(_compare(question, len(self._ends), 1))
+        fault = _compare(question, answer.min_flow, oracle.max_flow(self._inner, [answer.a], [answer.b]))
         if len(self._ends) > _SMALL:
             return Verdict(fault, proven=False)
-        first, *others = self._ends
-        least = min(oracle.flow(self._inner, [first], [other]) for other in others)
-        return Verdict(fault or _unlike(f"the worst pair of {self._domain}", found.min_flow, least))
+        source, *targets = self._ends
+        least_flow = min(oracle.max_flow(self._inner, [source], [target]) for target in targets)
+        return Verdict(fault or _compare(f"the worst pair of {self._domain}", answer.min_flow, least_flow))
 
-    def _alone(self) -> Named:
-        """Chips and switches of the domain."""
-        left = self._state.left
-        own = (node for node in left if node.startswith(f"{self._domain}/") and left.nodes[node]["kind"] != "nic")
-        return left.subgraph(own)
+    def _domain_graph(self) -> AddressGraph:
+        """Return the graph of the domain's chips and switches."""
+        graph = self._state.working
+        nodes = (node for node in graph if node.startswith(f"{self._domain}/") and graph.nodes[node]["kind"] != "nic")
+        return graph.subgraph(nodes)
 
     def _profile(self) -> Verdict:
-        found = self._timed(self._fleet.split_profile, self._domain)
-        graph = self._alone()
+        answer = self._measure(self._fleet.split_profile, self._domain)
+        graph = self._domain_graph()
         cuts = oracle.least_cuts(graph, self._ends)
-        exact, fault = all(each.exact for each in found.splits), ""
-        for each in found.splits if cuts is not None else found.splits[:: len(found.splits) // 3 + 1]:
+        exact, fault = all(split.exact for split in answer.splits), ""
+        for split in answer.splits if cuts is not None else answer.splits[:: len(answer.splits) // 3 + 1]:
             if cuts is not None:
-                least = most = int(cuts[each.chips])
+                lower = upper = int(cuts[split.chips])
             else:
-                least, most = 0, oracle.searched(graph, self._ends, [each.chips], 4, self._chance.randrange(10**6))
-            if each.lower > most or each.upper < least:
-                fault = f"profile {self._domain}: {each.chips} chips cut {least} to {most}, not {each}"
-        tightness = min((each.lower / each.upper for each in found.splits if each.upper), default=1.0)
+                lower, upper = 0, oracle.search_cut(graph, self._ends, [split.chips], 4, self._rng.randrange(10**6))
+            if split.lower > upper or split.upper < lower:
+                fault = (
+                    f"profile {self._domain}: the oracle says {lower} to {upper} for {split.chips} chips, not {split}"
+                )
+        tightness = min((split.lower / split.upper for split in answer.splits if split.upper), default=1.0)
         return Verdict(fault, exact, cuts is not None, tightness)
 
     def _collectives(self) -> Verdict:
-        found, others = self._timed(self._fleet.collectives, self._domain), len(self._ends) - 1
-        what, to_all, gathered = f"collectives {self._domain}", found.all_to_all, found.all_gather
+        answer, others = self._measure(self._fleet.collectives, self._domain), len(self._ends) - 1
+        question, to_all, gathered = f"collectives {self._domain}", answer.all_to_all, answer.all_gather
         if not others:
-            return Verdict(_unlike(what, to_all.upper, 0))
+            return Verdict(_compare(question, to_all.upper, 0))
         fault, cut = "", sum(link.bandwidth for link in gathered.links)
-        kept = int(gathered.method.partition("a set of ")[2].split(" ")[0])
-        if gathered.lower and not oracle.gathers(self._inner, self._ends, gathered.lower // others):
-            fault = f"{what}: no all-gather of {gathered.lower}"
-        if abs(cut * others / (len(self._ends) - kept) - gathered.upper) > 1:
-            fault = f"{what}: the cut {cut} of {kept} chips does not allow {gathered.upper}"
+        side_size = int(gathered.method.partition("a set of ")[2].split(" ")[0])
+        if gathered.lower and not oracle.can_gather(self._inner, self._ends, gathered.lower // others):
+            fault = f"{question}: an all-gather of {gathered.lower} is not feasible"
+        if abs(cut * others / (len(self._ends) - side_size) - gathered.upper) > 1:
+            fault = f"{question}: the cut {cut} of {side_size} chips does not give the bound {gathered.upper}"
         is_small = len(self._ends) <= _SMALL
         if is_small:
             theta = oracle.all_to_all(self._inner, self._ends) * others
             if not to_all.lower * (1 - _CLOSE) - 1 <= theta <= to_all.upper * (1 + _CLOSE) + 1:
-                fault = f"{what}: all-to-all {theta}, not {to_all}"
-        tightness = min(each.lower / each.upper for each in (to_all, gathered)) if to_all.upper else 1.0
+                fault = f"{question}: the oracle's all-to-all is {theta}, not {to_all}"
+        tightness = min(bounds.lower / bounds.upper for bounds in (to_all, gathered)) if to_all.upper else 1.0
         return Verdict(fault, gathered.exact and to_all.exact, is_small, tightness)
 
     def _bisection_of_domain(self) -> Verdict:
-        found, graph = self._timed(self._fleet.bisection, self._domain), self._alone()
+        answer, graph = self._measure(self._fleet.bisection, self._domain), self._domain_graph()
         cuts = oracle.least_cuts(graph, self._ends)
         if cuts is not None:
-            return self._known(found, [cuts], self._ends)
-        least, most = oracle.solved(graph, self._ends, self._seconds) if self._seconds else (0.0, inf)
-        return self._judged(found, self._ends, least, min(most, self._searched(graph, self._ends)))
+            return self._judge_exact(answer, [cuts], self._ends)
+        lower, upper = oracle.solve_bisection(graph, self._ends, self._seconds) if self._seconds else (0.0, inf)
+        return self._judge_bounds(answer, self._ends, lower, min(upper, self._search_cut(graph, self._ends)))
 
     def _bisection_of_cluster(self) -> Verdict:
         state, cuts = self._state, list[Ints]()
-        found, every = self._timed(self._fleet.bisection, state.cluster), state.chips(state.cluster)
-        for at in range(state.domains):
-            domain = f"{state.cluster}/d{at}"
-            own = {node for node in state.left if node.startswith(f"{domain}/")}
-            above = {near for node in own for near in state.left[node] if near not in own}
-            known = oracle.least_cuts(state.left.subgraph(own | above), state.chips(domain))
-            if known is None:
-                return self._judged(found, every, 0, self._searched(state.left, every))
-            cuts.append(known)
-        return self._known(found, cuts, every)
+        answer, chips = self._measure(self._fleet.bisection, state.cluster), state.chips(state.cluster)
+        for number in range(state.domains):
+            domain = f"{state.cluster}/d{number}"
+            own_nodes = {node for node in state.working if node.startswith(f"{domain}/")}
+            neighbours = {
+                neighbour for node in own_nodes for neighbour in state.working[node] if neighbour not in own_nodes
+            }
+            domain_cuts = oracle.least_cuts(state.working.subgraph(own_nodes | neighbours), state.chips(domain))
+            if domain_cuts is None:
+                return self._judge_bounds(answer, chips, 0, self._search_cut(state.working, chips))
+            cuts.append(domain_cuts)
+        return self._judge_exact(answer, cuts, chips)
 
-    def _searched(self, graph: Named, chips: Sequence[str]) -> int:
+    def _search_cut(self, graph: AddressGraph, chips: Sequence[str]) -> int:
         halves = len(chips) // 2, len(chips) - len(chips) // 2
-        return oracle.searched(graph, chips, halves, _TRIES, self._chance.randrange(10**6))
+        return oracle.search_cut(graph, chips, halves, _TRIES, self._rng.randrange(10**6))
 
-    def _known(self, found: BisectionAnswer, cuts: Sequence[Ints], chips: Sequence[str]) -> Verdict:
-        """By what each domain cuts; failed chips of the scope fill up either half of the nominal one."""
-        truth = oracle.bisection(cuts, len(chips))
-        lost = sum(place.startswith(f"{found.scope}/") and _is_chip(place) for place in self._state.down)
-        nominal = oracle.bisection(cuts, len(chips), lost)
-        if lost and not (found.nominal and found.nominal.lower <= nominal <= found.nominal.upper):
-            return Verdict(f"bisection {found.scope}: nominal {nominal}, not {found.nominal}")
-        return self._judged(found, chips, truth, truth)
+    def _judge_exact(self, answer: BisectionAnswer, cuts: Sequence[Ints], chips: Sequence[str]) -> Verdict:
+        """Judge by the least cuts of each domain; in the nominal bisection, failed chips may fill up either half."""
+        exact_value = oracle.bisection(cuts, len(chips))
+        failed = sum(place.startswith(f"{answer.scope}/") and _is_chip(place) for place in self._state.down)
+        nominal = oracle.bisection(cuts, len(chips), failed)
+        if failed and not (answer.nominal and answer.nominal.lower <= nominal <= answer.nominal.upper):
+            return Verdict(f"bisection {answer.scope}: the oracle's nominal is {nominal}, not {answer.nominal}")
+        return self._judge_bounds(answer, chips, exact_value, exact_value)
 
-    def _judged(self, found: BisectionAnswer, chips: Sequence[str], least: float, most: float) -> Verdict:
-        """The truth is between least and most, and not outside of the bounds; the cut parts the halves."""
+    def _judge_bounds(self, answer: BisectionAnswer, chips: Sequence[str], lower: float, upper: float) -> Verdict:
+        """Judge an answer whose exact value is between two bounds, and check that its cut separates its halves."""
         fault = ""
-        if found.lower > most * (1 + _CLOSE) or found.upper < least * (1 - _CLOSE):
-            fault = f"bisection {found.scope}: {least} to {most}, not {found.lower} to {found.upper}"
-        tightness = found.lower / found.upper if found.upper else 1.0
-        return Verdict(fault or self._parted(found, chips), found.exact, least >= most * (1 - _CLOSE), tightness)
+        if answer.lower > upper * (1 + _CLOSE) or answer.upper < lower * (1 - _CLOSE):
+            fault = (
+                f"bisection {answer.scope}: the oracle says {lower} to {upper}, not {answer.lower} to {answer.upper}"
+            )
+        tightness = answer.lower / answer.upper if answer.upper else 1.0
+        return Verdict(
+            fault or self._check_halves(answer, chips), answer.exact, lower >= upper * (1 - _CLOSE), tightness
+        )
 
-    def _parted(self, found: BisectionAnswer, chips: Sequence[str]) -> str:
-        """What is wrong with the cut and the halves, if anything is."""
-        cut = {frozenset((link.a, link.b)) for link in found.cut}
+    def _check_halves(self, answer: BisectionAnswer, chips: Sequence[str]) -> str:
+        """Return what is wrong with the cut and the halves, or an empty text."""
+        cut = {frozenset((link.a, link.b)) for link in answer.cut}
         a, b = (
             [chip for place in side for chip in ([place] if _is_chip(place) else self._state.chips(place))]
-            for side in (found.chips_a, found.chips_b)
+            for side in (answer.chips_a, answer.chips_b)
         )
         if sorted([*a, *b]) != sorted(chips) or abs(len(a) - len(b)) > 1:
-            return f"bisection {found.scope}: {len(a)} and {len(b)} chips are no halves of {len(chips)}"
-        ways = self._inner if found.scope == self._domain else self._ways(*chips)
-        kept = ways.edge_subgraph([edge for edge in ways.edges if frozenset(map(_place, edge)) not in cut])
-        if sum(link.bandwidth for link in found.cut) != found.upper or oracle.hops(kept, a, b) is not None:
-            return f"bisection {found.scope}: its cut is not {found.upper}, or does not part its halves"
+            return f"bisection {answer.scope}: {len(a)} and {len(b)} chips are not halves of {len(chips)}"
+        links = self._inner if answer.scope == self._domain else self._directed_links(*chips)
+        uncut = links.edge_subgraph([edge for edge in links.edges if frozenset(map(_port_node, edge)) not in cut])
+        if sum(link.bandwidth for link in answer.cut) != answer.upper or oracle.hop_count(uncut, a, b) is not None:
+            return f"bisection {answer.scope}: the cut is not {answer.upper}, or does not separate the halves"
         return ""
 
 
@@ -283,20 +297,20 @@ def _is_chip(place: str) -> bool:
     return "/c" in place and "--" not in place
 
 
-def _place(node: object) -> object:
-    """The node that a port belongs to."""
+def _port_node(node: object) -> object:
+    """Return the node that a port belongs to."""
     return node[0] if isinstance(node, tuple) else node
 
 
-def _unlike(what: str, found: object, wanted: object) -> str:
-    return "" if found == wanted else f"{what}: {found}, but the oracle says {wanted}"
+def _compare(question: str, value: object, expected: object) -> str:
+    return "" if value == expected else f"{question}: {value}, but the oracle says {expected}"
 
 
-def _walked(ways: Ways, found: PathAnswer) -> str:
-    """What of a path does not lead over links that are up."""
-    places = {frozenset(map(_place, edge)) for edge in ways.edges}
-    for path in found.paths:
+def _check_paths(links: DirectedLinks, answer: PathAnswer) -> str:
+    """Return what is wrong with a path that uses links that are not up, or an empty text."""
+    places = {frozenset(map(_port_node, edge)) for edge in links.edges}
+    for path in answer.paths:
         nodes = [step.address for step in path.steps if step.kind != "link"]
         if any(frozenset(edge) not in places for edge in pairwise(nodes)):
-            return f"path {found.source} {found.target}: not over links that are up: {nodes}"
+            return f"path {answer.source} {answer.target}: uses links that are not up: {nodes}"
     return ""

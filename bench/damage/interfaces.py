@@ -1,4 +1,4 @@
-"""The same question on the command line, in GraphQL over HTTP, in Python, and in SQL where that answers it."""
+"""Send the same question to the command line, GraphQL over HTTP and Python, and to SQL where SQL can answer it."""
 
 import io
 import json
@@ -19,102 +19,110 @@ from trninv.routing.questions import find
 _BYTES = "{ bytesPerSecond }"
 _BOUNDS = f"lower {_BYTES} upper {_BYTES}"
 _WIDE, _LINKS = f"{{ hops bandwidth {_BYTES} }}", "{ nodes { address } }"
-SHOWN: Mapping[str, str] = {
-    "path": "reachable equallyGood reason via paths { hops steps { kind address } }",
+FIELDS: Mapping[str, str] = {
+    "path": "reachable tiedPaths reason via paths { hops steps { kind address } }",
     "bandwidth": f"maximumFlow {_BYTES} reason via widest {_WIDE} minimumCut(first: 1000) {_LINKS}",
     "bisection": f"{_BOUNDS} exact method sideA sideB nominal {{ {_BOUNDS} }} cut(first: 1000) {_LINKS}",
     "collectives": f"chips reason allToAll {{ {_BOUNDS} }} allGather {{ {_BOUNDS} method }}",
     "distances": "chips pairs unreachable diameter byHops { hops pairs }",
     "pool": "chips memory { bytes } byHops { hops chips memory { bytes } }",
     "capability": f"chips idleLinks pool {{ bytes }} halves {{ {_BOUNDS} }} allGather {{ {_BOUNDS} }}",
-    "cut_tree": f"a b worst {_BYTES} cutOff",
+    "cut_tree": f"a b minFlow {_BYTES} disconnectedChips",
     "split_profile": f"chips method splits {{ chips {_BOUNDS} }}",
-    "placement": "place radius enough chips memory { bytes }",
+    "memory_placement": "place radius isSufficient chips memory { bytes }",
 }
-"""What is compared of the answers, by question."""
-_FORMS = {"of": "Address!", "source": "Address!", "target": "Address!", "memory": "BigInt!"}
+"""The fields to compare, by question."""
+_TYPES = {"scope": "Address!", "source": "Address!", "target": "Address!", "memory": "BigInt!"}
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question by the file that declares it, and what it is asked."""
+class Question:
+    """The name of a question and its arguments."""
 
-    question: str
-    given: Mapping[str, str]
+    name: str
+    arguments: Mapping[str, str]
 
     @property
     def words(self) -> list[str]:
-        """As a command."""
-        return [find(self.question).command, *self.given.values(), "--format", "json"]
+        """Return the question as arguments of the command line."""
+        if self.name == "memory_placement":
+            scope, memory = self.arguments.values()
+            return ["place", scope, "--memory", memory, "--nearest", "best", "--format", "json"]
+        return [find(self.name).command, *self.arguments.values(), "--format", "json"]
 
     @property
     def document(self) -> str:
-        """As a GraphQL document."""
-        taken = ", ".join(f"${name}: {_FORMS[name]}" for name in self.given)
-        fields = {each.name: each.argument.name or each.name for each in find(self.question).parameters}
-        named = ", ".join(f"{fields[name]}: ${name}" for name in self.given)
-        return f"query({taken}) {{ it: {find(self.question).field}({named}) {{ {SHOWN[self.question]} }} }}"
+        """Return the question as a GraphQL document."""
+        variables = ", ".join(f"${name}: {_TYPES[name]}" for name in self.arguments)
+        fields = {parameter.name: parameter.argument.name or parameter.name for parameter in find(self.name).parameters}
+        argument_list = ", ".join(f"{fields[name]}: ${name}" for name in self.arguments)
+        return f"query({variables}) {{ it: {find(self.name).field}({argument_list}) {{ {FIELDS[self.name]} }} }}"
 
 
 class Interfaces:
-    """A fleet, and the service and the command line over the same database."""
+    """A fleet, and the service and the command line on the same database."""
 
     def __init__(self, fleet: BaseFleet, url: str, service: str) -> None:
         self._fleet, self._url, self._service = fleet, url, service
 
-    def unlike(self, state: State, chance: random.Random, number: int) -> Iterator[str]:
-        """Of some questions about a state what is not the same everywhere; an empty text where all is."""
+    def differences(self, state: State, rng: random.Random, number: int) -> Iterator[str]:
+        """Draw questions about a state; yield for each the interfaces that differ, or an empty text."""
         for _ in range(number):
-            asked = self._chosen(state, chance)
-            numbers = {name: int(value) for name, value in asked.given.items() if value.isdecimal()}
+            question = self._draw_question(state, rng)
+            numbers = {name: int(value) for name, value in question.arguments.items() if value.isdecimal()}
             try:
-                told = encode(self._fleet.ask(find(asked.question), **{**asked.given, **numbers}))
+                expected = encode(self._fleet.ask(find(question.name), **{**question.arguments, **numbers}))
             except TrninvError as refused:
-                told = {"refused": str(refused)}
-            found = self._sent("/graphql", {"query": asked.document, "variables": asked.given})
-            ways = {
-                "GraphQL": found["data"]["it"] if found.get("data") else {"refused": found["errors"][0]["message"]},
-                "command line": _printed(["--database", self._url, *asked.words]),
+                expected = {"refused": str(refused)}
+            response = self._post("/graphql", {"query": question.document, "variables": question.arguments})
+            answers = {
+                "GraphQL": response["data"]["it"]
+                if response.get("data")
+                else {"refused": response["errors"][0]["message"]},
+                "command line": _run_command(["--database", self._url, *question.words]),
             }
-            wrong = [name for name, way in ways.items() if not _agrees(way, told)]
-            wrong += ["SQL"] if "refused" not in told and not self._agrees_in_sql(asked, told) else []
-            yield f"{' '.join(asked.words)}: {', '.join(wrong)} and Python differ" if wrong else ""
+            different = [name for name, answer in answers.items() if not _agrees(answer, expected)]
+            different += ["SQL"] if "refused" not in expected and not self._sql_agrees(question, expected) else []
+            yield f"{' '.join(question.words)}: Python and {', '.join(different)} differ" if different else ""
 
-    def _chosen(self, state: State, chance: random.Random) -> Asked:
-        chips, question = state.chips(state.cluster), chance.choice(list(SHOWN))
-        a, b = chance.sample(chips, 2) if len(chips) > 1 else chips * 2
+    def _draw_question(self, state: State, rng: random.Random) -> Question:
+        chips, name = state.chips(state.cluster), rng.choice(list(FIELDS))
+        a, b = rng.sample(chips, 2) if len(chips) > 1 else chips * 2
         domain = a.rpartition("/s")[0]
-        given = {
+        arguments = {
             "path": {"source": a, "target": b},
             "bandwidth": {"source": a, "target": b},
-            "bisection": {"of": chance.choice([domain, state.cluster])},
-            "collectives": {"of": domain},
-            "distances": {"of": chance.choice([domain, state.cluster])},
-            "pool": {"of": a},
-            "placement": {"of": domain, "memory": str(chance.randint(1, 2**40))},
+            "bisection": {"scope": rng.choice([domain, state.cluster])},
+            "collectives": {"scope": domain},
+            "distances": {"scope": rng.choice([domain, state.cluster])},
+            "pool": {"scope": a},
+            "memory_placement": {"scope": domain, "memory": str(rng.randint(1, 2**40))},
         }
-        return Asked(question, given.get(question, {"of": domain}))
+        return Question(name, arguments.get(name, {"scope": domain}))
 
-    def _agrees_in_sql(self, asked: Asked, told: Mapping[str, Any]) -> bool:
-        """How many chips are up, and what the links of a cut carry together, are SQL's to say."""
-        scope = asked.given.get("of", "")
-        if asked.question in ("collectives", "distances", "split_profile"):
+    def _sql_agrees(self, question: Question, expected: Mapping[str, Any]) -> bool:
+        """Check the number of healthy chips and the bandwidth of a cut, the two values that SQL can compute."""
+        scope = question.arguments.get("scope", "")
+        if question.name in ("collectives", "distances", "split_profile"):
             where = f"cluster = '{scope}'" if "/" not in scope else f"domain = '{scope}'"
-            found = self._one(f"SELECT count(*) FROM v_chip WHERE state = 'up' AND {where}")  # noqa: S608 # ours
-            return bool(found == told["chips"])
-        if asked.question != "bisection" or not 0 < len(told["cut"]["nodes"]) == told["cut"]["totalCount"] <= _LISTED:
+            count = self._query_value(f"SELECT count(*) FROM v_chip WHERE state = 'up' AND {where}")  # noqa: S608 # a generated scope
+            return bool(count == expected["chips"])
+        if (
+            question.name != "bisection"
+            or not 0 < len(expected["cut"]["nodes"]) == expected["cut"]["totalCount"] <= _LISTED
+        ):
             return True
-        links = ", ".join(f"'{link['address']}'" for link in told["cut"]["nodes"])
+        links = ", ".join(f"'{link['address']}'" for link in expected["cut"]["nodes"])
         bytes_per_s = "sum(round(bandwidth_gb_per_s * 1000000000))"
-        carried = self._one(f"SELECT {bytes_per_s} FROM v_link WHERE address IN ({links})")  # noqa: S608 # ours
-        return bool(int(carried) == int(told["upper"]["bytesPerSecond"]))
+        carried = self._query_value(f"SELECT {bytes_per_s} FROM v_link WHERE address IN ({links})")  # noqa: S608 # a generated scope
+        return bool(int(carried) == int(expected["upper"]["bytesPerSecond"]))
 
-    def _one(self, sql: str) -> Any:
-        (row,) = self._sent("/sql", {"sql": sql})["rows"]
+    def _query_value(self, sql: str) -> Any:
+        (row,) = self._post("/sql", {"sql": sql})["rows"]
         (value,) = row.values()
         return value
 
-    def _sent(self, path: str, body: Mapping[str, Any]) -> Any:
+    def _post(self, path: str, body: Mapping[str, Any]) -> Any:
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self._service + path, json.dumps(body).encode(), headers)  # noqa: S310 # our own
         with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
@@ -122,22 +130,24 @@ class Interfaces:
 
 
 _LISTED = 200
-"""Links that one statement names."""
+"""Most links that one statement may name."""
 
 
-def _printed(words: Sequence[str]) -> Any:
-    """What a command prints, run in this process, or why it refuses."""
+def _run_command(words: Sequence[str]) -> Any:
+    """Run a command in this process and return its output, or its error message."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err), suppress(SystemExit):
         main(words)
-    told = out.getvalue()
-    return json.loads(told) if told else {"refused": err.getvalue().removeprefix("trninv: ").strip()}
+    output = out.getvalue()
+    return json.loads(output) if output else {"refused": err.getvalue().removeprefix("trninv: ").strip()}
 
 
-def _agrees(found: Any, told: Any) -> bool:
-    """Whether all that was found is told."""
-    if isinstance(found, Mapping):
-        return isinstance(told, Mapping) and all(name in told and _agrees(found[name], told[name]) for name in found)
-    if isinstance(found, list):
-        return isinstance(told, list) and len(found) == len(told) and all(map(_agrees, found, told))
-    return bool(found == told)
+def _agrees(subset: Any, expected: Any) -> bool:
+    """Return whether two values agree; an object may have more fields than the subset."""
+    if isinstance(subset, Mapping):
+        return isinstance(expected, Mapping) and all(
+            name in expected and _agrees(subset[name], expected[name]) for name in subset
+        )
+    if isinstance(subset, list):
+        return isinstance(expected, list) and len(subset) == len(expected) and all(map(_agrees, subset, expected))
+    return bool(subset == expected)

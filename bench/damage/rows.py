@@ -1,4 +1,4 @@
-"""How tight and how dear answers about damage are, as rows of the benchmarks."""
+"""Measure the bounds and the processor time of answers about damaged clusters, as rows of the benchmarks."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -8,44 +8,45 @@ from statistics import median
 
 import trninv
 from bench.damage import states
-from bench.damage.checks import Checked
+from bench.damage.checks import CheckedAnswer
 from bench.damage.run import answers
 from bench.measure import RAINIER, Row
 
 _ANSWERS, _FEW = 5_000, 300
 _LOST = (0, 4, 8, inf)
-"""Things that are down or carry half, from which on the next row counts."""
+"""Numbers of failures at which a new row begins."""
 _TORUS = "u-trn2x64"
 _MARKS = {"16-chip or switched domains": 2.0, "64-chip tori": 10.0}
 
 
 def damage_rows(directory: Path, domains: int) -> Iterator[Row]:
-    """Randomly damaged clusters, thousands of answers at full size."""
+    """Measure answers about randomly damaged clusters, thousands at full size."""
     url = f"sqlite:///{directory}/damaged.db"
     states.seed(url)
     with trninv.open(url) as fleet:
-        yield from rows_of(list(answers(fleet, _ANSWERS if domains == RAINIER else _FEW, seed=11)))
+        yield from summary_rows(list(answers(fleet, _ANSWERS if domains == RAINIER else _FEW, seed=11)))
 
 
-def rows_of(found: Sequence[Checked]) -> Iterator[Row]:
-    """What some answers show."""
-    outside = sum(bool(each.fault) for each in found)
-    yield Row("answers outside of what an oracle says", outside, len(found), "all answers", 0.0, "")
-    halves = [each for each in found if each.question.startswith("bisection")]
-    loose = sum(not each.exact for each in halves)
-    yield Row("bisections that are not exact", loose, len(halves), "all of them", 0.01, "")
+def summary_rows(checked_answers: Sequence[CheckedAnswer]) -> Iterator[Row]:
+    """Summarize answers as rows."""
+    outside = sum(bool(answer.fault) for answer in checked_answers)
+    yield Row("answers outside the oracle's bounds", outside, len(checked_answers), "all answers", 0.0, "")
+    halves = [answer for answer in checked_answers if answer.question.startswith("bisection")]
+    loose = sum(not answer.exact for answer in halves)
+    yield Row("bisections that are not exact", loose, len(halves), "all bisections", 0.01, "")
     for low, high in pairwise(_LOST):
-        some = [each for each in halves if low <= each.lost < high]
+        group = [answer for answer in halves if low <= answer.lost < high]
         for kind, mark in _MARKS.items():
-            alike = [each for each in some if (each.system == _TORUS) == (mark == _MARKS["64-chip tori"])]
-            if alike:
-                yield _row(f"{kind}, {low} to {high - 1} things lost" if high < inf else f"{kind}, more", alike, mark)
+            members = [answer for answer in group if (answer.system == _TORUS) == (mark == _MARKS["64-chip tori"])]
+            if members:
+                failures = f"{low} to {high - 1} failures" if high < inf else f"{low} failures or more"
+                yield _row(f"{kind}, {failures}", members, mark)
 
 
-def _row(name: str, alike: Sequence[Checked], mark: float) -> Row:
-    took = sorted(each.took for each in alike)
-    tightness = min(each.tightness for each in alike)
-    note = f"{len(alike)} bisections; least lower / upper {tightness:.3g}; median {median(took) * 1_000:.0f} ms"
+def _row(name: str, members: Sequence[CheckedAnswer], mark: float) -> Row:
+    durations = sorted(answer.took for answer in members)
+    tightness = min(answer.tightness for answer in members)
+    note = f"{len(members)} bisections; least lower / upper {tightness:.3g}; median {median(durations) * 1_000:.0f} ms"
     return Row(
-        f"processor time, 99 of 100 in: {name}", took[(len(took) - 1) * 99 // 100], mark, "the mark", 1.0, note=note
+        f"processor time, p99: {name}", durations[(len(durations) - 1) * 99 // 100], mark, "the mark", 1.0, note=note
     )

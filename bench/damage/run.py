@@ -1,17 +1,17 @@
-"""Rounds of random damage: answers held to an oracle, and to one another on every interface."""
+"""Damage fleets at random, compare answers with an oracle, and compare the interfaces with one another."""
 
 import random
 import sys
 from collections.abc import Iterator, Sequence
 
 from bench.damage import states
-from bench.damage.checks import Checked, Checks
+from bench.damage.checks import CheckedAnswer, Checks
 from bench.damage.interfaces import Interfaces
 from serving import serving
 from trninv.routing.fleet import BaseFleet
 
 PROVEN_EVERY = 12
-"""States of which one u-trn2x64 in so many is held to an integer program, which takes long."""
+"""The integer program, which takes long, runs for one state in this many."""
 _SECONDS = 20.0
 _AT_A_TIME = 10
 
@@ -22,29 +22,29 @@ def answers(
     seed: int,
     systems: Sequence[str] = tuple(states.SYSTEMS),
     sizes: Sequence[int] = states.SIZES,
-) -> Iterator[Checked]:
-    """So many answers about damaged clusters, one state after the other."""
-    clusters, done, at = states.intact(fleet), 0, 0
-    while done < number:
-        chance = random.Random(f"{seed} {at}")
-        state = states.damaged(clusters, systems[at % len(systems)], chance.choice(sizes), chance)
-        with state.held(fleet) as worn:
-            for found in Checks(worn, state, chance, 0 if at % PROVEN_EVERY else _SECONDS).all():
-                done += 1
-                if found.fault:
-                    print(f"{found.fault} ({state.damage})", file=sys.stderr, flush=True)
-                yield found
-        at += 1
+) -> Iterator[CheckedAnswer]:
+    """Yield checked answers about damaged clusters, one state after another, until there are enough."""
+    clusters, count, round_number = states.read_clusters(fleet), 0, 0
+    while count < number:
+        rng = random.Random(f"{seed} {round_number}")
+        state = states.draw_damage(clusters, systems[round_number % len(systems)], rng.choice(sizes), rng)
+        with state.apply_damage(fleet) as damaged:
+            for answer in Checks(damaged, state, rng, 0 if round_number % PROVEN_EVERY else _SECONDS).all():
+                count += 1
+                if answer.fault:
+                    print(f"{answer.fault} ({state.damage})", file=sys.stderr, flush=True)
+                yield answer
+        round_number += 1
 
 
 def differences(fleet: BaseFleet, url: str, number: int, seed: int) -> Iterator[str]:
-    """Of so many questions those that an interface answers otherwise."""
-    clusters = states.intact(fleet)
+    """Yield a line for each question that an interface answers differently."""
+    clusters = states.read_clusters(fleet)
     with serving(url) as service:
-        every = Interfaces(fleet, url, service)
-        for at in range(0, number, _AT_A_TIME):
-            chance = random.Random(f"interfaces {seed} {at}")
-            system, size = chance.choice(list(states.SYSTEMS)), chance.choice(states.SIZES[:3])
-            state = states.damaged(clusters, system, size, chance)
-            with state.held(fleet):
-                yield from filter(None, every.unlike(state, chance, min(_AT_A_TIME, number - at)))
+        interfaces = Interfaces(fleet, url, service)
+        for start in range(0, number, _AT_A_TIME):
+            rng = random.Random(f"interfaces {seed} {start}")
+            system, size = rng.choice(list(states.SYSTEMS)), rng.choice(states.SIZES[:3])
+            state = states.draw_damage(clusters, system, size, rng)
+            with state.apply_damage(fleet):
+                yield from filter(None, interfaces.differences(state, rng, min(_AT_A_TIME, number - start)))

@@ -1,4 +1,4 @@
-"""Fleets with random damage: clusters of two to eight domains of every system, of which a few things are down."""
+"""Create fleets with random damage: clusters of two to eight domains of every system, with a few failures."""
 
 import random
 from collections.abc import Iterator
@@ -27,19 +27,19 @@ SYSTEMS = {
     "trn3-gen1": "e",
     "trn3-gen2": "f",
 }
-"""Each, and what its clusters' names begin with."""
+"""Systems, and the first letter of their clusters' names."""
 SIZES = range(2, 9)
-"""Domains of a cluster."""
+"""Numbers of domains of a cluster."""
 
 
 @dataclass(frozen=True)
 class State:
-    """A cluster and what of it is down, or carries half.
+    """A cluster, its parts that are down, and its links with half their bandwidth.
 
     Attributes
     ----------
-    left
-        What carries anything, by addresses: nodes with ``kind`` and ``memory``, links with ``capacity``.
+    working
+        The graph of parts that are not down, by address: nodes with ``kind`` and ``memory``, links with ``capacity``.
 
     """
 
@@ -48,23 +48,23 @@ class State:
     domains: int
     down: tuple[str, ...]
     halved: tuple[str, ...]
-    left: "nx.Graph[str]"
+    working: "nx.Graph[str]"
 
     @property
     def damage(self) -> str:
-        """In words."""
+        """Describe the damage."""
         return (
             f"{self.cluster} down: {', '.join(self.down) or 'nothing'}; halved: {', '.join(self.halved) or 'nothing'}"
         )
 
-    def chips(self, within: str) -> list[str]:
-        """Healthy chips of a cluster or domain."""
-        kind = nx.get_node_attributes(self.left, "kind")
-        return [node for node in self.left if kind[node] == "chip" and node.startswith(f"{within}/")]
+    def chips(self, scope: str) -> list[str]:
+        """Return the healthy chips of a cluster or domain."""
+        kind = nx.get_node_attributes(self.working, "kind")
+        return [node for node in self.working if kind[node] == "chip" and node.startswith(f"{scope}/")]
 
     @contextmanager
-    def held(self, fleet: BaseFleet) -> Iterator[BaseFleet]:
-        """A fleet whose database has the damage."""
+    def apply_damage(self, fleet: BaseFleet) -> Iterator[BaseFleet]:
+        """Apply the damage to a fleet's database until the context ends."""
         self._set(fleet, Condition.from_user("down", None), Condition.from_user("degraded", 0.5))
         try:
             yield fleet
@@ -79,7 +79,7 @@ class State:
 
 
 def seed(url: str, sizes: range = SIZES) -> None:
-    """Clusters of each size of each system, such as c5: five trn2-16."""
+    """Seed a cluster of each size for each system, such as c5: five domains of trn2."""
     with temporary_engine(url) as engine:
         migration.migrate(engine)
         for system, name in SYSTEMS.items():
@@ -90,9 +90,9 @@ def seed(url: str, sizes: range = SIZES) -> None:
                     )
 
 
-def intact(fleet: BaseFleet) -> dict[str, "nx.Graph[str]"]:
-    """The clusters of an undamaged database, read from its tables."""
-    found: dict[str, nx.Graph[str]] = {}
+def read_clusters(fleet: BaseFleet) -> dict[str, "nx.Graph[str]"]:
+    """Read the graphs of all clusters from the tables of an undamaged database."""
+    clusters: dict[str, nx.Graph[str]] = {}
     link, node, chip, model = (TABLES[name] for name in ("link", "node", "chip", "chip_model"))
     with read_transaction(fleet.engine) as connection:
         memory = dict(
@@ -100,39 +100,39 @@ def intact(fleet: BaseFleet) -> dict[str, "nx.Graph[str]"]:
                 select(chip.c.id, model.c.device_memory_bytes).join(model, model.c.id == chip.c.chip_model_id)
             ).all()
         )
-        named = node_addresses().add_columns(node.c.kind)
-        rows = {row.id: row for row in connection.execute(named)}
+        address_query = node_addresses().add_columns(node.c.kind)
+        rows = {row.id: row for row in connection.execute(address_query)}
         for row in rows.values():
-            graph = found.setdefault(row.address.partition("/")[0], nx.Graph())
+            graph = clusters.setdefault(row.address.partition("/")[0], nx.Graph())
             graph.add_node(row.address, kind=row.kind, memory=memory.get(row.id, 0))
         for row in connection.execute(select(link)):
             a, b = rows[row.a_id].address, rows[row.b_id].address
-            graph = found[a.partition("/")[0]]
+            graph = clusters[a.partition("/")[0]]
             graph.add_edge(a, b, capacity=row.bandwidth_bytes_per_s, address=f"{a}--{b}", scope=row.scope)
-    return found
+    return clusters
 
 
-def damaged(clusters: "dict[str, nx.Graph[str]]", system: str, size: int, chance: random.Random) -> State:
-    """Up to four chips and links and two NICs down and a link halved, anywhere in a cluster or in one domain of it."""
+def draw_damage(clusters: "dict[str, nx.Graph[str]]", system: str, size: int, rng: random.Random) -> State:
+    """Draw damage: up to four chips, four links and two NICs down and one link halved, in a cluster or one domain."""
     cluster = f"{SYSTEMS[system]}{size}"
     graph = clusters[cluster]
-    within = f"{cluster}/d{chance.randrange(size)}/" if chance.random() < 1 / 2 else f"{cluster}/d"
+    scope = f"{cluster}/d{rng.randrange(size)}/" if rng.random() < 1 / 2 else f"{cluster}/d"
     kinds = {
-        kind: [node for node, of in graph.nodes(data=True) if of["kind"] == kind and node.startswith(within)]
+        kind: [node for node, data in graph.nodes(data=True) if data["kind"] == kind and node.startswith(scope)]
         for kind in ("chip", "nic")
     }
-    links = [of["address"] for a, b, of in graph.edges(data=True) if of["address"].startswith(within)]
+    links = [data["address"] for a, b, data in graph.edges(data=True) if data["address"].startswith(scope)]
     chips, nics = (
-        chance.sample(kinds[kind], min(chance.randint(0, most), len(kinds[kind]) - 1))
-        for kind, most in (("chip", 4), ("nic", 2))
+        rng.sample(kinds[kind], min(rng.randint(0, limit), len(kinds[kind]) - 1))
+        for kind, limit in (("chip", 4), ("nic", 2))
     )
-    lost = chance.sample(links, min(chance.randint(0, 4), len(links)))
-    halved = [link for link in chance.sample(links, chance.randint(0, 1)) if link not in lost]
-    left = graph.copy()
-    for a, b, of in graph.edges(data=True):
-        if of["address"] in halved:
-            left.edges[a, b]["capacity"] //= 2
-        elif of["address"] in lost:
-            left.remove_edge(a, b)
-    left.remove_nodes_from([*chips, *nics])
-    return State(system, cluster, size, (*chips, *nics, *lost), tuple(halved), left)
+    failed_links = rng.sample(links, min(rng.randint(0, 4), len(links)))
+    halved = [link for link in rng.sample(links, rng.randint(0, 1)) if link not in failed_links]
+    working = graph.copy()
+    for a, b, data in graph.edges(data=True):
+        if data["address"] in halved:
+            working.edges[a, b]["capacity"] //= 2
+        elif data["address"] in failed_links:
+            working.remove_edge(a, b)
+    working.remove_nodes_from([*chips, *nics])
+    return State(system, cluster, size, (*chips, *nics, *failed_links), tuple(halved), working)

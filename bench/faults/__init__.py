@@ -1,1 +1,1 @@
-"""Commands killed at random moments; what they leave is looked at."""
+"""Kill commands at random moments and check what they leave: ``./run faults``."""

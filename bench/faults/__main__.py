@@ -1,9 +1,9 @@
-"""Kills commands with -9 at random moments, and looks at what they leave: ``./run faults [--kills N] [--seed S]``.
+"""Kill commands with -9 at random moments and check what they leave: ``./run faults [--kills N] [--seed S]``.
 
-Each runs in a process of its own on a copy of a small fleet, on SQLite and on PostgreSQL, and is killed after a random
-part of the time that it usually takes. What it had said is kept; anything else is done wholly or not at all; what is
-left is as the catalog says; and what was not done is done when it is told again. A kill is no loss of power: what the
-operating system had been given survives it.
+Each command runs in its own process on a copy of a small fleet, on SQLite and on PostgreSQL, and is killed after a
+random fraction of its usual time. Whatever it reported as done must be kept; everything else must be done completely
+or not at all; the rest of the database must match the catalog; and running the command again must complete it. A kill
+is not a power failure: data handed to the operating system survives.
 """
 
 import argparse
@@ -21,35 +21,37 @@ from tabulate import tabulate
 import trninv.cli
 from bench.faults.killer import ALL, FAULTS, NOTHING, PART, TOLD, Killer
 from bench.faults.operations import OPERATIONS
-from bench.faults.places import places
+from bench.faults.places import open_databases
 
 _COLUMNS = (NOTHING, PART, ALL, TOLD, *FAULTS)
 
 
 def main() -> None:
-    """Print a table, and end with 1 if anything is lost or half done."""
+    """Print a table; exit with 1 if anything is lost or half done."""
     parser = argparse.ArgumentParser(prog="./run faults", description=__doc__)
     parser.add_argument("--kills", type=int, default=1_000, help="(default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="of the moments (default: random)")
-    given = parser.parse_args()
-    print(f"{given.kills:,} kills, seed {given.seed}", flush=True)
+    parser.add_argument(
+        "--seed", type=int, default=secrets.randbelow(10**6), help="seed of the moments (default: random)"
+    )
+    arguments = parser.parse_args()
+    print(f"{arguments.kills:,} kills, seed {arguments.seed}", flush=True)
     for module in pkgutil.iter_modules(trninv.cli.__path__, "trninv.cli."):
         importlib.import_module(module.name)  # so that no kill hits an import
-    with tempfile.TemporaryDirectory(prefix="f") as name, places() as kinds:
-        found = _table(Killer(Path(name), kinds, random.Random(given.seed)), given.kills)
-    sys.exit(1 if found.keys() & set(FAULTS) else 0)
+    with tempfile.TemporaryDirectory(prefix="f") as name, open_databases() as kinds:
+        total = _table(Killer(Path(name), kinds, random.Random(arguments.seed)), arguments.kills)
+    sys.exit(1 if total.keys() & set(FAULTS) else 0)
 
 
 def _table(killer: Killer, kills: int) -> Counter[str]:
     lines, total = [], Counter[str]()
-    chosen = [(operation, kind) for operation in OPERATIONS for kind in killer.kinds]
-    for number, (operation, kind) in enumerate(chosen):
-        share = kills * (number + 1) // len(chosen) - kills * number // len(chosen)
-        if share:
-            counted = Counter(killer.kill(operation, kind, share))
-            lines.append([operation.name, kind, share, *(counted[column] for column in _COLUMNS)])
-            total += counted
-            print(f"{operation.name} on {kind}: {dict(counted)}", file=sys.stderr)
+    cases = [(operation, kind) for operation in OPERATIONS for kind in killer.kinds]
+    for number, (operation, kind) in enumerate(cases):
+        count = kills * (number + 1) // len(cases) - kills * number // len(cases)
+        if count:
+            results = Counter(killer.kill(operation, kind, count))
+            lines.append([operation.name, kind, count, *(results[column] for column in _COLUMNS)])
+            total += results
+            print(f"{operation.name} on {kind}: {dict(results)}", file=sys.stderr)
     lines.append(["all", "", kills, *(total[column] for column in _COLUMNS)])
     print(tabulate(lines, headers=["command", "database", "kills", *_COLUMNS]))
     return total

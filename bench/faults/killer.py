@@ -1,4 +1,4 @@
-"""Kills commands, and judges what is left by what commands leave that were not killed."""
+"""Kill commands, and compare what they leave with what the same commands leave when not killed."""
 
 import random
 import statistics
@@ -10,19 +10,19 @@ from pathlib import Path
 from shutil import rmtree
 
 from bench.faults.operations import TEMPLATES, Operation, write
-from bench.faults.places import Place
-from bench.faults.process import Ended, run
-from bench.faults.remains import Held, check, files, held
+from bench.faults.places import DatabaseHost
+from bench.faults.process import CommandResult, run
+from bench.faults.remains import Content, check, read_database, read_files
 
 NOTHING, PART, ALL, TOLD = "nothing done", "between", "all done", "acknowledged"
-LOST, HALF, STUCK, HUNG = FAULTS = ("lost", "half done", "not done again", "hung")
+LOST, HALF, STUCK, HUNG = FAULTS = ("lost", "half done", "not completed by a second run", "hung")
 _BEYOND = 1.15
-"""Kills come at up to this part of a command's time, so that some come after its end."""
+"""Kills come within this multiple of a command's time, so that some come after its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A command on databases of its own."""
+    """A command and the database and directory that it works on."""
 
     url: str
     directory: Path
@@ -30,20 +30,20 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the databases hold before, between and after a command that is not killed, and what it writes and takes."""
+class ExpectedResult:
+    """The result of a command that is not killed: the database in each stage, files, lines of output, seconds."""
 
-    stages: dict[str, Held]
+    stages: dict[str, Content]
     files: dict[str, list[str]]
     lines: int
     seconds: float
 
 
 class Killer:
-    """Has the templates of both kinds of databases."""
+    """Kills commands on copies of template databases of both kinds."""
 
-    def __init__(self, directory: Path, kinds: dict[str, Place], chance: random.Random) -> None:
-        self.kinds, self._directory, self._chance = kinds, directory, chance
+    def __init__(self, directory: Path, kinds: dict[str, DatabaseHost], rng: random.Random) -> None:
+        self.kinds, self._directory, self._rng = kinds, directory, rng
         self._files = directory / "files"
         self._files.mkdir()
         write(self._files)
@@ -52,98 +52,100 @@ class Killer:
     def _template(self, kind: str, name: str) -> str:
         url = self.kinds[kind].copy("")
         for words in TEMPLATES[name]:
-            _done(run(["--database", url, *(word.format(files=self._files) for word in words)]))
+            _require_success(run(["--database", url, *(word.format(files=self._files) for word in words)]))
         self.kinds[kind].settle(url)
         return url
 
     def kill(self, operation: Operation, kind: str, times: int) -> Iterator[str]:
-        """What becomes of so many kills, in the words of the table."""
-        wanted = self._wanted(operation, kind)
+        """Kill an operation a number of times and yield the results, as named in the table."""
+        expected = self._expected_result(operation, kind)
         for _ in range(times):
-            moment = self._chance.uniform(0, _BEYOND * wanted.seconds)
+            moment = self._rng.uniform(0, _BEYOND * expected.seconds)
             with self._trial(operation, kind) as trial:
                 try:
-                    found = list(self._killed(trial, kind, wanted, moment))
+                    outcomes = list(self._judge_kill(trial, kind, expected, moment))
                 except TimeoutError as error:
-                    found = [HUNG, str(error)]
-            yield from found
-            if set(found) & set(FAULTS):
-                print(f"{operation.name} on {kind}, killed after {moment:.4f} s: {found}", file=sys.stderr)
+                    outcomes = [HUNG, str(error)]
+            yield from outcomes
+            if set(outcomes) & set(FAULTS):
+                print(f"{operation.name} on {kind}, killed after {moment:.4f} s: {outcomes}", file=sys.stderr)
 
-    def _killed(self, trial: Trial, kind: str, wanted: Wanted, moment: float) -> Iterator[str]:
-        ended = run(trial.words, moment)
+    def _judge_kill(self, trial: Trial, kind: str, expected: ExpectedResult, moment: float) -> Iterator[str]:
+        result = run(trial.words, moment)
         self.kinds[kind].settle(trial.url)
-        stage = _stage(trial.url, wanted)
-        kept = files(trial.directory)
-        told = len(ended.said) == wanted.lines
-        if ended.status or stage is None or any(wanted.files[name] != kept[name] for name in kept):
+        stage = _stage(trial.url, expected)
+        files = read_files(trial.directory)
+        is_acknowledged = len(result.output) == expected.lines
+        if result.status or stage is None or any(expected.files[name] != files[name] for name in files):
             yield HALF
-        elif (told and stage != ALL) or any(name not in kept for name in _named(ended)):
+        elif (is_acknowledged and stage != ALL) or any(name not in files for name in _written_files(result)):
             yield LOST
-        done = stage == ALL and kept.keys() == wanted.files.keys()
-        yield ALL if done else stage if stage in (NOTHING, PART) and not kept else PART
-        if told:
+        is_done = stage == ALL and files.keys() == expected.files.keys()
+        yield ALL if is_done else stage if stage in (NOTHING, PART) and not files else PART
+        if is_acknowledged:
             yield TOLD
-        if not done and not self._is_done_again(trial, kind, wanted):
+        if not is_done and not self._is_done_again(trial, kind, expected):
             yield STUCK
 
-    def _is_done_again(self, trial: Trial, kind: str, wanted: Wanted) -> bool:
-        ended = run(trial.words)
+    def _is_done_again(self, trial: Trial, kind: str, expected: ExpectedResult) -> bool:
+        result = run(trial.words)
         self.kinds[kind].settle(trial.url)
-        return ended.status == 0 and _stage(trial.url, wanted) == ALL and files(trial.directory) == wanted.files
+        return (
+            result.status == 0 and _stage(trial.url, expected) == ALL and read_files(trial.directory) == expected.files
+        )
 
     @contextmanager
     def _trial(self, operation: Operation, kind: str) -> Iterator[Trial]:
-        """What a command is run on, and no trace of it afterwards."""
-        place, directory = self.kinds[kind], self._directory / "out"
-        (other,) = self.kinds.keys() - {kind}
-        url = place.copy(self._templates[kind, operation.template])
-        named = {
+        """Create a database and a directory for a command, and remove them when the context ends."""
+        host, directory = self.kinds[kind], self._directory / "out"
+        (other_kind,) = self.kinds.keys() - {kind}
+        url = host.copy(self._templates[kind, operation.template])
+        parameters = {
             "database": url,
-            "source": self._templates[other, "used"],
+            "source": self._templates[other_kind, "used"],
             "directory": directory,
             "files": self._files,
         }
         try:
-            yield Trial(url, directory, ["--database", url, *(word.format(**named) for word in operation.words)])
+            yield Trial(url, directory, ["--database", url, *(word.format(**parameters) for word in operation.words)])
         finally:
-            place.settle(url)
-            place.drop(url)
+            host.settle(url)
+            host.drop(url)
             rmtree(directory, ignore_errors=True)
 
-    def _wanted(self, operation: Operation, kind: str) -> Wanted:
-        stages, seconds = dict[str, Held](), []
+    def _expected_result(self, operation: Operation, kind: str) -> ExpectedResult:
+        stages, seconds = dict[str, Content](), []
         with self._trial(operation, kind) as trial:
-            stages[NOTHING] = held(trial.url)
+            stages[NOTHING] = read_database(trial.url)
             if operation.between:
-                _done(run(["--database", trial.url, *operation.between]))
-                stages[PART] = held(trial.url)
+                _require_success(run(["--database", trial.url, *operation.between]))
+                stages[PART] = read_database(trial.url)
         for _ in range(3):
             with self._trial(operation, kind) as trial:
-                ended = _done(run(trial.words))
-                seconds.append(ended.seconds)
+                result = _require_success(run(trial.words))
+                seconds.append(result.seconds)
                 self.kinds[kind].settle(trial.url)
                 if ALL not in stages:
-                    stages[ALL], written = held(trial.url), files(trial.directory)
+                    stages[ALL], written = read_database(trial.url), read_files(trial.directory)
                     if operation.newest:
                         check(trial.url)
-        return Wanted(stages, written, len(ended.said), statistics.median(seconds))
+        return ExpectedResult(stages, written, len(result.output), statistics.median(seconds))
 
 
-def _done(ended: Ended) -> Ended:
-    if ended.status != 0:
-        raise RuntimeError(f"a command that is not killed ends with {ended.status}: {ended.said}")
-    return ended
+def _require_success(result: CommandResult) -> CommandResult:
+    if result.status != 0:
+        raise RuntimeError(f"a command that was not killed exits with {result.status}: {result.output}")
+    return result
 
 
-def _stage(url: str, wanted: Wanted) -> str | None:
-    """The furthest that what a database holds is, if it is any."""
-    now = held(url)
-    return next((name for name in reversed(wanted.stages) if wanted.stages[name] == now), None)
+def _stage(url: str, expected: ExpectedResult) -> str | None:
+    """Return the last stage that a database's content matches, or None."""
+    content = read_database(url)
+    return next((name for name in reversed(expected.stages) if expected.stages[name] == content), None)
 
 
-def _named(ended: Ended) -> Iterator[str]:
-    """The files that a command said it had written."""
-    for line in ended.said:
+def _written_files(result: CommandResult) -> Iterator[str]:
+    """Yield the files that a command reported as written."""
+    for line in result.output:
         if line.startswith("/"):
             yield Path(line.split(": ")[0]).name

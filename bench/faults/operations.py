@@ -1,4 +1,4 @@
-"""What is killed: commands that write, and what they begin with."""
+"""The commands to kill: all write, each starts from a template database."""
 
 import json
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from seen import below, instance
 
 _CHIPS = [f"two/d0/s0/c{chip}" for chip in range(8)]
 _LINKS = ["one/d0/s0/c0--one/d0/s0/c1", "two/d0/s0/c8--two/d0/s0/c9"]
-_SAID = ("--who", "faults", "--why", "a test by kills")
+_REASON = ("--who", "faults", "--why", "a test by kills")
 
 TEMPLATES = {
     "empty": (),
@@ -18,7 +18,7 @@ TEMPLATES = {
         ("migrate",),
         ("seed", "trn1", "--name", "one"),
         ("seed", "trn2", "--name", "two"),
-        ("set", "one/d0/s0", "two/d0/s0/c3", *_LINKS, "maintenance", *_SAID),
+        ("set", "one/d0/s0", "two/d0/s0/c3", *_LINKS, "maintenance", *_REASON),
         ("token", "create", "grafana"),
     ),
 }
@@ -32,23 +32,23 @@ TEMPLATES["adopted"] = (
 )
 _MORE = ("import", "ec2", "{files}/more-instances.json", "{files}/more-topology.json")
 TEMPLATES["more"] = (*TEMPLATES["adopted"], _MORE)
-"""The databases that operations begin with, by name: the commands that make them."""
+"""Template databases by name, each as the commands that create it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A command.
+    """A command to kill.
 
     Attributes
     ----------
     template
-        What it begins with.
+        The database it starts from.
     words
-        Its arguments, with {database}, {source} (another database, of the other kind), {directory} and {files} in them.
+        Its arguments, with {database}, {source} (another database, of the other kind), {directory} and {files}.
     between
-        The arguments of what it does first, in a transaction of its own.
+        The arguments of a command that does its first step, which it does in a separate transaction.
     newest
-        Whether it leaves the newest revision, so that `trninv verify` can be asked.
+        Whether it leaves the newest schema version, so that `trninv verify` works.
 
     """
 
@@ -60,13 +60,13 @@ class Operation:
 
 
 OPERATIONS = (
-    Operation("set", "used", ("set", "one/d0/s0/c3", *_CHIPS, "down", *_SAID)),
-    Operation("set, a server up again", "used", ("set", "one/d0/s0", *_LINKS, "up", *_SAID)),
+    Operation("set", "used", ("set", "one/d0/s0/c3", *_CHIPS, "down", *_REASON)),
+    Operation("set, a server up again", "used", ("set", "one/d0/s0", *_LINKS, "up", *_REASON)),
     Operation("seed", "used", ("seed", "u-trn2x64", "--domains", "2", "--name", "lab")),
     Operation("unseed", "used", ("unseed", "two", "--yes")),
     Operation("migrate, from nothing", "empty", ("migrate",)),
-    Operation("migrate, from an older revision", "older", ("migrate",)),
-    Operation("migrate, to an older revision", "used", ("migrate", "--to", "0004", "--yes"), newest=False),
+    Operation("migrate, from an older schema version", "older", ("migrate",)),
+    Operation("migrate, to an older schema version", "used", ("migrate", "--to", "0004", "--yes"), newest=False),
     Operation("token create", "used", ("token", "create", "backup")),
     Operation("token revoke", "used", ("token", "revoke", "grafana")),
     Operation("copy", "empty", ("copy", "{source}", "{database}"), between=("migrate",)),
@@ -80,11 +80,14 @@ OPERATIONS = (
 
 
 def write(directory: Path) -> None:
-    """What the operations import: a fleet, and the same where one instance is gone and others came."""
-    first = [*(instance(at, "trn2u.48xlarge", "cb-0") for at in range(2)), *(_plain(at) for at in range(10, 13))]
-    more = [*first[:-1], instance(2, "trn2u.48xlarge", "cb-0"), *(_plain(at) for at in range(20, 24))]
-    for name, fleet in (("", first), ("more-", more)):
-        topology = [below(each, "nn-0", "nn-1", "nn-2" if each in first else "nn-3") for each in fleet]
+    """Write the files to import: a fleet, and the same fleet with one instance removed and others added."""
+    initial = [
+        *(instance(number, "trn2u.48xlarge", "cb-0") for number in range(2)),
+        *(_plain(number) for number in range(10, 13)),
+    ]
+    grown = [*initial[:-1], instance(2, "trn2u.48xlarge", "cb-0"), *(_plain(number) for number in range(20, 24))]
+    for name, fleet in (("", initial), ("more-", grown)):
+        topology = [below(machine, "nn-0", "nn-1", "nn-2" if machine in initial else "nn-3") for machine in fleet]
         _write(directory / f"{name}instances.json", {"Reservations": [{"Instances": fleet}]})
         _write(directory / f"{name}topology.json", {"Instances": topology})
 

@@ -1,4 +1,4 @@
-"""Databases to be killed on: copies of templates, on SQLite and on PostgreSQL."""
+"""Databases for commands to be killed on: copies of templates, on SQLite and on PostgreSQL."""
 
 import itertools
 import shutil
@@ -15,23 +15,23 @@ import postgres
 from bench.faults.process import LONGEST
 
 
-class Place(Protocol):
-    """Where databases of one kind are."""
+class DatabaseHost(Protocol):
+    """A place for databases of one kind."""
 
     kind: str
 
     def copy(self, template: str) -> str:
-        """The URL of a copy of a database, or of an empty one."""
+        """Copy a database, or create an empty one, and return its URL."""
 
     def settle(self, url: str) -> None:
-        """Wait until nobody uses a database any more."""
+        """Wait until no process uses a database."""
 
     def drop(self, url: str) -> None:
         """Remove a database."""
 
 
-class Files:
-    """SQLite, in a directory."""
+class SqliteFiles:
+    """SQLite databases in a directory."""
 
     kind = "sqlite"
 
@@ -45,7 +45,7 @@ class Files:
         return f"sqlite:///{file}"
 
     def settle(self, url: str) -> None:
-        """Nothing outlives the process."""
+        """Do nothing: an SQLite file has no server that outlives the process."""
 
     def drop(self, url: str) -> None:
         for end in ("", "-wal", "-shm", "-journal"):
@@ -56,8 +56,8 @@ def _file(url: str) -> Path:
     return Path(url.removeprefix("sqlite:///"))
 
 
-class Server:
-    """PostgreSQL, which notices only when it next writes that who asked it has gone."""
+class PostgresServer:
+    """PostgreSQL databases; a backend notices that its client has gone only when it next writes."""
 
     kind = "postgresql"
 
@@ -91,12 +91,12 @@ def _name(url: str) -> str:
 
 
 @contextmanager
-def places() -> Iterator[dict[str, Place]]:
-    """Both, in directories of their own with short paths."""
+def open_databases() -> Iterator[dict[str, DatabaseHost]]:
+    """Provide both kinds, each in a temporary directory with a short path."""
     with ExitStack() as stack:
-        ours, its = (
+        sqlite_directory, postgres_directory = (
             Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="f", ignore_cleanup_errors=True)))
             for _ in range(2)
         )
-        server = stack.enter_context(postgres.server(its))
-        yield {place.kind: place for place in (Files(ours), Server(server))}
+        server = stack.enter_context(postgres.server(postgres_directory))
+        yield {host.kind: host for host in (SqliteFiles(sqlite_directory), PostgresServer(server))}

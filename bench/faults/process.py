@@ -1,4 +1,4 @@
-"""A command in a process of its own that can be killed: a copy of this one, so that it begins at once."""
+"""Run a command in a process that can be killed: a fork of this one, so that it starts at once."""
 
 import os
 import select
@@ -10,60 +10,60 @@ from typing import NoReturn
 from trninv.cli.main import main
 
 LONGEST = 60.0
-"""Seconds after which what has not ended is called hung."""
+"""Seconds after which a command counts as hung."""
 _END = b"\0"
-"""Goes before the exit status, behind all that the command says."""
+"""Separates the command's output from its exit status."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """The lines that a command said, its exit status if it got so far, and the seconds until then."""
+class CommandResult:
+    """The lines that a command printed, its exit status if it got that far, and its seconds."""
 
-    said: list[str]
+    output: list[str]
     status: int | None
     seconds: float
 
 
-def run(words: list[str], kill_after: float | None = None) -> Ended:
-    """Run a command, and kill it after so many seconds, whether it has come to its end by then or not.
+def run(words: list[str], kill_after: float | None = None) -> CommandResult:
+    """Run a command, and kill it after a number of seconds, even if it has ended by then.
 
     Raises
     ------
     TimeoutError
-        It does not end, or leaves a process running.
+        The command does not end, or leaves a process running.
 
     """
     reader, writer = os.pipe()
     start = time.perf_counter()
     child = os.fork()
     if not child:
-        _be(words, writer)
+        _run_child(words, writer)
     os.close(writer)
     try:
         if kill_after is not None:
             time.sleep(max(start + kill_after - time.perf_counter(), 0))
             os.kill(child, signal.SIGKILL)
-        said = _read(reader)
+        output = _read(reader)
     finally:
         seconds = time.perf_counter() - start
         os.close(reader)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     _wait_for_the_group(child)
-    text, _, status = said.partition(_END)
-    return Ended(text.decode().split("\n")[:-1], int(status) if status else None, seconds)
+    text, _, status = output.partition(_END)
+    return CommandResult(text.decode().split("\n")[:-1], int(status) if status else None, seconds)
 
 
-def _be(words: list[str], writer: int) -> NoReturn:
-    """Run the command, say how it ended, and wait to be killed."""
+def _run_child(words: list[str], writer: int) -> NoReturn:
+    """Run the command in the child, write its exit status, and wait to be killed."""
     os.setsid()
     os.dup2(writer, 1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     status: object = -1
     try:
         main(words)
-    except SystemExit as ended:
-        status = ended.code
+    except SystemExit as exit_request:
+        status = exit_request.code
     finally:
         os.write(1, _END + str(status).encode())
         while True:
@@ -71,14 +71,14 @@ def _be(words: list[str], writer: int) -> NoReturn:
 
 
 def _read(reader: int) -> bytes:
-    said, end = b"", time.monotonic() + LONGEST
-    while _END not in said:
+    output, end = b"", time.monotonic() + LONGEST
+    while _END not in output:
         if not select.select([reader], [], [], max(end - time.monotonic(), 0))[0]:
             raise TimeoutError("a command does not end")
         if not (piece := os.read(reader, 2**16)):
             break
-        said += piece
-    return said
+        output += piece
+    return output
 
 
 def _wait_for_the_group(leader: int) -> None:

@@ -1,4 +1,4 @@
-"""What a database or a directory holds, so that two can be compared."""
+"""Read the content of a database or a directory, so that two can be compared."""
 
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,9 @@ from trninv.inventory.seeding.verification import verify
 
 _CHANCE = {
     *("at", "created", "expires", "known_since", "revoked", "sha256", "taken_at", "seen_at", "since", "until"),
-    *("first_seen", "last_seen", "cleared_at", "began", "ended"),
+    *("first_seen", "last_seen", "cleared_at", "started_at", "ended_at"),
 }
-"""Columns of the time, or of chance: only whether they have a value is compared."""
+"""Columns with times or random values: only whether they have a value is compared."""
 _SCHEMA = {
     "sqlite": ["SELECT type, name, sql FROM sqlite_master ORDER BY 1, 2", "PRAGMA integrity_check"],
     "postgresql": [
@@ -26,21 +26,21 @@ _SCHEMA = {
     ],
 }
 
-Held = dict[str, Any]
+Content = dict[str, Any]
 
 
-def held(url: str) -> Held:
-    """Every row, and the schema; empty without tables."""
+def read_database(url: str) -> Content:
+    """Read every row and the schema; return an empty dict if there are no tables."""
     with temporary_engine(url) as engine:
         file = database_file(engine)
         if file and not file_exists(file):
             return {}
         with engine.connect() as connection:
-            found: Held = {name: _rows(connection, name) for name in inspect(connection).get_table_names()}
-            if not found:
+            content: Content = {name: _rows(connection, name) for name in inspect(connection).get_table_names()}
+            if not content:
                 return {}
-            found["the schema"] = [connection.execute(text(each)).all() for each in _SCHEMA[engine.dialect.name]]
-    return found
+            content["schema"] = [connection.execute(text(query)).all() for query in _SCHEMA[engine.dialect.name]]
+    return content
 
 
 def _rows(connection: Connection, table: str) -> list[tuple[Any, ...]]:
@@ -51,13 +51,13 @@ def _rows(connection: Connection, table: str) -> list[tuple[Any, ...]]:
 
 
 def check(url: str) -> None:
-    """Fail unless a database with clusters is as the catalog says."""
+    """Fail if a database with clusters doesn't match the catalog."""
     with temporary_engine(url) as engine, read_transaction(engine) as connection:
         if connection.scalar(text("SELECT count(*) FROM cluster")):
             assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
-def files(directory: Path) -> dict[str, list[str]]:
-    """The lines of each file that has its name, in order; the name of one that is being written begins with a dot."""
-    found = [] if not directory.exists() else [file for file in directory.iterdir() if not file.name.startswith(".")]
-    return {file.name: sorted(file.read_text().splitlines()) for file in found}
+def read_files(directory: Path) -> dict[str, list[str]]:
+    """Read the sorted lines of each file, except unfinished ones, whose names begin with a dot."""
+    paths = [] if not directory.exists() else [file for file in directory.iterdir() if not file.name.startswith(".")]
+    return {file.name: sorted(file.read_text().splitlines()) for file in paths}

@@ -1,1 +1,1 @@
-"""Malformed inputs by the thousand: each is answered or refused, and nothing breaks."""
+"""Malformed inputs by the thousand: each must be answered or rejected, and nothing may break."""

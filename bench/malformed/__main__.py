@@ -1,8 +1,8 @@
-"""Sends malformed inputs, and looks at how they are refused: ``./run malformed [--inputs N] [--seed S]``.
+"""Send malformed inputs and check how they are rejected: ``./run malformed [--inputs N] [--seed S]``.
 
-GraphQL, SQL and HTTP go to a service on SQLite and to one on PostgreSQL, as bytes; arguments go to the command line in
-this process. None may be answered with a status of 5xx or an internal error, leave a traceback in a log or on a
-terminal, or hang. What is right but takes longer than a request may is told so and is no fault.
+GraphQL, SQL and HTTP requests go as bytes to a service on SQLite and to one on PostgreSQL; arguments go to the command
+line in this process. No input may cause a status of 5xx, an internal error, a traceback in a log or on a terminal, or
+a hang. A valid request that exceeds the time limit gets TIME_LIMIT, which is not a fault.
 """
 
 import argparse
@@ -33,55 +33,57 @@ from bench.malformed.answers import (
     REFUSED,
     SECONDS,
     TRACEBACK,
-    of_command,
-    of_request,
+    classify_command,
+    classify_request,
 )
 from conftest import seed_everything
 from serving import serving
 
 _HEALTH = b"GET /healthz HTTP/1.0\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 _PATIENCE = 0.3
-"""Seconds after which half a request is not waited for any longer, but ended."""
+"""Seconds to wait for a response to an incomplete request before closing the sending side."""
 _COLUMNS = (ANSWERED, REFUSED, LIMITED, CLOSED, *FAULTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of inputs for one database: how one is made, and answered; its part of all of them."""
+    """A kind of input for one database: its share of all inputs, and how to make and send one."""
 
     name: str
     database: str
-    part: float
+    share: float
     make: Callable[[random.Random], Any]
     answer: Callable[[Any], str]
 
 
 def main() -> None:
-    """Print a table, and end with 1 if anything broke."""
+    """Print a table; exit with 1 if anything broke."""
     parser = argparse.ArgumentParser(prog="./run malformed", description=__doc__)
     parser.add_argument("--inputs", type=int, default=10_000, help="(default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="of the inputs (default: random)")
-    given = parser.parse_args()
-    print(f"{given.inputs:,} inputs, seed {given.seed}", flush=True)
+    parser.add_argument(
+        "--seed", type=int, default=secrets.randbelow(10**6), help="seed of the inputs (default: random)"
+    )
+    arguments = parser.parse_args()
+    print(f"{arguments.inputs:,} inputs, seed {arguments.seed}", flush=True)
     os.environ["TRNINV_REQUEST_SECONDS"] = str(SECONDS)
     with tempfile.TemporaryDirectory(prefix="m") as name:
-        os.chdir(name)  # whatever a command writes is written there
+        os.chdir(name)  # commands may write files into the current directory
         with _databases(Path(name)) as urls:
-            total = _table(urls, Path(name), given.inputs, given.seed)
+            total = _table(urls, Path(name), arguments.inputs, arguments.seed)
     sys.exit(1 if total.keys() & set(FAULTS) else 0)
 
 
 @contextmanager
 def _databases(directory: Path) -> Iterator[dict[str, str]]:
     with ExitStack() as stack:
-        below = stack.enter_context(tempfile.TemporaryDirectory(prefix="p", ignore_cleanup_errors=True))
-        server = stack.enter_context(postgres.server(Path(below))).format("postgres")
+        postgres_directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="p", ignore_cleanup_errors=True))
+        server = stack.enter_context(postgres.server(Path(postgres_directory))).format("postgres")
         login = make_url(server).set(username="malformed", password=secrets.token_hex(8))
         os.environ["TRNINV_SQL_URL"] = login.render_as_string(hide_password=False)
         urls = {"sqlite": f"sqlite:///{directory}/fleet.db", "postgresql": server}
         for url in urls.values():
             seed_everything(url)
-            of_command(url, ["migrate"])  # makes the login
+            classify_command(url, ["migrate"])  # creates the login
         yield urls
 
 
@@ -91,10 +93,12 @@ def _table(urls: dict[str, str], directory: Path, number: int, seed: int) -> Cou
         log = directory / f"{backend}.log"
         with log.open("wb") as file, serving(url, file) as service:
             for kind in _kinds(backend, url, service):
-                found = _counted(kind, round(number * kind.part), random.Random(f"{seed} {kind.name} {backend}"))
-                lines.append([kind.name, backend, found.total(), *(found[column] for column in _COLUMNS)])
-                total += found
-            if of_request(service, _HEALTH) != ANSWERED:
+                results = _count_results(
+                    kind, round(number * kind.share), random.Random(f"{seed} {kind.name} {backend}")
+                )
+                lines.append([kind.name, backend, results.total(), *(results[column] for column in _COLUMNS)])
+                total += results
+            if classify_request(service, _HEALTH) != ANSWERED:
                 total[HANGS] += 1
         traces = [line for line in log.read_text(errors="replace").split("\n{") if "Traceback" in line]
         total[TRACEBACK] += len(traces)
@@ -105,22 +109,22 @@ def _table(urls: dict[str, str], directory: Path, number: int, seed: int) -> Cou
 
 
 def _kinds(backend: str, url: str, service: str) -> Iterator[Kind]:
-    ask = partial(of_request, service)
-    yield Kind("GraphQL", backend, 0.15, inputs.graphql, ask)
-    yield Kind("SQL", backend, 0.1, inputs.sql, ask)
-    yield Kind("HTTP", backend, 0.15, inputs.http, partial(of_request, service, patience=_PATIENCE))
-    yield Kind("command line", backend, 0.1, inputs.command, partial(of_command, url))
+    ask = partial(classify_request, service)
+    yield Kind("GraphQL", backend, 0.15, inputs.make_graphql, ask)
+    yield Kind("SQL", backend, 0.1, inputs.make_sql, ask)
+    yield Kind("HTTP", backend, 0.15, inputs.make_http, partial(classify_request, service, patience=_PATIENCE))
+    yield Kind("command line", backend, 0.1, inputs.make_command, partial(classify_command, url))
 
 
-def _counted(kind: Kind, number: int, chance: random.Random) -> Counter[str]:
-    found = Counter[str]()
+def _count_results(kind: Kind, number: int, rng: random.Random) -> Counter[str]:
+    results = Counter[str]()
     for _ in range(number):
-        given = kind.make(chance)
-        became = kind.answer(given)
-        found[became] += 1
-        if became in FAULTS:
-            print(f"{became}: {kind.name} on {kind.database}: {given!r}", file=sys.stderr)
-    return found
+        example = kind.make(rng)
+        result = kind.answer(example)
+        results[result] += 1
+        if result in FAULTS:
+            print(f"{result}: {kind.name} on {kind.database}: {example!r}", file=sys.stderr)
+    return results
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What becomes of an input: how it is answered, or which fault it shows."""
+"""Send an input and classify the response, or the fault that it shows."""
 
 import io
 import signal
@@ -10,57 +10,60 @@ from urllib.parse import urlsplit
 
 from trninv.cli.main import main
 
-ANSWERED, REFUSED, LIMITED, CLOSED = "answered", "refused", "over its time", "closed"
+ANSWERED, REFUSED, LIMITED, CLOSED = "answered", "rejected", "time limit", "closed"
 BROKEN, TRACEBACK, HANGS = FAULTS = ("5xx", "traceback", "hang")
 SECONDS = 5
-"""What one request may take, by TRNINV_REQUEST_SECONDS."""
+"""The value of TRNINV_REQUEST_SECONDS."""
 _LONGEST = 30
 _STATUSES = (0, 1, 2)
 
 
-def of_request(url: str, sent: bytes, patience: float = _LONGEST) -> str:
-    """How a service answers some bytes; after seconds of patience without an answer no more are promised."""
-    place, got = urlsplit(url), b""
-    with socket.create_connection((place.hostname, place.port), patience) as connection:
+def classify_request(url: str, request: bytes, patience: float = _LONGEST) -> str:
+    """Send bytes to a service and classify the response.
+
+    If there is no response after ``patience`` seconds, close the sending side and wait again.
+    """
+    address, response = urlsplit(url), b""
+    with socket.create_connection((address.hostname, address.port), patience) as connection:
         try:
-            connection.sendall(sent)
-            got = _received(connection)
+            connection.sendall(request)
+            response = _receive(connection)
         except TimeoutError:
             if patience == _LONGEST:
                 return HANGS
-        except OSError:  # it has closed the connection
+        except OSError:  # the service has closed the connection
             pass
         else:
-            return _judged(got)
-        return _after_the_end(connection)
-    return _judged(got)
+            return _classify(response)
+        return _classify_after_end(connection)
+    return _classify(response)
 
 
-def _after_the_end(connection: socket.socket) -> str:
+def _classify_after_end(connection: socket.socket) -> str:
     connection.settimeout(_LONGEST)
     try:
         connection.shutdown(socket.SHUT_WR)
-        return _judged(_received(connection))
+        return _classify(_receive(connection))
     except TimeoutError:
         return HANGS
     except OSError:
         return CLOSED
 
 
-def _received(connection: socket.socket) -> bytes:
-    """What comes until the connection is closed, or is kept open for another request."""
-    got = b""
+def _receive(connection: socket.socket) -> bytes:
+    """Receive until the connection is closed, or until a response that keeps it open."""
+    response = b""
     while piece := connection.recv(2**16):
-        got += piece
-        if b"\r\n\r\n" in got and b"connection: close" not in got.lower():
+        response += piece
+        if b"\r\n\r\n" in response and b"connection: close" not in response.lower():
             break
-    return got
+    return response
 
 
-def _judged(got: bytes) -> str:
-    head, _, body = got.partition(b"\r\n\r\n")
+def _classify(response: bytes) -> str:
+    head, _, body = response.partition(b"\r\n\r\n")
     status = head[9:12]
-    if b"Traceback" in got:
+    if b"Traceback" in response:
         return TRACEBACK
     if status.startswith(b"5") and b"TIME_LIMIT" in body:
         return LIMITED
@@ -71,8 +74,8 @@ def _judged(got: bytes) -> str:
     return REFUSED if status.startswith(b"4") or b'"errors"' in body else ANSWERED
 
 
-def of_command(database: str, words: list[str]) -> str:
-    """How the command line, in this process, answers arguments."""
+def classify_command(database: str, words: list[str]) -> str:
+    """Run the command line in this process with arguments and classify the result."""
     out, error = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     signal.signal(signal.SIGALRM, _give_up)
     signal.alarm(_LONGEST)
@@ -89,7 +92,7 @@ def of_command(database: str, words: list[str]) -> str:
         return REFUSED if ended.code else ANSWERED
     except _HangError:
         return HANGS
-    except Exception:  # noqa: BLE001 # which would be a traceback
+    except Exception:  # noqa: BLE001 # any exception would print a traceback
         return TRACEBACK
     finally:
         signal.alarm(0)

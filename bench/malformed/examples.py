@@ -1,4 +1,4 @@
-"""What the malformed inputs are made from: inputs that are right."""
+"""Valid inputs from which malformed ones are made."""
 
 from pathlib import Path
 
@@ -54,6 +54,6 @@ PATHS = (
     "/export/v_chip.csv?columns=address,state&cluster=trn1.2xlarge", "/export/chip.ndjson",
     "/chips/u-trn2x64", "/assets/index.js", "/favicon.ico", "/graphql?extensions={}&variables={}&operationName=A",
 )  # fmt: skip
-"""Of HTTP."""
+"""Paths of HTTP requests."""
 METHODS = ("GET", "GET", "GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "CONNECT", "PATCH", "get", "X", "")
 HEADERS = (*_lines("headers"), "X: " + "y" * 5_000)

@@ -1,4 +1,4 @@
-"""Inputs that are nearly right: examples with something cut, doubled, exchanged or put in."""
+"""Mutate valid inputs: cut, double, exchange or insert something."""
 
 import random
 import re
@@ -11,63 +11,63 @@ _ODD = (
 
 
 _PARTS = (re.compile(r"[A-Za-z_0-9.]+"), re.compile(r"\"[^\"]*\"|'[^']*'"), re.compile(r"\d+"))
-"""Words, texts, numbers."""
+"""Words, quoted texts, numbers."""
 
 
-def exchanged(text: str, others: tuple[str, ...], chance: random.Random) -> str:
-    """A text of which one or two words, texts or numbers are those of others, or odd: most keep their form."""
-    for _ in range(chance.choice((1, 1, 2))):
-        part = chance.choice(_PARTS)
-        words, new = list(part.finditer(text)), part.findall(chance.choice(others))
+def exchange_words(text: str, others: tuple[str, ...], rng: random.Random) -> str:
+    """Replace one or two words, quoted texts or numbers by those of other inputs, or by odd ones."""
+    for _ in range(rng.choice((1, 1, 2))):
+        part = rng.choice(_PARTS)
+        words, new = list(part.finditer(text)), part.findall(rng.choice(others))
         if words and new:
-            at = chance.choice(words)
-            word = chance.choice(new) if chance.random() < 0.8 else chance.choice(_ODD)  # noqa: PLR2004 # mostly
-            text = text[: at.start()] + word + text[at.end() :]
+            match = rng.choice(words)
+            word = rng.choice(new) if rng.random() < 0.8 else rng.choice(_ODD)  # noqa: PLR2004 # mostly
+            text = text[: match.start()] + word + text[match.end() :]
     return text
 
 
-def mutated(text: str, chance: random.Random, others: tuple[str, ...] = ()) -> str:
-    """A text with one to four changes, mostly few; of two texts that have others, one only has words exchanged."""
-    if others and chance.random() < 0.5:  # noqa: PLR2004 # half
-        return exchanged(text, others, chance)
-    for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 4))):
-        at, to = sorted(chance.randint(0, len(text)) for _ in range(2))
-        to = min(to, at + 20)
-        match chance.randrange(6):
+def mutate(text: str, rng: random.Random, others: tuple[str, ...] = ()) -> str:
+    """Change a text in one to four places, or, half of the time if there are other texts, exchange words only."""
+    if others and rng.random() < 0.5:  # noqa: PLR2004 # half
+        return exchange_words(text, others, rng)
+    for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 4))):
+        start, end = sorted(rng.randint(0, len(text)) for _ in range(2))
+        end = min(end, start + 20)
+        match rng.randrange(6):
             case 0:
-                text = text[:at] + text[to:]
+                text = text[:start] + text[end:]
             case 1:
-                text = text[:to] + text[at:]
+                text = text[:end] + text[start:]
             case 2:
-                text = text[:at]
+                text = text[:start]
             case 3:
-                text = text[:at] + chance.choice(text or " ") + text[at + 1 :]
+                text = text[:start] + rng.choice(text or " ") + text[start + 1 :]
             case _:
-                text = text[:at] + chance.choice(_ODD) + text[at:]
+                text = text[:start] + rng.choice(_ODD) + text[start:]
     return text
 
 
-def mutated_bytes(data: bytes, chance: random.Random) -> bytes:
-    """Bytes with some changed, which may not be UTF-8 any more."""
+def mutate_bytes(data: bytes, rng: random.Random) -> bytes:
+    """Change some bytes; the result may no longer be UTF-8."""
     changed = bytearray(data)
-    for _ in range(chance.randint(1, 4)):
-        at = chance.randrange(len(changed) + 1)
-        changed[at : at + chance.randint(0, 2)] = chance.randbytes(chance.randint(0, 3))
+    for _ in range(rng.randint(1, 4)):
+        position = rng.randrange(len(changed) + 1)
+        changed[position : position + rng.randint(0, 2)] = rng.randbytes(rng.randint(0, 3))
     return bytes(changed)
 
 
-def mutated_words(words: tuple[str, ...], chance: random.Random, others: tuple[str, ...]) -> list[str]:
-    """Arguments of which one is changed, left out, doubled or put in; never what follows -o, nor the command itself."""
+def mutate_words(words: tuple[str, ...], rng: random.Random, others: tuple[str, ...]) -> list[str]:
+    """Change, drop, double or insert one argument, but not the command itself or the value of -o."""
     first, *rest = words
     changed = [word for word in rest if word not in ("-o", "-")] or [""]
-    at = chance.randrange(len(changed))
-    match chance.randrange(5):
+    position = rng.randrange(len(changed))
+    match rng.randrange(5):
         case 0:
-            del changed[at]
+            del changed[position]
         case 1:
-            changed.insert(at, changed[at])
+            changed.insert(position, changed[position])
         case 2:
-            changed.insert(at, chance.choice(_ODD))
+            changed.insert(position, rng.choice(_ODD))
         case _:
-            changed[at] = mutated(changed[at], chance, others)
+            changed[position] = mutate(changed[position], rng, others)
     return [first, *(word for word in changed if not word.startswith("-o")), *(("-o", "-") if "-o" in words else ())]

@@ -1,1 +1,1 @@
-"""Others that are asked the same about the same fleet."""
+"""Other systems that get the same questions about the same fleet."""

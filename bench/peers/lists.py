@@ -1,4 +1,4 @@
-"""Pages of chips, beside GraphQL servers on the same PostgreSQL database."""
+"""Compare pages of chips with GraphQL servers on the same PostgreSQL database."""
 
 import json
 import shutil
@@ -13,10 +13,10 @@ import psycopg
 from bench.api import FLAT, NESTED
 from bench.measure import Row
 from bench.peers import environments
-from bench.served import Request, Served, served
+from bench.server import Request, Server, run_server
 
 _HERE = Path(__file__).parent
-_ROUNDS, _EACH = 7, 20
+_ROUNDS, _BATCH = 7, 20
 _MARK = 0.5
 _SERVERS = {"PostGraphile": "postgraphile.mjs", "Mercurius with graphql-jit": "mercurius.mjs"}
 _DOCUMENTS = {
@@ -35,66 +35,68 @@ _DOCUMENTS = {
 }
 
 
-def list_rows(server: Served, url: str) -> Iterator[Row]:
+def list_rows(server: Server, url: str) -> Iterator[Row]:
     with ExitStack() as stack:
         note, peers = "", {}
         try:
-            peers = _peers(stack, url)
+            peers = _start_peers(stack, url)
         except environments.NotInstalledError as error:
             note = f"not installed: {error}"
         for name, documents in _DOCUMENTS.items():
-            asked = {"trninv": server, **peers}
-            _same_answers(name, asked)
-            took = _medians([(one, Request("/graphql", {"query": documents[who]})) for who, one in asked.items()])
-            taken = dict(zip(asked, took, strict=True))
-            for who in _SERVERS:
-                yield Row(f"{name}, PostgreSQL", taken["trninv"], taken.get(who), who, _MARK, note=note)
+            servers = {"trninv": server, **peers}
+            _check_same_answers(name, servers)
+            medians = _medians(
+                [(target, Request("/graphql", {"query": documents[system]})) for system, target in servers.items()]
+            )
+            seconds = dict(zip(servers, medians, strict=True))
+            for system in _SERVERS:
+                yield Row(f"{name}, PostgreSQL", seconds["trninv"], seconds.get(system), system, _MARK, note=note)
 
 
-def _peers(stack: ExitStack, url: str) -> dict[str, Served]:
-    place = environments.node()
+def _start_peers(stack: ExitStack, url: str) -> dict[str, Server]:
+    place = environments.install_node()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute((_HERE / "schema.sql").read_bytes())
-    return {name: stack.enter_context(_started(place, name, url)) for name in _SERVERS}
+    return {name: stack.enter_context(_start_peer(place, name, url)) for name in _SERVERS}
 
 
-def _started(place: Path, name: str, url: str) -> AbstractContextManager[Served]:
+def _start_peer(place: Path, name: str, url: str) -> AbstractContextManager[Server]:
     script = shutil.copy(_HERE / _SERVERS[name], place)
-    command = ["/usr/bin/env", "PORT={port}", str(environments.program(place)), str(script)]
-    return served(command, **environments.node_environment(place), DATABASE_URL=url)
+    command = ["/usr/bin/env", "PORT={port}", str(environments.node_program(place)), str(script)]
+    return run_server(command, **environments.node_variables(place), DATABASE_URL=url)
 
 
-def _same_answers(name: str, asked: dict[str, Served]) -> None:
-    found = {}
-    for who, server in asked.items():
-        (answer,) = server.answers([Request("/graphql", {"query": _DOCUMENTS[name][who]})])
-        found[who] = same(json.loads(answer)["data"])
-    assert all(answer == found["trninv"] for answer in found.values()), name
+def _check_same_answers(name: str, servers: dict[str, Server]) -> None:
+    values = {}
+    for system, server in servers.items():
+        (body,) = server.responses([Request("/graphql", {"query": _DOCUMENTS[name][system]})])
+        values[system] = comparable_values(json.loads(body)["data"])
+    assert all(body == values["trninv"] for body in values.values()), name
 
 
-def same(data: dict[str, Any]) -> list[list[str]]:
-    """Each thing's values whatever they are called, without its id."""
-    (listed,) = data.values()
-    return [sorted(_values(one)) for one in (listed["nodes"] if isinstance(listed, dict) else listed)]
+def comparable_values(data: dict[str, Any]) -> list[list[str]]:
+    """Return the sorted values of each object, without field names and ids."""
+    (nodes,) = data.values()
+    return [sorted(_values(node)) for node in (nodes["nodes"] if isinstance(nodes, dict) else nodes)]
 
 
 def _values(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
-        for name, below in value.items():
+        for name, child in value.items():
             if name not in {"id", "rowId"}:
-                yield from _values(below)
+                yield from _values(child)
     elif isinstance(value, list):
-        for below in value:
-            yield from _values(below)
+        for child in value:
+            yield from _values(child)
     else:
         yield str(float(value)) if isinstance(value, int | float) else str(value)
 
 
-def _medians(asked: Sequence[tuple[Served, Request]]) -> list[float]:
-    """Seconds per request of each, taken in turn."""
-    taken: list[list[float]] = [[] for _ in asked]
+def _medians(targets: Sequence[tuple[Server, Request]]) -> list[float]:
+    """Measure the median seconds per request of each server, in turn."""
+    samples: list[list[float]] = [[] for _ in targets]
     for round_ in range(_ROUNDS + 1):
-        for (server, request), times in zip(asked, taken, strict=True):
-            some = server.each([request] * _EACH)
-            times.extend(some if round_ else [])  # the first round warms up
-    return [statistics.median(times) for times in taken]
+        for (server, request), durations in zip(targets, samples, strict=True):
+            batch = server.response_seconds([request] * _BATCH)
+            durations.extend(batch if round_ else [])  # the first round warms up
+    return [statistics.median(durations) for durations in samples]

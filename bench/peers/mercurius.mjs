@@ -1,5 +1,5 @@
-// Mercurius with graphql-jit, as one would write it for speed: prepared statements, a join for what is one, a loader for
-// what is many: DATABASE_URL, PORT.
+// Mercurius with graphql-jit, written for speed: prepared statements, joins for single objects, loaders for lists.
+// Environment: DATABASE_URL, PORT.
 import Fastify from "fastify"
 import mercurius from "mercurius"
 import pg from "pg"
@@ -19,7 +19,7 @@ const schema = `
   type Bandwidth { gigabytesPerSecond: Float! }
 `
 
-// the limit is written out, so that PostgreSQL plans for it once
+// the limit is a literal, so that PostgreSQL plans once for this limit
 const chips = (first) => `
   SELECT chip.id, chip.ordinal, upper(node.state) AS state,
     chip_model.device_memory_bytes::double precision / 1073741824 AS gibibytes,

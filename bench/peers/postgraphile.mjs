@@ -1,4 +1,4 @@
-// PostGraphile over the views of schema.sql, without any of its tools for developers: DATABASE_URL, PORT.
+// PostGraphile over the views of schema.sql, without its developer tools. Environment: DATABASE_URL, PORT.
 import { createServer } from "node:http"
 import { postgraphile } from "postgraphile"
 import { makePgService } from "postgraphile/adaptors/pg"
@@ -6,13 +6,13 @@ import { grafserv } from "postgraphile/grafserv/node"
 import { PostGraphileAmberPreset } from "postgraphile/presets/amber"
 
 const { DATABASE_URL, PORT } = process.env
-const made = postgraphile({
+const instance = postgraphile({
   extends: [PostGraphileAmberPreset],
   pgServices: [makePgService({ connectionString: DATABASE_URL, schemas: ["peer"] })],
   grafserv: { port: Number(PORT), graphiql: false, watch: false },
   grafast: { explain: false },
 })
 const server = createServer()
-await made.createServ(grafserv).addTo(server)
-await made.getSchema()
+await instance.createServ(grafserv).addTo(server)
+await instance.getSchema()
 server.listen(Number(PORT), "127.0.0.1")

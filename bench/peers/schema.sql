@@ -1,6 +1,6 @@
--- What PostGraphile sees of a database that trninv has seeded, and what both peers need.
--- Their clients have connections of their own: just-in-time compilation takes longer than these pages.
-ALTER DATABASE ours SET jit = off;
+-- The views through which PostGraphile reads a database that trninv has seeded, and a setting for both peers:
+-- just-in-time compilation is off, since it takes longer than these pages.
+ALTER DATABASE fleet SET jit = off;
 CREATE SCHEMA peer;
 
 CREATE VIEW peer.rack AS

@@ -12,7 +12,7 @@ down_revision = "0020"
 
 
 def upgrade() -> None:
-    """The findings say when, where any lasts, or else when the last one was over."""
+    """Take the time from the findings: when one was last seen, or when the last one was cleared."""
     op.create_table(
         "comparison",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),

@@ -20,7 +20,7 @@ from trninv.settings import Settings
 FAULTS: dict[str, Callable[[Request], Response]] = {
     "status 500": lambda _: Response(status_code=500),
     "image/png instead of": lambda _: Response(media_type="image/png"),
-    "an answer without": lambda request: Response("{}", media_type=request.headers["accept"]),
+    "a response without": lambda request: Response("{}", media_type=request.headers["accept"]),
 }
 
 
@@ -99,5 +99,5 @@ def test_others_on_the_machine_are_turned_away_meanwhile(lite: str, monkeypatch:
 
 def test_a_service_that_ends_leaves_nothing_waiting(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
-    with pytest.raises(InternalError, match="no answer"):
+    with pytest.raises(InternalError, match="no response"):
         self_test.check_service(lite)

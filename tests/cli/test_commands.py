@@ -56,7 +56,7 @@ def test_from_nothing_to_removed(run: Run, empty: str) -> None:
     assert on("migrate", "--check")[:2] == (0, "the schema is up to date\n")
     assert "nothing is seeded yet" in on("path", f"{U}/s0/c0", f"{U}/s0/c1")[2]
     assert on("seed", "--dry-run")[1].count("would seed") == 7
-    assert on("verify")[1] == "as the catalog says: facts (no cluster is seeded)\n" or on("verify")[0] == 1
+    assert on("verify")[1] == "matches the catalog: facts (no cluster is seeded)\n" or on("verify")[0] == 1
     assert on("seed")[1].count(": seeded") == 7
     assert on("seed")[1].count(": already there") == 7
     assert on("seed", "trn2.48xlarge", "--name", "lab")[1] == "lab: seeded 16 chips in 1 server\n"
@@ -108,7 +108,7 @@ def test_verify_ends_with_1_on_a_difference(run: Run, databases: Databases) -> N
             ["2,048 GiB/sec/device", "2.56 TB/sec", "704 GB/s", "190 TFLOPS", "over 100,000", "rounding"],
         ),
         (["audit"], ["13,120 GB/s", "conflict", "rounds", "truncates"]),
-        (["path", f"{U}/s0/c0", f"{U}/s2/c10"], ["6 hops, 64 GB/s", "720 paths in all", "rests on", "disputed"]),
+        (["path", f"{U}/s0/c0", f"{U}/s2/c10"], ["6 hops, 64 GB/s", "720 paths are tied", "evidence:", "disputed"]),
         (["bandwidth", f"{U}/s0", f"{U}/s2"], ["2,048 GB/s one direction (4,096 GB/s both)", "32 links"]),
         (["pool", f"{U}/s0/c0", "--hops", "1"], ["672 GiB on 7 chips"]),
         (["pool", f"{U}/s0/c0", "--min-bandwidth", "128 GB/s"], ["1,536 GiB on 16 chips"]),
@@ -161,11 +161,11 @@ def _keys(value: object, skip: str) -> list[str]:
         (["bandwidth", f"{U}/s0/c0", "trn3-gen1/d0/s0/c0"], 1, ""),
         (["path", "??", "b"], 2, "is not an address"),
         (["path", f"{U}/s0/c0"], 2, "trninv path: B is missing\n  trninv path "),
-        (["path", f"{U}/s0/c0", f"{U}/s0/c1", "-k", "0"], 2, "ask for 1 to 100"),
+        (["path", f"{U}/s0/c0", f"{U}/s0/c1", "-k", "0"], 2, "use 1 to 100"),
         (["pool", f"{U}/s0/c0", "--min-bandwidth", "64"], 2, "'64' is not a bandwidth"),
         (["seed", "trn9"], 1, "no system 'trn9'"),
-        (["seed", "--all", "trn1"], 2, "name none beside it"),
-        (["seed", "--name", "x"], 2, "--name is for one system"),
+        (["seed", "--all", "trn1"], 2, "omit SYSTEM"),
+        (["seed", "--name", "x"], 2, "--name needs exactly one system"),
         (["seed", "trn1", "--name", "a b"], 2, "'a b' can't name a cluster"),
         (["seed", "trn1", "--name", "x--y"], 2, "can't name a cluster"),
         (["seed", "trn1", "--name", "../x"], 2, "can't name a cluster"),
@@ -173,11 +173,11 @@ def _keys(value: object, skip: str) -> list[str]:
         (["show", "trn2u.48xlarge"], 1, "did you mean u-trn2x64?"),
         (["facts", "neuronlink-v3-"], 1, "did you mean neuronlink-v3-plane or neuronlink-v3-ring?"),
         (["pool", f"{U}/s0/c0", "--min-bandwidth", "64 gb/s"], 2, "did you mean GB/s?"),
-        (["migrate", "--to", "base", "--check"], 2, "give no --to"),
+        (["migrate", "--to", "base", "--check"], 2, "omit --to"),
         (["draw", "u-trn2x64", "-o", "x.png"], 2, "name it FILE.svg"),
-        (["draw", f"{U}/s0", "--path", f"{U}/s1/c0", f"{U}/s0/c1", "-o", "-"], 2, "what is marked leaves"),
-        (["unseed", f"{U}/s0", "--yes"], 2, "only whole clusters are removed"),
-        (["verify", U], 2, "only whole clusters are verified"),
+        (["draw", f"{U}/s0", "--path", f"{U}/s1/c0", f"{U}/s0/c1", "-o", "-"], 2, "the marks leave"),
+        (["unseed", f"{U}/s0", "--yes"], 2, "only whole clusters can be removed"),
+        (["verify", U], 2, "only whole clusters can be verified"),
         (["seed", "rainier", "--chips", "100"], 2, "ask for 64 or 128"),
         (["seed", "rainier", "--chips", "64", "--domains", "1"], 2, "choose one"),
         (["migrate", "--to", ""], 2, "head, base, or a revision"),
@@ -230,7 +230,7 @@ def test_up_serves_a_damaged_fleet(run: Run, databases: Databases) -> None:
         connection.execute(update(TABLES["node"]).where(TABLES["node"].c.id == lost).values(state="down"))
     status, out, _ = run("up", "--check", database=url)
     assert status == 0
-    assert f"no: nothing of {U}/s0/c0 is up" in out
+    assert f"no: every part of {U}/s0/c0 is down" in out
 
 
 def test_asking_makes_no_file(run: Run, tmp_path: Path) -> None:
@@ -257,15 +257,15 @@ def test_what_is_not_up_is_listed_and_its_links_say_so(run: Run, databases: Data
         link = TABLES["link"]
         slow = (link.c.a_id == near) & (link.c.b_id == cut)
         connection.execute(update(link).where(slow).values(state="maintenance"))
-    wanted = f"not up: {U}/s0/c1 (down), {U}/s0/c2--{U}/s0/c3 (maintenance)"
+    wanted = f"unhealthy: {U}/s0/c1 (down), {U}/s0/c2--{U}/s0/c3 (maintenance)"
     for place in ("u-trn2x64", U, f"{U}/s0", "u-trn2x64/r0"):
         assert wanted in run("show", place, database=url)[1]
-    assert "not up" not in run("show", f"{U}/s1", database=url)[1]
+    assert "unhealthy" not in run("show", f"{U}/s1", database=url)[1]
     assert "up, its end is down" in run("show", f"{U}/s0/c0", database=url)[1]
     assert f"up, {U}/s0/c1 is down" in run("show", f"{U}/s0/c0--{U}/s0/c1", database=url)[1]
     asked = f'{{ resolve(address: "{U}/s0/c0--{U}/s0/c1") {{ ... on Link {{ bandwidth {{ bytesPerSecond }} }} }} }}'
     assert '"bytesPerSecond": "0"' in run("query", asked, database=url)[1]
-    assert f"nothing of {U}/s0/c1 is up" in run("path", f"{U}/s0/c0", f"{U}/s0/c1", database=url)[1]
+    assert f"every part of {U}/s0/c1 is down" in run("path", f"{U}/s0/c0", f"{U}/s0/c1", database=url)[1]
 
 
 def test_a_port_in_use_is_said_before_anything_is_announced(run: Run) -> None:

@@ -20,7 +20,7 @@ def test_a_state_is_set_heeded_told_and_taken_back(run: Run, own: str) -> None:
         0,
         f"{chip}: up → down\n",
     )
-    assert run("set", chip, "down", "--why", "again", database=own)[1] == "it is down already\n"
+    assert run("set", chip, "down", "--why", "again", database=own)[1] == "it is already down\n"
     degraded = ["set", link, "degraded", "--factor", "0.5", "--why", "lanes", "--who", "ops", "--format", "json"]
     status, out, _ = run(*degraded, database=own)
     assert (status, json.loads(out)) == (0, [{"address": link, "before": "up", "after": "degraded to 0.5"}])
@@ -42,9 +42,9 @@ def test_a_state_is_set_heeded_told_and_taken_back(run: Run, own: str) -> None:
 
 def test_a_part_of_a_server_that_is_down_stays_down_and_it_is_said(run: Run, own: str) -> None:
     server, chip = f"{U}/s1", f"{U}/s1/c5"
-    stays = f"{chip} stays down as long as its server is\n"
+    stays = f"{chip} stays down as long as its server does\n"
     assert run("set", server, "down", "--why", "x", database=own)[1] == f"{server}: up → down\n"
-    assert run("set", chip, "up", "--why", "x", database=own)[1] == f"it is up already\n{stays}"
+    assert run("set", chip, "up", "--why", "x", database=own)[1] == f"it is already up\n{stays}"
     assert run("set", chip, "down", "--why", "x", database=own)[1] == f"{chip}: up → down\n"
     assert run("set", chip, "up", "--why", "x", database=own)[1] == f"{chip}: down → up\n{stays}"
     assert run("set", server, chip, "up", "--why", "x", database=own)[1] == f"{server}: down → up\n"
@@ -52,13 +52,13 @@ def test_a_part_of_a_server_that_is_down_stays_down_and_it_is_said(run: Run, own
 
 def test_show_says_when_it_names_not_all_that_is_not_up(run: Run, own: str) -> None:
     chips = [f"{U}/s{server}/c{chip}" for server in (0, 1) for chip in range(16)]
-    others = " and others: trninv report not-up lists all\n"
+    others = " and others: trninv report unhealthy lists all\n"
     run("set", *chips[:20], "down", "--why", "x", database=own)
     assert f"{chips[19]} (down)\n" in run("show", U, database=own)[1]
     run("set", chips[20], "down", "--why", "x", database=own)
     assert f"{chips[19]} (down){others}" in run("show", U, database=own)[1]
     found = json.loads(run("show", U, "--format", "json", database=own)[1])
-    assert (len(found["notUp"]), found["hasMoreNotUp"]) == (20, True)
+    assert (len(found["unhealthy"]), found["hasMoreUnhealthy"]) == (20, True)
 
 
 @pytest.mark.parametrize(
@@ -71,15 +71,15 @@ def test_show_says_when_it_names_not_all_that_is_not_up(run: Run, own: str) -> N
         (["set", U, "down", "--why", "x"], 2, "is a domain"),
         (["set", f"{U}/s0/c0", f"{U}/s0/c77", "down", "--why", "x"], 1, "c77"),
         (["set", f"{U}/s0/c0", "down", "--why", " "], 2, "why: write 1 to 1,000 characters"),
-        (["events", "--last", "0"], 2, "ask for 1 to"),
-        (["events", "--last", "9" * 30], 2, "ask for 1 to"),
+        (["events", "--last", "0"], 2, "give a number from 1 to"),
+        (["events", "--last", "9" * 30], 2, "give a number from 1 to"),
         (["events", "?"], 2, "is not an address"),
         (["events", "--since", "40"], 2, "'40': write a time with its zone, such as 2026-11-22T02:00:00Z\n"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--derate", f"{U}/s0/c0"], 2, "ADDRESS=FACTOR"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--link-disjoint", "--by", "time"], 2, "by hops"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c0", "--node-disjoint"], 2, "separate places"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--bytes", "5"], 2, "by time"),
-        (["place", U, "--memory", "0 B"], 2, "ask for 1 to"),
+        (["place", U, "--memory", "0 B"], 2, "use 1 to"),
         (["draw", U, "-o", "-", "--bisection", "--path", f"{U}/s0/c0", f"{U}/s0/c1"], 2, "choose one"),
         (["sweep", "trn1.32xlarge", "--pairs", "--limit", "3"], 2, "496 failures of 11 kinds"),
     ],
@@ -95,7 +95,7 @@ def test_of_two_factors_the_lesser_holds_in_any_order(run: Run) -> None:
     for one, other in (("0.5", "0.75"), ("0.75", "0.5")):
         out = run("path", a, b, "--derate", f"{a}={one}", "--derate", f"{a}={other}")[1]
         assert "64 GB/s" in out
-        assert "against the wiring as it is: +0 hops, -64 GB/s" in out
+        assert "compared with the baseline: +0 hops, -64 GB/s" in out
 
 
 def test_every_way_of_asking_prints_something(run: Run) -> None:

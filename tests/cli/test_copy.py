@@ -8,7 +8,7 @@ from conftest import Run
 def test_a_copy_is_made_told_and_kept(run: Run, lite: str, empty: str) -> None:
     status, out, error = run("copy", lite, empty)
     assert (status, error) == (0, "")
-    assert out.endswith("all are the same there\n")
+    assert out.endswith("all rows are identical\n")
     assert run("verify", database=empty)[0] == 0
     again = run("copy", lite, empty)
     assert (again[0], "add --replace" in again[2]) == (2, True)

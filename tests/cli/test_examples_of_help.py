@@ -38,7 +38,9 @@ BOUND = {
     "rainier/d17/s3": "rack-17-slot-3.training.example.internal",
 }
 NEXT = re.compile("trninv [a-z]")
-DONE = re.compile("seeded|at revision|nothing new|no rows|: 0 rows|No such file|none is known|shown again|nodes|^[{[]")
+DONE = re.compile(
+    "seeded|at schema version|nothing new|no rows|: 0 rows|No such file|none is known|shown again|nodes|^[{[]"
+)
 """What a command did that needs no cluster, or prints for programs."""
 NOT_THERE = re.compile("No such file|there is no event|refuses blocks")
 """What examples name that is not in this fleet, or may not be in this state."""

@@ -71,4 +71,4 @@ def test_stdin_gives_no_host(run: Run, databases: Databases, monkeypatch: pytest
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(text(neuron_ls(None)))))
     own = databases.migrated("sqlite")
     status, _, err = run("import", "neuron-ls", "--trust-host-names", "-", database=own)
-    assert (status, "stdin has no name that could be a host's" in err) == (2, True)
+    assert (status, "needs file names, and stdin has none" in err) == (2, True)

@@ -20,25 +20,25 @@ def test_three_jobs_a_closed_server_and_what_still_fits(run: Run, seeded: str) -
     status, _, error = ask("allocate", "c", f"{ULTRA}/s0/c3", "--who", "me")
     assert (status, error) == (
         1,
-        f"trninv: {ULTRA}/s0/c3 is held by job a: release it, or take what is free (trninv fits)\n",
+        f"trninv: {ULTRA}/s0/c3 is allocated to job a; release it, or choose free chips (trninv place)\n",
     )
     _, printed, _ = ask("jobs")
     assert [line.split()[0] for line in printed.splitlines()[2:]] == ["a", "b"]
     assert "(pinned)" in printed
     _, printed, error = ask("jobs", "--limit", "1")
-    assert (len(printed.splitlines()), error) == (3, "there are more than these 1: --limit N shows them\n")
+    assert (len(printed.splitlines()), error) == (3, "only the first 1 are shown: --limit N shows more\n")
     assert not ask("jobs", "--limit", "2")[2] + ask("jobs", "--limit", "1", "--format", "json")[2]
     found = json.loads(ask("jobs", f"{ULTRA}/s1", "--format", "json")[1])
     assert [(job["name"], job["chips"], job["externalId"]) for job in found] == [("b", 2, "b")]
     assert "key" not in found[0]
     assert "s3" in ask("cordon", f"{ULTRA}/s3", "--why", "fw", "--who", "me")[1]
-    assert "they are closed already" in ask("cordon", f"{ULTRA}/s3", "--why", "fw", "--who", "me")[1]
+    assert "already cordoned" in ask("cordon", f"{ULTRA}/s3", "--why", "fw", "--who", "me")[1]
     assert "fw" in ask("cordons")[1]
     status, printed, _ = ask("place", ULTRA, "--servers", "1")
     assert (status, f"trninv:     trninv allocate JOB {ULTRA}/s2\n" in printed) == (0, True)
     assert "Slurm:      sbatch --nodes=1 --nodelist=u-trn2x64-d0-s2 --exclusive\n" in printed
     assert ask("place", ULTRA, "--servers", "2")[0] == 1
-    assert "they take new jobs already" in ask("uncordon", f"{ULTRA}/s2")[1]
+    assert "not cordoned" in ask("uncordon", f"{ULTRA}/s2")[1]
     assert ask("uncordon", f"{ULTRA}/s3")[0] == 0
     assert ask("place", ULTRA, "--servers", "2")[0] == 0
     assert ask("release", "a")[0] == 0

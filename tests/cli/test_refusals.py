@@ -13,10 +13,13 @@ from trninv.cli.messages import wrap
         (["shwo"], "trninv: there is no command shwo: did you mean show?\n"),
         (["impacts"], "trninv: there is no command impacts\n"),
         (["bisect"], "trninv: there is no command bisect: did you mean bisection?\n"),
-        (["gomory-hu"], "trninv: there is no command gomory-hu: it is a word of trninv cut-tree --help\n"),
+        (["gomory-hu"], "trninv: there is no command gomory-hu: see trninv cut-tree --help\n"),
         (["token", "lst"], "trninv token: there is no command lst: did you mean list?\n"),
         (["--databse", "x"], "trninv: there is no option --databse: did you mean --database?\n"),
-        (["incidents", "--placee", "x"], "there is no option --placee: there are --impact, --at, --format, --help\n"),
+        (
+            ["incidents", "--placee", "x"],
+            "there is no option --placee: the options are --impact, --at, --format, --help\n",
+        ),
         (["set", "a", "down"], "trninv set: --why is missing: The reason, recorded with the change\n"),
         (["import"], "trninv import: KIND is missing: one of neuron-ls, "),
         (["incidents", "--format", "jsno"], "trninv incidents: --format: 'jsno' is not one of 'table', 'json'\n"),
@@ -26,7 +29,7 @@ def test_what_is_wrong_is_said_in_the_first_line(run: Run, arguments: list[str],
     status, out, error = run(*arguments)
     assert (status, out) == (2, "")
     assert told in error.split("\n")[0] + "\n"
-    assert error.endswith(" --help says more\n")
+    assert error.endswith(" --help\n")
 
 
 def test_what_is_right_is_shown_below(run: Run) -> None:

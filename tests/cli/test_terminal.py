@@ -29,7 +29,7 @@ def worn(engine: Engine) -> str:
 
 
 def test_a_list_fits_the_terminal_and_says_states_by_glyph(worn: str) -> None:
-    told = on_a_terminal(worn, "report", "not-up", PAGER="cat")
+    told = on_a_terminal(worn, "report", "unhealthy", PAGER="cat")
     assert COLOUR.search(told)
     lines = CODE.sub("", told).split("\n")
     assert max(map(len, lines)) <= 80
@@ -50,13 +50,13 @@ def test_columns_that_can_be_spared_go_where_a_table_would_not_fit(worn: str) ->
     assert max(map(len, told.split("\n"))) <= 80
     (line,) = (line for line in told.split("\n") if "u-trn2x64/d0/s1 " in line)
     assert "▲ high" in line
-    assert "left out to fit: rule" in told
+    assert "omitted to fit: rule" in told
     assert "rule" in CODE.sub("", on_a_terminal(worn, "incidents", size=(160, 60))).split("\n")[0]
-    assert "what each costs: trninv incidents --impact" in told
+    assert "impact of each: trninv incidents --impact" in told
 
 
 def test_an_empty_list_says_which_command_fills_it(worn: str) -> None:
-    assert on_a_terminal(worn, "jobs").startswith("no job holds chips here: trninv allocate JOB PLACE…")
+    assert on_a_terminal(worn, "jobs").startswith("no jobs here: trninv allocate JOB PLACE…")
     command = [sys.executable, "-m", "trninv", "--database", worn, "jobs"]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.startswith("job ")
 
@@ -74,7 +74,7 @@ def test_more_lines_than_the_terminal_has_go_to_the_pager(worn: str, tmp_path: P
     pager = tmp_path / "pager"
     pager.write_text(f"#!/bin/sh\ncat > {tmp_path / 'paged'}\n")
     pager.chmod(0o755)
-    assert "✕ down" not in on_a_terminal(worn, "report", "not-up", size=(100, 20), PAGER=str(pager))
+    assert "✕ down" not in on_a_terminal(worn, "report", "unhealthy", size=(100, 20), PAGER=str(pager))
     assert (tmp_path / "paged").read_text().count("✕ down") == 33
 
 
@@ -114,11 +114,11 @@ def test_watch_tells_what_is_not_up_after_each_change(worn: str, engine: Engine)
         late.start()
         assert process.stdout
         try:
-            assert process.stdout.readline().endswith(": 1 incident: 1 server, 16 chips, 16 NICs not up\n")
+            assert process.stdout.readline().endswith(": 1 incident: 1 server, 16 chips, 16 NICs unhealthy\n")
             change(engine, "trn1.2xlarge/d0/s0/c0")  # not of the scope
             change(engine, "u-trn2x64/d0/s0/c3")
-            headings = (line for line in process.stdout if "not up" in line)
-            assert next(headings).endswith(": 1 incident: 1 server, 17 chips, 16 NICs not up\n")
+            headings = (line for line in process.stdout if "unhealthy" in line)
+            assert next(headings).endswith(": 1 incident: 1 server, 17 chips, 16 NICs unhealthy\n")
         finally:
             process.kill()
             late.cancel()

@@ -124,7 +124,7 @@ def test_an_ultraserver_in_space_is_a_cube_about_its_middle(ask: Ask) -> None:
 @pytest.mark.parametrize("scope", ["u-trn2x64", "u-trn2x64/r0", "u-trn2x64/d0/s0"])
 def test_only_domains_have_a_layout(ask: Ask, scope: str) -> None:
     error = ask(LAYOUT % f'"{scope}"')["errors"][0]
-    assert error["message"] == f"{scope} is no domain: name one, such as u-trn2x64/d0"
+    assert error["message"] == f"{scope} is not a domain; name one, such as u-trn2x64/d0"
     assert error["extensions"]["code"] == "WRONG_LEVEL"
 
 

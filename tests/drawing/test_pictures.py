@@ -89,12 +89,12 @@ def test_what_is_down_stays_in_the_picture(run: Run, lite: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["lab", "--down", "lab/d0"], "only the wiring of a domain"),
-        (["lab/r0", "--bisection"], "only the wiring of a domain"),
-        (["lab/fabric", "--down", "lab/d0"], "only the wiring of a domain"),
-        (["lab/d0", "--color-by", "pool"], "--color-by is of fleets"),
+        (["lab", "--down", "lab/d0"], "can only be drawn in the wiring of a domain"),
+        (["lab/r0", "--bisection"], "can only be drawn in the wiring of a domain"),
+        (["lab/fabric", "--down", "lab/d0"], "can only be drawn in the wiring of a domain"),
+        (["lab/d0", "--color-by", "pool"], "--color-by needs a cluster"),
         (["lab/d0/fabric"], "not an address|lab/d0/fabric"),
-        (["u-trn2x64/d0/s0", "--cut", f"{U}/s1/c0", f"{U}/s2/c0"], "what is marked leaves"),
+        (["u-trn2x64/d0/s0", "--cut", f"{U}/s1/c0", f"{U}/s2/c0"], "the marks leave"),
     ],
 )
 def test_what_a_picture_does_not_show_is_refused(

@@ -58,7 +58,7 @@ def test_a_part_that_is_down_is_named_with_reason_who_and_since(opened: Open, ki
     page.locator("tr", has_text=why(kind)).get_by_role("link").first.click()
     for text in says:
         expect(page.get_by_role("complementary", name=re.compile("Incident"))).to_contain_text(text)
-    page.evaluate("location.hash = '#/reports/not-up'")
+    page.evaluate("location.hash = '#/reports/unhealthy'")
     settled(page)
     line = page.locator("tbody tr", has_text=why(kind)).first
     for text in says[:2]:

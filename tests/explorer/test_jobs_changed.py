@@ -87,7 +87,7 @@ def test_a_fit_is_held_by_keys_alone_and_undo_releases_it(opened: Open, service_
     expect(dialog(page).get_by_label("Job name")).to_be_focused()
     expect(dialog(page)).to_contain_text(re.compile(r"Free chips in u-trn2x64/d0.*36.*→.*32", re.DOTALL))
     confirm(page, job="llama-ft", who="kim")
-    expect(dialog(page).get_by_role("alert")).to_contain_text("job llama-ft holds other chips")
+    expect(dialog(page).get_by_role("alert")).to_contain_text("job llama-ft has other chips")
     confirm(page, job="eval", who="kim")
     expect(dialog(page)).to_have_count(0)
     assert held(service_database)["eval"] == 4

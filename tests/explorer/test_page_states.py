@@ -131,7 +131,7 @@ def test_what_is_shown_stays_while_the_service_is_away_and_is_live_again_after(
 def test_a_page_that_does_not_follow_says_how_much_changed(watched: Watched, databases: Databases) -> None:  # noqa: F811
     url = databases.seeded("sqlite")
     with serving(url) as short:
-        page = watched.open("#/reports/not-up", url=short)
+        page = watched.open("#/reports/unhealthy", url=short)
         for chip in range(3):
             down(url, f"u-trn2x64/d0/s1/c{chip}")
         expect(page.locator(".toasts")).to_contain_text("3 items changed")

@@ -77,7 +77,7 @@ def test_rows_of_a_report_link_sort_and_filter_and_csv_has_the_same(opened: Open
 
 @pytest.mark.slow
 def test_many_rows_are_drawn_as_they_come_into_view_and_every_address_is_a_link(opened: Open) -> None:  # noqa: F811
-    page = opened("#/reports/not-up?sort=address")
+    page = opened("#/reports/unhealthy?sort=address")
     table = page.locator(".data table")
     expect(table).to_have_attribute("aria-rowcount", "302")
     assert page.locator(".data tbody tr:not(.space)").count() < 100
@@ -146,7 +146,9 @@ def test_a_report_of_ones_own_has_the_chart_that_its_header_declares(
         page.evaluate("location.hash = '#/reports/flat'")
         expect(page.locator("#plot circle")).to_have_count(2)
         page.evaluate("location.hash = '#/reports/less'")
-        expect(page.get_by_text("No chart: the report header names cores, which is not a column of the report.")).to_be_visible()
+        expect(
+            page.get_by_text("No chart: the report header names cores, which is not a column of the report.")
+        ).to_be_visible()
         assert page.locator("#plot").count() == 0
 
 

@@ -286,7 +286,12 @@ def test_many_chips_take_their_number_and_come_back_as_they_were(
 @pytest.mark.slow
 def test_a_panel_asks_about_its_chip_and_the_palette_sets_its_state(opened: Open) -> None:  # noqa: F811
     page = opened(f"#/domain/{D}?sel=s0/c0")
-    for chip, name in (("s0/c0", "From"), ("s2/c10", "To"), ("s0/c1", "What if down?"), ("s0/c1", "Remove from scenario")):
+    for chip, name in (
+        ("s0/c0", "From"),
+        ("s2/c10", "To"),
+        ("s0/c1", "What if down?"),
+        ("s0/c1", "Remove from scenario"),
+    ):
         page.evaluate("to => { location.hash = location.hash.replace(/sel=[^&]*/, `sel=${to}`) }", chip)
         panel = page.get_by_role("complementary", name=f"About {D}/{chip}")
         panel.get_by_role("link", name=name, exact=True).click()
@@ -326,13 +331,13 @@ def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_databas
     page.locator("[name=why]").fill("replaced")
     page.locator("[name=who]").fill("j.ortiz")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status").filter(has_text="1 chip up")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="1 chip set to up")).to_be_visible()
     assert len(asked_for) == 1
     assert f"{D}/s1/c5" not in states(service_database)
     setting(service_database, f"{D}/s1/c5", "down", why="HBM errors, ticket 4711")
 
 
 def test_the_dialog_is_a_chunk_of_its_own() -> None:
-    files = [WEB_DIRECTORY / "assets" / name for name in ("setstate.js", "who.js", "who.css")]
+    files = [WEB_DIRECTORY / "assets" / name for name in ("setstate.js", "name.js", "name.css")]
     assert sum(len(gzip.compress(file.read_bytes())) for file in files) < CHUNK
-    assert "who.css" not in (WEB_DIRECTORY / "index.html").read_text()
+    assert "name.css" not in (WEB_DIRECTORY / "index.html").read_text()

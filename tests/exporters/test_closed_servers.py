@@ -42,7 +42,7 @@ def test_slurm_drains_it_and_keeps_the_reason(run: Run, databases: Databases) ->
     url = _lab(databases)
     lines = exported(run, url, "lab", "slurm-nodes")
     parts = "CPUs=192 RealMemory=1966080 Gres=neuron:trainium2:16 Feature=u-trn2x64"
-    assert f'NodeName=lab-d0-s0 {parts} State=DRAIN Reason="trninv: closed: firmware"' in lines.splitlines()
+    assert f'NodeName=lab-d0-s0 {parts} State=DRAIN Reason="trninv: cordoned: firmware"' in lines.splitlines()
     assert lines.count("State=DRAIN") == lines.count("State=UNKNOWN") == 1
     assert "DRAIN" not in exported(run, url, "lab", "slurm-nodes", "--at", "0")
     run("uncordon", "lab/d0/s0", database=url)
@@ -68,7 +68,7 @@ def test_what_is_not_up_stays_so_and_says_both(run: Run, databases: Databases, s
     url = _lab(databases)
     run("set", "lab/d0/s0", state, "--why", "power", database=url)
     node = _node(exported(run, url, "lab", "slurm-nodes", "--include-down"), "lab-d0-s0")
-    says = "closed: firmware" if state == "up" else f"{state}; closed: firmware"
+    says = "closed: firmware" if state == "up" else f"{state}; cordoned: firmware"
     assert (node["State"], node["Reason"]) == (wanted, f"trninv: {says}")
 
 
@@ -77,8 +77,8 @@ def test_two_that_are_closed_for_one_reason_stand_in_one_line(run: Run, database
     run("cordon", "lab/d0/s1", "--why", "firmware", database=url)
     run("cordon", "lab/d0/s2", "--why", "a fan", database=url)
     lines = exported(run, url, "lab", "slurm-nodes")
-    assert _node(lines, "lab-d0-s[0-1]")["Reason"] == "trninv: closed: firmware"
-    assert _node(lines, "lab-d0-s2")["Reason"] == "trninv: closed: a fan"
+    assert _node(lines, "lab-d0-s[0-1]")["Reason"] == "trninv: cordoned: firmware"
+    assert _node(lines, "lab-d0-s2")["Reason"] == "trninv: cordoned: a fan"
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_a_reason_breaks_no_line(run: Run, databases: Databases, why: str, says:
     """Also one of plain SQL, which no length and no character is refused."""
     url = exporting.lab(databases)
     with temporary_engine(url) as engine, engine.begin() as connection:
-        row = {"id": 1, "server_id": 1, "since": "2026-01-01T00:00:00", "who": "me", "why": why}
-        connection.execute(insert(TABLES["closing"]).values(row))
+        row = {"id": 1, "server_id": 1, "started_at": "2026-01-01T00:00:00", "who": "me", "why": why}
+        connection.execute(insert(TABLES["cordon"]).values(row))
     lines = exported(run, url, "lab", "slurm-nodes")
-    assert _node(lines, "lab-d0-s0")["Reason"] == f"trninv: closed: {says}"
+    assert _node(lines, "lab-d0-s0")["Reason"] == f"trninv: cordoned: {says}"
     assert len([line for line in lines.splitlines() if not line.startswith("#")]) == 2
     (node,) = yaml.safe_load_all(exported(run, url, "lab/d0/s0", "kubernetes"))
-    assert node["metadata"]["annotations"]["trninv.dev/closed"] == why
+    assert node["metadata"]["annotations"]["trninv.dev/cordoned"] == why
 
 
 def test_kubernetes_schedules_nothing_there(run: Run, databases: Databases) -> None:
@@ -103,9 +103,9 @@ def test_kubernetes_schedules_nothing_there(run: Run, databases: Databases) -> N
     first, *others = yaml.safe_load_all(exported(run, url, "lab", "kubernetes"))
     taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
     assert first["spec"] == {"unschedulable": True, "taints": [taint]}
-    notes = {"trninv.dev/address": "lab/d0/s0", "trninv.dev/state": "up", "trninv.dev/closed": _HOSTILE}
+    notes = {"trninv.dev/address": "lab/d0/s0", "trninv.dev/state": "up", "trninv.dev/cordoned": _HOSTILE}
     assert first["metadata"]["annotations"] == notes
-    assert not any("spec" in node or "trninv.dev/closed" in node["metadata"]["annotations"] for node in others)
+    assert not any("spec" in node or "trninv.dev/cordoned" in node["metadata"]["annotations"] for node in others)
 
 
 @pytest.mark.slow
@@ -151,4 +151,4 @@ def test_slurmctld_drains_it_for_that_reason(run: Run, databases: Databases) -> 
         assert len(srun("-N11", "--gres=neuron:16")) == 11
         with pytest.raises(AssertionError, match="Unable to allocate resources"):
             srun("-N12", "--immediate=1")
-        assert srun.ask("sinfo", "-h", "-R", "-o", "%N %E").splitlines() == [f"lab-d0-s0 trninv: closed: {_SAID}"]
+        assert srun.ask("sinfo", "-h", "-R", "-o", "%N %E").splitlines() == [f"lab-d0-s0 trninv: cordoned: {_SAID}"]

@@ -72,10 +72,10 @@ def test_prometheus_own_parser_counts_what_is_in_which_state(run: Run, worn: Bas
     assert samples["trninv_nodes", "u-trn2x64", "chip", "maintenance"] == 16
     assert samples["trninv_nodes", "u-trn2x64", "chip", "up"] == 46
     assert samples["trninv_links", "u-trn2x64", "domain", "up"] == 64
-    assert [key for key in samples if key[0] == "trninv_not_up"] == [
-        ("trninv_not_up", "u-trn2x64/d0/s2", "server", "maintenance"),
-        ("trninv_not_up", "u-trn2x64/d0/s0/c3", "chip", "down"),
-        ("trninv_not_up", "u-trn2x64/d0/s1/c5", "chip", "degraded"),
+    assert [key for key in samples if key[0] == "trninv_unhealthy"] == [
+        ("trninv_unhealthy", "u-trn2x64/d0/s2", "server", "maintenance"),
+        ("trninv_unhealthy", "u-trn2x64/d0/s0/c3", "chip", "down"),
+        ("trninv_unhealthy", "u-trn2x64/d0/s1/c5", "chip", "degraded"),
     ]
     assert samples["trninv_event",] == 39  # seven changes, and 32 parts that a server took along
 

@@ -74,7 +74,7 @@ def test_a_job_runs_where_it_fits_and_is_held_as_slurm_says(run: Run, lab: str, 
                 break
             time.sleep(0.25)
         assert run("import", "jobs", "slurm", str(listing), database=lab)[1] == (
-            "slurm: 2 held, 0 moved, 0 unchanged, 0 ended\n"
+            "slurm: 2 allocated, 0 moved, 0 unchanged, 0 ended\n"
         )
         _, held, _ = run("sql", "SELECT server, count(*) AS chips FROM v_allocation GROUP BY server", database=lab)
         assert [line.split() for line in held.splitlines()[2:]] == [

@@ -42,7 +42,7 @@ def test_a_job_is_held_listed_and_released(seeded: str) -> None:
         assert _asked(api, HOLD, who="ci", i=given)["data"]["allocate"] == held
         conflict = _asked(api, HOLD, who="ci", i={"job": "b", "places": [f"{ULTRA}/s0/c3"]})["errors"][0]
         assert conflict["extensions"]["code"] == "CONFLICT"
-        assert "u-trn2x64/d0/s0/c3 is held by job a" in conflict["message"]
+        assert "u-trn2x64/d0/s0/c3 is allocated to job a" in conflict["message"]
         listed = "{ jobs { totalCount nodes { name externalId servers } } }"
         assert _asked(api, listed)["data"]["jobs"]["nodes"] == [{"name": "a", "externalId": "a", "servers": 2}]
         where = '{ jobs(scope: "%s") { totalCount } }'
@@ -99,7 +99,7 @@ def test_a_plan_is_carried_out(seeded: str, way: str) -> None:
         for to in ([f"{ULTRA}/s3/c8"], [f"trn1.32xlarge/d0/s0/c{chip}" for chip in range(4)]):
             more = plan | {"moves": [plan["moves"][0], {"job": "a1", "destination": to}]}
             refused = _asked(api, MOVE, i=more)["errors"][0]
-            assert (refused["extensions"]["code"], "keeps its 4 chips" in refused["message"]) == ("CONFLICT", True)
+            assert (refused["extensions"]["code"], "must keep its 4 chips" in refused["message"]) == ("CONFLICT", True)
         twice = [plan["moves"][0], {"job": "a0", "destination": [f"{ULTRA}/s3/c{chip}" for chip in range(8, 12)]}]
         assert "moves twice" in _asked(api, MOVE, i=plan | {"moves": twice})["errors"][0]["message"]
         moved = _asked(api, MOVE, i=plan | {"clientMutationId": "9"})["data"]["moveJobs"]

@@ -46,12 +46,12 @@ def test_values_narrow_a_report(ask: Ask) -> None:
     ("arguments", "code", "says"),
     [
         ('name: "nothing"', "UNKNOWN_REPORT", "no report 'nothing'"),
-        ('name: "capacity", values: [{name: "x", value: "1"}]', "LIMIT", "has no parameter 'x'"),
-        ('name: "free-units", values: [{name: "least", value: "x"}]', "LIMIT", "not a whole number"),
+        ('name: "capacity", values: [{name: "x", value: "1"}]', "ARGUMENT", "has no parameter 'x'"),
+        ('name: "free-units", values: [{name: "least", value: "x"}]', "ARGUMENT", "not a whole number"),
         (
             'name: "capacity", values: [{name: "generation", value: "a"}, {name: "generation", value: "b"}]',
-            "LIMIT",
-            "given twice",
+            "ARGUMENT",
+            "set twice",
         ),
     ],
 )

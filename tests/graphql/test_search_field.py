@@ -113,7 +113,7 @@ def test_names(search: Search) -> None:
     assert names("node") == [("HOST", "node-b", "u-trn2x64/d0/s1"), ("HOST", "Node-a.lab", slot)]
     assert names("@node-b")[0] == ("SERVER", "u-trn2x64/d0/s1", "u-trn2x64/d0/s1")
     assert names("LLAMA") == [("JOB", "llama <b>70b</b>", None), ("JOB", "Big-llama", None)]
-    assert ("REPORT", "not-up", None) in names("not up")
+    assert ("REPORT", "unhealthy", None) in names("unhealthy")
 
 
 @pytest.mark.parametrize("written", HOSTILE)

@@ -227,7 +227,7 @@ def test_a_manifest_that_is_lost_costs_no_file(small: Engine, tmp_path: Path) ->
     _remove(small, tmp_path)
     before, (line, *_) = _tree(tmp_path), earlier.splitlines(keepends=True)
     (tmp_path / MANIFEST).unlink()
-    with pytest.raises(InvalidFileError, match=r"has files and no manifest\.ndjson: restore it from a copy"):
+    with pytest.raises(InvalidFileError, match=r"has files but no manifest\.ndjson; restore it from a copy"):
         archived(small, tmp_path)
     for older in (b"", line, earlier, line[:-1]):
         (tmp_path / MANIFEST).write_bytes(older)
@@ -260,14 +260,14 @@ def test_a_line_that_was_not_written_to_its_end_is_none(small: Engine, tmp_path:
     archived(small, tmp_path)
     assert _tree(tmp_path) == before
     manifest.write_bytes(b"no\n" + before[MANIFEST])
-    with pytest.raises(InvalidFileError, match="line 1: not as trninv wrote it"):
+    with pytest.raises(InvalidFileError, match="line 1: invalid entry"):
         archived(small, tmp_path)
 
 
 def test_a_file_that_changed_went_or_came_is_told(small: Engine, tmp_path: Path, run: Run) -> None:
     url = small.url.render_as_string(hide_password=False)
     assert run("archive", str(tmp_path), "--before", at(6, 0), database=url)[0] == 0
-    assert run("archive", str(tmp_path), "--check", database=url)[1].startswith("all as written: ")
+    assert run("archive", str(tmp_path), "--check", database=url)[1].startswith("no differences: ")
     one, two = sorted((tmp_path / "events").rglob("*.parquet"))[:2]
     one.write_bytes(one.read_bytes()[:-1])
     two.rename(two.with_name("part-000000000009-000000000009.parquet"))
@@ -275,15 +275,15 @@ def test_a_file_that_changed_went_or_came_is_told(small: Engine, tmp_path: Path,
     told = [fault.rpartition("parquet ")[2] for fault in json.loads(out)["faults"]]
     assert (status, told) == (
         1,
-        ["is not as it was written", "is gone", "is not in the manifest: another run sets it aside"],
+        ["has changed since it was written", "is gone", "is not in the manifest; the next run renames it"],
     )
     with (
         open_for_writing(tmp_path) as store,
-        pytest.raises(InvalidFileError, match="is not as it was written: nothing was removed"),
+        pytest.raises(InvalidFileError, match="has changed since it was written; nothing was removed"),
     ):
         prune_events(small, store, "tester")
     assert run("archive", str(tmp_path), "--check", "--delete", database=url)[0] == 2
-    assert run("archive", str(tmp_path / "none"), "--check", database=url)[2].endswith("trninv archive makes one\n")
+    assert run("archive", str(tmp_path / "none"), "--check", database=url)[2].endswith("run trninv archive first\n")
 
 
 def test_two_runs_at_once_or_of_two_databases_are_refused(small: Engine, tmp_path: Path, databases: Databases) -> None:
@@ -329,7 +329,7 @@ def test_observations_that_were_superseded_since_are_no_sign_of_another_database
 
 def test_a_time_that_is_none_becomes_no_directory(small: Engine, tmp_path: Path) -> None:
     happen(small, "../../../etc/x", state("down", 9))
-    with pytest.raises(InvalidFileError, match="which is none"):
+    with pytest.raises(InvalidFileError, match="has the invalid time"):
         archived(small, tmp_path)
 
 
@@ -406,7 +406,7 @@ def test_an_archive_that_has_other_events_than_were_sealed_removes_nothing(lived
     with open_for_writing(tmp_path) as store:
         archive_history(lived, store, at(6, 0))
         tamper(lived, "UPDATE event_seal SET sha256 = 'no' WHERE id = 2", "event_seal")
-        with pytest.raises(InvalidFileError, match="has other events up to 2 than were sealed"):
+        with pytest.raises(InvalidFileError, match="the events up to 2 do not match their seal"):
             prune_events(lived, store, "tester")
     assert len(_numbers(lived)) == 7
 
@@ -426,7 +426,7 @@ def test_of_two_that_remove_at_once_the_later_one_removes_nothing(
             return found
 
         monkeypatch.setattr(archive_pruner, "_last_archived", overtaken)
-        with pytest.raises(BusyError, match="run this one again"):
+        with pytest.raises(BusyError, match="run it again"):
             prune_events(lived, store, "tester")
         assert prune_events(lived, store, "tester") == PruneResult(0)
     with read_transaction(lived) as connection:
@@ -473,11 +473,11 @@ def test_the_command_says_what_it_did(small: Engine, tmp_path: Path, run: Run) -
     url = small.url.render_as_string(hide_password=False)
     status, out, _ = run("archive", str(tmp_path), "--before", at(6, 0), "--delete", "--who", "me", database=url)
     assert (status, out.splitlines()[0]) == (0, "events: 6 rows")
-    assert out.splitlines()[-1].startswith("removed 6 events up to 6: history is known since ")
-    assert "history: 1 event after 6, which an archive has, sealed up to 7 by " in run("verify", database=url)[1]
+    assert out.splitlines()[-1].startswith("deleted 6 events up to 6: history now starts at ")
+    assert "history: 1 event after 6, which is archived, sealed up to 7 by " in run("verify", database=url)[1]
     _, out, _ = run("archive", str(tmp_path), "--before", at(6, 0), "--delete", database=url)
     assert out.splitlines() == [
-        "nothing new before 2026-01-06: a day is archived once it has ended, in UTC",
-        "removed nothing: events go up to a seal before which all are archived",
+        "nothing new before 2026-01-06: a day is archived after it ends, in UTC",
+        "deleted nothing: events are deleted up to a seal, once all before it are archived",
     ]
     assert run("archive", str(tmp_path), "--before", "2999-01-01T00:00:00Z", database=url)[0] == 2

@@ -162,7 +162,7 @@ def test_bad_requests_are_refused(written: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidFileError, match="has no archive"):
         transition_query(tmp_path)
     (tmp_path / "manifest.ndjson").touch()
-    with pytest.raises(InvalidFileError, match="has no day yet: a day is archived once it has ended"):
+    with pytest.raises(InvalidFileError, match="has no complete day yet; a day is archived after it has ended"):
         transition_query(tmp_path)
     for time in ("2026-01-01T00:00:00", "noon"):
         with pytest.raises(InvalidTimeError, match="with its zone"):
@@ -202,7 +202,7 @@ def test_an_archive_of_an_earlier_trninv_says_what_to_do(quiet: tuple[Engine, Pa
     engine, archive = quiet
     wanted = _found(archive)
     _without_own_state(archive)
-    with pytest.raises(InvalidFileError, match=f"earlier trninv.*no own_state: run trninv archive {archive} once"):
+    with pytest.raises(InvalidFileError, match=f"earlier trninv.*no own_state; run trninv archive {archive} once"):
         _found(archive)
     assert run(engine, archive).rows == {"parts": 73}
     assert _found(archive) == wanted

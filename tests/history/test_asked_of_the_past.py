@@ -56,9 +56,9 @@ def test_an_export_is_as_of_a_time(run: Run, lived: str, tmp_path: Path) -> None
 
 
 def test_reports_topologies_and_pictures_are_as_of_a_time(run: Run, lived: str) -> None:
-    _, out, _ = run("report", "not-up", "--at", "1", "--format", "json", database=lived)
+    _, out, _ = run("report", "unhealthy", "--at", "1", "--format", "json", database=lived)
     assert len(json.loads(out)["rows"]) == 33
-    _, out, _ = run("report", "not-up", "--format", "json", database=lived)
+    _, out, _ = run("report", "unhealthy", "--format", "json", database=lived)
     assert len(json.loads(out)["rows"]) == 1
     then, now = (run("draw", U, "-o", "-", *at, database=lived)[1] for at in (["--at", "1"], []))
     assert then != now
@@ -134,14 +134,14 @@ def test_http_takes_a_time(lived: str) -> None:
         assert packed[0].content == packed[2].content != packed[1].content
         assert len({each.headers["etag"] for each in packed}) == 3
         assert packed[1].headers["X-As-Of"] != packed[2].headers["X-As-Of"]
-        assert len(client.get("/reports/not-up.json", params={"at": "1"}).json()["rows"]) == 33
+        assert len(client.get("/reports/unhealthy.json", params={"at": "1"}).json()["rows"]) == 33
         exported = client.get("/export/v_server.ndjson", params={"at": "1"}).text
         assert [json.loads(line)["address"] for line in exported.splitlines() if '"down"' in line] == [f"{U}/s1"]
         refused = client.get("/chips/u-trn2x64", params={"at": "2999-01-01T00:00:00Z"})
         assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (400, "BAD_TIME")
         change = 'mutation { setState(input: {addresses: [], state: UP, why: "a"}) { clientMutationId } }'
         told = client.post("/graphql", json={"query": change, "at": "1"}).json()["errors"][0]["message"]
-        assert told == "what was can't be changed: send a mutation without at"
+        assert told == "the past cannot be changed; send the mutation without at"
 
 
 def test_sql_over_http_takes_a_time(databases: Databases) -> None:

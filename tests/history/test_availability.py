@@ -158,7 +158,7 @@ def test_times_that_can_not_be(url: str) -> None:
         for since, until in (("2026-03-29", None), ("2999-01-01T00:00Z", None), (_at(5), _at(5)), (_at(6), _at(5))):
             with pytest.raises(InvalidTimeError):
                 fleet.availability(U, since, until)
-        with pytest.raises(InvalidArgumentError, match="supposing"):
+        with pytest.raises(InvalidArgumentError, match="scenario"):
             fleet.what_if([f"{U}/d0/s0/c0"]).availability(U)
 
 

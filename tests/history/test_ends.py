@@ -30,8 +30,13 @@ def over(engine: Engine) -> Engine:
         job_allocations.release(connection, "a")
         server_cordons.uncordon(connection, [f"{U}/s1"])
         slot = resolve_place(connection, f"{U}/s2")
-        values = {"id": 1, "server_id": slot.id, "address": slot.address, "host": "node-a", "how": "given"}
-        values |= {"confidence": "certain", "who": "me", "since": _text(_BOUND), "until": _text(_BOUND + _TICK * 9)}
+        values = {"id": 1, "server_id": slot.id, "address": slot.address, "host": "node-a", "method": "given"}
+        values |= {
+            "confidence": "certain",
+            "who": "me",
+            "started_at": _text(_BOUND),
+            "ended_at": _text(_BOUND + _TICK * 9),
+        }
         connection.execute(insert(TABLES["binding"]).values(values | {"ending": "removed", "ended_by": "me"}))
     return engine
 
@@ -62,15 +67,15 @@ def test_what_lasts_is_there_from_its_first_moment_until_its_last(over: Engine, 
 
 def test_what_is_held_is_free_again_at_the_moment_of_its_end(over: Engine) -> None:
     with read_transaction(over) as connection:
-        began, ended = connection.execute(text("SELECT min(began), max(ended) FROM allocation")).one()
+        began, ended = connection.execute(text("SELECT min(started_at), max(ended_at) FROM allocation")).one()
     first, last = map(datetime.fromisoformat, (began, ended))
-    held = {time: len(_rows(over, "domain_held", time)) for time in (first - _TICK, first, last - _TICK, last)}
+    held = {time: len(_rows(over, "domain_allocated", time)) for time in (first - _TICK, first, last - _TICK, last)}
     assert list(held.values()) == [0, 1, 1, 0]
 
 
 def test_a_finding_is_over_at_the_moment_at_which_it_is_cleared(engine: Engine) -> None:
     times = {"first_seen": _text(_BOUND), "last_seen": _text(_BOUND), "cleared_at": _text(_BOUND + _TICK * 9)}
-    values = {"id": 1, "rule": "stale", "severity": "high", "address": f"{U}/s0", "found": "x", **times}
+    values = {"id": 1, "rule": "stale", "severity": "high", "address": f"{U}/s0", "observed": "x", **times}
     with write_transaction(engine) as connection:
         connection.execute(insert(TABLES["finding"]).values(values))
     there = []
@@ -83,7 +88,7 @@ def test_a_finding_is_over_at_the_moment_at_which_it_is_cleared(engine: Engine) 
 
 @pytest.mark.parametrize("of", [history_diff.job_changes, history_diff.cordon_changes, history_diff.binding_changes])
 def test_what_began_or_ended_at_a_moment_differs_from_just_before_it(over: Engine, of: Any) -> None:
-    name = {"job_changes": "allocation", "cordon_changes": "closing", "binding_changes": "binding"}[of.__name__]
+    name = {"job_changes": "allocation", "cordon_changes": "cordon", "binding_changes": "binding"}[of.__name__]
     began, later = _INTERVAL_TABLES[name]
     with read_transaction(over) as connection:
         row = connection.execute(select(TABLES[name])).first()

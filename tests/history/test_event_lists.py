@@ -43,7 +43,7 @@ def _nodes(fleet: BaseFleet, given: str, fields: str = "address") -> list[Any]:
     "of", ["u-trn2x64", U, f"{U}/s0", f"{U}/s1", f"{U}/s1/c5", f"{U}/s1/c1", "u-trn2x64/r0", LINK, f"{U}/s0/c0/nc1"]
 )
 def test_a_place_has_the_events_that_the_command_line_tells(lived: BaseFleet, of: str) -> None:
-    alone = "" if of.count("/") > 2 else "filter: {takenAlong: {eq: false}}"
+    alone = "" if of.count("/") > 2 else "filter: {cascaded: {eq: false}}"
     told = [each["event"] for each in _nodes(lived, f'scope: "{of}" {alone}', "event")]
     assert told == [each.event for each in lived.events(of)][::-1]
 
@@ -51,7 +51,7 @@ def test_a_place_has_the_events_that_the_command_line_tells(lived: BaseFleet, of
 def test_every_field_is_as_the_command_line_prints_it(lived: BaseFleet) -> None:
     (first, *_), every = lived.events(limit=1, after=0), lived.events(limit=100)
     fields = " ".join(first.to_json())
-    shown = _nodes(lived, "last: 100 filter: {takenAlong: {eq: false}}", fields)[::-1]
+    shown = _nodes(lived, "last: 100 filter: {cascaded: {eq: false}}", fields)[::-1]
     upper = [
         {
             name: value.upper() if name in ("source", "kind", "before", "after") else value
@@ -68,8 +68,8 @@ def test_filters_narrow(lived: BaseFleet) -> None:
     sure = 'filter: {why: {contains: "100%_s"}, who: {eq: "tester"}, source: {eq: COMMAND}, kind: {eq: LINK}}'
     assert [each["address"] for each in _nodes(lived, sure)] == [LINK]
     (batch,) = [each.event for each in lived.events(f"{U}/s1") if each.kind == "server"]
-    of_server = _nodes(lived, f"filter: {{batch: {{eq: {batch}}}}}", "address takenAlong")
-    assert sum(each["takenAlong"] for each in of_server) == len(of_server) - 1 > 16
+    of_server = _nodes(lived, f"filter: {{batch: {{eq: {batch}}}}}", "address cascaded")
+    assert sum(each["cascaded"] for each in of_server) == len(of_server) - 1 > 16
     assert [each.address for each in lived.events(why="100%_s", kind="link", batch=batch + len(of_server))] == [LINK]
     times = [each.at for each in lived.events(U)][::-1]
     within = f'scope: "{U}" since: "{times[1]}" until: "{times[1]}"'.replace("+00:00", "Z")

@@ -87,9 +87,9 @@ def test_the_command_says_number_source_and_a_clock_that_went_back(
     _, out, _ = run("events", "--last", "1", "--format", "json", database=url)
     (one,) = json.loads(out)
     assert (one["at"], one["clockWentBack"]) == ("2020-01-01", True)
-    told = "the clock had gone back before event 37: numbers keep the order"
+    told = "the clock was set back before event 37: event numbers give the order"
     _, out, error = run("events", "--last", "1", database=url)
-    assert (out.splitlines()[-1], error) == (told, "there are more than these 1: --last N shows them\n")
+    assert (out.splitlines()[-1], error) == (told, "only the first 1 are shown: --last N shows more\n")
     assert (one["event"], one["source"], one["before"], one["after"]) == (37, "sql", "up", "down")
     _, out, _ = run("events", U, "--since", at[0].isoformat(), "--until", at[1].isoformat(), database=url)
     assert [line.split()[0] for line in out.splitlines()[2:]] == ["34"], out

@@ -105,7 +105,7 @@ def test_states_as_of_a_time(lived: Lived, run: Run) -> None:
     for at in lived.times:
         sql = sorted(lived.sql(views, at))
         _, out, _ = run(
-            "report", "not-up", "--at", _written(at), "--limit", "1000", "--format", "json", database=lived.url
+            "report", "unhealthy", "--at", _written(at), "--limit", "1000", "--format", "json", database=lived.url
         )
         assert sorted((row["address"], row["state"]) for row in json.loads(out)["rows"]) == sql
         data = lived.ask(
@@ -124,7 +124,7 @@ def test_states_as_of_a_time(lived: Lived, run: Run) -> None:
 
 
 def test_incidents_as_of_a_time(lived: Lived, run: Run) -> None:
-    query = "SELECT address, kind, state, change FROM v_incident"
+    query = "SELECT address, kind, state, change FROM v_unhealthy"
     for at in lived.times:
         python = lived.fleet.at(at).incidents()
         written = [encode(each) for each in python]

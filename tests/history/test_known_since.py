@@ -90,7 +90,7 @@ def _answers(present: BaseFleet, known: list[str], at: str | None = None) -> dic
     found["lists"] = asked["data"] if at is None else asked["data"]["asOf"]
     views = ("v_cluster", "v_domain", "v_rack", "v_server", "v_chip")
     every = " UNION ALL ".join(f"SELECT '{view}' AS view, address FROM {view}" for view in views)
-    reports = find_report("capacity").sql(dialect, {}), find_report("not-up").sql(dialect, {"cluster": known[0]})
+    reports = find_report("capacity").sql(dialect, {}), find_report("unhealthy").sql(dialect, {"cluster": known[0]})
     for sql in (compile_query(f"{every} ORDER BY 1, 2", dialect), *reports):
         found[sql] = run_query(fleet.engine, sql, seconds=60).rows
     return found
@@ -126,14 +126,14 @@ def test_what_is_not_known_is_said(grown: BaseFleet, run: Run) -> None:
     with pytest.raises(InvalidTimeError, match=r"the history of trn1\.32xlarge is known since .*, from event 0 on"):
         grown.at(nothing)
     url = str(grown.engine.url.render_as_string(hide_password=False))
-    status, out, err = run("report", "not-up", "--at", first, "--format", "json", database=url)
+    status, out, err = run("report", "unhealthy", "--at", first, "--format", "json", database=url)
     assert (status, len(json.loads(out)["rows"])) == (0, 1)
-    assert "left out: the history of trn1.2xlarge is known since" in err
+    assert "omitted: the history of trn1.2xlarge is known since" in err
     for command in (["show", "trn1.2xlarge"], ["topology", "trn1.2xlarge", "--as", "slurm-nodes"]):
         status, _, err = run(*command, "--at", first, database=url)
         assert status == 2
         assert "the history of trn1.2xlarge is known since" in err
-    assert "left out" not in run("show", "trn1.32xlarge", "--at", first, database=url)[2]
+    assert "omitted" not in run("show", "trn1.32xlarge", "--at", first, database=url)[2]
     with TestClient(create_app(url), base_url="http://127.0.0.1") as client:
         assert client.get("/chips/trn1.32xlarge", params={"at": first}).status_code == 200
         refused = client.get("/chips/trn1.2xlarge", params={"at": first})
@@ -154,11 +154,11 @@ def test_what_is_not_known_is_said(grown: BaseFleet, run: Run) -> None:
             (["then", "chips", "totalCount"], "BAD_TIME")
         ]
         assert found["errors"][0]["message"].startswith("the history of trn1.2xlarge is known since")
-        for path in ("/reports/not-up.json", "/export/chip.csv"):
+        for path in ("/reports/unhealthy.json", "/export/chip.csv"):
             assert client.get(path, params={"at": first}).headers["X-Omitted-Clusters"] == "trn1.2xlarge"
             assert "X-Omitted-Clusters" not in client.get(path).headers
     with pytest.raises(
-        InvalidTimeError, match=r"trn1\.2xlarge is known since .*: name a later time, or another cluster"
+        InvalidTimeError, match=r"trn1\.2xlarge is known since .*; name a later time, or another cluster"
     ):
         grown.diff(first)
     assert grown.diff(first, scope="trn1.32xlarge").kinds == ()

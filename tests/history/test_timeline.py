@@ -120,7 +120,7 @@ def test_what_went_down_and_came_back_within_a_bucket_is_its_worst(two: str, run
             fleet.timeline(f"{U}/s0/c0/nc0")
         with pytest.raises(InvalidArgumentError, match="1 to 1,000"):
             fleet.timeline(U, buckets=0)
-        with pytest.raises(InvalidArgumentError, match="supposing"):
+        with pytest.raises(InvalidArgumentError, match="scenario"):
             fleet.what_if([f"{U}/s0/c0"]).timeline(U)
     drawn = tmp_path / "time.svg"
     _, out, _ = run("timeline", U, "--buckets", "5", "--svg", str(drawn), database=two)

@@ -27,14 +27,14 @@ def _faults(kind: str, content: bytes) -> list[str]:
 @pytest.mark.parametrize("length", [4_096, 4_097])
 def test_a_text_is_as_long_as_a_text_may_be(length: int) -> None:
     faults = _faults("slurm", text(slurm(slurm_node() | {"reason": "x" * length})))
-    assert [fault.rpartition("not ")[2] for fault in faults] == ["a text of up to 4,096 characters"] * (length > 4_096)
+    assert [fault.rpartition("not ")[2] for fault in faults] == ["text of up to 4,096 characters"] * (length > 4_096)
 
 
 def test_a_list_has_as_many_items_as_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_value, "MAX_ITEMS", 3)
     nodes = [slurm_node(f"h{number}") for number in range(4)]
     assert _faults("slurm", text(slurm(*nodes[:3]))) == []
-    assert _faults("slurm", text(slurm(*nodes))) == ["f:1.nodes: has 4 items: 3 are read at most"]
+    assert _faults("slurm", text(slurm(*nodes))) == ["f:1.nodes: has 4 items; at most 3 are read"]
 
 
 def test_as_many_faults_are_told_as_anybody_reads() -> None:

@@ -85,7 +85,7 @@ def test_a_neuron_ls_that_knows_neither_option_is_quoted_for_both(
     neuron_ls_of_options(tmp_path / "bin", monkeypatch)
     said = "neuron-ls --json-output: unknown option --json-output; "
     said += "neuron-ls --output-format json: unknown option --output-format"
-    with pytest.raises(NotFoundError, match=f"neuron-ls found no device: {said}$"):
+    with pytest.raises(NotFoundError, match=f"neuron-ls found no devices: {said}$"):
         collect(tmp_path)
 
 
@@ -93,9 +93,9 @@ def test_a_neuron_ls_that_knows_neither_option_is_quoted_for_both(
     ("prints", "why"),
     [
         ('[{"bdf": "a", "bdf": "b"}]', "its output has the key 'bdf' twice in one object"),
-        ('[{"memory_size": NaN}]', "its output has NaN, which is no JSON"),
-        ("[]", "its output lists no device"),
-        ('{"error": "none"}', "its output lists no device"),
+        ('[{"memory_size": NaN}]', "its output has NaN, which is not JSON"),
+        ("[]", "its output lists no devices"),
+        ('{"error": "none"}', "its output lists no devices"),
         ("\xff", "its output is not JSON: expecting value"),
     ],
 )
@@ -112,7 +112,7 @@ def test_without_a_device_it_says_what_neuron_ls_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prints: str
 ) -> None:
     neuron_ls_that(prints, tmp_path / "bin", monkeypatch, 1)
-    with pytest.raises(NotFoundError, match=r"neuron-ls found no device: no neuron device found"):
+    with pytest.raises(NotFoundError, match=r"neuron-ls found no devices: no neuron device found"):
         collect(tmp_path)
 
 
@@ -125,4 +125,4 @@ def test_where_there_is_no_neuron_ls_it_says_what_to_do(tmp_path: Path) -> None:
         check=False,
     )
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr.startswith("trninv: neuron-ls is not on PATH: install aws-neuronx-tools")
+    assert ran.stderr.startswith("trninv: neuron-ls is not on PATH; install aws-neuronx-tools")

@@ -50,14 +50,14 @@ def refused(engine: Engine, kind: str, *documents: object) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "answer", "fault"),
     [
-        ("slurm", {"errors": [_ANSWER], "nodes": []}, "f:1.errors: says 'Unable to contact slurm controller"),
-        ("slurm", slurm(slurm_node()) | {"errors": [_ANSWER]}, "f:1.errors: says 'Unable to contact"),
-        ("slurm", {"errors": ["no route"], "nodes": None}, "f:1.errors: says 'no route': run the command again"),
-        ("slurm", {"nodes": None}, "f:1.nodes: is null, not a list: run the command again"),
-        ("kubernetes", listed() | {"items": None}, "f:1.items: is null, not a list: run the command again"),
+        ("slurm", {"errors": [_ANSWER], "nodes": []}, "f:1.errors: reports 'Unable to contact slurm controller"),
+        ("slurm", slurm(slurm_node()) | {"errors": [_ANSWER]}, "f:1.errors: reports 'Unable to contact"),
+        ("slurm", {"errors": ["no route"], "nodes": None}, "f:1.errors: reports 'no route'; run the command again"),
+        ("slurm", {"nodes": None}, "f:1.nodes: is null, not a list; run the command again"),
+        ("kubernetes", listed() | {"items": None}, "f:1.items: is null, not a list; run the command again"),
         ("kubernetes", {"apiVersion": "v1", "kind": "List"}, "f:1: has no list items"),
-        ("kubernetes", {"kind": "Status", "message": "Unauthorized"}, "f:1: is no List, Node, "),
-        ("ec2", {"Reservations": None}, "f:1.Reservations: is null, not a list: run the command again"),
+        ("kubernetes", {"kind": "Status", "message": "Unauthorized"}, "f:1: is not a List, Node, "),
+        ("ec2", {"Reservations": None}, "f:1.Reservations: is null, not a list; run the command again"),
         ("ec2", {"Instances": None}, "f:1.Instances: is null, not a list"),
         ("ec2", {"CapacityReservations": None}, "f:1.CapacityReservations: is null, not a list"),
         ("ec2", {"CapacityBlockStatuses": None}, "f:1.CapacityBlockStatuses: is null, not a list"),
@@ -65,7 +65,7 @@ def refused(engine: Engine, kind: str, *documents: object) -> list[str]:
         (
             "ec2",
             {"Reservations": [], "Error": {"Code": "RequestLimitExceeded", "Message": "slow down"}},
-            "f:1.Error: says 'slow down': run the command again",
+            "f:1.Error: reports 'slow down'; run the command again",
         ),
         ("hyperpod", {"ClusterNodeSummaries": None}, "f:1.ClusterNodeSummaries: is null, not a list"),
     ],
@@ -96,7 +96,7 @@ _EMPTY: list[tuple[str, Any]] = [
 def test_a_listing_without_an_instance_is_refused_unless_allowed(
     engine: Engine, kind: str, listing: dict[str, Any]
 ) -> None:
-    hint = "f: lists no instance at all: if there is none any more, add --allow-empty"
+    hint = "f: lists no instances; add --allow-empty if there are none"
     assert refused(engine, kind, listing) == [hint]
     with write_transaction(engine) as connection:
         (kept,) = import_files(connection, kind, [ImportFile("f", BytesIO(text(listing)))], allow_empty=True)
@@ -136,7 +136,7 @@ def test_an_instance_is_called_as_instances_are(engine: Engine, kind: str) -> No
             "neuron-monitor": {"instance_info": {"instance_id": name}},
         }
         faults = refused(engine, kind.partition(" ")[0], documents[kind])
-        assert any("is no id of an instance such as i-0123456789abcdef0" in fault for fault in faults), name
+        assert any("is not an instance id such as i-0123456789abcdef0" in fault for fault in faults), name
 
 
 @pytest.mark.parametrize("kind", ["ec2", "hyperpod", "slurm", "slurm text", "kubernetes", "side", "slice", "neuron-ls"])
@@ -157,20 +157,20 @@ def test_a_host_is_called_as_hosts_are(engine: Engine, kind: str) -> None:
         }
         of = {"side": "kubernetes", "slice": "kubernetes"}.get(kind, kind.partition(" ")[0])
         faults = refused(engine, of, documents[kind])
-        assert any("is no host's name: letters, digits, '.', '_' and '-'" in fault for fault in faults), name
+        assert any("is not a host name: use letters, digits, '.', '_' and '-'" in fault for fault in faults), name
 
 
 @pytest.mark.parametrize(
     ("kind", "answer", "fault"),
     [
-        ("slurm", {"errors": [_ANSWER], "jobs": []}, "f:1.errors: says 'Unable to contact slurm controller"),
-        ("slurm", {"jobs": None, "errors": []}, "f:1.jobs: is null, not a list: run the command again"),
-        ("kubernetes", {"kind": "List", "items": None}, "f:1.items: is null, not a list: run the command again"),
-        ("kubernetes", {"kind": "Status", "message": "Unauthorized"}, "f:1: is no List, ResourceClaim or Reso"),
+        ("slurm", {"errors": [_ANSWER], "jobs": []}, "f:1.errors: reports 'Unable to contact slurm controller"),
+        ("slurm", {"jobs": None, "errors": []}, "f:1.jobs: is null, not a list; run the command again"),
+        ("kubernetes", {"kind": "List", "items": None}, "f:1.items: is null, not a list; run the command again"),
+        ("kubernetes", {"kind": "Status", "message": "Unauthorized"}, "f:1: is not a List, ResourceClaim or Reso"),
         (
             "kubernetes",
             {"kind": "List", "items": [], "metadata": {"continue": "token"}},
-            "f:1.metadata.continue: has more pages: put them all into one file, one a line",
+            "f:1.metadata.continue: has more pages; put all of them into one file, one per line",
         ),
     ],
 )

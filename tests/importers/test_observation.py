@@ -128,13 +128,13 @@ def test_what_was_known_and_went_meanwhile_is_to_be_imported_again(engine: Engin
         parse_files(source, "neuron-ls", files(neuron_ls())) as found,
         temporary_engine(empty) as other,
         write_transaction(other) as connection,
-        pytest.raises(BusyError, match=r"^what was known of f0\.json is gone"),
+        pytest.raises(BusyError, match=r"^f0\.json was imported before, but newer"),
     ):
         kept(connection, found)
 
 
 def test_of_files_with_a_fault_nothing_is_kept_and_every_fault_is_told(engine: Engine) -> None:
-    with pytest.raises(InvalidFileError, match=r"^2 faults: nothing was imported$") as told:
+    with pytest.raises(InvalidFileError, match=r"^2 errors; nothing was imported$") as told:
         keep(engine, "neuron-ls", neuron_ls(), "[", neuron_ls("i-c", chips=[0]) * 2)
     assert told.value.errors == [
         "f1.json:1:2: is not JSON: expecting value",
@@ -156,7 +156,7 @@ def test_a_file_that_names_no_instance_wants_to_be_trusted(engine: Engine) -> No
     with pytest.raises(InvalidFileError) as told:
         keep(engine, "neuron-ls", neuron_ls(None))
     assert told.value.errors == [
-        "f0.json:1: names no instance and no host: --trust-host-names takes the host from the name of its file"
+        "f0.json:1: names no instance and no host; --trust-host-names takes the host from the file name"
     ]
     keep(engine, "neuron-ls", neuron_ls(None), trust_host_names=True)
     with read_transaction(engine) as connection:
@@ -217,7 +217,7 @@ def test_a_file_that_names_its_instance_is_the_same_by_any_name(engine: Engine) 
 def test_a_whole_listing_without_an_instance_is_refused_unless_allowed(engine: Engine) -> None:
     with pytest.raises(InvalidFileError) as told:
         keep(engine, "ec2", instances())
-    assert told.value.errors == ["f0.json: lists no instance at all: if there is none any more, add --allow-empty"]
+    assert told.value.errors == ["f0.json: lists no instances; add --allow-empty if there are none"]
     keep(engine, "ec2", instances(), allow_empty=True)
     with read_transaction(engine) as connection:
         assert connection.execute(select(TABLES["observation"].c.is_whole)).scalar_one()

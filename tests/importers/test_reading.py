@@ -53,12 +53,12 @@ def faults_of(kind: str, content: bytes) -> list[str]:
         (b"[" * 100_000, "f.json: is nested too deeply"),
         (b'[{"bdf":"a","bdf":"b"}]', "f.json: has the key 'bdf' twice in one object"),
         (b'[{"' + b"k" * 257 + b'":1}]', "f.json: has a key of more than 256 characters"),
-        (b'[{"memory_size":NaN}]', "f.json: has NaN, which is no JSON"),
-        (b'[{"memory_size":-Infinity}]', "f.json: has -Infinity, which is no JSON"),
+        (b'[{"memory_size":NaN}]', "f.json: has NaN, which is not JSON"),
+        (b'[{"memory_size":-Infinity}]', "f.json: has -Infinity, which is not JSON"),
         (b'[{"memory_size":1e999}]', "f.json: has the number '1e999', which is too large"),
-        (b'[{"a":' + b"9" * 4_301 + b"}]", "f.json: has a whole number of 4,301 digits: 63 bits are the most"),
-        (b'[{"a":9223372036854775808}]', "f.json: has a whole number of 19 digits: 63 bits are the most"),
-        (b'[{"a":-9223372036854775808}]', "f.json: has a whole number of 20 digits: 63 bits are the most"),
+        (b'[{"a":' + b"9" * 4_301 + b"}]", "f.json: has a whole number of 4,301 digits; at most 63 bits are allowed"),
+        (b'[{"a":9223372036854775808}]', "f.json: has a whole number of 19 digits; at most 63 bits are allowed"),
+        (b'[{"a":-9223372036854775808}]', "f.json: has a whole number of 20 digits; at most 63 bits are allowed"),
         (b"\xff[]", "f.json: is not UTF-8 at byte 1"),
         (b"{}", "f.json:1: has no list of devices"),
         (b'{"neuron_ls":null}', "f.json:1.neuron_ls: is None, not neuron-ls's list of devices"),
@@ -66,7 +66,7 @@ def faults_of(kind: str, content: bytes) -> list[str]:
         (b'{"devices":[{"neuron_device":0},3]}', "f.json:1: has no list of devices"),
         (
             b'{"a":[{"neuron_device":0}],"b":[{"neuron_device":1}]}',
-            "f.json:1: lists devices under 'a' and 'b': one list can be read",
+            "f.json:1: lists devices under 'a' and 'b'; only one list is supported",
         ),
         (b'{"devices":[{"id":0}]}', "f.json:1.devices[0]: has no neuron_device"),
         (
@@ -75,12 +75,12 @@ def faults_of(kind: str, content: bytes) -> list[str]:
         ),
         (
             b'{"instance_id":["i-a"],"d":[{"neuron_device":0}]}',
-            "f.json:1.d[0].instance_id: is a list, not a text of up to 4,096 characters",
+            "f.json:1.d[0].instance_id: is a list, not text of up to 4,096 characters",
         ),
         (b'{"' + b"k" * 10_000 + b'":1}', "f.json: has a key of more than 256 characters"),
         (b"3", "f.json:1: is 3, not neuron-ls's list of devices"),
         (b"[3]", "f.json:1[0]: is 3, not an object"),
-        (b"[]", "f.json:1: lists no device"),
+        (b"[]", "f.json:1: lists no devices"),
         (b'[{"neuron_device":true}]', "f.json:1[0].neuron_device: is True, not a whole number from 0 to 127"),
         (
             b'[{"neuron_device":1},{"neuron_device":true}]',
@@ -88,7 +88,7 @@ def faults_of(kind: str, content: bytes) -> list[str]:
         ),
         (
             b'[{"neuron_device":0,"bdf":"\\ud800"}]',
-            "f.json:1[0].bdf: is '\\ud800', not a text of up to 4,096 characters",
+            "f.json:1[0].bdf: is '\\ud800', not text of up to 4,096 characters",
         ),
         (
             b'[{"neuron_device":0,"connected_to":[128]}]',
@@ -137,12 +137,12 @@ def test_two_instances_in_one_listing_are_a_fault() -> None:
         (
             "kubernetes",
             b'{"kind":"Pod"}',
-            "f.json:1: is no List, Node, ResourceSlice, DeviceTaintRule or NeuronUltraServer",
+            "f.json:1: is not a List, Node, ResourceSlice, DeviceTaintRule or NeuronUltraServer",
         ),
         ("kubernetes", b'{"kind":"Node"}', "f.json:1: has no metadata.name"),
-        ("kubernetes", b"a: &a [*a, *a]\n", "f.json:1:8: has an alias: write its value out"),
+        ("kubernetes", b"a: &a [*a, *a]\n", "f.json:1:8: has an alias; write its value out"),
         ("slurm", b"{}", "f.json:1: has no list nodes"),
-        ("slurm", b"slurm_load_node error\n", "f.json:1: is no node of scontrol show node"),
+        ("slurm", b"slurm_load_node error\n", "f.json:1: is not a node of scontrol show node"),
         ("neuron-monitor", b"{", "f.json:1:2: is not JSON: expecting property name enclosed in double quotes"),
         ("neuron-monitor", b'{\n"instance_info":\n}', "f.json:3:1: is not JSON: expecting value"),
         ("neuron-monitor", b'{"a":1}\n{"a":2]\n', "f.json:2:7: is not JSON: expecting ',' delimiter"),
@@ -172,7 +172,7 @@ def test_limits_hold_before_anything_is_parsed(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(input_file, "MAX_LINE", 1_000)
     monkeypatch.setattr(input_file, "MAX_DOCUMENT", 5_000)
     assert faults_of("neuron-ls", b"[" + b" " * 6_000) == [
-        "f.json: is a document of more than 0 MiB: give its items one a line"
+        "f.json: is a document of more than 0 MiB; write one item per line"
     ]
     long = b"[]\n[" + b" " * 2_000 + b"]\n[]\n"
     assert faults_of("neuron-ls", long)[1] == "f.json:2: is a line of more than 1,000 bytes"
@@ -183,7 +183,7 @@ def test_no_more_of_all_files_is_read_at_once_than_a_limit(monkeypatch: pytest.M
     bomb = gzip.compress(b"[" + b"\n" * 10_000_000)
     with pytest.raises(InvalidFileError) as error:
         faults_of("neuron-ls", bomb)
-    assert error.value.errors == ["f.json: is beyond 2 MiB, the most that is read at once: import it in parts"]
+    assert error.value.errors == ["f.json: exceeds 2 MiB, the limit of one import; import it in parts"]
     faults, page = ImportErrors(), text(listed(node())) + b" " * (1 << 19)
     read = [list(READERS["kubernetes"](InputFile(BytesIO(page), f"f{at}", faults))) for at in range(3)]
     assert [len(seen) for seen in read] == [len(read[0])] * 3
@@ -199,7 +199,7 @@ def test_a_document_whose_values_take_much_memory_is_refused_before_it_is_parsed
     content = b"[" + item * (24_000_000 // len(item)) + b"1\n]"
     monkeypatch.setattr(input_file, "parse_json", Mock(side_effect=[JsonError("is not whole")]))
     assert faults_of("neuron-ls", content) == [
-        "f.json: is a document of more than 512 MiB of values: give its items one a line"
+        "f.json: is a document of more than 512 MiB of values; write one item per line"
     ]
 
 

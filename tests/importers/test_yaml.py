@@ -41,7 +41,7 @@ def test_several_documents_are_read_and_a_fault_has_its_line() -> None:
     seen, (fault,) = read("kubernetes", several.encode())
     assert [each.host for each in seen if isinstance(each, ObservedServer)] == ["a"]
     line = several[: several.index("---")].count("\n") + 2
-    assert fault == f"f:{line}: is no List, Node, ResourceSlice, DeviceTaintRule or NeuronUltraServer"
+    assert fault == f"f:{line}: is not a List, Node, ResourceSlice, DeviceTaintRule or NeuronUltraServer"
 
 
 def test_words_are_text_unless_json_has_them() -> None:
@@ -69,22 +69,22 @@ def test_words_are_text_unless_json_has_them() -> None:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (BOMB, "f:3:8: has an alias: write its value out"),
-        ("nodes:\n- <<: *x\n", "f:2:7: has an alias: write its value out"),
+        (BOMB, "f:3:8: has an alias; write its value out"),
+        ("nodes:\n- <<: *x\n", "f:2:7: has an alias; write its value out"),
         ("---\n" + "- " * 101 + "x", "f:2:201: is nested too deeply"),
         ("---\n" + "[" * 100_000, "f:2:101: is nested too deeply"),
         ("nodes: 1\nnodes: 2\n", "f:2:1: has the key 'nodes' twice in one object"),
         (
             "nodes: !!python/object/apply:os.system [x]\n",
-            "f:1:8: has the tag 'tag:yaml.org,2002:python/object/apply:os.system', ",
+            "f:1:8: has the tag 'tag:yaml.org,2002:python/object/apply:os.system'; ",
         ),
         (f"nodes:\n  {'k' * 257}: 1\n", "f:2:3: has a key of more than 256 characters"),
-        ("nodes: !x y\n", "f:1:8: has the tag '!x', which no tool writes here"),
-        ("nodes: 9223372036854775808\n", "f:1:8: has a whole number of 19 digits: 63 bits are the most"),
-        (f"nodes: {'9' * 5_000}\n", "f:1:8: has a whole number of 5,000 digits: 63 bits are the most"),
+        ("nodes: !x y\n", "f:1:8: has the tag '!x'; remove the tag"),
+        ("nodes: 9223372036854775808\n", "f:1:8: has a whole number of 19 digits; at most 63 bits are allowed"),
+        (f"nodes: {'9' * 5_000}\n", "f:1:8: has a whole number of 5,000 digits; at most 63 bits are allowed"),
         ("nodes:\n- [a: {\n", "f:3:1: is not YAML: "),
-        ("nodes: \x07\n", "f: is not YAML: it has characters that no text has"),
-        ("---\n? [a]\n: b\n", "f:2:3: has a key that is no text"),
+        ("nodes: \x07\n", "f: is not YAML: it has control characters"),
+        ("---\n? [a]\n: b\n", "f:2:3: has a key that is not text"),
         ("---\n", "f: is empty"),
     ],
 )
@@ -97,4 +97,4 @@ def test_what_is_not_plain_yaml_is_refused_with_its_place(content: str, fault: s
 def test_a_large_document_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(input_file, "MAX_MEMORY", 1 << 20)
     (fault,) = read("slurm", b"nodes:\n" + b"- - - x\n" * 4_000)[1]
-    assert fault == "f: is a document of more than 1 MiB of values: give its items one a line"
+    assert fault == "f: is a document of more than 1 MiB of values; write one item per line"

@@ -126,9 +126,17 @@ def test_incidents_are_what_their_definition_says(opened: Fleet, seed: int) -> N
         found = opened.incidents()
         then[number] = told(found)
         assert then[number] == by_hand(opened)
-        rows = run_query(opened.engine, "SELECT DISTINCT cause, change FROM v_incident", seconds=60).rows
+        rows = run_query(opened.engine, "SELECT DISTINCT cause, change FROM v_unhealthy", seconds=60).rows
         assert sorted(cause for cause, _ in rows) == sorted(cause for each in found for cause in each.causes)
         assert {number for _, number in rows} == {number for each in found for number in each.changes}
+        roots = run_query(opened.engine, "SELECT address, change, cascaded FROM v_incident", seconds=60).rows
+        assert sorted(roots) == sorted(
+            (cause, number, members - 1)
+            for cause, number, members in run_query(
+                opened.engine, "SELECT cause, change, count(*) FROM v_unhealthy GROUP BY cause, change", seconds=60
+            ).rows
+        )
+        assert sum(1 + row[2] for row in roots) == sum(len(each.members) for each in found)
     for number in dice.sample(sorted(then), 4):
         assert told(opened.at(number).incidents()) == then[number]
 
@@ -202,7 +210,7 @@ def test_what_was_broken_before_its_server_stays_so_when_it_is_back(databases: D
         assert (chip.id, chip.rule.name, chip.started_at) == (str(first), "SINGLE", "2026-01-01T12:00:00.000000+00:00")
         assert chip.why == "HBM"
         with fleet.connect() as connection:
-            assert connection.execute(text("SELECT address, why FROM v_incident")).all() == [(f"{U}/s1/c5", "HBM")]
+            assert connection.execute(text("SELECT address, why FROM v_unhealthy")).all() == [(f"{U}/s1/c5", "HBM")]
 
 
 def test_a_whole_cluster_is_one_change_and_its_work_is_bounded(databases: Databases) -> None:

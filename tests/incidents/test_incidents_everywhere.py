@@ -109,7 +109,7 @@ def test_at_a_time_they_are_as_they_were(broken: Fleet, run: Run) -> None:
 
 def test_reports_say_why_who_and_since(broken: Fleet, run: Run) -> None:
     found = broken.incidents()
-    _, out, _ = run("report", "not-up", "--format", "json", database=_url(broken))
+    _, out, _ = run("report", "unhealthy", "--format", "json", database=_url(broken))
     rows = {row["address"]: row for row in json.loads(out)["rows"]}
     assert sorted(rows) == sorted(part.address for each in found for part in each.members)
     assert rows[f"{T}/c5"] == {
@@ -153,4 +153,4 @@ def test_of_many_domains_the_first_are_solved(databases: Databases, run: Run, mo
         cost = fleet.impact(one)
         assert (one.rule.name, one.place, one.causes[0]) == ("CHANGE", None, "trn1.2xlarge/d0/s0/c0")
         assert (len(cost.domains), cost.domain_count, cost.truncated) == (1, 2, True)
-        assert "  left out: 1 of 2 domains, 0 of 0 jobs" in run("incidents", "--impact", database=_url(fleet))[1]
+        assert "  omitted: 1 of 2 domains, 0 of 0 jobs" in run("incidents", "--impact", database=_url(fleet))[1]

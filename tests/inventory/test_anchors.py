@@ -113,7 +113,7 @@ def test_what_is_no_seal_is_refused(run: Run, written: str) -> None:
 def test_a_seal_is_of_the_whole_history(run: Run) -> None:
     status, _, err = run("verify", "u-trn2x64", "--sealed", f"3:{'0' * 64}")
     assert status == 2
-    assert "leave out the cluster" in err
+    assert "omit CLUSTER" in err
 
 
 def test_the_newest_seal_is_told_by_status_and_metrics(run: Run, url: str, engine: Engine) -> None:
@@ -131,14 +131,14 @@ def test_the_newest_seal_is_told_by_status_and_metrics(run: Run, url: str, engin
 
 
 def test_where_nothing_is_sealed_that_is_said(run: Run) -> None:
-    assert "sealed: no event yet\n" in run("status")[1]
+    assert "sealed: no events yet\n" in run("status")[1]
     assert json.loads(run("status", "--format", "json")[1])["sealed"] is None
 
 
 def test_what_is_not_compared_is_told(run: Run, url: str, engine: Engine) -> None:
     with engine.begin() as connection:
         connection.exec_driver_sql(
-            "INSERT INTO job (id, cluster_id, name, system, external_id, began, who) "
+            "INSERT INTO job (id, cluster_id, name, system, external_id, started_at, who) "
             "SELECT 1, id, 'p', 'x', 'p', '2026', 'me' FROM cluster WHERE slug = 'u-trn2x64'"
         )
     _, out, _ = run("verify", database=url)

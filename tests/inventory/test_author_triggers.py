@@ -28,17 +28,17 @@ ROWS: dict[str, dict[str, Any]] = {
         "name": "a",
         "system": "trninv",
         "external_id": "a",
-        "began": "2026",
+        "started_at": "2026",
         "pinned": 0,
         "who": "a",
     },
-    "closing": {"server_id": 1, "since": "2026", "who": "a", "why": "b"},
+    "cordon": {"server_id": 1, "started_at": "2026", "who": "a", "why": "b"},
     "binding": {
         "server_id": 1,
         "address": "u",
         "host": "h",
-        "since": "2026",
-        "how": "pin",
+        "started_at": "2026",
+        "method": "pin",
         "confidence": "certain",
         "who": "a",
     },
@@ -96,7 +96,7 @@ def test_rows_of_before_the_limit_are_kept_and_copied(engine: Engine, databases:
     with engine.begin() as connection:
         for table in AUTHORS.keys() - {"_change", "history_archive", "state_event"}:
             _insert(connection, table)
-    for table in ("job", "closing", "binding"):
+    for table in ("job", "cordon", "binding"):
         tamper(engine, f"UPDATE {table} SET who = '{TOO_LONG}'", table)
     with temporary_engine(databases.migrated(engine.dialect.name)) as other:
         for _ in range(2):

@@ -39,7 +39,7 @@ def test_a_dump_is_restored_with_all_that_it_needs(run: Run, databases: Database
     dump = str(tmp_path / "fleet.dump")
     postgres.client("pg_dump", "--format=custom", f"--file={dump}", url)
     postgres.client("pg_restore", "--exit-on-error", "--single-transaction", f"--dbname={restored}", dump)
-    for question in (["events"], ["token", "list"], ["sql", "SELECT count(*) FROM v_chip"], ["report", "not-up"]):
+    for question in (["events"], ["token", "list"], ["sql", "SELECT count(*) FROM v_chip"], ["report", "unhealthy"]):
         assert run(*question, database=restored) == run(*question, database=url)
     assert run("verify", database=restored)[0] == 0
     assert run("migrate", "--check", database=restored)[:2] == (0, "the schema is up to date\n")

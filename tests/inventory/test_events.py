@@ -254,7 +254,7 @@ def test_verify_says_where_the_history_stands(run: Run, databases: Databases) ->
         assert status == 0
         with engine.begin() as connection:
             connection.execute(text("UPDATE node SET state = 'up'"))
-        assert "; 1 event of plain SQL, which the next change seals" in run("verify", database=url)[1]
+        assert "; 1 event from plain SQL, to be sealed by the next change" in run("verify", database=url)[1]
         tamper(engine, "UPDATE state_event SET who = 'nobody' WHERE id = 1", "state_event")
         status, out, _ = run("verify", database=url)
     assert status == 1

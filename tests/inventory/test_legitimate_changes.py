@@ -16,19 +16,23 @@ from trninv.inventory.seeding.verification import verify_history
 from trninv.inventory.state import hash_chain
 
 LIVE = (
-    "(SELECT max(allocation.id) FROM allocation JOIN job ON job.id = job_id WHERE job.ended IS NULL AND chip_ids <> '')"
+    "(SELECT max(allocation.id) FROM allocation JOIN job ON job.id = job_id "
+    "WHERE job.ended_at IS NULL AND chip_ids <> '')"
 )
 FREE = "(SELECT max(id) FROM chip WHERE id NOT IN (SELECT chip_id FROM allocation))"
-LAST = "(SELECT max(closing.id) FROM closing)"
+LAST = "(SELECT max(cordon.id) FROM cordon)"
 START = "(SELECT max(start.id) FROM history_start AS start JOIN cluster ON cluster.id = cluster_id AND slug = cluster)"
 TAMPERINGS = {
     "a part": ("UPDATE {part} SET state = CASE state WHEN 'down' THEN 'up' ELSE 'down' END WHERE id = {id}", ["part"]),
     "a factor": ("UPDATE node SET factor_ppm = coalesce(factor_ppm, 1) % 999999 + 1 WHERE id = {id}", ["node"]),
     "chips": (f"UPDATE allocation SET chip_id = {FREE} WHERE id = {LIVE}", ["allocation"]),
     "an allocation": (f"DELETE FROM allocation WHERE id = {LIVE}", ["allocation"]),
-    "a name": ("UPDATE job SET name = name || 'x' WHERE ended IS NULL", ["job"]),
-    "a job": ("UPDATE job SET ended = '2026' WHERE ended IS NULL", ["job"]),
-    "a closing": (f"UPDATE closing SET until = CASE WHEN until IS NULL THEN '2026' END WHERE id = {LAST}", ["closing"]),
+    "a name": ("UPDATE job SET name = name || 'x' WHERE ended_at IS NULL", ["job"]),
+    "a job": ("UPDATE job SET ended_at = '2026' WHERE ended_at IS NULL", ["job"]),
+    "a closing": (
+        f"UPDATE cordon SET ended_at = CASE WHEN ended_at IS NULL THEN '2026' END WHERE id = {LAST}",
+        ["cordon"],
+    ),
     "an event": (
         "UPDATE state_event SET why = why || '.' WHERE id = (SELECT max(id) FROM event_seal)",
         ["state_event"],
@@ -36,7 +40,7 @@ TAMPERINGS = {
     "the last seal": ("DELETE FROM event_seal WHERE id = (SELECT max(id) FROM event_seal)", ["event_seal"]),
     "all seals": ("DELETE FROM event_seal", ["event_seal"]),
     "a start": (f"DELETE FROM history_start WHERE id = {START}", ["history_start"]),
-    "a binding": ("UPDATE binding SET server_id = server_id + 100000 WHERE until IS NULL", ["binding"]),
+    "a binding": ("UPDATE binding SET server_id = server_id + 100000 WHERE ended_at IS NULL", ["binding"]),
     "an old binding": (
         "DELETE FROM binding WHERE id = (SELECT min(id) FROM binding WHERE id < (SELECT max(id) FROM binding))",
         ["binding"],

@@ -87,7 +87,7 @@ REPRODUCTIONS = {
         HISTORY,
         [
             "job: changed 1 row: job b has ended, not by its events",
-            "closing: changed 1 row: u-trn2x64/d0/s2 is closed, not by",
+            "cordon: changed 1 row: u-trn2x64/d0/s2 is cordoned, not by",
         ],
     ),
     "all seals deleted and an event edited": (
@@ -124,20 +124,20 @@ REPRODUCTIONS = {
     "other chips of allocations": (
         "UPDATE allocation SET chip_id = chip_id + 5",
         ["allocation"],
-        ["allocation: changed 1 row: job a holds chips ", "allocation: changed 20 rows: job a never held chip "],
+        ["allocation: changed 1 row: job a has chips ", "allocation: changed 20 rows: job a never had chip "],
     ),
     "another role": (
         "UPDATE allocation SET role = 'work' WHERE role = 'spare'",
         ["allocation"],
-        ["allocation: changed 1 row: job a holds chips "],
+        ["allocation: changed 1 row: job a has chips "],
     ),
     "an allocation ended": (
-        "UPDATE allocation SET ended = '2026' WHERE ended IS NULL AND role = 'spare'",
+        "UPDATE allocation SET ended_at = '2026' WHERE ended_at IS NULL AND role = 'spare'",
         ["allocation"],
-        ["allocation: changed 1 row: job a holds chips "],
+        ["allocation: changed 1 row: job a has chips "],
     ),
     "the rows of what ended deleted": (
-        "DELETE FROM allocation WHERE ended IS NOT NULL; DELETE FROM job WHERE ended IS NOT NULL",
+        "DELETE FROM allocation WHERE ended_at IS NOT NULL; DELETE FROM job WHERE ended_at IS NOT NULL",
         ["allocation", "job"],
         ["job: changed 1 row: job b is gone"],
     ),
@@ -147,7 +147,7 @@ REPRODUCTIONS = {
         ["job: changed 2 rows: job other is a in its events; job other is b in its events"],
     ),
     "a job that ended later": (
-        "UPDATE job SET ended = '2026-11-01T00:00:00.000000+00:00' WHERE name = 'b'",
+        "UPDATE job SET ended_at = '2026-11-01T00:00:00.000000+00:00' WHERE name = 'b'",
         ["job"],
         ["job: changed 1 row: job b ended at 2026-11-01T00:00:00.000000+00:00, by its events at "],
     ),
@@ -157,9 +157,9 @@ REPRODUCTIONS = {
         ["job: changed 1 row: job a is at u-trn2x64, by its events at u-trn2x64/d0/s0"],
     ),
     "a closed server opened": (
-        "UPDATE closing SET until = '2026'",
-        ["closing"],
-        ["closing: changed 1 row: u-trn2x64/d0/s2 is open, not by its events"],
+        "UPDATE cordon SET ended_at = '2026'",
+        ["cordon"],
+        ["cordon: changed 1 row: u-trn2x64/d0/s2 is not cordoned, not by its events"],
     ),
     "a beginning put off": (
         "UPDATE cluster SET known_from = 4 WHERE slug = 'u-trn2x64'",
@@ -198,14 +198,14 @@ def test_what_was_done_by_hand_is_noticed(lived: Engine, what: str) -> None:
 
 
 @pytest.mark.parametrize("chips", ["1,1", "2,1", ";1"])
-def test_chips_that_a_job_never_held_are_a_difference_also_after_it(lived: Engine, chips: str) -> None:
+def test_chips_that_a_job_never_had_are_a_difference_also_after_it(lived: Engine, chips: str) -> None:
     with lived.begin() as connection:
         connection.execute(text("UPDATE job SET chip_ids = :chips WHERE name = 'a'"), {"chips": chips})
     with write_transaction(lived) as connection:
         job_allocations.release(connection, "a")
     (fault,) = _faults(lived)
     assert fault.startswith("allocation: changed ")
-    assert "job a never held chip 1" in fault
+    assert "job a never had chip 1" in fault
 
 
 @pytest.mark.parametrize("chips", ["x", "1-9999999999999", f"1-{'9' * 30}", "5-1", "1;;2", "-", "1-2-3", "\u0661"])
@@ -213,7 +213,7 @@ def test_chips_that_plain_sql_writes_anyhow_are_a_difference(lived: Engine, chip
     with lived.begin() as connection:
         connection.execute(text("UPDATE job SET chip_ids = :chips WHERE name = 'a'"), {"chips": chips})
     (fault,) = _faults(lived)
-    assert fault.startswith("allocation: changed 1 row: job a holds chips ")
+    assert fault.startswith("allocation: changed 1 row: job a has chips ")
     assert fault.endswith(f"by its events {chips}")
     with write_transaction(lived) as connection:
         job_allocations.release(connection, "a")

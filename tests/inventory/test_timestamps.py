@@ -40,7 +40,7 @@ def test_a_lower_bound_includes_an_event_without_a_fraction() -> None:
 def test_a_binding_begins_at_its_microsecond(engine: Engine, offset: timedelta, shown: int) -> None:
     with write_transaction(engine) as connection:
         (binding,) = bind(connection, [pinned_binding(connection, SLOT, "i-0a")], who="anna").created
-    time = datetime.fromisoformat(binding.since) + offset
+    time = datetime.fromisoformat(binding.started_at) + offset
     assert len(BaseFleet(engine).at(time).bindings()) == shown
 
 
@@ -49,10 +49,10 @@ def test_a_binding_ends_at_its_microsecond(engine: Engine, offset: timedelta, sh
     with write_transaction(engine) as connection:
         bind(connection, [pinned_binding(connection, SLOT, "i-0a")], who="anna")
     with write_transaction(engine) as connection:
-        until = unbind(connection, SLOT, who="anna").until
+        until = unbind(connection, SLOT, who="anna").ended_at
     assert until
     with read_transaction(engine_as_of(engine, 0, datetime.fromisoformat(until) + offset)) as connection:
-        query = select(TABLES["binding"]).where(TABLES["binding"].c.until.is_(None))
+        query = select(TABLES["binding"]).where(TABLES["binding"].c.ended_at.is_(None))
         assert len(connection.execute(query).all()) == shown
 
 

@@ -106,7 +106,7 @@ def test_an_index_that_allows_a_second_holder_is_named(engine: Engine, how: str)
     with engine.begin() as connection:
         connection.execute(text("DROP INDEX uq_allocation_chip_id_now"))
         unique = "" if how == "not unique" else "UNIQUE"
-        where = "ended IS NOT NULL" if how == "another condition" else "ended IS NULL"
+        where = "ended_at IS NOT NULL" if how == "another condition" else "ended_at IS NULL"
         if how != "missing":
             index = f"CREATE {unique} INDEX uq_allocation_chip_id_now ON allocation (chip_id)"
             connection.execute(text(f"{index} WHERE {where}"))
@@ -115,9 +115,9 @@ def test_an_index_that_allows_a_second_holder_is_named(engine: Engine, how: str)
 
 
 IDENTITY = {
-    "job": ["cluster_id", "name", "system", "external_id", "submitted", "began", "first_began", "who"],
-    "allocation": ["job_id", "chip_id", "role", "began"],
-    "closing": ["server_id", "since", "why", "who"],
+    "job": ["cluster_id", "name", "system", "external_id", "submitted_at", "started_at", "first_started_at", "who"],
+    "allocation": ["job_id", "chip_id", "role", "started_at"],
+    "cordon": ["server_id", "started_at", "why", "who"],
 }
 
 
@@ -135,7 +135,7 @@ def test_what_a_row_is_about_never_changes(engine: Engine, table: str, column: s
 def test_what_changes_of_a_row_still_does(engine: Engine) -> None:
     _fill(engine)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE job SET pinned = 1, priority = 3, place = 'u-trn2x64', moved = '2026'"))
+        connection.execute(text("UPDATE job SET pinned = 1, priority = 3, place = 'u-trn2x64', moved_at = '2026'"))
         for table, guard in GUARDS.items():
             if guard.ended:
                 connection.execute(text(f"UPDATE {table} SET {guard.ended} = '2026'"))
@@ -153,7 +153,7 @@ def _fill(engine: Engine) -> None:
         for table, values in (
             ("job", "1, 1, 'a', 'trninv', 'a', NULL, '2026', NULL, NULL, 0, 'ann', NULL, NULL, NULL, NULL"),
             ("allocation", "1, 1, (SELECT min(id) FROM chip), 'work', '2026', NULL"),
-            ("closing", "1, (SELECT min(id) FROM server), '2026', NULL, 'ann', 'fw'"),
+            ("cordon", "1, (SELECT min(id) FROM server), '2026', NULL, 'ann', 'fw'"),
         ):
             connection.execute(text(f"INSERT INTO {table} VALUES ({values})"))
 

@@ -45,7 +45,7 @@ def url(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str]:
 
 
 def _whos(url: str) -> set[str]:
-    tables = ("state_event", "job", "closing", "binding")
+    tables = ("state_event", "job", "cordon", "binding")
     with temporary_engine(url) as engine, engine.connect() as connection:
         return {who for table in tables for who in connection.scalars(text(f"SELECT who FROM {table}"))}
 

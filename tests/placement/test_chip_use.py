@@ -60,7 +60,7 @@ def change(own: Fleet, chance: random.Random) -> None:
 def chips_of(own: Fleet) -> dict[str, dict[str, Any]]:
     """Row by row: state of each chip, whether a job holds it, and whether its server is closed."""
     with own.connect() as connection:
-        held = set(connection.scalars(text("SELECT address FROM v_allocation WHERE ended IS NULL")))
+        held = set(connection.scalars(text("SELECT address FROM v_allocation WHERE ended_at IS NULL")))
         closed = {each.server for each in own.cordons()}
         rows = connection.execute(text("SELECT address, server, rack, cluster, state FROM v_chip")).mappings().all()
     wanted = (dict(row) for row in rows if row["cluster"] in CLUSTERS)
@@ -104,10 +104,10 @@ def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, see
     for cluster in CLUSTERS:
         allocated, free, unusable = expected[cluster]
         assert in_list(both, cluster) == expected[cluster]
-        sums = "coalesce(sum(held), 0), coalesce(sum(free), 0), coalesce(sum(unusable), 0)"
+        sums = "coalesce(sum(allocated), 0), coalesce(sum(free), 0), coalesce(sum(unusable), 0)"
         assert in_sql(own, f"SELECT {sums} FROM v_domain_free WHERE cluster = '{cluster}'") == [expected[cluster]]
         assert in_sql(own, f"SELECT count(*) FROM v_free_chip WHERE cluster = '{cluster}'") == [(free,)]
-        jobs = f"FROM v_job WHERE state = 'holds' AND cluster = '{cluster}'"
+        jobs = f"FROM v_job WHERE state = 'running' AND cluster = '{cluster}'"
         assert in_sql(own, f"SELECT coalesce(sum(chips + spares), 0) {jobs}") == [(allocated,)]
         assert {row[3] for row in in_reports(own, "fragmentation", cluster)} == {free}
         assert sum(row[4] for row in in_reports(own, "free-blocks", cluster)) == free
@@ -117,7 +117,7 @@ def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, see
         fields = json.loads(run("free", cluster, "--format", "json", database=seeded)[1])
         assert (fields["allocated"], fields["free"], fields["unusable"]) == expected[cluster]
         shown = run("free", cluster, database=seeded)[1].splitlines()[1]
-        assert shown.startswith(f"held {allocated}, free {free}")
+        assert shown.startswith(f"allocated {allocated}, free {free}")
         assert f", unusable {unusable} (" in shown
         drawing = run("draw", f"{cluster}/d0", "--jobs", "-o", "-", database=seeded)[1]
         assert drawing.count(", free</title>") == free
@@ -159,7 +159,7 @@ def test_what_is_supposed_is_a_partition_too(own: Fleet, seed: int) -> None:
     there = own.what_if(down=down, with_={"new": held} if held else {}, without=gone)
     assert isinstance(there, Fleet)
     with own.connect() as connection:
-        rows = connection.execute(text("SELECT address, job FROM v_allocation WHERE ended IS NULL")).all()
+        rows = connection.execute(text("SELECT address, job FROM v_allocation WHERE ended_at IS NULL")).all()
     released = {row.address for row in rows if row.job in gone}
     supposed = {
         address: chip

@@ -183,7 +183,7 @@ def test_copies_can_all_be_held_and_no_more_fit(own: Fleet) -> None:
     answer = own.placements("u-trn2x64", chips=16, copies=3)
     assert [each.places for each in answer.placements] == [(f"{ULTRA}/s{at}",) for at in (1, 2, 3)]
     more = own.placements("u-trn2x64", chips=16, copies=4)
-    assert (more.placements, more.reason) == ((), "4 wanted: 3 fit at once")
+    assert (more.placements, more.reason) == ((), "4 requested: only 3 fit at once")
     for at, each in enumerate(answer.placements):
         own.allocate(f"job-{at}", each.places, who="me")
     assert not own.placements("u-trn2x64", chips=16).placements
@@ -195,7 +195,7 @@ def test_copies_are_apart_and_why_says_how(own: Fleet) -> None:
     servers = own.placements("u-trn2x64", chips=4, copies=4, spread="server").placements
     assert len({each.servers for each in servers}) == 4
     three = own.placements("u-trn2x64", chips=4, copies=3, spread="rack")
-    assert three.reason == "3 wanted, no two with the same rack: 2 fit at once"
+    assert three.reason == "3 requested, no two with the same rack: only 2 fit at once"
     assert own.placements("u-trn2x64", chips=4, copies=2, spread="domain").reason
     with pytest.raises(InvalidArgumentError, match=r"--spread network-node: .* by domain only"):
         own.placements("u-trn2x64", domains=2, copies=2, spread="network_node")
@@ -206,7 +206,7 @@ def test_what_is_to_spare_can_be_held_with_the_job(own: Fleet) -> None:
     assert (first.places, first.spares) == ((f"{ULTRA}/s0",), (f"{ULTRA}/s1",))
     assert len(others) == 3
     four = own.placements("u-trn2x64", chips=16, copies=3, spares=1)
-    assert four.reason == "3 wanted with 1 to spare each: of 6 sets 4 fit at once"
+    assert four.reason == "3 requested with 1 spare each: only 4 of 6 sets fit at once"
     assert {*own.placements("u-trn2x64", chips=16, copies=2, spares=1).placements[1].spares} <= {
         f"{ULTRA}/s2",
         f"{ULTRA}/s3",

@@ -42,11 +42,11 @@ def test_a_degraded_chip_alone_is_not_healthy_and_comes_last(own: Fleet, conditi
     every = own.placements("u-trn2x64", chips=1, k=100)
     assert [each.degraded for each in every.placements] == [False] * 63 + [True]
     assert every.placements[-1].places == (f"{ULTRA}/s0/c0",)
-    assert own.placements(f"{ULTRA}/s0/c0", chips=1, healthy=True).reason == "no domain has it with nothing degraded"
+    assert own.placements(f"{ULTRA}/s0/c0", chips=1, healthy=True).reason == "no domain has it without degraded parts"
     copies = own.placements("u-trn2x64", chips=1, copies=2, policy="pack").placements
     assert not any(each.degraded for each in copies)
     assert own.placements("u-trn2x64", "1x1", healthy=True, k=100).positions == 63
-    assert own.placements(ULTRA, domains=1, healthy=True).reason == "no domain has it with nothing degraded"
+    assert own.placements(ULTRA, domains=1, healthy=True).reason == "no domain has it without degraded parts"
 
 
 def test_what_is_supposed_to_be_degraded_is_not_healthy_either(own: Fleet) -> None:
@@ -62,7 +62,7 @@ def test_a_nic_that_is_not_up_makes_its_chips_unhealthy_and_no_others(own: Fleet
     one = own.placements(f"{ULTRA}/s0", chips=1, k=100)
     assert [(each.places[0], each.degraded) for each in one.placements][-1] == (f"{ULTRA}/s0/c3", True)
     assert sum(each.degraded for each in one.placements) == 1
-    assert own.placements(f"{ULTRA}/s0", servers=1, healthy=True).reason == "no domain has it with nothing degraded"
+    assert own.placements(f"{ULTRA}/s0", servers=1, healthy=True).reason == "no domain has it without degraded parts"
     (server,) = own.placements(f"{ULTRA}/s0", servers=1).placements
     undamaged = own.placements(f"{ULTRA}/s1", servers=1).placements[0]
     assert (server.degraded, server.all_gather, server.bisection) == (True, undamaged.all_gather, undamaged.bisection)
@@ -79,7 +79,7 @@ def test_a_link_to_a_nic_and_a_nic_of_two_chips_count(own: Fleet) -> None:
 
 def test_a_domain_of_one_chip_is_not_healthy_while_that_is_degraded(own: Fleet) -> None:
     put(own, HALF, "trn1.2xlarge/d0/s0/c0")
-    assert own.placements("trn1.2xlarge", chips=1, healthy=True).reason == "no domain has it with nothing degraded"
+    assert own.placements("trn1.2xlarge", chips=1, healthy=True).reason == "no domain has it without degraded parts"
     assert [each.degraded for each in own.placements("trn1.2xlarge", chips=1).placements] == [True]
     assert [each.degraded for each in own.placements("trn1.2xlarge", domains=1).placements] == [True]
 
@@ -117,7 +117,7 @@ def test_free_says_how_many_are_degraded(own: Fleet, run: Run, seeded: str) -> N
     answer = own.free(ULTRA)
     assert (answer.free, answer.degraded, answer.unusable) == (62, 1, 1)
     shown = run("free", "u-trn2x64", database=seeded)[1].splitlines()
-    assert shown[1] == "held 1, free 62 (1 degraded), unusable 1 (down 1, closed 0)"
+    assert shown[1] == "allocated 1, free 62 (1 degraded), unusable 1 (down 1, cordoned 0)"
 
 
 def test_make_room_prefers_and_tells_what_is_degraded(own: Fleet) -> None:
@@ -128,7 +128,7 @@ def test_make_room_prefers_and_tells_what_is_degraded(own: Fleet) -> None:
     assert (server.places, server.degraded) == ((f"{ULTRA}/s1",), False)
     only = own.make_room(scope=f"{ULTRA}/s0", servers=1)
     assert (only.places, only.degraded, only.moves) == ((f"{ULTRA}/s0",), True, ())
-    assert next(only.render()) == f"room for 1 server in {ULTRA}/s0 is there already: {ULTRA}/s0 (degraded)"
+    assert next(only.render()) == f"room for 1 server in {ULTRA}/s0 is already free: {ULTRA}/s0 (degraded)"
     put(own, HALF, "trn3-gen2/d0/s0/efa0")
     rack = own.make_room(scope="trn3-gen2", servers=3)
     assert (rack.places[0], rack.degraded) == ("trn3-gen2/d0/s1", False)

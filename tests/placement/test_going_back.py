@@ -22,7 +22,7 @@ from trninv.inventory.state.state_change import set_state
 from trninv.placement.allocations import job_allocations, server_cordons
 
 D = "u-trn2x64/d0"
-NEW = {"job": ("place", "moved", "first_began", "chip_ids"), "state_event": ("action", "job", "chip_ids")}
+NEW = {"job": ("place", "moved_at", "first_started_at", "chip_ids"), "state_event": ("action", "job", "chip_ids")}
 """Columns that revision 0022 has not."""
 
 
@@ -59,7 +59,7 @@ def held(engine: Engine, day: int, job: str, chip: int) -> None:
     number = f"(SELECT coalesce(max(id), 0) + {day} FROM job)"
     of = f"{number}, {cluster}, '{job}', 'x', '{job}', '2026-01-0{day}T00:00:00+00:00', 0, 'me'"
     happen(engine, at(day, 1), state("down", chip))
-    columns = "id, cluster_id, name, system, external_id, began, pinned, who"
+    columns = "id, cluster_id, name, system, external_id, started_at, pinned, who"
     happen(engine, at(day, 2), f"INSERT INTO job ({columns}) VALUES ({of})")
     happen(engine, at(day, 3), state("up", chip))
 
@@ -79,7 +79,7 @@ def test_only_events_of_jobs_are_lost_and_numbers_have_no_gaps(seeded: str, to: 
             job_allocations.release(connection, "b")
             set_state(connection, [f"{D}/s2/c0"], Condition.from_user("up"), why="y", who="eve")
             job_allocations.allocate(connection, "c", [f"{D}/s1/c7"], who="bob")
-        lasting = {table: rows(engine, table) for table in ("job", "allocation", "closing", "node", "server", "link")}
+        lasting = {table: rows(engine, table) for table in ("job", "allocation", "cordon", "node", "server", "link")}
         states = [each for each in happened(engine) if not each.action]
         back_and_on(engine, to)
         assert {table: rows(engine, table) for table in lasting} == lasting
@@ -92,7 +92,7 @@ def test_only_events_of_jobs_are_lost_and_numbers_have_no_gaps(seeded: str, to: 
         with write_transaction(engine) as connection:
             assert job_allocations.release(connection, "c").chips == 1
             server_cordons.uncordon(connection, [f"{D}/s3"], who="eve")
-        assert [(each.event, each.action) for each in happened(engine)][4:] == [(5, "release"), (6, "open")]
+        assert [(each.event, each.action) for each in happened(engine)][4:] == [(5, "release"), (6, "uncordon")]
         is_sound(engine)
 
 
@@ -136,7 +136,7 @@ def test_a_clock_that_went_back_is_told_of_what_is_left(seeded: str) -> None:
         happen(engine, at(3, 0), state("down", 1))
         held(engine, 1, "a", 2)
         assert [bool(row["clock_went_back"]) for row in rows(engine, "state_event")] == [False, True, False, False]
-        happen(engine, at(2, 0), "UPDATE job SET ended = '2026' WHERE name = 'a'")
+        happen(engine, at(2, 0), "UPDATE job SET ended_at = '2026' WHERE name = 'a'")
         happen(engine, at(1, 5), state("up", 1))
         back_and_on(engine, "0023")
         assert [bool(row["clock_went_back"]) for row in rows(engine, "state_event")] == [False, True, False, False]

@@ -88,6 +88,6 @@ def test_who_held_what_at_another_time(databases: Databases) -> None:
     with trninv.open(url) as fleet:
         fleet.allocate("later", ["u-trn2x64/d0/s3"], who="tests")
         for table in ("job", "allocation"):
-            tamper(fleet.engine, f"UPDATE {table} SET began = '2999-01-01T00:00:00.000000+00:00'", table)
+            tamper(fleet.engine, f"UPDATE {table} SET started_at = '2999-01-01T00:00:00.000000+00:00'", table)
         assert set(of(fleet, "u-trn2x64")[1].values()) == {"later"}
         assert of(fleet.at("1"), "u-trn2x64")[1] == {}

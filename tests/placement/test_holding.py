@@ -17,9 +17,8 @@ import trninv
 from conftest import Databases, examples
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.database.allocation_bits import allocated_mask, allocation_bits_row
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.database.tables import JOB_TABLES, TABLES
+from trninv.database.tables import JOB_TABLES, TABLES, allocated_mask, allocation_bits_row
 from trninv.errors import (
     BusyError,
     ConflictError,
@@ -40,7 +39,7 @@ ULTRA = "u-trn2x64/d0"
 
 def _held(connection: Connection) -> dict[str, str]:
     """Job by chip, as SQL users see it."""
-    rows = connection.execute(text("SELECT address, job FROM v_allocation WHERE ended IS NULL"))
+    rows = connection.execute(text("SELECT address, job FROM v_allocation WHERE ended_at IS NULL"))
     return {row.address: row.job for row in rows}
 
 
@@ -58,13 +57,13 @@ def test_a_job_holds_its_places_and_gives_them_back(engine: Engine) -> None:
         )
         assert len(_held(connection)) == 33
         row = connection.execute(text("SELECT * FROM v_job")).mappings().one()
-        assert (row["chips"], row["spares"], row["state"], row["pinned"]) == (17, 16, "holds", "no")
+        assert (row["chips"], row["spares"], row["state"], row["pinned"]) == (17, 16, "running", "no")
     with write_transaction(engine) as connection:
         done = job_allocations.release(connection, "llm")
         assert done.chips == 33
         assert done.ended_at
         assert _held(connection) == {}
-        assert connection.scalar(text("SELECT count(*) FROM domain_held")) == 0
+        assert connection.scalar(text("SELECT count(*) FROM domain_allocated")) == 0
         assert connection.scalar(text("SELECT count(*) FROM allocation")) == 33
         assert job_allocations.release(connection, "llm").ended_at == done.ended_at
         assert list(verify(connection, default_catalog(), default_systems())) == []
@@ -74,9 +73,9 @@ def test_the_same_job_again_is_no_change_and_another_is_a_conflict(engine: Engin
     with write_transaction(engine) as connection:
         first = job_allocations.allocate(connection, "a", [f"{ULTRA}/s0"], who="me")
         assert job_allocations.allocate(connection, "a", [f"{ULTRA}/s0"], who="you") == first
-        with pytest.raises(ConflictError, match="job a holds other chips"):
+        with pytest.raises(ConflictError, match="job a has other chips"):
             job_allocations.allocate(connection, "a", [f"{ULTRA}/s1"], who="me")
-        with pytest.raises(ConflictError, match=f"{ULTRA}/s0/c3 is held by job a"):
+        with pytest.raises(ConflictError, match=f"{ULTRA}/s0/c3 is allocated to job a"):
             job_allocations.allocate(connection, "b", [f"{ULTRA}/s0/c3"], who="me")
         assert connection.scalar(text("SELECT count(*) FROM job")) == 1
         job_allocations.release(connection, "a")
@@ -91,7 +90,7 @@ def test_what_is_down_or_closed_takes_no_job_and_says_so(engine: Engine) -> None
         server_cordons.cordon(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
         with pytest.raises(ConflictError, match=f"{ULTRA}/s1/c5 is down"):
             job_allocations.allocate(connection, "a", [f"{ULTRA}/s1"], who="me")
-        with pytest.raises(ConflictError, match=r"s2/c0 takes no new jobs \(firmware\)"):
+        with pytest.raises(ConflictError, match=r"s2/c0 is cordoned \(firmware\)"):
             job_allocations.allocate(connection, "a", [f"{ULTRA}/s2"], who="me")
         job_allocations.allocate(connection, "a", [f"{ULTRA}/s0"], who="me")
         set_state(connection, [f"{ULTRA}/s0/c1"], Condition("down"), why="HBM", who="me")
@@ -109,7 +108,7 @@ def test_servers_close_and_open(engine: Engine) -> None:
         assert [each.server for each in opened] == [f"{ULTRA}/s0", f"{ULTRA}/s1"]
         assert all(each.ended_at for each in opened)
         row = connection.execute(text(f"SELECT * FROM v_domain_free WHERE address = '{ULTRA}'")).mappings().one()
-        assert (row["free"], row["free_servers"], row["closed_servers"], row["usable"]) == (32, 2, 2, 64)
+        assert (row["free"], row["free_servers"], row["cordoned_servers"], row["usable"]) == (32, 2, 2, 64)
         assert connection.scalar(text(f"SELECT count(*) FROM v_free_chip WHERE domain = '{ULTRA}'")) == 32
         with pytest.raises(WrongLevelError, match="name servers"):
             server_cordons.cordon(connection, [f"{ULTRA}/s0/c0"], who="me", why="x")
@@ -117,7 +116,7 @@ def test_servers_close_and_open(engine: Engine) -> None:
 
 def test_a_server_that_is_open_again_takes_jobs(lite_connection: Connection) -> None:
     server_cordons.cordon(lite_connection, [f"{ULTRA}/s0"], who="me", why="firmware")
-    with pytest.raises(ConflictError, match=r"s0/c0 takes no new jobs \(firmware\)"):
+    with pytest.raises(ConflictError, match=r"s0/c0 is cordoned \(firmware\)"):
         job_allocations.allocate(lite_connection, "a", [f"{ULTRA}/s0"], who="me")
     server_cordons.uncordon(lite_connection, [f"{ULTRA}/s0"])
     assert job_allocations.allocate(lite_connection, "a", [f"{ULTRA}/s0"], who="me").name == "a"
@@ -126,7 +125,7 @@ def test_a_server_that_is_open_again_takes_jobs(lite_connection: Connection) -> 
 def test_of_several_chips_that_are_taken_the_first_is_named(lite_connection: Connection) -> None:
     for job, chip in (("late", 9), ("early", 3)):
         job_allocations.allocate(lite_connection, job, [f"{ULTRA}/s0/c{chip}"], who="me")
-    with pytest.raises(ConflictError, match="s0/c3 is held by job early"):
+    with pytest.raises(ConflictError, match="s0/c3 is allocated to job early"):
         job_allocations.allocate(lite_connection, "b", [f"{ULTRA}/s0"], who="me")
 
 
@@ -155,7 +154,9 @@ def test_places_that_no_job_can_hold(lite_connection: Connection, places: list[s
 
 
 def test_a_chip_is_to_work_on_or_to_spare(lite_connection: Connection) -> None:
-    with pytest.raises(InvalidArgumentError, match=f"{ULTRA}/s0 has chips that are to spare as well: name a chip once"):
+    with pytest.raises(
+        InvalidArgumentError, match=f"{ULTRA}/s0 has chips that are also named as spares; name each chip once"
+    ):
         job_allocations.allocate(
             lite_connection, "a", [f"{ULTRA}/s0"], who="me", spares=[f"{ULTRA}/s0/c1", f"{ULTRA}/s1"]
         )
@@ -178,7 +179,8 @@ def lite_connection(databases: Databases) -> Iterator[Connection]:
 
 def _raw(connection: Connection, key: int, job: int, chips: list[int]) -> None:
     rows = [
-        {"id": key + at, "job_id": job, "chip_id": chip, "role": "work", "began": "x"} for at, chip in enumerate(chips)
+        {"id": key + at, "job_id": job, "chip_id": chip, "role": "work", "started_at": "x"}
+        for at, chip in enumerate(chips)
     ]
     connection.execute(insert(TABLES["allocation"]).values(rows))
 
@@ -188,7 +190,7 @@ def _two_jobs(engine: Engine) -> list[int]:
         for number in (1, 2):
             connection.execute(
                 insert(TABLES["job"]).values(
-                    id=number, cluster_id=1, name="n", system="s", external_id=str(number), began="x", who="w"
+                    id=number, cluster_id=1, name="n", system="s", external_id=str(number), started_at="x", who="w"
                 )
             )
         return list(connection.scalars(select(TABLES["chip"].c.id).order_by(TABLES["chip"].c.id)))
@@ -201,7 +203,7 @@ def test_the_database_refuses_a_second_holder(engine: Engine) -> None:
     with pytest.raises(IntegrityError), engine.begin() as connection:
         _raw(connection, 11, 2, chips[2:5])
     with engine.begin() as connection:
-        connection.execute(text("UPDATE allocation SET ended = 'y' WHERE id = 3"))
+        connection.execute(text("UPDATE allocation SET ended_at = 'y' WHERE id = 3"))
         _raw(connection, 11, 2, chips[2:5])
 
 
@@ -211,7 +213,7 @@ def test_a_chip_that_is_taken_after_the_look_is_a_conflict(engine: Engine, monke
         job_allocations, "refuse_allocated", lambda connection, chips: _raw(connection, 1, 1, chips[-1:])
     )
     with (
-        pytest.raises(ConflictError, match="the chips of job late were taken meanwhile"),
+        pytest.raises(ConflictError, match="the chips of job late were just allocated"),
         write_transaction(engine) as connection,
     ):
         job_allocations.allocate(connection, "late", ["u-trn2x64/d0/s0/c0-3"], who="me")
@@ -231,7 +233,7 @@ def test_racing_transactions_never_hold_a_chip_twice(engine: Engine) -> None:
                 if draw.random() < 0.5:
                     chosen = draw.choice(chips)
                     connection.execute(
-                        text(f"UPDATE allocation SET ended = 'y' WHERE chip_id = {chosen} AND ended IS NULL")
+                        text(f"UPDATE allocation SET ended_at = 'y' WHERE chip_id = {chosen} AND ended_at IS NULL")
                     )
                     return "released"
                 _raw(connection, 10 + 10 * number, 1 + number % 2, mine)
@@ -243,11 +245,11 @@ def test_racing_transactions_never_hold_a_chip_twice(engine: Engine) -> None:
         came = list(threads.map(race, range(160)))
     assert set(came) == {"held", "refused", "released"}
     with read_transaction(engine) as connection:
-        twice = "SELECT chip_id FROM allocation WHERE ended IS NULL GROUP BY chip_id HAVING count(*) > 1"
+        twice = "SELECT chip_id FROM allocation WHERE ended_at IS NULL GROUP BY chip_id HAVING count(*) > 1"
         assert connection.execute(text(twice)).all() == []
         found = list(verify(connection, default_catalog(), default_systems(), "trn1.2xlarge"))
         connection.rollback()
-    assert [each for each in found if each.table == "domain_held"] == []
+    assert [each for each in found if each.table == "domain_allocated"] == []
 
 
 def test_a_number_of_numpy_does_not_slip_past_the_index(databases: Databases) -> None:
@@ -269,15 +271,15 @@ def test_verify_sees_words_that_do_not_say_what_is_held(engine: Engine) -> None:
         job_allocations.allocate(connection, "b", ["trn3-gen2/d0/s35", "trn3-gen2/d0/s0/c1"], who="me")
         words = {
             row["id"]: allocated_mask(dict(row))
-            for row in connection.execute(text("SELECT * FROM domain_held")).mappings()
+            for row in connection.execute(text("SELECT * FROM domain_allocated")).mappings()
         }
         assert sorted(words.values()) == [0xFFFF << 48, 0xF << 140 | 2]
         assert list(verify(connection, default_catalog(), default_systems())) == []
-        connection.execute(text("UPDATE domain_held SET held_0 = held_0 & ~2"))
+        connection.execute(text("UPDATE domain_allocated SET allocated_0 = allocated_0 & ~2"))
         assert {
             each.kind
             for each in verify(connection, default_catalog(), default_systems())
-            if each.table == "domain_held"
+            if each.table == "domain_allocated"
         } == {
             "missing",
             "unexpected",
@@ -288,7 +290,7 @@ def test_verify_sees_words_that_do_not_say_what_is_held(engine: Engine) -> None:
 def test_words_say_their_chips(mask: int) -> None:
     row = allocation_bits_row(7, mask)
     assert allocated_mask(row) == mask
-    assert all(-(2**63) <= row[f"held_{word}"] < 2**63 for word in range(3))
+    assert all(-(2**63) <= row[f"allocated_{word}"] < 2**63 for word in range(3))
 
 
 @examples(15)
@@ -305,7 +307,7 @@ def test_words_follow_any_order_of_holding_and_releasing(lite: str, steps: list[
                 pass
         found = list(verify(connection, default_catalog(), default_systems(), "trn1.2xlarge"))
         connection.rollback()
-    assert [each for each in found if each.table == "domain_held"] == []
+    assert [each for each in found if each.table == "domain_allocated"] == []
 
 
 def test_unseed_takes_jobs_along_and_a_copy_has_them(engine: Engine, databases: Databases) -> None:

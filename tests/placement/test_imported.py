@@ -41,7 +41,9 @@ def counts(found: JobImportResult) -> tuple[int, int, int, int]:
 def held(connection: Connection) -> dict[str, list[str]]:
     """Chips by job, as SQL users see them."""
     found: dict[str, list[str]] = {}
-    for row in connection.execute(text("SELECT job, address FROM v_allocation WHERE ended IS NULL ORDER BY address")):
+    for row in connection.execute(
+        text("SELECT job, address FROM v_allocation WHERE ended_at IS NULL ORDER BY address")
+    ):
         found.setdefault(row.job, []).append(row.address.removeprefix(f"{ULTRA}/"))
     return found
 
@@ -75,7 +77,7 @@ def test_a_listing_is_held_again_unchanged_moved_and_ended(engine: Engine) -> No
         assert counts(told(connection, {"jobs": second[:1]}, partial=True)) == (0, 0, 1, 0)
         assert counts(told(connection, {"jobs": second[:1]})) == (0, 0, 1, 2)
         assert list(held(connection)) == ["job1"]
-        with pytest.raises(InvalidFileError, match="no job that holds chips is listed, and 1 job of slurm would end"):
+        with pytest.raises(InvalidFileError, match="no job with chips is listed, so 1 job of slurm would end"):
             told(connection, {"jobs": []})
         assert counts(told(connection, {"jobs": []}, allow_empty=True)) == (0, 0, 0, 1)
         assert connection.scalar(text("SELECT count(*) FROM allocation")) == 39
@@ -89,20 +91,20 @@ def test_a_system_owns_its_jobs_and_conflicts_are_named(engine: Engine) -> None:
         with pytest.raises(InvalidFileError) as refused:
             told(connection, listing)
         assert refused.value.errors == [
-            "jobs.json:1.jobs[0]: job job1 is on 1 chip that job mine of trninv holds: release one of them"
+            "jobs.json:1.jobs[0]: job job1 is on 1 chip of job mine of trninv; release one of the jobs"
         ]
         found = told(connection, listing, keep_going=True)
         assert (counts(found), len(found.omitted)) == ((1, 0, 0, 0), 1)
         assert held(connection) == {"mine": ["s0/c1"], "job2": ["s1/c0", "s1/c1"]}
         with pytest.raises(InvalidFileError) as refused:
             told(connection, listing, system="slurm-b")
-        assert "job2 of slurm holds" in refused.value.errors[1]
+        assert "job2 of slurm" in refused.value.errors[1]
         job_allocations.release(connection, "mine")
         assert counts(told(connection, listing)) == (1, 0, 1, 0)
-        with pytest.raises(UnknownJobError, match="no job job2: did you mean slurm:2, which is called so"):
+        with pytest.raises(UnknownJobError, match="no job job2: did you mean slurm:2, which has this name"):
             job_allocations.release(connection, "job2")
         assert job_allocations.release(connection, "slurm:2").ended_at
-        with pytest.raises(InvalidArgumentError, match="give it a name"):
+        with pytest.raises(InvalidArgumentError, match="use letters, digits"):
             told(connection, listing, system="trninv")
 
 
@@ -114,7 +116,7 @@ def test_what_is_not_said_of_chips_is_not_guessed(engine: Engine) -> None:
         with pytest.raises(InvalidFileError) as refused:
             told(connection, {"jobs": [slurm(1, HOSTS[0], "neuron(CNT:4)"), slurm(3, HOSTS[0], "neuron(CNT:4)")]})
         assert len(refused.value.errors) == 2
-        assert "give each a File= in gres.conf" in refused.value.errors[0]
+        assert "set File= for each device in gres.conf" in refused.value.errors[0]
         no_devices = told(connection, {"jobs": [slurm(1, HOSTS[0]), slurm(2, HOSTS[1], "gpu:4(IDX:0-3)")]})
         assert (counts(no_devices), no_devices.whole_servers, no_devices.without_chips) == ((0, 0, 1, 1), 1, 1)
         assert counts(told(connection, {"jobs": [slurm(1, HOSTS[0], "neuron(CNT:16)"), slurm(9, HOSTS[2])]})) == (
@@ -155,7 +157,7 @@ def test_what_is_not_read_of_an_entry_is_a_fault(entry: str) -> None:
     with pytest.raises(InvalidFileError) as refused:
         read_jobs("slurm", [ImportFile("jobs.json", io.BytesIO(listing))])
     (fault,) = refused.value.errors
-    assert fault.startswith(f"jobs.json:1.jobs[0].gres_detail[1]: '{entry}' does not say which chips")
+    assert fault.startswith(f"jobs.json:1.jobs[0].gres_detail[1]: '{entry}' names no chips")
 
 
 def test_hosts_are_those_that_are_bound(engine: Engine) -> None:
@@ -166,7 +168,7 @@ def test_hosts_are_those_that_are_bound(engine: Engine) -> None:
         with pytest.raises(InvalidFileError) as refused:
             told(connection, listing)
         assert refused.value.errors == [
-            f"jobs.json:1.jobs[1]: job job2 is on cpu{number}, which stands in no slot: trninv bind SLOT cpu{number}"
+            f"jobs.json:1.jobs[1]: job job2 is on cpu{number}, which has no slot; run trninv bind SLOT cpu{number}"
             for number in (1, 2)
         ] + [f"jobs.json:1.jobs[2]: job job3: {HOSTS[0]} has no chip 77"]
         assert counts(told(connection, listing, keep_going=True)) == (1, 0, 0, 0)
@@ -181,7 +183,7 @@ def test_a_name_of_the_template_is_no_slot_that_another_host_is_bound_to(engine:
         for name in (HOSTS[0], "u-trn2x64-d00-s2", "u-trn2x64-d0-s02"):
             with pytest.raises(InvalidFileError) as refused:
                 told(connection, {"jobs": [slurm(1, name, chip)]})
-            assert f"job job1 is on {name}, which stands in no slot" in refused.value.errors[0]
+            assert f"job job1 is on {name}, which has no slot" in refused.value.errors[0]
         assert counts(told(connection, {"jobs": [slurm(1, HOSTS[1], chip), slurm(2, HOSTS[2], chip)]})) == (2, 0, 0, 0)
 
 
@@ -193,11 +195,11 @@ def test_no_chip_is_held_twice_in_the_past(engine: Engine) -> None:
         job_allocations.release(connection, "mine")
         found = told(connection, listing)
         assert (found.allocated, found.started_late) == (1, 1)
-        query = "SELECT chip_id, began, ended FROM allocation ORDER BY chip_id, id"
+        query = "SELECT chip_id, started_at, ended_at FROM allocation ORDER BY chip_id, id"
         before, after, other = connection.execute(text(query)).all()
-        assert after.began == before.ended
+        assert after.started_at == before.ended_at
         assert (
-            other.began
+            other.started_at
             == job_allocations.list_jobs(connection, None, 10)[-1].started_at
             == "2026-09-21T14:13:20.000000+00:00"
         )
@@ -205,7 +207,7 @@ def test_no_chip_is_held_twice_in_the_past(engine: Engine) -> None:
         again = told(connection, {"jobs": [slurm(2, HOSTS[0], "neuron:3(IDX:0-2)", start_time=1_790_000_900)]})
         assert again.started_late == 1
         twice = "SELECT count(*) FROM allocation AS a JOIN allocation AS b USING (chip_id) WHERE a.id < b.id"
-        assert connection.scalar(text(f"{twice} AND b.began < a.ended")) == 0
+        assert connection.scalar(text(f"{twice} AND b.started_at < a.ended_at")) == 0
 
 
 def test_claims_name_devices(engine: Engine) -> None:
@@ -352,11 +354,14 @@ def test_the_command_says_what_became_of_a_listing(run: Run, seeded: str, tmp_pa
     def ask(*words: str) -> tuple[int, str, str]:
         return run("import", "jobs", "slurm", *words, str(listing), database=seeded)
 
-    assert ask("--dry-run")[1].startswith("slurm: 1 held, 0 moved, 0 unchanged, 0 ended (dry run: nothing was kept)\n")
+    assert ask("--dry-run")[1].startswith(
+        "slurm: 1 allocated, 0 moved, 0 unchanged, 0 ended (dry run: nothing was stored)\n"
+    )
     assert ask()[1] == (
-        "slurm: 1 held, 0 moved, 0 unchanged, 0 ended\nheld as whole servers, since their chips are not named: 1 job\n"
+        "slurm: 1 allocated, 0 moved, 0 unchanged, 0 ended\nallocated as whole servers, since the listing names "
+        "no chips: 1 job\n"
     )
     assert json.loads(ask("--format", "json")[1])["unchanged"] == 1
     status, _, error = ask("--as", "other")
-    assert (status, error.splitlines()[-1]) == (2, "trninv: 1 fault: nothing was imported")
-    assert "16 chips that job job1 of slurm holds" in error
+    assert (status, error.splitlines()[-1]) == (2, "trninv: 1 error; nothing was imported")
+    assert "16 chips of job job1 of slurm" in error

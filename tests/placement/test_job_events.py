@@ -68,10 +68,10 @@ def test_each_is_told_once_with_who_and_why(own: Fleet) -> None:
     own.release("a")
     found = happened(own)
     assert done(found) == [
-        ("hold", "a", D),
-        ("hold", "b", f"{D}/s2/c7"),
-        *(("close", None, f"{D}/s{server}") for server in range(4)),
-        ("open", None, f"{D}/s3"),
+        ("allocate", "a", D),
+        ("allocate", "b", f"{D}/s2/c7"),
+        *(("cordon", None, f"{D}/s{server}") for server in range(4)),
+        ("uncordon", None, f"{D}/s3"),
         (None, None, f"{D}/s2/c0"),
         ("move", "b", f"{D}/s2/c7"),
         ("move", "b", f"{D}/s3/c0"),
@@ -96,7 +96,7 @@ def test_what_changes_nothing_leaves_none_and_what_is_refused_nothing_at_all(own
     own.allocate("a", [f"{D}/s0"], who="ann")
     own.allocate("a", [f"{D}/s0"], who="bob")
     with write_transaction(own.engine) as connection:
-        with pytest.raises(ConflictError, match="is held by job a"):
+        with pytest.raises(ConflictError, match="is allocated to job a"):
             job_allocations.allocate(connection, "b", [f"{D}/s1", f"{D}/s0/c3"], who="bob")
         with pytest.raises(InvalidArgumentError, match="source 'magic'"):
             job_allocations.allocate(connection, "b", [f"{D}/s1"], who="bob", source="magic")
@@ -104,7 +104,11 @@ def test_what_changes_nothing_leaves_none_and_what_is_refused_nothing_at_all(own
     own.release("c")
     own.release("c")
     assert own.uncordon([D]) == []
-    assert done(happened(own)) == [("hold", "a", f"{D}/s0"), ("hold", "c", f"{D}/s1"), ("release", "c", f"{D}/s1")]
+    assert done(happened(own)) == [
+        ("allocate", "a", f"{D}/s0"),
+        ("allocate", "c", f"{D}/s1"),
+        ("release", "c", f"{D}/s1"),
+    ]
     is_sound(own.engine)
 
 
@@ -115,15 +119,17 @@ def test_plain_sql_leaves_them_too(own: Fleet) -> None:
                                         f"WHERE cluster_id = {cluster})"))  # fmt: skip
         began = f"7, {cluster}, 'by hand', 'x', '7', '2026-01-01T00:00:00+00:00', 0, 'me'"
         connection.execute(
-            text(f"INSERT INTO job (id, cluster_id, name, system, external_id, began, pinned, who) VALUES ({began})")
+            text(
+                f"INSERT INTO job (id, cluster_id, name, system, external_id, started_at, pinned, who) VALUES ({began})"
+            )
         )
         connection.execute(text("UPDATE job SET pinned = 1"))
-        connection.execute(text("UPDATE job SET ended = '2026-01-02T00:00:00+00:00'"))
-        connection.execute(text(f"INSERT INTO closing VALUES (1, {server}, '2026', NULL, 'me', 'fw')"))
-        connection.execute(text("UPDATE closing SET until = '2027'"))
+        connection.execute(text("UPDATE job SET ended_at = '2026-01-02T00:00:00+00:00'"))
+        connection.execute(text(f"INSERT INTO cordon VALUES (1, {server}, '2026', NULL, 'me', 'fw')"))
+        connection.execute(text("UPDATE cordon SET ended_at = '2027'"))
     found = happened(own)
-    expected = [("hold", "by hand", CLUSTER), ("release", "by hand", CLUSTER)]
-    assert done(found) == [*expected, ("close", None, f"{D}/s0"), ("open", None, f"{D}/s0")]
+    expected = [("allocate", "by hand", CLUSTER), ("release", "by hand", CLUSTER)]
+    assert done(found) == [*expected, ("cordon", None, f"{D}/s0"), ("uncordon", None, f"{D}/s0")]
     assert {(each.source, each.why) for each in found} == {("sql", "plain SQL")}
 
 
@@ -174,13 +180,13 @@ def test_the_events_tell_who_holds_what_and_what_is_closed(lite_steps: Engine, s
         for event in found[::-1]:
             assert event.batch
             match event.action, event.job:
-                case "hold" | "move" as action, str(job):
+                case "allocate" | "move" as action, str(job):
                     live[job] = [*(live.get(job, []) if action == "move" else []), event.address]
                 case "release", str(job):
                     live.pop(job)
-                case "close", None:
+                case "cordon", None:
                     closed.add(event.address)
-                case "open", None:
+                case "uncordon", None:
                     closed.remove(event.address)
         jobs = job_allocations.list_jobs(connection, None, 10)
         assert {job.name for job in jobs} == live.keys()
@@ -205,9 +211,9 @@ def test_an_import_is_one_change_and_a_move_is_told_of_both_places(own: Fleet) -
         told(connection, {"jobs": [slurm(1, HOSTS[0]), slurm(2, HOSTS[2])]})
     found = happened(own)
     assert done(found) == [
-        ("hold", "job1", f"{D}/s0"),
-        ("hold", "job2", f"{D}/s1"),
-        ("hold", "job3", D),
+        ("allocate", "job1", f"{D}/s0"),
+        ("allocate", "job2", f"{D}/s1"),
+        ("allocate", "job3", D),
         ("release", "job3", D),
         ("move", "job2", f"{D}/s1"),
         ("move", "job2", f"{D}/s2"),
@@ -218,7 +224,7 @@ def test_an_import_is_one_change_and_a_move_is_told_of_both_places(own: Fleet) -
     (job,) = (each for each in own.jobs() if each.name == "job2")
     assert job.moved_at
     assert job.moved_at >= job.started_at
-    assert asked(own, "SELECT moved FROM v_job WHERE name = 'job2'") == [(job.moved_at,)]
+    assert asked(own, "SELECT moved_at FROM v_job WHERE name = 'job2'") == [(job.moved_at,)]
     assert [each.name for each in own.at(3).jobs() if each.moved_at] == []
     is_sound(own.engine)
 
@@ -229,7 +235,7 @@ def test_where_a_job_was_and_when_it_had_moved_is_known_of_each_time(own: Fleet)
             told(connection, {"jobs": [slurm(1, host)]})
     moves = [event for event in happened(own) if event.action == "move"]
     assert [each.event for each in moves] == [2, 3, 4, 5]
-    ask = "SELECT job.place, v_job.moved FROM job JOIN v_job ON v_job.name = job.name"
+    ask = "SELECT job.place, v_job.moved_at FROM job JOIN v_job ON v_job.name = job.name"
     query = compile_query(ask, own.engine.dialect.name)
     seen = [list(run_query(own.at(number).engine, query, seconds=60).rows) for number in (1, 3, 5)]
     assert seen == [
@@ -250,7 +256,7 @@ def test_interfaces_agree(own: Fleet, run: Run) -> None:
     for scope in (None, D, f"{D}/s1", f"{D}/s0/c3", f"{CLUSTER}/r0", f"{D}/s2"):
         python = [each.to_json() for each in happened(own, scope)]
         of = f'scope: "{scope}", ' if scope else ""
-        hidden = "filter: {takenAlong: {eq: false}}, " if scope != f"{D}/s0/c3" else ""
+        hidden = "filter: {cascaded: {eq: false}}, " if scope != f"{D}/s0/c3" else ""
         query = f"{{ events({of}{hidden}first: 100) {{ nodes {{ {node} }} }} }}"
         for each in api:
             answer = json.loads(asyncio.run(each.run(Request(query, {}), who="", scope="read")).body)
@@ -266,7 +272,7 @@ def test_interfaces_agree(own: Fleet, run: Run) -> None:
     told_ = [(each.event, each.action, each.job, None) for each in happened(own) if each.action]
     assert rows == told_
     assert [each.job for each in happened(own, job="a")] == ["a", "a"]
-    assert done(happened(own, action="close")) == [("close", None, f"{D}/s1")]
+    assert done(happened(own, action="cordon")) == [("cordon", None, f"{D}/s1")]
     assert "last set" not in run("show", f"{D}/s1", database=url)[1]
     last = f'{{ resolve(address: "{D}/s1") {{ ... on Server {{ lastChange {{ event }} }} }} }}'
     answer = json.loads(asyncio.run(api[0].run(Request(last, {}), who="", scope="read")).body)
@@ -282,7 +288,7 @@ def test_they_go_into_the_archive_and_out_of_the_database(databases: Databases, 
             connection.execute(text("UPDATE node SET state = 'down' WHERE id = 1"))
             cluster = connection.scalar(text("SELECT min(id) FROM cluster"))
             job = f"1, {cluster}, 'old', 'x', '7', '2026-01-01T00:00:00+00:00', 0, 'me'"
-            names = "id, cluster_id, name, system, external_id, began, pinned, who"
+            names = "id, cluster_id, name, system, external_id, started_at, pinned, who"
             connection.execute(text(f"INSERT INTO job ({names}) VALUES ({job})"))
             connection.execute(TABLES["_change"].delete())
             hash_chain.seal_events(connection)
@@ -333,7 +339,7 @@ def test_a_copy_of_a_database_has_them_once(databases: Databases) -> None:
 def test_a_job_on_a_rack_is_where_its_chips_are(own: Fleet) -> None:
     own.allocate("a", [f"{CLUSTER}/r0"], who="ann")
     own.release("a")
-    assert done(happened(own)) == [("hold", "a", D), ("release", "a", D)]
+    assert done(happened(own)) == [("allocate", "a", D), ("release", "a", D)]
     for place in (D, f"{D}/s0", f"{D}/s0/c15", f"{CLUSTER}/r0"):
         assert done(happened(own, place)) == done(happened(own))
 
@@ -343,11 +349,11 @@ def test_what_is_begun_again_by_plain_sql_is_told(own: Fleet) -> None:
     own.cordon([f"{D}/s1"], who="ann", why="fw")
     with own.engine.begin() as connection:
         for value in ("'2027-01-01T00:00:00+00:00'", "NULL"):
-            connection.execute(text(f"UPDATE job SET ended = {value}"))
-            connection.execute(text(f"UPDATE closing SET until = {value}"))
+            connection.execute(text(f"UPDATE job SET ended_at = {value}"))
+            connection.execute(text(f"UPDATE cordon SET ended_at = {value}"))
     assert done(happened(own))[2:] == [
         ("release", "a", f"{D}/s0"),
-        ("open", None, f"{D}/s1"),
-        ("hold", "a", f"{D}/s0"),
-        ("close", None, f"{D}/s1"),
+        ("uncordon", None, f"{D}/s1"),
+        ("allocate", "a", f"{D}/s0"),
+        ("cordon", None, f"{D}/s1"),
     ]

@@ -39,11 +39,11 @@ def kept(seeded: str) -> str:
         job_allocations.allocate(connection, "second", [f"{ULTRA}/s0", f"{ULTRA}/s1/c3"], who="me")
         server_cordons.cordon(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
         bind(connection, [pinned_binding(connection, f"{ULTRA}/s3", "node-a")], who="me")
-        _lasted(connection, "job", "external_id = 'first'", began=1, ended=3)
-        _lasted(connection, "allocation", "ended IS NOT NULL", began=1, ended=3)
-        _lasted(connection, "job", "external_id = 'second'", began=3)
-        _lasted(connection, "allocation", "ended IS NULL", began=3)
-        _lasted(connection, "closing", "true", since=2)
+        _lasted(connection, "job", "external_id = 'first'", started_at=1, ended_at=3)
+        _lasted(connection, "allocation", "ended_at IS NOT NULL", started_at=1, ended_at=3)
+        _lasted(connection, "job", "external_id = 'second'", started_at=3)
+        _lasted(connection, "allocation", "ended_at IS NULL", started_at=3)
+        _lasted(connection, "cordon", "true", started_at=2)
         connection.execute(text("UPDATE cluster SET known_since = '2025-12-31T00:00:00.000000+00:00'"))
     return seeded
 
@@ -108,7 +108,7 @@ def test_jobs_of_then_are_supposed_to_end_or_to_hold(kept: str) -> None:
         assert then.what_if(without="first", with_={"second": f"{ULTRA}/s0"}).free(ULTRA).allocated == 16
         with pytest.raises(UnknownJobError, match="did you mean first"):
             then.what_if(without="secnd-first").free(ULTRA)
-        with pytest.raises(ConflictError, match="held by job first"):
+        with pytest.raises(ConflictError, match="allocated to job first"):
             then.what_if(with_={"new": f"{ULTRA}/s0/c3"}).free(ULTRA)
 
 
@@ -116,7 +116,9 @@ def test_the_words_of_then_are_those_of_its_allocations(kept: str) -> None:
     with temporary_engine(kept) as engine:
         for hours in (1, 3):
             with read_transaction(engine_as_of(engine, 0, _at(hours))) as connection:
-                words = connection.execute(text("SELECT held_0, held_1, held_2 FROM domain_held")).one()
+                words = connection.execute(
+                    text("SELECT allocated_0, allocated_1, allocated_2 FROM domain_allocated")
+                ).one()
             low = (1 << 16) - 1
             other = 1 << 63 if hours == 1 else 1 << 19
             assert [word % (1 << 64) for word in words] == [low | other, 0, 0]
@@ -157,7 +159,7 @@ def test_differences_are_between_what_was_held_then_and_then(kept: str) -> None:
         (slot,) = fleet.diff(_at(3)).bindings
         assert (slot.server, slot.host_before, slot.host, slot.who) == (f"{ULTRA}/s3", None, "node-a", "me")
         with write_transaction(fleet.engine) as connection:
-            open_again = text("UPDATE closing SET until = :at")
+            open_again = text("UPDATE cordon SET ended_at = :at")
             connection.execute(open_again, {"at": _at(4).isoformat(timespec="microseconds")})
         (opened,) = fleet.diff(_at(3), _at(5)).cordons
         assert (opened.server, opened.cordoned, opened.who) == (f"{ULTRA}/s2", False, None)

@@ -30,7 +30,7 @@ def test_rows_that_end_are_not_deleted(own: Fleet) -> None:
     own.allocate("a", [f"{D}/s0"], who="ann")
     own.cordon([f"{D}/s1"], who="ann", why="fw")
     verbs = ["DELETE FROM"] if own.engine.dialect.name == "sqlite" else ["DELETE FROM", "TRUNCATE"]
-    for table, verb in itertools.product(("allocation", "job", "closing"), verbs):
+    for table, verb in itertools.product(("allocation", "job", "cordon"), verbs):
         with pytest.raises(DBAPIError, match="rows are kept: set"), own.engine.begin() as connection:
             connection.execute(text(f"{verb} {table}{' CASCADE' * (verb == 'TRUNCATE')}"))
     assert [job.chips for job in own.jobs()] == [16]
@@ -43,11 +43,11 @@ def test_unseeding_gives_back_what_jobs_held(own: Fleet, seeded: str, run: Run) 
     own.release("b")
     own.cordon([f"{D}/s1"], who="ann", why="fw")
     was = done(happened(own))
-    assert "all it contains, and ends 1 job: add --yes" in run("unseed", CLUSTER, database=seeded)[2]
+    assert "everything in it, and ends 1 job: add --yes" in run("unseed", CLUSTER, database=seeded)[2]
     assert done(happened(own)) == was
     assert run("unseed", CLUSTER, "--yes", database=seeded)[1] == f"removed {CLUSTER}, and ended 1 job\n"
     found = happened(own)
-    assert done(found) == [*was, ("release", "a", f"{D}/s0"), ("open", None, f"{D}/s1")]
+    assert done(found) == [*was, ("release", "a", f"{D}/s0"), ("uncordon", None, f"{D}/s1")]
     assert [(each.who, each.source, each.batch) for each in found[-2:]] == [
         ("trninv unseed", "command", found[-2].event)
     ] * 2
@@ -62,7 +62,7 @@ def test_a_job_is_not_taken_for_one_of_a_cluster_that_is_gone(own: Fleet) -> Non
         cluster_seeding.unseed(connection, cluster)
         cluster_seeding.seed(connection, default_catalog(), default_systems().get(CLUSTER))
     own.allocate("new", [f"{D}/s2", f"{D}/s3"], who="ann")
-    assert done(happened(own, f"{D}/s2")) == [("hold", "new", D)]
+    assert done(happened(own, f"{D}/s2")) == [("allocate", "new", D)]
 
 
 def test_a_rack_has_no_events_of_one_that_is_gone(tables: str) -> None:
@@ -76,4 +76,4 @@ def test_a_rack_has_no_events_of_one_that_is_gone(tables: str) -> None:
             cluster_seeding.seed(connection, default_catalog(), default_systems().get(CLUSTER))
         own.cordon([f"{D}/s0"], who="me", why="firmware")
         own.allocate("a", [f"{D}/s1"], who="me")
-        assert done(happened(own, f"{CLUSTER}/r0")) == [("close", None, f"{D}/s0"), ("hold", "a", f"{D}/s1")]
+        assert done(happened(own, f"{CLUSTER}/r0")) == [("cordon", None, f"{D}/s0"), ("allocate", "a", f"{D}/s1")]

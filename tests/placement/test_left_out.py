@@ -86,7 +86,7 @@ def test_history_and_placement_heed_it(seeded: str) -> None:
     with trninv.open(seeded) as own, write_transaction(own.engine) as connection:
         told(connection, {"jobs": [UNKNOWN]}, keep_going=True)
         query = "SELECT action, address, source, who FROM v_event WHERE action IS NOT NULL"
-        assert [tuple(row) for row in connection.execute(text(query))] == [("close", f"{ULTRA}/s0", "import", "slurm")]
+        assert [tuple(row) for row in connection.execute(text(query))] == [("cordon", f"{ULTRA}/s0", "import", "slurm")]
         (closing,) = server_cordons.list_cordons(connection, 10)
         assert closing.why == "an import left out a job that runs here: job1 (1)"
     with trninv.open(seeded) as own:
@@ -102,6 +102,6 @@ def test_the_command_says_which_servers_are_not_available(run: Run, seeded: str,
         return run("import", "jobs", "slurm", *words, str(listing), database=seeded)[1].splitlines()
 
     left_out = ask(UNKNOWN, "--keep-going", "--dry-run")
-    assert left_out[1] == f"take no new jobs until an import has the jobs left out that run there: {ULTRA}/s0"
+    assert left_out[1] == f"cordoned until an import can allocate the omitted jobs that run there: {ULTRA}/s0"
     assert ask(UNKNOWN, "--keep-going", "--format", "json") != []
-    assert ask(WHOLE)[1] == f"take new jobs again: {ULTRA}/s0"
+    assert ask(WHOLE)[1] == f"uncordoned: {ULTRA}/s0"

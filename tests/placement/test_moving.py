@@ -217,7 +217,7 @@ def test_a_plan_is_carried_out_once_and_only_while_nothing_changed(own: Fleet) -
     plan = own.make_room(scope=ULTRA, servers=2)
     assert (len(plan.moves), plan.exact, plan.places) == (2, True, (f"{ULTRA}/s0", f"{ULTRA}/s1"))
     own.allocate("late", [f"{ULTRA}/s3/c15"], who="me")
-    with pytest.raises(StalePlanError, match="ask for a new plan"):
+    with pytest.raises(StalePlanError, match="make a new plan"):
         own.move_jobs(plan, who="me")
     with pytest.raises(StalePlanError):
         own.allocate("big", plan.places, who="me", revision=plan.revision)
@@ -234,7 +234,7 @@ def test_a_plan_is_carried_out_once_and_only_while_nothing_changed(own: Fleet) -
 def test_a_job_that_moves_keeps_its_beginning(own: Fleet) -> None:
     own.allocate("a", [f"{ULTRA}/s0/c0-3"], who="me")
     for table in ("job", "allocation"):
-        tamper(own.engine, f"UPDATE {table} SET began = '2026-01-01T00:00:00+00:00'", table)
+        tamper(own.engine, f"UPDATE {table} SET started_at = '2026-01-01T00:00:00+00:00'", table)
     assert [(job.started_at, job.moved_at) for job in own.jobs()] == [("2026-01-01T00:00:00+00:00", None)]
     for to in (f"{ULTRA}/s1/c0-3", f"{ULTRA}/s2/c0-3"):
         plan = own.make_room(scope=ULTRA, servers=2)
@@ -243,7 +243,7 @@ def test_a_job_that_moves_keeps_its_beginning(own: Fleet) -> None:
     assert moved.moved_at is not None
     assert moved.moved_at > "2026-01-01T01"
     with own.connect() as connection:
-        rows = connection.exec_driver_sql("SELECT began, moved FROM v_job WHERE state = 'holds'").all()
+        rows = connection.exec_driver_sql("SELECT started_at, moved_at FROM v_job WHERE state = 'running'").all()
     assert rows == [(moved.started_at, moved.moved_at)]
     assert {job.started_at for job in own.jobs(include_ended=True)} == {moved.started_at}
 
@@ -255,7 +255,7 @@ def test_pinned_jobs_stay_and_no_is_no(own: Fleet) -> None:
     plan = own.make_room(scope=ULTRA, servers=2)
     assert [move.job for move in plan.moves] == ["a"]
     assert not own.make_room("4x4x4", ULTRA).is_satisfied()
-    with pytest.raises(UnknownJobError, match="no job c holds"):
+    with pytest.raises(UnknownJobError, match="no job c has chips"):
         own.make_room("4x4x2", ULTRA, pinned="c")
     with pytest.raises(InvalidArgumentError, match=r"which place\? There are \d clusters: name one of "):
         own.make_room("4x4x2")
@@ -273,7 +273,7 @@ def test_moves_that_no_plan_says_are_refused(own: Fleet) -> None:
         elsewhere = replace(move, job=job, destination=(f"{ULTRA}/s1/c8-11",))
         return own.move_jobs(replace(plan, moves=(elsewhere,)), who="me")
 
-    for job, why in (("pin", "is pinned, and stays"), ("safe", "has chips to spare, and stays")):
+    for job, why in (("pin", "is pinned and can't move"), ("safe", "has spares and can't move")):
         with pytest.raises(ConflictError, match=why):
             moved(job)
     assert [(job.name, job.chips) for job in own.jobs()] == [("a", 4), ("pin", 4), ("safe", 4)]

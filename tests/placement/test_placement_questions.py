@@ -47,14 +47,17 @@ def test_pairs_are_legal_as_documented_and_neighbours_are_not(own: Fleet) -> Non
 def test_the_meaning_says_the_rule_of_the_policy(own: Fleet) -> None:
     said = {policy: own.placements(ULTRA, "1x1x4", policy=policy) for policy in ("quality", "pack", "spread", "slurm")}
     worth = (
-        "most all-gather bandwidth of a chip, then most bisection of the place alone, one direction, then least harm"
+        "most all-gather bandwidth per chip, then most bisection bandwidth of the place, one direction, "
+        "then least fragmentation"
     )
-    met = "fewest free sets of the next larger size met, then fewest free chips left in the domain, then address"
-    assert {policy: answer.definition.split("best are ")[1].split(" (")[0] for policy, answer in said.items()} == {
+    met = "fewest overlapped free sets of the next larger size, then fewest free chips left, then address"
+    assert {
+        policy: answer.definition.split("in the order of ")[1].split(" (")[0] for policy, answer in said.items()
+    } == {
         "quality": worth,
-        "pack": "least harm",
-        "spread": f"least chips of the job in one rack, then {worth}",
-        "slurm": f"{met}; what has a degraded part comes after all others",
+        "pack": "least fragmentation",
+        "spread": f"fewest chips in one rack, then {worth}",
+        "slurm": f"{met}; places with a degraded part come last",
     }
     racks = own.placements(ULTRA, "4x4x2", policy="spread").placements[0].places
     assert racks == (f"{ULTRA}/s1", f"{ULTRA}/s2"), "one of each rack"
@@ -92,7 +95,7 @@ def test_the_better_shape_of_as_many_chips_is_named(own: Fleet) -> None:
     assert answer.positions == 16
     assert answer.suggested_shape
     assert answer.suggested_shape.startswith(
-        "4x4x1: all-gather 512 GB/s, bisection 1,024 GB/s; fits at u-trn2x64/d0/s0"
+        "4x4x1: all-gather 512 GB/s, bisection 1,024 GB/s; it fits at u-trn2x64/d0/s0"
     )
     assert own.placements(ULTRA, "4x4x1").suggested_shape is None
 
@@ -104,31 +107,33 @@ def test_the_better_shape_is_as_good_as_its_place_and_as_choosy_as_the_job(own: 
     found = there.placements(ULTRA, "2x2x4", as_written=True)
     best = there.placements(ULTRA, "4x4x1").placements[0]
     assert found.suggested_shape
-    assert found.suggested_shape.startswith(f"4x4x1: all-gather {best.all_gather}, bisection {best.bisection}; fits at")
+    assert found.suggested_shape.startswith(
+        f"4x4x1: all-gather {best.all_gather}, bisection {best.bisection}; it fits at"
+    )
     down = [f"{ULTRA}/s{server}/c15" for server in range(1, 4)]
     half = own.what_if(derate={f"{ULTRA}/s0": 0.1}, down=down)
     assert isinstance(half, Fleet)
     assert half.placements(ULTRA, "2x2x4", as_written=True, avoid=[f"{ULTRA}/s0/c5"], k=1).suggested_shape is not None
     few = half.placements(ULTRA, "2x4x2", k=1)
-    assert few.suggested_shape == "4x4x1: all-gather 512 GB/s, bisection 1,024 GB/s; fits now only with a part degraded"
+    assert (
+        few.suggested_shape == "4x4x1: all-gather 512 GB/s, bisection 1,024 GB/s; it fits only with a degraded part now"
+    )
     apart = own.what_if(down=[f"{ULTRA}/s0/c0", f"{ULTRA}/s3/c0"])
     assert isinstance(apart, Fleet)
     across = apart.placements(ULTRA, "2x4x4", as_written=True, k=1).suggested_shape
-    assert across == f"4x4x2: all-gather 576 GB/s, bisection 1,024 GB/s; fits at {ULTRA}/s1, {ULTRA}/s2"
+    assert across == f"4x4x2: all-gather 576 GB/s, bisection 1,024 GB/s; it fits at {ULTRA}/s1, {ULTRA}/s2"
 
 
 def test_what_is_wrongly_asked_is_told_what_would_do(own: Fleet) -> None:
-    with pytest.raises(InvalidArgumentError, match=f"4x4x1 is a shape, and {ULTRA} is none: write fits {ULTRA} 4x4x1"):
+    with pytest.raises(InvalidArgumentError, match=f"4x4x1 is a shape, {ULTRA} is not; write place {ULTRA} 4x4x1"):
         own.placements("4x4x1", ULTRA)
-    with pytest.raises(
-        InvalidArgumentError, match=f"4x4x1 is a shape, and {ULTRA} is none: write make-room 4x4x1 {ULTRA}"
-    ):
+    with pytest.raises(InvalidArgumentError, match=f"4x4x1 is a shape, {ULTRA} is not; write make-room 4x4x1 {ULTRA}"):
         own.make_room(ULTRA, "4x4x1")
     with pytest.raises(UnknownAddressError, match="no cluster 2x2"):
         own.placements("2x2", "4x4")
-    with pytest.raises(IllegalSizeError, match=r"nearest 4 and 8 \(--any-block for"):
+    with pytest.raises(IllegalSizeError, match=r"the nearest are 4 and 8 \(--any-block for"):
         own.placements(ULTRA, chips=6)
-    with pytest.raises(IllegalSizeError, match=r"nearest 4 and 8 \(a shape for"):
+    with pytest.raises(IllegalSizeError, match=r"the nearest are 4 and 8 \(a shape for"):
         own.make_room(scope=ULTRA, chips=6)
 
 
@@ -156,8 +161,8 @@ def test_why_says_what_the_best_place_carries(own: Fleet) -> None:
         "the best place has all-gather 256 GB/s, bisection 512 GB/s"
     )
     steps = own.placements(ULTRA, domains=2, healthy=True, min_all_gather="1 TB/s").filter_steps
-    assert [each.condition for each in steps][-2:] == ["has nothing degraded", "has all-gather of 1,000 GB/s or more"]
-    assert own.placements(f"{ULTRA}/s0", chips=32).reason == "no domain has 32 chips in it"
+    assert [each.condition for each in steps][-2:] == ["has no degraded parts", "has all-gather of 1,000 GB/s or more"]
+    assert own.placements(f"{ULTRA}/s0", chips=32).reason == "no domain has 32 chips in scope"
 
 
 def test_memory_is_rounded_up_to_what_can_be_held(own: Fleet) -> None:
@@ -174,7 +179,7 @@ def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
     assert (nothing.free, nothing.placements, nothing.reason) == (
         0,
         (),
-        "no domain has 4 chips in it that are not avoided",
+        "no domain has 4 chips in scope and not avoided",
     )
     assert own.placements("u-trn2x64/r1", servers=1).placements[0].places == (f"{ULTRA}/s2",)
 
@@ -182,26 +187,36 @@ def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
 @pytest.mark.parametrize(
     ("of", "asked", "error", "says"),
     [
-        (ULTRA, {}, InvalidArgumentError, "ask for one of"),
-        (ULTRA, {"chips": 4, "servers": 1}, InvalidArgumentError, "ask for one of"),
-        (ULTRA, {"chips": 0}, InvalidArgumentError, "ask for 1"),
-        (ULTRA, {"chips": 7}, IllegalSizeError, "7 chips are not legal on u-trn2x64; nearest 4 and 8"),
+        (ULTRA, {}, InvalidArgumentError, "give exactly one of"),
+        (ULTRA, {"chips": 4, "servers": 1}, InvalidArgumentError, "give exactly one of"),
+        (ULTRA, {"chips": 0}, InvalidArgumentError, "use 1"),
+        (ULTRA, {"chips": 7}, IllegalSizeError, "7 chips are not legal on u-trn2x64; the nearest are 4 and 8"),
         (ULTRA, {"chips": 5, "any_block": True}, InvalidArgumentError, "no box"),
-        (ULTRA, {"chips": 100}, InvalidArgumentError, "100 chips are no whole domains of 64: ask for 64 or 128"),
-        (ULTRA, {"servers": 3}, IllegalSizeError, "3 servers are not legal on u-trn2x64; nearest 2 and 4 "),
-        (ULTRA, {"servers": 6}, InvalidArgumentError, "6 servers are no whole domains of 4: ask for 4 or 8"),
-        ("trn3-gen2", {"servers": 2}, IllegalSizeError, "2 servers are not legal on trn3-gen2; nearest 1 and 3$"),
+        (ULTRA, {"chips": 100}, InvalidArgumentError, "100 chips are not whole domains of 64; ask for 64 or 128"),
+        (ULTRA, {"servers": 3}, IllegalSizeError, "3 servers are not legal on u-trn2x64; the nearest are 2 and 4 "),
+        (ULTRA, {"servers": 6}, InvalidArgumentError, "6 servers are not whole domains of 4; ask for 4 or 8"),
+        (
+            "trn3-gen2",
+            {"servers": 2},
+            IllegalSizeError,
+            "2 servers are not legal on trn3-gen2; the nearest are 1 and 3$",
+        ),
         ("trn1.2xlarge", {"shape": "1x1"}, WrongLevelError, "has one chip"),
         (ULTRA, {"shape": "5x1"}, InvalidArgumentError, "the largest is 4x4x4"),
-        (ULTRA, {"shape": "0x4"}, InvalidArgumentError, "write it as"),
-        (ULTRA, {"shape": "2x2x4; DROP"}, InvalidArgumentError, "write it as"),
-        (ULTRA, {"shape": "²x2"}, InvalidArgumentError, "write it as"),
+        (ULTRA, {"shape": "0x4"}, InvalidArgumentError, "write rows, columns and servers as"),
+        (ULTRA, {"shape": "2x2x4; DROP"}, InvalidArgumentError, "write rows, columns and servers as"),
+        (ULTRA, {"shape": "²x2"}, InvalidArgumentError, "write rows, columns and servers as"),
         ("trn3-gen2", {"shape": "2x2"}, WrongLevelError, "switched"),
-        ("trn3-gen2", {"chips": 2}, IllegalSizeError, "2 chips are not legal on trn3-gen2; nearest 1 and 4$"),
-        ("trn3-gen1", {"chips": 9}, IllegalSizeError, "9 chips are not legal on trn3-gen1; nearest"),
-        ("trn2-16.48xlarge", {"chips": 13}, IllegalSizeError, "nearest 8 and 16"),
-        ("trn1.32xlarge", {"chips": 7}, IllegalSizeError, "7 chips are not legal on trn1.32xlarge; nearest 4 and 8"),
-        ("trn1.32xlarge", {"chips": 15}, IllegalSizeError, "nearest 8 and 16"),
+        ("trn3-gen2", {"chips": 2}, IllegalSizeError, "2 chips are not legal on trn3-gen2; the nearest are 1 and 4$"),
+        ("trn3-gen1", {"chips": 9}, IllegalSizeError, "9 chips are not legal on trn3-gen1; the nearest are"),
+        ("trn2-16.48xlarge", {"chips": 13}, IllegalSizeError, "the nearest are 8 and 16"),
+        (
+            "trn1.32xlarge",
+            {"chips": 7},
+            IllegalSizeError,
+            "7 chips are not legal on trn1.32xlarge; the nearest are 4 and 8",
+        ),
+        ("trn1.32xlarge", {"chips": 15}, IllegalSizeError, "the nearest are 8 and 16"),
         ("nowhere", {"chips": 1}, UnknownAddressError, "no cluster"),
         (f"{ULTRA}/s0/efa0", {"chips": 1}, WrongLevelError, "nic"),
         (ULTRA, {"chips": 4, "k": 101}, InvalidArgumentError, "1 to 100"),
@@ -220,7 +235,7 @@ def test_what_can_not_be_asked(
 def test_more_than_there_are_domains(lite_fleet: Fleet, asked: dict[str, object]) -> None:
     answer = lite_fleet.placements("u-trn2x64", **asked)  # type: ignore[arg-type]
     assert (answer.chips, answer.placements) == (128, ())
-    assert answer.reason == "2 domains wanted, 1 free as a whole"
+    assert answer.reason == "2 domains requested, 1 completely free"
 
 
 def test_free_and_fragmentation_say_what_each_cause_costs(own: Fleet) -> None:

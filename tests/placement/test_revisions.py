@@ -74,9 +74,9 @@ def test_the_same_chips_held_by_others_or_pinned_are_another_state(own: Fleet) -
     own.allocate("b", [f"{ULTRA}/s0"], who="me")
     swapped = read(own)[0]
     with own.engine.begin() as connection:
-        connection.execute(text("UPDATE job SET pinned = 1 WHERE name = 'a' AND ended IS NULL"))
+        connection.execute(text("UPDATE job SET pinned = 1 WHERE name = 'a' AND ended_at IS NULL"))
     assert len({was, swapped, read(own)[0]}) == 3
-    with own.connect() as connection, pytest.raises(StalePlanError, match=f"of revision {was}, the fleet is at"):
+    with own.connect() as connection, pytest.raises(StalePlanError, match=f"has revision {was}, but the fleet is at"):
         require_plan_revision(connection, resolve_place(connection, ULTRA).cluster_id, was)
 
 

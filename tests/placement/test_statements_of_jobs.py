@@ -40,7 +40,7 @@ def test_what_is_not_up_is_found_by_its_index(databases: Databases) -> None:
         with fleet.connect() as connection:
             for statement, parameters in asked:
                 plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
-                assert "_not_up" in plan[0][-1], (statement, plan)
+                assert "_unhealthy" in plan[0][-1], (statement, plan)
 
 
 @pytest.mark.parametrize("width", [1, 3])

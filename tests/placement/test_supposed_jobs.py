@@ -74,11 +74,15 @@ def test_what_is_down_is_supposed_beside_jobs(own: Fleet) -> None:
 REFUSED: list[tuple[dict[str, Any], type[TrninvError], str]] = [
     ({"without": "smal"}, UnknownJobError, "did you mean small"),
     ({"without": "slurm:7"}, UnknownJobError, "no job slurm:7"),
-    ({"with_": {"new": f"{ULTRA}/s1/c3"}}, ConflictError, f"{ULTRA}/s1/c3 is held by job big"),
+    ({"with_": {"new": f"{ULTRA}/s1/c3"}}, ConflictError, f"{ULTRA}/s1/c3 is allocated to job big"),
     ({"with_": {"new": f"{ULTRA}/s9"}}, UnknownAddressError, "has s0 to s3"),
     ({"with_": {"new": "u-trn2x6"}}, UnknownAddressError, "u-trn2x64"),
     ({"with_": {"big": f"{ULTRA}/s2/c8"}}, ConflictError, "--without big"),
-    ({"with_": {"a": f"{ULTRA}/s2/c8", "b": f"{ULTRA}/s2/c8"}}, ConflictError, "supposed to be held by job a"),
+    (
+        {"with_": {"a": f"{ULTRA}/s2/c8", "b": f"{ULTRA}/s2/c8"}},
+        ConflictError,
+        "is allocated to job a in this scenario",
+    ),
     ({"with_": {"a:b": f"{ULTRA}/s2/c8"}}, InvalidArgumentError, "':'"),
 ]
 

@@ -54,7 +54,7 @@ def test_writers_at_once_wait_for_each_other_and_none_for_ever(databases: Databa
             count, last = connection.execute(select(func.count(), func.max(TABLES["state_event"].c.id))).one()
             assert count == last
             held = connection.scalar(select(func.count()).select_from(TABLES["job"]))
-            assert held == len([each for each in happened(connection) if each.action == "hold"])
+            assert held == len([each for each in happened(connection) if each.action == "allocate"])
 
 
 def _one_waits_or_is_done(engine: Engine, other: threading.Thread) -> None:
@@ -81,7 +81,7 @@ def test_plain_sql_that_holds_waits_for_trninv_and_not_also_the_other_way_round(
 
     def insert() -> None:
         values = "9, 'b', 'x', 'b', '2026-01-01T00:00:00+00:00', 0, 'me', id FROM cluster"
-        into = "job (id, name, system, external_id, began, pinned, who, cluster_id)"
+        into = "job (id, name, system, external_id, started_at, pinned, who, cluster_id)"
         try:
             with held.begin() as connection:
                 connection.execute(text(f"INSERT INTO {into} SELECT {values} WHERE slug = '{CLUSTER}'"))
@@ -111,10 +111,10 @@ def test_trninv_waits_for_plain_sql_that_gives_chips_back_and_not_also_the_other
 
     other = threading.Thread(target=release)
     with held.begin() as connection:
-        connection.execute(text("UPDATE allocation SET ended = '2026-01-01T00:00:00+00:00'"))
+        connection.execute(text("UPDATE allocation SET ended_at = '2026-01-01T00:00:00+00:00'"))
         other.start()
         _one_waits_or_is_done(held, other)
-        connection.execute(text("UPDATE job SET ended = '2026-01-01T00:00:00+00:00'"))
+        connection.execute(text("UPDATE job SET ended_at = '2026-01-01T00:00:00+00:00'"))
     other.join(60)
     assert failed == []
-    assert done(happened(held)) == [("hold", "a", f"{D}/s0"), ("release", "a", f"{D}/s0")]
+    assert done(happened(held)) == [("allocate", "a", f"{D}/s0"), ("release", "a", f"{D}/s0")]

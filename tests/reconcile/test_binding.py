@@ -63,7 +63,7 @@ def test_a_person_binds_an_instance_and_its_host(engine: Engine) -> None:
     assert stand(engine, 0, "i-0A") == ()
     (found,) = standing(engine)
     assert (found.address, found.instance, found.host) == ("u-trn2x64/d0/s0", "i-0a", "n0")
-    assert (found.how, found.confidence, found.who, found.until) == ("pin", "certain", "anna", None)
+    assert (found.method, found.confidence, found.who, found.ended_at) == ("pin", "certain", "anna", None)
     assert stand(engine, 0, "n0") == ()
     assert standing(engine) == [found]
 
@@ -110,7 +110,7 @@ def test_who_is_named(engine: Engine) -> None:
 def test_two_open_ones_are_impossible_whoever_writes(engine: Engine) -> None:
     columns = {column.name: None for column in BINDING.c}
     one = columns | {"id": 1, "server_id": 1, "address": "a", "instance": "i-0", "host": "n0"}
-    one |= {"since": "t", "how": "pin", "confidence": "certain", "who": "x"}
+    one |= {"started_at": "t", "method": "pin", "confidence": "certain", "who": "x"}
     with engine.begin() as connection:
         connection.execute(insert(BINDING).values(one))
     for same in ("server_id", "instance", "host"):
@@ -118,7 +118,7 @@ def test_two_open_ones_are_impossible_whoever_writes(engine: Engine) -> None:
         with pytest.raises(IntegrityError), engine.begin() as connection:
             connection.execute(insert(BINDING).values(other))
     with engine.begin() as connection:
-        connection.execute(sql("UPDATE binding SET until = 't', ending = 'undone', ended_by = 'x' WHERE id = 1"))
+        connection.execute(sql("UPDATE binding SET ended_at = 't', ending = 'undone', ended_by = 'x' WHERE id = 1"))
         connection.execute(insert(BINDING).values(one | {"id": 2}))
 
 
@@ -143,7 +143,7 @@ def test_history_is_kept(engine: Engine, change: str) -> None:
         connection.execute(sql(change))
 
 
-@pytest.mark.parametrize(("table", "closes"), [("binding", "until"), ("finding", "cleared_at")])
+@pytest.mark.parametrize(("table", "closes"), [("binding", "ended_at"), ("finding", "cleared_at")])
 def test_what_is_over_stays_over(engine: Engine, table: str, closes: str) -> None:
     stand(engine, 0, "i-0")
     finding = "INSERT INTO finding (id, rule, severity, first_seen, last_seen) VALUES (1, 'stale', 'info', 't', 't')"
@@ -329,11 +329,11 @@ def test_the_command_line(run: Run, seeded: str, tmp_path: Path) -> None:
         "UltraServer 00000000000000ab; place 2; i-0 stands in u-trn2x64/d0"
         in run("bind", "--infer", "u-trn2x64", "--who", "anna", database=seeded)[1]
     )
-    assert "nothing is new" in run("bind", "--infer", database=seeded)[1]
-    assert run("unbind", "@n3", database=seeded)[1].splitlines() == ["u-trn2x64/d0/s3: i-3 n3 stands there no more"]
+    assert "no new bindings" in run("bind", "--infer", database=seeded)[1]
+    assert run("unbind", "@n3", database=seeded)[1].splitlines() == ["u-trn2x64/d0/s3: i-3 n3 is no longer bound"]
     assert len(run("bindings", "u-trn2x64/d0", "--ended", database=seeded)[1].splitlines()) == 6
     for wrong in (["bind"], ["bind", "a"], ["bind", "--infer", "a", "b"], ["bind", "--infer", "u-trn2x64/d0"]):
         assert run(*wrong, database=seeded)[0] == 2
     said = run("unseed", "u-trn2x64", database=seeded)[2]
-    assert "removes u-trn2x64 and all it contains, and ends 3 bindings: add --yes" in said
+    assert "removes u-trn2x64 and everything in it, and ends 3 bindings: add --yes" in said
     assert run("unseed", "u-trn2x64", "--yes", database=seeded)[1] == "removed u-trn2x64, and ended 3 bindings\n"

@@ -70,7 +70,7 @@ def test_what_no_source_reports_is_not_compared_and_no_finding(engine: Engine, r
     made = found(engine, datetime.now(UTC))
     assert (made.findings, made.uncompared_servers) == ((), {"ecc-uncorrected": len(fleet)})
     _, out, _ = run("drift", database=engine.url.render_as_string(hide_password=False))
-    told = f"not compared: ecc-uncorrected of {len(fleet)} of {len(fleet)} servers, since no current source reports it"
+    told = f"not compared: ecc-uncorrected of {len(fleet)} of {len(fleet)} servers: no current source reports it"
     assert told in " ".join(out.split())
 
 

@@ -218,7 +218,7 @@ def test_a_count_of_what_may_be_allocated_does_not_say_which_chip_is_missing(ali
     made = found(alive, START + 11 * MINUTES, apply=True)
     (finding,) = made.findings
     assert (finding.rule, finding.address) == ("chip-missing", "trn2-16.48xlarge/d1/s0")
-    assert finding.observed == "15 by kubernetes, which does not say which"
+    assert finding.observed == "15 by kubernetes, which does not list them"
     assert made.applied_changes == ()
 
 
@@ -399,7 +399,7 @@ def test_what_a_machine_said_of_itself_long_before_all_others_is_stale(engine: E
             import_files(connection, "neuron-ls", [ImportFile("own.json", BytesIO(line.encode()))], taken_at=at)
         (finding,) = found(engine, START + MINUTES).findings
         assert (finding.rule, finding.address) == ("stale", "trn2-16.48xlarge/d1/s0")
-        assert finding.observed == f"last seen by neuron-ls at {format_timestamp(at)}"
+        assert finding.observed == f"last observed by neuron-ls at {format_timestamp(at)}"
 
 
 @pytest.mark.parametrize(("minutes", "count"), [(60, 0), (61, 1)])

@@ -88,7 +88,7 @@ def _fabric(engine: Engine) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]
         WHERE low.vendor_id IS NOT NULL"""
     servers = """
         SELECT instance, vendor_id, count(*) FROM binding JOIN nic ON nic.server_id = binding.server_id
-        JOIN link ON a_id = nic.id JOIN network_node ON network_node.id = b_id WHERE until IS NULL GROUP BY 1, 2"""
+        JOIN link ON a_id = nic.id JOIN network_node ON network_node.id = b_id WHERE ended_at IS NULL GROUP BY 1, 2"""
     with engine.connect() as connection:
         one, other = ({tuple(row) for row in connection.execute(text(query))} for query in (nodes, servers))
         return one, other
@@ -168,7 +168,7 @@ def test_what_a_cluster_has_stays_as_it_is(databases: Databases, backend: str) -
         told = asked.availability("lab", time)  # of parts that came and parts that were there, since all are known
         assert (told.since, told.requested_since) == (since, time)
         with pytest.raises(
-            InvalidTimeError, match=f"the history of lab is known since {re.escape(since)}: name a later --until"
+            InvalidTimeError, match=f"the history of lab starts at {re.escape(since)}; use a later --until"
         ):
             asked.availability("lab", time, since)
         assert len(standing(engine)) == 5
@@ -206,8 +206,8 @@ def test_what_does_not_fit_is_left_out_and_told_why(engine: Engine) -> None:
     found = adopted(engine, *page)
     why = {left.name[-1]: left.why for left in found.skipped}
     assert (found.models, found.filled_slots) == ((), ())
-    assert "capacity block cb-1 has 5 instances, and its domain has 4 servers" in why["5"]
-    assert "no source says below which network nodes" in why["b"]
+    assert "capacity block cb-1 has 5 instances, but its domain has 4 servers" in why["5"]
+    assert "no source reports its network nodes" in why["b"]
     assert "its type m5.large" in why["c"]
     assert adopted(engine, *page) == found
 
@@ -218,7 +218,7 @@ def test_what_a_person_undid_is_not_done_again(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         unbind(connection, "lab/d0/s1", who="me")
     found = adopted(engine, *ultra(1, 2))
-    assert [left.why for left in found.skipped] == ["this was undone before: bind it by hand"]
+    assert [left.why for left in found.skipped] == ["this binding was undone before; bind it by hand"]
 
 
 def test_a_cluster_that_cannot_grow_says_so(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,8 +232,8 @@ def test_a_cluster_that_cannot_grow_says_so(engine: Engine, monkeypatch: pytest.
     assert _count(engine, "domain") == 1
     adopted(engine, *plain(20, way=""), name="alone")
     found = adopted(engine, *plain(20, 21), name="alone")
-    assert {left.why.partition(":")[0] for left in found.skipped} == {
-        "the cluster has no fabric, since nothing was known above its domain"
+    assert {left.why.partition(";")[0] for left in found.skipped} == {
+        "the cluster has no fabric because no network nodes were known"
     }
 
 
@@ -255,8 +255,8 @@ def test_a_cluster_of_an_earlier_build_fills_its_slots_and_leaves_domains_to_ano
         ((name, why),) = found.skipped
         assert name.endswith("c")
         assert why == (
-            "the cluster was adopted by an earlier build of trninv, with no room for more domains: adopt under another "
-            "name takes it, or trninv unseed and adopt make the cluster anew"
+            "the cluster was adopted by an earlier trninv and can't get more domains; adopt it under another "
+            "name, or run trninv unseed and adopt the cluster again"
         )
         _, servers = _fabric(engine)
         below = {instance[-1]: node for instance, node, _ in servers}
@@ -293,8 +293,8 @@ def test_the_command_tells_what_was_added(engine: Engine, run: Run) -> None:
     assert done.startswith("lab: has grown by, up again: lab/d1/s2\nmodel")
     assert "Trn2-16.48xlarge  2          2            0" in done
     assert "network nodes: 1 in tier 1, 1 in tier 2, 1 in tier 3" in done
-    assert "nothing that was imported joins the network nodes in tier 1" in done
-    assert again == "lab: adopted already\n"
+    assert "no imported node connects the network nodes in tier 1" in done
+    assert again == "lab: already adopted\n"
 
 
 def test_the_page_says_what_is_printed(engine: Engine, run: Run) -> None:

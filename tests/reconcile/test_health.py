@@ -200,7 +200,7 @@ def test_a_rule_taints_the_devices_that_it_selects(
     assert told(compared(engine, 2, plain(), sliced())) == []
 
 
-_UNEVALUATED = "is not evaluated, so this rule taints nothing here: select devices by driver, pool and device"
+_UNEVALUATED = "is not supported, so this rule is ignored; select devices by driver, pool and device"
 _CEL = {"selectors": [{"cel": {"expression": "true"}}]}
 
 
@@ -239,7 +239,7 @@ def test_of_many_things_that_are_not_read_the_first_are_named(engine: Engine) ->
         (
             [taint_rule({"pool": POOL})],
             "",
-            "taints devices of no ResourceSlice here: kubectl get nodes,resourceslices,",
+            "taints devices, but there is no ResourceSlice; use kubectl get nodes,resourceslices,",
         ),
         ([taint_rule({}) | {"spec": {"deviceSelector": {}}}, sliced()], ".spec.taint", "has no key and effect"),
         ([tainted(sliced(), {"key": "a"})], ".spec.devices[3].taints[0]", "has no key and effect"),
@@ -300,7 +300,7 @@ def test_a_tainted_node_whose_chips_no_type_tells_is_named_as_not_read(engine: E
             connection, "kubernetes", [ImportFile("objects.json", BytesIO(text(objects)))], taken_at=START
         )
     at = "objects.json:1.items[1].spec.devices[0]"
-    assert kept.unread == (f"{at} is tainted, and no device or instanceType says which chips are its own",)
+    assert kept.unread == (f"{at} is tainted, but no device or instanceType identifies its chips",)
     assert (kept.servers, kept.chips) == (2, 0)
 
 

@@ -69,7 +69,7 @@ def test_the_instances_of_one_ultraserver_follow_the_one_that_stands() -> None:
     of = slots("u-trn2x64", "u-trn2x64")
     found = match_machines(of, [bound(of[6], "i-2")], seen(elected("ab", {"i-0": 0, "i-1": 1, "i-2": 2, "i-3": 3})))
     assert given_to(found) == {"i-0": "d1/s0", "i-1": "d1/s1", "i-3": "d1/s3"}
-    assert {each.how for each in found.proposed_bindings} == {"ultraserver"}
+    assert {each.method for each in found.proposed_bindings} == {"ultraserver"}
     assert found.proposed_bindings[0].evidence == "UltraServer ab; place 0; i-2 stands in lab/d1"
     assert {each.address[-2:]: each.confidence for each in found.proposed_bindings} == {
         "s0": "certain",
@@ -84,11 +84,11 @@ def test_what_nothing_tells_apart_is_listed_and_not_guessed() -> None:
     found = match_machines(of, [], seen(machines))
     assert found.proposed_bindings == ()
     assert [each.name for each in found.unassigned] == ["i-0", "i-1", "i-8"]
-    assert {each.why for each in found.unassigned} == {"nothing tells these apart"}
+    assert {each.why for each in found.unassigned} == {"several slots fit equally well"}
     assert (found.unassigned[0].count, found.unassigned[0].candidates[:2]) == (12, ("lab/d0/s0", "lab/d0/s1"))
     in_order = match_machines(of, [], seen(machines), in_order=True)
     assert given_to(in_order) == {"i-0": "d0/s0", "i-1": "d0/s1", "i-8": "d1/s0"}
-    assert {(each.how, each.confidence) for each in in_order.proposed_bindings} == {("in-order", "interchangeable")}
+    assert {(each.method, each.confidence) for each in in_order.proposed_bindings} == {("in-order", "interchangeable")}
 
 
 def test_taking_slots_in_order_is_work_in_proportion() -> None:
@@ -109,7 +109,7 @@ def test_the_last_ultraserver_takes_the_last_domain() -> None:
     machines = [*elected("ab", {f"i-a{n}": n for n in range(4)}), *elected("cd", {f"i-c{n}": n for n in range(4)})]
     found = match_machines(of, held, seen(machines))
     assert given_to(found) == {f"i-c{n}": f"d1/s{n}" for n in range(4)}
-    assert {each.how for each in found.proposed_bindings} == {"only-place"}
+    assert {each.method for each in found.proposed_bindings} == {"only-place"}
 
 
 def test_a_capacity_block_names_a_domain_of_ultraservers_alone() -> None:
@@ -121,7 +121,7 @@ def test_a_capacity_block_names_a_domain_of_ultraservers_alone() -> None:
     assert [(each.name, each.count) for each in found.unassigned] == [("i-p0", 2), ("i-p1", 2)]
     alone = match_machines(of, [bound(of[0], "i-0")], seen(block))
     assert given_to(alone) == {}
-    assert {(each.why, each.count) for each in alone.unassigned} == {("its domain is known, its place there is not", 3)}
+    assert {(each.why, each.count) for each in alone.unassigned} == {("its domain is known, but not its slot", 3)}
 
 
 def test_a_block_for_two_ultraservers_is_no_domain() -> None:
@@ -160,11 +160,11 @@ def test_hosts_that_are_called_after_slots_stand_there_and_take_the_others_along
     machines += elected("ab", {"i-0": 0}, host="lab-d1-s0.ec2.internal")
     found = match_machines(of, [], seen(machines))
     assert given_to(found) == {f"i-{n}": f"d1/s{n}" for n in range(4)}
-    assert {each.instance: each.how for each in found.proposed_bindings}["i-0"] == "host-name"
+    assert {each.instance: each.method for each in found.proposed_bindings}["i-0"] == "host-name"
     assert {each.confidence for each in found.proposed_bindings} == {"likely", "interchangeable"}
     two = elected("ab", {"i-0": 0}, host="lab-d1-s0") + elected("ab", {"i-1": 1}, host="lab-d0-s1")
     assert {each.why for each in match_machines(of, [], seen(two)).unassigned} == {
-        "UltraServer ab and the names of hosts do not agree"
+        "UltraServer ab and the host names disagree"
     }
 
 
@@ -174,7 +174,7 @@ def test_the_network_node_above_it_tells_the_domain() -> None:
     machines = [machine(f"i-{n}", kind, network_nodes=nodes) for n, nodes in enumerate(["t a", "t a", "t b"])]
     found = match_machines(of, [bound(of[0], "i-0")], seen(machines))
     assert given_to(found) == {"i-1": "d1/s0", "i-2": "d2/s0"}
-    assert found.proposed_bindings[0].how == "network-node"
+    assert found.proposed_bindings[0].method == "network-node"
     other = match_machines(of, [bound(of[0], "i-0")], seen([machines[0], machines[2]]))  # not below the node of another
     assert given_to(other) == {"i-2": "d2/s0"}
 
@@ -184,17 +184,17 @@ def test_what_cannot_be_is_said() -> None:
     split = match_machines(
         of, [bound(of[0], "i-0"), bound(of[4], "i-1")], seen(elected("ab", {"i-0": 0, "i-1": 1, "i-2": 2}))
     )
-    assert [each.why for each in split.unassigned] == ["instances of UltraServer ab stand in lab/d0 and lab/d1"]
+    assert [each.why for each in split.unassigned] == ["instances of UltraServer ab are in lab/d0 and lab/d1"]
     full = match_machines(of, [], seen(elected("ab", {f"i-{n}": n % 4 for n in range(5)})))
-    assert {each.why for each in full.unassigned} == {"UltraServer ab has 5 instances, and its domain has 4 servers"}
+    assert {each.why for each in full.unassigned} == {"UltraServer ab has 5 instances, but its domain has 4 servers"}
     twice = match_machines(of, [], seen(elected("ab", {"i-0": 1, "i-1": 1})))
-    assert {each.why for each in twice.unassigned} == {"UltraServer ab has several instances at place 1"}
+    assert {each.why for each in twice.unassigned} == {"UltraServer ab has several instances at position 1"}
     other = match_machines(of, [], seen([machine("i-0", "trn2-16.48xlarge")]))
-    assert [each.why for each in other.unassigned] == ["no slot is for instances of its type"]
+    assert [each.why for each in other.unassigned] == ["no slot has its instance type"]
     askew = elected("ab", {"i-0": 0, "i-1": 1, "i-2": 2})
     held = [bound(of[0], "i-0"), bound(of[2], "i-1")]  # neighbours stand opposite each other
     assert [each.why for each in match_machines(of, held, seen(askew)).unassigned] == [
-        "its place 2 does not fit those of the others in the ring of its domain"
+        "its position 2 contradicts the ring positions of the others in its domain"
     ]
 
 
@@ -226,7 +226,7 @@ def test_names_that_no_host_can_have_are_left_out() -> None:
 def test_what_is_learnt_of_an_instance_is_written_anew() -> None:
     of = slots("u-trn2x64")
     (found,) = match_machines(of, [bound(of[0], "i-0")], seen([machine("i-0", host="n0")])).proposed_bindings
-    assert (found.instance, found.host, found.how) == ("i-0", "n0", "pin")
+    assert (found.instance, found.host, found.method) == ("i-0", "n0", "pin")
     assert match_machines(of, [bound(of[0], "i-0", "n0")], seen([machine("i-0", host="n0")])).proposed_bindings == ()
 
 

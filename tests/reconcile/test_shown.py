@@ -24,8 +24,8 @@ from trninv.routing.fleet import BaseFleet
 S = "u-trn2x64/d0/s{}"
 BINDINGS = """query ($scope: Address, $ended: Boolean) { bindings(scope: $scope, includeEnded: $ended) {
     totalCount nodes {
-    slot instance host how confidence who until ending endedBy } } }"""
-BIND = """mutation ($i: BindInput!) { bind(input: $i) { clientMutationId created { slot instance host who how }
+    slot instance host method confidence who endedAt ending endedBy } } }"""
+BIND = """mutation ($i: BindInput!) { bind(input: $i) { clientMutationId created { slot instance host who method }
     ended { slot instance ending } } }"""
 UNBIND = "mutation ($i: UnbindInput!) { unbind(input: $i) { clientMutationId ended { instance ending endedBy } } }"
 
@@ -128,10 +128,10 @@ def test_bindings_are_listed(bound: BaseFleet) -> None:
         "slot": S.format(0),
         "instance": "i-0a",
         "host": "n0.ec2.internal",
-        "how": "HOST_NAME",
+        "method": "HOST_NAME",
         "confidence": "LIKELY",
         "who": "anna",
-        "until": None,
+        "endedAt": None,
         "ending": None,
         "endedBy": None,
     }
@@ -148,7 +148,7 @@ def test_views_have_them(bound: BaseFleet) -> None:
         servers = connection.execute(
             sql("SELECT instance, host FROM v_server WHERE domain = 'u-trn2x64/d0' ORDER BY ordinal")
         ).all()
-        bindings = connection.execute(sql("SELECT address, cluster, how FROM v_binding ORDER BY address")).all()
+        bindings = connection.execute(sql("SELECT address, cluster, method FROM v_binding ORDER BY address")).all()
         assert connection.execute(sql("SELECT count(*) FROM v_drift")).scalar_one() == 0
     assert list(map(tuple, servers)) == [("i-0a", "n0.ec2.internal"), ("i-0b", None), (None, "n2"), (None, None)]
     assert [tuple(each) for each in bindings] == [(S.format(n), "u-trn2x64", "host-name") for n in range(3)]
@@ -170,7 +170,7 @@ def test_mutations(databases: Databases, backend: str) -> None:
     with trninv.open(databases.seeded(backend)) as fleet:
         given = {"slot": S.format(0), "instance": "i-0a", "who": "anna", "clientMutationId": "x"}
         answer = asked(fleet, BIND, i=given)["data"]["bind"]
-        made = {"slot": S.format(0), "instance": "i-0a", "host": None, "who": "anna", "how": "PIN"}
+        made = {"slot": S.format(0), "instance": "i-0a", "host": None, "who": "anna", "method": "PIN"}
         assert answer == {"clientMutationId": "x", "created": [made], "ended": []}
         moved = asked(fleet, BIND, i=given | {"slot": S.format(1)})["data"]["bind"]
         assert moved["ended"] == [{"slot": S.format(0), "instance": "i-0a", "ending": "MOVED"}]
@@ -185,14 +185,14 @@ def test_mutations(databases: Databases, backend: str) -> None:
 
 def test_commands_show_them(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
-    assert "stands there" not in run("path", f"{S.format(0)}/c0", f"{S.format(2)}/c0", database=url)[1]
+    assert "one direction    instance" not in run("path", f"{S.format(0)}/c0", f"{S.format(2)}/c0", database=url)[1]
     fill(url)
     shown = run("show", "@n0", database=url)[1]
     assert "u-trn2x64/d0/s0 (server)" in shown
     assert "n0.ec2.internal" in shown
     assert "by anna, host-name, likely" in shown
     lines = run("path", "@n0/c0", "@n2/c0", database=url)[1].splitlines()
-    assert "stands there" in lines[1]
+    assert "instance" in lines[1]
     first = next(line for line in lines if f"chip  {S.format(0)}" in line)
     assert first.split()[-2:] == ["n0.ec2.internal", "i-0a"]
     assert any(line.endswith(" n2") for line in lines)

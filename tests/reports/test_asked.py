@@ -41,7 +41,7 @@ def test_a_value_that_names_nothing_is_refused(fleet: BaseFleet, name: str, para
 
 
 def test_a_name_that_is_there_is_found_even_where_the_report_has_nothing_to_say_of_it(fleet: BaseFleet) -> None:
-    assert _found(fleet, find_report("not-up"), cluster="trn3-gen1").rows == []
+    assert _found(fleet, find_report("unhealthy"), cluster="trn3-gen1").rows == []
     assert _found(fleet, find_report("disputed"), subject="h100").rows == []
     assert _found(fleet, find_report("capacity"), generation="").rows == _found(fleet, find_report("capacity")).rows
     assert {row[0] for row in _found(fleet, find_report("capacity"), generation="trn2").rows} == {"trn2"}
@@ -54,7 +54,7 @@ def test_in_graphql(ask: Ask) -> None:
 
 
 def test_on_the_command_line(run: Run) -> None:
-    status, out, err = run("report", "not-up", "--set", "cluster=u-trn2x46")
+    status, out, err = run("report", "unhealthy", "--set", "cluster=u-trn2x46")
     assert (status, out) == (1, "")
     assert err == "trninv: there is no cluster 'u-trn2x46': did you mean u-trn2x64?\n"
 
@@ -86,7 +86,7 @@ def test_network_nodes_that_are_down_are_not_up(databases: Databases, backend: s
         with write_transaction(engine) as connection:
             cluster_seeding.seed(connection, default_catalog(), default_systems().get("rainier").resized(2), name="few")
             set_state(connection, ["few/fabric/t3/n0"], Condition.from_user("down", None), why="test", who="tests")
-        found = run_query(engine, find_report("not-up").sql(backend, {}), seconds=30)
+        found = run_query(engine, find_report("unhealthy").sql(backend, {}), seconds=30)
     ((*what, _, who, why),) = found.rows
     assert (what, who, why) == (["network node", "few/fabric/t3/n0", "down", None], "tests", "test")
 
@@ -94,7 +94,7 @@ def test_network_nodes_that_are_down_are_not_up(databases: Databases, backend: s
 def test_domains_by_hbm_do_not_ask_what_their_links_carry(seeded: str) -> None:
     """The report says so, and leaves what a chip reaches to trninv pool."""
     pools = find_report("pools")
-    assert "whether or not links that are up join them" in pools.summary
+    assert "connected or not" in pools.summary
     with temporary_engine(seeded) as engine:
         before = run_query(engine, pools.sql(engine.dialect.name, {}), seconds=30)
         with write_transaction(engine) as connection:

@@ -269,7 +269,7 @@ def test_a_statement_runs_as_a_login_that_can_undo_nothing(login: tuple[str, str
         for closed in ("token", "_token_digest"):
             with strangers.connect() as connection, pytest.raises(Exception, match=f"denied for table {closed}"):
                 connection.exec_driver_sql(f"SELECT * FROM {closed}")
-        with pytest.raises(SqlError, match="may more than trninv_read"):
+        with pytest.raises(SqlError, match="has more rights than trninv_read"):
             run_query(engine, "SELECT 1 AS one", seconds=10, login=engine)
 
 

@@ -46,5 +46,5 @@ def test_a_login_that_may_more_than_read_is_refused(owner: Engine, login: str, t
     with temporary_engine(login) as strangers:
         assert run_query(owner, "SELECT 1 AS one", seconds=10, login=strangers).rows == [(1,)]
     _run(owner, too_much)
-    with temporary_engine(login) as strangers, pytest.raises(SqlError, match="may more than trninv_read"):
+    with temporary_engine(login) as strangers, pytest.raises(SqlError, match="has more rights than trninv_read"):
         run_query(owner, "SELECT 1 AS one", seconds=10, login=strangers)

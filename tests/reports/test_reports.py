@@ -205,12 +205,12 @@ def test_a_report_answers_the_same_on_both_databases(two: dict[str, str], name: 
 
 def test_reports_that_are_asked_for() -> None:
     assert set(REPORTS) >= {
-        "capacity", "bandwidth", "documented", "disputed", "not-up", "free-units", "cost", "ratios", "pools"
+        "capacity", "bandwidth", "documented", "disputed", "unhealthy", "free-units", "cost", "ratios", "pools"
     }  # fmt: skip
 
 
 def test_wounded_jobs_and_free_blocks_are_told(two: dict[str, str]) -> None:
-    wounded = _both(two, lambda backend: find_report("wounded-jobs").sql(backend, {}))
+    wounded = _both(two, lambda backend: find_report("jobs-with-failed-chips").sql(backend, {}))
     assert [(row[0], row[4], row[6]) for row in wounded] == [("tune", "u-trn2x64/d0/s1/c9", "down")]
     (free,) = _both(two, lambda backend: find_report("free-blocks").sql(backend, {"cluster": "u-trn2x64"}))
     assert free[:4] == ("u-trn2x64", "u-trn2x64", 1, 1)
@@ -261,7 +261,7 @@ def test_fragmentation_counts_sets_with_every_link(seeded: str) -> None:
 
 
 def test_what_is_not_up_is_what_was_set(two: dict[str, str]) -> None:
-    rows = _both(two, lambda backend: find_report("not-up").sql(backend, {"cluster": "trn1.32xlarge"}))
+    rows = _both(two, lambda backend: find_report("unhealthy").sql(backend, {"cluster": "trn1.32xlarge"}))
     said = "2026-01-02T03:04:05.000000+00:00", "tests", "worn"
     assert sorted(rows) == [
         ("link", "trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1", "degraded", 0.123456, *said),

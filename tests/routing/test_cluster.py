@@ -186,7 +186,7 @@ def test_the_latency_of_efa_counts_half_at_either_host(fleet: BaseFleet, system:
 
 def test_clusters_are_not_joined(fleet: BaseFleet) -> None:
     answer = fleet.path("c-trn1/d0/s0/c0", "c-trn2/d0/s0/c0")
-    assert (answer.reachable, answer.reason) == (False, "no links join clusters, and they are of different ones")
+    assert (answer.reachable, answer.reason) == (False, "they are in different clusters, which no links join")
 
 
 def test_avoiding_a_network_node_parts_what_is_below_it(fleet: BaseFleet) -> None:

@@ -76,7 +76,7 @@ def test_a_place_in_both_sets_is_at_home(three: BaseFleet) -> None:
 
 def test_too_many_pairs_are_refused(three: BaseFleet) -> None:
     chips = [f"{NAME}/d{domain}/s0/c{chip}" for domain in range(2) for chip in range(16)]
-    with pytest.raises(InvalidArgumentError, match="288 pairs of places: name at most 256"):
+    with pytest.raises(InvalidArgumentError, match="288 pairs of places are too many; name at most 256"):
         three.path(chips[0], chips[31], or_from=chips[1:9], or_to=chips)
 
 
@@ -84,9 +84,9 @@ def test_where_nothing_joins_them_all_are_named(three: BaseFleet) -> None:
     found = three.path(f"{NAME}/d0/s0/c0", f"{NAME}/d1/s0/c0", via="scale_up", or_to=f"{NAME}/d2/s0/c0")
     assert not found.reachable
     assert found.best_pairs == ()
-    assert (found.reason or "").endswith("there is a way")
+    assert (found.reason or "").endswith("there is a path")
     gone = three.what_if([f"{NAME}/d1", f"{NAME}/d2"]).path(f"{NAME}/d0", f"{NAME}/d1", or_to=f"{NAME}/d2")
-    assert gone.reason == f"nothing of {NAME}/d1 or {NAME}/d2 is up and not avoided"
+    assert gone.reason == f"every part of {NAME}/d1 or {NAME}/d2 is down or avoided"
 
 
 def test_the_command_line_and_graphql_take_sets(run: Run, three: BaseFleet) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import trninv
 from bench.damage import states
-from bench.damage.__main__ import judged
+from bench.damage.__main__ import judge
 from bench.damage.run import answers, differences
 
 pytestmark = pytest.mark.slow
@@ -17,7 +17,7 @@ def test_answers_are_within_their_bounds_and_bisections_exact(tmp_path: Path) ->
     states.seed(url, states.SIZES[:4])
     with trninv.open(url) as fleet:
         found = list(answers(fleet, 400, 1, sizes=states.SIZES[:4]))
-        assert judged(found)
+        assert judge(found)
         assert {each.system for each in found} == set(states.SYSTEMS)
         assert not list(differences(fleet, url, 30, 1))
 
@@ -29,6 +29,6 @@ def test_what_is_wrong_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(states.State, "_set", lambda *_: None)
     with trninv.open(url) as fleet:
         found = list(answers(fleet, 100, 1, ("trn1", "trn2"), states.SIZES[:1]))
-        assert not judged(found)
+        assert not judge(found)
         wrong = {each.question for each in found if each.fault}
     assert {"collectives", "bisection of a cluster", "distances", "pool"} <= wrong

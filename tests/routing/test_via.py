@@ -36,10 +36,10 @@ def test_a_domain_in_pieces_stays_in_its_scale_up_links(clusters: BaseFleet) -> 
     assert (
         path.reason
         == flow.reason
-        == "no scale-up links that are up join them; via ANY, over EFA as well, there is a way"
+        == "no scale-up links that are up join them; via ANY, over EFA as well, there is a path"
     )
     assert away.reason == (
-        "no scale-up links that are up join 768 pairs; via ANY, over EFA as well, 768 of them are joined"
+        "no scale-up links that are up join 768 pairs; via ANY, over EFA as well, 768 of them are connected"
     )
     assert all_to_all.reason == "no scale-up links that are up join all of them"
     assert not any("efa" in link.address for link in halves.cut)
@@ -60,16 +60,16 @@ def test_nothing_joins_what_efa_does_not_either(clusters: BaseFleet) -> None:
     assert (
         lost.path(*ENDS).reason
         == lost.bandwidth(*ENDS).reason
-        == ("no scale-up links that are up join them; via ANY, over EFA as well, there is none either")
+        == ("no scale-up links that are up join them; via ANY, over EFA as well, there is no path either")
     )
-    assert (lost.distances(U).reason or "").endswith("none of them is joined")
+    assert (lost.distances(U).reason or "").endswith("none of them is connected")
     assert lost.path(*ENDS, via="any").reason == "no links that are up join them"
 
 
 def test_across_domains_scale_up_links_join_nothing(clusters: BaseFleet) -> None:
     ends = "c-trn1/d0/s0/c0", "c-trn1/d1/s0/c0"
     alone = clusters.path(*ends, via="scale_up")
-    assert (alone.reachable, alone.via, (alone.reason or "").endswith("there is a way")) == (
+    assert (alone.reachable, alone.via, (alone.reason or "").endswith("there is a path")) == (
         False,
         LinkSelection.SCALE_UP,
         True,
@@ -163,7 +163,7 @@ def test_the_command_line_takes_it(run: Run, clusters: BaseFleet) -> None:
     status, out, _ = run("bandwidth", *ENDS, *down, database=database)
     assert (status, "no scale-up links" in out) == (1, True)
     status, out, _ = run("distances", U, *down, database=database)
-    assert "768 pairs not joined: no scale-up links" in out
+    assert "768 pairs not connected: no scale-up links" in out
     status, _, error = run("distances", U, "--via", "luck", database=database)
     assert (status, "luck" in error) == (2, True)
 

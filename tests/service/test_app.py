@@ -81,9 +81,9 @@ def test_chips_of_no_cluster_are_told(client: TestClient, cluster: str, code: st
         ("/chips/u-trn2x64/jobs?at=1&at=2", "'at' is given more than once"),
         ("/export/v_chip.csv?clutser=u-trn2x64", "did you mean cluster?"),
         ("/changes?scop=u-trn2x64", "did you mean scope?"),
-        ("/reports/not-up.csv?cluster=a&cluster=b", "'cluster' is given more than once"),
-        (f"/reports/not-up.csv?{'&'.join(f'{n:x}=' for n in range(10_000))}&0=", "'0' is given more than once"),
-        ("/reports/not-up", "write the format after the name: not-up.json"),
+        ("/reports/unhealthy.csv?cluster=a&cluster=b", "'cluster' is given more than once"),
+        (f"/reports/unhealthy.csv?{'&'.join(f'{n:x}=' for n in range(10_000))}&0=", "'0' is given more than once"),
+        ("/reports/unhealthy", "write the format after the name: unhealthy.json"),
         ("/graphql?query={__typename}&query={a}", "'query' is given more than once"),
     ],
 )

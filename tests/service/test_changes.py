@@ -69,7 +69,7 @@ def test_none_is_lost_and_none_told_twice_when_a_server_is_killed(seeded: str, e
         heard += second.events(1)
     assert [int(each["id"]) for each in heard] == [each["event"] for each in heard] == list(range(1, missed + 3))
     assert [heard[at]["address"] for at in (0, -1)] == [f"{U}/s0/c0", f"{U}/s0/c1"]
-    assert sum(each["takenAlong"] for each in heard) == missed - 1
+    assert sum(each["cascaded"] for each in heard) == missed - 1
     assert {each["named"] for each in heard} == {each["kind"] for each in heard} >= {"server", "chip", "nic"}
 
 
@@ -348,7 +348,7 @@ def _subscribing(service: str, document: str, **headers: str) -> Hearing:
 
 def test_a_subscription_tells_what_its_document_selects(lite_copy: tuple[str, Engine]) -> None:
     url, engine = lite_copy
-    document = f'subscription {{ changes(scope: "{U}/s0") {{ event address after factor lastly: why takenAlong }} }}'
+    document = f'subscription {{ changes(scope: "{U}/s0") {{ event address after factor lastly: why cascaded }} }}'
     for address in ("trn1.2xlarge/d0/s0/c0", f"{U}/s0/c0"):
         change(engine, address)
     with served(url) as service, _subscribing(service, document, last_event_id="0") as hearing:
@@ -357,7 +357,7 @@ def test_a_subscription_tells_what_its_document_selects(lite_copy: tuple[str, En
         change(engine, f"{U}/s0/c0", "up")
         (again,) = hearing.events(1)
     event = {"event": 2, "address": f"{U}/s0/c0", "after": "DOWN", "factor": None, "lastly": "so it goes"}
-    assert heard == {"data": {"changes": event | {"takenAlong": False}}, "id": "2", "named": "next"}
+    assert heard == {"data": {"changes": event | {"cascaded": False}}, "id": "2", "named": "next"}
     assert (again["id"], again["data"]["changes"]["after"]) == ("4", "UP")
 
 

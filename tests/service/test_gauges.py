@@ -49,7 +49,7 @@ def test_what_is_not_up_is_as_the_rows_are(asked: TestClient, seeded: str, engin
     wear(seeded)
     change(engine, "trn1.2xlarge/d0/s0", "maintenance")
     shown = asked.get("/metrics").text
-    lost, there = _of("trninv_parts_not_up", shown), _of("trninv_parts", shown)
+    lost, there = _of("trninv_parts_unhealthy", shown), _of("trninv_parts", shown)
     with engine.connect() as connection:
         parts = list(_parts(connection))
     assert there == Counter(part[:2] for part in parts)

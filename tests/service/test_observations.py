@@ -176,9 +176,9 @@ def test_collect_sends_to_a_service(
         monkeypatch.setenv("TRNINV_TOKEN", made_token(url, "i-0b"))
         status, out, err = run("collect", "--to", service)
         assert (status, out) == (2, "")
-        assert "answers 403: i-0b may not speak for i-0a" in err
+        assert "responded with 403: a token for i-0b may not report i-0a" in err
         monkeypatch.delenv("TRNINV_TOKEN")
-        assert "answers 401: send a token" in run("collect", "--to", service)[2]
+        assert "responded with 401: send a token" in run("collect", "--to", service)[2]
     assert "does not answer" in run("collect", "--to", service)[2]
     assert "write the service's URL" in run("collect", "--to", f"file://{tmp_path}")[2]
 
@@ -203,5 +203,5 @@ def test_a_token_goes_nowhere_else(run: Run, monkeypatch: pytest.MonkeyPatch) ->
         Thread(target=service.serve_forever, daemon=True).start()
         err = run("collect", "--to", f"http://127.0.0.1:{service.server_port}")[2]
         service.shutdown()
-    assert "answers 307: it is no trninv service" in err
+    assert "responded with 307: it is not a trninv service" in err
     assert asked == ["/observations"]

@@ -133,7 +133,7 @@ def test_a_mutation_answers_from_the_state_that_it_made(seeded: str) -> None:
 def test_a_report_is_of_the_state_of_its_document(seeded: str) -> None:
     """Or the answer does not claim a revision: on SQLite, where a report has a process of its own."""
     count = f'chips(filter: {{address: {{eq: "{CHIP}"}}, state: {{eq: DOWN}}}}) {{ totalCount }}'
-    document = f'{{ {count} viewer {{ name }} report(name: "not-up") {{ rows }} }}'
+    document = f'{{ {count} viewer {{ name }} report(name: "unhealthy") {{ rows }} }}'
     seen, claimed = set(), 0
     with trninv.open(seeded) as fleet:
         api = Api(fleet, Settings(database_url=seeded))
@@ -146,7 +146,7 @@ def test_a_report_is_of_the_state_of_its_document(seeded: str) -> None:
                     claimed += 1
                     assert is_down == any(CHIP in row for row in rows)
         assert claimed == 20 or seeded.startswith("sqlite")
-        alone = _answer(api, '{ report(name: "not-up") { rows } }')["extensions"]["asOf"]
+        alone = _answer(api, '{ report(name: "unhealthy") { rows } }')["extensions"]["asOf"]
         with fleet.snapshot() as one:
             one.memory_pool(CHIP)
             assert (now := one.as_of()) is not None

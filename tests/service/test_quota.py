@@ -234,7 +234,7 @@ def test_collect_says_when_it_may_report_again(run: Run, databases: Databases, m
         monkeypatch.setenv("TRNINV_TOKEN", token(url))
         status, out, err = run("collect", "--to", service)
     assert (status, out) == (2, "")
-    assert "answers 429: this token has reported 0 rows since " in err
+    assert "responded with 429: this token has reported 0 rows since " in err
 
 
 @pytest.mark.parametrize("value", ["0", "99", "many"])

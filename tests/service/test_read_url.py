@@ -113,7 +113,7 @@ def _exported(client: TestClient) -> str:
 
 
 def _reported(client: TestClient) -> str:
-    return "DOWN" if CHIP in client.get("/reports/not-up.csv").text else "UP"
+    return "DOWN" if CHIP in client.get("/reports/unhealthy.csv").text else "UP"
 
 
 def _selected(client: TestClient) -> str:

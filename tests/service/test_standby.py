@@ -66,7 +66,7 @@ def pair() -> Iterator[Pair]:
     ("arguments", "says"),
     [
         (["status"], "u-trn2x64"),
-        (["verify"], "as the catalog says"),
+        (["verify"], "matches the catalog"),
         (["migrate", "--check"], "up to date"),
         (["show", "u-trn2x64"], "6,144 GiB"),
         (["events"], "worn"),

@@ -100,7 +100,7 @@ def test_a_process_that_dies_has_failed(worker: TestClient, lite: str, place: Pa
     os.kill(jobs._children[0].pid, signal.SIGKILL)
     jobs._children[0].wait()
     ended = _ended(worker, key)
-    assert (ended["state"], ended["error"]) == ("FAILED", "its process has ended: start it again")
+    assert (ended["state"], ended["error"]) == ("FAILED", "its process has ended; start it again")
 
 
 def test_what_runs_ends_with_the_service(lite: str, place: Path) -> None:
@@ -127,9 +127,9 @@ def test_few_run_at_a_time(worker: TestClient, lite: str, place: Path) -> None:
             lock = stack.enter_context((_kept(place, number) / "lock").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX)
         assert _sent(worker, 'mutation { startSweep(scope: "trn1.32xlarge") { id } }') == "BUSY"
-        with pytest.raises(BusyError, match="2 sweeps run already"):
+        with pytest.raises(BusyError, match="2 sweeps are running"):
             SweepStore(place, lite).start(scope="trn1.32xlarge")
-    with pytest.raises(InvalidArgumentError, match="2,000 classes at most"):
+    with pytest.raises(InvalidArgumentError, match="at most 2,000 classes"):
         SweepStore(place, lite).start(scope="trn1.32xlarge", limit=2_001)
 
 

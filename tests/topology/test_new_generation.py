@@ -193,7 +193,7 @@ def test_two_files_are_a_new_generation(checkout: Path, cli: Cli) -> None:
     assert (systems["wheel"]["chips"], systems["wheel"]["servers"], systems["wheel"]["aliases"]) == (6, 2, ["wh1"])
     cli("migrate")
     assert ": seeded" in cli("seed", "wh1")[1]
-    assert "as the catalog says" in _told(cli, "verify")
+    assert "matches the catalog" in _told(cli, "verify")
     assert "wheel 2×3" in _told(cli, "show", "wheel/d0")
 
     path = json.loads(_told(cli, "path", "wheel/d0/s0/c0", "wheel/d0/s1/c1", "--format", "json"))

@@ -19,17 +19,17 @@ _MAX_NAMES = 3
 
 @click.command()
 @click.argument("name")
-@click.option("--dry-run", is_flag=True, help="Only say what it would be made of.")
+@click.option("--dry-run", is_flag=True, help="Print the result without changing anything.")
 @format_option
 @click.pass_obj
 def adopt(database: str, name: str, dry_run: bool, style: str) -> None:
-    """Make a cluster NAME out of what was imported, or let it grow: by every instance that stands in no slot yet.
+    """Create or extend cluster NAME from imported instances.
 
-    Instances of one UltraServer or capacity block make a domain, any other is one by itself; a slot of a domain in
-    which none was seen is down. The fabric is what network nodes the instances name, by the ids that EC2 has for them;
-    their uplinks are assumed to carry as much as all EFA devices below them. Again, it adds what came since: to empty
-    slots of the domains there are, else as domains after these. What there is keeps its address, state, jobs and
-    instance; its history is asked of from then on.
+    Every instance without a slot is added. Instances of one UltraServer or capacity block form a domain; any other
+    instance is a domain of its own. A slot without an instance is down. The fabric consists of the network nodes that
+    the instances name, by their EC2 ids; each uplink is assumed to carry as much as all EFA devices below it.
+    If the cluster exists, new instances fill its empty slots, then form new domains after the last. Existing parts
+    keep their addresses, states, jobs and instances.
 
     \b
     trninv adopt prod --dry-run
@@ -50,16 +50,14 @@ def _render_result(result: AdoptionResult, *, dry_run: bool) -> None:
         )
     if ordered_by_id := sum(model.placed_by_order for model in result.models):
         print_wrapped(
-            f"{pluralize(ordered_by_id, 'instance')} of UltraServers in the order of their ids: nothing says "
-            "which is where"
+            f"{pluralize(ordered_by_id, 'instance')} of UltraServers placed in the order of their ids: no source "
+            "reports their slots"
         )
     if result.tiers:
         tiers = ", ".join(f"{count:,} in tier {tier}" for tier, count in enumerate(result.tiers, start=1))
-        print_wrapped(
-            f"network nodes: {tiers}; what their uplinks carry is assumed: as much as all EFA devices below them"
-        )
+        print_wrapped(f"network nodes: {tiers}; each uplink is assumed to carry as much as all EFA devices below it")
     if result.tiers and result.tiers[0] > (not result.is_extended):
-        print_wrapped("nothing that was imported joins the network nodes in tier 1: no path leads from one to another")
+        print_wrapped("no imported node connects the network nodes in tier 1: there are no paths between them")
     _render_omitted(result)
 
 
@@ -67,7 +65,7 @@ def _verb(result: AdoptionResult, *, dry_run: bool) -> str:
     if not result.is_extended:
         return "would be adopted" if dry_run else "adopted"
     if not result.models:
-        return "adopted already"
+        return "already adopted"
     return "would grow by" if dry_run else "has grown by"
 
 
@@ -75,7 +73,7 @@ def _render_omitted(result: AdoptionResult) -> None:
     for reason, names in _names_by_reason(result).items():
         ellipsis = ", …" if len(names) > _MAX_NAMES else ""
         print_wrapped(
-            f"left out: {pluralize(len(names), 'machine')} ({', '.join(names[:_MAX_NAMES])}{ellipsis}): {reason}"
+            f"omitted: {pluralize(len(names), 'machine')} ({', '.join(names[:_MAX_NAMES])}{ellipsis}): {reason}"
         )
 
 

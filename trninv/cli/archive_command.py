@@ -20,20 +20,20 @@ from trninv.units import pluralize
 @click.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
-    "--before", metavar="TIME", help="Only days that had ended by then: an ISO time with its zone.  [default: now]"
+    "--before", metavar="TIME", help="Only days that ended before: an ISO time with its zone.  [default: now]"
 )
-@click.option("--delete", is_flag=True, help="Remove the events that are archived and compared from the database.")
-@click.option("--who", default=current_user, show_default="you", help="Who removes them.")
-@click.option("--check", is_flag=True, help="Only compare the files with the manifest; exit 1 where one differs.")
+@click.option("--delete", is_flag=True, help="Delete archived events from the database, after comparing them.")
+@click.option("--who", default=current_user, show_default="you", help="Who deletes them.")
+@click.option("--check", is_flag=True, help="Only compare the files with the manifest; exit 1 if one differs.")
 @format_option
 @click.pass_obj
 def archive(
     database: str, directory: Path, before: str | None, delete: bool, who: str, check: bool, style: str
 ) -> None:
-    """Write history to Parquet files, a directory a day: events, what was not up, observations.
+    """Archive history as Parquet files, one directory a day.
 
-    Run again, it adds what is missing and changes no file. Killed, it is run again. docs/history.md has the SQL for
-    DuckDB and Spark.
+    The files have events, unhealthy parts and observations. If you run it again, also after an interruption, it adds
+    what is missing and changes no file. docs/history.md has the SQL for DuckDB and Spark.
 
     \b
     trninv archive /srv/history
@@ -41,7 +41,7 @@ def archive(
     """
     if check:
         if delete or before:
-            raise UsageError("--check only reads: leave out --before and --delete")
+            raise UsageError("--check only reads; omit --before and --delete")
         _check_files(directory, style)
         return
     with temporary_engine(database) as engine, open_for_writing(directory) as store, Progress("archive") as progress:
@@ -59,14 +59,14 @@ def _render_result(result: ArchiveResult, removed: PruneResult | None, *, delete
     for name, number in result.rows.items():
         print_wrapped(f"{name}: {pluralize(number, 'row')}")
     if not result.rows:
-        print_wrapped(f"nothing new before {result.before}: a day is archived once it has ended, in UTC")
+        print_wrapped(f"nothing new before {result.before}: a day is archived after it ends, in UTC")
     if removed and removed.events:
         print_wrapped(
-            f"removed {pluralize(removed.events, 'event')} up to {removed.last_event}: history is known since "
+            f"deleted {pluralize(removed.events, 'event')} up to {removed.last_event}: history now starts at "
             f"{removed.since}"
         )
     elif delete:
-        print_wrapped("removed nothing: events go up to a seal before which all are archived")
+        print_wrapped("deleted nothing: events are deleted up to a seal, once all before it are archived")
 
 
 def _check_files(directory: Path, style: str) -> None:
@@ -78,7 +78,7 @@ def _check_files(directory: Path, style: str) -> None:
         for error in errors:
             print_wrapped(error)
         if not errors:
-            print_wrapped(f"all as written: {pluralize(files, 'file')}")
+            print_wrapped(f"no differences: {pluralize(files, 'file')}")
 
     print_value(style, {"files": files, "faults": errors}, table)
     if errors:

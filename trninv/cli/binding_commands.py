@@ -25,24 +25,24 @@ from trninv.reconcile.identification import MACHINE_EXPIRY, Identification, iden
 from trninv.reconcile.latest_observations import pinned_binding
 
 _HOUR = timedelta(hours=1)
-_OPTIONAL_COLUMNS = ("confidence", "who", "how", "ended by", "ending")
-_EMPTY_HINT = (
-    "nothing stands here: trninv bind --infer binds what trninv import has read, trninv bind SLOT INSTANCE one"
-)
+_OPTIONAL_COLUMNS = ("confidence", "who", "method", "ended by", "ending")
+_EMPTY_HINT = "no bindings: trninv bind --infer binds imported instances, trninv bind SLOT INSTANCE binds one"
 
 
 @click.command()
 @click.argument("slot", required=False, type=ADDRESS)
 @click.argument("instance", required=False)
-@click.option("--infer", is_flag=True, help="Find slots by what was imported; SLOT is the cluster, or none for all.")
-@click.option("--in-order", is_flag=True, help="Take places that nothing tells apart in their order.")
+@click.option(
+    "--infer", is_flag=True, help="Infer bindings from what was imported; SLOT is a cluster, or omitted for all."
+)
+@click.option("--in-order", is_flag=True, help="Assign slots that cannot be told apart in their order.")
 @click.option(
     "--hostname",
     "template",
     default=DEFAULT_TEMPLATE,
     show_default=True,
     metavar="TEMPLATE",
-    help="What hosts are called that are called after their slots.",
+    help="Host names of machines that are named after their slots.",
 )
 @click.option(
     "--max-age",
@@ -51,10 +51,10 @@ _EMPTY_HINT = (
     default=MACHINE_EXPIRY / _HOUR,
     show_default=True,
     metavar="HOURS",
-    help="Take machines for gone that were seen last so long before the others.",
+    help="Ignore machines whose last report is this much older than the newest.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be bound.")
-@click.option("--who", default=current_user, show_default="you", help="Who says so.")
+@click.option("--dry-run", is_flag=True, help="Print the bindings without making them.")
+@click.option("--who", default=current_user, show_default="you", help="Who makes the change.")
 @format_option
 @click.pass_obj
 def bind(  # one parameter per option
@@ -69,10 +69,10 @@ def bind(  # one parameter per option
     who: str,
     style: str,
 ) -> None:
-    """Say which instance stands in which slot, a server of the design; --infer finds that out by what was imported.
+    """Bind an instance to a slot, or infer bindings with --infer.
 
-    INSTANCE is an instance's id or the name of its host. Whatever stood in the slot before ends, and so does where the
-    instance stood. An inference is never a guess: what nothing tells apart is listed with the slots that it may be in.
+    SLOT is a server of the design; INSTANCE is an instance's id or the name of its host. Earlier bindings of the slot
+    and of the instance end. Inference never guesses: an instance that fits several slots is listed with its candidates.
 
     \b
     trninv bind lab/d0/s1 i-0123456789abcdef0
@@ -80,7 +80,7 @@ def bind(  # one parameter per option
     trninv bind --infer
     """
     if infer == (instance is not None) or (slot is None and not infer):
-        raise UsageError("write trninv bind SLOT INSTANCE, or trninv bind --infer [CLUSTER]")
+        raise UsageError("bind needs SLOT and INSTANCE, or --infer [CLUSTER]")
     with (
         Progress("bind"),
         temporary_engine(database) as engine,
@@ -105,11 +105,13 @@ def bind(  # one parameter per option
 
 @click.command()
 @click.argument("slot", type=ADDRESS)
-@click.option("--who", default=current_user, show_default="you", help="Who says so.")
+@click.option("--who", default=current_user, show_default="you", help="Who makes the change.")
 @format_option
 @click.pass_obj
 def unbind(database: str, slot: str, who: str, style: str) -> None:
-    """Say that nothing stands in a slot; what was inferred is not inferred again from the same.
+    """End the binding of a slot.
+
+    An inferred binding is not inferred again from the same observations.
 
     \b
     trninv unbind lab/d0/s1
@@ -117,17 +119,17 @@ def unbind(database: str, slot: str, who: str, style: str) -> None:
     """
     with write_connection(database) as connection:
         ended = slot_bindings.unbind(connection, slot, who=who)
-    print_value(style, ended, lambda: print_wrapped(f"{ended.address}: {_instance_name(ended)} stands there no more"))
+    print_value(style, ended, lambda: print_wrapped(f"{ended.address}: {_instance_name(ended)} is no longer bound"))
 
 
 @click.command()
 @click.argument("scope", required=False, type=ADDRESS)
-@click.option("--ended", is_flag=True, help="Those that are over, too.")
+@click.option("--ended", is_flag=True, help="Include ended bindings.")
 @at_option
 @format_option
 @click.pass_obj
 def bindings(database: str, scope: str | None, ended: bool, as_of: str | None, style: str) -> None:
-    """Which instances stand where, since when, and how that is known.
+    """List bindings: which instance is in which slot, since when.
 
     \b
     trninv bindings lab/d0
@@ -135,7 +137,7 @@ def bindings(database: str, scope: str | None, ended: bool, as_of: str | None, s
     """
     with read_connection(database, as_of, scope) as connection:
         entries = list(listed(connection, None if scope is None else resolve_place(connection, scope), ended=ended))
-    headers = ["slot", "instance", "host", "since", "how", "confidence", "who"]
+    headers = ["slot", "instance", "host", "since", "method", "confidence", "who"]
     ended_headers = ["until", "ending", "ended by"] if ended else []
     print_value(
         style,
@@ -151,7 +153,9 @@ def bindings(database: str, scope: str | None, ended: bool, as_of: str | None, s
 
 def _require_cluster(place: Place) -> Place:
     if place.level != "cluster":
-        raise WrongLevelError(f"{place.address} is a {place.level}: --infer takes a whole cluster, or all of them")
+        raise WrongLevelError(
+            f"{place.address} is a {place.level}; --infer takes a cluster, or nothing for all clusters"
+        )
     return place
 
 
@@ -160,13 +164,13 @@ def _binding_cells(binding: Binding, *, ended: bool) -> Iterable[object]:
         binding.address,
         binding.instance,
         binding.host,
-        binding.since,
-        binding.how,
+        binding.started_at,
+        binding.method,
         binding.confidence,
         binding.who,
     )
     if ended:
-        yield from (binding.until, binding.ending, binding.ended_by)
+        yield from (binding.ended_at, binding.ending, binding.ended_by)
 
 
 def _instance_name(binding: Binding | ProposedBinding) -> str:
@@ -183,17 +187,21 @@ def _render_result(
     unplaced = [item for item in identified.unassigned if item.why != UNCLAIMED_REASON]
     if bindings_made:
         cells = (
-            [item.address, item.instance, item.host, item.how, item.confidence, item.evidence] for item in bindings_made
+            [item.address, item.instance, item.host, item.method, item.confidence, item.evidence]
+            for item in bindings_made
         )
-        print_table(["would stand in" if dry_run else "slot", "instance", "host", "how", "confidence", "by"], cells)
+        print_table(
+            ["would be bound to" if dry_run else "slot", "instance", "host", "method", "confidence", "by"], cells
+        )
     elif not unplaced:
-        print_wrapped("nothing is new: every machine that was seen stands where it stood")
+        print_wrapped("no new bindings: every reported machine is bound already")
     for item in ended:
-        print_wrapped(f"{item.address}: {_instance_name(item)} stands there no more ({item.ending})")
+        print_wrapped(f"{item.address}: {_instance_name(item)} is no longer bound ({item.ending})")
     if unplaced:
         click.echo()
         print_table(
-            ["in no slot", "why", "may be in"], ([item.name, item.why, _render_candidates(item)] for item in unplaced)
+            ["without a slot", "why", "candidates"],
+            ([item.name, item.why, _render_candidates(item)] for item in unplaced),
         )
     print_unclaimed(identified.unclaimed_types)
 

@@ -57,7 +57,7 @@ def _read_rates(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"can't read rates from {file}: {reason}") from None
 
 
@@ -75,7 +75,7 @@ capacity = build_command(
     _CAPACITY,
     _run_capacity,
     click.Option(
-        ["--workers"], type=click.IntRange(1, _MAX_WORKERS), default=1, show_default=True, help="Processes that draw."
+        ["--workers"], type=click.IntRange(1, _MAX_WORKERS), default=1, show_default=True, help="Worker processes."
     ),
     SCHEDULER_OPTION,
     requires_place=False,

@@ -47,6 +47,6 @@ def chart_command(name: str, draw: Callable[[Any], str], svg_help: str) -> click
 
 
 availability = chart_command(
-    "availability", draw_availability, "Also draw availability with its confidence intervals there."
+    "availability", draw_availability, "Also draw availability with confidence intervals to this file."
 )
-timeline = chart_command("timeline", draw_timeline, "Draw it there as well.")
+timeline = chart_command("timeline", draw_timeline, "Also draw the timeline to this file.")

@@ -15,20 +15,26 @@ from trninv.settings import Settings
 
 
 @click.command()
-@click.option("--to", default="head", show_default=True, metavar="REV", help="Revision to go to; base removes all.")
-@click.option("--check", is_flag=True, help="Only say whether the database is as the schema wants it.")
+@click.option(
+    "--to",
+    default="head",
+    show_default=True,
+    metavar="REV",
+    help="Schema version to migrate to; base removes all tables.",
+)
+@click.option("--check", is_flag=True, help="Only check that the database matches the schema; exit 1 if not.")
 @click.option("--sql", is_flag=True, help="Print the DDL instead of running it.")
-@click.option("--yes", is_flag=True, help="Go to an older revision although it has no place for what would be lost.")
+@click.option("--yes", is_flag=True, help="Migrate to an older version even if that loses data.")
 @click.pass_obj
 def migrate(database: str, to: str, check: bool, sql: bool, yes: bool) -> None:
-    """Bring the database's schema to a revision.
+    """Migrate the database to the newest schema version, or to --to.
 
     \b
     trninv migrate
     trninv --database postgresql://localhost/fleet migrate
     """
     if check and (sql or to != "head"):
-        raise UsageError("--check compares the database with the newest schema: give no --to or --sql beside it")
+        raise UsageError("--check compares the database with the newest schema; omit --to and --sql")
     with temporary_engine(database) as engine:
         if sql:
             click.echo(migrations.upgrade_sql(engine, to))
@@ -42,24 +48,29 @@ def migrate(database: str, to: str, check: bool, sql: bool, yes: bool) -> None:
                 raise click.exceptions.Exit(1)
         else:
             if not yes and (lost_data := migrations.data_loss(engine, to)):
-                raise UsageError(f"going to revision {to} would lose {', '.join(lost_data)}: back it up and add --yes")
+                raise UsageError(
+                    f"migrating to schema version {to} would lose {', '.join(lost_data)}: back it up and add --yes"
+                )
             with Progress("migrate") as progress:
                 migrations.migrate(engine, to, progress)
             if engine.dialect.name == "postgresql" and (login := Settings.load().sql_url):
                 make_login(engine, login)
             with engine.connect() as connection:
-                click.echo(f"{redacted_url(database)} is at revision {migrations.schema_version(connection) or 'base'}")
+                click.echo(
+                    f"{redacted_url(database)} is at schema version {migrations.schema_version(connection) or 'base'}"
+                )
 
 
 @click.command()
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@click.option("--replace", is_flag=True, help="Remove what TO holds first.")
+@click.option("--replace", is_flag=True, help="Delete the rows of TO first.")
 def copy(source: str, target: str, replace: bool) -> None:
-    """Copy everything from one database to another: catalog, clusters, states, events and tokens.
+    """Copy everything from one database to another.
 
-    FROM and TO are URLs, of SQLite or PostgreSQL. TO gets its tables if it has none. All rows are written in one
-    transaction and compared with FROM's, row for row, before it ends; what is interrupted leaves TO as it was.
+    That includes the catalog, clusters, states, events and tokens. FROM and TO are URLs of SQLite or PostgreSQL. TO
+    gets its tables if it has none. All rows are written in one transaction and compared with those of FROM before it
+    is committed; an interrupted copy leaves TO unchanged.
 
     \b
     trninv copy sqlite:///fleet.db postgresql://trninv@db/fleet
@@ -75,4 +86,4 @@ def copy(source: str, target: str, replace: bool) -> None:
             Progress("copy") as progress,
         ):
             rows = copy_database(source_connection, target_connection, progress, replace=replace)
-    click.echo(f"copied {rows:,} rows to {redacted_url(target)}: all are the same there")
+    click.echo(f"copied {rows:,} rows to {redacted_url(target)}: all rows are identical")

@@ -16,7 +16,7 @@ from trninv.history.point_in_time import engine_at as as_it_was
 
 AT_OPTION: Final[dict[str, Any]] = {
     "metavar": "TIME",
-    "help": "As it was then: an ISO time with its zone, or the number of an event.",
+    "help": "Read the fleet as of this time: an ISO time with its zone, or an event number.",
 }
 at_option = click.option("--at", "as_of", **AT_OPTION)
 
@@ -27,7 +27,7 @@ def open_engine(database: str, as_of: str | None, scope: str | None = None) -> I
     with temporary_engine(database) as engine:
         past = as_it_was(engine, as_of)
         for cluster in () if scope else omitted_clusters(past):
-            print_wrapped(f"left out: {escape_controls(str(cluster))}", err=True)
+            print_wrapped(f"omitted: {escape_controls(str(cluster))}", err=True)
         yield past
 
 
@@ -46,7 +46,7 @@ def read_connection(database: str, as_of: str | None, scope: str | None = None) 
 def write_connection(database: str) -> Iterator[Connection]:
     """Yield a connection that can change the database, and show if it waits for another writer."""
     with Progress(_command_name()) as progress, temporary_engine(database) as engine:
-        progress("waiting for whoever writes now")
+        progress("waiting for another writer")
         with write_transaction(engine) as connection:
             progress("")
             yield connection

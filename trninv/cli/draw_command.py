@@ -34,9 +34,9 @@ class ProposedJob:
 
     def __post_init__(self) -> None:
         if (self.shape is not None or self.chips is not None) and not self.by_job:
-            raise UsageError("--propose and --chips outline a place among jobs: say --jobs as well")
+            raise UsageError("--propose and --chips outline a placement among jobs; add --jobs")
         if self.shape is not None and self.chips is not None:
-            raise UsageError("--propose and --chips are two ways to say what is placed: choose one")
+            raise UsageError("--propose and --chips exclude each other; choose one")
 
     def __bool__(self) -> bool:
         return self.shape is not None or self.chips is not None
@@ -74,19 +74,19 @@ _FABRIC_SUFFIX = "/fabric"
 @scenario_options
 @click.command()
 @click.argument("scope", type=ADDRESS)
-@click.option("-o", "--output", required=True, metavar="FILE.svg", help="Where to write; - for stdout.")
+@click.option("-o", "--output", required=True, metavar="FILE.svg", help="Output file; - for stdout.")
 @click.option("--path", "path_ends", nargs=2, metavar="A B", help="Mark the shortest path from A to B.")
 @click.option("--widest", "widest_ends", nargs=2, metavar="A B", help="Mark the widest path from A to B.")
 @click.option("--cut", "cut_ends", nargs=2, metavar="A B", help="Mark the minimum cut between A and B.")
-@click.option("--bisection", "with_bisection", is_flag=True, help="Mark the bisection's cut, and one of the sides.")
+@click.option("--bisection", "with_bisection", is_flag=True, help="Mark the bisection's cut and one of its halves.")
 @click.option(
     "--color-by",
     type=click.Choice(fleet_map.COLORINGS),
-    help="What colours the chips of a fleet: state unless said.",
+    help="What the colors of a fleet's chips show.  [default: state]",
 )
-@click.option("--jobs", "by_job", is_flag=True, help="Chips by the jobs that hold them; of a fleet, its free blocks.")
-@click.option("--propose", metavar="SHAPE", help="With --jobs: outline where `place` puts a box, such as 2x2x4.")
-@click.option("--chips", type=int, metavar="N", help="With --jobs: outline where `place` puts so many chips.")
+@click.option("--jobs", "by_job", is_flag=True, help="Color chips by job; for a fleet, show its free blocks.")
+@click.option("--propose", metavar="SHAPE", help="With --jobs: outline where `place` puts a shape, such as 2x2x4.")
+@click.option("--chips", type=int, metavar="N", help="With --jobs: outline where `place` puts N chips.")
 @click.pass_obj
 def draw(  # one parameter per option
     database: str,
@@ -104,7 +104,9 @@ def draw(  # one parameter per option
     derate: tuple[str, ...],
     as_of: str | None,
 ) -> None:
-    """A picture of SCOPE: the wiring of a domain or of a part of one, a rack, a fleet, or CLUSTER/fabric.
+    """Draw a domain's wiring, a rack, a fleet or a fabric as SVG.
+
+    SCOPE is a domain or a part of one, a rack, a cluster, or CLUSTER/fabric.
 
     \b
     trninv draw u-trn2x64 -o torus.svg \\
@@ -118,13 +120,11 @@ def draw(  # one parameter per option
     proposed = ProposedJob(propose, chips, by_job=by_job)
     marks = [bool(mark) for mark in (path_ends, widest_ends, cut_ends, with_bisection)]
     if sum(marks) > 1:
-        raise UsageError("--path, --widest, --cut and --bisection are pictures of their own: choose one")
+        raise UsageError("--path, --widest, --cut and --bisection exclude each other; choose one")
     if by_job and (any(marks) or color_by):
-        raise UsageError(
-            "--jobs is a picture of its own: leave --path, --widest, --cut, --bisection and --color-by out"
-        )
+        raise UsageError("--jobs excludes --path, --widest, --cut, --bisection and --color-by; choose one")
     if output != "-" and Path(output).suffix.lower() != ".svg":
-        raise UsageError(f"{output}: pictures are SVG, so name it FILE.svg")
+        raise UsageError(f"{output}: the output is SVG; name it FILE.svg")
     with open_scenario(database, down, derate, as_of) as scenario, Progress("draw"):
         svg = (
             draw_job_map(scenario, scope, proposed)
@@ -158,11 +158,11 @@ def _draw_place(scenario: BaseFleet, scope: str, color_by: str | None, *, plain:
         cluster = read_overview(connection, place.address) if place.level == "cluster" and not is_fabric else None
         fleet_overview = cluster if cluster and cluster.domains > 1 else None
         if color_by and not fleet_overview:
-            raise UsageError(f"--color-by is of fleets, and {place.address} is none: name a cluster of several domains")
+            raise UsageError(f"{place.address}: --color-by needs a cluster of several domains")
         if not (is_fabric or fleet_overview or place.level == "rack"):
             return None
         if not plain:
-            raise UsageError(f"only the wiring of a domain shows marks, --down and --derate: {scope} is drawn as it is")
+            raise UsageError(f"{scope}: marks, --down and --derate can only be drawn in the wiring of a domain")
         if is_fabric:
             return tier_diagram.draw_fabric(connection, place)
         return (
@@ -203,7 +203,7 @@ def _draw_wiring(
     drawn_addresses = {part.address for part in diagram.parts}
     marked_addresses = [*marks.nodes, *(end for link in marks.links for end in sorted(link))]
     if outside := next((address for address in marked_addresses if address not in drawn_addresses), None):
-        raise WrongLevelError(f"what is marked leaves {scope} at {outside}: draw the domain instead")
+        raise WrongLevelError(f"the marks leave {scope} at {outside}; draw the domain instead")
     return wiring_diagram.draw_wiring(diagram, scenario.graph(scope), marks)
 
 

@@ -23,16 +23,16 @@ _MAX_MINUTES = 60 * 24 * 366
 
 @click.command()
 @click.argument("scope", required=False, metavar="[SCOPE]", type=ADDRESS)
-@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit status 1 where something as bad is found.")
-@click.option("--apply", "is_applied", is_flag=True, help="Set what does not work down, by what was found.")
-@click.option("--include-cleared", is_flag=True, help="List what is over too.")
+@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit with 1 if a finding has at least this severity.")
+@click.option("--apply", "is_applied", is_flag=True, help="Set parts down that findings report as failed.")
+@click.option("--include-cleared", is_flag=True, help="Include cleared findings.")
 @click.option(
     "--stale-after",
     type=click.IntRange(1, _MAX_MINUTES),
     default=60,
     show_default=True,
     metavar="MINUTES",
-    help="How old the newest that a source said may be.",
+    help="Maximum age of a source's newest observation.",
 )
 @format_option
 @click.pass_obj
@@ -45,12 +45,11 @@ def drift(  # one parameter per option
     stale_after: int,
     style: str,
 ) -> None:
-    """Compare what machines and their managers reported with the design, and list where they differ, the worst first.
+    """Compare reported machines with the design.
 
-    Everything is compared and recorded (views v_drift, GraphQL drift); SCOPE only says what is listed and applied.
-    States stay as they are unless --apply is there: then chips that are missing or tainted, servers that are gone or
-    unhealthy and sides whose links are down are set so, with who = the source and why = the finding. Nothing is ever
-    set up again.
+    The most severe findings come first. Everything is compared and recorded (view v_drift, GraphQL drift); SCOPE limits
+    what is listed and applied. With --apply, missing or tainted chips, servers that are gone or unhealthy, and link
+    ends that are down are set down, with the source as who and the finding as why. Nothing is ever set up.
 
     \b
     trninv drift
@@ -64,15 +63,15 @@ def drift(  # one parameter per option
         has_no_observations = is_table_empty(connection, "observation")
     print_value(style, replace(result, findings=tuple(listed)), lambda: _render_findings(listed, result))
     if has_no_observations and style == "table":
-        print_hint("nothing was imported yet: trninv import --help")
+        print_hint("no observations yet: trninv import --help")
     if fail_on and any(SEVERITIES.index(finding.severity) >= SEVERITIES.index(fail_on) for finding in result.findings):
         raise click.exceptions.Exit(1)
 
 
 def _render_findings(listed: list[Finding], result: DriftResult) -> None:
     if listed:
-        headers = ["severity", "rule", "address", "instance", "expected", "found", "since"]
-        columns = ("severity", "rule", "address", "instance", "expected", "found", "first_seen")
+        headers = ["severity", "rule", "address", "instance", "expected", "observed", "since"]
+        columns = ("severity", "rule", "address", "instance", "expected", "observed", "first_seen")
         ended_headers = ["until"] if any(finding.cleared_at for finding in listed) else []
         fields = (*columns, *(["cleared_at"] if ended_headers else []))
         print_table(
@@ -86,7 +85,9 @@ def _render_findings(listed: list[Finding], result: DriftResult) -> None:
     if result.uncompared_servers:
         rules = ", ".join(f"{rule} of {count:,}" for rule, count in result.uncompared_servers.items())
         print_wrapped(
-            f"not compared: {rules} of {pluralize(result.bound_servers, 'server')}, since no current source reports it"
+            f"not compared: {rules} of {pluralize(result.bound_servers, 'server')}: no current source reports it"
         )
-    print_wrapped(f"{pluralize(len(result.findings), 'finding')}; {result.new_count} new, {result.cleared_count} over")
+    print_wrapped(
+        f"{pluralize(len(result.findings), 'finding')}; {result.new_count} new, {result.cleared_count} cleared"
+    )
     print_unclaimed(result.unclaimed_types)

@@ -24,36 +24,36 @@ from trninv.inventory.address.lookup import resolve
 _POLL_SECONDS: Final = 0.5
 """Time between two checks for new events."""
 _PAGE_SIZE: Final = 1_000
-_EMPTY_HINT: Final = "nothing happened so: trninv set ADDRESS STATE --why TEXT changes a state"
+_EMPTY_HINT: Final = "no such events: trninv set ADDRESS STATE --why TEXT changes a state"
 
 
 @click.command()
 @click.argument("scope", required=False, type=ADDRESS)
-@click.option("--since", metavar="TIME", help="None before: an ISO time with its zone.")
-@click.option("--until", metavar="TIME", help="None after.")
-@click.option("--kind", type=click.Choice(PART_KINDS), help="Only of parts of this kind.")
-@click.option("--action", type=click.Choice(ACTIONS), help="Only this, of jobs and of servers closed to them.")
-@click.option("--job", metavar="JOB", help="Only of the jobs of this name.")
-@click.option("--who", metavar="NAME", help="Only what they did.")
-@click.option("--why", metavar="TEXT", help="Only with this text in the reason.")
-@click.option("--source", type=click.Choice(EVENT_SOURCES), help="Only what came from there.")
-@click.option("--batch", type=int, metavar="N", help="Only those of the change whose first event is N.")
-@click.option("--last", "most", default=50, show_default=True, metavar="N", help="How many, newest first.")
-@click.option("--follow", is_flag=True, help="Print the last N, then each as it comes, oldest first, until Ctrl-C.")
+@click.option("--since", metavar="TIME", help="Only from this time on: an ISO time with its zone.")
+@click.option("--until", metavar="TIME", help="Only up to this time.")
+@click.option("--kind", type=click.Choice(PART_KINDS), help="Only parts of this kind.")
+@click.option("--action", type=click.Choice(ACTIONS), help="Only this action, of jobs or cordons.")
+@click.option("--job", metavar="JOB", help="Only jobs with this name.")
+@click.option("--who", metavar="NAME", help="Only changes by this user.")
+@click.option("--why", metavar="TEXT", help="Only reasons with this text.")
+@click.option("--source", type=click.Choice(EVENT_SOURCES), help="Only this source.")
+@click.option("--batch", type=int, metavar="N", help="Only the change whose first event is N.")
+@click.option("--last", "most", default=50, show_default=True, metavar="N", help="Maximum number of events.")
+@click.option("--follow", is_flag=True, help="Print the last N, then new events until Ctrl-C, oldest first.")
 @click.option(
     "--format",
     "style",
     type=click.Choice(["table", "json", "ndjson"]),
     default="table",
     show_default=True,
-    help="How to print.",
+    help="Output format.",
 )
 @click.pass_obj
 def events(database: str, /, most: int, style: str, *, follow: bool, **filters: Any) -> None:
-    """Who set what to which state, when and why, and which jobs came, moved and went; newest first.
+    """List events: who changed what, when and why, newest first.
 
-    Of a place, with all that it holds, the links that end there and the jobs that held chips there. A job is at the
-    least place that has all of its chips. The number of an event is a time for --at.
+    SCOPE includes everything in it, the links that end there and the jobs with chips there. The address of a job is
+    the smallest place that has all of its chips. --at accepts an event's number as a time.
 
     \b
     trninv events u-trn2x64/d0/s1 --since 2026-11-22T00:00:00Z
@@ -62,9 +62,9 @@ def events(database: str, /, most: int, style: str, *, follow: bool, **filters: 
     trninv events --follow --format ndjson
     """
     if not 1 <= most <= MAX_LIMIT:
-        raise InvalidArgumentError(f"--last {most}: ask for 1 to {MAX_LIMIT:,}")
+        raise InvalidArgumentError(f"--last {most}: give a number from 1 to {MAX_LIMIT:,}")
     if follow and (style == "json" or filters["until"]):
-        raise UsageError("--follow never ends: leave out --until, and take --format table or ndjson")
+        raise UsageError("--follow does not end; omit --until and use --format table or ndjson")
     with temporary_engine(database) as engine:
         if follow:
             _follow_events(engine, most, style, filters)
@@ -98,7 +98,7 @@ def _print_table(event_list: list[Event], limit: int) -> None:
     print_truncation(event_list, limit, "--last N")
     for event in event_list[:limit]:
         if event.clock_went_back:
-            print_wrapped(f"the clock had gone back before event {event.event}: numbers keep the order")
+            print_wrapped(f"the clock was set back before event {event.event}: event numbers give the order")
 
 
 def _render_change(event: Event) -> tuple[str, str]:
@@ -143,7 +143,7 @@ def _read_new_events(engine: Engine, after: int, filters: dict[str, Any]) -> Ite
                     newest = last_event_number(connection)
             except UnreachableError as error:
                 if not is_waiting:
-                    click.echo(f"{error}: waiting for it", err=True)
+                    click.echo(f"{error}: retrying", err=True)
                 is_waiting = True
             else:
                 is_waiting = False

@@ -61,12 +61,12 @@ class _ImportGroup(click.Command):
 @click.command("import", cls=_ImportGroup)
 @click.argument("kind", type=click.Choice(list(READERS)))
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
-@click.option("--dry-run", is_flag=True, help="Read and check all, and keep nothing.")
+@click.option("--dry-run", is_flag=True, help="Read and check the files without storing anything.")
 @click.option(
     "--taken-at", metavar="TIME", help="When the files were written, such as 2026-11-22T02:10:00Z.  [default: now]"
 )
-@click.option("--trust-host-names", is_flag=True, help="A file without an instance speaks for the machine in its name.")
-@click.option("--allow-empty", is_flag=True, help="Take a whole listing without an instance for what it says.")
+@click.option("--trust-host-names", is_flag=True, help="Take the host from the file name if a file names no instance.")
+@click.option("--allow-empty", is_flag=True, help="Accept a complete listing without instances.")
 @format_option
 @click.pass_obj
 def import_(  # one parameter per option
@@ -79,11 +79,11 @@ def import_(  # one parameter per option
     allow_empty: bool,
     style: str,
 ) -> None:
-    """Keep what machines and their managers report, beside the design: instances, chips, network nodes.
+    """Import what machines and their managers report.
 
-    KIND is the program that wrote the files; - is stdin, and gzip is unpacked. All files are kept, or, where there is
-    any fault in one, none, and every fault is told. The same file again only counts as seen once more.
-    Of the files of one machine the newest 100 are kept (TRNINV_OBSERVATIONS), and those that findings cite.
+    The design stays unchanged. KIND is the program that wrote the files; - is stdin, and gzip is unpacked. If any file
+    has an error, all errors are listed and nothing is stored. Importing a file again only updates when it was last
+    reported. The newest 100 observations of each machine (TRNINV_OBSERVATIONS) are kept, and those that findings cite.
 
     \b
     trninv import neuron-ls --trust-host-names node-*.json
@@ -92,7 +92,7 @@ def import_(  # one parameter per option
     squeue --json | trninv import jobs slurm -    # trninv import jobs --help
     """
     if trust_host_names and "-" in files:
-        raise UsageError("stdin has no name that could be a host's: give --trust-host-names a file NODE.json")
+        raise UsageError("--trust-host-names needs file names, and stdin has none; give a file NODE.json")
     with ExitStack() as stack:
         copies = {name: stack.enter_context(_copy_stream(name)) for name in files if not Path(name).is_file()}
         engine, progress = stack.enter_context(temporary_engine(database)), stack.enter_context(Progress("import"))
@@ -115,7 +115,7 @@ def import_(  # one parameter per option
             raise
         connection = stack.enter_context(write_transaction(engine))
         savepoint = connection.begin_nested()
-        progress("keeping what was read")
+        progress("storing observations")
         results = store_import(connection, imported, Settings.load().observations)
         if dry_run:
             savepoint.rollback()
@@ -129,16 +129,16 @@ def import_(  # one parameter per option
     "--as",
     "owner",
     metavar="NAME",
-    help="Whose jobs they are, where several schedulers of a kind are.  [default: SYSTEM]",
+    help="Name of the scheduler, if there are several of a kind.  [default: SYSTEM]",
 )
-@click.option("--partial", is_flag=True, help="The listing is of some jobs only: end none that it leaves out.")
-@click.option("--allow-empty", is_flag=True, help="End all of its jobs where none is listed.")
+@click.option("--partial", is_flag=True, help="The listing is incomplete: do not end jobs that it omits.")
+@click.option("--allow-empty", is_flag=True, help="Accept an empty listing, which ends all of the scheduler's jobs.")
 @click.option(
     "--keep-going",
     is_flag=True,
-    help="Leave out, and name, jobs on unknown hosts and on chips of others; the servers they are on take no new jobs.",
+    help="Omit and list jobs on unknown hosts or allocated chips, and cordon their servers.",
 )
-@click.option("--dry-run", is_flag=True, help="Read and check all, and keep nothing.")
+@click.option("--dry-run", is_flag=True, help="Read and check the files without storing anything.")
 @format_option
 @click.pass_obj
 def import_jobs(  # one parameter per option
@@ -152,10 +152,10 @@ def import_jobs(  # one parameter per option
     dry_run: bool,
     style: str,
 ) -> None:
-    """Hold the chips that a scheduler's jobs hold, by its listing; what is listed no more has ended.
+    """Allocate the chips of a scheduler's jobs, and end jobs that it no longer lists.
 
-    Hosts are those that are bound to slots (trninv bindings), or are called as trninv place and topology call them.
-    Jobs of other systems are never touched. The same listing again changes nothing.
+    Hosts are found by their bindings to slots (trninv bindings), or by the names that trninv place and topology print.
+    Jobs of other systems stay unchanged. Importing the same listing again changes nothing.
 
     \b
     squeue --json | trninv import jobs slurm -
@@ -193,12 +193,13 @@ def import_jobs(  # one parameter per option
     default="-",
     show_default=True,
     metavar="URL",
-    help="A trninv service, whose token TRNINV_TOKEN has; - prints.",
+    help="URL of a trninv service, with its token in TRNINV_TOKEN; - for stdout.",
 )
 def collect(service: str) -> None:
-    """Print or send what this machine says of itself, as one line: its chips by neuron-ls, its Neuron driver's files.
+    """Print or send a report of this machine's chips.
 
-    Command lines of processes are left out. The token is one of scope observe that is named for this instance.
+    The report is one line of JSON with the output of neuron-ls and the files of the Neuron driver, without the command
+    lines of processes. The token needs the scope observe and the name of this instance.
 
     \b
     trninv collect >> fleet.ndjson
@@ -224,7 +225,7 @@ class _ReadProgress:
 
 
 def _render_imports(results: Sequence[ImportResult], *, dry_run: bool) -> None:
-    outcome = {True: "seen again", False: "would be kept" if dry_run else "kept"}
+    outcome = {True: "already imported", False: "would be stored" if dry_run else "stored"}
     print_table(
         ["file", "servers", "chips", ""],
         ((result.name, result.servers, result.chips, outcome[result.is_duplicate]) for result in results),
@@ -236,27 +237,27 @@ def _render_imports(results: Sequence[ImportResult], *, dry_run: bool) -> None:
 
 def _render_job_import(result: JobImportResult, *, dry_run: bool) -> None:
     for note in result.omitted:
-        print_wrapped(f"left out: {escape_controls(note)}", err=True)
+        print_wrapped(f"omitted: {escape_controls(note)}", err=True)
     summary = (
-        f"{result.system}: {result.allocated} held, {result.moved} moved, {result.unchanged} unchanged, "
+        f"{result.system}: {result.allocated} allocated, {result.moved} moved, {result.unchanged} unchanged, "
         f"{result.ended} ended"
     )
-    print_wrapped(summary + (" (dry run: nothing was kept)" if dry_run else ""))
+    print_wrapped(summary + (" (dry run: nothing was stored)" if dry_run else ""))
     if result.cordoned:
         print_wrapped(
-            "take no new jobs until an import has the jobs left out that run there: "
+            "cordoned until an import can allocate the omitted jobs that run there: "
             f"{abbreviate_places(result.cordoned)}"
         )
     if result.uncordoned:
-        print_wrapped(f"take new jobs again: {abbreviate_places(result.uncordoned)}")
+        print_wrapped(f"uncordoned: {abbreviate_places(result.uncordoned)}")
     if result.without_chips:
-        print_wrapped(f"hold no chips by the listing: {pluralize(result.without_chips, 'job')}")
+        print_wrapped(f"without chips in the listing: {pluralize(result.without_chips, 'job')}")
     if result.whole_servers:
         print_wrapped(
-            f"held as whole servers, since their chips are not named: {pluralize(result.whole_servers, 'job')}"
+            f"allocated as whole servers, since the listing names no chips: {pluralize(result.whole_servers, 'job')}"
         )
     if result.started_late:
-        heading = "hold chips since others gave them back, which is later than they began"
+        heading = "recorded as starting later than listed, since their chips were still allocated"
         print_wrapped(f"{heading}: {pluralize(result.started_late, 'job')}")
 
 
@@ -264,7 +265,7 @@ def _parse_time(text: str | None) -> datetime | None:
     try:
         return datetime.fromisoformat(text) if text else None
     except ValueError:
-        raise UsageError(f"--taken-at {text!r}: write it as 2026-11-22T02:10:00Z") from None
+        raise UsageError(f"--taken-at {text!r} is not a time; write it as 2026-11-22T02:10:00Z") from None
 
 
 @contextmanager

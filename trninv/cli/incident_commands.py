@@ -33,16 +33,17 @@ KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 @click.command()
 @click.argument("scope", required=False, metavar="[SCOPE]", type=ADDRESS)
 @click.option(
-    "--impact", "with_impact", is_flag=True, help="What each costs: chips, memory, jobs, what domains can do."
+    "--impact", "with_impact", is_flag=True, help="Include the impact of each: chips, memory, jobs and domains."
 )
 @at_option
 @format_option
 @click.pass_obj
 def incidents(database: str, scope: str | None, with_impact: bool, as_of: str | None, style: str) -> None:
-    """What is not up, grouped by what brought it about: the worst first, of those the latest.
+    """List incidents: unhealthy parts, grouped by root cause.
 
-    A server with what is in it is one incident, so is one change, and so are changes within one rack and five minutes.
-    The number of an incident is that of its first change, and stays while it lasts: TIME may be one.
+    The most severe come first, then the latest. A server with its parts is one incident; so are the parts of one
+    change, and changes in one rack within five minutes. An incident keeps the number of its first event, which --at
+    accepts as a time.
 
     \b
     trninv incidents
@@ -79,7 +80,7 @@ def _render_incidents(incident_list: list[Incident], impacts: list[Impact], scop
         INCIDENT_HEADERS, (incident_row(incident) for incident in incident_list), optional_columns=OPTIONAL_COLUMNS
     )
     if not impacts:
-        print_hint(f"what each costs: trninv incidents{'' if scope is None else f' {scope}'} --impact")
+        print_hint(f"impact of each: trninv incidents{'' if scope is None else f' {scope}'} --impact")
     for incident, impact in zip(incident_list, impacts, strict=False):
         click.echo()
         for line in _render_impact(incident, impact):
@@ -112,7 +113,7 @@ def _format_state(state: str) -> str:
 
 def _render_impact(incident: Incident, impact: Impact) -> Iterator[str]:
     losses = (
-        f"{pluralize(impact.chips, 'chip')} with {pluralize(impact.cores, 'core')} and {impact.memory} carry nothing"
+        f"{pluralize(impact.chips, 'chip')} with {pluralize(impact.cores, 'core')} and {impact.memory} out of service"
     )
     yield f"incident {incident.id}: {losses}"
     for job in impact.jobs:
@@ -121,7 +122,7 @@ def _render_impact(incident: Incident, impact: Impact) -> Iterator[str]:
         yield from _render_domain_impact(domain)
     if impact.truncated:
         yield (
-            f"  left out: {impact.domain_count - len(impact.domains):,} of {pluralize(impact.domain_count, 'domain')}, "
+            f"  omitted: {impact.domain_count - len(impact.domains):,} of {pluralize(impact.domain_count, 'domain')}, "
             f"{impact.job_count - len(impact.jobs):,} of {pluralize(impact.job_count, 'job')}"
         )
 
@@ -130,7 +131,7 @@ def _render_domain_impact(impact: DomainImpact) -> Iterator[str]:
     remark = f", not comparable: {impact.incomparable}" if impact.incomparable else ""
     yield f"  {impact.domain}: with its parts up → now"
     yield f"    chips {impact.chips_before:,} → {impact.chips_now:,}"
-    yield f"    links that carry nothing {impact.idle_links_before:,} → {impact.idle_links_now:,}"
+    yield f"    unusable links {impact.idle_links_before:,} → {impact.idle_links_now:,}"
     yield f"    largest pool {impact.pool_before} → {impact.pool_now}"
     yield f"    bisection {impact.bisection_before} → {impact.bisection_now}{remark}"
     yield f"    all-gather {impact.all_gather_before} → {impact.all_gather_now}"
@@ -148,9 +149,9 @@ _MAX_INCIDENTS: Final = 200
 @click.argument("scope", required=False, type=ADDRESS)
 @click.pass_obj
 def watch(database: str, scope: str | None) -> None:
-    """What is not up, shown anew after every change, until Ctrl-C.
+    """Show incidents and update after every change, until Ctrl-C.
 
-    In a terminal as one screen; into a pipe a table for each state. A database that does not answer is waited for.
+    A terminal shows one screen; a pipe gets a table for each change. An unreachable database is retried.
 
     \b
     trninv watch
@@ -181,7 +182,7 @@ def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, lis
                 if last_incidents is None:
                     raise
                 if not is_waiting:
-                    yield f"{error}: waiting for it; this is how it was", last_incidents
+                    yield f"{error}: retrying; this is the last known state", last_incidents
                 revision, is_waiting = None, True
             else:
                 if incidents != last_incidents or empty_text != last_empty_text or is_waiting:
@@ -194,8 +195,8 @@ def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, lis
 def _format_heading(scope: str | None, incidents: Sequence[Incident], empty_text: str) -> str:
     parts = Counter(part.kind for incident in incidents for part in incident.parts for _ in range(part.count))
     counts = ", ".join(pluralize(count, KIND_NAMES.get(kind, kind)) for kind, count in parts.items())
-    remark = f"; the first {_MAX_INCIDENTS}" if len(incidents) > _MAX_INCIDENTS else ""
-    summary = f"{pluralize(len(incidents), 'incident')}: {counts} not up{remark}" if incidents else empty_text
+    remark = f"; the first {_MAX_INCIDENTS} are shown" if len(incidents) > _MAX_INCIDENTS else ""
+    summary = f"{pluralize(len(incidents), 'incident')}: {counts} unhealthy{remark}" if incidents else empty_text
     return f"{scope or 'all clusters'}, {datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z: {summary}"
 
 

@@ -15,21 +15,23 @@ from trninv.placement.allocations.job_allocations import Job
 from trninv.placement.allocations.server_cordons import Cordon
 from trninv.units import pluralize
 
-_who_option = click.option("--who", default=current_user, show_default="you", help="Who says so.")
-_why_option = click.option("--why", default="", help="The reason, kept with the event.")
+_who_option = click.option("--who", default=current_user, show_default="you", help="Who makes the change.")
+_why_option = click.option("--why", default="", help="The reason, recorded with the event.")
 
 
 @click.command()
 @click.argument("scope", required=False, type=ADDRESS)
-@click.option("--ended", is_flag=True, help="Those as well that have ended.")
-@click.option("--limit", default=1_000, show_default=True, metavar="N", help="How many at most.")
+@click.option("--ended", is_flag=True, help="Include ended jobs.")
+@click.option("--limit", default=1_000, show_default=True, metavar="N", help="Maximum number of rows.")
 @at_option
 @format_option
 @click.pass_obj
 def jobs(  # one parameter per option
     database: str, scope: str | None, ended: bool, limit: int, as_of: str | None, style: str
 ) -> None:
-    """Jobs that hold chips, of a place or of all; wounded are chips that carry nothing now.
+    """List jobs with their chips, place and failed chips.
+
+    Failed chips are allocated chips that are out of service now.
 
     \b
     trninv jobs
@@ -37,7 +39,7 @@ def jobs(  # one parameter per option
     trninv jobs rainier/d7 --at 2026-11-22T02:10:00Z
     """
     if not 1 <= limit <= MAX_LIMIT:
-        raise InvalidArgumentError(f"--limit {limit}: ask for 1 to {MAX_LIMIT:,}")
+        raise InvalidArgumentError(f"--limit {limit}: give a number from 1 to {MAX_LIMIT:,}")
     row_limit = limit + (style == "table")
     with read_connection(database, as_of, scope) as connection:
         entries = job_allocations.list_jobs(connection, scope, row_limit, include_ended=ended)
@@ -56,7 +58,7 @@ def jobs(  # one parameter per option
 
 _JOB_HEADERS = ["job", "system", "chips", "place", "failed chips", "started", "ended", "who"]
 _NO_JOBS_HINT = (
-    "no job holds chips here: trninv allocate JOB PLACE… allocates some, trninv import jobs --help reads a scheduler's"
+    "no jobs here: trninv allocate JOB PLACE… allocates chips, trninv import jobs imports a scheduler's jobs"
 )
 
 
@@ -74,7 +76,7 @@ def _job_cells(job: Job) -> list[object]:
 
 
 @click.command()
-@click.option("--limit", default=1_000, show_default=True, metavar="N", help="How many at most.")
+@click.option("--limit", default=1_000, show_default=True, metavar="N", help="Maximum number of rows.")
 @at_option
 @format_option
 @click.pass_obj
@@ -86,7 +88,7 @@ def cordons(database: str, limit: int, as_of: str | None, style: str) -> None:
     trninv cordons --at 2026-11-22T02:10:00Z
     """
     if not 1 <= limit <= MAX_LIMIT:
-        raise InvalidArgumentError(f"--limit {limit}: ask for 1 to {MAX_LIMIT:,}")
+        raise InvalidArgumentError(f"--limit {limit}: give a number from 1 to {MAX_LIMIT:,}")
     with read_connection(database, as_of) as connection:
         entries = server_cordons.list_cordons(connection, limit + (style == "table"))
 
@@ -104,9 +106,9 @@ _NO_CORDONS_HINT = "no server is cordoned: trninv cordon SERVER… cordons one"
 @click.command()
 @click.argument("job")
 @click.argument("places", nargs=-1, required=True, metavar="PLACE…", type=ADDRESS)
-@click.option("--spare", "spares", multiple=True, metavar="PLACE", help="Held in reserve for it; repeatable.")
-@click.option("--pinned", is_flag=True, help="Plans leave it where it is.")
-@click.option("--revision", metavar="REVISION", help="Of a plan: refused where the fleet is not as it was then.")
+@click.option("--spare", "spares", multiple=True, metavar="PLACE", help="Allocate these chips as spares; repeatable.")
+@click.option("--pinned", is_flag=True, help="Never move the job in plans.")
+@click.option("--revision", metavar="REVISION", help="Allocate only if the fleet is still at this revision of a plan.")
 @_why_option
 @_who_option
 @format_option
@@ -122,10 +124,10 @@ def allocate(  # one parameter per option
     who: str,
     style: str,
 ) -> None:
-    """Hold the chips of places for a job, until it is released: chips, servers, racks, domains; all of them or none.
+    """Allocate chips to a job until it is released.
 
-    A chip has one holder. What is down, and what is in a closed server, is refused. Held again on the same chips, a
-    job stays as it is.
+    PLACE is a chip, server, rack or domain. Either all of the chips are allocated or none. Chips that are down,
+    allocated to another job or on a cordoned server are refused. Allocating the same chips again changes nothing.
 
     \b
     trninv allocate train-7b u-trn2x64/d0/s0
@@ -139,7 +141,7 @@ def allocate(  # one parameter per option
         style,
         job_allocated,
         lambda: print_wrapped(
-            f"{job_allocated.name}: holds {pluralize(job_allocated.chips, 'chip')}, {_job_location(job_allocated)}"
+            f"{job_allocated.name}: allocated {pluralize(job_allocated.chips, 'chip')}, {_job_location(job_allocated)}"
         ),
     )
 
@@ -151,7 +153,7 @@ def allocate(  # one parameter per option
 @format_option
 @click.pass_obj
 def release(database: str, job: str, why: str, who: str, style: str) -> None:
-    """End a job, and give its chips back.
+    """End a job and release its chips.
 
     \b
     trninv release train-7b
@@ -168,19 +170,21 @@ def release(database: str, job: str, why: str, who: str, style: str) -> None:
 
 @click.command()
 @click.argument("servers", nargs=-1, required=True, metavar="SERVER…", type=ADDRESS)
-@click.option("--why", required=True, help="The reason, kept with it.")
+@click.option("--why", required=True, help="The reason, recorded with the event.")
 @_who_option
 @format_option
 @click.pass_obj
 def cordon(database: str, servers: tuple[str, ...], why: str, who: str, style: str) -> None:
-    """Let servers take no new jobs; what runs there goes on. A rack or a domain stands for all of its servers.
+    """Cordon servers, so that they take no new jobs.
+
+    Running jobs continue. A rack or a domain means all of its servers.
 
     \b
     trninv cordon u-trn2x64/d0/s3 --why "new firmware"
     """
     with write_connection(database) as connection:
         cordons = server_cordons.cordon(connection, servers, who=who, why=why)
-    print_value(style, cordons, lambda: _render_cordons(cordons, "takes no new jobs", "they are closed already"))
+    print_value(style, cordons, lambda: _render_cordons(cordons, "cordoned", "already cordoned"))
 
 
 @click.command()
@@ -190,14 +194,14 @@ def cordon(database: str, servers: tuple[str, ...], why: str, who: str, style: s
 @format_option
 @click.pass_obj
 def uncordon(database: str, servers: tuple[str, ...], why: str, who: str, style: str) -> None:
-    """Let servers take new jobs again.
+    """Uncordon servers, so that they take new jobs again.
 
     \b
     trninv uncordon u-trn2x64/d0/s3
     """
     with write_connection(database) as connection:
         cordons = server_cordons.uncordon(connection, servers, who=who, why=why)
-    print_value(style, cordons, lambda: _render_cordons(cordons, "takes new jobs", "they take new jobs already"))
+    print_value(style, cordons, lambda: _render_cordons(cordons, "uncordoned", "not cordoned"))
 
 
 def _job_name(job: Job) -> str:

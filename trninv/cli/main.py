@@ -169,15 +169,15 @@ def _build_command_list() -> _GroupedHelp:
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--database", metavar="URL", help="sqlite:///FILE or postgresql://…  [default: TRNINV_DATABASE_URL]")
-@click.option("--debug", is_flag=True, help="Show the trace of an error.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(__version__)
 @click.pass_context
 def trninv(context: click.Context, database: str | None, debug: bool) -> None:  # noqa: ARG001 # main reads --debug
-    """What an AWS Trainium fleet is made of, how it is wired, what is not up.
+    """Show what an AWS Trainium fleet is made of, how it is wired and what is unhealthy.
 
     \b
     trninv migrate && trninv seed         # first: the documented systems
-    trninv incidents                      # what is not up, since when, why
+    trninv incidents                      # unhealthy parts by root cause
     trninv show u-trn2x64/d0/s0/c0
     trninv path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
     trninv path --help                    # every command shows examples
@@ -236,7 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.exceptions.Exit as ended:
         status = ended.exit_code
     except click.Abort:
-        click.echo("interrupted: nothing was left half done", err=True)
+        click.echo("interrupted: no partial changes were made", err=True)
         status = 130
     except click.ClickException as error:
         _print_usage_error(error)

@@ -36,14 +36,16 @@ def _run_make_room(
 ) -> None:
     jobs = pop_job_options(arguments)
     if apply and (down or derate or as_of or any(jobs)):
-        raise UsageError("--apply moves jobs of the fleet as it is: leave --down, --derate, --at and --with(out) out")
+        raise UsageError("--apply moves jobs of the present fleet; omit --down, --derate, --at, --with and --without")
     with open_scenario(database, down, derate, as_of, *jobs) as fleet:
         with fleet.snapshot() as snapshot:
             with Progress("make-room"):
                 plan: MakeRoomAnswer = snapshot.ask(_MAKE_ROOM, **question_arguments(_MAKE_ROOM, arguments))
             print_revision(snapshot.as_of())
         if revision not in (None, plan.revision):
-            raise StalePlanError(f"the plan is of revision {revision:.40}, the fleet is at {plan.revision}: ask anew")
+            raise StalePlanError(
+                f"the plan is of revision {revision:.40}, the fleet is at {plan.revision}; make a new plan"
+            )
         moved_jobs = (
             fleet.move_jobs(plan, who=who or current_user(), why=why) if apply and isinstance(fleet, Fleet) else []
         )
@@ -59,10 +61,8 @@ def _run_make_room(
 make_room = build_command(
     _MAKE_ROOM,
     _run_make_room,
-    click.Option(["--apply"], is_flag=True, help="Move them, all or none."),
+    click.Option(["--apply"], is_flag=True, help="Move the jobs, all or none."),
     click.Option(["--who"], metavar="TEXT", show_default="you", help="Who moves them."),
-    click.Option(["--why"], metavar="TEXT", default="", help="The reason, kept with the events."),
-    click.Option(
-        ["--revision"], metavar="REVISION", help="Only if the fleet is as it was for the plan of this revision."
-    ),
+    click.Option(["--why"], metavar="TEXT", default="", help="The reason, recorded with the events."),
+    click.Option(["--revision"], metavar="REVISION", help="Plan only if the fleet is still at this revision."),
 )

@@ -31,7 +31,7 @@ from trninv.units import Bandwidth, Capacity, Duration
 _ADDRESS_COLUMN = "address"
 _NO_INSTANCES: Mapping[str, str] = {}
 MAX_LIMIT = 1_000_000_000
-"""What any command may be asked for at most, which every database can count to."""
+"""Upper bound of every --limit, which all databases can represent."""
 
 format_option = click.option(
     "--format",
@@ -39,7 +39,7 @@ format_option = click.option(
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
-    help="How to print.",
+    help="Output format.",
 )
 
 
@@ -55,7 +55,7 @@ def read_argument(argument: str) -> str:
     try:
         return sys.stdin.read() if argument == "-" else argument
     except UnicodeDecodeError:
-        raise UsageError("what stdin gives is not UTF-8: convert it") from None
+        raise UsageError("stdin is not UTF-8; convert it") from None
 
 
 def print_value(style: str, value: Any, print_rows: Callable[[], None]) -> None:
@@ -106,7 +106,7 @@ def print_table(
 def print_truncation(listed: Sequence[object], limit: int, option: str) -> None:
     """Print on stderr how to see the rest, if a list is longer than its limit."""
     if len(listed) > limit:
-        print_wrapped(f"there are more than these {limit:,}: {option} shows them", err=True)
+        print_wrapped(f"only the first {limit:,} are shown: {option} shows more", err=True)
 
 
 def print_answer(
@@ -132,7 +132,7 @@ def print_answer(
         headers, cells = block.headers, [list(line) for line in block.rows]
         if instances and _ADDRESS_COLUMN in headers:
             index = headers.index(_ADDRESS_COLUMN)
-            headers = [*headers, "stands there"]
+            headers = [*headers, "instance"]
             cells = [[*line, instances.get(server_of(line[index]))] for line in cells]
         print_table(headers, cells[:max_rows])
         if len(cells) > len(cells[:max_rows]):
@@ -165,9 +165,9 @@ def print_revision(as_of: AsOf | None) -> None:
 def _print_footnotes(answer: Answer) -> None:
     print_wrapped(f"\nmeaning: {answer.definition}")
     if answer.wiring_source is not WiringSource.DESIGN:
-        print_wrapped("rests on: design as observed (wiring as the driver's table says, not measured)")
+        print_wrapped("evidence: wiring as the driver's table reports it, not measured")
     for fact in answer.facts:
-        print_wrapped(f"rests on: {fact.subject} {fact.attribute} {fact.value}, from {fact.source}: {fact.quote}")
+        print_wrapped(f"evidence: {fact.subject} {fact.attribute} {fact.value}, from {fact.source}: {fact.quote}")
     for note in dict.fromkeys(fact.note for fact in answer.facts if fact.disputed and fact.note):
         print_wrapped(f"disputed: {note}")
     for fact in answer.facts:

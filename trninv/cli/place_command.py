@@ -27,12 +27,12 @@ _HOSTNAME_OPTION = click.Option(
     default=DEFAULT_TEMPLATE,
     show_default=True,
     metavar="TEMPLATE",
-    help="What servers are called in the lines for schedulers; {cluster}, {domain} and {server} are filled in.",
+    help="Names of servers in the lines for schedulers, with {cluster}, {domain} and {server}.",
 )
 _NEAREST_OPTION = click.Option(
     ["--nearest"],
     type=click.Choice(["best", "here"]),
-    help="The nearest chips that hold --memory, allocated or not: around the best chip of SCOPE, or around SCOPE.",
+    help="Find the nearest chips with --memory, allocated or not: around the best chip of SCOPE, or SCOPE itself.",
 )
 _MAX_KUBERNETES_LINES = 4
 """At most this many servers get a Kubernetes line each."""
@@ -82,7 +82,8 @@ def _memory_arguments(arguments: Mapping[str, Any], *, best: bool) -> dict[str, 
     for parameter in context.command.params:
         name = parameter.name or ""
         if name not in allowed and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--nearest takes SCOPE and --memory, not {parameter.opts[-1]}")
+            shown = name.upper() if isinstance(parameter, click.Argument) else parameter.opts[-1]
+            raise click.UsageError(f"--nearest takes only SCOPE and --memory; omit {shown}")
     if arguments["memory"] is None:
         raise click.UsageError("--nearest needs --memory, such as --memory 1TiB")
     return {"scope": arguments["scope"], "memory": arguments["memory"], "best": best}

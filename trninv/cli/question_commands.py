@@ -21,7 +21,7 @@ from trninv.routing.question import Question, QuestionParameter
 from trninv.units import Capacity
 
 SCHEDULER_OPTION = click.Option(
-    ["--scheduler"], metavar="TCP://…", help="A Dask cluster that does the work (pip install trninv[dask])."
+    ["--scheduler"], metavar="TCP://…", help="Run on a Dask cluster (pip install trninv[dask])."
 )
 
 

@@ -35,26 +35,26 @@ _format_option = click.option(
     type=click.Choice(["table", *FORMATS]),
     default="table",
     show_default=True,
-    help="How to print; parquet needs a file or a pipe.",
+    help="Output format; parquet needs a file or a pipe.",
 )
 _limit_option = click.option(
     "--limit",
     type=click.IntRange(1, MAX_LIMIT),
     default=MAX_RESULT_ROWS,
     show_default=True,
-    help="At most this many rows.",
+    help="Maximum number of rows.",
 )
 
 
 def _check_seconds(_context: click.Context, _option: click.Parameter, seconds: float) -> float:
     if not 0 < seconds <= _SECONDS_PER_DAY:  # refuses nan too
-        raise click.BadParameter(f"give a number of seconds above 0, {_SECONDS_PER_DAY:,} at most")
+        raise click.BadParameter(f"give a number of seconds above 0 and at most {_SECONDS_PER_DAY:,}")
     return seconds
 
 
 _SECONDS_PER_DAY = 86_400
 _seconds_option = click.option(
-    "--seconds", type=float, default=60.0, show_default=True, callback=_check_seconds, help="How long it may take."
+    "--seconds", type=float, default=60.0, show_default=True, callback=_check_seconds, help="Time limit."
 )
 _folder_option = click.option(
     "--folder",
@@ -82,7 +82,9 @@ def report(  # one parameter per option
     limit: int,
     seconds: float,
 ) -> None:
-    """Run a report, or list them: SQL files that say what they answer.
+    """Run a report, or list all reports.
+
+    A report is an SQL file with a title and a description.
 
     \b
     trninv report
@@ -140,7 +142,9 @@ def _list_reports(folder: Path | None, style: str) -> None:
 @_seconds_option
 @click.pass_obj
 def sql(database: str, query: str, as_of: str | None, style: str, limit: int, seconds: float) -> None:
-    """Run one SELECT over the tables and the v_ views, guaranteed read only; - reads it from stdin.
+    """Run one SELECT over the tables and the v_ views.
+
+    It cannot change anything. - reads it from stdin.
 
     \b
     trninv sql "SELECT address, state FROM v_chip WHERE state <> 'up'"
@@ -155,7 +159,7 @@ def sql(database: str, query: str, as_of: str | None, style: str, limit: int, se
 def _print_rows(result: QueryResult, style: str) -> None:
     if style == "parquet":
         if sys.stdout.isatty():
-            raise UsageError("Parquet is for a file: add > FILE.parquet")
+            raise UsageError("Parquet cannot be printed to a terminal; add > FILE.parquet")
         write_parquet(RowStream(result.columns, iter(result.rows)), column_types(result), sys.stdout.buffer)
     elif style == "table":
         print_table(result.columns, result.rows, optional_columns=_OPTIONAL_COLUMNS, empty_text="no rows")
@@ -163,7 +167,7 @@ def _print_rows(result: QueryResult, style: str) -> None:
         text = to_text(result, style)
         click.echo(escape_controls(text, keep="\n") if style != "csv" or sys.stdout.isatty() else text)
     if result.truncated:
-        click.echo(f"truncated: there are more than these {len(result.rows):,} rows (--limit)", err=True)
+        click.echo(f"truncated: only the first {len(result.rows):,} rows are shown (--limit)", err=True)
 
 
 @click.command()
@@ -174,12 +178,14 @@ def _print_rows(result: QueryResult, style: str) -> None:
     type=click.Choice(["parquet", "csv", "ndjson"]),
     default="parquet",
     show_default=True,
-    help="Of the files.",
+    help="Format of the files.",
 )
 @at_option
 @click.pass_obj
 def export(database: str, directory: Path, style: str, as_of: str | None) -> None:
-    """Write every table and view to a file, and the schema as a property graph (SQL/PGQ).
+    """Export every table and view to a file.
+
+    The schema is exported as a property graph (SQL/PGQ).
 
     \b
     trninv export fleet --format parquet
@@ -190,7 +196,7 @@ def export(database: str, directory: Path, style: str, as_of: str | None) -> Non
             progress.print_above(f"{directory / name}.{style}: {number:,} rows")
 
     if style not in available_formats():
-        raise UsageError("Parquet needs PyArrow: pip install 'trninv[parquet]', or export --format csv or ndjson")
+        raise UsageError("Parquet needs PyArrow: pip install 'trninv[parquet]', or use --format csv or ndjson")
     with open_engine(database, as_of) as engine:
         _run_with_progress(engine, "export", write)
     click.echo(f"{directory / 'property_graph.sql'}")

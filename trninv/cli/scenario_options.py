@@ -13,21 +13,24 @@ from trninv.routing.fleet import BaseFleet
 
 _SCENARIO_OPTIONS = (
     click.Option(
-        ["--down"], multiple=True, type=ADDRESS, metavar="ADDRESS", help="Suppose that it carries nothing; repeatable."
+        ["--down"], multiple=True, type=ADDRESS, metavar="ADDRESS", help="Assume that this part is down; repeatable."
     ),
     click.Option(
         ["--derate"],
         multiple=True,
         metavar="ADDRESS=F",
-        help="Suppose that it carries this part, as ADDRESS=0.5; repeatable.",
+        help="Assume that a part carries this fraction, such as ADDRESS=0.5; repeatable.",
     ),
     click.Option(["--at", "as_of"], **AT_OPTION),
 )
 _JOB_SCENARIO_OPTIONS = (
     click.Option(
-        ["--with", "with_"], multiple=True, metavar="JOB=PLACE", help="Suppose that a job holds it; repeatable."
+        ["--with", "with_"],
+        multiple=True,
+        metavar="JOB=PLACE",
+        help="Assume that this place is allocated to a job; repeatable.",
     ),
-    click.Option(["--without"], multiple=True, metavar="JOB", help="Suppose that it has ended; repeatable."),
+    click.Option(["--without"], multiple=True, metavar="JOB", help="Assume that this job has ended; repeatable."),
 )
 
 

@@ -1,4 +1,4 @@
-"""Seed, verify and remove clusters; `up` does all that a first run needs."""
+"""Seed, verify and remove clusters, and set up a first run with `up`."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,7 +23,7 @@ from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify as differences
 from trninv.inventory.seeding.verification import verify_history
 from trninv.inventory.state import hash_chain
-from trninv.inventory.state.hash_chain import ChainStatus
+from trninv.inventory.state.hash_chain import ChainRestart, ChainStatus
 from trninv.inventory.state.replay import unverifiable
 from trninv.inventory.state.seals import parse_anchor as read_seal
 from trninv.units import Capacity, pluralize
@@ -32,12 +32,12 @@ _TOUR_PLACES = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
 
 
 @click.command()
-@click.option("--check", "checking", is_flag=True, help="Send every route of the service one request, then stop.")
+@click.option("--check", "checking", is_flag=True, help="Send one request to every route of the service, then stop.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
 @click.pass_context
 def up(context: click.Context, checking: bool, host: str, port: int) -> None:
-    """Migrate, seed, answer four questions, serve the explorer.
+    """Migrate, seed, answer four questions and serve the explorer.
 
     \b
     trninv up --check
@@ -48,7 +48,7 @@ def up(context: click.Context, checking: bool, host: str, port: int) -> None:
             try:
                 _seed_systems(engine, [system])
             except ClusterExistsError as error:
-                click.echo(f"{system.slug}: left as it is: {error}")
+                click.echo(f"{system.slug}: unchanged: {error}")
     click.echo(f"database: {redacted_url(context.obj)}")
     try:
         _run_tour(context.obj)
@@ -82,7 +82,7 @@ def _run_tour(database: str) -> None:
 @click.command()
 @format_option
 def systems(style: str) -> None:
-    """Every system that can be seeded.
+    """List the systems that can be seeded.
 
     \b
     trninv systems
@@ -130,12 +130,19 @@ def systems(style: str) -> None:
     "--all",
     "everything",
     is_flag=True,
-    help="Every system that trninv systems lists.",
+    help="Seed every system that trninv systems lists.",
 )
 @click.option("--name", metavar="CLUSTER", help="Name of the cluster, for one system.")
-@click.option("--domains", type=click.IntRange(1), metavar="N", help="Of another size: N scale-up domains.")
-@click.option("--chips", type=click.IntRange(1), metavar="N", help="Of another size: N chips, in whole domains.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be seeded.")
+@click.option(
+    "--domains", type=click.IntRange(1), metavar="N", help="Seed N scale-up domains instead of the documented size."
+)
+@click.option(
+    "--chips",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Seed N chips, in whole domains, instead of the documented size.",
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be seeded without changing anything.")
 @click.pass_obj
 def seed(  # one parameter per option
     database: str,
@@ -146,9 +153,10 @@ def seed(  # one parameter per option
     chips: int | None,
     dry_run: bool,
 ) -> None:
-    """Load systems, each in one transaction; what is there already is left alone.
+    """Seed systems as clusters, each in one transaction.
 
-    Without SYSTEM these are those that the seed documents describe, but for the largest; trninv systems lists all.
+    Existing clusters stay unchanged. Without SYSTEM, all documented systems but the largest are seeded; trninv systems
+    lists all.
 
     \b
     trninv seed
@@ -156,16 +164,16 @@ def seed(  # one parameter per option
     """
     catalog_systems = known_systems()
     if everything and system:
-        raise UsageError("--all means every system: name none beside it")
+        raise UsageError("--all seeds every system; omit SYSTEM")
     chosen = [catalog_systems.get(slug) for slug in system] or (
         list(catalog_systems.systems) if everything else _default_systems()
     )
     if name is not None:
         if len(chosen) != 1:
-            raise UsageError("--name is for one system: write trninv seed SYSTEM --name CLUSTER")
+            raise UsageError("--name needs exactly one system: trninv seed SYSTEM --name CLUSTER")
         name = parse_cluster_name(name)
     if domains and chips:
-        raise UsageError("--domains and --chips both give the size: choose one")
+        raise UsageError("--domains and --chips both set the size; choose one")
     if domains or chips:
         chosen = [chosen_system.resized(domains or chosen_system.domains_for(chips or 0)) for chosen_system in chosen]
     if dry_run:
@@ -178,10 +186,10 @@ def seed(  # one parameter per option
 
 @click.command()
 @click.argument("cluster")
-@click.option("--yes", is_flag=True, help="Do it: without, nothing is removed.")
+@click.option("--yes", is_flag=True, help="Confirm the removal.")
 @click.pass_obj
 def unseed(database: str, cluster: str, yes: bool) -> None:
-    """Remove a cluster and all it contains.
+    """Remove a cluster and everything in it.
 
     \b
     trninv unseed lab --yes
@@ -193,7 +201,7 @@ def unseed(database: str, cluster: str, yes: bool) -> None:
         )
         if not yes:
             consequence = f", and ends {ended_counts}" if ended_counts else ""
-            raise UsageError(f"this removes {place.address} and all it contains{consequence}: add --yes")
+            raise UsageError(f"this removes {place.address} and everything in it{consequence}: add --yes")
         with Progress(f"unseed {place.address}"):
             cluster_seeding.unseed(connection, place.id)
     click.echo(f"removed {place.address}{f', and ended {ended_counts}' if ended_counts else ''}")
@@ -201,14 +209,15 @@ def unseed(database: str, cluster: str, yes: bool) -> None:
 
 @click.command()
 @click.argument("cluster", required=False)
-@click.option("--sealed", metavar="N:SHA256", help="A seal noted earlier, elsewhere; exit 1 where it is not there now.")
+@click.option("--sealed", metavar="N:SHA256", help="A seal recorded earlier elsewhere; exit 1 if the history lacks it.")
 @format_option
 @click.pass_obj
 def verify(database: str, cluster: str | None, sealed: str | None, style: str) -> None:
-    """Compare the database with the catalog: facts, models, every row and link, documented totals.
+    """Compare the database with the catalog and its history.
 
-    And with its history, unless a CLUSTER is named: seals are computed anew, and parts, jobs, allocations and closed
-    servers must be what the events lead to. Exit 1 where anything differs.
+    Facts, models, every row and link, and documented totals must match the catalog. Without CLUSTER, the history is
+    checked too: seals are recomputed, and parts, jobs, allocations and cordons must match what the events lead to.
+    Exits with 1 if anything differs.
 
     \b
     trninv verify
@@ -216,7 +225,7 @@ def verify(database: str, cluster: str | None, sealed: str | None, style: str) -
     """
     anchor = read_seal(sealed) if sealed else None
     if anchor and cluster:
-        raise UsageError("--sealed is of the whole history: leave out the cluster")
+        raise UsageError("--sealed checks the whole history; omit CLUSTER")
     with temporary_engine(database) as engine, read_transaction(engine) as connection, Progress("verify") as progress:
         slug = _require_cluster(connection, cluster, "verified").address if cluster else None
         mismatches = list(differences(connection, default_catalog(), known_systems(), slug, progress))
@@ -230,11 +239,13 @@ def verify(database: str, cluster: str | None, sealed: str | None, style: str) -
         for mismatch in mismatches:
             print_wrapped(f"{mismatch.cluster or 'catalog'}: {mismatch.table}: {mismatch.kind} {mismatch.detail}")
         if not mismatches:
-            print_wrapped(f"as the catalog says: {', '.join(checked_clusters) or 'facts (no cluster is seeded)'}")
+            print_wrapped(f"matches the catalog: {', '.join(checked_clusters) or 'facts (no cluster is seeded)'}")
         if not checked_clusters:
-            print_hint("no cluster is seeded yet: trninv seed")
+            print_hint("nothing is seeded yet: trninv seed")
         if history:
             print_wrapped(_render_history(history))
+            if history.restart:
+                print_wrapped(_render_restart(history.restart))
         for name in not_compared:
             print_wrapped(f"not compared: {name}")
 
@@ -247,9 +258,17 @@ def verify(database: str, cluster: str | None, sealed: str | None, style: str) -
 def _render_history(history: ChainStatus) -> str:
     """Return a line about a history without edits."""
     sealed = f", sealed up to {history.sealed} by {history.sha256}" if history.sha256 else ""
-    unsealed = f"; {pluralize(history.unsealed, 'event')} of plain SQL, which the next change seals"
-    archived = f" after {history.archived}, which an archive has" if history.archived else ""
+    unsealed = f"; {pluralize(history.unsealed, 'event')} from plain SQL, to be sealed by the next change"
+    archived = f" after {history.archived}, which is archived" if history.archived else ""
     return f"history: {pluralize(history.events, 'event')}{archived}{sealed}{unsealed if history.unsealed else ''}"
+
+
+def _render_restart(restart: ChainRestart) -> str:
+    """Return a line about the seals before the chain was restarted."""
+    return (
+        f"schema version {restart.schema_version} renamed actions and sealed all events again: before that, events up "
+        f"to {restart.event} were sealed by {restart.sha256}"
+    )
 
 
 def _seed_systems(engine: Engine, chosen: Iterable[System], name: str | None = None) -> None:
@@ -270,7 +289,7 @@ def _format_size(system: System) -> str:
 def _require_cluster(connection: Connection, address: str, verb: str) -> Place:
     place = resolve_place(connection, address)
     if place.level != "cluster":
-        raise WrongLevelError(f"{address} is a {place.level}: only whole clusters are {verb}")
+        raise WrongLevelError(f"{address} is a {place.level}: only whole clusters can be {verb}")
     return place
 
 

@@ -172,7 +172,7 @@ def _find_failure(probe: Probe, port: int, host: str) -> str | None:
         response = connection.getresponse()
         content = response.read()
     except (OSError, HTTPException) as error:
-        return f"no answer ({error!r})"
+        return f"no response ({error!r})"
     finally:
         connection.close()
     media_type = response.headers.get_content_type()
@@ -180,4 +180,4 @@ def _find_failure(probe: Probe, port: int, host: str) -> str | None:
         return f"status {response.status}"
     if media_type != probe.media_type:
         return f"{media_type} instead of {probe.media_type}"
-    return None if probe.expected in content else f"an answer without {probe.expected[:60]!r}"
+    return None if probe.expected in content else f"a response without {probe.expected[:60]!r}"

@@ -36,14 +36,12 @@ PROTOCOL_PATH = "trninv.service.connection_limits:TimeoutProtocol"
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
 @click.option("--workers", default=1, show_default=True, help="Server processes.")
-@click.option(
-    "--allow-unauthenticated", is_flag=True, help="Listen beyond this machine although no token is asked for."
-)
+@click.option("--allow-unauthenticated", is_flag=True, help="Accept requests from other machines without tokens.")
 @click.pass_obj
 def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthenticated: bool = False) -> None:
-    """Serve the explorer, and the GraphQL API with GraphiQL for a browser.
+    """Serve the explorer and the GraphQL API.
 
-    TRNINV_AUTH=tokens asks every request for a bearer token (trninv token create).
+    GraphiQL is at /graphql. With TRNINV_AUTH=tokens, every request needs a bearer token (trninv token create).
 
     \b
     trninv serve --port 8080
@@ -51,8 +49,8 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
     settings = Settings.load()
     if settings.auth != "tokens" and not allow_unauthenticated and not _is_loopback(host):
         raise UsageError(
-            f"--host {host} lets others ask, and no token is asked for: set TRNINV_AUTH=tokens and make one with "
-            "trninv token create, or say --open"
+            f"--host {host} accepts requests from other machines without tokens: set TRNINV_AUTH=tokens and run "
+            "trninv token create, or add --allow-unauthenticated"
         )
     with temporary_engine(database) as engine, read_transaction(engine):
         pass  # fail here with one line instead of in every request
@@ -150,7 +148,9 @@ def schema() -> None:
 @at_option
 @click.pass_obj
 def query(database: str, document: str, variables: str, as_of: str | None) -> None:
-    """Run a GraphQL document against the database, no server needed; - reads it from stdin.
+    """Run a GraphQL document against the database.
+
+    No server is needed. - reads the document from stdin.
 
     \b
     trninv query '{ clusters { nodes { slug } } }'
@@ -163,7 +163,7 @@ def query(database: str, document: str, variables: str, as_of: str | None) -> No
         raise UsageError('--variables is not a JSON object, such as {"a": "u-trn2x64/d0"}')
     source = read_argument(document)
     if not source.strip():
-        raise UsageError("the document is empty: write a GraphQL query such as '{ clusters { nodes { slug } } }'")
+        raise UsageError("the document is empty; write a GraphQL query such as '{ clusters { nodes { slug } } }'")
     with trninv.open(database) as fleet:
         with read_transaction(fleet.engine):
             pass

@@ -26,7 +26,7 @@ def current_user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a container's user may have no name
-        raise UsageError("your user has no name here: say --who") from None
+        raise UsageError("the current user has no name; add --who NAME") from None
 
 
 @click.command("set")
@@ -34,16 +34,16 @@ def current_user() -> str:
 @click.argument("state", type=click.Choice(STATES))
 @click.option("--why", required=True, help="The reason, recorded with the change.")
 @click.option("--factor", type=float, metavar="F", help="For degraded: the fraction that still works, such as 0.5.")
-@click.option("--who", default=current_user, show_default="you", help="Who says so.")
+@click.option("--who", default=current_user, show_default="you", help="Who makes the change.")
 @format_option
 @click.pass_obj
 def set_(  # one parameter per option
     database: str, addresses: tuple[str, ...], state: str, why: str, factor: float | None, who: str, style: str
 ) -> None:
-    """Record that things are up, degraded, down or in maintenance; every answer takes it into account from then on.
+    """Set the state of parts: up, degraded, down or maintenance.
 
-    Servers, chips, switches, NICs, network nodes and links (A--B). A server takes its chips and NICs with it, and
-    restores them later. All of the addresses are set, or none.
+    ADDRESS is a server, chip, switch, NIC, network node or link (A--B). A server's state cascades to its chips and
+    NICs, which get their own state back later. Either all addresses are set or none.
 
     \b
     trninv set u-trn2x64/d0/s1/c5 down --why "HBM errors, ticket 4711"
@@ -60,9 +60,9 @@ def set_(  # one parameter per option
         for change in changes:
             print_wrapped(f"{change.address}: {change.before} → {change.after}")
         if not changes:
-            print_wrapped(f"{'it is' if len(addresses) == 1 else 'all are'} {condition} already")
+            print_wrapped(f"{'it is' if len(addresses) == 1 else 'all are'} already {condition}")
         for address, kept_state in kept_states.items():
-            print_wrapped(f"{address} stays {kept_state} as long as its server is")
+            print_wrapped(f"{address} stays {kept_state} as long as its server does")
 
     print_value(
         style,

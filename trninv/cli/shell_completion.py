@@ -10,7 +10,7 @@ from trninv.settings import Settings
 
 _BASH_TEMPLATE = r"""%(complete_func)s() {
     local IFS=$' \t\n' words=() rest=$COMP_LINE word last=${COMP_WORDS[COMP_CWORD]} at type value
-    # bash breaks words at : = and @, which URLs and names of hosts hold: what has no space between is one again
+    # bash breaks words at : = and @, which URLs and host names contain: join words that have no space between them
     for ((at = 0; at <= COMP_CWORD; at++)); do
         word=${COMP_WORDS[at]}
         if [[ $at == 0 || $rest == [[:space:]]* ]]; then
@@ -22,7 +22,7 @@ _BASH_TEMPLATE = r"""%(complete_func)s() {
         rest=${rest#"$word"}
     done
     local whole=${words[${#words[@]} - 1]}
-    # it replaces what stands behind the last of them, and an @ too
+    # bash replaces what follows the last of these characters, and an @ itself
     [[ $last == [:=]* ]] && last=
     [[ $last != @ && $whole == *@"$last" ]] && last=@$last
     local before=${whole%%"$last"}
@@ -48,7 +48,9 @@ class _BashCompletion(BashComplete):
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what a shell reads to complete commands, options, and addresses level by level.
+    """Print a shell's completion script.
+
+    It completes commands, options, and addresses level by level.
 
     \b
     source <(trninv completion bash)
@@ -57,7 +59,7 @@ def completion(context: click.Context, shell: str) -> None:
     """
     completion_class = _BashCompletion if shell == "bash" else get_completion_class(shell)
     if completion_class is None:
-        raise click.UsageError(f"click completes nothing in {shell}")
+        raise click.UsageError(f"click has no completion for {shell}")
     click.echo(completion_class(context.find_root().command, {}, "trninv", "_TRNINV_COMPLETE").source())
 
 

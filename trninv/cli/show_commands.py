@@ -1,4 +1,4 @@
-"""Show a thing, facts and the audit."""
+"""Show a place or link, facts and the audit."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -27,7 +27,7 @@ T = TypeVar("T")
 @format_option
 @click.pass_obj
 def show(database: str, address: str, as_of: str | None, style: str) -> None:
-    """One thing: what it is, its parts, its links, its facts.
+    """Show a place or link with its attributes, parts and facts.
 
     \b
     trninv show u-trn2x64/d0/s0/c0
@@ -42,8 +42,8 @@ def show(database: str, address: str, as_of: str | None, style: str) -> None:
         "attributes": description.attributes,
         "parts": description.parts,
         "links": description.links,
-        "notUp": description.not_up,
-        "hasMoreNotUp": description.has_more_not_up,
+        "unhealthy": description.unhealthy,
+        "hasMoreUnhealthy": description.has_more_unhealthy,
         "facts": [_fact_to_json(fact) for fact in description.facts],
     }
     put(style, fields, lambda: _render_description(description))
@@ -51,10 +51,12 @@ def show(database: str, address: str, as_of: str | None, style: str) -> None:
 
 @click.command()
 @click.argument("subject", required=False)
-@click.option("--conflicts", is_flag=True, help="Only what sources disagree on, with how to read it.")
+@click.option("--conflicts", is_flag=True, help="Only facts that sources disagree on, with notes.")
 @format_option
 def facts(subject: str | None, conflicts: bool, style: str) -> None:
-    """Numbers with their source, their quote, and how they are read; bandwidths are for one direction.
+    """List documented numbers with their sources and quotes.
+
+    Bandwidths are for one direction.
 
     \b
     trninv facts trainium3
@@ -67,11 +69,11 @@ def facts(subject: str | None, conflicts: bool, style: str) -> None:
         chosen = [fact for fact in chosen if fact.key in disputed]
 
     def table() -> None:
-        headers = ["subject", "attribute", "value", "counts", "as written", "read as", "source", "words"]
+        headers = ["subject", "attribute", "value", "used", "as written", "read as", "source", "quote"]
         print_table(
             _insert_word(headers, "differ in") if conflicts else headers,
             (_fact_cells(fact, is_conflict=conflicts) for fact in chosen),
-            optional_columns=["counts", "read as", "as written", "words", "source"],
+            optional_columns=["used", "read as", "as written", "quote", "source"],
         )
         about: dict[str, list[str]] = {}
         for key in dict.fromkeys(fact.key for fact in chosen if fact.key in facts_catalog.notes):
@@ -85,7 +87,7 @@ def facts(subject: str | None, conflicts: bool, style: str) -> None:
 @click.command()
 @format_option
 def audit(style: str) -> None:
-    """Compare what follows from the documents' numbers with what they print.
+    """Compare derived numbers with those that documents print.
 
     \b
     trninv audit
@@ -132,11 +134,11 @@ def _fact_to_json(fact: Fact) -> dict[str, Any]:
         "attribute": fact.attribute.name,
         "value": str(fact),
         "exact": None if fact.value is None else str(fact.value),
-        "written": _format_as_written(fact),
+        "asWritten": _format_as_written(fact),
         "quote": fact.quote,
         "readingUnit": fact.reading_unit,
         "readingDirection": fact.direction,
-        "grounds": fact.reading_reason,
+        "readingReason": fact.reading_reason,
         "note": facts_catalog.note(fact),
         "disputed": facts_catalog.is_disputed(fact),
         "differsIn": conflict_kind(facts_catalog.facts_about(*fact.key)),
@@ -200,9 +202,9 @@ def _render_description(description: Description) -> None:
     print_table(["", ""], description.attributes.items())
     if description.parts:
         print_wrapped(f"\nparts: {', '.join(_abbreviate_parts(description.parts))}")
-    if description.not_up:
-        remark = " and others: trninv report not-up lists all" if description.has_more_not_up else ""
-        print_wrapped(f"\nnot up: {', '.join(description.not_up)}{remark}")
+    if description.unhealthy:
+        remark = " and others: trninv report unhealthy lists all" if description.has_more_unhealthy else ""
+        print_wrapped(f"\nunhealthy: {', '.join(description.unhealthy)}{remark}")
     if description.links:
         click.echo()
         print_table(

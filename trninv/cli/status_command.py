@@ -1,4 +1,4 @@
-"""Show what the database has; import as little as that takes."""
+"""Show what the database has, with few imports."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from trninv.inventory.state.hash_chain import newest_seal
 @format_option
 @click.pass_obj
 def status(database: str, style: str) -> None:
-    """Which database, which revision, the newest seal of its history, what is seeded, how many rows.
+    """Show the database, its schema version, clusters and rows.
 
     \b
     trninv status --format json
@@ -32,7 +32,9 @@ def status(database: str, style: str) -> None:
     sealed = f"{seal.id}:{seal.sha256}" if seal else None
 
     def table() -> None:
-        click.echo(f"database: {redacted_url(database)}\nrevision: {revision}\nsealed: {sealed or 'no event yet'}")
+        click.echo(
+            f"database: {redacted_url(database)}\nschema version: {revision}\nsealed: {sealed or 'no events yet'}"
+        )
         print_table(
             ["cluster", "system", "domains", "chips"],
             map(_cluster_cells, clusters),

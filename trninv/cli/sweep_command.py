@@ -40,7 +40,13 @@ def _run_sweep(  # one parameter per option
 sweep = build_command(
     _SWEEP,
     _run_sweep,
-    click.Option(["--top"], type=click.IntRange(1), default=20, show_default=True, help="Rows that a table shows."),
-    click.Option(["--journal"], type=click.Path(dir_okay=False, path_type=Path), help="Keep results; go on from them."),
+    click.Option(
+        ["--top"], type=click.IntRange(1), default=20, show_default=True, help="Maximum number of rows per table."
+    ),
+    click.Option(
+        ["--journal"],
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Store results in this file and resume from it.",
+    ),
     SCHEDULER_OPTION,
 )

@@ -108,7 +108,7 @@ def _render_table(
             )
             names = ", ".join(headers[column] for column in removed if column in removable)
             return (
-                Group(renderable, Text(f"left out to fit: {names} (--format json has all)", "dim"))
+                Group(renderable, Text(f"omitted to fit: {names} (--format json has all)", "dim"))
                 if names
                 else renderable
             )

@@ -7,13 +7,15 @@ from trninv.cli.output import format_option, print_table, print_value
 from trninv.database.tables import TOKEN_SCOPES
 from trninv.inventory.access import bearer_tokens
 
-_EMPTY_HINT = "there are no tokens: trninv token create NAME makes one"
+_EMPTY_HINT = "no tokens: trninv token create NAME creates one"
 _COLUMNS = bearer_tokens.ListedToken._fields
 
 
 @click.group("token")
 def token() -> None:
-    """Bearer tokens for the service, which requires them with TRNINV_AUTH=tokens.
+    """Manage bearer tokens for the service.
+
+    The service requires them with TRNINV_AUTH=tokens.
 
     \b
     trninv token create grafana --scope read --expires 90d
@@ -24,11 +26,13 @@ def token() -> None:
 
 @token.command()
 @click.argument("name")
-@click.option("--scope", type=click.Choice(TOKEN_SCOPES), default="read", show_default=True, help="What it may do.")
-@click.option("--expires", metavar="SPAN", help="When it ends: days or hours, such as 90d or 12h. [default: never]")
+@click.option(
+    "--scope", type=click.Choice(TOKEN_SCOPES), default="read", show_default=True, help="What the token allows."
+)
+@click.option("--expires", metavar="SPAN", help="Lifetime in days or hours, such as 90d or 12h. [default: unlimited]")
 @click.pass_obj
 def create(database: str, name: str, scope: str, expires: str | None) -> None:
-    """Create a token and print it, only this once.
+    """Create a token and print it once.
 
     \b
     trninv token create grafana --scope read --expires 90d
@@ -36,17 +40,17 @@ def create(database: str, name: str, scope: str, expires: str | None) -> None:
     with write_connection(database) as connection:
         token_text = bearer_tokens.create_token(connection, name, scope, expires)
     click.echo(token_text)
-    click.echo("It can't be shown again: only its SHA-256 is kept.", err=True)
+    click.echo("It cannot be shown again: only its SHA-256 is stored.", err=True)
 
 
 @token.command("list")
 @format_option
 @click.pass_obj
 def list_(database: str, style: str) -> None:
-    """List the tokens by name; the tokens themselves are not stored.
+    """List the tokens by name.
 
-    Of a token of scope observe, it says what it has reported since the hour began, in UTC: rows that the database
-    keeps, and bytes. TRNINV_OBSERVE_ROWS and TRNINV_OBSERVE_BYTES are the most of an hour.
+    The tokens themselves are not stored. For tokens of scope observe, the list has the rows and bytes reported since
+    the hour began in UTC; TRNINV_OBSERVE_ROWS and TRNINV_OBSERVE_BYTES are the limits per hour.
 
     \b
     trninv token list --format json

@@ -35,12 +35,12 @@ _PROGRESS_STEP: Final = 1_000
     metavar="FORMAT",
     help=f"The format: {', '.join(format_names())}.",
 )
-@click.option("-o", "--output", default="-", metavar="FILE", help="Where to write; - for stdout.  [default: -]")
+@click.option("-o", "--output", default="-", metavar="FILE", help="Output file; - for stdout.  [default: -]")
 @click.option(
-    "--check", is_flag=True, help="Read it back, and compare it with the inventory before FILE gets its name."
+    "--check", is_flag=True, help="Read the output back and compare it with the inventory before FILE is replaced."
 )
 @click.option(
-    "--include-down", is_flag=True, help="Write what is down or in maintenance too, marked where that can be."
+    "--include-down", is_flag=True, help="Include parts that are down or in maintenance, marked if the format can."
 )
 @click.option(
     "--hostname",
@@ -48,9 +48,9 @@ _PROGRESS_STEP: Final = 1_000
     default=DEFAULT_TEMPLATE,
     show_default=True,
     metavar="TEMPLATE",
-    help="What servers are called; {server:02} fills up with zeros.",
+    help="Names of servers; {server:02} pads with zeros.",
 )
-@click.option("--coarse", is_flag=True, help="Of trees: network nodes are the leaves, not domains.")
+@click.option("--coarse", is_flag=True, help="In trees, use network nodes as leaves instead of domains.")
 @at_option
 @click.pass_obj
 def topology_(  # one parameter per option
@@ -64,10 +64,10 @@ def topology_(  # one parameter per option
     coarse: bool,
     as_of: str | None,
 ) -> None:
-    """SCOPE in another program's format: schedulers, graph tools, simulators.
+    """Write SCOPE in the format of a scheduler or graph tool.
 
-    What is down or in maintenance is left out, and so is everything that the format can't say: if that would mislead,
-    it is refused.
+    Parts that are down or in maintenance are omitted, and so is what the format cannot express. If the result would
+    mislead, nothing is written.
 
     \b
     trninv topology rainier --as slurm-block -o topology.conf --check

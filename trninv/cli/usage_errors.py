@@ -32,7 +32,7 @@ def explain_usage_error(error: click.UsageError, read_descriptions: Callable[[],
     yield f"{path}: {_describe_error(error, read_descriptions)}"
     for example in read_examples(context.command)[:_MAX_EXAMPLES] if context and context.parent else ():
         yield f"  {example}"
-    yield f"{path} --help says more"
+    yield f"for help, run {path} --help"
 
 
 def read_examples(command: click.Command) -> list[str]:
@@ -87,7 +87,7 @@ def _suggest_options(flag: str, context: click.Context | None) -> str:
     return (
         f"did you mean {_join_or(f'--{name}' for name in matches)}?"
         if matches
-        else f"there are {', '.join([*flags, '--help'])}"
+        else f"the options are {', '.join([*flags, '--help'])}"
     )
 
 
@@ -106,7 +106,7 @@ def _suggest_commands(word: str, descriptions: Mapping[str, str]) -> str:
     mentions = [
         name for name, text in descriptions.items() if len(word) > _MIN_WORD_LENGTH and word.lower() in text.lower()
     ]
-    return f": it is a word of {_join_or(f'trninv {name} --help' for name in mentions[:3])}" if mentions else ""
+    return f": see {_join_or(f'trninv {name} --help' for name in mentions[:3])}" if mentions else ""
 
 
 def _join_or(names: Iterable[str]) -> str:

@@ -21,8 +21,7 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, column, select, table, true
 
-from trninv.database.allocation_bits import BITMASK_WORDS
-from trninv.database.tables import NODE_KINDS, TABLES
+from trninv.database.tables import BITMASK_WORDS, NODE_KINDS, TABLES
 from trninv.units import format_timestamp
 
 SCHEMA: Final = "trninv_past"
@@ -44,13 +43,13 @@ _BEFORE: Final = {
 }
 """The columns of a part, each with the column of an event that holds its earlier value."""
 _INTERVAL_TABLES: Final = {
-    "job": ("began", {"ended": "ended"}),
-    "allocation": ("began", {"ended": "ended"}),
-    "closing": ("since", {"until": "until"}),
-    "binding": ("since", {"until": "until", "ending": "until", "ended_by": "until"}),
+    "job": ("started_at", {"ended_at": "ended_at"}),
+    "allocation": ("started_at", {"ended_at": "ended_at"}),
+    "cordon": ("started_at", {"ended_at": "ended_at"}),
+    "binding": ("started_at", {"ended_at": "ended_at", "ending": "ended_at", "ended_by": "ended_at"}),
 }
 """The column with the start of a row, and the columns written when it ends, each with the column of that time."""
-_MOVED: Final = {"place": "address", "moved": "at", "chip_ids": "chip_ids"}
+_MOVED: Final = {"place": "address", "moved_at": "at", "chip_ids": "chip_ids"}
 """The columns of a job that change when it moves, each with the column of an event that holds the earlier value."""
 
 
@@ -180,9 +179,9 @@ def _view_queries(schema: str, event: str, time: str, conditions: Mapping[str, s
         elif conditions[block]:
             yield name, f"SELECT * FROM {prefix}{name} AS part WHERE {conditions[block]}"  # noqa: S608 # only our own names
     yield "state_event", f"SELECT * FROM {prefix}state_event WHERE id <= {event}"  # noqa: S608 # only our own names
-    for name, (began, later) in _INTERVAL_TABLES.items():
-        yield name, _interval_rows(name, began, later, prefix, event, time)
-    yield "domain_held", _allocation_bits_query(prefix, time)
+    for name, (start, ends) in _INTERVAL_TABLES.items():
+        yield name, _interval_rows(name, start, ends, prefix, event, time)
+    yield "domain_allocated", _allocation_bits_query(prefix, time)
 
 
 def _part_query(name: str, prefix: str, event: str, condition: str) -> str:
@@ -220,12 +219,12 @@ def _interval_rows(
             return f"CASE WHEN {end_columns[column]} <= {time} THEN {column} END AS {column}"
         if name != "job" or column not in _MOVED:
             return column
-        actions = "'move'" if column == "moved" else "'hold', 'move'"
+        actions = "'move'" if column == "moved_at" else "'allocate', 'move'"
         previous_value = (
             f"SELECT e.{_MOVED[column]} FROM {prefix}state_event AS e "  # noqa: S608 # only our own names
             f"WHERE e.action IN ({actions}) AND e.part_id = {name}.id AND e.id <= {event} ORDER BY e.id DESC LIMIT 1"
         )
-        return f"CASE WHEN {name}.moved > {time} THEN ({previous_value}) ELSE {column} END AS {column}"
+        return f"CASE WHEN {name}.moved_at > {time} THEN ({previous_value}) ELSE {column} END AS {column}"
 
     columns = ", ".join(expression(column_.name) for column_ in TABLES[name].c)
     return f"SELECT {columns} FROM {prefix}{name} WHERE {start_column} <= {time}"  # noqa: S608 # only our own names
@@ -235,7 +234,7 @@ def _allocation_bits_query(prefix: str, time: str) -> str:
     """Select the allocation masks of domains; a chip allocated to two jobs within a second counts once."""
     words = ", ".join(
         f"CAST(sum(CASE WHEN bit BETWEEN {low} AND {low + 63} THEN CAST(1 AS BIGINT) << (bit - {low}) ELSE 0 END) "
-        f"AS BIGINT) AS held_{word}"
+        f"AS BIGINT) AS allocated_{word}"
         for word, low in enumerate(range(0, 64 * BITMASK_WORDS, 64))
     )
     return (
@@ -244,5 +243,5 @@ def _allocation_bits_query(prefix: str, time: str) -> str:
         f"FROM {prefix}allocation JOIN {prefix}chip ON chip.id = allocation.chip_id "
         f"JOIN {prefix}server ON server.id = chip.server_id "
         f"JOIN {prefix}server_model ON server_model.id = server.server_model_id "
-        f"WHERE began <= {time} AND (ended IS NULL OR ended > {time})) AS bits GROUP BY id"
+        f"WHERE started_at <= {time} AND (ended_at IS NULL OR ended_at > {time})) AS bits GROUP BY id"
     )

@@ -1,12 +1,12 @@
-"""List the rules of drift, with the severity and meaning of what each finds."""
+"""List the drift rules, with the severity and meaning of their findings."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 SEVERITY_MEANINGS: Final[Mapping[str, str]] = {
-    "info": "Worth knowing; nothing is wrong.",
-    "medium": "To be looked at: the inventory and the machines do not agree.",
-    "high": "Hardware is missing, wrong or failing, or stands where it should not.",
+    "info": "For information; nothing is wrong.",
+    "medium": "Needs attention: the inventory and the machines disagree.",
+    "high": "Hardware is missing, wrong, failing or in the wrong place.",
 }
 """Ordered from least to most severe."""
 SEVERITIES: Final = tuple(SEVERITY_MEANINGS)
@@ -20,40 +20,38 @@ class FindingRule(NamedTuple):
 
 
 FINDING_RULES: Final[Mapping[str, FindingRule]] = {
-    "instance-type-unexpected": FindingRule("high", "The instance is of another type than its slot's server model."),
-    "server-unbound": FindingRule("medium", "No instance stands in the slot."),
-    "instance-unplaced": FindingRule("medium", "An instance was seen that stands in no slot."),
-    "instance-gone": FindingRule("high", "A whole listing no longer has the slot's instance."),
+    "instance-type-unexpected": FindingRule("high", "The instance has another type than its slot's server model."),
+    "server-unbound": FindingRule("medium", "The slot has no instance."),
+    "instance-unplaced": FindingRule("medium", "An observed instance has no slot."),
+    "instance-gone": FindingRule("high", "A newer complete listing lacks the slot's instance."),
     "instance-replaced": FindingRule("info", "Another instance took the slot."),
-    "chip-missing": FindingRule("high", "A chip of the design is not there."),
-    "chip-extra": FindingRule("high", "A chip is there that the design has not."),
+    "chip-missing": FindingRule("high", "A chip of the design is missing."),
+    "chip-extra": FindingRule("high", "A chip was reported that the design does not have."),
     "view-partial": FindingRule(
-        "info", "A part of the server was seen, as a container does: nothing is called missing."
+        "info", "A source sees only part of the server, such as a container; no chip is reported missing."
     ),
-    "neighbour-wrong": FindingRule("high", "The driver's table joins a chip with others than the design."),
-    "memory-wrong": FindingRule("high", "A chip has other memory than its model."),
-    "cores-wrong": FindingRule("medium", "A chip has another number of cores than its model."),
+    "neighbour-wrong": FindingRule("high", "The driver's table links a chip to other chips than the design."),
+    "memory-wrong": FindingRule("high", "A chip has a different memory size than its model."),
+    "cores-wrong": FindingRule("medium", "A chip has a different number of cores than its model."),
     "lnc-differs": FindingRule("medium", "Servers of a domain have different logical core configurations."),
-    "numa-wrong": FindingRule("medium", "A chip is at another NUMA node than on other servers of its type."),
-    "efa-map-wrong": FindingRule(
-        "medium", "A chip is joined with another EFA device than on other servers of its type."
-    ),
+    "numa-wrong": FindingRule("medium", "A chip is at another NUMA node than documented for its server type."),
+    "efa-map-wrong": FindingRule("medium", "A chip has another EFA device than documented for its server type."),
     "domain-split": FindingRule("high", "Servers of a domain are in different UltraServers or capacity blocks."),
     "domain-overfull": FindingRule(
         "high", "An UltraServer or capacity block has more instances than its domain has servers."
     ),
-    "node-id-duplicate": FindingRule("high", "Two instances have the same place in an UltraServer."),
-    "node-order-wrong": FindingRule("medium", "An UltraServer's ring has another order than its domain's."),
-    "side-link-down": FindingRule("high", "The links of a server towards a neighbour in its UltraServer are down."),
-    "interconnect-impaired": FindingRule("high", "EC2 calls what joins the servers of a capacity block impaired."),
-    "network-node-moved": FindingRule("medium", "The network node above an instance is another than before."),
-    "fabric-inconsistent": FindingRule("medium", "The instances' network nodes can't be those of the design."),
-    "ecc-uncorrected": FindingRule("high", "A chip has counted more uncorrected errors of memory."),
+    "node-id-duplicate": FindingRule("high", "Several instances have the same position in an UltraServer."),
+    "node-order-wrong": FindingRule("medium", "An UltraServer's ring has another order than its domain."),
+    "side-link-down": FindingRule("high", "The links of a server to a neighbour in its UltraServer are down."),
+    "interconnect-impaired": FindingRule("high", "EC2 reports the interconnect of a capacity block as impaired."),
+    "network-node-moved": FindingRule("medium", "An instance is below another network node than before."),
+    "fabric-inconsistent": FindingRule("medium", "The instances' network nodes do not match those of the design."),
+    "ecc-uncorrected": FindingRule("high", "A chip's counter of uncorrected memory errors increased."),
     "field-missing": FindingRule(
-        "medium", "A source does not report what it should, nor does another: it is not compared."
+        "medium", "No source reports a field that a source should report; it is not compared."
     ),
-    "health-condition": FindingRule("high", "Its manager calls a server or a chip unhealthy."),
-    "state-differs": FindingRule("medium", "Its manager has it in another state than the inventory."),
-    "stale": FindingRule("info", "What is known of an instance is old."),
-    "conflict-between-sources": FindingRule("medium", "Two sources that are both fresh disagree."),
+    "health-condition": FindingRule("high", "A manager reports a server or a chip as unhealthy."),
+    "state-differs": FindingRule("medium", "A manager reports another state than the inventory."),
+    "stale": FindingRule("info", "The observations of an instance are old."),
+    "conflict-between-sources": FindingRule("medium", "Sources with fresh observations disagree."),
 }

@@ -28,6 +28,26 @@ from trninv.units import pluralize
 
 _MOVED = {"_token_digest": ("token", "sha256")}
 """Tables whose rows were a column of another table in older schema versions."""
+_FORMER_NAMES = {
+    "cordon": "closing",
+    "domain_allocated": "domain_held",
+    "job.submitted_at": "submitted",
+    "job.started_at": "began",
+    "job.ended_at": "ended",
+    "job.first_started_at": "first_began",
+    "job.moved_at": "moved",
+    "allocation.started_at": "began",
+    "allocation.ended_at": "ended",
+    "binding.started_at": "since",
+    "binding.ended_at": "until",
+    "binding.method": "how",
+    "finding.observed": "found",
+    "fact.as_written": "written",
+    "fact.reading_reason": "grounds",
+}
+"""Tables and columns that schema version 0033 renamed, each with its former name."""
+_DERIVED = {"seal_restart"}
+"""Tables whose rows say nothing in an older schema version."""
 _USAGE = "trninv migrate --to head, base, or a revision in migrations/"
 
 
@@ -116,14 +136,16 @@ def _columns(engine: Engine) -> dict[str, set[str]]:
 
 
 def _lost_data(connection: Connection, before: dict[str, set[str]], after: dict[str, set[str]]) -> Iterator[str]:
-    for name in sorted(before.keys() - {"alembic_version"}):
+    for name in sorted(before.keys() - {"alembic_version"} - _DERIVED):
         new_table, moved = _MOVED.get(name, ("", ""))
-        if moved in after.get(new_table, ()):
+        if moved in after.get(new_table, ()) or _FORMER_NAMES.get(name) in after:
             continue
         if name not in after:
             yield from _non_empty(connection, name, select(func.count()).select_from(table(name)), "row")
             continue
         for lost_column in sorted(before[name] - after[name]):
+            if _FORMER_NAMES.get(f"{name}.{lost_column}") in after[name]:
+                continue
             values = select(func.count(column(lost_column))).select_from(table(name))
             yield from _non_empty(connection, f"{name}.{lost_column}", values, "value")
 
@@ -145,7 +167,8 @@ def _foreign_keys_off(connection: Connection) -> Iterator[None]:
         yield
     finally:
         connection.rollback()
-        cursor.execute("PRAGMA foreign_keys = ON")
+        if not connection.invalidated:  # an interrupt closes it
+            cursor.execute("PRAGMA foreign_keys = ON")
 
 
 def schema_differences(engine: Engine) -> str | None:

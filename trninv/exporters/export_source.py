@@ -245,7 +245,7 @@ def _scope_condition(place: Place) -> ColumnElement[bool]:
 def _servers_query(place: Place) -> Any:
     server, domain, cluster = _T["server"], _T["domain"], _T["cluster"]
     domain_model, server_model, chip_model = _T["domain_model"], _T["server_model"], _T["chip_model"]
-    binding, cordon_table = _T["binding"], _T["closing"]
+    binding, cordon_table = _T["binding"], _T["cordon"]
     return (
         select(
             server.c.id,
@@ -271,7 +271,7 @@ def _servers_query(place: Place) -> Any:
         .join(domain_model, domain_model.c.id == domain.c.domain_model_id)
         .join(server_model, server_model.c.id == server.c.server_model_id)
         .join(chip_model, chip_model.c.id == server_model.c.chip_model_id)
-        .outerjoin(binding, (binding.c.server_id == server.c.id) & binding.c.until.is_(None))
+        .outerjoin(binding, (binding.c.server_id == server.c.id) & binding.c.ended_at.is_(None))
         .outerjoin(cordon_table, (cordon_table.c.server_id == server.c.id) & is_deliberate(cordon_table))
         .where(_scope_condition(place))
         .order_by(domain.c.ordinal, server.c.ordinal)

@@ -51,7 +51,7 @@ def answer_type(answer_class: type) -> Any:
     if issubclass(answer_class, Answer):
         namespace["instances"] = strawberry.field(
             resolver=_resolve_instances,
-            description=f"Instances and hosts in the servers that are named, the first {evidence.MAX_INSTANCES}.",
+            description=f"Instances and hosts in the servers of the answer, the first {evidence.MAX_INSTANCES}.",
             graphql_type=list_type(answer_type(evidence.ServerInstance)),
             metadata={"attribute": "instances", "has_instances": True},
         )

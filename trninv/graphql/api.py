@@ -144,9 +144,9 @@ class Api:
             )
             operation = self.documents.operation(text, request.operation)
             if not operation.is_subscription:
-                raise RequestError("text/event-stream is for subscriptions: take application/json")
+                raise RequestError("Accept: text/event-stream is for subscriptions; use application/json")
             if request.as_of is not None:
-                raise RequestError("what is to come is of no other time: send a subscription without at")
+                raise RequestError("a subscription delivers future events; remove at")
             if characters.has_forbidden_characters(request.variables):
                 raise VariablesError(f"a variable {characters.FORBIDDEN_MESSAGE}")
             variables = operation.variables(request.variables)
@@ -186,13 +186,13 @@ class Api:
         text = self.documents.persisted_text(request.document) if request.document is not None else request.query or ""
         operation = self.documents.operation(text, request.operation)
         if operation.is_subscription:
-            raise RequestError("a subscription is a stream: POST it with Accept: text/event-stream")
+            raise RequestError("a subscription is a stream; POST it with Accept: text/event-stream")
         if not operation.is_query and request.as_of is not None:
-            raise RequestError("what was can't be changed: send a mutation without at")
+            raise RequestError("the past cannot be changed; send the mutation without at")
         if not operation.is_query and reads_only:
-            raise MethodError("GET only reads: send a mutation by POST")
+            raise MethodError("GET only reads; send a mutation by POST")
         if not operation.is_query and "operate" not in TOKEN_SCOPES_ALLOWED[scope]:
-            raise ForbiddenError("a mutation wants a token of scope operate")
+            raise ForbiddenError("a mutation needs a token of scope operate")
         if characters.has_forbidden_characters(request.variables):
             raise VariablesError(f"a variable {characters.FORBIDDEN_MESSAGE}")
         return operation, operation.variables(request.variables)

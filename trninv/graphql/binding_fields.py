@@ -16,23 +16,23 @@ from trninv.inventory.state import bindings
 from trninv.reconcile.latest_observations import pinned_binding
 
 WHO_ARGUMENT = (
-    "Who says so, where the service asks for no token. With a token it is the token's name: leave this out, for any "
-    "other name is refused."
+    "Who makes the change, if the service requires no token. With a token, omit it: the token's name is "
+    "recorded, and any other name is refused."
 )
-MUTATION_ID_ARGUMENT = "Any text; the payload gives it back unchanged."
-MUTATION_ID_RESULT = "The text of the input, unchanged."
+MUTATION_ID_ARGUMENT = "Any text; the payload returns it unchanged."
+MUTATION_ID_RESULT = "The text from the input, unchanged."
 
 
-@strawberry.type(name="Binding", description="That an instance stands in a slot, which is a server of the design.")
+@strawberry.type(name="Binding", description="A slot's link to an instance; the slot is a server of the design.")
 class BindingType:
     slot: Address = strawberry.field(description="Address of the server.")
-    instance: str | None = strawberry.field(description="The instance's id; null where only its host is known.")
-    host: str | None = strawberry.field(description="The name of its host, where that is known.")
-    since: str = strawberry.field(description="Since when it is bound (UTC).")
-    until: str | None = strawberry.field(description="When that ended (UTC); null while it stands there.")
-    how: Any = strawberry.field(description="How it is known.", graphql_type=BindingMethod)
-    confidence: Any = strawberry.field(description="How sure it is.", graphql_type=Confidence)
-    evidence: str | None = strawberry.field(description="What an inference rests on, for people.")
+    instance: str | None = strawberry.field(description="Id of the instance; null if only its host is known.")
+    host: str | None = strawberry.field(description="Host name, if known.")
+    started_at: str = strawberry.field(description="Start of the binding (UTC).")
+    ended_at: str | None = strawberry.field(description="End of the binding (UTC); null while it lasts.")
+    method: Any = strawberry.field(description="How the binding is known.", graphql_type=BindingMethod)
+    confidence: Any = strawberry.field(description="Confidence in the binding.", graphql_type=Confidence)
+    evidence: str | None = strawberry.field(description="Evidence of an inferred binding, as text.")
     who: str = strawberry.field(description="Who bound it.")
     ending: Any = strawberry.field(description="Why it ended.", graphql_type=BindingEnding | None)
     ended_by: str | None = strawberry.field(description="Who ended it.")
@@ -40,10 +40,10 @@ class BindingType:
     @classmethod
     def from_row(cls, row: bindings.Binding) -> "BindingType":
         """Convert a binding of the inventory."""
-        same_fields = ("instance", "host", "since", "until", "evidence", "who", "ended_by")
+        same_fields = ("instance", "host", "started_at", "ended_at", "evidence", "who", "ended_by")
         return cls(
             slot=Address(row.address),
-            how=BindingMethod(row.how),
+            method=BindingMethod(row.method),
             confidence=Confidence(row.confidence),
             ending=None if row.ending is None else BindingEnding(row.ending),
             **{name: getattr(row, name) for name in same_fields},
@@ -51,14 +51,14 @@ class BindingType:
 
 
 BINDING_ARGUMENTS: tuple[OptionalArgument, ...] = (
-    ("scope", Address, "Only those of this server, rack, domain or cluster."),
-    ("include_ended", bool, "Whether to list those that are over too."),
+    ("scope", Address, "Only bindings in this server, rack, domain or cluster."),
+    ("include_ended", bool, "Whether to include bindings that have ended."),
 )
 
 
 def binding_cursor(row: BindingType) -> str:
     """Return the text that identifies a binding in its list."""
-    return " ".join(filter(None, (row.slot, row.since, row.instance, row.host, row.how.value, row.until)))
+    return " ".join(filter(None, (row.slot, row.started_at, row.instance, row.host, row.method.value, row.ended_at)))
 
 
 async def resolve_bindings(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[BindingType]:
@@ -73,31 +73,33 @@ def _read_bindings(connection: Connection, scope: str | None, ended: bool) -> li
 
 @strawberry.input(description="An instance for a slot.")
 class BindInput:
-    slot: Address = strawberry.field(description="The server of the design.")
+    slot: Address = strawberry.field(description="The slot: a server of the design.")
     instance: str = strawberry.field(description="The instance's id, or the name of its host.")
     who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
-@strawberry.type(description="What bind did.")
+@strawberry.type(description="Result of bind.")
 class BindPayload:
-    created: list[BindingType] = strawberry.field(description="The new binding; none where it was so already.")
+    created: list[BindingType] = strawberry.field(
+        description="The new binding; null if the instance was already bound to the slot."
+    )
     ended: list[BindingType] = strawberry.field(
-        description="What that ended: what stood in the slot, and where the instance stood."
+        description="Bindings that ended: the previous ones of the slot and of the instance."
     )
     client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
 
-@strawberry.input(description="A slot that is to be empty.")
+@strawberry.input(description="A slot to empty.")
 class UnbindInput:
-    slot: Address = strawberry.field(description="The server of the design.")
+    slot: Address = strawberry.field(description="The slot: a server of the design.")
     who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
-@strawberry.type(description="What unbind did.")
+@strawberry.type(description="Result of unbind.")
 class UnbindPayload:
-    ended: BindingType = strawberry.field(description="What stood there.")
+    ended: BindingType = strawberry.field(description="The binding that ended.")
     client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
 

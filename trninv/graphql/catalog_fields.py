@@ -21,52 +21,52 @@ from trninv.inventory.schema.thing import select_thing
 from trninv.inventory.schema.things import THINGS
 
 
-@strawberry.type(name="Conflict", description="Facts of one subject and attribute that disagree.")
+@strawberry.type(name="Conflict", description="Facts about one attribute of a subject that disagree.")
 class ConflictType:
     subject: str = strawberry.field(description="The part, model or system that they are about.")
-    attribute: str = strawberry.field(description="Which of its numbers they give.")
-    disagreement: Any = strawberry.field(description="What they differ in.", graphql_type=Disagreement)
+    attribute: str = strawberry.field(description="The attribute that they state.")
+    disagreement: Any = strawberry.field(description="How they disagree.", graphql_type=Disagreement)
     note: str | None = strawberry.field(description="How to read them.")
     facts: list[Any] = strawberry.field(
-        description="All of them, the picked one first.", graphql_type=lazy_list("Fact")
+        description="All of them, the selected one first.", graphql_type=lazy_list("Fact")
     )
 
-    @strawberry.field(description="The one that counts.", graphql_type=lazy_type("Fact"))
+    @strawberry.field(description="The selected fact.", graphql_type=lazy_type("Fact"))
     def selected(self) -> Any:
         return self.facts[0]
 
 
-@strawberry.type(name="System", description="Something that can be seeded.")
+@strawberry.type(name="System", description="A system that can be seeded.")
 class SystemType:
     slug: str = strawberry.field(description="Name to seed it by.")
     name: str = strawberry.field(description="What it is.")
-    aliases: list[str] = strawberry.field(description="Other names it answers to.")
-    chips: int = strawberry.field(description="Chips in all.")
-    servers: int = strawberry.field(description="Servers in all.")
+    aliases: list[str] = strawberry.field(description="Its aliases.")
+    chips: int = strawberry.field(description="Number of chips.")
+    servers: int = strawberry.field(description="Number of servers.")
     domains: int = strawberry.field(description="Scale-up domains.")
     domain_model: str = strawberry.field(description="Name of the model of its domains.")
     memory: Any = strawberry.field(
-        description="HBM of all chips; the fact is of one chip.", graphql_type=CapacityType | None
+        description="HBM of all chips; the fact is about one chip.", graphql_type=CapacityType | None
     )
     memory_bandwidth: Any = strawberry.field(
-        description="HBM bandwidth of all chips; the fact is of one chip.", graphql_type=BandwidthType | None
+        description="HBM bandwidth of all chips; the fact is about one chip.", graphql_type=BandwidthType | None
     )
     teraflops: float | None = strawberry.field(
         description="10¹² dense BF16 operations per second of all chips; null if no document says."
     )
     host_memory: Any = strawberry.field(
-        description="Memory of all servers; the fact is of one server.", graphql_type=CapacityType | None
+        description="Memory of all servers; the fact is about one server.", graphql_type=CapacityType | None
     )
-    nics: int = strawberry.field(description="EFA devices in all.")
+    nics: int = strawberry.field(description="Number of EFA devices.")
     efa_bandwidth: Any = strawberry.field(
-        description="Of all EFA devices; the fact is of one.", graphql_type=BandwidthType | None
+        description="Bandwidth of all EFA devices; the fact is about one.", graphql_type=BandwidthType | None
     )
-    links: int = strawberry.field(description="Scale-up links in all.")
+    links: int = strawberry.field(description="Number of scale-up links.")
     link_bandwidth: Any = strawberry.field(
-        description="Of all scale-up links, added up by kind of wire.", graphql_type=BandwidthType | None
+        description="Bandwidth of all scale-up links, summed over their models.", graphql_type=BandwidthType | None
     )
     network_nodes: int = strawberry.field(description="Network nodes of its EFA fabric.")
-    sources: list[Any] = strawberry.field(description="Documents that it rests on.", graphql_type=lazy_list("Source"))
+    sources: list[Any] = strawberry.field(description="Sources of its facts.", graphql_type=lazy_list("Source"))
 
     @classmethod
     def from_catalog(cls, system: CatalogSystem) -> "SystemType":

@@ -179,7 +179,9 @@ class DocumentCache:
 
         """
         if name not in self._persisted:
-            raise UnknownDocumentError(f"no document {name[:80]!r}: send it as query, or ask the operator to add it")
+            raise UnknownDocumentError(
+                f"no document {name[:80]!r}; send its text as query, or ask the operator to add it"
+            )
         return self._persisted[name]
 
     def is_cached(self, text: str) -> bool:
@@ -200,7 +202,7 @@ class DocumentCache:
 
         """
         if self._persisted_only and text not in self._allowed_texts:
-            raise RequestError("this server answers persisted documents only: send a documentId")
+            raise RequestError("this server answers persisted documents only; send a documentId")
         with self._lock:
             entry = self._cache.get(text)
             if entry is not None:
@@ -227,7 +229,7 @@ class DocumentCache:
     def _parse(self, text: str) -> Mapping[str, Operation] | DocumentErrors:
         if len(text) > MAX_CHARACTERS:
             message = (
-                f"the document has {len(text):,} characters of {MAX_CHARACTERS:,} at most: send values as variables"
+                f"the document has {len(text):,} characters, more than {MAX_CHARACTERS:,}; send values as variables"
             )
             return DocumentErrors(DocumentError, [GraphQLError(message)])
         try:
@@ -242,7 +244,7 @@ class DocumentCache:
         except DocumentError as error:
             return DocumentErrors(DocumentError, [GraphQLError(str(error))])
         except RecursionError:
-            return DocumentErrors(DocumentError, [GraphQLError("the document is nested too deeply")])
+            return DocumentErrors(DocumentError, [GraphQLError("the document is nested too deeply; nest less")])
         return (
             DocumentErrors(DocumentError, [_explain_error(problem) for problem in errors])
             if errors
@@ -284,7 +286,7 @@ def _explain_error(error: GraphQLError) -> GraphQLError:
     """Replace graphql-core's error for an exhausted comparison budget, which does not say why."""
     if error.message != "Validation aborted.":
         return error
-    return GraphQLError("the document selects the same fields too often: merge them, or ask in several requests")
+    return GraphQLError("the document selects the same fields too often; merge them, or use several requests")
 
 
 def _read_persisted(directory: Path | None) -> dict[str, str]:

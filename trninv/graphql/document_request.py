@@ -55,7 +55,7 @@ class Request:
                 raise RequestError(f"{name} is not {'a string' if kind is str else 'a map'}")
         if parameters.get("query") is None and parameters.get("documentId") is None:
             raise RequestError(
-                'the request has no query: send {"query": "{ clusters { nodes { slug } } }"} or a documentId'
+                'the request has no query; send {"query": "{ clusters { nodes { slug } } }"} or a documentId'
             )
         return cls(
             parameters.get("query"),
@@ -95,4 +95,4 @@ def refuse_errors() -> Iterator[None]:
     except TrninvError as error:
         raise RequestRefused(refused_response(error)) from None
     except RecursionError:
-        raise RequestRefused(refused_response(UsageError("the request is nested too deeply"))) from None
+        raise RequestRefused(refused_response(UsageError("the request is nested too deeply; nest less"))) from None

@@ -24,21 +24,20 @@ _MAX_CACHED_EVENTS: Final = 64
 """Serialized events that are cached per document."""
 
 
-@strawberry.type(description="Hear what happens as it happens: POST with Accept: text/event-stream.")
+@strawberry.type(description="Stream events as they happen: POST with Accept: text/event-stream.")
 class Subscription:
     @strawberry.subscription(
-        description="Each change of a part's state and what is done to jobs, from now on or after the event that "
-        "Last-Event-ID names."
+        description="Changes of states, allocations and cordons, from now on or after the event in Last-Event-ID."
     )
     async def changes(
         self,
         info: AppInfo,  # noqa: ARG002 # strawberry's
         scope: Annotated[  # noqa: ARG002 # the service filters by scope
             Address | None,
-            strawberry.argument(description="Only of this place, of all that it holds and of links that end there."),
+            strawberry.argument(description="Only events in this place and on links that end there."),
         ] = None,
     ) -> AsyncGenerator[Annotated["Event", strawberry.lazy("trninv.graphql.inventory_types")], None]:
-        raise InternalError("the service tells the changes")
+        raise InternalError("subscriptions are answered by the service")
         yield
 
 

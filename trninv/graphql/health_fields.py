@@ -18,25 +18,25 @@ from trninv.routing.fleet import BaseFleet
 from trninv.routing.question import ROUTED_COST
 
 
-@strawberry.type(name="Finding", description="Something that was seen and differs from the design.")
+@strawberry.type(name="Finding", description="A difference between observation and design.")
 class FindingType:
     id: strawberry.ID = strawberry.field(description="Its number, which the reasons of states that it set name.")
     rule: Any = strawberry.field(description="The rule that found it.", graphql_type=DriftRule)
-    severity: Any = strawberry.field(description="How bad it is.", graphql_type=Severity)
+    severity: Any = strawberry.field(description="Its severity.", graphql_type=Severity)
     address: str | None = strawberry.field(
-        description="Where: a server, chip, domain, network node or cluster; null of an instance without a slot."
+        description="The server, chip, domain, network node or cluster; null for an instance without a slot."
     )
-    instance: str | None = strawberry.field(description="The instance, or its host's name where only that is known.")
-    expected: str | None = strawberry.field(description="What the design has, for people.")
-    observed: str | None = strawberry.field(description="What was seen, for people.")
+    instance: str | None = strawberry.field(description="The instance, or its host name if only that is known.")
+    expected: str | None = strawberry.field(description="What the design has, as text.")
+    observed: str | None = strawberry.field(description="What was observed, as text.")
     evidence: list[int] = strawberry.field(description="Ids of the observations that show it.")
     first_seen: str = strawberry.field(description="When it was first found (UTC).")
     last_seen: str = strawberry.field(description="When it was last found (UTC).")
-    cleared_at: str | None = strawberry.field(description="When it was over (UTC); null while it lasts.")
+    cleared_at: str | None = strawberry.field(description="When it cleared (UTC); null while it lasts.")
 
     @classmethod
     def from_row(cls, row: findings.Finding) -> "FindingType":
-        """Convert a finding of the live room."""
+        """Convert a stored finding."""
         same_fields = ("address", "instance", "expected", "observed", "first_seen", "last_seen", "cleared_at")
         return cls(
             id=strawberry.ID(str(row.id)),
@@ -49,9 +49,9 @@ class FindingType:
 
 @strawberry.type(description="An EC2 instance type that no model in the catalog claims.")
 class UnclaimedType:
-    type: str = strawberry.field(description="The type, as the source has it.")
-    count: int = strawberry.field(description="How many machines are of it.")
-    why: str = strawberry.field(description="Why they are left alone.")
+    type: str = strawberry.field(description="The instance type as reported.")
+    count: int = strawberry.field(description="Number of machines of this type.")
+    why: str = strawberry.field(description="Why they are ignored.")
 
 
 async def unclaimed(_: object, info: AppInfo, _arguments: Mapping[str, Any]) -> list[UnclaimedType]:
@@ -61,9 +61,9 @@ async def unclaimed(_: object, info: AppInfo, _arguments: Mapping[str, Any]) -> 
 
 
 DRIFT_ARGUMENTS: tuple[OptionalArgument, ...] = (
-    ("scope", Address, "Only what is at or below this place."),
-    ("min_severity", Severity, "Only what is as bad as this, or worse."),
-    ("include_cleared", bool, "Whether to list what is over too."),
+    ("scope", Address, "Only findings at or below this place."),
+    ("min_severity", Severity, "Only findings of this severity or worse."),
+    ("include_cleared", bool, "Whether to include cleared findings."),
 )
 
 
@@ -86,18 +86,18 @@ async def _resolve_impact(parent: strawberry.Parent[Any], info: AppInfo) -> Any:
     return await info.context.ask(_compute_impact, info.context.fleet, parent)
 
 
-@strawberry.type(name="Incident", description="Things that are not up for one reason.")
+@strawberry.type(name="Incident", description="Unhealthy parts that share a root cause.")
 class IncidentType(answer_type(model.Incident)):  # type: ignore[misc] # the generated base class has its fields
     impact: Any = strawberry.field(
         resolver=_resolve_impact,
-        description="What it costs: worked out for what asks for it.",
+        description="What it costs; computed on request.",
         graphql_type=answer_type(model.Impact),
         metadata={"price": 2 * model.MAX_DOMAINS * ROUTED_COST},
     )
 
 
 INCIDENT_ARGUMENTS: tuple[OptionalArgument, ...] = (
-    ("scope", Address, "Only those with a part at or below this place, or a link that ends there."),
+    ("scope", Address, "Only incidents with a part at or below this place, or a link that ends there."),
 )
 
 

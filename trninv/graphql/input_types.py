@@ -45,8 +45,8 @@ _TEST_DESCRIPTIONS: Final = {
     "gt": "More than this.",
     "gte": "More than this, or equal to it.",
     "in": "Equal to any of these.",
-    "contains": "Has this text somewhere in it.",
-    "startsWith": "Begins with this text.",
+    "contains": "Contains this text.",
+    "startsWith": "Starts with this text.",
 }
 _COMPARISON_TESTS: Final = ("eq", "ne", "lt", "lte", "gt", "gte", "in")
 
@@ -74,19 +74,22 @@ def _create_test_input(name: str, value_type: Any, noun: str, tests: tuple[str, 
     members = {
         test: (list_type(value_type) if test == "in" else value_type, _TEST_DESCRIPTIONS[test]) for test in tests
     }
-    return _create_input(name, f"Tests of {noun}, all of which must hold.", members)
+    return _create_input(name, f"Tests of {noun}; all must be true.", members)
 
 
 _TEXT_FILTER: Final = _create_test_input("TextFilter", str, "a text", (*_COMPARISON_TESTS, "contains", "startsWith"))
 _FILTER_BY_FORM: Final[dict[ValueFormat, type]] = {
     ValueFormat.ADDRESS: _create_input(
         "AddressFilter",
-        "Tests of a thing's own address, all of which must hold.",
+        "Tests of a thing's own address; all must be true.",
         {
             "eq": (Address, "The thing at this address."),
             "in": (list_type(Address), "The things at these addresses."),
-            "starts_with": (str, "Its address begins so; up to its last / it must name a place that exists."),
-            "contains": (str, "Its address has this text in it; add a cluster or domain lest all be compared."),
+            "starts_with": (
+                str,
+                "Its address starts with this; the part up to the last / must name an existing place.",
+            ),
+            "contains": (str, "Its address contains this text; add a cluster or domain, or every address is compared."),
         },
     ),
     ValueFormat.IDENTIFIER: _TEXT_FILTER,
@@ -94,13 +97,13 @@ _FILTER_BY_FORM: Final[dict[ValueFormat, type]] = {
     ValueFormat.INT: _create_test_input("IntFilter", int, "a number"),
     ValueFormat.BIGINT: _create_test_input("BigIntFilter", BigInt, "an exact number"),
     ValueFormat.MILLIONTHS: _create_test_input("FloatFilter", float, "a fraction"),
-    ValueFormat.CAPACITY: _create_test_input("CapacityFilter", CapacityInput, "a size of memory"),
+    ValueFormat.CAPACITY: _create_test_input("CapacityFilter", CapacityInput, "a memory size"),
     ValueFormat.BANDWIDTH: _create_test_input("BandwidthFilter", BandwidthInput, "a bandwidth of one direction"),
-    ValueFormat.BOOLEAN: _create_test_input("BooleanFilter", bool, "a truth value", ("eq",)),
+    ValueFormat.BOOLEAN: _create_test_input("BooleanFilter", bool, "a Boolean", ("eq",)),
 }
 _PLACE_FILTER: Final = _create_input(
     "PlaceFilter",
-    "Which place contains a thing: one, or any of several.",
+    "The place that contains a thing: one, or any of several.",
     {
         "eq": (Address, "The place at this address."),
         "in": (list_type(Address), "Any of the places at these addresses."),
@@ -131,11 +134,13 @@ def _create_filter(kind: Thing) -> type:
         for field in filterable
     }
     members |= {
-        "and": (list_type(own_filter), "All of these hold."),
-        "or": (list_type(own_filter), "At least one of these holds."),
-        "not": (own_filter, "This does not hold."),
+        "and": (list_type(own_filter), "All of these are true."),
+        "or": (list_type(own_filter), "At least one of these is true."),
+        "not": (own_filter, "This is not true."),
     }
-    return _create_input(f"{kind.type}Filter", "What must hold of the things listed; every field given must.", members)
+    return _create_input(
+        f"{kind.type}Filter", "Conditions on the listed items; all that are set must be true.", members
+    )
 
 
 def _order_description(field: Field) -> str:
@@ -145,7 +150,7 @@ def _order_description(field: Field) -> str:
 
 def _create_order(kind: Thing) -> type | None:
     members = {field.name: (Direction, _order_description(field)) for field in kind.fields if is_ordered(field)}
-    description = "One field to order by; things equal in it are ordered by what comes next, at last by their ids."
+    description = "One field to order by; ties are ordered by the next entry, and finally by id."
     return _create_input(f"{kind.type}Order", description, members, one_of=True) if members else None
 
 

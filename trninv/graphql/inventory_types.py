@@ -26,22 +26,22 @@ from trninv.inventory.schema.thing import DIVISORS, Field, RelatedList, Relation
 from trninv.inventory.schema.things import THINGS
 
 
-@strawberry.interface(name="Node", description="Something with an id, which node and nodes take.")
+@strawberry.interface(name="Node", description="Anything with an id for node and nodes.")
 class NodeInterface:
     kind: strawberry.Private[Thing]
     row: strawberry.Private[Row]
 
-    @strawberry.field(description="Opaque id, which node and nodes take.")
+    @strawberry.field(description="Opaque id for node and nodes.")
     def id(self) -> strawberry.ID:
         return strawberry.ID(f"{self.kind.name}:{self.row['id']}")
 
 
-@strawberry.interface(name="Located", description="Something that an address names.")
+@strawberry.interface(name="Located", description="Anything that has an address.")
 class LocatedInterface:
     kind: strawberry.Private[Thing]
     row: strawberry.Private[Row]
 
-    @strawberry.field(description="Address that names it, unique and stable across reseeding.")
+    @strawberry.field(description="Unique address, stable across reseeding.")
     def address(self) -> Address:
         return Address(self.row["address"])
 
@@ -143,8 +143,8 @@ def connection_field(
         resolver=resolve, description=description, graphql_type=connection_type[lazy_type(kind.type)]
     )
     optional_arguments = (
-        ("filter", FILTERS[kind.name], "What must hold of the items."),
-        ("order_by", list_type(ORDERS[kind.name]), "What the items are sorted by, the id always last."),
+        ("filter", FILTERS[kind.name], "Conditions on the items."),
+        ("order_by", list_type(ORDERS[kind.name]), "Sort order of the items; the id is always last."),
         *extra_arguments,
         *PAGE_ARGUMENTS,
     )

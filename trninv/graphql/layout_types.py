@@ -12,70 +12,75 @@ from trninv.graphql.scalars import Address
 from trninv.inventory.address.lookup import resolve_place
 from trninv.topology.planar_layout import LinkPath
 
-NarrowArgument = Annotated[bool, strawberry.argument(description="For a screen as narrow as a phone's.")]
+NarrowArgument = Annotated[bool, strawberry.argument(description="Whether to fit a narrow screen, such as a phone's.")]
 DomainArgument = Annotated[Address, strawberry.argument(description="A domain.")]
 
 
-@strawberry.type(name="Solid", description="A place in space about a domain's middle.")
+@strawberry.type(name="Solid", description="A point in space, relative to the center of a domain.")
 class SolidType:
-    x: float = strawberry.field(description="To the right.")
-    y: float = strawberry.field(description="Towards the bottom.")
-    z: float = strawberry.field(description="Towards the reader.")
+    x: float = strawberry.field(description="Distance to the right.")
+    y: float = strawberry.field(description="Distance down.")
+    z: float = strawberry.field(description="Distance towards the viewer.")
 
 
-@strawberry.type(name="Box", description="A rectangle by its upper left corner.")
+@strawberry.type(name="Box", description="A rectangle, given by its upper left corner.")
 class BoxType:
-    x: float = strawberry.field(description="Of its left side, to the right.")
-    y: float = strawberry.field(description="Of its upper side, down.")
-    width: float = strawberry.field(description="To its right side.")
-    height: float = strawberry.field(description="To its lower side.")
+    x: float = strawberry.field(description="Position of its left side.")
+    y: float = strawberry.field(description="Position of its upper side.")
+    width: float = strawberry.field(description="Its width.")
+    height: float = strawberry.field(description="Its height.")
 
 
-@strawberry.type(name="Label", description="A text in a flat picture.")
+@strawberry.type(name="Label", description="A label in the flat drawing.")
 class LabelType:
-    text: str = strawberry.field(description="What it says.")
-    x: float = strawberry.field(description="To the right.")
-    y: float = strawberry.field(description="Of its baseline, down.")
-    anchor: str = strawberry.field(description="What of it is at x: start, middle or end.")
-    strong: bool = strawberry.field(description="Whether it names a panel.")
+    text: str = strawberry.field(description="Its text.")
+    x: float = strawberry.field(description="Horizontal position.")
+    y: float = strawberry.field(description="Vertical position of the baseline.")
+    anchor: str = strawberry.field(description="Part of the text that is at x: start, middle or end.")
+    strong: bool = strawberry.field(description="Whether it is the title of a panel.")
 
 
 @strawberry.type(
-    name="DrawnNode", description="Where a chip or switch is drawn: its middle and size, a circle where both are equal."
+    name="DrawnNode",
+    description="Where a chip or switch is drawn: center and size; a circle if width and height are equal.",
 )
 class DrawnNodeType:
     address: Address = strawberry.field(description="Its address.")
-    x: float = strawberry.field(description="To the right, in a flat picture.")
-    y: float = strawberry.field(description="Down, in a flat picture.")
-    width: float = strawberry.field(description="In a flat picture.")
-    height: float = strawberry.field(description="In a flat picture; text runs upwards where it exceeds the width.")
+    x: float = strawberry.field(description="Horizontal position in the flat drawing.")
+    y: float = strawberry.field(description="Vertical position in the flat drawing.")
+    width: float = strawberry.field(description="Width in the flat drawing.")
+    height: float = strawberry.field(
+        description="Height in the flat drawing; text runs upwards if it exceeds the width."
+    )
     text: str = strawberry.field(description="Its label.")
-    sign: list[float] = strawberry.field(description="Where the sign of its state stands: x, y.")
-    solid: SolidType | None = strawberry.field(description="In space; null of a wiring that is drawn flat only.")
+    sign: list[float] = strawberry.field(description="Position of its state sign: x, y.")
+    solid: SolidType | None = strawberry.field(
+        description="Position in space; null if the wiring has only a flat drawing."
+    )
 
 
-@strawberry.type(name="DrawnLink", description="How a link is drawn in a flat picture.")
+@strawberry.type(name="DrawnLink", description="How a link is drawn in the flat drawing.")
 class DrawnLinkType:
     address: Address = strawberry.field(description="The link, as A--B.")
-    strokes: list[list[float]] = strawberry.field(description="Lines, each x, y of one point after another.")
-    sign: list[float] = strawberry.field(description="Where the sign of its state stands: x, y.")
+    strokes: list[list[float]] = strawberry.field(description="Lines, each a list x, y, x, y, … of points.")
+    sign: list[float] = strawberry.field(description="Position of its state sign: x, y.")
 
 
 @strawberry.type(name="Layout", description="Where the parts of a domain are drawn, in units of about a pixel.")
 class LayoutType:
-    wiring: str = strawberry.field(description="The pattern that it follows.")
+    wiring: str = strawberry.field(description="Wiring pattern of the domain.")
     is_rotatable: bool = strawberry.field(
-        description="Whether its parts have places in space, so that it can be turned."
+        description="Whether its parts have positions in space, so that it can be rotated."
     )
-    box: BoxType = strawberry.field(description="That holds the flat picture.")
-    font: float = strawberry.field(description="Height of texts.")
+    box: BoxType = strawberry.field(description="Bounds of the flat drawing.")
+    font: float = strawberry.field(description="Height of text.")
     stroke_width: float = strawberry.field(description="Width of the widest link.")
-    panels: list[BoxType] = strawberry.field(description="Behind servers or racks.")
-    labels: list[LabelType] = strawberry.field(description="Texts beside chips and switches.")
+    panels: list[BoxType] = strawberry.field(description="Backgrounds of servers or racks.")
+    labels: list[LabelType] = strawberry.field(description="Labels beside chips and switches.")
     places: list[DrawnNodeType] = strawberry.field(description="Its chips and switches.")
     routes: list[DrawnLinkType] = strawberry.field(description="Its links.")
     wrap_links: list[Address] = strawberry.field(
-        description="Links that lead around the back, as A--B: in space drawn as a stub at either end."
+        description="Links that wrap around, as A--B; in space, each end is drawn as a stub."
     )
 
     @classmethod
@@ -83,7 +88,9 @@ class LayoutType:
         """Compute the layout of a domain, for a wide or a narrow screen."""
         place = resolve_place(connection, address)
         if place.level != "domain":
-            raise WrongLevelError(f"{place.address} is no domain: name one, such as {place.address.split('/')[0]}/d0")
+            raise WrongLevelError(
+                f"{place.address} is not a domain; name one, such as {place.address.split('/')[0]}/d0"
+            )
         diagram = wiring_diagram.read_diagram(connection, place.address)
         layout = diagram.layout(narrow=narrow)
         return cls(

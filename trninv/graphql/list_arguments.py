@@ -119,13 +119,13 @@ def read_page_size(arguments: Mapping[str, Any]) -> tuple[int, bool]:
     """
     first, last = arguments.get("first"), arguments.get("last")
     if first is not None and last is not None:
-        raise InvalidArgumentError(
-            "first and last together are unclear: a page is the first of what follows, or the last"
-        )
+        raise InvalidArgumentError("first and last exclude each other; pass only one of them")
     size, backwards = (last, True) if last is not None else (DEFAULT_PAGE if first is None else first, False)
     if not 0 <= size <= MAX_PAGE:
         name, on = ("last", "before") if backwards else ("first", "after")
-        raise InvalidArgumentError(f"{name}: {size} items: ask for 0 to {MAX_PAGE} and page on with {on}")
+        raise InvalidArgumentError(
+            f"{name}: {size} items are out of range; ask for 0 to {MAX_PAGE} and page on with {on}"
+        )
     return size, backwards
 
 
@@ -149,7 +149,7 @@ def _parse_cursor(end: str, cursor: str, order: tuple[tuple[str, bool], ...]) ->
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         pass
     raise InvalidArgumentError(
-        f"{end}: {cursor[:40]!r} is not a cursor of this list in this order: pass one of a page of it"
+        f"{end}: {cursor[:40]!r} is not a cursor of this list in this order; pass one from its pages"
     )
 
 
@@ -169,9 +169,9 @@ def _compile_tests(
     kind: Thing, name: str, value: Any, values: list[Any], budget: Iterator[int]
 ) -> Iterator[FilterShape]:
     if next(budget, None) is None:
-        raise FilterError(f"a filter has at most {MAX_TESTS} tests and groups")
+        raise FilterError(f"filter: more than {MAX_TESTS} tests and groups; use fewer")
     if value is None:
-        raise FilterError(f"{name}: null says nothing: leave it out")
+        raise FilterError(f"filter {name}: null is not a filter; omit it")
     field_names = {item.name for item in kind.fields}
     if name in ("and", "or"):
         yield (name, *(_compile_group(kind, item, values, budget) for item in value))
@@ -192,7 +192,7 @@ def _compile_tests(
 
 def _require_tests(name: str, tests: Mapping[str, Any]) -> Mapping[str, Any]:
     if not tests:
-        raise FilterError(f"{name}: {{}} has no test: write one such as {{eq: …}}")
+        raise FilterError(f"{name}: {{}} has no test; write one such as {{eq: …}}")
     return tests
 
 
@@ -201,7 +201,7 @@ LEVELS = ("cluster", "domain", "server", "rack")
 
 def _compile_place(level: str, tests: Mapping[str, Any], values: list[Any]) -> FilterShape:
     if (tests.get("eq") is None) == (tests.get("in") is None):
-        raise FilterError(f"{level}: an address filter has either eq or in")
+        raise FilterError(f"{level}: an address filter takes either eq or in; pass one of them")
     addresses = tests.get("in") or [] if tests.get("eq") is None else [tests["eq"]]
     _check_length(addresses)
     values += [AddressTest(str(address), level) for address in addresses]
@@ -212,7 +212,7 @@ def _compile_between(endpoints: Mapping[str, str], values: list[Any]) -> FilterS
     levels = [level_of(address) for address in endpoints.values()]
     if wrong_level := next((level for level in levels if level in ("link", "core")), None):
         raise FilterError(
-            f"between: a {wrong_level} has no links: name a chip, switch, NIC, server, rack, domain or cluster"
+            f"between: a {wrong_level} has no links; name a chip, switch, NIC, server, rack, domain or cluster"
         )
     values += [AddressTest(address, level) for address, level in zip(endpoints.values(), levels, strict=True)]
     return "between", *levels
@@ -250,7 +250,7 @@ _EXTRA_ARGUMENTS: Final[Mapping[str, Callable[[Any, list[Any]], FilterShape]]] =
 
 def _compile_address(kind: Thing, test: str, expected: Any, values: list[Any]) -> FilterShape:
     if expected is None:
-        raise FilterError(f"address: {{{test}: null}}: everything in a list has an address")
+        raise FilterError(f"address: {{{test}: null}} matches nothing, since everything has an address; omit it")
     if test in ("eq", "in"):
         addresses = [expected] if test == "eq" else expected
         _check_length(addresses)
@@ -285,14 +285,14 @@ def _parse_or_none(text: str) -> Address | None:
 
 def _check_length(items: list[Any]) -> None:
     if len(items) > MAX_VALUES:
-        raise FilterError(f"in: {len(items)} values: name at most {MAX_VALUES}")
+        raise FilterError(f"in: {len(items)} values are too many; pass at most {MAX_VALUES}")
 
 
 def _compile_test(field: Field, test: str, expected: Any, values: list[Any]) -> FilterShape:
     if expected is None:
         if test in ("eq", "ne") and field.nullable:
             return ("null" if test == "eq" else "not null"), field.name
-        raise FilterError(f"{camel(field.name)}: {{{test}: null}}: it is never null, or has no order")
+        raise FilterError(f"{camel(field.name)}: {{{test}: null}} is not a test; pass a value")
     if test == "in":
         _check_length(expected)
         values += [_bind_value(field, item, test) for item in expected]
@@ -304,7 +304,7 @@ def _compile_test(field: Field, test: str, expected: Any, values: list[Any]) -> 
 def _bind_value(field: Field, expected: Any, test: str) -> Any:
     name = camel(field.name)
     if expected is None:
-        raise FilterError(f"{name}: {{in: [null]}}: use eq: null")
+        raise FilterError(f"{name}: {{in: [null]}} is not a test; use eq: null")
     if field.format is ValueFormat.ENUM:
         return expected.value
     if field.format in TEXT_FORMS:
@@ -318,16 +318,16 @@ def _bind_value(field: Field, expected: Any, test: str) -> Any:
 
 def _check_text(name: str, text: str, test: str) -> None:
     if not text.isprintable():
-        raise FilterError(f"{name}: {text[:40]!a} can't be in it")
+        raise FilterError(f"{name}: {text[:40]!a} is not printable text; remove the control characters")
     if test in ("contains", "startsWith") and not text:
-        raise FilterError(f"{name}: an empty text is in everything")
+        raise FilterError(f"{name}: an empty text matches everything; omit it")
 
 
 def _to_base_units(name: str, quantity: Mapping[str, Any]) -> int:
     """Convert {unit: value} to base units."""
     ((unit, value),) = quantity.items()
     if not abs(value) * UNITS[unit] <= MAX_NUMBER:
-        raise FilterError(f"{name}: {value} {unit} is beyond any number here")
+        raise FilterError(f"{name}: {value} {unit} is out of range; use a smaller number")
     base: int = round(value * UNITS[unit])
     return base
 

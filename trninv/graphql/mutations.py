@@ -38,25 +38,25 @@ from trninv.routing.questions import find
 @strawberry.type(name="StateChange", description="A change of state.")
 class StateChangeType:
     change: strawberry.Private[ConditionChange]
-    target: LocatedInterface = strawberry.field(description="What was changed, as it is now.")
+    target: LocatedInterface = strawberry.field(description="The changed part, as it is now.")
 
-    @strawberry.field(description="Address of what was changed.")
+    @strawberry.field(description="Address of the changed part.")
     def address(self) -> Address:
         return Address(self.change.address)
 
-    @strawberry.field(description="The state before.", graphql_type=State)
+    @strawberry.field(description="State before.", graphql_type=State)
     def before(self) -> Enum:
         return State(self.change.before.state)
 
-    @strawberry.field(description="The state now.", graphql_type=State)
+    @strawberry.field(description="State now.", graphql_type=State)
     def after(self) -> Enum:
         return State(self.change.after.state)
 
-    @strawberry.field(description="The part that it still carries, of what is degraded.")
+    @strawberry.field(description="Fraction of its bandwidth that a degraded part carries now.")
     def factor(self) -> float | None:
         return _fraction(self.change.after)
 
-    @strawberry.field(description="The part that it carried before, of what was degraded.")
+    @strawberry.field(description="Fraction of its bandwidth that a degraded part carried before.")
     def factor_before(self) -> float | None:
         return _fraction(self.change.before)
 
@@ -65,29 +65,30 @@ def _fraction(condition: Condition) -> float | None:
     return None if condition.factor_ppm is None else condition.factor_ppm / PPM
 
 
-@strawberry.input(description="A state for several things.")
+@strawberry.input(description="A state for several parts.")
 class SetStateInput:
     addresses: list[Address] = strawberry.field(
-        description="Servers, chips, switches, NICs, network nodes and links; a server takes its parts along."
+        description="Servers, chips, switches, NICs, network nodes and links; a server's state cascades to its parts."
     )
-    state: Any = strawberry.field(description="The state that they have from now on.", graphql_type=State)
-    why: str = strawberry.field(description="The reason, kept with each change.")
+    state: Any = strawberry.field(description="Their new state.", graphql_type=State)
+    why: str = strawberry.field(description="The reason, stored with each change.")
     factor: float | None = strawberry.field(
-        default=None, description="Of DEGRADED only: the part that still carries, more than 0 and less than 1."
+        default=None,
+        description="Only for DEGRADED: the fraction of bandwidth that is left, more than 0 and less than 1.",
     )
     unchanged_since: int | None = strawberry.field(
         default=None,
-        description="The newest event that the client knows of (Event.event; 0: none): refused with CONFLICT where "
-        "one of these things was changed after it.",
+        description="Number of the latest event that the client knows (Event.event; 0: none). The mutation is refused "
+        "with CONFLICT if one of the parts changed after it.",
     )
     who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
-@strawberry.type(description="What setState did.")
+@strawberry.type(description="Result of setState.")
 class SetStatePayload:
     changes: list[StateChangeType] = strawberry.field(
-        description="Each thing that is in another state now, in the order of the input; what was in it already is not."
+        description="Parts whose state changed, in the order of the input; others are omitted."
     )
     client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
@@ -101,8 +102,8 @@ def _start_sweep_field() -> Any:
 
     field: Any = strawberry.mutation(
         resolver=resolve,
-        description=f"Begin a sweep: {question.description} It goes on when the client leaves; "
-        "sweepJob says how far it is.",
+        description=f"Start a sweep. {question.description} It continues when the client disconnects; sweepJob returns "
+        "its progress.",
         graphql_type=SweepJobType,
         metadata={"price": ROUTED_COST},
     )
@@ -110,79 +111,81 @@ def _start_sweep_field() -> Any:
     return field
 
 
-@strawberry.input(description="Chips for a job.")
+@strawberry.input(description="Chips to allocate to a job.")
 class AllocateInput:
     job: str = strawberry.field(description="Name of the job.")
     places: list[Address] = strawberry.field(description="Chips, servers, racks and domains of one cluster.")
-    spares: list[Address] = strawberry.field(default_factory=list, description="Held in reserve for it.")
-    pinned: bool = strawberry.field(default=False, description="Whether plans leave it where it is.")
+    spares: list[Address] = strawberry.field(default_factory=list, description="Spares to allocate to it.")
+    pinned: bool = strawberry.field(default=False, description="Whether move plans leave the job where it is.")
     revision: str | None = strawberry.field(
-        default=None, description="Of a plan (makeRoom): refused with STALE_PLAN where the fleet is not as it was then."
+        default=None, description="Revision of a makeRoom plan: refused with STALE_PLAN if the fleet has changed since."
     )
     who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
-    why: str | None = strawberry.field(default=None, description="The reason, kept with the event.")
+    why: str | None = strawberry.field(default=None, description="The reason, stored with the event.")
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
-@strawberry.input(description="A job that ends.")
+@strawberry.input(description="A job to end.")
 class ReleaseInput:
-    job: str = strawberry.field(description="Its name, or SYSTEM:ID of one that another system runs.")
+    job: str = strawberry.field(description="Its name, or SYSTEM:ID for a job of another system.")
     who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
-    why: str | None = strawberry.field(default=None, description="The reason, kept with the event.")
+    why: str | None = strawberry.field(default=None, description="The reason, stored with the event.")
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
-@strawberry.input(description="A job that moves, as makeRoom planned it.")
+@strawberry.input(description="A move of a job, as planned by makeRoom.")
 class MoveInput:
     job: str = strawberry.field(description="Its name.")
-    destination: list[Address] = strawberry.field(description="Where it goes: domains, servers or chips.")
+    destination: list[Address] = strawberry.field(description="Where it moves: domains, servers or chips.")
 
 
-@strawberry.input(description="A plan of makeRoom, to be carried out.")
+@strawberry.input(description="A makeRoom plan to carry out.")
 class MoveJobsInput:
     scope: Address = strawberry.field(description="The plan's scope.")
-    moves: list[MoveInput] = strawberry.field(description="The plan's moves, in its order.")
-    revision: str = strawberry.field(description="The plan's: refused with STALE_PLAN where the fleet is not as then.")
+    moves: list[MoveInput] = strawberry.field(description="The plan's moves, in order.")
+    revision: str = strawberry.field(
+        description="The plan's revision: refused with STALE_PLAN if the fleet has changed since."
+    )
     who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
-    why: str | None = strawberry.field(default=None, description="The reason, kept with the event.")
+    why: str | None = strawberry.field(default=None, description="The reason, stored with the event.")
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
-@strawberry.type(description="What moveJobs did.")
+@strawberry.type(description="Result of moveJobs.")
 class MoveJobsPayload:
     jobs: list[Any] = strawberry.field(
-        description="Those that moved, as they are now, the oldest first.",
+        description="The jobs that moved, as they are now, oldest first.",
         graphql_type=list_type(answer_type(job_allocations.Job)),
     )
     client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
 
-@strawberry.type(description="What hold or release did.")
+@strawberry.type(description="Result of allocate or release.")
 class JobPayload:
     job: Any = strawberry.field(description="The job as it is now.", graphql_type=answer_type(job_allocations.Job))
     client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
 
-@strawberry.input(description="Servers that take no new jobs.")
+@strawberry.input(description="Servers to cordon.")
 class CordonInput:
-    servers: list[Address] = strawberry.field(description="Servers, or racks and domains for all of theirs.")
-    why: str = strawberry.field(description="The reason, kept with it.")
+    servers: list[Address] = strawberry.field(description="Servers, or racks and domains for all their servers.")
+    why: str = strawberry.field(description="The reason, stored with the cordon.")
     who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
-@strawberry.input(description="Servers that take new jobs again.")
+@strawberry.input(description="Servers to uncordon.")
 class UncordonInput:
-    servers: list[Address] = strawberry.field(description="Servers, or racks and domains for all of theirs.")
+    servers: list[Address] = strawberry.field(description="Servers, or racks and domains for all their servers.")
     who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
-    why: str | None = strawberry.field(default=None, description="The reason, kept with the event.")
+    why: str | None = strawberry.field(default=None, description="The reason, stored with the event.")
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
-@strawberry.type(description="What closeServer or openServer did.")
+@strawberry.type(description="Result of cordon or uncordon.")
 class CordonPayload:
     cordons: list[Any] = strawberry.field(
-        description="Each server that is closed or open now, and was not before.",
+        description="Cordons that started or ended.",
         graphql_type=list_type(answer_type(server_cordons.Cordon)),
     )
     client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
@@ -196,9 +199,9 @@ def _write_mutation(description: str) -> Any:
     return strawberry.mutation(description=description, metadata={"price": SCAN_COST})
 
 
-@strawberry.type(description="Change what the inventory says; needs a token of scope operate where tokens are on.")
+@strawberry.type(description="Change the inventory; if tokens are on, this needs one of scope operate.")
 class Mutation:
-    @_write_mutation("Give things a state: all of them, or none where one can't have it.")
+    @_write_mutation("Set the state of parts: all of them, or none if one cannot have it.")
     async def set_state(
         self,
         info: AppInfo,
@@ -213,7 +216,7 @@ class Mutation:
         changes = await info.context.write(set_all)
         return SetStatePayload(changes=changes, client_mutation_id=input.client_mutation_id)
 
-    @_write_mutation("Say which instance stands in a slot; what stood there, and where it stood, ends.")
+    @_write_mutation("Bind an instance to a slot; earlier bindings of either end.")
     async def bind(
         self,
         info: AppInfo,
@@ -222,42 +225,42 @@ class Mutation:
         who = _acting_user(info.context.who, input.who)
         return await info.context.write(partial(binding_fields.bind_instance, info.context.fleet.engine, input, who))
 
-    @_write_mutation("Say that nothing stands in a slot; an inference is not made again from the same.")
+    @_write_mutation("End the binding of a slot; the same observations do not infer it again.")
     async def unbind(
         self,
         info: AppInfo,
-        input: Annotated[UnbindInput, strawberry.argument(description="What to end.")],  # noqa: A002 # Relay's name
+        input: Annotated[UnbindInput, strawberry.argument(description="What to unbind.")],  # noqa: A002 # Relay's name
     ) -> UnbindPayload:
         who = _acting_user(info.context.who, input.who)
         return await info.context.write(partial(binding_fields.unbind_slot, info.context.fleet.engine, input, who))
 
     start_sweep = _start_sweep_field()
 
-    @strawberry.mutation(description="Have a sweep end after the failure that it is at; null if there is none.")
+    @strawberry.mutation(description="Cancel a sweep after its current failure; null if it does not exist.")
     async def cancel_sweep(self, info: AppInfo, id: SweepIdArgument) -> SweepJobType | None:  # noqa: A002
         record = await info.context.ask(sweep_store(info).cancel, str(id))
         return SweepJobType.from_record(record) if record else None
 
-    @_write_mutation("Hold the chips of places for a job: all of them, or none. Again is no change.")
+    @_write_mutation("Allocate chips to a job: all of them, or none. Repeating it changes nothing.")
     async def allocate(
         self,
         info: AppInfo,
-        input: Annotated[AllocateInput, strawberry.argument(description="What to hold.")],  # noqa: A002 # Relay's name
+        input: Annotated[AllocateInput, strawberry.argument(description="What to allocate.")],  # noqa: A002 # Relay's name
     ) -> JobPayload:
         options = {"spares": input.spares, "pinned": input.pinned, "revision": input.revision}
         job = await _run_change(info, input, job_allocations.allocate, input.job, input.places, **options)
         return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
 
-    @_write_mutation("End a job, and give its chips back. Again is no change.")
+    @_write_mutation("End a job and release its chips. Repeating it changes nothing.")
     async def release(
         self,
         info: AppInfo,
-        input: Annotated[ReleaseInput, strawberry.argument(description="What to end.")],  # noqa: A002 # Relay's name
+        input: Annotated[ReleaseInput, strawberry.argument(description="What to release.")],  # noqa: A002 # Relay's name
     ) -> JobPayload:
         job = await _run_change(info, input, job_allocations.release, input.job)
         return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
 
-    @_write_mutation("Carry out a plan of makeRoom: all of its moves, or none.")
+    @_write_mutation("Carry out a makeRoom plan: all of its moves, or none.")
     async def move_jobs(
         self,
         info: AppInfo,
@@ -266,20 +269,20 @@ class Mutation:
         jobs = await _run_change(info, input, move_jobs, input.scope, input.moves, input.revision)
         return MoveJobsPayload(jobs=jobs, client_mutation_id=input.client_mutation_id)
 
-    @_write_mutation("Let servers take no new jobs; what runs there goes on.")
+    @_write_mutation("Cordon servers: they take no new jobs; running jobs continue.")
     async def cordon(
         self,
         info: AppInfo,
-        input: Annotated[CordonInput, strawberry.argument(description="What to close.")],  # noqa: A002 # Relay's name
+        input: Annotated[CordonInput, strawberry.argument(description="What to cordon.")],  # noqa: A002 # Relay's name
     ) -> CordonPayload:
         cordons = await _run_change(info, input, server_cordons.cordon, input.servers)
         return CordonPayload(cordons=cordons, client_mutation_id=input.client_mutation_id)
 
-    @_write_mutation("Let servers take new jobs again.")
+    @_write_mutation("Uncordon servers: they take new jobs again.")
     async def uncordon(
         self,
         info: AppInfo,
-        input: Annotated[UncordonInput, strawberry.argument(description="What to open.")],  # noqa: A002 # Relay's name
+        input: Annotated[UncordonInput, strawberry.argument(description="What to uncordon.")],  # noqa: A002 # Relay's name
     ) -> CordonPayload:
         cordons = await _run_change(info, input, server_cordons.uncordon, input.servers)
         return CordonPayload(cordons=cordons, client_mutation_id=input.client_mutation_id)
@@ -301,7 +304,7 @@ async def _run_change(
 def _acting_user(token_name: str, claimed_user: str | None) -> str:
     """Return who makes a change: the token's name, or the claimed user if tokens are off."""
     if token_name and claimed_user not in (None, token_name):
-        raise ForbiddenError(f"who: the token is {token_name}'s, not {claimed_user!r:.40}: leave who out")
+        raise ForbiddenError(f"who: the token is {token_name}'s, not {claimed_user!r:.40}; omit who")
     return token_name or claimed_user or ""
 
 

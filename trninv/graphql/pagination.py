@@ -28,7 +28,7 @@ T = TypeVar("T")
 OptionalArgument = tuple[str, Any, str]
 """Name, type and description of an optional argument."""
 PAGE_ARGUMENTS: Final = (
-    ("first", int, "At most this many items; 100 if neither first nor last is given, 1,000 at most."),
+    ("first", int, "At most this many items, up to 1,000; 100 if neither first nor last is set."),
     ("after", str, "Only items after the one with this cursor."),
     ("last", int, "At most this many items, counted from the end."),
     ("before", str, "Only items before the one with this cursor."),
@@ -56,8 +56,12 @@ def read_arguments(info: Info[Any, Any]) -> dict[str, Any]:
 
 @strawberry.type(name="PageInfo", description="Where a page begins and ends.")
 class PageInfoType:
-    has_next_page: bool = strawberry.field(description="Whether anything follows; of a page before a cursor, true.")
-    has_previous_page: bool = strawberry.field(description="Whether anything precedes; of a page after a cursor, true.")
+    has_next_page: bool = strawberry.field(
+        description="Whether more items follow; always true for a page before a cursor."
+    )
+    has_previous_page: bool = strawberry.field(
+        description="Whether more items precede; always true for a page after a cursor."
+    )
     start_cursor: str | None = strawberry.field(description="Cursor of the first item.")
     end_cursor: str | None = strawberry.field(description="Cursor of the last item: pass it as after.")
 
@@ -65,7 +69,7 @@ class PageInfoType:
 @strawberry.type(name="Edge", description="An item of a page, with its cursor.")
 class EdgeType(Generic[T]):
     node: T = strawberry.field(description="The item.")
-    cursor: str = strawberry.field(description="Its place in the list, for after and before.")
+    cursor: str = strawberry.field(description="Its position in the list, for after and before.")
 
 
 @strawberry.type(name="Connection", description="A page of a list.")
@@ -123,7 +127,7 @@ class InMemoryPage(Generic[T]):
 
 def _cursor_index(end: str, cursor: str, cursors: Sequence[str]) -> int:
     if cursor not in cursors:
-        raise InvalidArgumentError(f"{end}: {cursor[:40]!r} is not a cursor of this list: pass one of a page of it")
+        raise InvalidArgumentError(f"{end}: {cursor[:40]!r} is not a cursor of this list; pass one from its pages")
     return cursors.index(cursor)
 
 
@@ -164,17 +168,17 @@ def paged_field(
 
 
 ComputeType: Final = stored_enum(COMPUTE_TYPE)
-_COMPUTE_TYPE_ARGUMENT: Final = strawberry.argument(description="Which operations to add up.", graphql_type=ComputeType)
+_COMPUTE_TYPE_ARGUMENT: Final = strawberry.argument(description="Type of operation to sum.", graphql_type=ComputeType)
 _GROUPS_ARGUMENT: Final = strawberry.argument(
-    description="What a group has in common; null: all are one group.",
+    description="What to group by; null: all items are one group.",
     graphql_type=list_type(stored_enum(GROUP_BY)) | None,
 )
 
 
-@strawberry.enum(description="Which way an order goes.")
+@strawberry.enum(description="Sort direction.")
 class Direction(Enum):
-    ASC = strawberry.enum_value("ASC", description="Ascending: the least or alphabetically first comes first.")
-    DESC = strawberry.enum_value("DESC", description="Descending: the greatest or alphabetically last comes first.")
+    ASC = strawberry.enum_value("ASC", description="Ascending: lowest or alphabetically first comes first.")
+    DESC = strawberry.enum_value("DESC", description="Descending: highest or alphabetically last comes first.")
 
 
 def _group_field(name: str, description: str) -> StrawberryField:
@@ -188,35 +192,37 @@ def _group_field(name: str, description: str) -> StrawberryField:
     return field
 
 
-@strawberry.type(name="Aggregate", description="Counts and sums of things that have something in common.")
+@strawberry.type(name="Aggregate", description="Counts and sums of a group.")
 class AggregateType:
     row: strawberry.Private[Row]
 
     generation = _group_field("generation", "Generation of their chips; null unless grouped by it.")
     model = _group_field("model", "Slug of their model; null unless grouped by it.")
-    state = _group_field("state", "The state that they are in; null unless grouped by it.")
+    state = _group_field("state", "Their state; null unless grouped by it.")
     cluster = _group_field("cluster", "Slug of their cluster; null unless grouped by it.")
 
-    @strawberry.field(description="How many there are.")
+    @strawberry.field(description="Number of items.")
     def count(self) -> int:
         return int(self.row["count"])
 
     @strawberry.field(
-        description="HBM of chips, host memory of servers; null of others.", graphql_type=CapacityType | None
+        description="HBM of chips, host memory of servers; null for other kinds.", graphql_type=CapacityType | None
     )
     def memory(self) -> Size | None:
         total = self._sum("memory")
         return None if total is None else Size(total)
 
     @strawberry.field(
-        description="Of chips their HBM's, of links and NICs their nominal one; one direction; null of others.",
+        description="HBM bandwidth of chips, nominal bandwidth of links and NICs; one direction; null for other kinds.",
         graphql_type=BandwidthType | None,
     )
     def bandwidth(self) -> Rate | None:
         total = self._sum("bandwidth")
         return None if total is None else Rate(total)
 
-    @strawberry.field(description="10¹² operations per second of chips; null of others, and of a type that none has.")
+    @strawberry.field(
+        description="10¹² operations per second of chips; null for other kinds, and if no chip has the type."
+    )
     def teraflops(
         self,
         type: Annotated[Enum, _COMPUTE_TYPE_ARGUMENT] = ComputeType["BF16"],  # noqa: A002 # as in the schema

@@ -54,7 +54,7 @@ _LIST_LENGTHS: Final[Mapping[tuple[str, str], int]] = {
     ("SetStatePayload", "changes"): 32,
     ("ChipModel", "compute"): 6,
     ("Layout", "places"): 182,
-    ("Layout", "wrapping"): 96,
+    ("Layout", "wrapLinks"): 96,
     ("Query", "clusters"): 32,
     ("Query", "systems"): 16,
     ("Query", "sources"): 64,
@@ -64,7 +64,7 @@ _LIST_LENGTHS: Final[Mapping[tuple[str, str], int]] = {
     ("Impact", "domains"): 4,
     ("Path", "steps"): 32,
     ("PoolAnswer", "byHops"): 16,
-    ("PoolRing", "reached"): 64,
+    ("HopRing", "reached"): 64,
     ("SweepAnswer", "classes"): 2_000,
 }
 """Longest lists in documented systems."""
@@ -91,9 +91,8 @@ class Cost:
         """
         if self.value > max_cost:
             raise CostLimitError(
-                f"the document would cost {self.value:,} of {max_cost:,} at most, "
-                f"and {'.'.join(self.costliest_path)} most of it: "
-                "nest less, page with first, or ask in several requests"
+                f"the document costs {self.value:,}, more than {max_cost:,}, most of it in "
+                f"{'.'.join(self.costliest_path)}; nest less, page with first, or use several requests"
             )
 
 
@@ -238,16 +237,16 @@ def check_size(document: DocumentNode) -> None:
 
 def _check_counts(operations: list[_SelectionCounts], fragments: Iterable[_SelectionCounts]) -> None:
     if max((counts.depth for counts in operations), default=0) > MAX_DEPTH:
-        raise DocumentError(f"the document exceeds the maximum operation depth of {MAX_DEPTH}: nest less")
+        raise DocumentError(f"the document exceeds the maximum operation depth of {MAX_DEPTH}; nest less")
     if (aliases := sum(counts.aliases for counts in operations)) > MAX_ALIASES:
         raise DocumentError(
-            f"the document has {_format_count(aliases)} aliases of {MAX_ALIASES} at most: ask in two requests"
+            f"the document has {_format_count(aliases)} aliases, more than {MAX_ALIASES}; use two requests"
         )
     selections = max(sum(counts.selections for counts in operations), *(counts.selections for counts in fragments), 0)
     if selections > MAX_SELECTIONS:
         raise DocumentError(
-            f"the document selects {_format_count(selections)} fields of {MAX_SELECTIONS:,} at most, "
-            "written out without its fragments: spread fewer fragments, or ask in several requests"
+            f"the document selects {_format_count(selections)} fields with its fragments expanded, more than "
+            f"{MAX_SELECTIONS:,}; spread fewer fragments, or use several requests"
         )
 
 
@@ -280,7 +279,7 @@ def _count_definition(selections: SelectionSetNode) -> _SelectionCounts:
 def _count_name(names: Counter[str], name: str) -> None:
     names[name] += 1
     if names[name] > MAX_REPEATS:
-        raise DocumentError(f"{name[:40]} is selected more than {MAX_REPEATS} times in one place: once is enough")
+        raise DocumentError(f"{name[:40]} is selected more than {MAX_REPEATS} times in one place; select it once")
 
 
 def _order_fragments(fragments: Mapping[str, _SelectionCounts]) -> Iterable[str]:
@@ -291,4 +290,4 @@ def _order_fragments(fragments: Mapping[str, _SelectionCounts]) -> Iterable[str]
     try:
         return list(TopologicalSorter(spreads_by_fragment).static_order())
     except CycleError as error:
-        raise DocumentError(f"fragment {error.args[1][0][:40]} spreads itself: leave that out") from None
+        raise DocumentError(f"fragment {error.args[1][0][:40]} spreads itself; remove the cycle") from None

@@ -40,18 +40,21 @@ from trninv.reports.row_formats import available_formats
 from trninv.routing.question import ROUTED_COST, SCAN_COST
 
 
-@strawberry.input(description="Two places that links join: each a chip, switch, NIC, network node, or what holds them.")
+@strawberry.input(
+    description="Two places joined by links: each a chip, switch, NIC or network node, or a place that contains them."
+)
 class EndpointsInput:
-    a: Address = strawberry.field(description="The one place.")
-    b: Address = strawberry.field(description="The other place; the same one, for the links inside of it.")
+    a: Address = strawberry.field(description="The first place.")
+    b: Address = strawberry.field(description="The second place; the same one for the links inside it.")
 
 
-@strawberry.type(name="Viewer", description="Who is asking.")
+@strawberry.type(name="Viewer", description="The client of the request.")
 class ViewerType:
-    name: str | None = strawberry.field(description="Name of the token; null where the service asks for none.")
-    scope: Any = strawberry.field(description="What they may do.", graphql_type=TokenScope)
+    name: str | None = strawberry.field(description="Name of its token; null if the service requires none.")
+    scope: Any = strawberry.field(description="Scope of its token.", graphql_type=TokenScope)
     scopes: list[Any] = strawberry.field(
-        description="What it includes: whatever wants one of these scopes is allowed, as mutations want OPERATE.",
+        description="Scopes that it includes; a field that needs one of them is allowed, such as mutations, which need "
+        "OPERATE.",
         graphql_type=list[TokenScope],  # type: ignore[valid-type] # an enum made of a declaration
     )
 
@@ -76,22 +79,22 @@ QUERY_LISTS = {
 }
 """Kinds of the Query type's lists, by field."""
 _FACT_ARGUMENTS: Final[Sequence[OptionalArgument]] = (
-    ("subject", str, "Only what is about this part, model or system."),
-    ("attribute", str, "Only what gives this number."),
+    ("subject", str, "Only facts about this part, model or system."),
+    ("attribute", str, "Only facts about this attribute."),
 )
 _EXTRA_ARGUMENTS: Final[Mapping[str, Sequence[OptionalArgument]]] = {
-    "facts": (*_FACT_ARGUMENTS, ("disputed", bool, "Whether sources disagree on it; null: either.")),
+    "facts": (*_FACT_ARGUMENTS, ("disputed", bool, "Whether sources disagree on it; null: all facts.")),
     "events": (
-        ("scope", Address, "Only those of this place, of all that it holds and of the links that end there."),
-        ("since", str, "None before this time: an ISO time with its zone."),
-        ("until", str, "None after this time."),
+        ("scope", Address, "Only events in this place and on links that end there."),
+        ("since", str, "Only events at or after this time: an ISO time with its zone."),
+        ("until", str, "Only events at or before this time."),
     ),
     "links": (("between", EndpointsInput, "Only links that join these two places, in either direction."),),
 }
 _DESCRIPTIONS: Final = {
     "events": (
-        "Every change of a part's state, page by page, the oldest first; last asks for the newest, and after an "
-        "endCursor for what has happened since. Within asOf: those that had happened; a whatIf makes none."
+        "Events, oldest first. Use last for the newest, and after with an endCursor for what has happened "
+        "since. Within asOf: events up to that time. A scenario has no events of its own."
     )
 }
 MAX_JOBS = 100_000
@@ -108,10 +111,10 @@ def _list_field(name: str) -> StrawberryField:
     )
 
 
-@strawberry.type(description="Ask what the hardware is, how it is wired, and what flows.")
+@strawberry.type(description="Query the hardware, its wiring and what it carries.")
 class Query(QuestionFields):
     @strawberry.field(
-        description="A cluster by its name; null if there is none.", graphql_type=lazy_type("Cluster") | None
+        description="A cluster by name; null if it does not exist.", graphql_type=lazy_type("Cluster") | None
     )
     async def cluster(
         self, info: AppInfo, slug: Annotated[str, strawberry.argument(description="The cluster's name.")]
@@ -119,18 +122,18 @@ class Query(QuestionFields):
         row = await info.context.read(row_loaders.load_cluster, slug)
         return None if row is None else to_object("cluster", row)
 
-    @strawberry.field(description="Whatever an address names.")
+    @strawberry.field(description="The thing at an address.")
     async def resolve(
         self,
         info: AppInfo,
-        address: Annotated[Address, strawberry.argument(description="Of anything; a link's is A--B.")],
+        address: Annotated[Address, strawberry.argument(description="Any address; a link's is A--B.")],
     ) -> LocatedInterface:
         (target,) = await info.context.read(resolve_addresses, [address])
         return target  # type: ignore[no-any-return]
 
     @strawberry.field(
-        description="What a few letters may mean, the likeliest first: an address, here before elsewhere, or the name "
-        "of an instance, host, job or report. Nothing is found of no letters.",
+        description="Search by a few letters for addresses, instances, hosts, jobs and reports; likeliest first, "
+        "places near the given one before others. An empty text finds nothing.",
         metadata={"price": SCAN_COST},
     )
     async def search(
@@ -142,30 +145,30 @@ class Query(QuestionFields):
     async def layout(self, info: AppInfo, place: DomainArgument, narrow: NarrowArgument = False) -> LayoutType:
         return await info.context.read(LayoutType.from_domain, place, narrow)
 
-    @strawberry.field(description="Anything by its id; null if it is not there any more.")
+    @strawberry.field(description="A thing by its id; null if it no longer exists.")
     async def node(
         self,
         info: AppInfo,
-        id: Annotated[strawberry.ID, strawberry.argument(description="An id that this API gave out.")],  # noqa: A002
+        id: Annotated[strawberry.ID, strawberry.argument(description="An id from this API.")],  # noqa: A002
     ) -> NodeInterface | None:
         nodes: list[NodeInterface | None] = await info.context.read(_resolve_ids, [id])
         return nodes[0]
 
     @strawberry.field(
-        description="Several things by their ids, in the order of the ids; null for each that is not there any more."
+        description="Several things by their ids, in the same order; null for each that no longer exists."
     )
     async def nodes(
         self,
         info: AppInfo,
         ids: Annotated[
-            list[strawberry.ID], strawberry.argument(description=f"Ids that this API gave out, {MAX_IDS:,} at most.")
+            list[strawberry.ID], strawberry.argument(description=f"Ids from this API, {MAX_IDS:,} at most.")
         ],
     ) -> list[NodeInterface | None]:
         if len(ids) > MAX_IDS:
-            raise InvalidArgumentError(f"nodes: {len(ids):,} ids: ask for at most {MAX_IDS:,} at once")
+            raise InvalidArgumentError(f"nodes: {len(ids):,} ids are too many; ask for at most {MAX_IDS:,} at once")
         return await info.context.read(_resolve_ids, ids)
 
-    @strawberry.field(description="Who is asking, and what they may do.")
+    @strawberry.field(description="The client of the request and its scopes.")
     def viewer(self, info: AppInfo) -> ViewerType:
         scope = info.context.scope
         scopes = [TokenScope(token_scope) for token_scope in TOKEN_SCOPES if token_scope in TOKEN_SCOPES_ALLOWED[scope]]
@@ -178,18 +181,18 @@ class Query(QuestionFields):
     facts, events = map(_list_field, ("facts", "events"))
 
     @strawberry.field(
-        description="Everything as it was at a time: states of parts and links, and what follows from them.",
+        description="The fleet at an earlier time: its states, and answers for them.",
         graphql_type=Annotated["Query", strawberry.lazy("trninv.graphql.query_root")] | None,
     )
     def as_of(self, time: TimeArgument) -> Any:  # noqa: ARG002 # Api runs asOf at the root itself
-        raise InvalidArgumentError("asOf stands at the root of a document: name each time once")
+        raise InvalidArgumentError("asOf is nested or repeated; use it at the root of a document, once for each time")
 
-    @strawberry.field(description="How far a sweep is that startSweep began; null if there is none (any more).")
+    @strawberry.field(description="Progress of a sweep that startSweep started; null if it does not exist.")
     async def sweep_job(self, info: AppInfo, id: SweepIdArgument) -> SweepJobType | None:  # noqa: A002
         record = await info.context.ask(sweep_store(info).find, str(id))
         return SweepJobType.from_record(record) if record else None
 
-    @strawberry.field(description="The same questions on a changed wiring; nothing is written.")
+    @strawberry.field(description="The same questions in a scenario; nothing is written.")
     def what_if(
         self,
         info: AppInfo,
@@ -197,14 +200,17 @@ class Query(QuestionFields):
             list[Address] | None, strawberry.argument(description="Places and links that carry nothing.")
         ] = None,
         derate: Annotated[
-            list[DeratingInput] | None, strawberry.argument(description="Places and links that carry a part.")
+            list[DeratingInput] | None,
+            strawberry.argument(description="Places and links that carry a fraction of their bandwidth."),
         ] = None,
         with_: Annotated[
             list[AssumedAllocationInput] | None,
-            strawberry.argument(name="with", description="Jobs that hold places, to questions about placement."),
+            strawberry.argument(
+                name="with", description="Jobs with the places allocated to them, for placement questions."
+            ),
         ] = None,
         without: Annotated[
-            list[str] | None, strawberry.argument(description="Jobs that have ended, to questions about placement.")
+            list[str] | None, strawberry.argument(description="Jobs that have ended, for placement questions.")
         ] = None,
     ) -> ScenarioType:
         factors: dict[str, float] = {}
@@ -222,7 +228,7 @@ class Query(QuestionFields):
 
     conflicts = paged_field(
         ConflictType,
-        "Every subject and attribute that documents disagree on.",
+        "Every subject and attribute on which sources disagree.",
         resolve_conflicts,
         lambda conflict: f"{conflict.subject} {conflict.attribute}",
         _FACT_ARGUMENTS,
@@ -230,66 +236,64 @@ class Query(QuestionFields):
 
     unclaimed_types = paged_field(
         health_fields.UnclaimedType,
-        "The EC2 instance types that no model in the catalog claims, of machines that stand in no slot and were seen "
-        "lately: in the hour before comparedAt, or since. They are never bound and never adopted.",
+        "EC2 instance types that no model in the catalog claims, of instances without a slot that were "
+        "observed in the hour before driftComparedAt, or since. They are never bound and never adopted.",
         health_fields.unclaimed,
         lambda unclaimed_type: unclaimed_type.type,
     )
 
     drift = paged_field(
         health_fields.FindingType,
-        "Where what machines reported differs from the design, the worst first: as it did at comparedAt, since nothing "
-        "is compared here. Run trninv drift after imports.",
+        "Differences between observations and the design, worst first, as of driftComparedAt: this query "
+        "compares nothing. Run trninv drift after imports.",
         health_fields.resolve_drift,
         lambda finding: str(finding.id),
         health_fields.DRIFT_ARGUMENTS,
     )
 
-    @strawberry.field(
-        description="When trninv drift last compared what machines reported with the design (UTC); null: never."
-    )
+    @strawberry.field(description="When trninv drift last compared observations with the design (UTC); null: never.")
     async def drift_compared_at(self, info: AppInfo) -> str | None:
         return await info.context.read(last_comparison_time)
 
     bindings = paged_field(
         binding_fields.BindingType,
-        "Which instances stand in which slots, in the order of the slots.",
+        "Bindings of instances to slots, ordered by slot.",
         binding_fields.resolve_bindings,
         binding_fields.binding_cursor,
         binding_fields.BINDING_ARGUMENTS,
     )
     incidents = paged_field(
         health_fields.IncidentType,
-        "What is not up, grouped by what brought it about: the worst first, of those the latest.",
+        "Unhealthy parts grouped by root cause: worst first, then latest first.",
         health_fields.resolve_incidents,
         lambda incident: incident.id,
         health_fields.INCIDENT_ARGUMENTS,
     )
     jobs = paged_field(
         answer_type(job_allocations.Job),
-        "Jobs that hold chips, the oldest first.",
+        "Jobs with allocated chips, oldest first.",
         lambda _self, info, arguments: info.context.read(
             _read_jobs, arguments.get("scope"), arguments.get("includeEnded")
         ),
         lambda job: str(job.key),
         (
-            ("scope", Address, "Only those that hold chips of this place."),
-            ("include_ended", bool, "Whether those that have ended are listed as well."),
+            ("scope", Address, "Only jobs with chips in this place."),
+            ("include_ended", bool, "Whether to include jobs that have ended."),
         ),
     )
 
-    @strawberry.field(description="Every report: trninv's own, and those of TRNINV_REPORTS.")
+    @strawberry.field(description="Every report: trninv's own and those in TRNINV_REPORTS.")
     def reports(self, info: AppInfo) -> list[ReportType]:
         return [
             ReportType.from_definition(report)
             for report in report_library.read_reports(info.context.settings.reports).values()
         ]
 
-    @strawberry.field(description="Formats that /reports/NAME.FORMAT has here; parquet needs PyArrow.")
+    @strawberry.field(description="Formats that /reports/NAME.FORMAT offers; parquet needs PyArrow.")
     def report_formats(self) -> list[str]:
         return available_formats()
 
-    @strawberry.field(description="The rows of a report, 10,000 at most.", metadata={"price": ROUTED_COST})
+    @strawberry.field(description="Rows of a report, 10,000 at most.", metadata={"price": ROUTED_COST})
     async def report(self, info: AppInfo, name: ReportNameArgument, values: ValuesArgument = None) -> ReportRowsType:
         definition, context = report_library.find_report(name, info.context.settings.reports), info.context
         return await context.ask(partial(ReportRowsType.run_report, context, definition, parse_values(values)))
@@ -331,4 +335,4 @@ def parse_id(opaque: str) -> tuple[str, int]:
     kind, _, key = opaque.partition(":")
     if kind in THINGS and THINGS[kind].is_node and key.isdecimal() and key.isascii() and int(key[:20]) <= MAX_NUMBER:
         return kind, int(key)
-    raise UnknownAddressError(f"{opaque[:40]!r} is not an id of this API")
+    raise UnknownAddressError(f"{opaque[:40]!r} is not an id of this API; use an id that it returned")

@@ -28,13 +28,13 @@ _ARGUMENT_TYPES: Final[dict[type, Any]] = {
 }
 
 
-@strawberry.input(description="A place or link, and the part of what it carries now that is left.")
+@strawberry.input(description="A place or link, and the fraction of its current bandwidth that it carries.")
 class DeratingInput:
-    address: Address = strawberry.field(description="Of the place or link.")
-    factor: float = strawberry.field(description="More than 0, less than 1.")
+    address: Address = strawberry.field(description="Address of the place or link.")
+    factor: float = strawberry.field(description="Fraction, more than 0 and less than 1.")
 
 
-@strawberry.input(description="A job, and what it would hold.")
+@strawberry.input(description="A job, and the places allocated to it.")
 class AssumedAllocationInput:
     job: str = strawberry.field(description="Its name.")
     places: list[Address] = strawberry.field(description="Chips, servers, racks or domains.")
@@ -90,7 +90,8 @@ strawberry.type(QuestionFields)
 
 
 @strawberry.type(
-    name="Scenario", description="What would be: answers have the unchanged wiring's as baseline, and the difference."
+    name="Scenario",
+    description="A scenario: its answers also have the baseline, the answer without the scenario, and the difference.",
 )
 class ScenarioType(QuestionFields):
     fleet: strawberry.Private[BaseFleet]

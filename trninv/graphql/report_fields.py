@@ -14,27 +14,29 @@ from trninv.reports.query_runner import run_query
 from trninv.reports.report_library import run_report
 
 
-@strawberry.type(name="ReportParameter", description="Something that a report may be given.")
+@strawberry.type(name="ReportParameter", description="A parameter of a report.")
 class ReportParameterType:
     name: str = strawberry.field(description="Its name.")
-    default: str = strawberry.field(description="Its value where none is given.")
-    description: str = strawberry.field(description="What it is.")
+    default: str = strawberry.field(description="Its default value.")
+    description: str = strawberry.field(description="Its description.")
 
 
-@strawberry.type(name="ReportChart", description="What may be drawn of a report's rows, by names of columns.")
+@strawberry.type(name="ReportChart", description="A chart of a report's rows, by column names.")
 class ReportChartType:
-    x: str = strawberry.field(description="Length of the bar of a row, or how far right its point is.")
-    y: str | None = strawberry.field(description="How high the point of a row is; null of bars.")
-    by: str = strawberry.field(description="Name of a row's bar or point.")
+    x: str = strawberry.field(
+        description="Column with the length of a row's bar, or the horizontal position of its point."
+    )
+    y: str | None = strawberry.field(description="Column with the vertical position of a row's point; null for bars.")
+    by: str = strawberry.field(description="Column with the label of a row's bar or point.")
 
 
-@strawberry.type(name="Report", description="A question that SQL answers.")
+@strawberry.type(name="Report", description="A report: a named SQL query.")
 class ReportType:
     name: str = strawberry.field(description="Name to run it by.")
-    title: str = strawberry.field(description="What it is about.")
+    title: str = strawberry.field(description="Its title.")
     summary: str = strawberry.field(description="The question that it answers.")
-    parameters: list[ReportParameterType] = strawberry.field(description="What it may be given.")
-    chart: ReportChartType | None = strawberry.field(description="What may be drawn of its rows, if anything.")
+    parameters: list[ReportParameterType] = strawberry.field(description="Its parameters.")
+    chart: ReportChartType | None = strawberry.field(description="Chart of its rows, if it has one.")
 
     @classmethod
     def from_definition(cls, report: report_library.Report) -> "ReportType":
@@ -53,11 +55,11 @@ class ReportValue:
     value: str = strawberry.field(description="Its value, a number in digits.")
 
 
-@strawberry.type(name="ReportRows", description="What a report found.")
+@strawberry.type(name="ReportRows", description="Rows of a report.")
 class ReportRowsType:
     columns: list[str] = strawberry.field(description="Names of the columns, with their units.")
     rows: list[JSON] = strawberry.field(description="Rows of texts, numbers and nulls, in the order of the columns.")
-    truncated: bool = strawberry.field(description="Whether rows were left off.")
+    truncated: bool = strawberry.field(description="Whether rows were omitted.")
 
     @classmethod
     def run_report(
@@ -77,7 +79,8 @@ class ReportRowsType:
 
 ReportNameArgument = Annotated[str, strawberry.argument(description="Name of a report.")]
 ValuesArgument = Annotated[
-    list[ReportValue] | None, strawberry.argument(description="Values of its parameters; others have their defaults.")
+    list[ReportValue] | None,
+    strawberry.argument(description="Values of its parameters; the others use their defaults."),
 ]
 
 
@@ -92,5 +95,5 @@ def parse_values(values: ValuesArgument) -> dict[str, str]:
     """
     values_by_name = {item.name: item.value for item in values or ()}
     if len(values_by_name) < len(values or ()):
-        raise InvalidArgumentError("a parameter is given twice")
+        raise InvalidArgumentError("a parameter is set twice; pass each name once")
     return values_by_name

@@ -1,4 +1,4 @@
-"""Hold what the resolvers of one request share: the fleet, threads and batching loaders.
+"""Share the fleet, threads and batching loaders among the resolvers of one request.
 
 Every statement and every routing question runs in a worker thread, so that the event loop stays free.
 """

@@ -130,7 +130,9 @@ def check_groups(kind: Thing, group_names: Iterable[str]) -> tuple[str, ...]:
     """
     names = tuple(dict.fromkeys(group_names))
     if wrong_name := next((name for name in names if name not in kind.groups), None):
-        raise FilterError(f"{kind.name}s have no {wrong_name} to group by: take {', '.join(kind.groups) or 'nothing'}")
+        raise FilterError(
+            f"{kind.name}s cannot be grouped by {wrong_name}; use {', '.join(kind.groups) or 'no groups'}"
+        )
     return names
 
 
@@ -153,7 +155,7 @@ def _resolve_id(connection: Connection, test: AddressTest) -> int | str:
         return place_id(connection, test.address)
     place = (resolve_link if test.level == "link" else resolve_place)(connection, test.address)
     if place.level != test.level:
-        raise FilterError(f"{place.address} is a {place.level}, not a {test.level}")
+        raise FilterError(f"{place.address} is a {place.level}; name a {test.level}")
     return place.id
 
 

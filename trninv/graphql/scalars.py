@@ -59,8 +59,8 @@ def _parse_address(value: object) -> str:
 SCALARS: Mapping[object, ScalarDefinition] = {
     Address: strawberry.scalar(
         name="Address",
-        description="An address such as u-trn2x64/d0/s1/c5, or A--B for a link; @i-0abc or @hostname is the server "
-        "where that instance or host stands, and @hostname/c5 a chip of it.",
+        description="An address such as u-trn2x64/d0/s1/c5, or A--B for a link. @i-0abc or @hostname is the server of "
+        "that instance or host, and @hostname/c5 a chip of it.",
         parse_value=_parse_address,
     ),
     BigInt: strawberry.scalar(
@@ -93,14 +93,14 @@ async def _resolve_fact(parent: strawberry.Parent[CitedQuantity], info: Info[Any
 
 
 def _fact_field() -> StrawberryField:
-    description = "The fact that it rests on; null of what is computed from several."
+    description = "The fact that it comes from; null if it is computed from several."
     field: StrawberryField = strawberry.field(
         resolver=_resolve_fact, description=description, graphql_type=lazy_type("Fact") | None
     )
     return field
 
 
-@strawberry.type(name="Bandwidth", description="What a link, path, flow or cut carries in one direction.")
+@strawberry.type(name="Bandwidth", description="The bandwidth of a link, path, flow or cut, one direction.")
 class BandwidthType:
     fact: Any = _fact_field()
     bytes_per_second: BigInt = strawberry.field(description="Exact bytes per second, one direction.")
@@ -108,20 +108,20 @@ class BandwidthType:
     gigabits_per_second: float = strawberry.field(description="10⁹ bits per second, one direction.")
 
 
-@strawberry.type(name="Capacity", description="A size of memory.")
+@strawberry.type(name="Capacity", description="A memory size.")
 class CapacityType:
     fact: Any = _fact_field()
     bytes: BigInt = strawberry.field(description="Exact bytes.")
     gibibytes: float = strawberry.field(description="2³⁰ bytes.")
 
 
-@strawberry.type(name="Duration", description="A time.")
+@strawberry.type(name="Duration", description="A duration.")
 class DurationType:
     nanoseconds: BigInt = strawberry.field(description="Exact nanoseconds.")
     microseconds: float = strawberry.field(description="10⁻⁶ seconds.")
 
 
-@strawberry.input(one_of=True, description="A bandwidth of one direction, in the unit of the field that is given.")
+@strawberry.input(one_of=True, description="A bandwidth, one direction, in the unit of the field that is set.")
 class BandwidthInput:
     bytes_per_second: strawberry.Maybe[BigInt] = strawberry.field(description="Exact bytes per second.")
     gigabytes_per_second: strawberry.Maybe[float] = strawberry.field(description="Units of 10⁹ bytes per second.")
@@ -134,11 +134,11 @@ class BandwidthInput:
         gigabytes = self.gigabytes_per_second.value if self.gigabytes_per_second else 0.0
         gigabytes += self.gigabits_per_second.value / 8 if self.gigabits_per_second else 0.0
         if not abs(gigabytes) < MAX_GIGABYTES:
-            raise InvalidArgumentError(f"a bandwidth is below {MAX_GIGABYTES:,} GB/s")
+            raise InvalidArgumentError(f"the bandwidth is out of range; use less than {MAX_GIGABYTES:,} GB/s")
         return round(gigabytes * UNITS["gigabytesPerSecond"])
 
 
-@strawberry.input(one_of=True, description="A size of memory, in the unit of the field that is given.")
+@strawberry.input(one_of=True, description="A memory size, in the unit of the field that is set.")
 class CapacityInput:
     bytes: strawberry.Maybe[BigInt] = strawberry.field(description="Exact bytes.")
     gibibytes: strawberry.Maybe[float] = strawberry.field(description="Units of 2³⁰ bytes.")

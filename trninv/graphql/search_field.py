@@ -21,20 +21,20 @@ MAX_HITS: Final = 20
 _MEANINGS: Final = {
     **{level: f"A {level.replace('_', ' ')}." for level in LEVELS.values()},
     "link": "A link.",
-    "instance": "An instance that is bound to a slot, by its id.",
-    "host": "A host that is bound to a slot, by its name.",
-    "job": "A job that holds chips, by its name.",
+    "instance": "An instance bound to a slot, by its id.",
+    "host": "A host bound to a slot, by its name.",
+    "job": "A job with allocated chips, by its name.",
     "report": "A report.",
 }
-HitKind: Final = stored_enum(Enumeration("HitKind", "What a hit of search is.", lambda: _MEANINGS))
+HitKind: Final = stored_enum(Enumeration("HitKind", "Kind of a search hit.", lambda: _MEANINGS))
 
 
-@strawberry.type(name="Hit", description="Something that a text may mean.")
+@strawberry.type(name="Hit", description="A search hit.")
 class HitType:
-    kind: Any = strawberry.field(description="What it is.", graphql_type=HitKind)
+    kind: Any = strawberry.field(description="Its kind.", graphql_type=HitKind)
     name: str = strawberry.field(description="An address, or the name of an instance, host, job or report.")
     address: Address | None = strawberry.field(
-        description="Of a place or link, or of the slot where an instance or host stands; null of a job or report."
+        description="Address of the place or link, or of the slot of the instance or host; null for a job or report."
     )
 
     @strawberry.field(description="What the address names.")
@@ -46,21 +46,21 @@ class HitType:
 
 TextArgument = Annotated[
     str,
-    strawberry.argument(description=f"What was typed; of more than {search.MAX_LENGTH} characters nothing is found."),
+    strawberry.argument(description=f"Text to search for; more than {search.MAX_LENGTH} characters find nothing."),
 ]
 NearArgument = Annotated[
     Address | None,
     strawberry.argument(
-        description="Where the reader is: s1/c5 is read from there first; ignored if it names nothing."
+        description="Current place of the user: s1/c5 is resolved from there first; ignored if it does not exist."
     ),
 ]
-FirstArgument = Annotated[int, strawberry.argument(description=f"How many, {MAX_HITS} at most.")]
+FirstArgument = Annotated[int, strawberry.argument(description=f"Maximum number of hits, {MAX_HITS} at most.")]
 
 
 async def search_inventory(context: RequestContext, text: str, near: str | None, first: int) -> list[HitType]:
     """Return the hits of a search, likeliest first: the exact address, hits near the reader, others, names."""
     if not 0 <= first <= MAX_HITS:
-        raise InvalidArgumentError(f"first: {first} hits: ask for 0 to {MAX_HITS}")
+        raise InvalidArgumentError(f"first: {first} hits are out of range; ask for 0 to {MAX_HITS}")
 
     def read(connection: Connection) -> list[list[search.SearchHit]]:
         return search.search_inventory(connection, text, near, first)

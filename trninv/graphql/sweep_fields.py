@@ -10,18 +10,18 @@ from trninv.graphql.request_context import AppInfo
 from trninv.graphql.sweep_store import SweepRecord, SweepState, SweepStore
 from trninv.routing.questions.sweep import SweepAnswer
 
-SweepIdArgument = Annotated[strawberry.ID, strawberry.argument(description="The job's id.")]
+SweepIdArgument = Annotated[strawberry.ID, strawberry.argument(description="The sweep's id.")]
 
 
-@strawberry.type(name="SweepJob", description="A sweep that a service is at, or was.")
+@strawberry.type(name="SweepJob", description="A sweep that the service runs or has run.")
 class SweepJobType:
-    id: strawberry.ID = strawberry.field(description="What to ask for it by; whoever knows it may.")
-    state: Any = strawberry.field(description="What has become of it.", graphql_type=enum_type(SweepState))
-    done: int = strawberry.field(description="Classes of failures that are solved.")
-    total: int | None = strawberry.field(description="Of how many; null until the first is solved.")
+    id: strawberry.ID = strawberry.field(description="Id to query it by; anyone who knows it can.")
+    state: Any = strawberry.field(description="State of the sweep.", graphql_type=enum_type(SweepState))
+    done: int = strawberry.field(description="Number of failure classes that are solved.")
+    total: int | None = strawberry.field(description="Number of failure classes; null until the first is solved.")
     error: str | None = strawberry.field(description="Why it failed.")
     result: Any = strawberry.field(
-        description="Its answer, as of when it began; null before it is done.",
+        description="Its answer, as of its start; null until it is done.",
         graphql_type=answer_type(SweepAnswer) | None,
     )
 
@@ -48,5 +48,5 @@ def sweep_store(info: AppInfo) -> SweepStore:
 
     """
     if info.context.sweeps is None:
-        raise UsageError("jobs are a service's: start one with trninv serve, or run trninv sweep")
+        raise UsageError("sweep jobs run in the service only; start it with trninv serve, or run trninv sweep")
     return info.context.sweeps

@@ -36,11 +36,11 @@ _REQUEST_FILE, _STATE_FILE, _LOCK_FILE, _CANCEL_FILE = "asked.json", "state.json
 
 
 class SweepState(DescribedEnum):
-    """What has become of a job."""
+    """State of a sweep."""
 
-    RUNNING = "RUNNING", "It is at work."
-    DONE = "DONE", "It has its result."
-    FAILED = "FAILED", "It ended without one; error says why."
+    RUNNING = "RUNNING", "It is running."
+    DONE = "DONE", "It is done and has a result."
+    FAILED = "FAILED", "It has failed; error says why."
     CANCELLED = "CANCELLED", "It was cancelled."
 
 
@@ -76,7 +76,9 @@ class SweepStore:
         """
         values = find("sweep").coerce_values(**arguments)
         if values["limit"] > MAX_CLASSES:
-            raise InvalidArgumentError(f"limit {values['limit']:,}: a service solves {MAX_CLASSES:,} classes at most")
+            raise InvalidArgumentError(
+                f"limit {values['limit']:,} is too high; a service solves at most {MAX_CLASSES:,} classes"
+            )
         parameters = {parameter.name: values[parameter.name] for parameter in find("sweep").parameters}
         with _locked(self._directory / _LOCK_FILE):
             self._remove_oldest()
@@ -93,7 +95,7 @@ class SweepStore:
             return None
         if record.state is SweepState.RUNNING and not was_running:
             return SweepRecord(
-                key, SweepState.FAILED, record.done, record.total, "its process has ended: start it again"
+                key, SweepState.FAILED, record.done, record.total, "its process has ended; start it again"
             )
         return record
 
@@ -126,7 +128,7 @@ class SweepStore:
             sweep_directory: _is_locked(sweep_directory / _LOCK_FILE) for sweep_directory in self._list_directories()
         }
         if sum(is_running.values()) >= MAX_RUNNING:
-            raise BusyError(f"{MAX_RUNNING} sweeps run already: ask again later, or cancel one")
+            raise BusyError(f"{MAX_RUNNING} sweeps are running; try again later, or cancel one")
         ended_directories = [sweep_directory for sweep_directory, runs in is_running.items() if not runs]
         for sweep_directory in ended_directories[: max(len(is_running) - MAX_KEPT + 1, 0)]:
             shutil.rmtree(sweep_directory)

@@ -32,7 +32,7 @@ class _ProgressWriter:
         if is_cancelled(self.directory):
             raise _SweepCancelledError
         if os.getppid() != self._parent:
-            raise WorkerError("the service that began it has ended: start it again")
+            raise WorkerError("the service that started it has ended; start it again")
 
     def write(self, **changed: object) -> None:
         self.record = replace(self.record, **changed)  # type: ignore[arg-type] # fields of a SweepRecord

@@ -60,7 +60,7 @@ class FairLimiter:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Hold a slot, waiting until one is free.
+        """Acquire a slot, waiting until one is free.
 
         Raises
         ------
@@ -79,7 +79,7 @@ class FairLimiter:
             return token
         with move_on_after(deadline.cap_timeout(inf)):
             return await self._acquire_queued()
-        raise BusyError("no worker was free in time: ask again later, or for less at a time")
+        raise BusyError("no worker was free in time; try again later, or ask for less at a time")
 
     def _acquire_nowait(self) -> _LimiterToken | None:
         """Acquire a slot if one is free; else return None."""

@@ -1,1 +1,1 @@
-"""What was so at another time."""
+"""Read events and past states of the fleet."""

@@ -1,8 +1,8 @@
 """Compute availability, failures and repair times of groups of parts from events alone.
 
-The time that parts spent in a state between two moments is what those that are in it now would have spent, less the
-difference that each change since has made: one sum over the events, without looking at any part's own history. One
-statement counts, for each group of parts, how many there are, those that are not up, and its changes of each sort.
+The time that parts spent in a state between two times is the time that the parts in it now would have spent, minus the
+difference that each later change made: one sum over the events, without reading any part's own history. One statement
+counts, for each group of parts, all parts, the unhealthy ones and the transitions of each kind.
 """
 
 from collections import defaultdict
@@ -53,12 +53,12 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class AvailabilityBy(DescribedEnum):
-    """What parts of a kind are one group."""
+    """Grouping of the parts of one kind."""
 
-    KIND = "KIND", "All of the kind."
-    MODEL = "MODEL", "Those of the same model; NICs and network nodes have none."
-    RACK = "RACK", "Those in the same rack; links and network nodes are in none."
-    CLUSTER = "CLUSTER", "Those of the cluster."
+    KIND = "KIND", "All parts of the kind."
+    MODEL = "MODEL", "Parts of the same model; NICs and network nodes have none."
+    RACK = "RACK", "Parts in the same rack; links and network nodes are in none."
+    CLUSTER = "CLUSTER", "Parts of the same cluster."
 
 
 def availability_sums(
@@ -76,9 +76,7 @@ def availability_sums(
         for parts in _part_queries(connection, place, by)
         for branch in (_all_parts(parts), _unhealthy_parts(connection, parts), _changes(parts, event_times_, times))
     )
-    if (
-        connection.dialect.name == "postgresql"
-    ):  # racks times sorts of changes are grouped in memory, not sorted on disk
+    if connection.dialect.name == "postgresql":  # group racks × transitions in memory instead of sorting on disk
         connection.execute(text("SET LOCAL work_mem = '64MB'"))
     groups: defaultdict[tuple[str, int], list[_CountedRow]] = defaultdict(list)
     for kind, key, *counted in connection.execute(union_all(*branches)).all():
@@ -269,7 +267,7 @@ def _part_queries(connection: Connection, place: Place, by: AvailabilityBy) -> I
 
 def _scope_condition(connection: Connection, place: Place, kind: str, table: Table) -> ColumnElement[bool] | None:
     """Return the condition for parts of a kind in a place; None if a place has no such parts."""
-    if place.level == "cluster":  # in numbers: from a subquery PostgreSQL would expect few rows, and look each up
+    if place.level == "cluster":  # as literal ids: from a subquery PostgreSQL would expect few rows and look up each
         first, end = connection.execute(select(*id_block_range(THINGS[kind], literal(place.id)))).one()
         return table.c.id.between(first, end - 1)
     if kind == "server":
@@ -294,7 +292,9 @@ class EpochSeconds(FunctionElement[int]):
 
 @compiles(EpochSeconds, "sqlite")
 def _on_sqlite(function: EpochSeconds, compiler: SQLCompiler, **how: object) -> str:
-    days = f"julianday(substr({compiler.process(function.clauses, **how)}, 1, 19))"  # strftime would write a text first
+    days = (
+        f"julianday(substr({compiler.process(function.clauses, **how)}, 1, 19))"  # strftime would format a text first
+    )
     return f"(CAST({days} * 86400 + 0.5 AS INTEGER) - 210866760000)"
 
 

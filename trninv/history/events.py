@@ -38,7 +38,7 @@ class Event:
         The part's address, or the smallest place that contains all of the job's chips.
     before, after
         The part's condition, or its own condition if its server is not up either. None if no state was changed.
-    taken_along
+    cascaded
         Whether the change cascaded from the part's server.
 
     """
@@ -55,7 +55,7 @@ class Event:
     before: Condition | None
     after: Condition | None
     why: str
-    taken_along: bool
+    cascaded: bool
     clock_went_back: bool
 
     def to_json(self) -> dict[str, Any]:
@@ -176,5 +176,5 @@ def _event_from_row(row: Any) -> Event:
     factors = values.pop("factor_before"), values.pop("factor")
     states = values.pop("before"), values.pop("after")
     before, after = (state and Condition(state, factor) for state, factor in zip(states, factors, strict=True))
-    values |= {name: bool(values[name]) for name in ("taken_along", "clock_went_back")}
+    values |= {name: bool(values[name]) for name in ("cascaded", "clock_went_back")}
     return Event(**values, before=before, after=after)

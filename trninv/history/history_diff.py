@@ -23,7 +23,7 @@ from trninv.units import format_timestamp
 
 _EVENT, _NODE, _SERVER, _LINK = (TABLES[name] for name in ("state_event", "node", "server", "link"))
 _DOMAIN, _CLUSTER, _JOB, _ALLOCATION = (TABLES[name] for name in ("domain", "cluster", "job", "allocation"))
-_CORDON, _BINDING = TABLES["closing"], TABLES["binding"]
+_CORDON, _BINDING = TABLES["cordon"], TABLES["binding"]
 HOLDS_SERVERS: Final = ("server", "rack", "domain", "cluster")
 GROUPINGS: Final = ("place", "kind", "part")
 _LARGEST: Final = 2**63 - 1  # the largest offset that both SQLite and PostgreSQL accept
@@ -62,12 +62,14 @@ class DiffRange:
         )
         for point, text in ((end, until), (first, since)):
             if point.time > now.time:
-                raise InvalidTimeError(f"{text} is after {now.time.isoformat()}, as of which is asked")
+                raise InvalidTimeError(
+                    f"{text} is after {now.time.isoformat()}, the time that is read; use an earlier time"
+                )
         if first.event > end.event or (first.event == end.event and first.time > end.time):
-            raise InvalidTimeError(f"{since} is after {'now' if until is None else until}: name the earlier time first")
+            raise InvalidTimeError(f"{since} is after {'now' if until is None else until}; name the earlier time first")
         for later in first.omitted:
             if place is None:
-                raise InvalidTimeError(f"{later}: name a later time, or another cluster")
+                raise InvalidTimeError(f"{later}; name a later time, or another cluster")
             if place.cluster_id == later.id:
                 raise history_start_error(connection, later)
         return cls(first, end, place)
@@ -123,9 +125,9 @@ def job_changes(connection: Connection, span: DiffRange, page: DiffPage) -> Diff
     """Return the jobs whose allocation in the place differs, with numbers of chips before, after, lost and gained."""
     if span.place and span.place.level not in CHIP_CONTAINERS:
         return 0, []
-    exists_then, (before, after) = _held_at_either(_ALLOCATION, "began", "ended", span)
+    exists_then, (before, after) = _held_at_either(_ALLOCATION, "started_at", "ended_at", span)
     in_scope = true() if span.place is None else _ALLOCATION.c.chip_id.in_(chip_ids_of(span.place))
-    when = func.max(case((after, _ALLOCATION.c.began), else_=_ALLOCATION.c.ended)).label("at")
+    when = func.max(case((after, _ALLOCATION.c.started_at), else_=_ALLOCATION.c.ended_at)).label("at")
     chips = (
         select(_ALLOCATION.c.job_id, _max_flag(before, "before"), _max_flag(after, "after"), when)
         .where(exists_then, in_scope)
@@ -155,8 +157,8 @@ def cordon_changes(connection: Connection, span: DiffRange, page: DiffPage) -> D
     """Return the servers that were cordoned at one of the two times only."""
     if span.place and span.place.level not in HOLDS_SERVERS:
         return 0, []
-    exists_then, (before, after) = _held_at_either(_CORDON, "since", "until", span)
-    since = func.max(case((after, _CORDON.c.since), else_=_CORDON.c.until)).label("at")
+    exists_then, (before, after) = _held_at_either(_CORDON, "started_at", "ended_at", span)
+    since = func.max(case((after, _CORDON.c.started_at), else_=_CORDON.c.ended_at)).label("at")
     who, why = (func.max(case((after, _CORDON.c[name]))).label(name) for name in ("who", "why"))
     cordoned = (
         select(_CORDON.c.server_id, _max_flag(before, "before"), _max_flag(after, "after"), since, who, why)
@@ -179,7 +181,7 @@ def binding_changes(connection: Connection, span: DiffRange, page: DiffPage) -> 
     """Return the slots that are bound to another instance or host than before, or to none."""
     if span.place and span.place.level not in HOLDS_SERVERS:
         return 0, []
-    exists_then, (before, after) = _held_at_either(_BINDING, "since", "until", span)
+    exists_then, (before, after) = _held_at_either(_BINDING, "started_at", "ended_at", span)
     machines = {
         f"{name}_{when}": func.max(case((test, _BINDING.c[name])))
         for when, test in (("before", before), ("after", after))
@@ -189,7 +191,7 @@ def binding_changes(connection: Connection, span: DiffRange, page: DiffPage) -> 
         select(
             _BINDING.c.address,
             *(value.label(name) for name, value in machines.items()),
-            func.max(case((after, _BINDING.c.since), else_=_BINDING.c.until)).label("at"),
+            func.max(case((after, _BINDING.c.started_at), else_=_BINDING.c.ended_at)).label("at"),
             func.coalesce(func.max(case((after, _BINDING.c.who))), func.max(case((before, _BINDING.c.ended_by)))).label(
                 "who"
             ),

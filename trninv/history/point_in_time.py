@@ -112,14 +112,14 @@ def parse_time(value: str | datetime, alternative: str = "") -> datetime:
         advice = f"write a time with its zone, such as 2026-11-22T02:00:00Z{alternative}"
         raise InvalidTimeError(f"{str(value)[:60]!r}: {advice}") from None
     if time > datetime.now(UTC):
-        raise InvalidTimeError(f"{value!s:.60} is yet to come: nothing is known of it")
+        raise InvalidTimeError(f"{value!s:.60} is in the future; use a past time")
     return time
 
 
 def _point_of_event(connection: Connection, number: int) -> PointInTime:
     last = connection.scalar(select(func.max(_EVENT.c.id))) or 0
     if not 0 <= number <= last:
-        raise InvalidTimeError(f"there is no event {number}: the last one is {last}")
+        raise InvalidTimeError(f"there is no event {number}; the last one is {last}")
     batch = select(_EVENT.c.batch).where(_EVENT.c.id == number).scalar_subquery()
     last_of_batch = connection.scalar(select(func.max(_EVENT.c.id)).where(_EVENT.c.batch == batch)) or number
     time_text = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == last_of_batch)) or ""
@@ -134,7 +134,7 @@ def _point_of_event(connection: Connection, number: int) -> PointInTime:
 def last_event_by(connection: Connection, time: datetime) -> int:
     """Return the last event recorded up to a time; event numbers decide the order if the clock went back."""
     time_text = format_timestamp(time)
-    back = select(_EVENT.c.id).where(text("clock_went_back"))  # as its index says it
+    back = select(_EVENT.c.id).where(text("clock_went_back"))  # written like the expression of its index
     first = connection.scalar(back.where(_EVENT.c.at <= time_text).order_by(_EVENT.c.id.desc()).limit(1)) or 0
     until = connection.scalar(back.where(_EVENT.c.id > first).order_by(_EVENT.c.id).limit(1))
     query = select(_EVENT.c.id).where(_EVENT.c.at <= time_text, _EVENT.c.id >= first)

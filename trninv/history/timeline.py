@@ -101,7 +101,7 @@ def _current_counts(connection: Connection, place: Place) -> UnhealthyCounts:
 
 
 def _unhealthy_queries(connection: Connection, place: Place) -> Iterator[Select[Any]]:
-    """How many servers, nodes and links of a place are in each state but up."""
+    """Count the unhealthy servers, nodes and links of a place by state."""
     node_ids = select(_NODE.c.id).where(node_condition(place))
     servers = {
         "server": _SERVER.c.id,
@@ -129,7 +129,7 @@ def _count_by_state(connection: Connection, table: Table, in_scope: ColumnElemen
 def _changes(
     connection: Connection, place: Place, known_from: int, since: datetime, until: datetime, parts: int
 ) -> Select[Any]:
-    """Of each part of the time, and of what came after it, what was changed in all, and at most at once."""
+    """Select for each interval, and for the time after it, the total change and its peak."""
     when = event_times(connection, known_from)
     part = case(
         (when.c.at > format_timestamp(until), parts), else_=_interval_number(when.c.at, since, until - since, parts)

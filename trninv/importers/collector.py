@@ -73,7 +73,9 @@ def post_observation(service: str, observation: str, token: str | None) -> str:
         with _OPENER.open(request, timeout=_TIMEOUT_SECONDS) as response:
             return str(response.read(_MAX_RESPONSE).decode(errors="replace"))
     except HTTPError as error:
-        raise UsageError(f"{service} answers {error.code}: {_error_message(error.read(_MAX_RESPONSE))}") from None
+        raise UsageError(
+            f"{service} responded with {error.code}: {_error_message(error.read(_MAX_RESPONSE))}"
+        ) from None
     except (URLError, TimeoutError, HTTPException, ValueError) as error:
         raise UnreachableError(f"{service} does not answer: {getattr(error, 'reason', error)}") from None
 
@@ -83,7 +85,7 @@ def _error_message(body: bytes) -> str:
     try:
         return str(json.loads(body)["errors"][0]["message"])
     except (ValueError, TypeError, LookupError):
-        return "it is no trninv service"
+        return "it is not a trninv service"
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -112,21 +114,21 @@ def _list_devices() -> list[Any] | dict[str, Any]:
         if len(reasons) == 1
         else "; ".join(f"{command_line}: {reason}" for command_line, reason in failures.items())
     )
-    raise NotFoundError(f"neuron-ls found no device: {reason}")
+    raise NotFoundError(f"neuron-ls found no devices: {reason}")
 
 
 def _run_neuron_ls(command: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(  # noqa: S603 # words of our own
+        return subprocess.run(  # noqa: S603 # a fixed command
             command, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False
         )
     except FileNotFoundError:
         raise NotFoundError(
-            "neuron-ls is not on PATH: install aws-neuronx-tools, or run this on a Trainium machine"
+            "neuron-ls is not on PATH; install aws-neuronx-tools, or run this on a Trainium machine"
         ) from None
     except subprocess.TimeoutExpired:
         raise NotFoundError(
-            f"neuron-ls did not end within {_TIMEOUT_SECONDS} s: look at the Neuron driver (dmesg)"
+            f"neuron-ls did not finish within {_TIMEOUT_SECONDS} s; check the Neuron driver (dmesg)"
         ) from None
 
 
@@ -149,7 +151,7 @@ def _public_fields(output: Any) -> list[Any] | dict[str, Any]:
             {name: device[name] if name in DEVICE_KEYS else None for name in device if name != PROCESSES_KEY}
             for device in output
         ]
-    raise ValueError("lists no device")
+    raise ValueError("lists no devices")
 
 
 def _read_sysfs(root: Path) -> dict[str, str]:

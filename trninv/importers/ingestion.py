@@ -236,7 +236,7 @@ class _ImportOptions:
         """Refuse a server other than the allowed machine."""
         if self.allowed_machine not in (None, name):
             raise ForbiddenError(
-                f"{self.allowed_machine} may not speak for {name}: a token speaks for what it is named for"
+                f"a token for {self.allowed_machine} may not report {name}; use a token for that machine"
             )
 
 
@@ -269,7 +269,7 @@ def _store_file(
             file.name, existing.servers, existing.chips, is_duplicate=True, missing_fields=missing
         )
     if file.is_duplicate:
-        raise BusyError(f"what was known of {file.name} is gone: newer observations superseded it: import it again")
+        raise BusyError(f"{file.name} was imported before, but newer observations have replaced it; import it again")
     key = next_id(connection, _OBSERVATION)
     connection.execute(
         insert(_OBSERVATION).values(
@@ -359,7 +359,7 @@ class _RowBuilder:
             self._progress(self._name, parsed_file.servers)
         is_empty = has_listing and not (parsed_file.servers if parsed_file.is_complete else has_records)
         if is_empty and not self._options.allow_empty and self.errors.count == errors_before:
-            self.errors.add(self._name, "lists no instance at all: if there is none any more, add --allow-empty")
+            self.errors.add(self._name, "lists no instances; add --allow-empty if there are none")
         parsed_file.is_named_by_file = self._is_named_by_file
         if parsed_file.servers != 1 or self._options.kind not in OF_MACHINES:
             parsed_file.speaker = None
@@ -368,17 +368,17 @@ class _RowBuilder:
     def _check_names(self, where: str, instance: str | None, host: str | None) -> None:
         """Note an error for an invalid instance id or host name: names end up in scheduler files, paths and scripts."""
         if instance is not None and not is_instance_id(instance):
-            self.errors.add(where, f"{quote_value(instance)} is no id of an instance such as i-0123456789abcdef0")
+            self.errors.add(where, f"{quote_value(instance)} is not an instance id such as i-0123456789abcdef0")
         if host is not None and not is_host_name(host, instance=host):
-            self.errors.add(where, f"{quote_value(host)} is no host's name: letters, digits, '.', '_' and '-'")
+            self.errors.add(where, f"{quote_value(host)} is not a host name: use letters, digits, '.', '_' and '-'")
 
     def _identify_server(self, server: ObservedServer) -> ObservedServer | None:
         """Return the server, named by its file if need be and trusted; None, with an error noted, if it has no name."""
         if not (server.instance or server.host) and self._options.trust_host_names:
             self._is_named_by_file, server = True, self._with_file_name(server)
         if not (server.instance or server.host):
-            hint = "--trust-host-names takes the host from the name of its file"
-            self.errors.add(server.where, f"names no instance and no host: {hint}")
+            hint = "--trust-host-names takes the host from the file name"
+            self.errors.add(server.where, f"names no instance and no host; {hint}")
             return None
         self._options.check(server.instance or server.host)
         return server

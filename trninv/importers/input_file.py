@@ -153,7 +153,7 @@ class InputFile:
             size, memory = size + len(chunk), memory + _estimate_memory(chunk, costs)
             if size > MAX_DOCUMENT or memory > MAX_MEMORY:
                 limit = f"{MAX_DOCUMENT >> 20} MiB" if size > MAX_DOCUMENT else f"{MAX_MEMORY >> 20} MiB of values"
-                self.add_error(f"is a document of more than {limit}: give its items one a line")
+                self.add_error(f"is a document of more than {limit}; write one item per line")
                 return None
         return b"".join(chunks)
 
@@ -229,12 +229,12 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(word: str) -> float:
-    raise JsonError(f"has {word}, which is no JSON")
+    raise JsonError(f"has {word}, which is not JSON")
 
 
 def _parse_integer(digits: str) -> int:
     if len(digits) > len(str(-MAX_INTEGER)) or abs(number := int(digits)) > MAX_INTEGER:
-        raise JsonError(f"has a whole number of {len(digits):,} digits: 63 bits are the most")
+        raise JsonError(f"has a whole number of {len(digits):,} digits; at most 63 bits are allowed")
     return number
 
 

@@ -48,9 +48,7 @@ class ImportErrors:
         """
         self.bytes_left -= size
         if self.bytes_left < 0:
-            self.add(
-                where, f"is beyond {MAX_TOTAL_BYTES >> 20:,} MiB, the most that is read at once: import it in parts"
-            )
+            self.add(where, f"exceeds {MAX_TOTAL_BYTES >> 20:,} MiB, the limit of one import; import it in parts")
             self.raise_if_any()
 
     def raise_if_any(self) -> None:
@@ -62,7 +60,7 @@ class ImportErrors:
 
         """
         if self.count:
-            raise InvalidFileError(f"{pluralize(self.count, 'fault')}: nothing was imported", self.messages)
+            raise InvalidFileError(f"{pluralize(self.count, 'error')}; nothing was imported", self.messages)
 
 
 class JsonValue:
@@ -129,7 +127,7 @@ class JsonValue:
             return None
         if isinstance(self.raw, str) and len(self.raw) <= MAX_TEXT and not has_forbidden_characters(self.raw):
             return self.raw
-        self.add_error(f"is {quote_value(self.raw)}, not a text of up to {MAX_TEXT:,} characters")
+        self.add_error(f"is {quote_value(self.raw)}, not text of up to {MAX_TEXT:,} characters")
         return None
 
     def as_name(self) -> str | None:
@@ -174,7 +172,7 @@ class JsonValue:
         if self.raw is None or not self.is_a(list, "a list"):
             return
         if len(self.raw) > MAX_ITEMS:
-            self.add_error(f"has {len(self.raw):,} items: {MAX_ITEMS:,} are read at most")
+            self.add_error(f"has {len(self.raw):,} items; at most {MAX_ITEMS:,} are read")
             return
         for index, raw in enumerate(self.raw):
             yield JsonValue(raw, self.errors, self, index)

@@ -29,7 +29,9 @@ _LAYER_LABELS = [f"topology.k8s.aws/network-node-layer-{number}" for number in (
 _CHIP_RESOURCES = ("aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
 _KINDS = "Node", "ResourceSlice", "DeviceTaintRule", "NeuronUltraServer"
 _MAX_SERVERS = 64
-_NO_SLICE = "taints devices of no ResourceSlice here: kubectl get nodes,resourceslices,devicetaintrules -o json"
+_NO_SLICE = (
+    "taints devices, but there is no ResourceSlice; use kubectl get nodes,resourceslices,devicetaintrules -o json"
+)
 _NODE_FIELDS = {
     "instance": "spec.providerID",
     "instance_type": "label node.kubernetes.io/instance-type",

@@ -26,7 +26,7 @@ _TAINT_STATES: Final = {
     f"node.kubernetes.io/{CORDONED}": "maintenance",
 }
 """Taints that concern a node's health, with the state they mean; other taints reserve nodes for some jobs."""
-_UNEVALUATED: Final = "is not evaluated, so this rule taints nothing here: select devices by driver, pool and device"
+_UNEVALUATED: Final = "is not supported, so this rule is ignored; select devices by driver, pool and device"
 _HYPERPOD_HEALTH_LABEL: Final = "sagemaker.amazonaws.com/node-health-status"
 
 

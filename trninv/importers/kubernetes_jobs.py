@@ -32,7 +32,7 @@ def read(source: InputFile) -> Iterator[SchedulerJob]:
                 devices |= _read_devices(resource.get("spec"))
         page = value if is_list(value) else page
     if page is not None and next_page_token(page) is not None:
-        page.get("metadata").get("continue").add_error("has more pages: put them all into one file, one a line")
+        page.get("metadata").get("continue").add_error("has more pages; put all of them into one file, one per line")
     for claim in claims:
         yield from _read_claim(claim, devices)
 
@@ -59,7 +59,7 @@ def _read_claim(claim: JsonValue, devices: DeviceLocations) -> Iterator[Schedule
             location = pool, number
         if location is None:
             result.add_error(
-                "is a device of no ResourceSlice: give kubectl get resourceclaims,resourceslices -A -o json"
+                "is a device of no ResourceSlice; use kubectl get resourceclaims,resourceslices -A -o json"
             )
             continue
         host, chip = location

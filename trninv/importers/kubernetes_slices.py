@@ -17,7 +17,7 @@ from trninv.importers.records import ObservedChip, ObservedServer, Unread
 
 EXPECTED: Final = {"instance_type": "instanceType", "efa_bdf": "resource.aws.com/devicegroup1_id"}
 MAX_CHIPS: Final = 128
-_UNKNOWN_CHIPS: Final = "is tainted, and no device or instanceType says which chips are its own"
+_UNKNOWN_CHIPS: Final = "is tainted, but no device or instanceType identifies its chips"
 _DEVICE_NAME: Final = re.compile(r"neuron-?device-?(\d{1,4})", re.ASCII)
 
 

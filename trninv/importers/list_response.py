@@ -20,11 +20,11 @@ def read_items(response: JsonValue, name: str) -> Iterator[JsonValue]:
     """
     errors = [error for key in _ERRORS if (error := response.get(key)).raw]
     for error in errors:
-        error.add_error(f"says {quote_value(_error_message(error.raw))}: {_RETRY_HINT}")
+        error.add_error(f"reports {quote_value(_error_message(error.raw))}; {_RETRY_HINT}")
     if not isinstance(response.raw, dict) or name not in response.raw:
         response.add_error(f"has no list {name}")
     elif response.get(name).raw is None:
-        response.get(name).add_error(f"is null, not a list: {_RETRY_HINT}")
+        response.get(name).add_error(f"is null, not a list; {_RETRY_HINT}")
     elif not errors:
         yield from response.get(name).objects()
 
@@ -48,7 +48,7 @@ def read_objects(response: JsonValue, *kinds: str) -> Iterator[tuple[str, JsonVa
     elif kind in kinds:
         yield kind, response
     else:
-        response.add_error(f"is no List, {', '.join(kinds[:-1])} or {kinds[-1]}")
+        response.add_error(f"is not a List, {', '.join(kinds[:-1])} or {kinds[-1]}")
 
 
 def is_list(response: JsonValue) -> bool:

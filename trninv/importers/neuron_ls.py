@@ -30,7 +30,7 @@ _CHIP_KEYS = (
 )
 """The keys of a device that determine its chip."""
 MACHINE_KEYS = frozenset({"instance_id", "instance_type", "logical_neuroncore_config"})
-"""Keys of a device that may instead stand once beside the list of devices."""
+"""Keys of a device that may instead appear once beside the list of devices."""
 DEVICE_KEYS = MACHINE_KEYS | {*_CHIP_KEYS, "cpu_affinity", "neuroncore_ids"}
 PROCESSES_KEY = "neuron_processes"
 _COLLECTED_KEYS = frozenset({"host", "neuron_ls", "sysfs"})
@@ -96,7 +96,7 @@ def server_from_listing(output: JsonValue, host: str | None = None) -> ObservedS
         return None
     devices = list(device_list.objects())
     if not devices:
-        device_list.add_error("lists no device")
+        device_list.add_error("lists no devices")
         return None
     unknown = set[str]().union(*(device.raw.keys() for device in devices)) - DEVICE_KEYS - {PROCESSES_KEY}
     if device_list is not output:
@@ -140,7 +140,9 @@ def _find_device_list(output: JsonValue) -> JsonValue | None:
     if len(names) == 1:
         return output.get(names[0])
     key_names = " and ".join(map(quote_value, names[:2]))
-    output.add_error(f"lists devices under {key_names}: one list can be read" if names else "has no list of devices")
+    output.add_error(
+        f"lists devices under {key_names}; only one list is supported" if names else "has no list of devices"
+    )
     return None
 
 

@@ -43,7 +43,7 @@ def _read_text(source: InputFile) -> Iterator[ObservedServer]:
         matches = reversed(_FIELD.findall(line))  # the first of a name wins: a reason may contain NAME=VALUE
         fields = {name.lower(): text for name, text in matches if text not in ("(null)", "N/A")}
         if "nodename" not in fields:
-            source.add_error("is no node of scontrol show node", number)
+            source.add_error("is not a node of scontrol show node", number)
             continue
         node = source.wrap(fields, number)
         words = _state_words(node.get("state"))

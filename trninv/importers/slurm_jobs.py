@@ -44,7 +44,7 @@ def read(source: InputFile) -> Iterator[SchedulerJob]:
             for job in read_items(value, "jobs"):
                 yield from _read_job(job)
         else:
-            value.add_error("has no list jobs, and no job_id: write it with squeue --json")
+            value.add_error("has neither jobs nor job_id; use the output of squeue --json")
 
 
 def _read_job(job: JsonValue) -> Iterator[SchedulerJob]:
@@ -95,7 +95,7 @@ def _read_allocation(host: str, detail: JsonValue, text: str) -> HostAllocation:
         chips_or_count = _parse_amount(name.split(":")[1:], amount)
         if chips_or_count is None:
             detail.add_error(
-                f"{quote_value(entry)} does not say which chips, or how many: neuron:4(IDX:0-3) or neuron(CNT:4)"
+                f"{quote_value(entry)} names no chips and no number; expected neuron:4(IDX:0-3) or neuron(CNT:4)"
             )
         elif isinstance(chips_or_count, int):
             count, has_chip_numbers = count + chips_or_count, False

@@ -46,7 +46,7 @@ def parse_yaml(raw: bytes) -> Iterator[tuple[int, Any]]:
     except yaml.MarkedYAMLError as error:
         raise YamlError(f"is not YAML: {error.problem}", error.problem_mark) from None
     except yaml.YAMLError:
-        raise YamlError("is not YAML: it has characters that no text has", None) from None
+        raise YamlError("is not YAML: it has control characters", None) from None
 
 
 class _DocumentBuilder:
@@ -61,10 +61,10 @@ class _DocumentBuilder:
         if isinstance(event, yaml.DocumentStartEvent):
             self.value = None
         elif isinstance(event, yaml.AliasEvent):
-            raise YamlError("has an alias: write its value out", event.start_mark)
+            raise YamlError("has an alias; write its value out", event.start_mark)
         elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
             if event.tag not in _TAGS:
-                raise YamlError(f"has the tag {quote_value(event.tag)}, which no tool writes here", event.start_mark)
+                raise YamlError(f"has the tag {quote_value(event.tag)}; remove the tag", event.start_mark)
             self._start_value(event)
         elif isinstance(event, yaml.CollectionEndEvent):
             self._add_value(self._containers.pop()[0], event)
@@ -78,7 +78,7 @@ class _DocumentBuilder:
         if not self._containers:
             self.line = event.start_mark.line + 1
         elif isinstance(self._containers[-1][0], dict) and self._containers[-1][1] is _NO_KEY:
-            raise YamlError("has a key that is no text", event.start_mark)
+            raise YamlError("has a key that is not text", event.start_mark)
         self._containers.append(({} if isinstance(event, yaml.MappingStartEvent) else [], _NO_KEY))
 
     def _add_value(self, value: Any, event: Any) -> None:
@@ -108,6 +108,8 @@ def _parse_scalar(event: Any) -> Any:
         return _LITERALS[text]
     if _INTEGER.fullmatch(text):
         if len(text) > len(str(-MAX_INTEGER)) or abs(number := int(text)) > MAX_INTEGER:
-            raise YamlError(f"has a whole number of {len(text):,} digits: 63 bits are the most", event.start_mark)
+            raise YamlError(
+                f"has a whole number of {len(text):,} digits; at most 63 bits are allowed", event.start_mark
+            )
         return number
     return float(text) if _NUMBER.fullmatch(text) and abs(float(text)) < float("inf") else text

@@ -1,7 +1,7 @@
 """Join changes in one rack that are at most five minutes apart.
 
-Only the history before a change says where it belongs, so that nothing that happens later moves it, and an incident has
-the same number as long as anything of it lasts. A change of parts in several racks, or in none, is one by itself.
+Only the history before a change decides its window, so later changes never move it, and an incident keeps its number
+while any of its parts is unhealthy. A change of parts in several racks, or in none, has a window of its own.
 """
 
 from bisect import bisect_left
@@ -18,14 +18,14 @@ _TICK: Final = timedelta(microseconds=1)
 
 Span = tuple[datetime, datetime]
 FailureLoader = Callable[[list[Span]], Iterable[FailureEvent]]
-"""Finds the faults of spans of time that have none in common."""
+"""Loads the failure events of disjoint time spans."""
 LocationLoader = Callable[[Collection[PartKey]], Iterable[tuple[PartKey, Location]]]
-"""Finds where parts are."""
+"""Loads the locations of parts."""
 
 
 @dataclass(slots=True)
 class _ChangeIndex:
-    """What is known of changes: when each was, and the racks of what it took out."""
+    """The changes loaded so far: their times, and the racks of the parts that failed."""
 
     times: dict[int, datetime] = field(default_factory=dict)
     racks: dict[int, set[int | None]] = field(default_factory=dict)
@@ -53,9 +53,9 @@ def window_starts(
     Parameters
     ----------
     current
-        Faults of what is not up.
+        Failure events of the unhealthy parts.
     locations
-        Where that is.
+        Locations of these parts.
 
     """
     index, all_locations = _ChangeIndex(), dict(locations)

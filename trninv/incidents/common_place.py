@@ -14,7 +14,7 @@ from trninv.inventory.address.lookup import Place
 
 _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("server", "domain", "cluster"))
 _LEVELS: Final = ("server", "rack", "domain", "cluster")
-"""Of a Spot, the smallest first; a rack may hold several domains, and a domain several racks."""
+"""Fields of a Location, smallest first; a rack may have several domains, and a domain several racks."""
 
 _PlaceKey = tuple[str, int]
 
@@ -56,7 +56,7 @@ def _common_places(locations: Collection[Location]) -> Iterator[_PlaceKey]:
 def _rank(place: _PlaceKey, sizes: Mapping[str, Mapping[int, int]]) -> tuple[float, int]:
     level, key = place
     servers = sizes[level][key] if level in sizes else 0 if level == "server" else inf
-    return servers, -_LEVELS.index(level)  # a domain that is its rack goes by the name of the domain
+    return servers, -_LEVELS.index(level)  # if a domain has the same servers as its rack, use the domain
 
 
 def _count_servers(connection: Connection, level: str, keys: Iterable[int]) -> dict[int, int]:

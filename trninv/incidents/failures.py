@@ -39,7 +39,7 @@ _UP: ColumnElement[str] = literal_column("'up'")
 
 
 class FailureEvent(NamedTuple):
-    """An event by which a part was, by itself, not up any more."""
+    """An event by which a part itself became unhealthy."""
 
     change: int
     time: str
@@ -47,7 +47,7 @@ class FailureEvent(NamedTuple):
 
 
 class EventSummary(NamedTuple):
-    """What was said of an event, and of which change it is."""
+    """An event's change, time, author, reason and source."""
 
     change: int
     time: str
@@ -68,7 +68,7 @@ def load_unhealthy_parts(connection: Connection) -> list[UnhealthyPart]:
 
 
 def _unhealthy_ids(connection: Connection, table: Table) -> Sequence[int]:
-    """Ids of what is not up, found apart: whatever PostgreSQL thinks of how many there are, an index finds the rest."""
+    """Return the ids of unhealthy parts, in a query of its own: PostgreSQL then uses an index for the rest."""
     return connection.scalars(select(table.c.id).where(is_unhealthy(table), maybe_unhealthy(connection, table))).all()
 
 
@@ -112,19 +112,19 @@ def load_failure_events(connection: Connection, spans: Sequence[tuple[datetime, 
 
 
 def _failed_itself() -> ColumnElement[bool]:
-    """Whether an event made its part not up by itself, whatever its server is."""
+    """Return the condition that a part itself became unhealthy, regardless of its server."""
     before, after = (func.coalesce(_EVENT.c[own], _EVENT.c[effective]) for own, effective in _STATE_COLUMNS)
     return and_(before == _UP, after != _UP)
 
 
 def _own_state_changed() -> ColumnElement[bool]:
-    """Whether an event changed what a part is by itself, and not only what its server is."""
+    """Return the condition that an event changed a part's own state, not only its server's."""
     before, after = (func.coalesce(_EVENT.c[own], _EVENT.c[effective]) for own, effective in _STATE_COLUMNS)
     return or_(before != after, and_(_EVENT.c.own_before.is_(None), _EVENT.c.own_state.is_(None)))
 
 
 def _state_changed() -> ColumnElement[bool]:
-    """Whether an event changed a part's state, its server's included."""
+    """Return the condition that an event changed a part's state, including the effect of its server."""
     return _EVENT.c.before != _EVENT.c.state
 
 
@@ -133,7 +133,7 @@ _STATE_COLUMNS: Final = (("own_before", "before"), ("own_state", "state"))
 
 def _latest_event(kind: ColumnElement[str], key: ColumnElement[int], *where: ColumnElement[bool]) -> ColumnElement[int]:
     """Select the last event of a part that meets conditions, in the part's current cluster."""
-    number = _EVENT.c.id + literal_column("0")  # else PostgreSQL reads all events backwards
+    number = _EVENT.c.id + literal_column("0")  # otherwise PostgreSQL scans all events backwards
     query = select(func.max(number)).where(
         _EVENT.c.kind == kind, _EVENT.c.part_id == key, _EVENT.c.id > _HISTORY_FROM_EVENT
     )
@@ -256,12 +256,12 @@ def select_by_ids(
 
 
 def _is_selected(column: ColumnElement[int]) -> ColumnElement[bool]:
-    """Whether a column is one of the numbers that `found` looks for."""
+    """Return the condition that a column is one of the ids that `select_by_ids` passes."""
     return column.op("IN", is_comparison=True)(_SELECTED_IDS)
 
 
 class _InlineIds(UserDefinedType[Sequence[int]]):
-    """A list that stands in the statement: parameters take longer, and so do literals one by one."""
+    """A list of ids written into the statement as one literal: parameters and single literals are slower."""
 
     cache_ok = True
 

@@ -50,7 +50,7 @@ def grouping_rule(
     Parameters
     ----------
     changes
-        Of its causes, and its first one.
+        The changes of its causes, and its first change.
 
     """
     if len(set(changes)) > 1:
@@ -67,7 +67,7 @@ _WORST_FIRST: Final = tuple(reversed(IncidentSeverity))
 
 @dataclass(frozen=True, slots=True)
 class _PartGroup:
-    """Parts that are one incident, their causes, the changes of those, and the first change of all; None: not known."""
+    """The parts of one incident, its causes, their changes, and the first change; None if that is unknown."""
 
     members: tuple[UnhealthyPart, ...]
     causes: tuple[UnhealthyPart, ...]

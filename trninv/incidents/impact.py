@@ -19,7 +19,7 @@ _CHIP, _MODEL, _JOB, _ALLOCATION = (TABLES[name] for name in ("chip", "chip_mode
 
 
 def estimate_impact(reader: SnapshotReader, incident: Incident) -> Impact:
-    """Return what an incident costs now; the domains with most of its parts are solved with these up and as is."""
+    """Return what an incident costs now; domains with most of its parts are solved with these parts up and as is."""
     connection = reader.connection
     unusable_chips = [part.id for part in incident.members if part.kind == "chip" and not part.condition.carries]
     cores, memory = _lost_capacity(connection, unusable_chips)
@@ -53,7 +53,7 @@ def _lost_capacity(connection: Connection, chips: list[int]) -> tuple[int, int]:
 def _chips_by_job(connection: Connection, incident: Incident) -> Counter[int]:
     """Count the chips of an incident that each job has, by the job's key."""
     query = select(_ALLOCATION.c.job_id, func.count()).group_by(_ALLOCATION.c.job_id)
-    query = query.where(is_open_then(connection, _ALLOCATION.c.began, _ALLOCATION.c.ended))
+    query = query.where(is_open_then(connection, _ALLOCATION.c.started_at, _ALLOCATION.c.ended_at))
     counts = Counter[int]()
     for key, chips in select_by_ids(connection, query, _ALLOCATION.c.chip_id, incident.ids("chip")):
         counts[key] += chips
@@ -63,7 +63,7 @@ def _chips_by_job(connection: Connection, incident: Incident) -> Counter[int]:
 def _affected_job(connection: Connection, key: int, chips: int) -> AffectedJob:
     row = connection.execute(select(_JOB).where(_JOB.c.id == key)).one()
     allocated = select(func.count()).where(
-        _ALLOCATION.c.job_id == key, is_open_then(connection, _ALLOCATION.c.began, _ALLOCATION.c.ended)
+        _ALLOCATION.c.job_id == key, is_open_then(connection, _ALLOCATION.c.started_at, _ALLOCATION.c.ended_at)
     )
     return AffectedJob(row.name, row.system, row.external_id, connection.scalar(allocated) or 0, chips)
 

@@ -14,27 +14,27 @@ from trninv.routing.evidence import ServerInstance
 from trninv.units import format_timestamp
 
 _MAX_ADDRESSES: Final = 500
-"""Addresses that are asked for by name; of more, all rows that are there are read."""
+"""The most addresses to select by name; beyond that, all open rows are read."""
 _BINDING, _FINDING = TABLES["binding"], TABLES["finding"]
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentContext:
-    """Of all that is not up: by server and by address."""
+    """Instances by server address and findings by part address, for unhealthy parts."""
 
     instances: dict[str, ServerInstance] = field(default_factory=dict)
     findings: dict[str, list[RelatedFinding]] = field(default_factory=lambda: defaultdict(list))
 
     @classmethod
     def load(cls, connection: Connection, parts: Iterable[UnhealthyPart]) -> Self:
-        """Of some parts, and of the servers that they are in."""
+        """Load it for some parts and the servers that contain them."""
         context = cls()
         addresses = {part.address for part in parts}
         addresses |= {server for address in addresses for server in enclosing_servers(address)}
-        for row in _open_rows(connection, _BINDING, "since", "until", addresses):
+        for row in _open_rows(connection, _BINDING, "started_at", "ended_at", addresses):
             context.instances[row.address] = ServerInstance(row.address, row.instance, row.host)
         for row in _open_rows(connection, _FINDING, "first_seen", "cleared_at", addresses):
-            context.findings[row.address].append(RelatedFinding(row.id, row.rule, row.address, row.found))
+            context.findings[row.address].append(RelatedFinding(row.id, row.rule, row.address, row.observed))
         return context
 
 
@@ -45,7 +45,7 @@ def enclosing_servers(address: str) -> list[str]:
 
 
 def is_open_then(connection: Connection, start: ColumnElement[str], end: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return whether a span, perhaps without an end, covers the time that a connection sees."""
+    """Return the condition that a span, perhaps without an end, covers the time that a connection reads."""
     if (time := as_of_time(connection.engine)) is None:
         return end.is_(None)
     now = format_timestamp(time)
@@ -53,7 +53,7 @@ def is_open_then(connection: Connection, start: ColumnElement[str], end: ColumnE
 
 
 def _open_rows(connection: Connection, table: Table, start: str, end: str, addresses: Collection[str]) -> Iterator[Any]:
-    """Return the rows of some addresses that are open at the time that the connection sees."""
+    """Return the rows of some addresses that are open at the time that the connection reads."""
     query = select(table).where(is_open_then(connection, table.c[start], table.c[end])).order_by(table.c.id)
     if len(addresses) <= _MAX_ADDRESSES:
         query = query.where(table.c.address.in_(addresses))

@@ -1,4 +1,4 @@
-"""What an incident is: frozen values, whose fields the command line and GraphQL show as they are declared here."""
+"""Declare incidents as frozen values; the command line and GraphQL generate their output from the fields."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,26 +12,26 @@ from trninv.routing.evidence import ServerInstance
 from trninv.units import Capacity
 
 MAX_LISTED: Final = 100
-"""Causes, instances, findings and jobs of an incident that are named."""
+"""The most causes, instances, findings and jobs that an incident lists."""
 MAX_DOMAINS: Final = 4
-"""Domains of an incident that are solved before and after."""
+"""The most domains of an incident whose capability is solved."""
 
 
 class IncidentRule(DescribedEnum):
-    """Why the parts of an incident are one."""
+    """Rule that groups the parts of an incident."""
 
-    RACK = "RACK", "Changes within one rack, none more than five minutes after the first of them."
-    CHANGE = "CHANGE", "One change took out several things."
-    CONTAINMENT = "CONTAINMENT", "A server, and what is in it."
-    END = "END", "A chip, switch, NIC or network node, and links that end there."
-    SINGLE = "SINGLE", "Nothing else belongs to it."
+    RACK = "RACK", "Changes within one rack, at most five minutes after the first."
+    CHANGE = "CHANGE", "One change affected several parts."
+    CONTAINMENT = "CONTAINMENT", "A server and its parts."
+    END = "END", "A chip, switch, NIC or network node, and the links that end there."
+    SINGLE = "SINGLE", "A single part."
 
 
 class IncidentSeverity(DescribedEnum):
-    """How bad an incident is."""
+    """Severity of an incident."""
 
-    INFO = "INFO", "All of it was taken out of service."
-    MEDIUM = "MEDIUM", "A NIC or a link is down, or something is degraded."
+    INFO = "INFO", "All parts are in maintenance."
+    MEDIUM = "MEDIUM", "A NIC or a link is down, or a part is degraded."
     HIGH = "HIGH", "A server, chip, switch or network node is down."
 
 
@@ -46,9 +46,9 @@ def part_key(kind: str, number: int) -> PartKey:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a part is: ids of what holds it, None where nothing of that level does; and since which event it is known.
+    """The ids of the places that contain a part, or None, and the event from which the cluster's history is known.
 
-    Events up to ``known_from`` are of what was there before.
+    Events up to ``history_from_event`` belong to an earlier cluster with the same ids.
     """
 
     cluster: int
@@ -60,18 +60,18 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class UnhealthyPart:
-    """Something that is not up.
+    """A part that is not up.
 
     Attributes
     ----------
     failed_itself
-        Whether it is not up by itself, and not only with its server.
+        Whether the part itself is unhealthy, not only its server.
     location, locations
-        What holds it, and where it is: of a link, where either end is.
+        What contains it; for a link, also the locations of both ends.
     ends
-        Of a link, the ids of its nodes.
+        For a link, the ids of its nodes.
     failure_event, last_event
-        Numbers of the events by which it was not up any more, and by which it is as it is; None where none is known.
+        Numbers of the events by which it became unhealthy and got its current state; None if unknown.
 
     """
 
@@ -88,116 +88,116 @@ class UnhealthyPart:
 
     @property
     def key(self) -> PartKey:
-        """What tells it from all others."""
+        """The part's unique key."""
         return part_key(self.kind, self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentChange:
-    """A change of states that is part of an incident."""
+    """Change of states that belongs to an incident."""
 
-    event: Annotated[int, "Number of its first event."]
-    time: Annotated[str, "When, UTC."]
-    who: Annotated[str, "Who made it."]
-    why: Annotated[str, "The reason given."]
-    source: Annotated[str | None, "Where it came from: command, api, import, drift or sql."]
+    event: Annotated[int, "Number of the change's first event."]
+    time: Annotated[str, "Time of the change, UTC."]
+    who: Annotated[str, "Author of the change."]
+    why: Annotated[str, "Reason for the change."]
+    source: Annotated[str | None, "Source of the change: command, api, import, drift or sql."]
 
 
 @dataclass(frozen=True, slots=True)
 class PartCount:
-    """How many parts of a kind have a state."""
+    """Number of parts of one kind in one state."""
 
-    kind: Annotated[str, "server, chip, switch, nic, network_node or link."]
-    state: Annotated[str, "degraded, down or maintenance."]
-    count: Annotated[int, "How many."]
+    kind: Annotated[str, "Kind: server, chip, switch, nic, network_node or link."]
+    state: Annotated[str, "State: degraded, down or maintenance."]
+    count: Annotated[int, "Number of parts."]
 
 
 @dataclass(frozen=True, slots=True)
 class RelatedFinding:
-    """What drift found of a part of an incident."""
+    """Drift finding on a part of an incident."""
 
-    id: Annotated[int, "The finding's number."]
-    rule: Annotated[str, "The rule that found it."]
-    address: Annotated[AddressText, "Of what."]
-    observed: Annotated[str | None, "What was seen, for people."]
+    id: Annotated[int, "Number of the finding."]
+    rule: Annotated[str, "Rule of the finding."]
+    address: Annotated[AddressText, "Address of the part."]
+    observed: Annotated[str | None, "Observed value, as text."]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Incident:
-    """Things that are not up for one reason."""
+    """Unhealthy parts with one root cause."""
 
-    id: Annotated[str, "The number of its first change, or an address where none is known; stays while it lasts."]
-    rule: Annotated[IncidentRule, "Why its parts are one."]
-    severity: Annotated[IncidentSeverity, "How bad it is."]
-    place: Annotated[AddressText | None, "The smallest place that holds its causes; null where no cluster does."]
-    causes: Annotated[tuple[AddressText, ...], f"What brought it about, the first {MAX_LISTED}."]
-    cause_count: Annotated[int, "How many causes."]
-    parts: Annotated[tuple[PartCount, ...], "What is not up, causes too, by kind and state."]
-    independent_failures: Annotated[
-        int, "Parts beside the causes that are not up by themselves: to be brought back on their own."
+    id: Annotated[str, "Number of its first change, or an address if that is unknown; stable while it lasts."]
+    rule: Annotated[IncidentRule, "Rule that groups its parts."]
+    severity: Annotated[IncidentSeverity, "Severity of the incident."]
+    place: Annotated[
+        AddressText | None, "Smallest place that contains its causes; null if they are in several clusters."
     ]
-    started_at: Annotated[str | None, "When its first change was made, UTC; null where that is not known."]
-    who: Annotated[str | None, "Who gave the first of its causes its state."]
-    why: Annotated[str | None, "The reason given for that."]
-    source: Annotated[str | None, "Where that came from: command, api, import, drift or sql."]
-    last_change: Annotated[IncidentChange | None, "The last change of what is not up."]
-    instances: Annotated[tuple[ServerInstance, ...], "Instances and hosts in the servers of its causes."]
-    findings: Annotated[tuple[RelatedFinding, ...], "Findings of drift that are open on its parts."]
-    truncated: Annotated[bool, f"Whether causes, standing or drift list the first {MAX_LISTED} of more."]
+    causes: Annotated[tuple[AddressText, ...], f"Root causes, the first {MAX_LISTED}."]
+    cause_count: Annotated[int, "Number of root causes."]
+    parts: Annotated[tuple[PartCount, ...], "Unhealthy parts by kind and state, including causes."]
+    independent_failures: Annotated[int, "Other parts that are unhealthy themselves and need a repair of their own."]
+    started_at: Annotated[str | None, "Time of its first change, UTC; null if unknown."]
+    who: Annotated[str | None, "Author of the first cause's state."]
+    why: Annotated[str | None, "Reason for that state."]
+    source: Annotated[str | None, "Source of that state: command, api, import, drift or sql."]
+    last_change: Annotated[IncidentChange | None, "Latest change of its unhealthy parts."]
+    instances: Annotated[tuple[ServerInstance, ...], "Instances in the servers of its causes."]
+    findings: Annotated[tuple[RelatedFinding, ...], "Open drift findings on its parts."]
+    truncated: Annotated[bool, f"Whether causes, instances or findings have more than the {MAX_LISTED} listed."]
     changes: Annotated[tuple[int, ...], SchemaScalar.HIDDEN]
     members: Annotated[tuple[UnhealthyPart, ...], SchemaScalar.HIDDEN]
 
     def ids(self, *kinds: str, domain: int | None = None) -> frozenset[int]:
-        """Ids of its parts of some kinds, of a domain or of all."""
+        """Return the ids of its parts of some kinds, in one domain or all."""
         parts = (part for part in self.members if part.kind in kinds)
         return frozenset(part.id for part in parts if domain in (None, part.location.domain))
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedJob:
-    """A job that holds chips of an incident."""
+    """Job with chips in an incident."""
 
-    name: Annotated[str, "Its name."]
-    system: Annotated[str, "What runs it; trninv where it was held here."]
-    external_id: Annotated[str, "What its system calls it."]
-    chips: Annotated[int, "Chips that it holds in all."]
-    affected_chips: Annotated[int, "Those that are in the incident."]
+    name: Annotated[str, "Name of the job."]
+    system: Annotated[str, "The system that runs it; trninv if it was allocated here."]
+    external_id: Annotated[str, "Its id in that system."]
+    chips: Annotated[int, "All chips allocated to the job."]
+    affected_chips: Annotated[int, "Chips of the job in the incident."]
 
 
 @dataclass(frozen=True, slots=True)
 class DomainImpact:
-    """What a domain can do with all parts of an incident up, and what it can do now."""
+    """Capability of a domain with all parts of an incident up, and now."""
 
-    domain: Annotated[AddressText, "The domain."]
-    chips_before: Annotated[int, "Chips that would carry traffic."]
-    chips_now: Annotated[int, "Chips that do."]
-    idle_links_before: Annotated[int, "Links of it, those of its NICs too, that would carry nothing."]
-    idle_links_now: Annotated[int, "Those that carry nothing."]
-    pool_before: Annotated[Capacity, "HBM of the most chips that would be joined."]
-    pool_now: Annotated[Capacity, "HBM of the most chips that are joined."]
-    bisection_before: Annotated[Bounds, "Bisection bandwidth with all up, one direction; bounds where they differ."]
-    bisection_now: Annotated[Bounds, "Bisection bandwidth as it is, one direction."]
-    incomparable: Annotated[str | None, "Why the bisections do not compare; null where both halve as many chips."]
-    all_gather_before: Annotated[Bounds, "Bus bandwidth of an all-gather at most, with all up."]
-    all_gather_now: Annotated[Bounds, "Bus bandwidth of an all-gather at most, as it is."]
+    domain: Annotated[AddressText, "Address of the domain."]
+    chips_before: Annotated[int, "Usable chips with all parts up."]
+    chips_now: Annotated[int, "Usable chips now."]
+    idle_links_before: Annotated[int, "Links, including those of NICs, that carry nothing with all parts up."]
+    idle_links_now: Annotated[int, "Links that carry nothing now."]
+    pool_before: Annotated[Capacity, "HBM of the largest connected set of chips with all parts up."]
+    pool_now: Annotated[Capacity, "HBM of the largest connected set of chips now."]
+    bisection_before: Annotated[Bounds, "Bisection bandwidth with all parts up, one direction."]
+    bisection_now: Annotated[Bounds, "Bisection bandwidth now, one direction."]
+    incomparable: Annotated[str | None, "Why the bisections are not comparable; null if they are."]
+    all_gather_before: Annotated[Bounds, "Limit of the all-gather bus bandwidth with all parts up."]
+    all_gather_now: Annotated[Bounds, "Limit of the all-gather bus bandwidth now."]
 
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """What an incident costs."""
+    """Cost of an incident."""
 
-    chips: Annotated[int, "Chips of it that carry nothing."]
-    cores: Annotated[int, "Their NeuronCores."]
-    memory: Annotated[Capacity, "Their HBM."]
-    jobs: Annotated[tuple[AffectedJob, ...], f"Jobs that hold chips of it, the first {MAX_LISTED}."]
-    job_count: Annotated[int, "How many jobs."]
-    domains: Annotated[tuple[DomainImpact, ...], f"What its domains can do, of the first {MAX_DOMAINS}."]
-    domain_count: Annotated[int, "How many domains have parts of it."]
-    truncated: Annotated[bool, "Whether jobs or domains were left out."]
+    chips: Annotated[int, "Chips of the incident that are down or in maintenance."]
+    cores: Annotated[int, "NeuronCores of these chips."]
+    memory: Annotated[Capacity, "HBM of these chips."]
+    jobs: Annotated[tuple[AffectedJob, ...], f"Jobs with chips in the incident, the first {MAX_LISTED}."]
+    job_count: Annotated[int, "Number of these jobs."]
+    domains: Annotated[tuple[DomainImpact, ...], f"Capability of its domains, the first {MAX_DOMAINS}."]
+    domain_count: Annotated[int, "Number of domains with parts of the incident."]
+    truncated: Annotated[bool, "Whether jobs or domains are omitted."]
 
 
 def classify_severity(parts: Collection[UnhealthyPart]) -> IncidentSeverity:
-    """How bad it is that these are not up."""
+    """Return the severity of an incident with these parts."""
     down = {part.kind for part in parts if part.condition.state == "down"}
     if down - {"nic", "link"}:
         return IncidentSeverity.HIGH

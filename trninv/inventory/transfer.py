@@ -18,7 +18,7 @@ from trninv.inventory.triggers.guards import AUTHORS, GUARDS
 
 _BATCH = 5_000
 _TABLES = sorted(METADATA.sorted_tables, key=lambda table: table.name == "allocation")
-"""Ordered by foreign keys, allocations last: their triggers write ``domain_held`` again."""
+"""Ordered by foreign keys, allocations last: their triggers write ``domain_allocated`` again."""
 
 
 def copy_database(source: Connection, target: Connection, progress: Progress = silent, *, replace: bool = False) -> int:

@@ -34,43 +34,43 @@ class FailureRate:
     mttr_hours: float | None
 
     def unavailability(self, mission_time: float | None) -> float:
-        """How likely a part is down: at any time, or at the end of so many hours in which nothing is repaired.
+        """Return the probability that a part is down: at any time, or after so many hours without repair.
 
         Raises
         ------
-        LimitError
-            The file doesn't say how long a repair takes.
+        InvalidArgumentError
+            The rates have no repair time.
 
         """
         if mission_time is not None:
             return 1 - exp(-mission_time / self.mtbf_hours)
         if self.mttr_hours is None:
             raise InvalidArgumentError(
-                f"rates of {self.kind}: give mttr_hours too, or ask for --mission HOURS without repair"
+                f"rates of {self.kind}: add mttr_hours, or use --mission HOURS, which assumes no repair"
             )
         return self.mttr_hours / (self.mtbf_hours + self.mttr_hours)
 
 
 def parse_rates(text: str) -> tuple[FailureRate, ...]:
-    """Rates as TOML gives them: a table a kind, with ``mtbf_hours`` and ``mttr_hours``.
+    """Parse rates in TOML: one table per kind of part, with ``mtbf_hours`` and ``mttr_hours``.
 
     Raises
     ------
-    LimitError
-        It says anything else, or nothing.
+    InvalidArgumentError
+        The text is empty or invalid.
 
     """
     if len(text) > MAX_RATES_LENGTH:
-        raise InvalidArgumentError(f"rates: {len(text):,} characters, at most {MAX_RATES_LENGTH:,}")
+        raise InvalidArgumentError(f"rates: {len(text):,} characters are too many; {MAX_RATES_LENGTH:,} are allowed")
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidArgumentError(f"rates: {error}") from None
     except (ValueError, RecursionError):
-        raise InvalidArgumentError("rates: a number has too many digits, or too much is nested") from None
+        raise InvalidArgumentError("rates: a number has too many digits, or tables are nested too deeply") from None
     if not document:
         raise InvalidArgumentError(
-            f"rates: write a table for one or more of {', '.join(FAILURE_KINDS)}, such as [chip] mtbf_hours = …"
+            f"rates: the file has no rates; add a table for {', '.join(FAILURE_KINDS)}, such as [chip] mtbf_hours = …"
         )
     return tuple(
         sorted(
@@ -82,30 +82,32 @@ def parse_rates(text: str) -> tuple[FailureRate, ...]:
 
 def _parse_rate(kind: str, table: Any) -> FailureRate:  # as written
     if kind not in FAILURE_KINDS:
-        raise InvalidArgumentError(f"rates of {kind[:40]!r}: {', '.join(FAILURE_KINDS)} can fail")
+        raise InvalidArgumentError(f"rates of {kind[:40]!r}: choose one of {', '.join(FAILURE_KINDS)}")
     if not isinstance(table, dict) or not {"mtbf_hours"} <= set(table) <= set(_HOURS):
-        raise InvalidArgumentError(f"rates of {kind}: give mtbf_hours, and mttr_hours unless --mission is asked for")
+        raise InvalidArgumentError(f"rates of {kind}: give mtbf_hours, and mttr_hours unless --mission is used")
     for name, value in table.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MAX_HOURS:
-            raise InvalidArgumentError(f"rates of {kind}: {name} is a number of hours above 0, {_MAX_HOURS:,} at most")
+            raise InvalidArgumentError(
+                f"rates of {kind}: {name} must be a number of hours above 0, at most {_MAX_HOURS:,}"
+            )
     return FailureRate(kind, float(table["mtbf_hours"]), float(table["mttr_hours"]) if "mttr_hours" in table else None)
 
 
 @dataclass(frozen=True)
 class FailureModel:
-    """The sets that are counted, a bit each: those of every legal size, and last the whole domain with its NICs."""
+    """The counted sets, one bit each: sets of every legal size, and last the whole domain with its NICs."""
 
     model: PlacementModel
     legal_sets: LegalSets
 
     @cached_property
     def sets(self) -> tuple[int, ...]:
-        """As chips; servers stand for sizes of any servers of a rack."""
+        """The counted sets as chips; for sizes of any servers of a rack, single servers."""
         listed = dict.fromkeys(mask for size in self.legal_sets.sizes for mask in self.legal_sets.sets.get(size, ()))
         return (*(listed | dict.fromkeys(self.model.server_masks if self.legal_sets.any_of else ())), self.model.full)
 
     def bits(self, masks: Iterable[int]) -> MaskRows:
-        """One row of words with the bits of some sets."""
+        """Return one row of words with the bits of some sets."""
         index = {mask: bit for bit, mask in enumerate(self.sets[:-1])}
         row: MaskRows = pack_masks([sum(1 << index[mask] for mask in masks)], len(self.sets))
         return row
@@ -117,7 +119,7 @@ class FailureModel:
         return row
 
     def counted_sets(self, size: int) -> "CountedSets":
-        """Return the sets that are counted for jobs of a size."""
+        """Return the counted sets for jobs of a size."""
         counted_type = solvers.survival.CountedSets
         if (any_of := self.legal_sets.any_of.get(size)) is None:
             return counted_type(self.bits(self.legal_sets.sets[size]))
@@ -183,7 +185,7 @@ class FailureModel:
 
 
 def _pack_bits(rows: NDArray[Any]) -> MaskRows:
-    """Rows of booleans as words, the first the lowest bit."""
+    """Pack rows of booleans into words, lowest bit first."""
     padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % WORD_BITS)))
     packed: MaskRows = np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
     return packed

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Fleet(fleet.BaseFleet):
-    """A database of trninv, open for questions and for holding chips. Thread safe; nothing is ever answered stale."""
+    """An open trninv database for questions and allocations; thread-safe, and answers are never stale."""
 
     def placements(
         self,
@@ -49,9 +49,9 @@ class Fleet(fleet.BaseFleet):
         spread: str = "chip",
         spares: int = 0,
     ) -> "PlacementsAnswer":
-        """Where a job fits: one of a shape ("2x2x4"), chips, memory, servers and domains; the best places first.
+        """Find where a job fits, best first; give one of shape ("2x2x4"), chips, memory, servers and domains.
 
-        ``copies`` are free at once and apart by ``spread``: "chip", "server", "rack", "domain" or "network_node".
+        ``copies`` fit at once and share no ``spread``: "chip", "server", "rack", "domain" or "network_node".
         """
         request = shape, chips, memory, servers, domains, k, any_block, as_written, healthy
         constraints = avoid, min_all_gather, min_bisection, policy, rack, tier
@@ -59,12 +59,12 @@ class Fleet(fleet.BaseFleet):
         return answer
 
     def free(self, scope: str) -> "FreeCapacityAnswer":
-        """How much of a scope is free, the largest block, and how many jobs of each size fit at once."""
+        """Compute the free chips of a scope, the largest free block, and how many jobs of each size fit at once."""
         answer: FreeCapacityAnswer = self.ask(find("free"), scope)
         return answer
 
     def fragmentation(self, scope: str) -> "FragmentationAnswer":
-        """How much of what is free jobs of each size can't use, and why."""
+        """Compute the free chips that jobs of each size can't use, and why."""
         answer: FragmentationAnswer = self.ask(find("fragmentation"), scope)
         return answer
 
@@ -96,7 +96,7 @@ class Fleet(fleet.BaseFleet):
         domains: int | None = None,
         pinned: Sequence[str] | str = (),
     ) -> "MakeRoomAnswer":
-        """Which jobs to move so that a shape ("4x4x1"), chips, servers or domains are free; `relocate` moves them."""
+        """Plan which jobs to move so that a shape ("4x4x1"), chips, servers or domains are free; see `move_jobs`."""
         answer: MakeRoomAnswer = self.ask(find("make_room"), shape, scope, chips, servers, domains, pinned)
         return answer
 
@@ -113,17 +113,17 @@ class Fleet(fleet.BaseFleet):
         executor: "Executor | None" = None,
         progress: "Callable[[str, int, int], None]" = lambda *_: None,
     ) -> "CapacityAnswer":
-        """Compute what is left when parts fail.
+        """Estimate the capacity that remains when parts fail.
 
-        ``rates`` is TOML, ``mission`` the hours without repair, ``start`` "now" or "new". The figures are the same on
-        any executor; without one, this process draws. ``progress`` is called with the draws done and in all.
+        ``rates`` is TOML, ``mission`` the hours without repair, ``start`` "now" or "new". Results are the same on any
+        executor; without one, this process draws the samples. ``progress`` gets the samples done and in total.
         """
         arguments = scope, rates, mission, start, gang, samples, seed
         answer: CapacityAnswer = self.ask(find("capacity"), *arguments, executor=executor, progress=progress)
         return answer
 
     def move_jobs(self, plan: "MakeRoomAnswer", *, who: str, why: str = "") -> list[job_allocations.Job]:
-        """Move jobs as `make_room` planned, all or none; refused where the fleet is not as it was then."""
+        """Move jobs as `make_room` planned, all or none; refused if the fleet has changed since."""
         from trninv.placement.moves.plan_executor import move_jobs  # noqa: PLC0415 # only where it is asked
 
         with write_transaction(self.engine) as connection:
@@ -132,12 +132,12 @@ class Fleet(fleet.BaseFleet):
     def jobs(
         self, scope: str | None = None, *, include_ended: bool = False, limit: int = 1_000
     ) -> list[job_allocations.Job]:
-        """Jobs that hold chips of a place, or of any; as `trninv.placement.allocations.job_allocations.jobs`."""
+        """List jobs with chips in a place, or all; see `trninv.placement.allocations.job_allocations.list_jobs`."""
         with self.connect() as connection:
             return job_allocations.list_jobs(connection, scope, limit, include_ended=include_ended)
 
     def cordons(self, limit: int = 1_000) -> list[server_cordons.Cordon]:
-        """Servers that take no new jobs."""
+        """List the cordoned servers."""
         with self.connect() as connection:
             return server_cordons.list_cordons(connection, limit)
 
@@ -159,7 +159,7 @@ class Fleet(fleet.BaseFleet):
             )
 
     def release(self, name: str, *, who: str = "", why: str = "") -> job_allocations.Job:
-        """End a job, and give its chips back; as `trninv.placement.allocations.job_allocations.release`."""
+        """End a job and free its chips; see `trninv.placement.allocations.job_allocations.release`."""
         with write_transaction(self.engine) as connection:
             return job_allocations.release(connection, name, who=who, why=why)
 
@@ -183,11 +183,11 @@ class Fleet(fleet.BaseFleet):
             )
 
     def cordon(self, places: Sequence[str], *, who: str, why: str) -> list[server_cordons.Cordon]:
-        """Let servers take no new jobs; as `trninv.placement.allocations.server_cordons.close`."""
+        """Cordon servers; see `trninv.placement.allocations.server_cordons.cordon`."""
         with write_transaction(self.engine) as connection:
             return server_cordons.cordon(connection, places, who=who, why=why)
 
     def uncordon(self, places: Sequence[str], *, who: str = "", why: str = "") -> list[server_cordons.Cordon]:
-        """Let servers take new jobs again; as `trninv.placement.allocations.server_cordons.open_`."""
+        """Uncordon servers; see `trninv.placement.allocations.server_cordons.uncordon`."""
         with write_transaction(self.engine) as connection:
             return server_cordons.uncordon(connection, places, who=who, why=why)

@@ -1,1 +1,1 @@
-"""Decide which machine stands in which slot, and detect drift."""
+"""Decide which machine is in which slot, and detect drift."""

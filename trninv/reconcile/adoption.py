@@ -30,10 +30,10 @@ from trninv.reconcile.machine_groups import group_machines, load_chip_counts, re
 from trninv.topology.fabric_tree import ServerOrdinals
 
 NO_INSTANCE: Final = "no instance"
-"""Why a slot is down in which nothing stands."""
+"""The reason in the event that sets an empty slot down."""
 AUTHOR: Final = "trninv adopt"
 MACHINE_EXPIRY: Final = timedelta(hours=24)
-"""A machine that was seen last so long before the others is taken for gone."""
+"""A machine is treated as gone if its last observation is older than the latest of all by this much."""
 
 _CLUSTER, _DOMAIN, _SERVER = (TABLES[name] for name in ("cluster", "domain", "server"))
 
@@ -45,7 +45,7 @@ class AdoptedModel:
     Attributes
     ----------
     ordered
-        Machines that stand in their domain in the order of their names, for want of anything that tells them apart.
+        Machines that were placed in their domain in the order of their names, because no source tells them apart.
 
     """
 
@@ -58,18 +58,18 @@ class AdoptedModel:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionResult:
-    """What became a cluster, or would; of one that was adopted before, what it has grown by.
+    """What an adoption created or added, or would with ``dry_run``.
 
     Attributes
     ----------
     tiers
-        How many network nodes there are in each tier, the top one first; none where nothing says.
-    left_out
+        Number of network nodes per tier, top tier first; empty if no source reports them.
+    skipped
         Machines that are in no domain, and why.
-    is_known
-        Whether it was adopted before.
-    filled
-        Its slots that were empty and have an instance now, which are up again.
+    is_extended
+        Whether the cluster was adopted before.
+    filled_slots
+        Slots that were empty and have an instance now; they are up again.
 
     """
 
@@ -90,24 +90,24 @@ def adopt(
     *,
     dry_run: bool = False,
 ) -> AdoptionResult:
-    """Make a cluster out of all machines that stand nowhere yet, or let it grow by them; in the caller's transaction.
+    """Create or grow a cluster from all machines without a slot, within the caller's transaction.
 
-    What a cluster has stays as it is. Where its domains or its fabric become more, its history is known from then on.
+    Existing parts of a cluster do not change. If its domains or its fabric grow, its history starts then.
 
     Raises
     ------
     AddressError
         The name cannot be part of an address.
     ClusterExistsError
-        There is a cluster of that name that was not adopted.
+        A cluster with this name exists and was not adopted.
     AdoptionError
-        Nothing can be adopted, what was seen contradicts itself, or there is no room for more.
+        Nothing can be adopted, observations contradict each other, or the cluster can't grow.
 
     """
     slug = parse_cluster_name(name)
     current_system = connection.scalar(select(_CLUSTER.c.system).where(_CLUSTER.c.slug == slug))
     if current_system not in (None, ADOPTED):
-        raise ClusterExistsError(f"{slug} is there already, as {current_system}: adopt under another name")
+        raise ClusterExistsError(f"cluster {slug} already exists, as {current_system}; adopt under another name")
     if current_system == ADOPTED:
         return _grow_adopted(connection, catalog, systems, slug, progress, dry_run=dry_run)
     plan = _plan_new_cluster(connection, systems)
@@ -126,11 +126,11 @@ def _grow_adopted(
     *,
     dry_run: bool,
 ) -> AdoptionResult:
-    """Let a cluster grow, and put slots into service that were empty and have an instance now."""
+    """Grow a cluster, and set up slots that were empty and have an instance now."""
     cluster = connection.execute(select(_CLUSTER).where(_CLUSTER.c.slug == slug)).mappings().one()
     plan = load_plan(connection, catalog, systems, cluster)
     if plan is None:
-        raise AdoptionError(f"{slug} has domains of models that the catalog does not know: trninv verify lists them")
+        raise AdoptionError(f"{slug} has domains of models that the catalog does not have; trninv verify lists them")
     place, latest, empty = (
         resolve_place(connection, slug),
         load_latest_observations(connection),
@@ -149,7 +149,7 @@ def _grow_adopted(
     }
     filled = sorted(occupied & empty)
     if not dry_run:
-        set_state(connection, filled, UP, why="an instance stands there now", who=AUTHOR, source="import")
+        set_state(connection, filled, UP, why="an instance is bound now", who=AUTHOR, source="import")
     result = _result(slug, extension.domains, extension.plan, extension.skipped, plan)
     return replace(result, is_extended=True, filled_slots=tuple(filled))
 
@@ -160,7 +160,7 @@ def _occupy(
     assignments: Iterable[tuple[ServerOrdinals, Machine, bool]],
     empty: Iterable[ServerOrdinals],
 ) -> None:
-    """Let machines stand in slots that were just made; the others are down."""
+    """Bind machines to new slots, and set empty slots down."""
     slots = _slots_by_ordinals(connection, slug)
     bind(
         connection,
@@ -175,7 +175,7 @@ def _occupy(
 
 
 def _empty_slots(connection: Connection) -> set[str]:
-    """Addresses of slots that are down because no instance was seen there."""
+    """Return the addresses of slots that adoption set down because they had no instance."""
     event = TABLES["state_event"]
     state_events = select(event.c.address, func.max(event.c.id).label("id")).where(IS_STATE_CHANGE)
     last_events = state_events.group_by(event.c.address).subquery()
@@ -187,13 +187,13 @@ def _plan_new_cluster(connection: Connection, systems: SystemCatalog) -> Planned
     unbound = _unbound_machines(connection, load_latest_observations(connection))
     sizes = {slug: model.blueprint.servers for slug, model in systems.domains.items()}
     if not unbound and any(True for _ in list_bindings(connection)):
-        raise AdoptionError("every machine that was imported stands in a slot already: trninv bindings lists them")
+        raise AdoptionError("every imported machine already has a slot; trninv bindings lists them")
     groups = group_machines(((machine, None) for machine in unbound), sizes, load_chip_counts(connection, unbound))
     return plan_cluster(groups, systems.domains)
 
 
 def _unbound_machines(connection: Connection, latest: LatestObservations) -> list[Machine]:
-    """Machines that stand nowhere, and have a name that can be written."""
+    """Return the machines without a slot that have a valid name."""
     bound_names = {name for entry in list_bindings(connection) for name in (entry.instance, entry.host) if name}
     machines = (
         entry for entry in recent_machines(latest, MACHINE_EXPIRY) if not {entry.name, entry.host} & bound_names
@@ -202,7 +202,7 @@ def _unbound_machines(connection: Connection, latest: LatestObservations) -> lis
 
 
 def _slots_by_ordinals(connection: Connection, slug: str) -> Mapping[ServerOrdinals, tuple[int, str]]:
-    """Id and address of each server of a cluster, by the ordinals of its domain and itself."""
+    """Return id and address of each server of a cluster, by the ordinals of its domain and itself."""
     query = (
         select(_DOMAIN.c.ordinal, _SERVER.c.ordinal, _SERVER.c.id, address_expression("server"))
         .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
@@ -225,7 +225,7 @@ def _result(
     skipped: tuple[SkippedMachine, ...],
     previous_plan: ClusterPlan | None = None,
 ) -> AdoptionResult:
-    """Return what was added."""
+    """Build the result from the added domains and tiers."""
     names = dict.fromkeys(domain.model.name for domain in domains)
     models = tuple(
         _summarize_model(name, [domain for domain in domains if domain.model.name == name]) for name in names

@@ -25,16 +25,16 @@ class SkippedMachine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannedDomain:
-    """A domain to be.
+    """A planned domain.
 
     Attributes
     ----------
     machines
-        By the servers where they stand.
+        Machines by server ordinal.
     placed_by_order
-        Servers whose machines stand there in the order of their names, for want of anything that tells them apart.
+        Servers whose machines were placed in the order of their names, because no source tells them apart.
     network_paths
-        The network nodes above each server, the top one first; none where no source says.
+        The network nodes above each server, top tier first; empty if no source reports them.
 
     """
 
@@ -51,7 +51,7 @@ class PlannedDomain:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCluster:
-    """A cluster to be.
+    """A planned cluster.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class PlannedCluster:
 
     @property
     def slots(self) -> Iterator[tuple[ServerOrdinals, Machine, bool]]:
-        """The ordinals of each machine's domain and server, the machine, and whether it may stand elsewhere as well."""
+        """The ordinals of each machine's domain and server, the machine, and whether its slot is interchangeable."""
         return (
             ((ordinal, server), machine, server in domain.placed_by_order)
             for ordinal, domain in enumerate(self.domains)
@@ -75,22 +75,22 @@ class PlannedCluster:
 
     @property
     def empty_slots(self) -> Iterator[ServerOrdinals]:
-        """The slots in which no machine stands."""
+        """The slots without a machine."""
         return ((ordinal, server) for ordinal, domain in enumerate(self.domains) for server in domain.empty_servers)
 
 
 def plan_cluster(groups: Iterable[MachineGroup], models: Mapping[str, DomainModel]) -> PlannedCluster:
-    """Plan a fleet of groups of machines.
+    """Plan a cluster from groups of machines.
 
     Parameters
     ----------
     models
-        Models of domains by their slugs; those of one cluster follow each other in this order.
+        Domain models by slug, in the order that their domains have in the cluster.
 
     Raises
     ------
     AdoptionError
-        Nothing can be adopted, or what was seen of the network nodes contradicts itself.
+        Nothing can be adopted, or the observed network nodes contradict each other.
 
     """
     domains, skipped = arrange_domains(groups, models)
@@ -111,7 +111,7 @@ def arrange_domains(
     Parameters
     ----------
     extends_cluster
-        Whether there are other domains, so that it must be known below which network nodes these are.
+        Whether the cluster has other domains, so that the network nodes above these must be known.
 
     """
     skipped, domains = list[SkippedMachine](), list[PlannedDomain]()
@@ -122,7 +122,7 @@ def arrange_domains(
         else:
             domains.append(new_domain)
             names = {machine.name for machine in new_domain.machines.values()}
-            duplicate_reason = "another instance has its place in the UltraServer"
+            duplicate_reason = "another instance has its position in the UltraServer"
             skipped += (
                 SkippedMachine(member.name, duplicate_reason) for member in group.members if member.name not in names
             )
@@ -146,11 +146,11 @@ def arrange_domains(
 
 
 def _isolation_reason(domain: PlannedDomain) -> str:
-    """Why a domain is not joined with others."""
+    """Return why a domain can't join others."""
     if domain.model.nic_link is None:
         slug = domain.model.slug
-        return f"{slug} has no EFA device, so nothing joins it with others: trninv seed {slug} --name NAME, then bind"
-    return "no source says below which network nodes it is: import aws ec2 describe-instance-topology"
+        return f"{slug} has no EFA device and can't join others; run trninv seed {slug} --name NAME, then bind"
+    return "no source reports its network nodes; import aws ec2 describe-instance-topology"
 
 
 def _first_machine_name(domain: PlannedDomain) -> str:
@@ -159,28 +159,26 @@ def _first_machine_name(domain: PlannedDomain) -> str:
 
 def _nothing_adopted_message(skipped: Sequence[SkippedMachine]) -> str:
     if not skipped:
-        return (
-            "nothing was imported that could be adopted: trninv import ec2 and kubernetes read what machines there are"
-        )
+        return "no machine was imported that can be adopted; run trninv import ec2 or trninv import kubernetes"
     (reason, count), *_ = Counter(machine.why for machine in skipped).most_common(1)
-    return f"none of {len(skipped):,} machines can be adopted; of {count:,} of them {reason}"
+    return f"none of {len(skipped):,} machines can be adopted; reason for {count:,} of them: {reason}"
 
 
 def _plan_domain(group: MachineGroup, models: Mapping[str, DomainModel]) -> tuple[PlannedDomain | None, str]:
-    """Return a group as a domain, or the reason why it is none."""
+    """Return a group as a domain, or the reason why it can't be one."""
     types = sorted({instance_type for member in group.members if (instance_type := instance_type_of(member.machine))})
     if not types:
-        return None, "no source says its type"
+        return None, "no source reports its type"
     domain_models = [models[instance_type] for instance_type in group.domain_models]
     if len(domain_models) != 1:
-        hint = "; how many chips it has would say" if domain_models else ""
-        return None, f"its type {' and '.join(types)} is not that of one model in the catalog{hint}"
+        hint = "; its number of chips would decide" if domain_models else ""
+        return None, f"no single model in the catalog has its type {' and '.join(types)}{hint}"
     (model,) = domain_models
     servers = model.blueprint.servers
     if servers > 1 and not group.key:
-        return None, f"no source says which {model.name} it is in: its capacity block, or what its driver elected"
+        return None, f"no source reports its {model.name}: neither its capacity block nor its driver's election"
     if len(group.members) > servers:
-        return None, f"{group.key} has {len(group.members)} machines, and one {model.name} {servers}"
+        return None, f"{group.key} has {len(group.members)} machines, but one {model.name} has {servers}"
     machines, placed_by_order = _assign_servers(group.members, model)
     return PlannedDomain(
         model, machines, placed_by_order, _network_paths(machines, servers) if model.nic_link else {}
@@ -188,7 +186,7 @@ def _plan_domain(group: MachineGroup, models: Mapping[str, DomainModel]) -> tupl
 
 
 def _assign_servers(members: Sequence[GroupMember], model: DomainModel) -> tuple[dict[int, Machine], frozenset[int]]:
-    """Machines by server: those whose place in the ring is known there, the others in the order of their names."""
+    """Return machines by server: by ring position if known, the others in the order of their names."""
     ring, free = server_ring(model.slug), list(range(model.blueprint.servers))
     by_position, waiting = dict[int, Machine](), list[Machine]()
     for member in sorted(members, key=lambda member: member.name):
@@ -197,7 +195,7 @@ def _assign_servers(members: Sequence[GroupMember], model: DomainModel) -> tuple
             waiting.append(member.machine)
         elif (
             server := ring[position] if position < len(ring) else position
-        ) in free:  # of two with one place, the first by name
+        ) in free:  # of two with one position, the first by name
             free.remove(server)
             by_position[server] = member.machine
     by_name = dict(zip(free, waiting, strict=False))
@@ -206,7 +204,7 @@ def _assign_servers(members: Sequence[GroupMember], model: DomainModel) -> tuple
 
 
 def _network_paths(machines: Mapping[int, Machine], servers: int) -> dict[int, NetworkPath]:
-    """Return the network nodes above each server; where no source reports them, those of most servers."""
+    """Return the network nodes above each server; if not reported, the ones that most servers have."""
     reported_paths = {
         server: tuple(str(nodes).split())
         for server, machine in machines.items()
@@ -233,10 +231,10 @@ def extend_fabric(fabric: FabricTree, network_paths: Mapping[ServerOrdinals, Net
     Raises
     ------
     AdoptionError
-        What was seen of the network nodes contradicts itself.
+        The observed network nodes contradict each other.
 
     """
     try:
         return fabric.with_network_paths(network_paths)
     except ValueError as error:
-        raise AdoptionError(f"{error}: import the topology of all instances anew, from one account") from None
+        raise AdoptionError(f"{error}; import the topology of all instances again, from one account") from None

@@ -1,7 +1,7 @@
 """Apply the chip rules to all observed chips.
 
-Most chips of a number are alike, so databases are asked for what differs among many servers, and only chips of a number
-of which something is to be told are read one by one.
+Chips with the same number are mostly alike on all servers. So the database selects the distinct chips of many servers,
+and only chips with numbers that have findings are read one by one.
 """
 
 from collections import defaultdict
@@ -19,18 +19,18 @@ from trninv.reconcile.occupied_slots import ChipView, OccupiedSlot, SlotModel
 from trninv.reconcile.rules import CHIP_RULES, COMPARED_FIELDS, ComparedChip, FindingDraft
 
 CountedErrors = dict[tuple[str, str, int], tuple[OccupiedSlot, ObservedValue]]
-"""Chips whose counter of errors is not 0, by machine, source and number."""
+"""Chips with a non-zero error counter, by machine, source and number."""
 _CHIP = TABLES["observed_chip"]
 _SERVER, _ORDINAL = _CHIP.c.observed_server_id, _CHIP.c.ordinal
 _BATCH_SIZE: Final = 500
 _FIELD_SETS: Final[Mapping[tuple[bool, ...], frozenset[str]]] = {
     flags: frozenset(compress(COMPARED_FIELDS, flags)) for flags in product((False, True), repeat=len(COMPARED_FIELDS))
 }
-"""Sets of fields by whether each of them is there: servers share these few."""
+"""Sets of reported fields by flags; servers share these few objects."""
 
 
 class _ComparisonKey(NamedTuple):
-    """What else than itself decides what is told of a chip."""
+    """What decides a chip's findings besides the chip itself."""
 
     model: SlotModel
     is_partial: bool
@@ -40,7 +40,7 @@ class _ComparisonKey(NamedTuple):
 def check_chips(
     connection: Connection, drift_input: DriftInput, counted_errors: CountedErrors
 ) -> Iterator[tuple[str, FindingDraft]]:
-    """Apply the chip rules; note each slot's views, its tainted chips and the counters that are not 0."""
+    """Apply the chip rules; also record each slot's views and tainted chips, and the non-zero counters."""
     listings = {
         listing.value.observed_server: (slot, listing)
         for slot in drift_input.slots
@@ -105,7 +105,7 @@ _CHIPS_BY_ORDINAL: Final = (
 
 
 def _chips_with_findings(connection: Connection, servers: list[int], comparison: _ComparisonKey) -> Iterable[Row[Any]]:
-    """Chips of those numbers of which something is to be told."""
+    """Return the chips with numbers that have findings, counted errors or taints on some server."""
     variants = connection.execute(_DISTINCT_CHIPS, {"servers": servers})
     ordinals = sorted(
         {
@@ -124,7 +124,7 @@ def _findings_of(row: Row[Any], comparison: _ComparisonKey) -> tuple[tuple[str, 
     return _check_chip(chip, comparison.model) if chip.ordinal < comparison.model.chips else ()
 
 
-@lru_cache(maxsize=10_000)  # most are like the one of their number on other servers
+@lru_cache(maxsize=10_000)  # most equal the chip with the same number on other servers
 def _check_chip(chip: ComparedChip, model: SlotModel) -> tuple[tuple[str, str, str], ...]:
     drafts = ((rule, check(chip, model)) for rule, check in CHIP_RULES.rules.items())
     return tuple((rule, *draft) for rule, draft in drafts if draft)

@@ -14,12 +14,12 @@ _MAX_CANDIDATES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class UnassignedMachine:
-    """A machine that gets no slot.
+    """A machine without a slot, and why.
 
     Attributes
     ----------
     candidates
-        Slots that it may stand in, the first of ``count``.
+        The first of ``count`` possible slots.
 
     """
 
@@ -30,7 +30,7 @@ class UnassignedMachine:
 
     @classmethod
     def from_member(cls, member: GroupMember, reason: str, candidates: Sequence[Slot] = ()) -> "UnassignedMachine":
-        """With the first of its candidates."""
+        """Create it with the first possible slots."""
         addresses = tuple(slot.address for slot in candidates[:_MAX_CANDIDATES])
         return cls(member.name, reason, addresses, len(candidates))
 
@@ -45,7 +45,7 @@ class DomainAssignment(NamedTuple):
 
 
 _CandidateKey = tuple[frozenset[str], int, bool, int | None, bool]
-"""What the domains that a group may fill depend on."""
+"""What decides the candidate domains of a group."""
 
 
 class DomainAssigner:
@@ -125,7 +125,7 @@ class DomainAssigner:
         return [group for group in groups if group.unbound and id(group) not in self._assignments]
 
     def _assign_domain(self, group: MachineGroup, assignment: DomainAssignment) -> None:
-        """Give a group a domain."""
+        """Assign a domain to a group."""
         domain = assignment.domain
         self._assignments[id(group)] = group, assignment
         self._reserved_counts[domain] += len(group.unbound)
@@ -136,12 +136,12 @@ class DomainAssigner:
                 domains_by_node[self._node_above[domain]].pop(domain, None)
 
     def _leave_unassigned(self, group: MachineGroup, reason: str, candidates: Sequence[Slot] = ()) -> None:
-        """Give it none."""
+        """Leave a group without a domain."""
         self.unassigned += [UnassignedMachine.from_member(member, reason, candidates) for member in group.unbound]
         group.members = group.bound
 
     def _leave_all(self, groups: Iterable[MachineGroup]) -> None:
-        """Leave all these, with the slots that they may be in."""
+        """Leave groups without a domain, with their possible slots."""
         slots_by_key = dict[_CandidateKey, list[Slot]]()
         for group in groups:
             key = self._candidate_key(group)
@@ -150,11 +150,11 @@ class DomainAssigner:
                     slot for domain in self._candidate_domains(group) for slot in self.free_slots[domain]
                 ]
             self._leave_unassigned(
-                group, "nothing tells these apart" if slots_by_key[key] else "no slot is left for it", slots_by_key[key]
+                group, "several slots fit equally well" if slots_by_key[key] else "no free slot fits", slots_by_key[key]
             )
 
     def _check_group(self, group: MachineGroup) -> bool:
-        """Whether its machines can be in one domain, without those that others have replaced."""
+        """Drop replaced machines, and return whether the rest fit in one domain."""
         for member in replaced_members(group.members):
             group.members.remove(member)
             if member.slot:
@@ -166,11 +166,11 @@ class DomainAssigner:
         )
         reason = ""
         if not max_servers:
-            reason = UNCLAIMED_REASON if is_unclaimed else "no slot is for instances of its type"
+            reason = UNCLAIMED_REASON if is_unclaimed else "no slot has its instance type"
         elif len(group.members) > max_servers:
-            reason = f"{group.key} has {len(group.members)} instances, and its domain has {max_servers} servers"
+            reason = f"{group.key} has {len(group.members)} instances, but its domain has {max_servers} servers"
         elif duplicates := [position for position, count in positions.items() if count > 1]:
-            reason = f"{group.key} has several instances at place {duplicates[0]}"
+            reason = f"{group.key} has several instances at position {duplicates[0]}"
         if reason and (max_servers or self._covers_all_slots or is_unclaimed):
             self._leave_unassigned(group, reason)
         return not reason
@@ -179,7 +179,7 @@ class DomainAssigner:
         bound_members = {member.slot.domain: (member, member.slot) for member in reversed(group.bound) if member.slot}
         if len(bound_members) > 1:
             domains = sorted(_domain_address(slot) for _, slot in bound_members.values())
-            self._leave_unassigned(group, f"instances of {group.key} stand in {' and '.join(domains)}")
+            self._leave_unassigned(group, f"instances of {group.key} are in {' and '.join(domains)}")
         for domain, (member, slot) in bound_members.items():
             method = "ultraserver" if group.key.startswith(ULTRASERVER) else "capacity-block"
             self._assign_domain(
@@ -187,19 +187,19 @@ class DomainAssigner:
             )
 
     def _assign_by_hostnames(self, groups: Sequence[MachineGroup]) -> None:
-        """Domains by host names, unless those of one group are in several, or those of several groups in one."""
+        """Assign domains by host name, unless one group's names are in several domains or several groups' in one."""
         domains_by_group = [(group, self._domains_by_hostname(group)) for group in groups]
         claim_counts = Counter(domain for group, domains in domains_by_group for domain in domains if group.key)
         for group, domains in domains_by_group:
             if len(domains) > 1 or (group.key and any(claim_counts[domain] > 1 for domain in domains)):
                 self._leave_unassigned(
-                    group, f"{group.key} and the names of hosts do not agree", [slot for _, slot in domains.values()]
+                    group, f"{group.key} and the host names disagree", [slot for _, slot in domains.values()]
                 )
             for domain, (host, _) in domains.items() if group.unbound else ():
                 self._assign_domain(group, DomainAssignment(domain, "host-name", "likely", f"host {host}"))
 
     def _domains_by_hostname(self, group: MachineGroup) -> dict[int, tuple[str, Slot]]:
-        """Domains in which free slots are called as hosts of a group are."""
+        """Return the domains in which free slots have the host names of a group."""
         domains = dict[int, tuple[str, Slot]]()
         for member in group.unbound:
             slot = slot_for_host(member, self.slots_by_hostname)
@@ -210,7 +210,7 @@ class DomainAssigner:
         return domains
 
     def _learn_network_nodes(self, groups: Iterable[MachineGroup]) -> None:
-        """Which network node of the design each is that was seen, as far as that is one and the same everywhere."""
+        """Match observed network nodes with those of the design, if each matches exactly one."""
         pairs = {
             (member.network_node, member.slot.network_node) for group in groups for member in group.bound if member.slot
         }
@@ -242,7 +242,7 @@ class DomainAssigner:
         )
 
     def _candidate_domains(self, group: MachineGroup) -> Iterator[int]:
-        """Domains that a group may fill: not below a network node that is another than its own."""
+        """Yield the domains that a group may fill, except below network nodes other than its own."""
         key = models, _, _, design_node, has_node = self._candidate_key(group)
         other_nodes = set(self._design_nodes.values()) if has_node and design_node is None else set[int]()
         for model in sorted(models):
@@ -251,7 +251,7 @@ class DomainAssigner:
                 yield from self._fitting_domains(key, model, node)
 
     def _fitting_domains(self, key: _CandidateKey, model: str, node: int | None) -> Iterator[int]:
-        """Of the domains of a model below a network node, those that have room."""
+        """Yield the domains of a model below a network node that have enough free slots."""
         _, size, has_key, _, _ = key
         return (
             domain
@@ -261,7 +261,7 @@ class DomainAssigner:
         )
 
     def _assign_unambiguous(self, groups: Sequence[MachineGroup]) -> bool:
-        """Take the domains of groups that may fill one alone, where no other may fill that one alone; if there are."""
+        """Assign groups with only one candidate domain that no other group has as its only one; return if any."""
         groups_by_key = defaultdict[_CandidateKey, list[MachineGroup]](list)
         for group in groups:
             groups_by_key[self._candidate_key(group)].append(group)
@@ -281,7 +281,7 @@ class DomainAssigner:
         return bool(assignments)
 
     def _assign_in_order(self, groups: Sequence[MachineGroup]) -> None:
-        """Take domains in their order, those below one network node for groups below one."""
+        """Assign domains in order; groups below one network node get domains below one network node."""
         group_counts = Counter(group.network_node for group in groups)
         for group in sorted(groups, key=_sort_key):
             node, domains = group.network_node, self._candidate_domains(group)
@@ -295,7 +295,7 @@ class DomainAssigner:
             self._assign_domain(group, DomainAssignment(domain, "in-order", "interchangeable", "in order"))
 
     def _domains_with_room(self, group: MachineGroup, groups: int) -> Iterator[int]:
-        """Domains that a group may fill, below network nodes that have enough of them for others too."""
+        """Yield the candidate domains below network nodes with enough domains for all such groups."""
         key, free_counts = self._candidate_key(group), dict[int | None, int]()
         for domain in self._candidate_domains(group):
             if (node := self._node_above[domain]) not in free_counts:

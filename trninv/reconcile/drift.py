@@ -28,28 +28,28 @@ _COMPARISON = TABLES["comparison"]
 _MAX_TEXT: Final = 1_000
 
 NamedDraft = tuple[str, FindingDraft]
-"""A rule's name, and what it found."""
+"""A rule's name and its finding."""
 _FindingKey = tuple[str, str | None, str | None, str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class DriftResult:
-    """What comparing found.
+    """The result of a comparison.
 
     Attributes
     ----------
     findings
-        What differs now within the scope, the worst first.
+        Open findings within the scope, most severe first.
     new_count, cleared_count
-        How many findings were not there before, and how many no longer are, of all.
+        Numbers of new and of cleared findings, regardless of the scope.
     applied_changes
-        States that were set.
+        Changed states.
     uncompared_servers
-        Of how many of all bound servers each rule had nothing to compare, since no source reports it.
+        For each rule, the number of bound servers that it could not compare because no source reports the field.
     bound_servers
-        How many bound servers there are.
+        Number of bound servers.
     unclaimed_types
-        Types that no model in the catalog claims, of machines that were lately seen and stand in no slot.
+        Instance types that no model in the catalog claims, of recently observed machines without a slot.
 
     """
 
@@ -71,16 +71,16 @@ def detect_drift(
     apply: bool = False,
     progress: Progress = silent,
 ) -> DriftResult:
-    """Compare all that was seen with the design, and record it, within the caller's transaction.
+    """Compare all observations with the design and record the findings, within the caller's transaction.
 
     Parameters
     ----------
     scope
-        An address, at and below which findings are given and applied.
+        Address at or below which findings are returned and applied.
     apply
-        Whether to set the states of what does not work by what was found.
+        Whether to set the states of failed parts.
     progress
-        Told what is compared, how many are, and of how many.
+        Called with a label, the number compared and the total.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def detect_drift(
 
 
 def _merge_by_key(drafts: Iterable[NamedDraft]) -> dict[_FindingKey, FindingDraft]:
-    """Differences as they are told apart over time; what several sources say alike is one."""
+    """Merge drafts with the same identity over time: equal reports of several sources are one finding."""
     by_key: dict[_FindingKey, FindingDraft] = {}
     for rule, draft in drafts:
         key = (rule, draft.address, draft.instance, _truncate(draft.expected), _truncate(draft.observed))
@@ -121,9 +121,9 @@ def _truncate(text: str | None) -> str | None:
 def _record(
     connection: Connection, drafts: Mapping[_FindingKey, FindingDraft], time: str
 ) -> tuple[dict[_FindingKey, int], int, int]:
-    """Ids of all that was found; how many are new, and how many are over."""
+    """Record findings; return the ids of all, the number of new ones and of cleared ones."""
     is_open = _FINDING.c.cleared_at.is_(None)
-    key = [_FINDING.c[name] for name in ("rule", "address", "instance", "expected", "found")]
+    key = [_FINDING.c[name] for name in ("rule", "address", "instance", "expected", "observed")]
     open_ids = {tuple(row[1:]): row.id for row in connection.execute(select(_FINDING.c.id, *key).where(is_open))}
     connection.execute(delete(_COMPARISON))
     connection.execute(insert(_COMPARISON).values(id=1, at=time))
@@ -158,7 +158,7 @@ def _finding_row(number: int, key: _FindingKey, draft: FindingDraft, time: str) 
 def _apply_states(
     connection: Connection, failed_drafts: Mapping[int, FindingDraft], open_findings: list[Finding]
 ) -> Iterator[ConditionChange]:
-    """Set what does not work, unless it is out of service already: who is the source, why the finding."""
+    """Set the states of failed parts that still carry traffic; the author is the source, the reason is the finding."""
     query = select(_OBSERVATION.c.id, _OBSERVATION.c.source)
     sources = {row.id: row.source for row in connection.execute(query)}
     for finding in open_findings:
@@ -176,7 +176,7 @@ def _apply_states(
 
 
 def evaluate_rules(connection: Connection, drift_input: DriftInput, progress: Progress = silent) -> list[NamedDraft]:
-    """All that differs, by rule, in one state of the database."""
+    """Apply all rules to one state of the database."""
     counted_errors: CountedErrors = {}
     drafts = list(check_chips(connection, drift_input, counted_errors))
     for done, slot in enumerate(drift_input.slots):

@@ -18,18 +18,18 @@ from trninv.units import format_timestamp
 
 STALE_AFTER: Final = timedelta(hours=1)
 REPLACED_FOR: Final = timedelta(days=1)
-"""How long it is told that another instance took a slot."""
+"""How long a replaced instance stays a finding."""
 _OBSERVATION, _SERVER, _CHIP = TABLES["observation"], TABLES["observed_server"], TABLES["observed_chip"]
 _BINDING = TABLES["binding"]
 _BATCH_SIZE = 500
 _IGNORED_SOURCES: Final = {"instance_type": "hyperpod", "place": "hyperpod"}
-"""HyperPod gives UltraServers ids of its own, and their instances the type of plain ones."""
+"""HyperPod has its own ids for UltraServers, and reports the instances with a plain type."""
 
 
 class CounterIncrease(NamedTuple):
-    """A counter of errors that grew: of a chip of a slot, from when its machine was last started.
+    """An error counter of a chip that grew since its machine last started.
 
-    ``evidence``: the observations of the first count, and of the newest.
+    ``evidence`` has the observations of the first and of the latest count.
     """
 
     slot: OccupiedSlot
@@ -49,16 +49,16 @@ class NetworkMove(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DriftInput:
-    """Everything that is compared, but for chips, which are read one after the other.
+    """Everything that rules compare, except chips, which are streamed.
 
     Attributes
     ----------
     fresh_from
-        What was last seen before is stale (UTC, as all times of the database are).
+        Earlier observations are stale (UTC, like all times in the database).
     missing_from_listing
-        The whole listing that no longer has a machine, by the machine's name.
+        The complete listing that lacks a machine, by machine name.
     replaced_bindings
-        Bindings that another instance ended lately.
+        Bindings that another instance ended recently.
 
     """
 
@@ -70,7 +70,7 @@ class DriftInput:
     network_moves: list[NetworkMove]
 
     def is_fresh(self, observed: ObservedValue) -> bool:
-        """Whether it was seen lately."""
+        """Return whether a value is fresh."""
         return observed.observed_at >= self.fresh_from
 
     def fresh_values(self, machine: Machine | None, fact: str) -> dict[str, ObservedValue]:
@@ -88,7 +88,7 @@ class DriftInput:
         return observed[0] if observed and all(value.value == observed[0].value for value in observed) else None
 
     def unassigned_machines(self) -> Iterator[tuple[Machine, ObservedValue]]:
-        """Machines that were lately seen and stand in no slot, with their types."""
+        """Yield recently observed machines without a slot, with their types."""
         bound_machines = {slot.machine for slot in self.slots}
         for machine in self.latest.machines.values():
             if machine not in bound_machines and machine.name not in self.missing_from_listing:
@@ -97,7 +97,7 @@ class DriftInput:
                     yield machine, observed
 
     def unclaimed(self) -> tuple[UnclaimedInstances, ...]:
-        """Return the types of those machines that no model in the catalog claims."""
+        """Return the types of unassigned machines that no model in the catalog claims."""
         return count_unclaimed_types(observed.value for _, observed in self.unassigned_machines())
 
     def _filter_fresh(self, observed: dict[str, ObservedValue]) -> dict[str, ObservedValue]:
@@ -133,9 +133,9 @@ def load_drift_input(connection: Connection, now: datetime, stale_after: timedel
 
 
 def unclaimed_types(connection: Connection) -> tuple[UnclaimedInstances, ...]:
-    """Return the types that no model claims, of machines that stand in no slot, as when it was last compared.
+    """Return the unclaimed types of machines without a slot, as of the last comparison.
 
-    Those count that were seen within `STALE_AFTER` before the comparison, or since.
+    It counts machines observed at most `STALE_AFTER` before the comparison, or since.
     """
     compared_at = last_comparison_time(connection)
     types = select(_SERVER.c.instance_type).where(_SERVER.c.instance_type.is_not(None)).distinct()
@@ -145,10 +145,10 @@ def unclaimed_types(connection: Connection) -> tuple[UnclaimedInstances, ...]:
 
 
 def _missing_machines(connection: Connection, latest: LatestObservations) -> dict[str, int]:
-    """Machines that the newest listing of all there is leaves out.
+    """Return the machines that the latest complete listing lacks, with that listing.
 
-    A listing is of what the one before was of if it has the same name, an instance in common, or no instance at all:
-    so that the listings of two regions or clusters do not call each other's instances gone.
+    A listing supersedes an earlier one if it has the same name, a common instance, or no instance at all. So listings
+    of two regions or clusters do not declare each other's instances gone.
     """
     listings = connection.execute(
         select(_OBSERVATION).where(_OBSERVATION.c.is_whole).order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)
@@ -169,7 +169,7 @@ def _missing_machines(connection: Connection, latest: LatestObservations) -> dic
 
 
 def last_seen_time(machine: Machine) -> str:
-    """When anything was last said of a machine."""
+    """Return when any source last reported a machine."""
     return max((observation.observed_at for observation in machine.observations), default="")
 
 
@@ -210,19 +210,19 @@ def _replaced_bindings(connection: Connection, now: datetime) -> list[Row[Any]]:
     earliest = format_timestamp(now - REPLACED_FOR)
     is_replaced = _BINDING.c.ending == "replaced"
     return list(
-        connection.execute(select(_BINDING).where(is_replaced, _BINDING.c.until >= earliest).order_by(_BINDING.c.id))
+        connection.execute(select(_BINDING).where(is_replaced, _BINDING.c.ended_at >= earliest).order_by(_BINDING.c.id))
     )
 
 
 def _network_moves(connection: Connection, slots: list[OccupiedSlot]) -> Iterator[NetworkMove]:
-    """Instances that had another lowest network node: before they were bound, or else when they were first seen."""
+    """Yield instances whose lowest network node differs from the one before binding, or when first observed."""
     moved_instances = (
         select(_SERVER.c.instance)
         .where(_SERVER.c.network_nodes.is_not(None), _SERVER.c.instance.is_not(None))
         .group_by(_SERVER.c.instance)
         .having(func.count(_SERVER.c.network_nodes.distinct()) > 1)
     )
-    bound_query = select(_BINDING.c.instance, _BINDING.c.address, func.min(_BINDING.c.since)).where(
+    bound_query = select(_BINDING.c.instance, _BINDING.c.address, func.min(_BINDING.c.started_at)).where(
         _BINDING.c.instance.in_(moved_instances), or_(_BINDING.c.ending.is_(None), _BINDING.c.ending == "renewed")
     )
     query = (
@@ -256,7 +256,7 @@ def lowest_network_node(network_nodes: str) -> str:
 def counter_increases(
     connection: Connection, counted_errors: Mapping[tuple[str, str, int], tuple[OccupiedSlot, ObservedValue]]
 ) -> Iterator[CounterIncrease]:
-    """Which of the counters that are not 0, by machine, source and chip, grew since they were last cleared."""
+    """Yield the non-zero counters that grew since they were last cleared."""
     counter_runs: dict[tuple[str, str, int], tuple[int, int, int]] = {}
     machines = {slot.machine.name: slot.machine for slot, _ in counted_errors.values() if slot.machine}
     instance_by_host = {

@@ -14,16 +14,16 @@ _FINDING, _COMPARISON = TABLES["finding"], TABLES["comparison"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that differs from the design.
+    """A recorded difference between observation and design.
 
     Attributes
     ----------
     address, instance
-        Where, and of which instance or host; None where there is none.
+        Where, and of which instance or host; None if there is none.
     evidence
         Ids of the observations that show it.
     first_seen, last_seen, cleared_at
-        UTC; cleared_at is None while it lasts.
+        Times in UTC; ``cleared_at`` is None while the finding is open.
 
     """
 
@@ -41,18 +41,18 @@ class Finding:
 
 
 def last_comparison_time(connection: Connection) -> str | None:
-    """When what was seen was last compared with the design (UTC); None where it never was."""
+    """Return when observations were last compared with the design (UTC), or None."""
     time: str | None = connection.scalar(select(_COMPARISON.c.at))
     return time
 
 
 def list_findings(connection: Connection, scope: str | None = None, include_cleared: bool = False) -> list[Finding]:
-    """List the recorded findings, the worst first: all, or at and below an address.
+    """List the recorded findings, most severe first: all, or at and below an address.
 
     Parameters
     ----------
     include_cleared
-        Whether to list what is over too.
+        Whether to include cleared findings.
 
     Raises
     ------

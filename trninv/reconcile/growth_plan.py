@@ -21,18 +21,18 @@ from trninv.topology.fabric_tree import FabricTree, ServerOrdinals
 
 @dataclass(frozen=True, slots=True)
 class ClusterGrowth:
-    """What a cluster has more.
+    """What a cluster gains.
 
     Attributes
     ----------
     plan
-        What it then is; None where its domains and its fabric stay as they are.
+        The extended cluster; None if its domains and its fabric do not change.
     first_ordinal
-        Ordinal of the first of the domains that are new.
+        Ordinal of the first new domain.
     new_bindings
-        Machines in slots that it has already.
+        Machines in existing slots.
     skipped
-        Machines that it does not take, and why.
+        Machines that are not added, and why.
 
     """
 
@@ -44,7 +44,7 @@ class ClusterGrowth:
 
     @property
     def slots(self) -> Iterable[tuple[ServerOrdinals, Machine, bool]]:
-        """The ordinals of each new slot's domain and server, its machine, and whether that may stand elsewhere too."""
+        """The ordinals of each new slot's domain and server, its machine, and whether its slot is interchangeable."""
         return (
             ((ordinal, server), machine, server in domain.placed_by_order)
             for ordinal, domain in enumerate(self.domains, self.first_ordinal)
@@ -53,7 +53,7 @@ class ClusterGrowth:
 
     @property
     def empty_slots(self) -> Iterable[ServerOrdinals]:
-        """The new slots in which no machine stands."""
+        """The new slots without a machine."""
         return (
             (ordinal, server)
             for ordinal, domain in enumerate(self.domains, self.first_ordinal)
@@ -63,14 +63,14 @@ class ClusterGrowth:
 
 @dataclass(frozen=True, slots=True)
 class GrowthInput:
-    """What a cluster has, and what was seen.
+    """The slots and bindings of a cluster, and the observations.
 
     Attributes
     ----------
     machines
-        Those that may come, and those that stand somewhere.
+        Machines without a slot, and bound ones.
     empty_addresses
-        Addresses of slots in which nothing ever stood.
+        Addresses of slots that never had a machine.
 
     """
 
@@ -89,7 +89,7 @@ class GrowthInput:
         unbound: Sequence[Machine],
         empty_addresses: Collection[str],
     ) -> "GrowthInput":
-        """Read from the tables; ``came`` are machines that stand nowhere."""
+        """Read from the tables; ``unbound`` are the machines without a slot."""
         open_bindings = list(list_bindings(connection))
         bound_names = {name for entry in open_bindings for name in (entry.instance, entry.host) if name}
         bound_machines = [entry for entry in latest.machines.values() if {entry.name, entry.host} & bound_names]
@@ -108,7 +108,7 @@ def plan_growth(
     Raises
     ------
     AdoptionError
-        What was seen of the network nodes contradicts itself or the cluster's.
+        The observed network nodes contradict each other or those of the cluster.
 
     """
     sizes = {slug: model.blueprint.servers for slug, model in models.items()}
@@ -135,19 +135,19 @@ def plan_growth(
 
 
 def _growth_blocker(plan: ClusterPlan) -> str:
-    """Why a cluster takes no more domains."""
+    """Return why a cluster can't get more domains, or an empty text."""
     if plan.fabric is None:
-        return f"the cluster has no fabric, since nothing was known above its domain: {_ALTERNATIVE}"
+        return f"the cluster has no fabric because no network nodes were known; {_ALTERNATIVE}"
     if isinstance(plan.fabric, FabricTree) and plan.fabric.is_dense:
-        return f"the cluster was adopted by an earlier build of trninv, with no room for more domains: {_ALTERNATIVE}"
+        return f"the cluster was adopted by an earlier trninv and can't get more domains; {_ALTERNATIVE}"
     return ""
 
 
-_ALTERNATIVE = "adopt under another name takes it, or trninv unseed and adopt make the cluster anew"
+_ALTERNATIVE = "adopt it under another name, or run trninv unseed and adopt the cluster again"
 
 
 def _fill_empty_slots(groups: Iterable[MachineGroup], growth_input: GrowthInput) -> Identification:
-    """Machines whose domain is there already, in its free slots."""
+    """Assign machines of existing domains to the free slots there."""
     occupied_ids, free_slots = (
         {binding.server_id for binding in growth_input.open_bindings},
         defaultdict[int, list[Slot]](list),
@@ -171,18 +171,18 @@ def _fill_empty_slots(groups: Iterable[MachineGroup], growth_input: GrowthInput)
 
 
 def _conflict_reason(group: MachineGroup) -> str:
-    """Why a group's machines cannot be in one domain of the cluster."""
+    """Return why a group's machines can't be in one domain of the cluster, or an empty text."""
     slot_by_domain = {slot.domain: slot for slot in group.slots}
     if len(slot_by_domain) > 1:
         domains = sorted(slot.address.rpartition("/")[0] for slot in slot_by_domain.values())
-        return f"instances of {group.key} stand in {' and '.join(domains)}"
+        return f"instances of {group.key} are in {' and '.join(domains)}"
     (slot,) = slot_by_domain.values()
     if not group.domain_models:
-        return f"its type is not that of the others of {group.key}"
+        return f"its type differs from the other instances of {group.key}"
     if len(group.members) > slot.servers:
         return (
-            f"{group.key} has {len(group.members)} instances, and its domain has {slot.servers} servers: trninv bind "
-            "takes one that replaces another"
+            f"{group.key} has {len(group.members)} instances, but its domain has {slot.servers} servers; if one "
+            "replaces another, run trninv bind"
         )
     return ""
 

@@ -1,8 +1,8 @@
-"""Infer which slot each machine stands in, and record how.
+"""Infer which slot each machine is in, and record how.
 
-Machines of one UltraServer or capacity block fill one domain. Which one tell, in this order: those of them that stand
-already, host names that are those of slots, the network node above them, and that nothing else is left. Within a domain
-their places in the ring do.
+Machines of one UltraServer or capacity block fill one domain. It follows, in this order, from those of them that are
+bound already, from host names that are those of slots, from the network node above them, or because no other domain is
+left. Within a domain, ring positions decide.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ _BINDING = TABLES["binding"]
 MACHINE_EXPIRY: Final = timedelta(hours=24)
 
 
-"""A machine that was seen last so long before the others is taken for gone."""
+"""A machine is treated as gone if its last observation is older than the latest of all by this much."""
 
 
 _NO_CHIPS: Final[Mapping[str, int]] = MappingProxyType({})
@@ -50,12 +50,12 @@ _NO_CHIPS: Final[Mapping[str, int]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Identification:
-    """What can be told: bindings to make or to write anew, and the machines that stay without a slot.
+    """Inferred bindings, new or renewed, and the machines without a slot.
 
     Attributes
     ----------
     unclaimed_types
-        Types that no model in the catalog claims; their machines are unplaced.
+        Instance types that no model in the catalog claims; their machines get no slot.
 
     """
 
@@ -77,16 +77,16 @@ def identify(
     Parameters
     ----------
     place
-        The cluster that the machines stand in; all clusters, if None.
+        The cluster of the machines; None means all clusters.
     template
-        What hosts are called that are called after their slot.
+        The template of host names that are derived from slots.
     in_order
-        Whether domains and slots that nothing tells apart are taken in their order.
+        Whether domains and slots that fit equally well are used in order.
 
     Raises
     ------
     UsageError, NotExpressibleError
-        The template is none.
+        The template is invalid.
 
     """
     all_slots, open_bindings = load_slots(connection, place), list(list_bindings(connection))
@@ -110,7 +110,7 @@ def drop_undone_inferences(connection: Connection, identification: Identificatio
     repeated = [entry for entry in identification.proposed_bindings if _inference_key(entry) in undone]
     unassigned = [
         UnassignedMachine(
-            entry.instance or entry.host or "", "this was undone before: bind it by hand", (entry.address,), 1
+            entry.instance or entry.host or "", "this binding was undone before; bind it by hand", (entry.address,), 1
         )
         for entry in repeated
     ]
@@ -137,9 +137,9 @@ def match_machines(
     Parameters
     ----------
     chips
-        How many chips machines have whose type several models claim, by name, where that was seen.
+        Numbers of chips by machine name, if observed, of machines whose type several models claim.
     covers_all_slots
-        Whether there are no other slots, so that every machine should have one of these.
+        Whether there are no other slots, so that every machine should get one of these.
 
     """
     machines = [entry for entry in recent_machines(latest, expiry) if has_valid_name(entry)]
@@ -166,7 +166,7 @@ def match_machines(
 def attach_bindings(
     machines: Iterable[Machine], slots: Sequence[Slot], open_bindings: Iterable[Binding], latest: LatestObservations
 ) -> Iterator[tuple[Machine, Slot | None]]:
-    """Machines with their slots out of some; those that stand in others are left out."""
+    """Yield machines with their slots, or None; machines in slots that are not listed are skipped."""
     by_id, server_by_machine = {slot.id: slot for slot in slots}, dict[str, int]()
     for binding in open_bindings:
         if (machine := _bound_machine(binding, latest)) is not None:
@@ -187,7 +187,7 @@ def _bound_machine(binding: Binding, latest: LatestObservations) -> Machine | No
 def _renamed_bindings(
     open_bindings: Iterable[Binding], slots: Iterable[Slot], latest: LatestObservations
 ) -> Iterator[ProposedBinding]:
-    """Bindings whose instance or host is known now, or has another name."""
+    """Yield bindings whose instance or host is now known, or has another name."""
     slot_ids = {slot.id for slot in slots}
     for binding in open_bindings:
         machine = _bound_machine(binding, latest) if binding.server_id in slot_ids else None
@@ -196,7 +196,7 @@ def _renamed_bindings(
         names = machine.instance or binding.instance, valid_host_name(machine) or binding.host
         if names != (binding.instance, binding.host):
             yield ProposedBinding(
-                binding.server_id, binding.address, *names, binding.how, binding.confidence, binding.evidence
+                binding.server_id, binding.address, *names, binding.method, binding.confidence, binding.evidence
             )
 
 
@@ -204,12 +204,12 @@ _InferenceKey = tuple[str, str | None, str, str | None]
 
 
 def _inference_key(binding: ProposedBinding | Binding) -> _InferenceKey:
-    """Return the key of an inference: what it states and about which machine and slot."""
-    return binding.address, binding.instance or binding.host, binding.how, binding.evidence
+    """Return the key of an inference: slot, machine, method and evidence."""
+    return binding.address, binding.instance or binding.host, binding.method, binding.evidence
 
 
 def _undone_inferences(connection: Connection) -> set[_InferenceKey]:
-    """Inferences that a person undid."""
-    columns = (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host, _BINDING.c.how, _BINDING.c.evidence)
+    """Return the keys of inferences that a person undid."""
+    columns = (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host, _BINDING.c.method, _BINDING.c.evidence)
     rows = connection.execute(select(*columns).where(_BINDING.c.ending == "undone", _BINDING.c.evidence.is_not(None)))
-    return {(row.address, row.instance or row.host, row.how, row.evidence) for row in rows}
+    return {(row.address, row.instance or row.host, row.method, row.evidence) for row in rows}

@@ -1,6 +1,6 @@
 """Merge the latest observation of each machine over all sources.
 
-A fact is as new as its file was last seen (``observation.seen_at``: the same content again says that it still holds).
+A fact is as new as its file's last import (``observation.seen_at``: the same content again confirms it).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,11 +27,11 @@ _FETCH_SIZE: Final = 5_000
 MANAGERS: Final = ("kubernetes", "slurm", "hyperpod", "ec2")
 
 
-"""Sources that speak for all machines, first those whose names of hosts count first; others are machines themselves."""
+"""Sources that report many machines, in the order of preference for host names; others report themselves."""
 
 
 class MachineObservation(NamedTuple):
-    """A row of ``observed_server``, and what it was seen by: None is what it does not say."""
+    """A row of ``observed_server`` with its source; None marks values that it does not report."""
 
     source: str
     observation: int
@@ -57,28 +57,28 @@ class MachineObservation(NamedTuple):
 
 
 class RingPosition(NamedTuple):
-    """An UltraServer as its driver elected it, and a machine's number in its ring, where that is known."""
+    """An UltraServer as its driver elected it, and a machine's number in its ring, if known."""
 
     ultraserver: str
     position: int | None
 
 
 class ReportedState(NamedTuple):
-    """A state, and the source's own words for it."""
+    """A state, and the reason in the source's words."""
 
     state: str
     reason: str | None
 
 
 class ChipListing(NamedTuple):
-    """The row of ``observed_server`` whose chips these are, and whether there may be more of them."""
+    """The row of ``observed_server`` with the chips, and whether there may be more chips."""
 
     observed_server: int
     is_partial: bool
 
 
 class ObservedValue(NamedTuple):
-    """A fact, by which observation of which source, and when it was last seen to hold (UTC)."""
+    """A fact, the source and observation that report it, and when it was last confirmed (UTC)."""
 
     value: Any
     source: str
@@ -109,20 +109,20 @@ _FACT_READERS: Final[Mapping[str, Callable[[MachineObservation], Any]]] = {
 }
 
 
-"""What may be known of a machine: columns of ``observed_server`` and the tuples above; network nodes have blanks
-between, the top one first."""
+"""The facts about a machine: columns of ``observed_server`` and the tuples above. Network nodes are separated by
+blanks, top tier first."""
 
 
 @dataclass(slots=True, eq=False)
 class Machine:
-    """What was seen of an instance, or of a host whose instance is not known.
+    """The observations of an instance, or of a host whose instance is unknown.
 
     Attributes
     ----------
     host
-        What its manager calls it, or what it calls itself; None where that is unknown or another has the name too.
+        The host name by its manager or by itself; None if it is unknown or ambiguous.
     observations
-        The newest row of each source for each set of facts that it tells, the newest first.
+        The latest row of each source for each set of facts, latest first.
     link_states
         Whether its links to another rack (H) and within its own (V) are up or down.
 
@@ -164,18 +164,18 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class LatestObservations:
-    """The newest of everything that was seen.
+    """The latest observations of all sources.
 
     Attributes
     ----------
     machines
-        By name, in its order.
+        Machines by name, in order.
     hosts
-        The machine that each name of a host means, where that is one.
+        Machines by host name, if the name is unambiguous.
     ambiguous_hosts
-        Names of hosts that several instances have at once, with those instances.
+        Host names that several instances claim, with these instances.
     capacity_blocks
-        What EC2 says of the interconnect of each capacity block.
+        EC2's status of the interconnect of each capacity block.
 
     """
 
@@ -227,13 +227,13 @@ def _age_key(observation: MachineObservation) -> tuple[str, int]:
 
 
 def _read_observations(connection: Connection) -> Iterator[MachineObservation]:
-    """Of each source and machine the newest row of each kind: rows that tell the same facts are of one kind."""
+    """Yield the latest row of each source, machine and kind; rows that report the same facts are of one kind."""
     fact_columns = [_SERVER.c[name] for name in (*_SIMPLE_FACTS[1:], "ultraserver", "state")]
     has_chips = exists(select(_CHIP.c.id).where(_CHIP.c.observed_server_id == _SERVER.c.id)).label("has_chips")
     partition = [_SERVER.c.instance, _SERVER.c.host, *(column.is_(None) for column in fact_columns), has_chips]
     rows = _rank_rows(_SERVER, partition, has_chips)
     query = select(*(rows.c[name] for name in MachineObservation._fields)).where(rows.c.number == 1)
-    interned = dict[str, str]()  # most texts come many times
+    interned = dict[str, str]()  # most texts repeat
     for row in connection.execute(query, execution_options={"yield_per": _FETCH_SIZE}):
         values: Any = (interned.setdefault(value, value) if isinstance(value, str) else value for value in row)
         yield MachineObservation(*values)
@@ -249,11 +249,11 @@ def _rank_rows(table: FromClause, partition: Iterable[ColumnElement[Any]], *more
 
 
 class _HostNameClaims:
-    """Which instance has which name of a host.
+    """Decide which instance has which host name.
 
-    What a manager says counts before what a machine says of itself, and what is newer before what is older. A name
-    that two have at once is nobody's, as is one that two machines give themselves, whenever: so none can speak for
-    another by taking its name.
+    A manager's report wins over a machine's own, and a newer one over an older one. A name that two instances have at
+    the same time is ambiguous, and so is one that two machines ever gave themselves: no machine can impersonate another
+    by taking its name.
     """
 
     def __init__(self) -> None:
@@ -282,7 +282,7 @@ class _HostNameClaims:
 def _host_aliases(
     nameless: Iterable[str], owners: Mapping[str, str], ambiguous: Mapping[str, object]
 ) -> Mapping[str, str]:
-    """Map names of hosts to other names of the same: one has a domain, one has none, and no third is like them."""
+    """Map host names to aliases: one name has a domain, the other has none, and no third matches them."""
     names, aliases = {*nameless, *owners, *ambiguous}, dict[str, str]()
     for short, name in unique_full_names(name for name in names if "." in name).items():
         is_one = short in names and not {short, name} & ambiguous.keys() and not {short, name} <= owners.keys()
@@ -292,7 +292,7 @@ def _host_aliases(
 
 
 def _read_links(connection: Connection, nameless: dict[str, Machine]) -> dict[str, ObservedValue]:
-    """Give hosts the newest of their sides; what is left are the capacity blocks."""
+    """Set the latest link states of hosts; return the status of capacity blocks."""
     rows, blocks = _rank_rows(_LINK, [_LINK.c.host, _LINK.c.capacity_block, _LINK.c.part]), dict[str, ObservedValue]()
     for row in connection.execute(select(rows).where(rows.c.number == 1)):
         observed = ObservedValue(row.state, row.source, row.observation, row.observed_at)
@@ -323,7 +323,7 @@ def _preferred_host(observations: Iterable[MachineObservation]) -> str | None:
 
 
 def has_valid_name(machine: Machine) -> bool:
-    """Whether it is called as an instance or a host can be."""
+    """Return whether the machine's name is a valid instance id or host name."""
     if machine.instance is not None:
         return is_instance_id(machine.instance)
     return machine.host is not None and is_host_name(machine.host)
@@ -341,9 +341,9 @@ def pinned_binding(connection: Connection, slot: str, name: str) -> ProposedBind
     Raises
     ------
     WrongLevelError
-        The slot is no server.
+        The slot is not a server.
     UsageError
-        Several instances say that they are that host.
+        Several instances claim that host name.
 
     """
     place, latest = resolve_slot(connection, slot), load_latest_observations(connection)
@@ -351,7 +351,7 @@ def pinned_binding(connection: Connection, slot: str, name: str) -> ProposedBind
     host = None if instance else name
     machine = latest.machines.get(instance) if instance else latest.hosts.get(name)
     if instance is None and (instances := latest.ambiguous_hosts.get(name)):
-        raise UsageError(f"{name} is what {' and '.join(instances)} call themselves: name the instance")
+        raise UsageError(f"{name} is the host name of {' and '.join(instances)}; name the instance")
     if machine is not None and has_valid_name(machine):
         instance, host = machine.instance, valid_host_name(machine)
     return ProposedBinding(place.id, place.address, instance, host, "pin", "certain")

@@ -19,13 +19,13 @@ _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("server", "domain", "clu
 _FETCH_SIZE: Final = 5_000
 _BATCH_SIZE: Final = 500
 ULTRASERVER: Final = "UltraServer"
-"""How the key of a group begins that shares one."""
+"""The prefix of a group's key if its machines share an UltraServer."""
 _HYPERPOD: Final = "hyperpod"
-"""It calls UltraServers by ids of its own, and their instances by the type of plain ones."""
+"""HyperPod has its own ids for UltraServers, and reports the instances with a plain type."""
 
 
 class Slot(NamedTuple):
-    """A server's place in the design; ``network_node`` is the lowest above it, where all of its NICs have one."""
+    """A server's place in the design; ``network_node`` is directly above it if all of its NICs share one."""
 
     id: int
     address: str
@@ -40,7 +40,7 @@ class Slot(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class GroupMember:
-    """A machine, the slot where it stands, if it does, and the models of domain whose servers are of its type."""
+    """A machine, its slot if it is bound, and the domain models whose servers have its type."""
 
     machine: Machine
     slot: Slot | None
@@ -49,18 +49,18 @@ class GroupMember:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The machine's name."""
         return self.machine.name
 
     @property
     def is_unclaimed(self) -> bool:
-        """Whether its type is known, and no model in the catalog claims it."""
+        """Whether its type is known but no model in the catalog claims it."""
         kind = instance_type_of(self.machine)
         return kind is not None and not models_of(kind)
 
     @property
     def position(self) -> int | None:
-        """Its number in its UltraServer."""
+        """Its position in its UltraServer."""
         return self.ring_position and self.ring_position.position
 
     @property
@@ -77,7 +77,7 @@ class MachineGroup:
     Attributes
     ----------
     key
-        What they share, in words.
+        What they share, as text.
 
     """
 
@@ -86,27 +86,27 @@ class MachineGroup:
 
     @property
     def domain_models(self) -> frozenset[str]:
-        """Models of domain whose servers are of the type of all of them."""
+        """Domain models whose servers have the type of all members."""
         return frozenset.intersection(*(member.domain_models for member in self.members))
 
     @property
     def bound(self) -> list[GroupMember]:
-        """Those that have a slot."""
+        """Members with a slot."""
         return [member for member in self.members if member.slot is not None]
 
     @property
     def slots(self) -> list[Slot]:
-        """Where they stand."""
+        """The slots of the bound members."""
         return [member.slot for member in self.members if member.slot is not None]
 
     @property
     def unbound(self) -> list[GroupMember]:
-        """Those that have none."""
+        """Members without a slot."""
         return [member for member in self.members if member.slot is None]
 
     @property
     def network_node(self) -> str | None:
-        """The lowest network node above all of them, if that is one."""
+        """The lowest network node above all members, if they share one."""
         nodes = {member.network_node for member in self.members} - {None}
         return nodes.pop() if len(nodes) == 1 else None
 
@@ -145,7 +145,7 @@ def load_slots(connection: Connection, place: Place | None) -> list[Slot]:
 
 
 def recent_machines(latest: LatestObservations, expiry: timedelta) -> list[Machine]:
-    """Machines that were seen not much longer ago than what was seen last; the others are taken for gone."""
+    """Return the machines whose last observation is close to the latest of all; others are treated as gone."""
     last_times = {
         name: max(observation.observed_at for observation in machine.observations)
         for name, machine in latest.machines.items()
@@ -158,7 +158,7 @@ def recent_machines(latest: LatestObservations, expiry: timedelta) -> list[Machi
 
 
 def instance_type_of(machine: Machine) -> str | None:
-    """Return its EC2 type, by HyperPod where no other source says one; None where none does."""
+    """Return the machine's EC2 type, from HyperPod only if no other source reports one; None if unknown."""
     observed = machine.latest_by_source("instance_type")
     types = [entry.value for source, entry in observed.items() if source != _HYPERPOD] or [
         entry.value for entry in observed.values()
@@ -167,7 +167,7 @@ def instance_type_of(machine: Machine) -> str | None:
 
 
 def load_chip_counts(connection: Connection, machines: Iterable[Machine]) -> dict[str, int]:
-    """Return how many chips machines have whose type several models claim, by name, where that was seen of all."""
+    """Return the number of chips by machine name, for machines whose type several models claim, if observed."""
     ambiguous = (
         candidate for candidate in machines if (kind := instance_type_of(candidate)) and len(models_of(kind)) > 1
     )
@@ -189,17 +189,17 @@ def load_chip_counts(connection: Connection, machines: Iterable[Machine]) -> dic
 def group_machines(
     machines: Iterable[tuple[Machine, Slot | None]], sizes: Mapping[str, int], chips: Mapping[str, int]
 ) -> list[MachineGroup]:
-    """Machines in groups.
+    """Group machines that must share a domain.
 
-    A capacity block is one group if it is not larger than a domain, and its instances are not of several UltraServers;
-    it may have been bought for more than one.
+    A capacity block is one group if it fits in a domain and its instances are not in several UltraServers; a block
+    may have been bought for several.
 
     Parameters
     ----------
     sizes
-        Servers of a domain, by model.
+        Servers per domain, by model.
     chips
-        How many chips machines have, by name, where that was seen.
+        Numbers of chips by machine name, if observed.
 
     """
     members_by_key, single_groups = defaultdict[str, list[GroupMember]](list), list[MachineGroup]()
@@ -239,7 +239,7 @@ def _group_key(member: GroupMember, servers: int) -> str:
 
 
 def _join_by_block(groups: Iterable[MachineGroup], sizes: Mapping[str, int]) -> Iterator[MachineGroup]:
-    """Join groups that share a capacity block, unless they hold several UltraServers or too many machines."""
+    """Join groups that share a capacity block, unless they have several UltraServers or too many machines."""
     by_block = defaultdict[str, list[MachineGroup]](list)
     for group in groups:
         blocks = {block for group_member in group.members if (block := group_member.machine.value("capacity_block"))}
@@ -254,7 +254,7 @@ def _join_by_block(groups: Iterable[MachineGroup], sizes: Mapping[str, int]) -> 
 
 
 def replaced_members(members: Iterable[GroupMember]) -> list[GroupMember]:
-    """Of machines with one place in an UltraServer, those that stand there and that a manager saw before the other."""
+    """Return bound machines that were replaced: a manager reports a newer machine at the same position."""
     by_position = defaultdict[int, list[GroupMember]](list)
     for member in members:
         if member.position is not None:
@@ -268,7 +268,7 @@ def replaced_members(members: Iterable[GroupMember]) -> list[GroupMember]:
 
 
 def _is_after(new: Machine, old: Machine) -> bool:
-    """Whether a manager that has seen both saw the old one for the last time before the new one."""
+    """Return whether a manager that reported both last reported the old one before the new one."""
     for source in MANAGERS:
         old_time, new_time = (
             max(

@@ -16,26 +16,26 @@ from trninv.reconcile.latest_observations import Machine, ObservedValue
 
 _SERVER, _DOMAIN, _CLUSTER = TABLES["server"], TABLES["domain"], TABLES["cluster"]
 _BINDING, _LINK, _NIC = TABLES["binding"], TABLES["link"], TABLES["nic"]
-_NETWORK_NODE, _CORDON = TABLES["network_node"], TABLES["closing"]
+_NETWORK_NODE, _CORDON = TABLES["network_node"], TABLES["cordon"]
 
 
 class SlotModel(NamedTuple):
-    """What the servers of a model of domain have.
+    """The properties of a domain model's servers.
 
     Attributes
     ----------
     servers
-        Of a domain.
+        Servers per domain.
     chips, memory_bytes, cores
-        Chips of a server, and what each of them has.
+        Chips per server, and memory and cores per chip.
     neighbours
-        Of each chip within its server, ascending, with blanks between; empty where they are joined by switches.
+        Neighbours of each chip within its server, ascending, separated by blanks; empty for switched chips.
     is_ring
-        Whether the servers of a domain are joined in a ring.
+        Whether the servers of a domain form a ring.
     types
-        EC2's types of its servers, or patterns of them, for people; empty of a model that the catalog does not know.
+        EC2 types of its servers, or patterns of them, for people; empty if the catalog lacks the model.
     chip_addresses, efa_addresses, numa_nodes
-        Of each chip of a server; empty where no document says.
+        Values for each chip of a server; empty if no document states them.
 
     """
 
@@ -52,12 +52,12 @@ class SlotModel(NamedTuple):
     numa_nodes: tuple[int, ...]
 
     def has_type(self, instance_type: str) -> bool:
-        """Whether its servers are of an EC2 type."""
+        """Return whether its servers have an EC2 type."""
         return self.slug in models_of(instance_type)
 
 
 class ChipView(NamedTuple):
-    """The chips that a source shows of a machine, as bits, and the fields that it reports of each of them."""
+    """The chips of a machine that a source reports, as bits, and the fields that it reports for all of them."""
 
     chip_bits: int
     is_partial: bool
@@ -67,24 +67,24 @@ class ChipView(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class OccupiedSlot:
-    """A server's place in the design, and the machine that stands there.
+    """A slot, and the machine bound to it.
 
     Attributes
     ----------
     network_node
-        Address of the lowest network node above it; None where there is none.
+        Address of the network node directly above it, or None.
     bound_name
-        The instance or host that stands there by its binding; None where none does.
+        The bound instance or host, or None.
     is_cordoned
-        Whether somebody closed it to new jobs.
+        Whether a person cordoned it.
     machine
-        What was seen of it; None where nothing was.
+        The observed machine; None without observations.
     missing_from_listing
-        The whole listing that no longer has its instance; then nothing that was seen of it counts any more.
+        The complete listing that lacks its instance; then its observations no longer count.
     chip_views
-        The chips that each source shows.
+        The chips that each source reports.
     chip_taints
-        Those of chips, by their numbers, and who has them.
+        Taints by chip number, with the listing that reports them.
 
     """
 
@@ -104,12 +104,12 @@ class OccupiedSlot:
 
     @property
     def instance(self) -> str | None:
-        """What a finding calls the machine."""
+        """The machine's name in findings."""
         return self.machine.name if self.machine else self.bound_name
 
 
 def load_occupied_slots(connection: Connection) -> list[OccupiedSlot]:
-    """All slots of clusters in which an instance stands, domain by domain."""
+    """Load all slots of clusters with bound instances, domain by domain."""
     models = {row.id: _slot_model(row) for row in connection.execute(_models_query())}
     return [
         OccupiedSlot(
@@ -128,12 +128,12 @@ def load_occupied_slots(connection: Connection) -> list[OccupiedSlot]:
 
 
 def slots_by_domain(slots: list[OccupiedSlot]) -> Iterator[list[OccupiedSlot]]:
-    """Slots by domain."""
+    """Yield the slots of each domain."""
     return (list(members) for _, members in groupby(slots, key=lambda slot: slot.domain))
 
 
 def _slots_query() -> Select[tuple[object, ...]]:
-    is_open = _BINDING.c.until.is_(None)
+    is_open = _BINDING.c.ended_at.is_(None)
     clusters_in_use = (
         select(_DOMAIN.c.cluster_id)
         .join(_SERVER, _SERVER.c.domain_id == _DOMAIN.c.id)
@@ -209,13 +209,13 @@ def _slot_model(row: Row[tuple[object, ...]]) -> SlotModel:
 
 
 def servers_per_domain(instance_type: str) -> int:
-    """How many instances of a type make a domain, the most of models that claim it; 0 of a type that none claims."""
+    """Return the most servers per domain of all models that claim a type; 0 if none does."""
     models = (default_systems().domains[slug] for slug in models_of(instance_type))
     return max((model.blueprint.servers for model in models), default=0)
 
 
 def _neighbours(domain: DomainModel, chips: int) -> tuple[str, ...]:
-    """Of the chips of the first server; the others are alike."""
+    """Return the neighbours of each chip of the first server; all servers are alike."""
     neighbours: list[set[int]] = [set() for _ in range(chips)]
     nodes = domain.blueprint.nodes
     for link in domain.blueprint.scale_up_links:

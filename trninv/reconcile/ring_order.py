@@ -1,6 +1,6 @@
 """Match ring positions with the servers of a domain.
 
-A driver numbers the ring from whichever server it elects first, so numbers that are turned or mirrored mean the same.
+A driver numbers the ring from any server, in either direction, so rotated and mirrored numbers mean the same ring.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ def _find_cycle(adjacent: Mapping[int, set[int]]) -> tuple[int, ...]:
 
 
 def ring_symmetries(ring: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Servers by place, in each way that leaves the ring as it is: as it is numbered first, turned, mirrored."""
+    """Yield the servers by position for each symmetry of the ring: the identity first, then rotated, then mirrored."""
     size = len(ring)
     for step in (1, -1):
         for first in range(size):
@@ -51,7 +51,7 @@ def ring_symmetries(ring: Sequence[int]) -> Iterator[tuple[int, ...]]:
 def matching_orders(
     ring: Sequence[int], known_servers: Mapping[int, int], taken_servers: set[int], free_positions: Sequence[int]
 ) -> list[tuple[int, ...]]:
-    """Arrangements that have each known place at its server, and no free place at a server that is taken."""
+    """Return the arrangements with each known position at its server, and no free position at an occupied one."""
     return [
         order
         for order in ring_symmetries(ring)

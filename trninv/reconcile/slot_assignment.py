@@ -25,7 +25,7 @@ def assign_slots(
     Returns
     -------
     tuple
-        Where machines stand, and those of which that can't be told.
+        The proposed bindings, and the machines without a slot.
 
     """
     assigner = _SlotAssigner(group, assignment, free_slots, slots_by_hostname)
@@ -55,7 +55,7 @@ class _SlotAssigner:
         self.proposals, self.unassigned = list[ProposedBinding](), list[tuple[GroupMember, str]]()
 
     def assign_by_ring(self) -> None:
-        """By their numbers in the UltraServer's ring, as they are or turned or mirrored."""
+        """Assign by ring position, allowing rotations and reflections."""
         ring = server_ring(self._free_slots[0].model) if self._free_slots else ()
         numbered = {position: candidate for candidate in self._waiting if (position := candidate.position) is not None}
         bound_ordinals = {position: candidate.slot.ordinal for candidate in self._group.bound if candidate.slot
@@ -75,7 +75,7 @@ class _SlotAssigner:
         for position, member in numbered.items():
             if not orders:
                 self._leave_unassigned(
-                    member, f"its place {position} does not fit those of the others in the ring of its domain"
+                    member, f"its position {position} contradicts the ring positions of the others in its domain"
                 )
                 continue
             servers, likely = {order[position] for order in orders}, {order[position] for order in agreeing_orders}
@@ -83,7 +83,7 @@ class _SlotAssigner:
             self._assign(member, slot_by_ordinal[(agreeing_orders or orders)[0][position]], confidence)
 
     def assign_by_hostname(self) -> None:
-        """By the names of their hosts."""
+        """Assign by host name."""
         for member in list(self._waiting):
             if slot := self._slot_by_hostname(member):
                 self._assign(member, slot, "likely")
@@ -101,7 +101,7 @@ class _SlotAssigner:
                 self._assign(member, slot, "interchangeable", method="in-order")
         for member in list(self._waiting):
             self._leave_unassigned(
-                member, "its domain is known, its place there is not" if self._free_slots else "its domain is full"
+                member, "its domain is known, but not its slot" if self._free_slots else "its domain is full"
             )
 
     def _slot_by_hostname(self, member: GroupMember) -> Slot | None:

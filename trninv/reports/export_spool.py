@@ -35,7 +35,7 @@ class ExportSpool:
         self._database, self._file = ExitStack(), cast("IO[bytes]", None)
         self._changed = threading.Condition()
         self._size, self._is_complete, self._is_closed = 0, False, False
-        self._failure: TrninvError | None = TrninvError("the export was broken off")
+        self._failure: TrninvError | None = TrninvError("the export was aborted")
 
     def open(self, engine: Engine) -> None:
         """Start to read the database, so that an early failure occurs here and not in the middle of the response."""
@@ -53,7 +53,7 @@ class ExportSpool:
                     self._failure = None
                 self._database.close()
             except (TrninvError, OSError) as error:
-                self._failure = TrninvError(f"the export was broken off: {error}")
+                self._failure = TrninvError(f"the export was aborted: {error}")
             finally:
                 self._wait_for_client()
 

@@ -50,7 +50,7 @@ def resolve_names(query: exp.Expr, tables: Mapping[str, ColumnLengths]) -> None:
     """
     lengths = _output_lengths(query, _NameScope(tables, {}))
     if sum(lengths.values()) > _MAX_ROW_LENGTH:
-        raise SqlError(f"a row of this query may have more than {_MAX_ROW_LENGTH:,} characters: select less")
+        raise SqlError(f"a row of this query may have more than {_MAX_ROW_LENGTH:,} characters; select less")
 
 
 def fold_identifier(identifier: exp.Expr) -> str:
@@ -83,7 +83,7 @@ def _output_lengths(query: exp.Expr, scope: _NameScope) -> ColumnLengths:
         _max_lengths(_arguments(query, "order", "limit", "offset"), scope, left_columns)
         return {name: max(size, max_length) for name, size in left_columns.items()}
     if not isinstance(query, exp.Select):
-        raise SqlError(f"{query.sql(dialect='postgres')[:60]} is refused: a query begins with SELECT")
+        raise SqlError(f"{query.sql(dialect='postgres')[:60]} is refused; begin the query with SELECT")
     return _select_lengths(query, scope)
 
 
@@ -107,7 +107,7 @@ def _select_lengths(query: exp.Select, scope: _NameScope) -> ColumnLengths:
     for node in (*_arguments(query, "from_"), *query.args.get("joins", ())):
         name, columns = _source_lengths(node.this, outer_scope)
         if name in sources:
-            raise SqlError(f"{name[:60]} stands for two tables: give one another alias")
+            raise SqlError(f"{name[:60]} names two tables; give one of them another alias")
         sources[name] = columns
         scope = replace(scope, source_levels=(*outer_levels, sources))
         for column in node.args.get("using") or ():
@@ -138,7 +138,7 @@ def _source_lengths(node: exp.Expr, scope: _NameScope) -> tuple[str, ColumnLengt
         return _alias_name(node) or name, tables[name]
     if isinstance(node, (exp.Subquery, exp.Values)):
         return _alias_name(node), _output_lengths(node, scope)
-    raise SqlError(f"{node.sql(dialect='postgres')[:60]} is refused: a query reads tables, views and queries")
+    raise SqlError(f"{node.sql(dialect='postgres')[:60]} is refused; read tables, views or queries")
 
 
 def _expression_lengths(part: exp.Expr, size: int, sources: Mapping[str, ColumnLengths]) -> ColumnLengths:
@@ -163,7 +163,8 @@ def _max_lengths(parts: list[exp.Expr], scope: _NameScope, aliases: ColumnLength
         sizes[id(node)] = _max_length(node, sizes, scope, aliases)
         if sizes[id(node)] > MAX_TEXT_LENGTH:
             raise SqlError(
-                f"{node.sql(dialect='postgres')[:60]} may make a text of more than {MAX_TEXT_LENGTH:,} characters"
+                f"{node.sql(dialect='postgres')[:60]} may make a text of more than {MAX_TEXT_LENGTH:,} "
+                "characters; shorten it"
             )
     return [sizes[id(part)] for part in parts]
 
@@ -192,7 +193,7 @@ def _max_length(node: exp.Expr, sizes: Mapping[int, int], scope: _NameScope, ali
 def _result_max_length(node: exp.Expr, lengths_by_argument: Mapping[str, int], parts: list[int]) -> int:
     """Return the most characters that a node makes of its arguments."""
     if isinstance(node, (exp.Like, exp.ILike)) and lengths_by_argument["expression"] > _MAX_PATTERN_LENGTH:
-        raise SqlError(f"the pattern of a LIKE may have more than {_MAX_PATTERN_LENGTH:,} characters: write it out")
+        raise SqlError(f"the pattern of a LIKE may have more than {_MAX_PATTERN_LENGTH:,} characters; write it out")
     if isinstance(node, (exp.DPipe, exp.Concat)):
         return sum(parts)
     if isinstance(node, exp.Replace):
@@ -202,7 +203,7 @@ def _result_max_length(node: exp.Expr, lengths_by_argument: Mapping[str, int], p
 
 def _column_length(node: exp.Column, scope: _NameScope, aliases: ColumnLengths) -> int:
     if node.args.get("db") or node.args.get("catalog"):
-        raise SqlError(f"{node.sql(dialect='postgres')[:60]} is refused: name a column TABLE.COLUMN")
+        raise SqlError(f"{node.sql(dialect='postgres')[:60]} is refused; name a column TABLE.COLUMN")
     table = node.args.get("table")
     table_name = None if table is None else fold_identifier(table)
     if isinstance(node.this, exp.Star):

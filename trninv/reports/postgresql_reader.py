@@ -116,7 +116,7 @@ def _check_read_only(driver: psycopg.Connection[Any]) -> None:
     """Refuse a login that can do more than the role: a statement that undoes SET ROLE would run as the login."""
     if driver.execute(_EXCESS_RIGHTS_SQL, [ROLE]).fetchone() != (0,):
         raise SqlError(
-            f"the login of TRNINV_SQL_URL owns something or may more than {ROLE}: give it nothing but "
+            f"the login of TRNINV_SQL_URL owns something or has more rights than {ROLE}; give it nothing but "
             f"CREATE ROLE … LOGIN PASSWORD '…' IN ROLE {ROLE}"
         )
 
@@ -146,7 +146,7 @@ def _import_snapshot(driver: psycopg.Connection[Any], snapshot: str) -> None:
         driver.execute(psycopg.sql.SQL("SET TRANSACTION SNAPSHOT {}").format(snapshot))
     except (psycopg.errors.InvalidParameterValue, psycopg.errors.UndefinedObject):
         raise SqlError(
-            "TRNINV_SQL_URL leads to another server than TRNINV_DATABASE_URL: give it the same hosts and database"
+            "TRNINV_SQL_URL leads to another server than TRNINV_DATABASE_URL; give it the same hosts and database"
         ) from None
 
 
@@ -155,8 +155,8 @@ def _set_role(driver: psycopg.Connection[Any]) -> None:
         driver.execute(f"SET LOCAL ROLE {ROLE}")
     except psycopg.Error:
         raise SqlError(
-            f"the role {ROLE} that can only read is not there, or not granted to you: an administrator runs "
-            f"CREATE ROLE {ROLE}; GRANT {ROLE} TO you; GRANT SELECT ON the tables and v_ views TO {ROLE}"
+            f"the read-only role {ROLE} is missing or not granted to you; an administrator runs CREATE ROLE "
+            f"{ROLE}; GRANT {ROLE} TO you; GRANT SELECT ON the tables and v_ views TO {ROLE}"
         ) from None
 
 

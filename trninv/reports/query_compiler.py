@@ -51,7 +51,7 @@ def compile_query(text: str, dialect: str, values: Mapping[str, str | int | floa
 
     """
     if len(text) > MAX_LENGTH:
-        raise SqlError(f"a query has at most {MAX_LENGTH:,} characters")
+        raise SqlError(f"the query has more than {MAX_LENGTH:,} characters; shorten it")
     if characters.has_forbidden_characters([text, *(values or {}).values()]):
         raise SqlError(f"the query, or a value in it, {characters.FORBIDDEN_MESSAGE}")
     name = {"postgresql": "postgres"}.get(dialect, dialect)
@@ -65,7 +65,7 @@ def compile_query(text: str, dialect: str, values: Mapping[str, str | int | floa
         _add_index_conditions(tree)
         return translate(tree, name).sql(dialect=name, comments=False)
     except RecursionError:
-        raise SqlError("the query is nested too deeply") from None
+        raise SqlError("the query is nested too deeply; nest less") from None
 
 
 def _parse(text: str) -> exp.Expr:
@@ -75,7 +75,7 @@ def _parse(text: str) -> exp.Expr:
         line = str(error).partition("\n")[0].partition("\x1b")[0]
         raise SqlError(f"not a query: {line}") from None
     if len(trees) != 1:
-        raise SqlError(f"write exactly one query, not {len(trees)}")
+        raise SqlError(f"there are {len(trees)} queries; write exactly one")
     return trees[0]
 
 
@@ -96,13 +96,13 @@ def _view_columns(view: str) -> tuple[str, ...]:
 def _check_tree(tree: exp.Expr) -> None:
     for node in tree.walk():
         if isinstance(node, _WRITE_NODES) and not isinstance(node, exp.Query):
-            raise SqlError(f"{node.key.upper()} is refused: only a SELECT is run")
+            raise SqlError(f"{node.key.upper()} is refused; write a SELECT")
     if not isinstance(tree, exp.Query):
-        raise SqlError(f"{tree.key.upper()} is refused: only a SELECT is run")
+        raise SqlError(f"{tree.key.upper()} is refused; write a SELECT")
     cte_names = {name_resolution.fold_identifier(cte.args["alias"].this) for cte in tree.find_all(exp.CTE)}
     if conflicts := sorted(name for name in cte_names if name.lower() in READABLE or _is_private(name.lower())):
         # Outside the CTE's scope the same name would be the table, which may be private.
-        raise SqlError(f"WITH {conflicts[0]} is refused: it is the name of a table")
+        raise SqlError(f"WITH {conflicts[0]} is refused, because a table has this name; use another name")
     for table in tree.find_all(exp.Table):
         _check_table(table, cte_names)
     for node in tree.walk():
@@ -116,9 +116,9 @@ def _is_private(name: str) -> bool:
 def _check_table(table: exp.Table, cte_names: set[str]) -> None:
     name = name_resolution.fold_identifier(table.this) if isinstance(table.this, exp.Identifier) else ""
     if not isinstance(table.this, exp.Identifier):
-        raise SqlError(f"{table.sql()} is refused: a query reads tables and views")
+        raise SqlError(f"{table.sql()} is refused; read tables and views")
     if table.args.get("db") or table.args.get("catalog"):
-        raise SqlError(f"{table.sql()} is refused: name tables without their schema")
+        raise SqlError(f"{table.sql()} is refused; name tables without their schema")
     if name not in READABLE and name not in cte_names:
         if _is_private(name.lower()):
             raise SqlError(f"the table {name} is refused")
@@ -127,7 +127,7 @@ def _check_table(table: exp.Table, cte_names: set[str]) -> None:
 
 def _literal(placeholder: exp.Placeholder, values: Mapping[str, str | int | float]) -> exp.Expr:
     if placeholder.name not in values:
-        raise SqlError(f"there is no value for :{placeholder.name or '?'}")
+        raise SqlError(f"there is no value for :{placeholder.name or '?'}; pass one")
     value = values[placeholder.name]
     return exp.Literal.string(value) if isinstance(value, str) else exp.convert(value)
 

@@ -57,7 +57,7 @@ def check_unique_columns(columns: tuple[str, ...]) -> None:
     """Refuse columns with the same name: an object would keep only the last."""
     duplicate = next((name for index, name in enumerate(columns) if name in columns[:index]), None)
     if duplicate is not None:
-        raise SqlError(f"two columns are called {duplicate}: name one otherwise (AS)")
+        raise SqlError(f"two columns are called {duplicate}; rename one with AS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +128,11 @@ def _json_size(row: tuple[Any, ...]) -> int:
 
     """
     if any(isinstance(value, str) and len(value) > MAX_TEXT_LENGTH for value in row):
-        raise SqlError(f"the query makes a text of more than {MAX_TEXT_LENGTH:,} characters: make it of fewer rows")
+        raise SqlError(f"the query makes a text of more than {MAX_TEXT_LENGTH:,} characters; make it from fewer rows")
     try:
         return len(orjson.dumps(row))
     except TypeError:
-        raise SqlError("the query makes a value that is neither a text nor a number: cast it to TEXT") from None
+        raise SqlError("the query makes a value that is neither text nor a number; cast it to TEXT") from None
 
 
 @contextmanager
@@ -180,7 +180,7 @@ def _rows(cursor: Any, chunk: int) -> Iterator[tuple[Any, ...]]:
 def _translate_error(error: Exception, seconds: float, errors: Any, *, timed_out: bool) -> Exception:
     """Translate a driver's error; ``errors`` is psycopg's module of errors, None on SQLite."""
     if timed_out or (errors and isinstance(error, errors.QueryCanceled)):
-        return TimeLimitError(f"the query took more than {seconds:g} s: narrow it, or raise the limit")
+        return TimeLimitError(f"the query took more than {seconds:g} s; narrow it, or raise the limit")
     if errors and isinstance(error, errors.OperationalError) and not isinstance(error, errors.ProgramLimitExceeded):
         return error_class(error)(f"the database refused: {_first_line(error)}")
     return SqlError(f"the database refuses: {_first_line(error)}")

@@ -149,7 +149,7 @@ def _parse_parameter(file: Path, line: str) -> ReportParameter:
 
 def _parse_chart(file: Path, lines: Sequence[str]) -> ReportChart | None:
     if len(lines) > 1:
-        raise InvalidArgumentError(f"{file.name}: a report has one chart, not {len(lines)}")
+        raise InvalidArgumentError(f"{file.name}: a report has one chart, not {len(lines)}; remove the others")
     matches = [_CHART.fullmatch(line) for line in lines]
     if None in matches:
         form = "COLUMN by NAMES for bars, or COLUMN, COLUMN by NAMES for points"

@@ -134,7 +134,7 @@ def _substring(node: exp.Expr) -> exp.Expr:
 
 def _checked_substring(node: exp.Expr) -> exp.Expr:
     if isinstance(node.args.get("start"), exp.Neg):
-        raise SqlError("substr counts from 1, and not from the end")
+        raise SqlError("substr counts from 1, not from the end; use a positive start")
     return node
 
 
@@ -217,11 +217,11 @@ def _string_agg_on_sqlite(node: exp.Expr) -> exp.Expr:
     argument, order = node.this, []
     if isinstance(argument, exp.Order):
         if len(argument.expressions) != 1:
-            raise SqlError("string_agg takes one ORDER BY")
+            raise SqlError("string_agg takes one ORDER BY; remove the others")
         (sort_key,) = argument.expressions
         argument, order = argument.this, [sort_key.this, exp.Literal.number(1 if sort_key.args.get("desc") else 0)]
     if isinstance(argument, exp.Distinct):
-        raise SqlError("string_agg(DISTINCT …) is refused: put the DISTINCT into a query of its own")
+        raise SqlError("string_agg(DISTINCT …) is refused; put the DISTINCT into a query of its own")
     return _call("string_agg", argument, node.args.get("separator") or exp.Literal.string(","), *order)
 
 

@@ -78,9 +78,7 @@ def check_node(node: exp.Expr) -> None:
     elif kind not in NODE_TYPES and kind not in FUNCTIONS:
         if isinstance(node, exp.Func):
             raise _function_error(node.sql_name())
-        raise SqlError(
-            f"{_node_text(node)} is refused: it is not a part of the SQL that docs/reference/sql.md describes"
-        )
+        raise SqlError(f"{_node_text(node)} is refused; use the SQL that docs/reference/sql.md describes")
     if unexpected := next((name for name in _argument_names(node) - _ARGUMENTS.get(kind, _argument_names(node))), None):
         raise SqlError(f"{_node_text(node)} is refused: {kind.__name__.upper()} takes no {unexpected} here")
     if check := _CHECKS.get(kind):
@@ -92,7 +90,9 @@ def _argument_names(node: exp.Expr) -> frozenset[str]:
 
 
 def _function_error(function: str) -> SqlError:
-    return SqlError(f"the function {function.lower()[:60]} is refused: it is not one that only computes")
+    return SqlError(
+        f"the function {function.lower()[:60]} is refused; it is not in docs/reference/sql.md; use another one"
+    )
 
 
 def _node_text(node: exp.Expr) -> str:
@@ -110,14 +110,16 @@ def cast_type(cast: exp.Expr) -> str:
     """
     to = cast.args["to"]
     if not isinstance(to, exp.DataType) or to.this not in _TYPES:
-        raise SqlError(f"a cast to {_node_text(to)} is refused: cast to TEXT, BIGINT, DOUBLE PRECISION or DATE")
+        raise SqlError(f"a cast to {_node_text(to)} is refused; cast to TEXT, BIGINT, DOUBLE PRECISION or DATE")
     return _TYPES[to.this]
 
 
 def _check_number(node: exp.Expr) -> None:
     text = str(node.this)
     if not node.args.get("is_string") and not (text.isdigit() and int(text) < _NUMBER_LIMIT) and not _is_small(text):
-        raise SqlError(f"the number {text[:40]} is refused: it is beyond what both databases can hold")
+        raise SqlError(
+            f"the number {text[:40]} is refused: it is out of the range of both databases; use a smaller one"
+        )
 
 
 def _is_small(text: str) -> bool:
@@ -136,29 +138,29 @@ def _check_join(node: exp.Expr) -> None:
         "directed",
         "pivots",
     }:
-        raise SqlError(f"{_node_text(node)} is refused: a join is INNER, LEFT, RIGHT, FULL or CROSS")
+        raise SqlError(f"{_node_text(node)} is refused; use an INNER, LEFT, RIGHT, FULL or CROSS join")
 
 
 def _check_set(node: exp.Expr) -> None:
     if _argument_names(node) & {"by_name", "side", "kind", "on"}:
-        raise SqlError("a UNION goes by the order of the columns")
+        raise SqlError("UNION BY NAME is refused; put the columns into the same order")
 
 
 def _check_aggregate(node: exp.Expr) -> None:
     if not isinstance(node.this, exp.PercentileCont) or len(node.expression.expressions) != 1:
-        raise SqlError("WITHIN GROUP goes with percentile_cont and one ORDER BY")
+        raise SqlError("WITHIN GROUP is for percentile_cont and one ORDER BY only")
     if not isinstance(node.this.this, exp.Literal):
-        raise SqlError("percentile_cont takes a number, such as 0.5")
+        raise SqlError("percentile_cont needs a number, such as 0.5")
 
 
 def _check_percentile(node: exp.Expr) -> None:
     if not isinstance(node.parent, exp.WithinGroup):
-        raise SqlError("percentile_cont goes with WITHIN GROUP (ORDER BY …)")
+        raise SqlError("percentile_cont needs WITHIN GROUP (ORDER BY …)")
 
 
 def _check_alias(node: exp.Expr) -> None:
     if node.args.get("columns") and not isinstance(node.parent, exp.CTE):
-        raise SqlError("columns of a table are named with AS in its query, not behind its alias")
+        raise SqlError("column names after a table's alias are refused; name the columns with AS in its query")
 
 
 _CHECKS: Final[Mapping[type[exp.Expr], Callable[[exp.Expr], object]]] = {
@@ -200,11 +202,11 @@ def _parse_interval(interval: exp.Expr) -> timedelta:
     try:
         return timedelta(seconds=float(interval.name) * _UNITS[unit])
     except (KeyError, ValueError, OverflowError):
-        raise SqlError(f"{_node_text(interval)} is refused: write INTERVAL '7 days', in weeks, days, hours …") from None
+        raise SqlError(f"{_node_text(interval)} is refused; write INTERVAL '7 days', in weeks, days, hours …") from None
 
 
 def _add_interval(now: datetime, span: timedelta) -> datetime:
     try:
         return now + span
     except OverflowError:
-        raise SqlError("the interval leads out of the calendar") from None
+        raise SqlError("the interval leads out of the calendar; use a shorter one") from None

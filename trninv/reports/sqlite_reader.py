@@ -29,7 +29,7 @@ _COMMAND: Final = ["-I", "-S", str(Path(sqlite_process.__file__))]
 def _uri(engine: Engine) -> str:
     file = database_file(engine)
     if file is None:
-        raise SqlError("a database in memory can't be opened for reading only: use a file")
+        raise SqlError("a database in memory cannot be opened read-only; use a file")
     return f"file:{quote(str(file.absolute()))}?mode=ro"
 
 
@@ -81,7 +81,7 @@ class ProcessCursor:
     def _read_message(self) -> Any:
         line = self._stdout.readline()
         if not line.endswith(b"\n"):
-            raise sqlite3.DatabaseError("its process ended before the statement did")
+            raise sqlite3.DatabaseError("the process of the statement ended before it was done")
         value = json.loads(line)
         if isinstance(value, str):
             raise sqlite3.DatabaseError(value)

@@ -39,10 +39,10 @@ HiddenInt = Annotated[int, SchemaScalar.HIDDEN]
 
 
 class WiringSource(DescribedEnum):
-    """What the wiring of an answer rests on."""
+    """Source of an answer's wiring."""
 
     DESIGN = "DESIGN", "The design."
-    OBSERVED = "OBSERVED", "The design as observed: wiring as the driver's table says, not measured."
+    OBSERVED = "OBSERVED", "The design, with the wiring in the driver's table; it is not measured."
 
     @classmethod
     def from_observed(cls, *, is_observed: bool) -> "WiringSource":
@@ -51,19 +51,22 @@ class WiringSource(DescribedEnum):
 
 
 class PathShape(DescribedEnum):
-    """Which paths are listed."""
+    """Which paths to list."""
 
-    BEST = "BEST", "The k best."
-    ALL = "ALL", "The k best, and all best ones as one graph: each link's part of them."
-    LINK_DISJOINT = "LINK_DISJOINT", "Up to k paths that share no link; as many as there are for k = 1."
-    NODE_DISJOINT = "NODE_DISJOINT", "Up to k paths that share no node but their ends; as many as there are for k = 1."
+    BEST = "BEST", "The k best paths."
+    ALL = "ALL", "The k best paths, and the graph of all best ones with the share of each link."
+    LINK_DISJOINT = "LINK_DISJOINT", "Up to k paths that share no link; for k = 1, as many as there are."
+    NODE_DISJOINT = (
+        "NODE_DISJOINT",
+        "Up to k paths that share no node except their ends; for k = 1, as many as there are.",
+    )
 
 
 class Balance(DescribedEnum):
-    """What a bisection halves."""
+    """Which chips a bisection halves."""
 
     LIVE = "LIVE", "The healthy chips."
-    NOMINAL = "NOMINAL", "All chips, failed ones as fillers on either side."
+    NOMINAL = "NOMINAL", "All chips; failed ones fill up either side."
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ Rendered = Iterator[str | RenderedTable]
 
 @dataclass(frozen=True, slots=True)
 class CitedFact:
-    """A fact that an answer rests on: the value used, and who says so in which words.
+    """A fact that an answer depends on: the value used, with its source and quote.
 
     Attributes
     ----------
@@ -106,13 +109,15 @@ class CitedFact:
 
 @dataclass(frozen=True, slots=True)
 class AnswerDifference:
-    """What a scenario changes in an answer: scenario less baseline, null where that says nothing."""
+    """The effect of a scenario on an answer: scenario minus baseline, null where that means nothing."""
 
-    hops: Annotated[int | None, "Of the best path."] = None
-    bytes_per_second: Annotated[ExactInt | None, "Of path, flow or bisection (its upper bound); one direction."] = None
+    hops: Annotated[int | None, "Hops of the best path."] = None
+    bytes_per_second: Annotated[
+        ExactInt | None, "Bandwidth of the path, flow or bisection (its upper bound); one direction."
+    ] = None
     chips: Annotated[int | None, "Chips of a memory pool."] = None
     bytes: Annotated[ExactInt | None, "Memory of a memory pool."] = None
-    incomparable: Annotated[str | None, "Why the bisections do not compare; null where they do."] = None
+    incomparable: Annotated[str | None, "Why the bisections cannot be compared; null if they can."] = None
 
     @property
     def gigabytes_per_second(self) -> float | None:
@@ -137,28 +142,28 @@ def incomparability_reason(before: int, current: int) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer(ABC):
-    """What every answer says of itself."""
+    """What every answer contains."""
 
-    definition: Annotated[str, "The quantity in words, with its direction."]
-    via: Annotated[LinkSelection, "Over which links."] = LinkSelection.SCALE_UP
-    truncated: Annotated[bool, "Whether anything was cut off at a limit."] = False
-    facts: Annotated[tuple[CitedFact, ...], "What it rests on."]
-    wiring_source: Annotated[WiringSource, "What the wiring rests on."] = WiringSource.DESIGN
-    baseline: Annotated[Self | None, "The same answer without whatIf; null outside of it."] = None
+    definition: Annotated[str, "Definition of the quantity, with its direction."]
+    via: Annotated[LinkSelection, "Links used."] = LinkSelection.SCALE_UP
+    truncated: Annotated[bool, "Whether a limit cut anything off."] = False
+    facts: Annotated[tuple[CitedFact, ...], "Facts that it depends on."]
+    wiring_source: Annotated[WiringSource, "Source of the wiring."] = WiringSource.DESIGN
+    baseline: Annotated[Self | None, "The same answer without the scenario; null without one."] = None
 
     @property
     def disputed(self) -> bool:
-        """Whether a fact that it rests on is disputed."""
+        """Whether a fact that it depends on is disputed."""
         return any(fact.disputed for fact in self.facts)
 
     @property
     def assumed(self) -> bool:
-        """Whether a fact that it rests on is said by no document."""
+        """Whether a fact that it depends on is assumed."""
         return any(fact.assumed for fact in self.facts)
 
     @property
     def difference(self) -> AnswerDifference | None:
-        """What whatIf changes; null outside of it."""
+        """Effect of the scenario; null without one."""
         return None if self.baseline is None else self.difference_from(self.baseline)
 
     def difference_from(self, other: Self) -> AnswerDifference:  # noqa: ARG002 # for subclasses
@@ -176,7 +181,7 @@ class Answer(ABC):
     def render_comparison(self) -> Rendered:
         """Yield the comparison with the baseline; nothing without a scenario."""
         if self.difference is not None and (difference_text := str(self.difference)):
-            yield f"against the wiring as it is: {difference_text}"
+            yield f"compared with the baseline: {difference_text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +200,7 @@ class LinkRef:
 
 
 class StepKind(DescribedEnum):
-    """What a step of a path is."""
+    """Kind of a path's step."""
 
     CHIP = "chip", "A chip."
     SWITCH = "switch", "A switch."
@@ -208,21 +213,21 @@ class StepKind(DescribedEnum):
 class PathStep:
     """A node of a path, or the link to the next one."""
 
-    kind: Annotated[StepKind, "What it is."]
+    kind: Annotated[StepKind, "Its kind."]
     address: Annotated[AddressText, "Its address."]
-    bandwidth: Annotated[Bandwidth | None, "Of a link, one direction."] = None
+    bandwidth: Annotated[Bandwidth | None, "Bandwidth of a link, one direction."] = None
     link_id: Annotated[int | None, SchemaScalar.HIDDEN] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A way from one place to another."""
+    """A path from one place to another."""
 
-    hops: Annotated[int, "Links travelled: chip, switch, chip is two."]
-    bandwidth: Annotated[Bandwidth | None, "Of its narrowest link, one direction; null without links."]
+    hops: Annotated[int, "Number of links: chip, switch, chip is two."]
+    bandwidth: Annotated[Bandwidth | None, "Bandwidth of the narrowest link, one direction; null without links."]
     steps: Annotated[tuple[PathStep, ...], "Node, link, node, … in order."]
-    bottlenecks: Annotated[tuple[LinkRef, ...], "All links as narrow as the narrowest."]
-    time: Annotated[Duration | None, "What the message takes, by TIME."] = None
+    bottlenecks: Annotated[tuple[LinkRef, ...], "The narrowest links."]
+    time: Annotated[Duration | None, "Time that the message takes, by TIME."] = None
 
     @classmethod
     def from_nodes(
@@ -249,12 +254,12 @@ class Path:
 class Bounds:
     """Proven bounds, one direction."""
 
-    lower: Annotated[Bandwidth, "Proven: no less."]
-    upper: Annotated[Bandwidth, "Proven: no more."]
+    lower: Annotated[Bandwidth, "Proven lower bound."]
+    upper: Annotated[Bandwidth, "Proven upper bound."]
 
     @property
     def exact(self) -> bool:
-        """Whether they are equal."""
+        """Whether the bounds are equal."""
         return self.lower == self.upper
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Hold one domain's wiring in local numbers, shared by all domains of its class.
+"""Cache one domain's wiring in local numbers, shared by all domains of its class.
 
 If two domains each touch the fabric at one network node, a best path between them consists of a best path to the first
 one's network node, the way through the tree above, and a best path from the second one's network node. Domains with

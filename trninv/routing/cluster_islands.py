@@ -154,7 +154,9 @@ def read_domain_classes(reader: SnapshotReader, scope: Scope) -> list[DomainClas
     """
     connection, domains = reader.connection, scope.domains
     if scope.members is not None and len(domains) > MAX_DOMAINS:
-        raise ScopeTooLargeError(f"chips of {len(domains)} domains: name at most {MAX_DOMAINS}, or the cluster")
+        raise ScopeTooLargeError(
+            f"the chips are in {len(domains)} domains; name at most {MAX_DOMAINS} domains, or the cluster"
+        )
     cluster_hubs = find_hubs(reader, scope.place.cluster_id)
     if scope.members is not None:
         classes = [_read_class(reader, [domain], scope, cluster_hubs) for domain in domains]

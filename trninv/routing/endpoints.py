@@ -95,13 +95,13 @@ class Endpoints:
         """Return the reason why there is no path, in words."""
         for address, nodes in ((self.source, self.sources), (self.target, self.targets)):
             if nodes.isdisjoint(self.wiring.nodes):
-                return f"nothing of {address} is up and not avoided"
+                return f"every part of {address} is down or avoided"
         source_clusters, target_clusters = (
             {address.partition("/")[0] for address in places}
             for places in (self.source_addresses, self.target_addresses)
         )
         if source_clusters.isdisjoint(target_clusters):
-            return "no links join clusters, and they are of different ones"
+            return "they are in different clusters, which no links join"
         wider = (
             self
             if self.via is LinkSelection.ANY
@@ -109,7 +109,9 @@ class Endpoints:
                 reader, [*self.source_addresses], [*self.target_addresses], self.avoid, LinkSelection.ANY
             )
         )
-        return self.via.disconnected_reason("them", "there is a way" if wider.is_connected else "there is none either")
+        return self.via.disconnected_reason(
+            "them", "there is a path" if wider.is_connected else "there is no path either"
+        )
 
     def to_addresses(self, path: NodePath, criterion: PathCriterion) -> Path:
         """Convert a path over nodes and ports into one over addresses; it has a time only if the metric is TIME."""
@@ -157,5 +159,5 @@ def _endpoint_nodes(connection: Connection, place: Place) -> frozenset[int]:
         return frozenset([place.id])
     if place.level in ("nic", "network_node", "cluster"):
         level = place.level.replace("_", " ")
-        raise WrongLevelError(f"{place.address} is a {level}: name a chip, core, server, rack, domain or switch")
+        raise WrongLevelError(f"{place.address} is a {level}; name a chip, core, server, rack, domain or switch")
     return frozenset(connection.scalars(chip_ids_of(place)))

@@ -46,7 +46,7 @@ def has_observed_wiring(connection: Connection, place: str) -> bool:
         .join(_BINDING, is_bound_machine)
         .join(_SERVER, _SERVER.c.id == _BINDING.c.server_id)
         .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
-        .where(in_scope, _BINDING.c.until.is_(None), _OBSERVED_CHIP.c.neighbours.is_not(None))
+        .where(in_scope, _BINDING.c.ended_at.is_(None), _OBSERVED_CHIP.c.neighbours.is_not(None))
     )
     return connection.scalar(query.limit(1)) is not None
 
@@ -130,11 +130,11 @@ def _read_facts(connection: Connection, subjects: Sequence[str], attributes: Seq
             id=row.id,
             subject=row.subject,
             attribute=row.attribute,
-            value=row.written if row.value is None else render_value(row.value, row.dimension),
-            as_written=f"{row.written} {row.unit}".rstrip(),
+            value=row.as_written if row.value is None else render_value(row.value, row.dimension),
+            as_written=f"{row.as_written} {row.unit}".rstrip(),
             quote=row.quote,
             source=row.title,
-            reading_reason=row.grounds,
+            reading_reason=row.reading_reason,
             note=row.note,
             disputed=row.disputed,
             assumed=row.kind == "assumed",
@@ -151,11 +151,11 @@ _SKIPPED_FIELDS = {"facts", "baseline"}
 
 @dataclass(frozen=True, slots=True)
 class ServerInstance:
-    """What stands in a server."""
+    """The instance in a server."""
 
     server: Annotated[AddressText, "The server."]
     instance: Annotated[str | None, "The instance's id."]
-    host: Annotated[str | None, "The name of its host."]
+    host: Annotated[str | None, "Its host name."]
 
 
 def servers_in_answer(answer: Answer, limit: int = MAX_INSTANCES) -> list[str]:

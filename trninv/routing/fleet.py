@@ -143,7 +143,7 @@ class BaseFleet:
         ----------
         scope
             A place or link; by default everything.
-        most
+        limit
             Maximum number of events.
         tests
             Filters: the fields of `trninv.history.events.EventFilter`; or ``after``, the number of an event, for the
@@ -419,7 +419,7 @@ class BaseFleet:
         """Return what differs between two times, in a place or everywhere: states, jobs, cordons and bindings.
 
         ``by`` groups the states: "place", "kind" or "part". Parts that changed and changed back are only counted. Each
-        list has up to ``most`` lines after the first ``skip``.
+        list has up to ``limit`` lines after the first ``skip``.
         """
         answer: DiffAnswer = self.ask(find("diff"), from_, to, scope, by, limit, skip)
         return answer
@@ -451,7 +451,7 @@ class BaseFleet:
             "link", "chip" or "switch".
         pairs
             Fail every two parts together.
-        most
+        limit
             Classes of failures that may be solved.
         executor
             Solves the failures; by default a process pool of its own.

@@ -11,9 +11,9 @@ from trninv.enumeration import DescribedEnum
 
 
 class LinkSelection(DescribedEnum):
-    """Over which links."""
+    """Links that traffic may use."""
 
-    SCALE_UP = "SCALE_UP", "Scale-up links (NeuronLink and its switches) alone."
+    SCALE_UP = "SCALE_UP", "Scale-up links (NeuronLink and its switches) only."
     ANY = "ANY", "Scale-up links and the EFA fabric."
 
     @classmethod
@@ -38,6 +38,6 @@ class LinkSelection(DescribedEnum):
 
 
 DisconnectedReason = Annotated[
-    str | None, "What is not joined over these links, and whether it is via ANY; null where all is."
+    str | None, "What is not connected over these links, and whether ANY would help; null if all is connected."
 ]
-VIA_DESCRIPTION = "Over which links: within a domain scale-up links alone, across domains EFA as well, unless said."
+VIA_DESCRIPTION = "Links to use; by default scale-up links within a domain, and also EFA across domains."

@@ -3,8 +3,8 @@
 A question is a function: its signature declares the parameters and its docstring is the description that users see.
 
     @question(cost=ROUTED_COST, examples=("distances u-trn2x64",))
-    def distances(reader: SnapshotReader, of: Annotated[str, Argument("Chip, … or cluster.")]) -> DistanceAnswer:
-        '''How many hops apart the chips of a scope are.'''
+    def distances(reader: SnapshotReader, scope: Annotated[str, Argument("Chip, … or cluster.")]) -> DistanceAnswer:
+        '''Measure the hops between the chips of a scope.'''
 
 Parameters have one of the PARAMETER_TYPES. The command, the GraphQL field, the cost of a document and the reference
 page (docs/reference/questions.md) are generated from the declaration.
@@ -135,7 +135,7 @@ class QuestionParameter:
     def _choice(self, value: str) -> DescribedEnum:
         choices = {choice.name: choice for choice in self.choices}
         if (name := value.upper().replace("-", "_")) not in choices:
-            raise InvalidArgumentError(f"{self.name} {value!r}: choose {' or '.join(choices).lower()}")
+            raise InvalidArgumentError(f"{self.name}: {value!r} is not a choice; choose {' or '.join(choices).lower()}")
         return choices[name]
 
     def _check_limits(self, value: int) -> None:
@@ -143,7 +143,7 @@ class QuestionParameter:
         if value < minimum or (maximum is not None and value > maximum):
             limits = f"{minimum} or more" if maximum is None else f"{minimum:,} to {maximum:,}"
             unit = {Capacity: " bytes", Bandwidth: " bytes per second"}.get(self.value_type, "")
-            raise InvalidArgumentError(f"{self.name} {int(value):,}: ask for {limits}{unit}")
+            raise InvalidArgumentError(f"{self.name} {int(value):,} is out of range; use {limits}{unit}")
 
 
 @dataclass(frozen=True)
@@ -275,13 +275,14 @@ def question(
 
 _HEADER = """# Questions
 
-Made from the declarations in trninv/routing/questions and trninv/jobs/questions by `python -m
-trninv.placement.questions.__main__`; do not edit it here.
+Generated from the declarations in trninv/routing/questions and trninv/placement/questions by `python -m
+trninv.placement.questions`; do not edit this page.
 
-Each question is asked on the command line, in GraphQL and in Python (`fleet.ask(find(NAME), …)`, or a method of
-`Fleet`). To suppose things down or derated, use `--down` and `--derate`, `fleet.what_if(…)`, or `whatIf` in GraphQL,
-where a question then costs twice its price. Questions about placement suppose jobs as well: `--with JOB=PLACE` holds
-a place, `--without JOB` ends a job (`what_if(with_=…, without=…)`). Every bandwidth is of one direction.
+You can ask each question on the command line, in GraphQL and in Python (`fleet.ask(find(NAME), …)`, or a method of
+`Fleet`). To ask it in a scenario with parts down or derated, use `--down` and `--derate`, `fleet.what_if(…)`, or
+`whatIf` in GraphQL, where a question then costs twice as much. For questions about placement a scenario may also have
+jobs: `--with JOB=PLACE` allocates a place to a job, `--without JOB` ends a job (`what_if(with_=…, without=…)`). Every
+bandwidth is for one direction.
 """
 
 
@@ -289,7 +290,7 @@ def render_page(questions: Iterable[Question]) -> str:
     """Return the page as Markdown."""
     common = [f"- `{answer_field.name}`: {answer_field.description}" for answer_field in answer_fields(Answer)]
     lines = (line for question in questions for line in _render_question(question))
-    return "\n".join([_HEADER, "Every answer has, beside its own:\n", *common, "", *lines])
+    return "\n".join([_HEADER, "Every answer also has:\n", *common, "", *lines])
 
 
 def _render_question(question: Question) -> Iterator[str]:
@@ -297,10 +298,10 @@ def _render_question(question: Question) -> Iterator[str]:
     yield f"{question.description}\n"
     field = f"`{question.field}`" if question.field else f"the mutation `{question.job_mutation}`, as a job"
     yield (
-        f"Command `trninv {question.command}`; in GraphQL {field}; in Python `{question.name}`. Price: "
+        f"Command `trninv {question.command}`; in GraphQL {field}; in Python `{question.name}`. Cost: "
         f"{question.cost:,}.\n"
     )
-    yield "| parameter | default | what it means |"
+    yield "| parameter | default | meaning |"
     yield "| --- | --- | --- |"
     yield from map(_render_parameter, question.parameters)
     common = {answer_field.name for answer_field in answer_fields(Answer)}

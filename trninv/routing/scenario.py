@@ -64,7 +64,7 @@ class Scenario:
         unique_addresses([f"{job}={place}" for job, place in allocations])
         if scenario == cls():
             raise InvalidArgumentError(
-                "suppose something: an address that is down or derated, a job with places or without"
+                "the scenario is empty; name parts that are down or derated, or jobs to add or remove"
             )
         for _, factor in factors:
             to_ppm(factor)
@@ -122,7 +122,7 @@ class ScenarioChanges:
             return
         place = resolve_place(connection, address)
         if place.level == "cluster":
-            raise WrongLevelError(f"{address} is a cluster: suppose something of places within it")
+            raise WrongLevelError(f"{address} is a cluster; name places within it")
         node = TABLES["node"]
         for row in connection.execute(select(node.c.id, node.c.domain_id).where(node_condition(place))):
             self.nodes[row.id] = min(factor, self.nodes.get(row.id, PPM))
@@ -146,7 +146,7 @@ def unique_addresses(addresses: Sequence[str] | str) -> Sequence[str]:
     """
     unique = [addresses] if isinstance(addresses, str) else list(dict.fromkeys(addresses))
     if len(unique) > MAX_ADDRESSES:
-        raise InvalidArgumentError(f"{len(unique):,} addresses: name at most {MAX_ADDRESSES}")
+        raise InvalidArgumentError(f"{len(unique):,} addresses are too many; name at most {MAX_ADDRESSES}")
     return unique
 
 

@@ -78,7 +78,7 @@ class Scope:
         """
         if len(self.domains) != 1 or self.members is None:
             raise ScopeTooLargeError(
-                f"{self.place.address} has {len(self.domains)} domains: {question} is of one domain"
+                f"{self.place.address} has {len(self.domains)} domains; {question} is for one domain"
             )
         wiring = reader.load(self.domains)
         endpoints = sorted(self.members & wiring.nodes.keys())
@@ -125,6 +125,6 @@ def _resolve_members(
     for address in chips:
         place_chips = set(connection.scalars(chip_ids_of(resolve_place(connection, address))))
         if not place_chips <= members:
-            raise WrongLevelError(f"{address} is not within {scope.address}")
+            raise WrongLevelError(f"{address} is not within {scope.address}; name a place in it")
         chosen |= place_chips
     return frozenset(chosen)

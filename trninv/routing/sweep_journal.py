@@ -52,9 +52,9 @@ def solve_tasks(
                 progress("failures", len(values), len(task_by_key))
         except BrokenProcessPool:
             advice = (
-                f"run it again: {journal} has what was solved" if journal else "a journal would keep what is solved"
+                f"run it again: {journal} keeps the results so far" if journal else "a journal would keep the results"
             )
-            raise WorkerError(f"a worker process died (out of memory?): {advice}") from None
+            raise WorkerError(f"a worker process died (out of memory?); {advice}") from None
         finally:
             for future in futures:
                 future.cancel()

@@ -227,7 +227,9 @@ def _latencies(connection: Connection) -> dict[str, int]:
 def check_domain_count(domain_ids: Collection[int]) -> None:
     """Refuse more than MAX_DOMAINS domains."""
     if len(domain_ids) > MAX_DOMAINS:
-        raise ScopeTooLargeError(f"{len(domain_ids)} domains in one graph: ask about at most {MAX_DOMAINS}")
+        raise ScopeTooLargeError(
+            f"{len(domain_ids)} domains are too many for one graph; ask about at most {MAX_DOMAINS}"
+        )
 
 
 def link_ref(nodes: Mapping[int, Attributes], links: Links, a: int, b: int) -> LinkRef:

@@ -134,7 +134,7 @@ MAX_INCREMENTAL_EVENTS: Final = 20_000
 _UNHEALTHY_STATES: Final = tuple(state for state in STATES if state != "up")
 _DESCRIPTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "trninv_parts": ("Servers, nodes and links that there are.", ("cluster", "kind")),
-    "trninv_parts_not_up": (
+    "trninv_parts_unhealthy": (
         "Those that are not up; what is in a server that is not up is not up either.",
         ("cluster", "kind", "state"),
     ),
@@ -216,7 +216,7 @@ class FleetMetrics:
         parts_by_state = {
             (*key, state): unhealthy_parts[*key, state] for key, state in product(self._parts, _UNHEALTHY_STATES)
         }
-        yield _build_family("trninv_parts_not_up", parts_by_state)
+        yield _build_family("trninv_parts_unhealthy", parts_by_state)
         chips = {row.slug: self._parts[row.slug, "chip"] for row in self._clusters}
         yield _build_family("trninv_chips", chip_uses(connection, chips))
         yield _build_family("trninv_domains", {(row.slug,): row.domains for row in self._clusters})

@@ -165,10 +165,10 @@ def _bound_cut(
         lower = max(lower, int(layer_bounds[min_side : max_side + 1].min()))
         if lower >= goal:
             return Cut.from_side(
-                graph, side, "search by swaps above, every subset of every layer of the torus below", lower
+                graph, side, "upper bound by swaps, lower bound by every subset of every layer of the torus", lower
             )
     packing = solvers.tree_packing.pack_trees(problem, problem.min_side(min_side, max_side), goal)
-    method = "search by swaps above, a packing of trees below, checked in integers"
+    method = "upper bound by swaps, lower bound by a packing of trees, checked in integers"
     cut = Cut.from_side(graph, side, method, max(packing.bound, lower))
     if cut.lower >= goal or (max_nodes < MAX_NODES and cut.lower < _MIN_RATIO_FOR_SHORT_SEARCH * goal):
         return cut

@@ -18,14 +18,14 @@ DISCONNECTED = 2**31
 
 
 class SweepMeasure(DescribedEnum):
-    """What is measured, of one direction."""
+    """What is measured; bandwidths are one direction."""
 
     BISECTION = "BISECTION", "Bisection of the healthy chips (balance LIVE), bytes per second."
     NOMINAL = "NOMINAL", "Bisection with failed chips as fillers (NOMINAL), bytes per second."
-    ALL_GATHER = "ALL_GATHER", "All-gather's limit: bus bandwidth of a chip, bytes per second."
-    ALL_TO_ALL = "ALL_TO_ALL", "All-to-all's limit: what a chip sends, bytes per second."
+    ALL_GATHER = "ALL_GATHER", "Limit of an all-gather: bus bandwidth of a chip, bytes per second."
+    ALL_TO_ALL = "ALL_TO_ALL", "Limit of an all-to-all: rate at which a chip sends, bytes per second."
     WORST_FLOW = "WORST_FLOW", "Maximum flow of the worst connected pair of chips, bytes per second."
-    DIAMETER = "DIAMETER", "Hops between the farthest pair of chips; none where a pair is not joined."
+    DIAMETER = "DIAMETER", "Hops between the farthest pair of chips; none if a pair is not connected."
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,8 @@ from trninv.solvers.max_flow import minimum_cut
 from trninv.solvers.torus_cuts import PartialHypercube
 
 Ints = NDArray[np.int64]
-_METHOD_BY_CUBE = "cheap orders above; below, what is left of the torus, chip by chip and as a whole"
-_METHOD_BY_LAYERS = "cheap orders above; below, every subset of every layer of the torus"
+_METHOD_BY_CUBE = "upper bounds by cheap orders; lower bounds by the rest of the torus, chip by chip and as a whole"
+_METHOD_BY_LAYERS = "upper bounds by cheap orders; lower bounds by every subset of every layer of the torus"
 
 
 class CutProfile:

@@ -15,8 +15,8 @@ from trninv.solvers.graph import Cut, Graph, weighted_edges
 from trninv.solvers.islands import CutProfile
 from trninv.solvers.max_flow import minimum_cut
 
-WHOLE = "whole parts that nothing joins: some have one half of the chips together"
-_SPLIT = "no whole parts have half of the chips: a knapsack over what the {} parts cut, by how many of their chips"
+WHOLE = "whole disconnected parts: some of them together have half of the chips"
+_SPLIT = "no whole parts together have half of the chips: a knapsack over the cuts of the {} parts, by number of chips"
 
 
 class GraphPart(NamedTuple):

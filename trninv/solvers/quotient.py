@@ -43,12 +43,12 @@ _INFINITE_COST = 2**62
 MAX_ISLANDS, MAX_CHIPS = 64, 2_048
 """Limits of a small cluster, in which the cut profile of each island is computed."""
 _METHOD_BY_RATIOS = (
-    "quotient: whole domains and at most one that is split; no set of a domain's chips has less exit capacity a chip, "
-    "which bounds every split from below"
+    "quotient: whole domains and at most one split domain; no set of a domain's chips has less exit capacity "
+    "per chip, which bounds every split from below"
 )
 _IN_PARTS = (
-    "quotient: whole parts that nothing joins, whole domains and at most one that is split; no set of a domain's chips "
-    "has less exit capacity a chip, which bounds every split from below"
+    "quotient: whole disconnected parts, whole domains and at most one split domain; no set of a domain's chips "
+    "has less exit capacity per chip, which bounds every split from below"
 )
 _MAX_SPLITS_TRIED = 200
 """Limit of islands × sizes that are tried for the one split island."""
@@ -196,8 +196,7 @@ def _bisect_by_profiles(
         for (class_index, share), island_count in sorted(chips_by_class.items())
     )
     method = (
-        f"quotient: a knapsack over what the {len(class_of_island):,} domains cut, by how many of their "
-        "chips are on one side"
+        f"quotient: a knapsack over the cuts of the {len(class_of_island):,} domains, by number of chips on one side"
     )
     return Quotient(island_shares.lower, island_shares.upper, selections, method, island_shares.links)
 

@@ -27,9 +27,9 @@ _INFINITE_COST = 2**62
 
 
 class PathMetric(DescribedEnum):
-    """What makes a path good."""
+    """Metric by which paths are ordered."""
 
-    HOPS = "HOPS", "Fewest links; of equal ones the first by address."
+    HOPS = "HOPS", "Fewest links; ties by address."
     BANDWIDTH = "BANDWIDTH", "Widest narrowest link, then fewest links."
     TIME = "TIME", "Least sum of latencies + message / narrowest link, then fewest links, then the widest."
 

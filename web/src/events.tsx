@@ -9,11 +9,11 @@ interface EventText {
 }
 
 const ACTIONS: Record<string, (job: string | null) => string> = {
-  hold: (job) => `job ${job} started`,
+  allocate: (job) => `job ${job} started`,
   move: (job) => `job ${job} moved`,
   release: (job) => `job ${job} ended`,
-  close: () => "cordoned",
-  open: () => "uncordoned",
+  cordon: () => "cordoned",
+  uncordon: () => "uncordoned",
 };
 
 export const describeEvent = ({ before, after, action, job }: EventText): string =>

@@ -104,6 +104,11 @@ def _cost(text: str) -> int:
     return query_cost.compute_cost(_schema(), operation, {}, VariableValues({}, {})).value
 
 
+def test_lists_of_a_known_length_are_fields_of_the_schema() -> None:
+    for name, field in query_cost._LIST_LENGTHS:
+        assert field in _schema().get_type(name).fields, (name, field)  # type: ignore[union-attr] # an object type
+
+
 def test_a_document_of_many_questions_is_refused() -> None:
     with pytest.raises(CostLimitError, match="p0"):
         query_cost.Cost(ROUTED_COST * 30, ("p0",)).check(100_000)

@@ -45,14 +45,14 @@ def _annotations(server: ExportedServer) -> Iterator[tuple[str, str]]:
     yield "address", server.address
     yield "state", server.state
     if server.cordon_reason is not None:
-        yield "closed", server.cordon_reason
+        yield "cordoned", server.cordon_reason
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
     for document in serialization.read_yaml_documents(lines):
         metadata = document["metadata"]
         address, state, cordon_reason = (
-            metadata["annotations"].get(f"{LABEL_PREFIX}/{key}") for key in ("address", "state", "closed")
+            metadata["annotations"].get(f"{LABEL_PREFIX}/{key}") for key in ("address", "state", "cordoned")
         )
         places = tuple(
             value for key, value in metadata["labels"].items() if key.endswith("/domain") or "-layer-" in key

@@ -26,7 +26,7 @@ _HELP: Final = {
     "trninv_nodes": "Chips, switches, NICs and network nodes by kind and state, which a server hands down.",
     "trninv_links": "Links by scope and state.",
     "trninv_findings": "Where what machines reported differs from the design, by rule, as trninv drift last found it.",
-    "trninv_not_up": "A server, or a node by a state of its own, that is not up.",
+    "trninv_unhealthy": "A server, or a node by a state of its own, that is not up.",
 }
 _LABELS: Final = {
     "trninv_event": (),
@@ -34,7 +34,7 @@ _LABELS: Final = {
     "trninv_nodes": ("scope", "kind", "state"),
     "trninv_links": ("scope", "joins", "state"),
     "trninv_findings": ("scope", "rule", "severity"),
-    "trninv_not_up": ("address", "kind", "state"),
+    "trninv_unhealthy": ("address", "kind", "state"),
 }
 
 
@@ -73,7 +73,7 @@ def _records(source: ExportSource) -> Iterator[Record]:
     yield from (
         ("trninv_findings", scope, name, rule.severity, findings_by_rule[name]) for name, rule in FINDING_RULES.items()
     )
-    yield from (("trninv_not_up", *item, 1) for item in _unhealthy_parts(source))
+    yield from (("trninv_unhealthy", *item, 1) for item in _unhealthy_parts(source))
 
 
 def _unhealthy_parts(source: ExportSource) -> Iterator[tuple[str, str, str]]:

@@ -39,7 +39,7 @@ def _state(server: ExportedServer) -> str:
 def _reason(server: ExportedServer) -> str:
     """Return why a server takes no jobs or is not usable; empty if it is usable and takes jobs."""
     reasons = [] if server.is_usable else [server.state]
-    reasons += [] if server.cordon_reason is None else [f"closed: {schedulers.to_one_line(server.cordon_reason)}"]
+    reasons += [] if server.cordon_reason is None else [f"cordoned: {schedulers.to_one_line(server.cordon_reason)}"]
     return f"trninv: {'; '.join(reasons)}" if reasons else ""
 
 

@@ -21,6 +21,7 @@ from trninv.inventory.state.hash_chain import (
     last_archived_event,
     lock_events,
     recomputed_seals,
+    with_current_action,
 )
 from trninv.inventory.state.history_start import prune_starts, record_start
 from trninv.units import current_timestamp
@@ -33,7 +34,7 @@ _NAMES = [column.name for column in SEALED_COLUMNS]
 
 @dataclass(frozen=True, slots=True)
 class PruneResult:
-    """What was deleted from the database.
+    """The events deleted from the database.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ def prune_events(engine: Engine, store: ArchiveStore, who: str) -> PruneResult:
     with write_transaction(engine) as connection:
         lock_events(connection)
         if last_archived_event(connection) != last_removal:
-            raise BusyError("another trninv archive removed events meanwhile: run this one again")
+            raise BusyError("another trninv archive run removed events in the meantime; run it again")
         since = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == upto + 1)) or ""
         now, where = current_timestamp(), str(store.directory.absolute())
         connection.execute(
@@ -108,7 +109,7 @@ def _last_archived(connection: Connection, store: ArchiveStore) -> tuple[int, st
                 break
             if digest != seal.sha256:
                 raise InvalidFileError(
-                    f"{store.directory} has other events up to {seal.id} than were sealed: nothing was removed"
+                    f"{store.directory}: the events up to {seal.id} do not match their seal; nothing was removed"
                 )
             last_complete = seal.id, digest
     return last_complete
@@ -135,8 +136,8 @@ def _merge_files(store: ArchiveStore, entries: list[ManifestEntry], after: int) 
     files = [file for entry in entries for file in entry.files]
     for file in files:
         if fault := store.integrity_error(file):
-            raise InvalidFileError(f"{store.directory}: {file.path} {fault}: nothing was removed")
+            raise InvalidFileError(f"{store.directory}: {file.path} {fault}; nothing was removed")
     row_iterators = (parquet.read_rows(store.directory / file.path, _NAMES) for file in files)
     for row in heapq.merge(*row_iterators, key=itemgetter(0)):
         if row[0] > after:
-            yield row
+            yield with_current_action(row)

@@ -116,7 +116,7 @@ class ArchiveStore:
             error = (
                 self.integrity_error(listed[path])
                 if path in listed
-                else "is not in the manifest: another run sets it aside"
+                else "is not in the manifest; the next run renames it"
             )
             if error:
                 yield f"{path} {error}"
@@ -127,8 +127,8 @@ class ArchiveStore:
         if not path.exists():
             return "is gone"
         if (path.stat().st_size, _digest(path)) != (file.bytes, file.sha256):
-            return "is not as it was written"
-        return None if parquet.count_rows(path) == file.rows else "has another number of rows"
+            return "has changed since it was written"
+        return None if parquet.count_rows(path) == file.rows else "has a different number of rows"
 
 
 def open_read_only(directory: Path) -> ArchiveStore:
@@ -142,7 +142,7 @@ def open_read_only(directory: Path) -> ArchiveStore:
     """
     manifest = directory / MANIFEST
     if not manifest.exists():
-        raise InvalidFileError(f"{directory} has no archive: trninv archive makes one")
+        raise InvalidFileError(f"{directory} has no archive; run trninv archive first")
     return ArchiveStore(directory, list(_entries(manifest)))
 
 
@@ -166,7 +166,7 @@ def open_for_writing(directory: Path) -> Iterator[ArchiveStore]:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise BusyError(f"another trninv archive writes to {directory}: wait for its end") from None
+                raise BusyError(f"another trninv archive run is writing to {directory}; wait until it ends") from None
             yield _open_directory(directory)
     except OSError as error:
         raise UnreachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
@@ -176,7 +176,7 @@ def _open_directory(directory: Path) -> ArchiveStore:
     manifest = directory / MANIFEST
     if not manifest.exists():
         if any(_paths(directory)):
-            says = f"has files and no {MANIFEST}: restore it from a copy, or archive to another directory"
+            says = f"has files but no {MANIFEST}; restore it from a copy, or archive to another directory"
             raise InvalidFileError(f"{directory} {says}")
         manifest.touch()
         fsync(directory)
@@ -194,9 +194,7 @@ def _entries(manifest: Path) -> Iterator[ManifestEntry]:
         except (ValueError, TypeError, KeyError):
             if number == len(lines):  # empty, or cut off while being written
                 return
-            raise InvalidFileError(
-                f"{manifest}, line {number}: not as trninv wrote it: restore it from a copy"
-            ) from None
+            raise InvalidFileError(f"{manifest}, line {number}: invalid entry; restore the file from a copy") from None
 
 
 def _paths(directory: Path) -> Iterator[str]:

@@ -22,7 +22,13 @@ from trninv.history.archive import parquet
 from trninv.history.archive.archive_store import MANIFEST, ArchiveFile, ArchiveStore, ManifestEntry
 from trninv.history.archive.part_rows import part_queries, part_rows, unhealthy_rows
 from trninv.history.point_in_time import last_event_by, parse_time
-from trninv.inventory.state.hash_chain import SEALED_COLUMNS, event_bytes, last_archived_event, newest_seal
+from trninv.inventory.state.hash_chain import (
+    SEALED_COLUMNS,
+    event_bytes,
+    former_event_bytes,
+    last_archived_event,
+    newest_seal,
+)
 
 Progress = Callable[[str, int], None]
 """Callback that receives a label of the file being written and the number of rows so far."""
@@ -96,12 +102,18 @@ def _check_same_database(
     key, removed_up_to = TABLES[name].c.id, _removed_up_to(connection, name)
     for entry in sorted(store.entries_of(_NAMES[name]), key=lambda entry: entry.last, reverse=True):
         row = connection.execute(select(*columns).where(key == entry.last)).first()
-        digest = row and (_sha256(event_bytes(row)) if name == "state_event" else _digest(row))
-        if digest != entry.said["last_row"] if row else entry.last > removed_up_to:
-            says = "is the archive of another database, or of a later state of this one: name another directory"
+        if entry.said["last_row"] not in _row_digests(name, row) if row else entry.last > removed_up_to:
+            says = "is the archive of another database, or of a later state of this one; use another directory"
             raise InvalidFileError(f"{store.directory} {says}")
         if row or name == "state_event":  # events are removed oldest first: earlier entries are removed too
             return
+
+
+def _row_digests(name: str, row: Any) -> set[str]:
+    """Return the digests that an archive may have of a row: of an event, also that with its former action."""
+    if name == "state_event":
+        return {_sha256(event_bytes(row)), _sha256(former_event_bytes(row))}
+    return {_digest(row)}
 
 
 def _removed_up_to(connection: Connection, name: str) -> int:
@@ -117,7 +129,7 @@ def _check_complete(store: ArchiveStore, connection: Connection) -> None:
     last_removal = last_archived_event(connection)
     is_this_directory = last_removal is not None and last_removal.directory == str(store.directory.absolute())
     if is_this_directory and last_removal.id > max((entry.last for entry in store.entries_of("events")), default=0):
-        says = f"lacks events up to {last_removal.id}, which the database no longer has: restore it from a copy"
+        says = f"lacks events up to {last_removal.id}, which the database no longer has; restore it from a copy"
         raise InvalidFileError(f"{store.directory / MANIFEST} {says}")
 
 
@@ -141,7 +153,7 @@ def _day(name: str, text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise InvalidFileError(f"a row of {name} has the time {text!r}, which is none: it can't be archived") from None
+        raise InvalidFileError(f"a row of {name} has the invalid time {text!r} and can't be archived") from None
 
 
 def _of_day(table: Table, day: str, after: int) -> tuple[Any, ...]:

@@ -1,8 +1,8 @@
-"""How much of the time parts were up, from an archive: ``python -m trninv.history.archive.availability DIRECTORY``.
+"""Compute availability from an archive: ``python -m trninv.history.archive.availability DIRECTORY``.
 
-As `trninv availability` defines it (`trninv.history.availability_sums`). One statement counts, for each group of parts,
-what they changed from and to, and sums the times: no part's own history is looked at, so that it takes as long as
-reading does.
+The definition is that of `trninv availability` (`trninv.history.availability_sums`). One statement counts the
+transitions of each group of parts and sums their times, without reading any part's own history: it takes only as long
+as reading the files.
 """
 
 import argparse
@@ -89,9 +89,9 @@ def _archive_end(directory: Path) -> int:
         for directory_ in (directory / name).glob("day=*")
     ]
     if not days and (directory / "manifest.ndjson").exists():
-        raise InvalidFileError(f"{directory} has no day yet: a day is archived once it has ended, in UTC")
+        raise InvalidFileError(f"{directory} has no complete day yet; a day is archived after it has ended, in UTC")
     if not days:
-        raise InvalidFileError(f"{directory} has no archive: trninv archive makes one")
+        raise InvalidFileError(f"{directory} has no archive; run trninv archive first")
     return _to_micros(f"{date.fromisoformat(max(days)) + timedelta(days=1)}T00:00:00Z")
 
 
@@ -105,14 +105,14 @@ def _to_micros(time: str) -> int:
 def main(arguments: Sequence[str] | None = None) -> Iterator[str]:
     """Yield the report as lines of JSON, one per group."""
     parser = argparse.ArgumentParser(prog="python -m trninv.history.archive.availability", description=__doc__)
-    parser.add_argument("directory", type=Path, help="an archive, as trninv archive writes it")
+    parser.add_argument("directory", type=Path, help="directory written by trninv archive")
     parser.add_argument("--engine", choices=("duckdb", "spark"), default="duckdb", help="(default: %(default)s)")
     parser.add_argument(
-        "--by", choices=BY, default="kind", help="parts of a kind with the same one (default: %(default)s)"
+        "--by", choices=BY, default="kind", help="group the parts of a kind by this (default: %(default)s)"
     )
-    parser.add_argument("--since", help="an ISO time with its zone (default: since history is known)")
-    parser.add_argument("--until", help="(default, and at most: the end of the last day)")
-    parser.add_argument("--master", help="of Spark, such as local[2] or yarn (default: as Spark is configured)")
+    parser.add_argument("--since", help="ISO time with its zone (default: start of the known history)")
+    parser.add_argument("--until", help="ISO time with its zone (default and latest: end of the last archived day)")
+    parser.add_argument("--master", help="Spark master, such as local[2] or yarn (default: Spark's configuration)")
     options = parser.parse_args(arguments)
     sql = transition_query(options.directory, options.by, options.since, options.until)
     rows: list[tuple[Any, ...]]

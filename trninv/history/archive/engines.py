@@ -13,10 +13,10 @@ from trninv.errors import InvalidFileError, UsageError
 _SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # or it runs a task a day only to list files
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # tasks of a size, not one a core at least
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # otherwise one task per day only lists files
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # size tasks by bytes, not at least one per core
 }
-_SCHEMAS: Final = {  # or Spark reads footers to learn them
+_SCHEMAS: Final = {  # otherwise Spark reads footers to infer them
     "parts": "kind STRING, part_id BIGINT, cluster STRING, rack STRING, model STRING, state STRING, own_state STRING, "
     "known_from BIGINT, since TIMESTAMP_NTZ",
     "events": "id BIGINT, previous_id BIGINT, clock_went_back BOOLEAN, kind STRING, part_id BIGINT, before STRING, "
@@ -100,7 +100,7 @@ def _dataset_directories(directory: Path) -> dict[str, Path | None]:
     """Return the directories of the newest version of the parts, and of events (None if there are no events)."""
     versions = [int(file.parent.name.removeprefix("version=")) for file in directory.glob("parts/version=*/*.parquet")]
     if not versions:
-        raise InvalidFileError(f"{directory} has no parts yet: run trninv archive {directory} again")
+        raise InvalidFileError(f"{directory} has no parts yet; run trninv archive {directory} again")
     has_events = any(directory.glob("events/day=*/*.parquet"))
     return {
         "parts": directory / "parts" / f"version={max(versions)}",
@@ -112,7 +112,7 @@ def _check_columns(directory: Path, columns: Collection[str]) -> None:
     """Refuse parts without own_state, as earlier versions wrote: it can't be derived from their states."""
     if "own_state" not in columns:
         problem = "was written by an earlier trninv, whose parts have no own_state"
-        raise InvalidFileError(f"{directory} {problem}: run trninv archive {directory} once, and it is added")
+        raise InvalidFileError(f"{directory} {problem}; run trninv archive {directory} once to add it")
 
 
 def _view_statements(micros: str) -> list[str]:

@@ -104,6 +104,6 @@ def _machine_names(connection: Connection, text: str) -> list[str]:
     binding, names = TABLES["binding"].c, list[str]()
     for column in (binding.host, binding.instance):
         starts_with = column.startswith(text, autoescape=True)
-        query = select(column).where(binding.until.is_(None), starts_with).order_by(column).limit(MAX_COMPLETIONS)
+        query = select(column).where(binding.ended_at.is_(None), starts_with).order_by(column).limit(MAX_COMPLETIONS)
         names += (f"@{name}" for name in connection.scalars(query))
     return names[:MAX_COMPLETIONS]

@@ -72,7 +72,7 @@ def replace_machine_name(connection: Connection, text: str) -> str:
 
 def _slot_address(connection: Connection, name: str) -> str:
     """Return the address of the slot to which a name is bound; a host's domain suffix may be omitted."""
-    binding, is_open = _BINDING.c, _BINDING.c.until.is_(None)
+    binding, is_open = _BINDING.c, _BINDING.c.ended_at.is_(None)
     exactly = select(binding.address).where(is_open)
     for spelling in dict.fromkeys((name, name.lower())):
         for column in (binding.instance, binding.host):  # instance ids first: a host may be named like one
@@ -100,6 +100,6 @@ def _suggestion(connection: Connection, name: str) -> str:
     prefix, names = name[:_PREFIX_LENGTH], list[str]()
     for column in (_BINDING.c.instance, _BINDING.c.host):
         like = column.startswith(prefix, autoescape=True)
-        names += connection.scalars(select(column).where(_BINDING.c.until.is_(None), like).limit(1_000))
+        names += connection.scalars(select(column).where(_BINDING.c.ended_at.is_(None), like).limit(1_000))
     hint = suggestion(name, names) if names else "trninv bindings lists those that are"
     return f"no instance or host {name} is bound to a slot: {hint}"

@@ -118,7 +118,7 @@ def _machine_matches(connection: Connection, prefix: str, limit: int) -> Iterato
     binding = TABLES["binding"].c
     for kind, column in (("instance", binding.instance), ("host", binding.host)):
         query = select(column.label("name"), binding.address).where(
-            binding.until.is_(None), column.istartswith(prefix, autoescape=True)
+            binding.ended_at.is_(None), column.istartswith(prefix, autoescape=True)
         )
         for row in connection.execute(query.order_by(func.length(column), column).limit(limit)):
             yield SearchHit(kind, row.name, row.address)
@@ -128,7 +128,7 @@ def _job_matches(connection: Connection, part: str, limit: int) -> Iterator[Sear
     job = TABLES["job"].c
     is_prefix = job.name.istartswith(part, autoescape=True)
     like = or_(job.name.icontains(part, autoescape=True), job.external_id == part)
-    query = select(job.name).where(job.ended.is_(None), like).group_by(job.name)
+    query = select(job.name).where(job.ended_at.is_(None), like).group_by(job.name)
     for name in connection.scalars(query.order_by(case((is_prefix, 0), else_=1), job.name).limit(limit)):
         yield SearchHit("job", name)
 

@@ -46,9 +46,9 @@ class Description:
     ----------
     attributes
         Names and values, formatted for people; totals cover everything installed.
-    not_up
+    unhealthy
         The first MAX_UNHEALTHY unhealthy servers, nodes and links of the place, with their states.
-    has_more_not_up
+    has_more_unhealthy
         Whether there are more of them.
     """
 
@@ -57,8 +57,8 @@ class Description:
     attributes: dict[str, str]
     parts: tuple[str, ...]
     links: tuple[LinkSummary, ...]
-    not_up: tuple[str, ...]
-    has_more_not_up: bool
+    unhealthy: tuple[str, ...]
+    has_more_unhealthy: bool
     facts: tuple[Fact, ...]
 
 
@@ -140,7 +140,7 @@ def _server(connection: Connection, _catalog: Catalog, place: Place) -> Describe
         "model": model.slug,
         "instance": bound and bound.instance,
         "host": bound and bound.host,
-        "bound": bound and f"since {bound.since} by {bound.who}, {bound.how}, {bound.confidence}",
+        "bound": bound and f"since {bound.started_at} by {bound.who}, {bound.method}, {bound.confidence}",
         "rack": f"{cluster}/r{_row(connection, 'rack', server.rack_id).ordinal}",
         "state": condition_from_row(server),
         "chips": model.chips,

@@ -16,7 +16,7 @@ _SAME: Final = and_(
     func.coalesce(EVENT.c.factor_ppm_before, literal_column("0"))
     == func.coalesce(EVENT.c.factor_ppm, literal_column("0")),
 )
-"""Only the part's own state changed, not the effective one, because its server is not up."""
+"""Only the part's own state changed, not the effective one, because its server is unhealthy."""
 IS_STATE_CHANGE: Final = EVENT.c.action.is_(None)
 """The event is a change of a part's state, not an action on a job or a server."""
 
@@ -31,17 +31,20 @@ def _own_or_effective(column: str, own: str, tells: str) -> Sql:
 EVENT_FIELDS: Final = (
     Field("id", ValueFormat.ID, EVENT.c.id, "Opaque id.", is_filterable=False),
     Field(
-        "event", ValueFormat.INT, EVENT.c.id, "Its number: they keep the order of the changes, whatever the clock said."
+        "event",
+        ValueFormat.INT,
+        EVENT.c.id,
+        "Event number; numbers keep the order of the changes, even if the clock went back.",
     ),
     Field("batch", ValueFormat.INT, EVENT.c.batch, "Number of the first event of the same change.", nullable=True),
-    Field("at", ValueFormat.TEXT, EVENT.c.at, "When, in UTC.", is_filterable=False),
+    Field("at", ValueFormat.TEXT, EVENT.c.at, "Time in UTC.", is_filterable=False),
     Field("who", ValueFormat.TEXT, EVENT.c.who, "Who made the change."),
     Field("source", ValueFormat.ENUM, EVENT.c.source, "Where it came from.", nullable=True, enumeration=EVENT_SOURCE),
     Field(
         "kind",
         ValueFormat.ENUM,
         EVENT.c.kind,
-        "What kind of part it is, of a change of state.",
+        "Kind of the part; null for an action.",
         nullable=True,
         enumeration=PART_KIND,
     ),
@@ -49,22 +52,22 @@ EVENT_FIELDS: Final = (
         "action",
         ValueFormat.ENUM,
         EVENT.c.action,
-        "What was done to a job, or to a server for jobs' sake; null: a part's state was changed.",
+        "Action on a job or on a server's cordon; null for a change of a part's state.",
         nullable=True,
         enumeration=ACTION,
     ),
-    Field("job", ValueFormat.TEXT, EVENT.c.job, "Name of the job that began, moved or ended.", nullable=True),
+    Field("job", ValueFormat.TEXT, EVENT.c.job, "Name of the job that started, moved or ended.", nullable=True),
     Field(
         "address",
         ValueFormat.TEXT,
         EVENT.c.address,
-        "Address that the part had, or the least place that has all chips of the job; it may be gone.",
+        "Address of the part, or the smallest place with all chips of the job; it may no longer exist.",
     ),
     Field(
         "before",
         ValueFormat.ENUM,
         _own_or_effective("before", "own_before", "own_before"),
-        "Its state before; of a part whose server is not up either, its own. Null: it is of no part's state.",
+        "State before: the effective one, or the part's own if only that changed. Null for an action.",
         nullable=True,
         enumeration=STATE,
     ),
@@ -72,14 +75,14 @@ EVENT_FIELDS: Final = (
         "factor_before",
         ValueFormat.MILLIONTHS,
         _own_or_effective("factor_ppm_before", "own_factor_ppm_before", "own_before"),
-        "The part that it carried before, of what was degraded.",
+        "Fraction of its bandwidth that a degraded part carried before.",
         nullable=True,
     ),
     Field(
         "after",
         ValueFormat.ENUM,
         _own_or_effective("state", "own_state", "own_state"),
-        "Its state from then on; null as before.",
+        "State after, effective or own as before; null for an action.",
         nullable=True,
         enumeration=STATE,
     ),
@@ -87,13 +90,18 @@ EVENT_FIELDS: Final = (
         "factor",
         ValueFormat.MILLIONTHS,
         _own_or_effective("factor_ppm", "own_factor_ppm", "own_state"),
-        "The part that it carried from then on, of what was degraded.",
+        "Fraction of its bandwidth that a degraded part carries after.",
         nullable=True,
     ),
-    Field("why", ValueFormat.TEXT, EVENT.c.why, "The reason that was given."),
-    Field("taken_along", ValueFormat.BOOLEAN, is_cascaded(), "Whether its server was changed, and took it along."),
+    Field("why", ValueFormat.TEXT, EVENT.c.why, "The reason given."),
     Field(
-        "clock_went_back", ValueFormat.BOOLEAN, EVENT.c.clock_went_back, "Whether the event before it has a later time."
+        "cascaded",
+        ValueFormat.BOOLEAN,
+        is_cascaded(),
+        "Whether the event is cascaded: it followed from an event of the part's server.",
+    ),
+    Field(
+        "clock_went_back", ValueFormat.BOOLEAN, EVENT.c.clock_went_back, "Whether the previous event has a later time."
     ),
 )
 
@@ -119,20 +127,20 @@ def event_relations(address: Sql, *, include_parts: bool = False) -> tuple[Relat
     include_parts
         Whether events of places below it count too, and of links whose first end is one of them.
     """
-    description = "it, of what it holds and of links named from there (A of A--B)" if include_parts else "it"
+    description = "it, of everything in it and of links whose first end is in it" if include_parts else "it"
     where = is_at_or_below(_PART_EVENT.c.address, address) if include_parts else _PART_EVENT.c.address == address
     changed = select(func.max(_PART_EVENT.c.id)).where(where, _PART_EVENT.c.action.is_(None))
     last = changed.correlate_except(_PART_EVENT).scalar_subquery()
     return (
         Relation(
-            "last_change", ("event",), last, f"The newest change of state of {description}; null: none.", nullable=True
+            "last_change", ("event",), last, f"The latest state change of {description}; null: none.", nullable=True
         ),
         RelatedList(
             "events",
             "event",
             (EVENT.c.address,),
             address,
-            f"Events of {description}, the oldest first.",
+            f"Events of {description}, oldest first.",
             by_containment=include_parts,
         ),
     )

@@ -105,7 +105,7 @@ def _ordinal(table: FromClause, description: str = "Its number within what conta
 
 
 def _condition(table: FromClause) -> tuple[Field, Field]:
-    description = "The part that still carries, of what is degraded; null: all."
+    description = "Fraction of its bandwidth that a degraded part carries; null unless degraded."
     return (
         _enum("state", STATE, table.c.state, "Its state."),
         Field("factor", ValueFormat.MILLIONTHS, table.c.factor_ppm, description, nullable=True),
@@ -114,7 +114,7 @@ def _condition(table: FromClause) -> tuple[Field, Field]:
 
 _TO_CLUSTER = Relation("cluster", ("cluster",), _cluster.c.id, "The cluster it belongs to.")
 _TO_DOMAIN = Relation("domain", ("domain",), _domain.c.id, "The scale-up domain it belongs to.")
-_TO_RACK = Relation("rack", ("rack",), _rack.c.id, "The rack it stands in.")
+_TO_RACK = Relation("rack", ("rack",), _rack.c.id, "The rack it is in.")
 _TO_SERVER = Relation("server", ("server",), _server.c.id, "The server it belongs to.")
 _IN_SERVER = (_TO_CLUSTER, _TO_DOMAIN, _TO_RACK, _TO_SERVER)
 
@@ -122,18 +122,18 @@ _IN_SERVER = (_TO_CLUSTER, _TO_DOMAIN, _TO_RACK, _TO_SERVER)
 def _binding_column(column: str) -> Sql:
     """Return a column of the server's open binding, as a subquery that things inside the server can use too."""
     open_ = _binding.alias("open_binding")
-    value = select(open_.c[column]).where(open_.c.server_id == _server.c.id, open_.c.until.is_(None))
+    value = select(open_.c[column]).where(open_.c.server_id == _server.c.id, open_.c.ended_at.is_(None))
     return value.correlate_except(open_).scalar_subquery()
 
 
 def _job_name() -> Sql:
     """Return the name of the job to which a chip is allocated, as ``trninv release`` takes it."""
-    allocation, job = _TABLES["allocation"].alias("held_now"), _TABLES["job"].alias("holder")
+    allocation, job = _TABLES["allocation"].alias("allocated_now"), _TABLES["job"].alias("holder")
     qualified_name = job.c.system + literal_column("':'") + job.c.external_id
     name = case((job.c.system == literal_column("'trninv'"), job.c.external_id), else_=qualified_name)
     query = select(name).join(allocation, allocation.c.job_id == job.c.id)
     return (
-        query.where(allocation.c.chip_id == _chip.c.id, allocation.c.ended.is_(None))
+        query.where(allocation.c.chip_id == _chip.c.id, allocation.c.ended_at.is_(None))
         .correlate_except(allocation, job)
         .scalar_subquery()
     )
@@ -195,7 +195,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                 RelatedList("domains", "domain", (), _cluster.c.id, "Its scale-up domains."),
                 RelatedList("racks", "rack", (), _cluster.c.id, "Its racks."),
                 RelatedList("chips", "chip", (), _cluster.c.id, "Its chips."),
-                _facts_of(_cluster.c.system, "What documents say of its system."),
+                _facts_of(_cluster.c.system, "Facts about its system."),
             ),
         ),
         Thing(
@@ -215,7 +215,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                     "model",
                     ValueFormat.TEXT,
                     _domains.c.name,
-                    "The vendor's name of its kind.",
+                    "The vendor's name of its model.",
                     choices=_allowed_slugs("domain"),
                 ),
                 _enum("wiring", WIRING, _domains.c.wiring, "The pattern in which its chips are wired."),
@@ -225,8 +225,8 @@ THINGS: Final[Mapping[str, Thing]] = {
                 _EVENTS["domain"],
                 RelatedList("servers", "server", (_server.c.domain_id,), _domain.c.id, "Its servers, rack by rack."),
                 RelatedList("switches", "switch", (_node.c.domain_id,), _domain.c.id, "Its switches."),
-                RelatedList("links", "link", (_link.c.domain_id,), _domain.c.id, "Its links, those to NICs included."),
-                _facts_of(_domains.c.slug, "What documents say of domains of its kind."),
+                RelatedList("links", "link", (_link.c.domain_id,), _domain.c.id, "Its links, including those to NICs."),
+                _facts_of(_domains.c.slug, "Facts about its model."),
             ),
             "first_domain_id",
             {"domain": _domain.c.id},
@@ -242,12 +242,12 @@ THINGS: Final[Mapping[str, Thing]] = {
                 _id(_rack),
                 _address(address_expression("rack")),
                 _ordinal(_rack),
-                Field("rack_units", ValueFormat.INT, _rack.c.rack_units, "Its height."),
+                Field("rack_units", ValueFormat.INT, _rack.c.rack_units, "Its height in rack units."),
             ),
             (_TO_CLUSTER,),
             (
                 RelatedList("servers", "server", (_server.c.rack_id,), _rack.c.id, "The servers in it."),
-                _facts_of(literal_column("'rack'"), "What is said of racks."),
+                _facts_of(literal_column("'rack'"), "Facts about racks."),
             ),
             "first_rack_id",
             {"rack": _rack.c.id},
@@ -275,14 +275,14 @@ THINGS: Final[Mapping[str, Thing]] = {
                     "instance",
                     ValueFormat.TEXT,
                     _binding_column("instance"),
-                    "Id of the instance that stands there.",
+                    "Id of the instance in this slot.",
                     nullable=True,
                 ),
                 Field(
                     "host",
                     ValueFormat.TEXT,
                     _binding_column("host"),
-                    "Name of the host that stands there.",
+                    "Host name of the instance in this slot.",
                     nullable=True,
                 ),
                 Field("vcpus", ValueFormat.INT, _servers.c.vcpus, "Virtual CPUs of the host."),
@@ -302,7 +302,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                 RelatedList(
                     "trays", "tray", (_tray.c.server_id,), _server.c.id, "Its trays, head trays first.", paged=False
                 ),
-                _facts_of(_servers.c.slug, "What documents say of servers of its model."),
+                _facts_of(_servers.c.slug, "Facts about its model."),
             ),
             "first_server_id",
             _WITHIN_SERVER,
@@ -338,17 +338,17 @@ THINGS: Final[Mapping[str, Thing]] = {
                     "tray",
                     ValueFormat.INT,
                     _tray.c.ordinal,
-                    "Number of its tray within the server, null where no document says.",
+                    "Number of its tray within the server; null if not documented.",
                     nullable=True,
                 ),
                 Field(
                     "job",
                     ValueFormat.TEXT,
                     _job_name(),
-                    "The job that holds it: its name, or SYSTEM:ID.",
+                    "The job to which it is allocated: its name, or SYSTEM:ID.",
                     nullable=True,
                 ),
-                _enum("use", CHIP_USE, chip_use(), "What it is to the next job."),
+                _enum("use", CHIP_USE, chip_use(), "Whether a new job can get it."),
             ),
             (*_IN_SERVER, Relation("model", ("chip_model",), _chips.c.id, "Its model."), _LAST["chip"]),
             (
@@ -417,7 +417,11 @@ THINGS: Final[Mapping[str, Thing]] = {
                     nullable=True,
                 ),
                 Relation(
-                    "model", ("switch_model",), _switch.c.switch_model_id, "Its model, if one is named.", nullable=True
+                    "model",
+                    ("switch_model",),
+                    _switch.c.switch_model_id,
+                    "Its model; null if not documented.",
+                    nullable=True,
                 ),
                 _LAST["switch"],
             ),
@@ -474,13 +478,13 @@ THINGS: Final[Mapping[str, Thing]] = {
                     "tier",
                     ValueFormat.INT,
                     _network_node.c.tier,
-                    "Its tier: 1 on top, 3 above the NICs where it was seeded.",
+                    "Its tier: 1 at the top, 3 above the NICs in a seeded cluster.",
                 ),
                 Field(
                     "vendor_id",
                     ValueFormat.TEXT,
                     _network_node.c.vendor_id,
-                    "What EC2 calls it, nn-…, where the cluster was adopted.",
+                    "Its EC2 id, nn-…, in an adopted cluster.",
                     nullable=True,
                 ),
             ),
@@ -511,7 +515,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                     "bandwidth",
                     ValueFormat.BANDWIDTH,
                     carried_bandwidth_expression(_link, _end_a, _end_b),
-                    "What one direction carries now.",
+                    "Current bandwidth, one direction.",
                     fact=(_links.c.slug, "bandwidth"),
                     search=carried_bandwidth_filter(_link),
                 ),
@@ -519,7 +523,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                     "nominal",
                     ValueFormat.BANDWIDTH,
                     _link.c.bandwidth_bytes_per_s,
-                    "What one direction carries when healthy.",
+                    "Bandwidth when healthy, one direction.",
                     fact=(_links.c.slug, "bandwidth"),
                 ),
                 Field(
@@ -530,12 +534,12 @@ THINGS: Final[Mapping[str, Thing]] = {
                     fact=(_links.c.slug, "bandwidth"),
                     is_filterable=False,
                 ),
-                Field("lanes", ValueFormat.INT, _link.c.lanes, "PCIe lanes, where documented.", nullable=True),
+                Field("lanes", ValueFormat.INT, _link.c.lanes, "PCIe lanes, if documented.", nullable=True),
                 Field(
                     "cables",
                     ValueFormat.INT,
                     _link.c.cables,
-                    "Cables side by side; its bandwidth is that of all of them.",
+                    "Number of parallel cables; its bandwidth is their total.",
                 ),
                 Field(
                     "technology",
@@ -544,7 +548,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                     "NeuronLink-v2, EFA, …",
                     choices=_allowed_slugs("technology"),
                 ),
-                _enum("scope", LINK_SCOPE, _link.c.scope, "How far it reaches."),
+                _enum("scope", LINK_SCOPE, _link.c.scope, "The level that it stays within."),
             ),
             (
                 Relation("a", ("chip", "switch", "nic", "network_node"), _link.c.a_id, "One end."),
@@ -558,7 +562,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                 ),
                 _LAST["link"],
             ),
-            (_facts_of(_links.c.slug, "What documents say of links of its kind."), _EVENTS["link"]),
+            (_facts_of(_links.c.slug, "Facts about its model."), _EVENTS["link"]),
             "first_link_id",
             {"domain": _link.c.domain_id},
             {"cluster": _cluster.c.slug, "model": _links.c.slug, "state": _link.c.state},
@@ -567,7 +571,7 @@ THINGS: Final[Mapping[str, Thing]] = {
         Thing(
             "event",
             "Event",
-            "A change of a part's state, or what was done to a job or for jobs' sake.",
+            "A change of a part's state, a job's allocation or a server's cordon.",
             EVENT,
             {},
             OF_EVENT,
@@ -575,14 +579,18 @@ THINGS: Final[Mapping[str, Thing]] = {
         Thing(
             "tray",
             "Tray",
-            "A tray of a server, as far as documents say how a server is split.",
+            "A tray of a server, if documents describe how the server is divided.",
             _tray,
             {},
             (
                 Field("ordinal", ValueFormat.INT, _tray.c.ordinal, "Its number within the server."),
-                _enum("kind", TRAY_KIND, _tray.c.kind, "What the tray holds."),
+                _enum("kind", TRAY_KIND, _tray.c.kind, "What the tray contains."),
                 Field(
-                    "rack_units", ValueFormat.INT, _tray.c.rack_units, "Its height, where documented.", nullable=True
+                    "rack_units",
+                    ValueFormat.INT,
+                    _tray.c.rack_units,
+                    "Its height in rack units, if documented.",
+                    nullable=True,
                 ),
             ),
         ),
@@ -596,7 +604,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                 Field("slug", ValueFormat.TEXT, _chips.c.slug, "Short name, the subject of its facts."),
                 Field("name", ValueFormat.TEXT, _chips.c.name, "The vendor's name."),
                 _enum("generation", GENERATION, _chips.c.generation, "Its generation."),
-                Field("core_model", ValueFormat.TEXT, _chips.c.core_model, "Name of its cores."),
+                Field("core_model", ValueFormat.TEXT, _chips.c.core_model, "Name of its core model."),
                 Field("cores", ValueFormat.INT, _chips.c.cores, "Physical NeuronCores of one chip."),
                 Field(
                     "memory", ValueFormat.CAPACITY, _memory, "HBM of one chip.", fact=(_chips.c.slug, "device_memory")
@@ -619,7 +627,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                     "Operations per second by type.",
                     paged=False,
                 ),
-                _facts_of(_chips.c.slug, "What documents say of it."),
+                _facts_of(_chips.c.slug, "Facts about it."),
             ),
         ),
         Thing(
@@ -633,40 +641,49 @@ THINGS: Final[Mapping[str, Thing]] = {
                 Field("name", ValueFormat.TEXT, _switches.c.name, "The vendor's name."),
             ),
             (),
-            (_facts_of(_switches.c.slug, "What documents say of it."),),
+            (_facts_of(_switches.c.slug, "Facts about it."),),
         ),
         Thing(
             "compute",
             "Compute",
-            "A kind of operation and how many of it a chip does.",
+            "The rate of one type of operation on a chip.",
             _compute,
             {},
             (
-                _enum("type", COMPUTE_TYPE, _compute.c.type, "Which operations."),
+                _enum("type", COMPUTE_TYPE, _compute.c.type, "Type of operation."),
                 Field("teraflops", ValueFormat.THOUSANDTHS, _compute.c.giga, "10¹² operations per second."),
             ),
         ),
         Thing(
             "source",
             "Source",
-            "A document, or what else a number comes from.",
+            "A document or another source of numbers.",
             _source,
             {},
             (
                 Field("slug", ValueFormat.TEXT, _source.c.slug, "Short name."),
                 Field("title", ValueFormat.TEXT, _source.c.title, "Title as published."),
                 Field("publisher", ValueFormat.TEXT, _source.c.publisher, "Who published it."),
-                Field("date", ValueFormat.TEXT, _source.c.date, "When, as precisely as is known.", nullable=True),
-                _enum(
-                    "kind", SOURCE_KIND, _source.c.kind, "What kind of document it is; the order of the default pick."
+                Field(
+                    "date",
+                    ValueFormat.TEXT,
+                    _source.c.date,
+                    "Publication date, as precisely as it is known.",
+                    nullable=True,
                 ),
-                Field("note", ValueFormat.TEXT, _source.c.note, "What else there is to know of it.", nullable=True),
+                _enum(
+                    "kind",
+                    SOURCE_KIND,
+                    _source.c.kind,
+                    "Kind of document, which decides the default selection of facts.",
+                ),
+                Field("note", ValueFormat.TEXT, _source.c.note, "Further remarks.", nullable=True),
             ),
         ),
         Thing(
             "fact",
             "Fact",
-            "One number as one document gives it.",
+            "One number as one source states it.",
             _fact,
             {_source: (_source.c.id == _fact.c.source_id, False)},
             (
@@ -674,18 +691,21 @@ THINGS: Final[Mapping[str, Thing]] = {
                     "subject",
                     ValueFormat.TEXT,
                     _fact.c.subject,
-                    "What it is about: a chip, system, link model, …",
+                    "Its subject: a chip, system, link model, …",
                     choices=_allowed_slugs("subject"),
                 ),
                 Field(
                     "attribute",
                     ValueFormat.TEXT,
                     _fact.c.attribute,
-                    "Which of its numbers.",
+                    "The attribute of the subject.",
                     choices=_allowed_slugs("attribute"),
                 ),
                 Field(
-                    "value", ValueFormat.TEXT, _fact.c.shown, "The exact value for people, bandwidths of one direction."
+                    "value",
+                    ValueFormat.TEXT,
+                    _fact.c.shown,
+                    "The value formatted for people; bandwidths are one direction.",
                 ),
                 Field(
                     "exact",
@@ -697,50 +717,56 @@ THINGS: Final[Mapping[str, Thing]] = {
                 Field(
                     "as_written",
                     ValueFormat.TEXT,
-                    func.rtrim(_fact.c.written + literal_column("' '") + _fact.c.unit),
-                    "Value and unit as written; of a derived fact (see formula) its result.",
+                    func.rtrim(_fact.c.as_written + literal_column("' '") + _fact.c.unit),
+                    "Value and unit as written; for a derived fact (see formula), its result.",
                 ),
                 Field("unit", ValueFormat.TEXT, _fact.c.unit, "The unit as written."),
-                Field("quote", ValueFormat.TEXT, _fact.c.quote, "The document's words."),
+                Field("quote", ValueFormat.TEXT, _fact.c.quote, "Quote from the document."),
                 Field(
                     "reading_unit",
                     ValueFormat.TEXT,
                     _fact.c.reading_unit,
-                    "Unit it is read in, where that is not the one written.",
+                    "Unit in which it is read, if that differs from the written one.",
                     nullable=True,
                 ),
                 Field(
                     "reading_direction",
                     ValueFormat.TEXT,
                     _fact.c.reading_direction,
-                    "Whether one direction is written, or the sum of both.",
+                    "Whether the written value is one direction or the sum of both.",
                     nullable=True,
                 ),
-                Field("reading_reason", ValueFormat.TEXT, _fact.c.grounds, "Why it is read so.", nullable=True),
+                Field(
+                    "reading_reason",
+                    ValueFormat.TEXT,
+                    _fact.c.reading_reason,
+                    "Why it is read this way.",
+                    nullable=True,
+                ),
                 Field(
                     "formula",
                     ValueFormat.TEXT,
                     _fact.c.formula,
-                    "How a derived fact follows from others.",
+                    "Formula of a derived fact.",
                     nullable=True,
                 ),
                 Field(
                     "picked",
                     ValueFormat.BOOLEAN,
                     _fact.c.preference == literal_column("0"),
-                    "Whether it is the one that counts among those of its subject and attribute.",
+                    "Whether it is the selected fact for its subject and attribute.",
                 ),
                 Field(
                     "disputed",
                     ValueFormat.BOOLEAN,
                     _fact.c.disputed,
-                    "Whether sources disagree on it or on what it follows from.",
+                    "Whether sources disagree on it, or on a fact it is derived from.",
                 ),
                 Field(
                     "differs_in",
                     ValueFormat.ENUM,
                     _fact.c.differs_in,
-                    "What the facts of its subject and attribute differ in; null: they agree.",
+                    "How the facts for its subject and attribute disagree; null: they agree.",
                     nullable=True,
                     enumeration=DIFFERENCE,
                     is_filterable=False,
@@ -750,17 +776,17 @@ THINGS: Final[Mapping[str, Thing]] = {
                     "assumed",
                     ValueFormat.BOOLEAN,
                     _source.c.kind == literal_column("'assumed'"),
-                    "Whether no document says so.",
+                    "Whether it is assumed: no document states it.",
                 ),
             ),
-            (Relation("source", ("source",), _source.c.id, "Who says so."),),
+            (Relation("source", ("source",), _source.c.id, "The source that states it."),),
             (
                 RelatedList(
                     "others",
                     "fact",
                     (_fact.c.subject + literal_column("' '") + _fact.c.attribute,),
                     _fact.c.subject + literal_column("' '") + _fact.c.attribute,
-                    "What other sources say of the same.",
+                    "Facts from other sources about the same subject and attribute.",
                     paged=False,
                     exclude=_fact.c.id,
                 ),

@@ -154,8 +154,8 @@ def unseed_impact(connection: Connection, cluster_id: int) -> dict[str, int]:
     binding, job = TABLES["binding"], TABLES["job"]
     server = cluster_rows("server", cluster_id).with_only_columns(TABLES["server"].c.id)
     queries = {
-        "binding": select(func.count()).where(binding.c.server_id.in_(server), binding.c.until.is_(None)),
-        "job": select(func.count()).where(job.c.cluster_id == cluster_id, job.c.ended.is_(None)),
+        "binding": select(func.count()).where(binding.c.server_id.in_(server), binding.c.ended_at.is_(None)),
+        "job": select(func.count()).where(job.c.cluster_id == cluster_id, job.c.ended_at.is_(None)),
     }
     return {name: count for name, query in queries.items() if (count := connection.scalar(query))}
 
@@ -180,16 +180,20 @@ def unseed(connection: Connection, cluster_id: int) -> None:
 
 def _end_allocations(connection: Connection, cluster_id: int) -> None:
     """End the jobs, allocations and cordons of a cluster and remove their rows."""
-    job, closing = TABLES["job"], TABLES["closing"]
+    job, cordon = TABLES["job"], TABLES["cordon"]
     jobs = select(job.c.id).where(job.c.cluster_id == cluster_id)
     server = cluster_rows("server", cluster_id).with_only_columns(TABLES["server"].c.id)
     domain = cluster_rows("domain", cluster_id).with_only_columns(TABLES["domain"].c.id)
-    owner_columns = {"allocation": ("job_id", jobs), "closing": ("server_id", server), "domain_held": ("id", domain)}
+    owner_columns = {
+        "allocation": ("job_id", jobs),
+        "cordon": ("server_id", server),
+        "domain_allocated": ("id", domain),
+    }
     with record_change(connection, who="trninv unseed", why="unseeded", source="command") as now:
         time = format_timestamp(now)
-        connection.execute(update(job).where(job.c.id.in_(jobs), job.c.ended.is_(None)).values(ended=time))
-        is_open = closing.c.server_id.in_(server), closing.c.until.is_(None)
-        connection.execute(update(closing).where(*is_open).values(until=time))
+        connection.execute(update(job).where(job.c.id.in_(jobs), job.c.ended_at.is_(None)).values(ended_at=time))
+        is_open = cordon.c.server_id.in_(server), cordon.c.ended_at.is_(None)
+        connection.execute(update(cordon).where(*is_open).values(ended_at=time))
         for name in JOB_TABLES:
             table = TABLES[name]
             column, ids = owner_columns.get(name, ("id", jobs))

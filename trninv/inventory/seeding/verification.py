@@ -9,9 +9,8 @@ from sqlalchemy import Connection, RowMapping, Select, Subquery, Table, and_, fu
 
 from trninv.catalog.facts import Catalog, Fact, render_value
 from trninv.catalog.models import System, SystemCatalog
-from trninv.database.allocation_bits import allocation_bits_row
 from trninv.database.sql_constructs import OrderedJoin
-from trninv.database.tables import INSERT_ORDER, TABLES
+from trninv.database.tables import INSERT_ORDER, TABLES, allocation_bits_row
 from trninv.deadline import Progress, silent
 from trninv.errors import AddressError
 from trninv.inventory.address.syntax import parse_cluster_name
@@ -203,10 +202,10 @@ def _check_allocation_bits(connection: Connection) -> Iterator[Mismatch]:
         .join(model, model.c.id == server.c.server_model_id)
     )
     masks = Counter[int]()
-    for row in connection.execute(query.where(allocation.c.ended.is_(None))):
+    for row in connection.execute(query.where(allocation.c.ended_at.is_(None))):
         masks[row.domain_id] |= 1 << row.bit
     expected = [allocation_bits_row(domain, mask) for domain, mask in sorted(masks.items())]
-    yield from _compare("", "domain_held", expected, stored_rows(connection, TABLES["domain_held"]))
+    yield from _compare("", "domain_allocated", expected, stored_rows(connection, TABLES["domain_allocated"]))
 
 
 def _models(connection: Connection, catalog: Catalog, plan: ClusterPlan, slug: str) -> Iterator[Mismatch]:

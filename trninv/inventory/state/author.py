@@ -36,6 +36,6 @@ OMITTED_JOB_PREFIX: Final = "an import left out a job that runs here: "
 """The prefix of the reason for cordons that an import sets."""
 
 
-def is_deliberate(closing: FromClause) -> ColumnElement[bool]:
+def is_deliberate(cordon: FromClause) -> ColumnElement[bool]:
     """Test whether a cordon is open and was set by a person."""
-    return and_(closing.c.until.is_(None), ~closing.c.why.startswith(OMITTED_JOB_PREFIX, autoescape=True))
+    return and_(cordon.c.ended_at.is_(None), ~cordon.c.why.startswith(OMITTED_JOB_PREFIX, autoescape=True))

@@ -33,7 +33,7 @@ def binding_problems(connection: Connection) -> Iterator[HistoryMismatch]:
     ]
     if wrong:
         listed = "; ".join(
-            f"{row.instance or row.host} in {row.address} since {row.since}" for row in wrong[:MAX_EXAMPLES]
+            f"{row.instance or row.host} in {row.address} since {row.started_at}" for row in wrong[:MAX_EXAMPLES]
         )
         more = "; …" if len(wrong) > MAX_EXAMPLES else ""
         message = f"{len(wrong)} rows that do not follow from the others: {listed}{more}"
@@ -42,7 +42,7 @@ def binding_problems(connection: Connection) -> Iterator[HistoryMismatch]:
 
 def _incomplete_ends() -> Select[Any]:
     """Select rows with some but not all of the columns that ending a binding writes."""
-    ends = (_BINDING.c.until, _BINDING.c.ending, _BINDING.c.ended_by)
+    ends = (_BINDING.c.ended_at, _BINDING.c.ending, _BINDING.c.ended_by)
     is_open = and_(*(column.is_(None) for column in ends))
     is_over = and_(*(column.is_not(None) for column in ends), _BINDING.c.ending.in_(tuple(BINDING_END_MEANINGS)))
     return select(_BINDING).where(~or_(is_open, is_over)).order_by(_BINDING.c.id)
@@ -51,7 +51,9 @@ def _incomplete_ends() -> Select[Any]:
 def _missing_successors() -> Select[Any]:
     """Select rows that another binding ended, where that other is missing."""
     same = (_NEXT.c[name] == _BINDING.c[name] for name in ("server_id", "instance", "host"))
-    follows = select(_NEXT.c.id).where(_NEXT.c.id > _BINDING.c.id, _NEXT.c.since == _BINDING.c.until, or_(*same))
+    follows = select(_NEXT.c.id).where(
+        _NEXT.c.id > _BINDING.c.id, _NEXT.c.started_at == _BINDING.c.ended_at, or_(*same)
+    )
     return (
         select(_BINDING).where(_BINDING.c.ending.not_in(_WITHOUT_SUCCESSOR), ~follows.exists()).order_by(_BINDING.c.id)
     )
@@ -64,5 +66,8 @@ def _misplaced() -> Select[Any]:
     joined = joined.outerjoin(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)
     address_differs = address_expression("server").is_distinct_from(_BINDING.c.address)
     return (
-        select(_BINDING).select_from(joined).where(_BINDING.c.until.is_(None), address_differs).order_by(_BINDING.c.id)
+        select(_BINDING)
+        .select_from(joined)
+        .where(_BINDING.c.ended_at.is_(None), address_differs)
+        .order_by(_BINDING.c.id)
     )

@@ -21,7 +21,7 @@ from trninv.inventory.state.author import check_author
 from trninv.units import current_timestamp
 
 _BINDING, _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("binding", "server", "domain", "cluster"))
-_IS_OPEN = _BINDING.c.until.is_(None)
+_IS_OPEN = _BINDING.c.ended_at.is_(None)
 _MAX_SHOWN: Final = 60
 _BATCH_SIZE: Final = 500
 
@@ -34,22 +34,22 @@ class ProposedBinding:
     address: str
     instance: str | None
     host: str | None
-    how: str
+    method: str
     confidence: str
     evidence: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A stored binding; times are UTC, `until` None while it is open."""
+    """A stored binding; times are UTC, `ended_at` None while it is open."""
 
     server_id: int
     address: str
     instance: str | None
     host: str | None
-    since: str
-    until: str | None
-    how: str
+    started_at: str
+    ended_at: str | None
+    method: str
     confidence: str
     evidence: str | None
     who: str
@@ -99,14 +99,15 @@ def bind(connection: Connection, proposals: Sequence[ProposedBinding], *, who: s
         host = open_bindings.available_host(proposal, previous)
         names = proposal.server_id, proposal.address, proposal.instance, host
         if any(
-            (*_slot_and_machine(open_bindings.open[key]), open_bindings.open[key].how) == (*names, proposal.how)
+            (*_slot_and_machine(open_bindings.open[key]), open_bindings.open[key].method) == (*names, proposal.method)
             for key in previous
         ):
             continue
         ended |= {
-            key: replace(open_bindings.open[key], until=time, ending=why, ended_by=who) for key, why in previous.items()
+            key: replace(open_bindings.open[key], ended_at=time, ending=why, ended_by=who)
+            for key, why in previous.items()
         }
-        provenance = proposal.how, proposal.confidence, proposal.evidence
+        provenance = proposal.method, proposal.confidence, proposal.evidence
         created.append(Binding(*names, time, None, *provenance, who, None, None))
     _store_ends(connection, ended)
     bulk_insert(connection, _BINDING, [(first + number, *astuple(binding)) for number, binding in enumerate(created)])
@@ -126,7 +127,7 @@ def unbind(connection: Connection, address: str, *, who: str) -> Binding:
     row = connection.execute(select(_BINDING).where(_IS_OPEN, _BINDING.c.server_id == place.id)).first()
     if row is None:
         raise UnknownAddressError(f"no instance is bound to {place.address}: trninv bindings lists those that are")
-    binding = replace(_read(row), until=current_timestamp(), ending="undone", ended_by=who)
+    binding = replace(_read(row), ended_at=current_timestamp(), ending="undone", ended_by=who)
     _store_ends(connection, {row.id: binding})
     return binding
 
@@ -134,7 +135,7 @@ def unbind(connection: Connection, address: str, *, who: str) -> Binding:
 def end_bindings(connection: Connection, servers: Select[Any], *, who: str) -> None:
     """End all open bindings of servers that are about to be removed."""
     query = update(_BINDING).where(_IS_OPEN, _BINDING.c.server_id.in_(servers))
-    connection.execute(query.values(until=current_timestamp(), ending="unseeded", ended_by=who))
+    connection.execute(query.values(ended_at=current_timestamp(), ending="unseeded", ended_by=who))
 
 
 def list_bindings(connection: Connection, place: Place | None = None, *, ended: bool = False) -> Iterator[Binding]:
@@ -240,7 +241,7 @@ def _store_ends(connection: Connection, ended: dict[int, Binding]) -> None:
     if not ended:
         return
     query = update(_BINDING).where(_BINDING.c.id == bindparam("key"))
-    columns = ("until", "ending", "ended_by")
+    columns = ("ended_at", "ending", "ended_by")
     values = [
         {"key": key} | {f"new_{name}": getattr(binding, name) for name in columns} for key, binding in ended.items()
     ]

@@ -15,18 +15,18 @@ CHIP_USE_MEANINGS: Final[Mapping[str, str]] = {
 Sql = ColumnElement[Any]
 _ALLOCATED, _FREE, _UNUSABLE = CHIP_USE_MEANINGS
 _node, _chip, _cluster = TABLES["node"], TABLES["chip"], TABLES["cluster"]
-_allocation, _cordon = TABLES["allocation"].alias("held_now"), TABLES["closing"].alias("closed_now")
+_allocation, _cordon = TABLES["allocation"].alias("allocated_now"), TABLES["cordon"].alias("cordoned_now")
 
 
 def is_allocated(chip: Sql = _chip.c.id) -> ColumnElement[bool]:
     """Test whether a job has a chip allocated, by the chip's id."""
-    open_allocation = _allocation.c.chip_id == chip, _allocation.c.ended.is_(None)
+    open_allocation = _allocation.c.chip_id == chip, _allocation.c.ended_at.is_(None)
     return select(literal_column("1")).where(*open_allocation).correlate_except(_allocation).exists()
 
 
 def takes_jobs(state: Sql = _node.c.state, server: Sql = _chip.c.server_id) -> ColumnElement[bool]:
     """Test whether a chip's state carries work and its server is not cordoned."""
-    open_cordon = _cordon.c.server_id == server, _cordon.c.until.is_(None)
+    open_cordon = _cordon.c.server_id == server, _cordon.c.ended_at.is_(None)
     is_cordoned = select(literal_column("1")).where(*open_cordon).correlate_except(_cordon).exists()
     return and_(state.in_([literal_column(f"'{carrying}'") for carrying in CARRYING_STATES]), ~is_cordoned)
 
@@ -45,9 +45,9 @@ def chip_uses(connection: Connection, chips: Mapping[str, int]) -> dict[tuple[st
     """
     unhealthy = select(_node.c.id).where(is_unhealthy(_node))
     cordoned = select(_chip.c.id).join(_cordon, _cordon.c.server_id == _chip.c.server_id)
-    ids = union(unhealthy, cordoned.where(_cordon.c.until.is_(None)))
+    ids = union(unhealthy, cordoned.where(_cordon.c.ended_at.is_(None)))
     is_unusable = and_(_chip.c.id.in_(ids), chip_use() == literal_column(f"'{_UNUSABLE}'"))
-    is_allocated_ = _chip.c.id.in_(select(_allocation.c.chip_id).where(_allocation.c.ended.is_(None)))
+    is_allocated_ = _chip.c.id.in_(select(_allocation.c.chip_id).where(_allocation.c.ended_at.is_(None)))
     use_counts: dict[tuple[str, str], int] = {}
     for use, condition in ((_ALLOCATED, is_allocated_), (_UNUSABLE, is_unusable)):
         query = select(_cluster.c.slug, func.count()).select_from(_chip).join(_node, _node.c.id == _chip.c.id)

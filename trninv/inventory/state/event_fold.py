@@ -95,7 +95,7 @@ def fold_events(connection: Connection, span: EventSpan) -> ClusterState:
         if row.chip_ids is not None:
             jobs[row.part_id] = (row.job, row.address, row.chip_ids)
     for row in last_actions(connection, span, SERVER_ACTIONS):
-        (cordoned.add if row.action == "close" else cordoned.discard)(row.part_id)
+        (cordoned.add if row.action == "cordon" else cordoned.discard)(row.part_id)
     return ClusterState(parts, jobs, frozenset(cordoned), last_job)
 
 

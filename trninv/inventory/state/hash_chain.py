@@ -9,7 +9,7 @@ Whoever may write to the database can also make a new chain: keep the last seal 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,13 +18,14 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, delete, func, insert, select, text
 
-from trninv.database.tables import EVENT_SOURCES, TABLES
+from trninv.database.tables import EVENT_SOURCES, FORMER_ACTIONS, TABLES
 from trninv.errors import InvalidArgumentError
 from trninv.inventory.triggers.event_triggers import LOCK
 from trninv.units import format_timestamp
 
-_EVENT, _SEAL, _ARCHIVE, _CURRENT_CHANGE, _START = (
-    TABLES[name] for name in ("state_event", "event_seal", "history_archive", "_change", "history_start")
+_EVENT, _SEAL, _ARCHIVE, _CURRENT_CHANGE, _START, _RESTART = (
+    TABLES[name]
+    for name in ("state_event", "event_seal", "history_archive", "_change", "history_start", "seal_restart")
 )
 SEALED_COLUMNS: Final = tuple(
     _EVENT.c[name]
@@ -35,6 +36,8 @@ SEALED_COLUMNS: Final = tuple(
     )
 )
 """Columns in the order in which they are hashed."""
+_ACTION: Final = SEALED_COLUMNS.index(_EVENT.c.action)
+_CURRENT_ACTIONS: Final = {former: action for action, former in FORMER_ACTIONS.items()}
 _ADDED_COLUMNS: Final = (1, 2)
 """How many of the last columns revisions 0028 and 0024 added; left out of the hash where they are all NULL, so that
 older seals stay valid.
@@ -61,6 +64,8 @@ class ChainStatus:
         What differs from its seal, in a few words; None if nothing does.
     archived
         Number of the last event that exists only in an archive; 0 if there is none.
+    restart
+        How the chain was restarted when actions were renamed; None if it was not.
     """
 
     events: int
@@ -69,6 +74,29 @@ class ChainStatus:
     unsealed: int
     broken: str | None = None
     archived: int = 0
+    restart: "ChainRestart | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChainRestart:
+    """A new start of the chain, since a schema version renamed actions.
+
+    Attributes
+    ----------
+    event
+        Number of the last event that was sealed before.
+    sha256
+        Its seal before.
+    archived
+        Number of the last event that existed only in an archive then; 0 if there was none.
+    schema_version
+        The schema version that sealed the events again.
+    """
+
+    event: int
+    sha256: str
+    archived: int
+    schema_version: str
 
 
 @contextmanager
@@ -132,7 +160,31 @@ def verify_chain(connection: Connection) -> ChainStatus:
         broken: str | None = f"the seal of event {archived}, with which the history begins, is not as it was"
     else:
         broken = _first_difference(connection, [_BEFORE_FIRST_SEAL, *seals] if not last_archived else seals)
-    return ChainStatus(events, sealed, last, unsealed, broken, archived)
+    return ChainStatus(events, sealed, last, unsealed, broken, archived, chain_restart(connection))
+
+
+def chain_restart(connection: Connection) -> ChainRestart | None:
+    """Return how the chain was last restarted, or None if it never was."""
+    names = ("event", "sha256", "archived", "schema_version")
+    query = select(*(_RESTART.c[name] for name in names)).order_by(_RESTART.c.id.desc()).limit(1)
+    row = connection.execute(query).first()
+    return None if row is None else ChainRestart(*row)
+
+
+def former_seal(connection: Connection, restart: ChainRestart, event: int) -> str | None:
+    """Recompute the seal that an event had before a restart, or return None if only an archive can tell it."""
+    last_archived = last_archived_event(connection)
+    if (last_archived.id if last_archived else 0) != restart.archived:
+        return None
+    query = select(_SEAL).where(_SEAL.c.id <= event).order_by(_SEAL.c.id)
+    stored = connection.execute(query).all()
+    first_seal, seals = (stored[0], stored[1:]) if last_archived else (_BEFORE_FIRST_SEAL, stored)
+    lines = _event_lines(connection, first_seal[0], former_event_bytes)
+    digest = None
+    for _, digest, missing in recomputed_seals(connection, lines, first_seal, seals):  # noqa: B007 # the last counts
+        if missing:
+            return None
+    return digest
 
 
 _BEFORE_FIRST_SEAL: Final = (0, "", None)
@@ -191,12 +243,14 @@ def _starts(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
         yield row.id, _json(tuple(row))
 
 
-def _event_lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
-    """Yield number and bytes of every event after `after`."""
+def _event_lines(
+    connection: Connection, after: int, encode: Callable[[Sequence[Any]], bytes] | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield number and bytes of every event after `after`, by default as `event_bytes` returns them."""
     query = select(*SEALED_COLUMNS).where(_EVENT.c.id > after).order_by(_EVENT.c.id)
     with connection.execute(query, execution_options={"yield_per": _BATCH}) as rows:
         for row in rows:
-            yield row.id, event_bytes(row)
+            yield row.id, (encode or event_bytes)(row)
 
 
 def event_bytes(values: Sequence[Any]) -> bytes:
@@ -207,6 +261,20 @@ def event_bytes(values: Sequence[Any]) -> bytes:
             break
         columns = columns[:-added]
     return _json(columns)
+
+
+def former_event_bytes(values: Sequence[Any]) -> bytes:
+    """Return the bytes hashed for an event before schema version 0033 renamed actions."""
+    columns = list(values)
+    columns[_ACTION] = FORMER_ACTIONS.get(columns[_ACTION], columns[_ACTION])
+    return event_bytes(columns)
+
+
+def with_current_action(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return an event's `SEALED_COLUMNS` with its action as it is named since schema version 0033."""
+    if values[_ACTION] not in _CURRENT_ACTIONS:
+        return values
+    return (*values[:_ACTION], _CURRENT_ACTIONS[values[_ACTION]], *values[_ACTION + 1 :])
 
 
 def _json(values: Sequence[Any]) -> bytes:

@@ -26,8 +26,8 @@ from trninv.inventory.state.replay_allocations import (
     current_allocations,
 )
 
-_CLUSTER, _SERVER, _DOMAIN, _NODE, _LINK, _JOB, _CLOSING = (
-    TABLES[name] for name in ("cluster", "server", "domain", "node", "link", "job", "closing")
+_CLUSTER, _SERVER, _DOMAIN, _NODE, _LINK, _JOB, _CORDON = (
+    TABLES[name] for name in ("cluster", "server", "domain", "node", "link", "job", "cordon")
 )
 MAX_EXAMPLES: Final = 3
 _MAX_LENGTH: Final = 200
@@ -167,7 +167,7 @@ def _job_mismatches(connection: Connection, span: EventSpan, expected: ClusterSt
             span.slug,
             "allocation",
             unexplained,
-            lambda row: f"job {names.get(row[0], row[0])} never held chip {row[1]}",
+            lambda row: f"job {names.get(row[0], row[0])} never had chip {row[1]}",
         )
 
 
@@ -178,35 +178,37 @@ def _job_problem(
     if row is None:
         return f"job {name} is gone"
     if name is None:
-        return f"job {row.name} has no event" if row.id > span.state.last_job or row.ended is None else None
-    status = "holds chips" if row.ended is None else "has ended"
+        return f"job {row.name} has no event" if row.id > span.state.last_job or row.ended_at is None else None
+    status = "has chips" if row.ended_at is None else "has ended"
     checks = {
         f"job {row.name} is {name} in its events": row.name == name,
-        f"job {name} {status}, not by its events": (row.ended is None) == (live is not None),
+        f"job {name} {status}, not by its events": (row.ended_at is None) == (live is not None),
     }
     if live is not None:
         checks[f"job {name} is at {row.place}, by its events at {live[1]}"] = row.place in (live[1], None)
     elif last is not None and last.source != "sql":
-        checks[f"job {name} ended at {row.ended}, by its events at {last.at}"] = row.ended == last.at
+        checks[f"job {name} ended at {row.ended_at}, by its events at {last.at}"] = row.ended_at == last.at
     return next((message for message, holds in checks.items() if not holds), None)
 
 
 def _chips_message(name: str, actual: str, expected: str) -> str:
     one, other = (f"{chips[:_MAX_LENGTH]}{'…' * (len(chips) > _MAX_LENGTH)}" or "none" for chips in (actual, expected))
-    return f"job {name} holds chips {one}, by its events {other}"
+    return f"job {name} has chips {one}, by its events {other}"
 
 
 def _cordon_mismatches(connection: Connection, span: EventSpan, expected: ClusterState) -> Iterator[HistoryMismatch]:
-    query = select(_CLOSING.c.server_id).where(_CLOSING.c.until.is_(None))
+    query = select(_CORDON.c.server_id).where(_CORDON.c.ended_at.is_(None))
     first, last = span.blocks["server"]
-    cordoned = set(connection.scalars(query.where(_CLOSING.c.server_id.between(first, last))))
+    cordoned = set(connection.scalars(query.where(_CORDON.c.server_id.between(first, last))))
     if wrong := sorted(cordoned ^ expected.cordoned):
         names = _addresses(connection, "server", wrong[:MAX_EXAMPLES])
         yield _summarize(
             span.slug,
-            "closing",
+            "cordon",
             wrong,
-            lambda key: f"{names.get(key, key)} is {'closed' if key in cordoned else 'open'}, not by its events",
+            lambda key: (
+                f"{names.get(key, key)} is {'cordoned' if key in cordoned else 'not cordoned'}, not by its events"
+            ),
         )
 
 

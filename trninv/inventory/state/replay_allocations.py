@@ -22,7 +22,7 @@ def current_allocations(connection: Connection, cluster_id: int) -> dict[int, di
     query = columns.join(_JOB, _JOB.c.id == _ALLOCATION.c.job_id)
     chips_by_job = defaultdict[int, dict[int, str]](dict)
     for job, chip, role in connection.execute(
-        query.where(_ALLOCATION.c.ended.is_(None), _JOB.c.cluster_id == cluster_id)
+        query.where(_ALLOCATION.c.ended_at.is_(None), _JOB.c.cluster_id == cluster_id)
     ):
         chips_by_job[job][chip] = role
     return chips_by_job

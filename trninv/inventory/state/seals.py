@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select, union_all
 
 from trninv.database.tables import TABLES
 from trninv.errors import UsageError
-from trninv.inventory.state.hash_chain import last_archived_event
+from trninv.inventory.state.hash_chain import chain_restart, former_seal, last_archived_event
 from trninv.inventory.state.replay import MAX_EXAMPLES, HistoryMismatch
 
 _EVENT, _SEAL, _START = (TABLES[name] for name in ("state_event", "event_seal", "history_start"))
@@ -34,12 +34,28 @@ def missing_seals(connection: Connection) -> Iterator[HistoryMismatch]:
 
 
 def anchor_problems(connection: Connection, anchor: tuple[int, str]) -> Iterator[HistoryMismatch]:
-    """Yield the difference between a seal noted elsewhere and the stored one, if any."""
+    """Yield the difference between a seal noted elsewhere and the stored one, if any.
+
+    A seal noted before the chain was restarted is compared with the one that the event had then.
+    """
     event, digest = anchor
     stored_digest = connection.scalar(select(_SEAL.c.sha256).where(_SEAL.c.id == event))
     if stored_digest == digest:
         return
-    last_archived = last_archived_event(connection)
+    last_archived, restart = last_archived_event(connection), chain_restart(connection)
+    if stored_digest is not None and restart and event <= restart.event:
+        former_digest = former_seal(connection, restart, event)
+        if former_digest is None and event == restart.event:
+            former_digest = restart.sha256
+        if former_digest == digest:
+            return
+        if former_digest is None:
+            message = (
+                f"schema version {restart.schema_version} restarted the chain at event {restart.event}: "
+                "an older seal can be checked only against an archive"
+            )
+            yield HistoryMismatch("", "event_seal", "missing", message)
+            return
     if stored_digest is None and last_archived and event < last_archived.id:
         where = f"the archive {last_archived.directory}"
         message = f"seal {event} went with events up to {last_archived.id} into {where}: name a newer seal"

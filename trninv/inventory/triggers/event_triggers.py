@@ -118,7 +118,7 @@ class _Watch:
             if not self.columns:
                 return f"{became}.{ended} IS NULL"
             ended_or_not = f"({was}.{ended} IS NULL) <> ({became}.{ended} IS NULL)"
-            if self.table == "closing":
+            if self.table == "cordon":
                 return ended_or_not
             moved = " OR ".join(f"{was}.{column} {differs} {became}.{column}" for column in _MOVES)
             return f"{ended_or_not} OR {was}.{ended} IS NULL AND ({moved})"
@@ -127,31 +127,31 @@ class _Watch:
     def _part(self, was: str, became: str, dialect: str) -> str:
         """Return the values that describe the changed row, in the order of `_WRITTEN`."""
         if self.table == "job":
-            begun = f"CASE WHEN {became}.first_began IS NULL THEN 'hold' ELSE 'move' END"
-            goes_on = f"{became}.ended IS NULL OR {became}.moved = {became}.ended"
-            again = f"WHEN {was}.ended IS NOT NULL THEN 'hold'"
+            begun = f"CASE WHEN {became}.first_started_at IS NULL THEN 'allocate' ELSE 'move' END"
+            goes_on = f"{became}.ended_at IS NULL OR {became}.moved_at = {became}.ended_at"
+            again = f"WHEN {was}.ended_at IS NOT NULL THEN 'allocate'"
             action = f"CASE {again} WHEN {goes_on} THEN 'move' ELSE 'release' END" if self.columns else begun
             address = f"coalesce({became}.place, (SELECT slug FROM cluster WHERE id = {became}.cluster_id))"  # noqa: S608 # only our own names
-            chips = f"CASE WHEN {became}.ended IS NULL THEN coalesce({became}.chip_ids, '') END"
+            chips = f"CASE WHEN {became}.ended_at IS NULL THEN coalesce({became}.chip_ids, '') END"
             return _done(f"{became}.id", address, action, f"{became}.name", chips)
-        if self.table == "closing":
+        if self.table == "cordon":
             address = _server(f"{became}.server_id", dialect)
-            action = f"CASE WHEN {became}.until IS NULL THEN 'close' ELSE 'open' END"
+            action = f"CASE WHEN {became}.ended_at IS NULL THEN 'cordon' ELSE 'uncordon' END"
             return _done(f"{became}.server_id", address, action, "NULL", "NULL")
         return _of_part(self.table, was, became, dialect)
 
 
 _LASTING: Final = {table: guard.ended for table, guard in GUARDS.items() if guard.ended}
 """Tables whose rows end instead of being deleted, each with the column of the end."""
-_MOVES: Final = ("moved", "place", "chip_ids")
+_MOVES: Final = ("moved_at", "place", "chip_ids")
 """Columns of a job that change when it moves."""
 _PARTS: Final = tuple(_Watch(name, name, (*_CONDITION, *_OWN) if name == "node" else _CONDITION) for name in _TABLES)
 _WATCHED: Final = (
     *_PARTS,
     _Watch("job_begun", "job", ()),
-    _Watch("job", "job", ("ended", *_MOVES)),
-    _Watch("closing_begun", "closing", ()),
-    _Watch("closing", "closing", ("until",)),
+    _Watch("job", "job", ("ended_at", *_MOVES)),
+    _Watch("cordon_begun", "cordon", ()),
+    _Watch("cordon", "cordon", ("ended_at",)),
 )
 
 

@@ -56,21 +56,25 @@ GUARDS: Final[Mapping[str, Guard]] = {
     "event_seal": Guard(may_go=f"{{row}}.id < {_ARCHIVED}"),
     "history_start": Guard(may_go=f"{{row}}.id <= {_COVERED} AND {_FOLLOWED}"),
     "history_archive": Guard(),
+    "seal_restart": Guard(),
     "observation": Guard(
         "id, at, source, name, sha256, taken_at, is_whole, servers, chips, speaker", may_go=_SUPERSEDED
     ),
     "observed_server": Guard(may_go=_ORPHANED.format(parent="observation")),
     "observed_chip": Guard(may_go=_ORPHANED.format(parent="observed_server")),
     "observed_link": Guard(may_go=_ORPHANED.format(parent="observation")),
-    "binding": Guard("id, server_id, address, instance, host, since, how, confidence, evidence, who", closed="until"),
+    "binding": Guard(
+        "id, server_id, address, instance, host, started_at, method, confidence, evidence, who", closed="ended_at"
+    ),
     "finding": Guard(
-        "id, rule, severity, address, instance, expected, found, evidence, first_seen", closed="cleared_at"
+        "id, rule, severity, address, instance, expected, observed, evidence, first_seen", closed="cleared_at"
     ),
     "job": Guard(
-        _IDENTITY.format("cluster_id, name, system, external_id, submitted, began, first_began"), ended="ended"
+        _IDENTITY.format("cluster_id, name, system, external_id, submitted_at, started_at, first_started_at"),
+        ended="ended_at",
     ),
-    "allocation": Guard("id, job_id, chip_id, role, began", ended="ended"),
-    "closing": Guard(_IDENTITY.format("server_id, since, why"), ended="until"),
+    "allocation": Guard("id, job_id, chip_id, role, started_at", ended="ended_at"),
+    "cordon": Guard(_IDENTITY.format("server_id, started_at, why"), ended="ended_at"),
 }
 """The protected tables."""
 
@@ -146,7 +150,7 @@ AUTHORS: Final = {
     "state_event": ("who", "why"),
     "history_archive": ("who",),
     "job": ("who",),
-    "closing": ("who", "why"),
+    "cordon": ("who", "why"),
     "binding": ("who", "ended_by"),
 }
 """Columns that say who changed something, and why, by table."""

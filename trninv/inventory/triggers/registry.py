@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 
 from trninv.database.tables import TABLES
 from trninv.inventory.triggers import partial_indexes
-from trninv.inventory.triggers.allocation_triggers import held_triggers
+from trninv.inventory.triggers.allocation_triggers import allocation_triggers
 from trninv.inventory.triggers.cascade_triggers import cascade_triggers
 from trninv.inventory.triggers.declaration import Function, Trigger, same_text
 from trninv.inventory.triggers.event_triggers import event_triggers
@@ -37,7 +37,7 @@ _RULES: Final = """
 @cache
 def declared(dialect: str) -> tuple[Trigger, ...]:
     """Return every trigger that a database must have."""
-    kinds = (event_triggers, cascade_triggers, guard_triggers, evidence_triggers, author_triggers, held_triggers)
+    kinds = (event_triggers, cascade_triggers, guard_triggers, evidence_triggers, author_triggers, allocation_triggers)
     return tuple(trigger for declare in kinds for trigger in declare(dialect))
 
 

@@ -23,16 +23,16 @@ _T: Final = TABLES
 
 @dataclass(frozen=True, slots=True)
 class AllocationMap:
-    """Who holds the chips of a cluster, which are in the order of their addresses.
+    """The jobs that have the chips of a cluster; chips are in the order of their addresses.
 
     Attributes
     ----------
     jobs
-        Names of the jobs and how many of the chips each holds, the largest first.
+        Names of the jobs and their numbers of chips, the largest first.
     runs
-        Rows of three: the first of chips that follow each other, how many, and the place of their job in ``jobs``.
+        Rows of three: the first chip of a run, the number of chips in it, and the index of their job in ``jobs``.
     blocks
-        Chips of the largest free block of each domain; None where the cluster has domains of several models.
+        Chips of the largest free block of each domain; None if the cluster has domains of several models.
 
     """
 
@@ -47,7 +47,7 @@ class AllocationMap:
 
 
 def read_allocation_map(reader: SnapshotReader, cluster: str) -> AllocationMap:
-    """Read who holds chips of a cluster, spares too.
+    """Read which job has each chip of a cluster, spares included.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def read_allocation_map(reader: SnapshotReader, cluster: str) -> AllocationMap:
 
 
 def _read_allocated(connection: Connection, cluster: int) -> NDArray[np.int64]:
-    """Rows of the place of a chip and the id of its job, by place."""
+    """Return rows of a chip's position and the id of its job, by position."""
     allocation, chip, server, domain = (_T[name] for name in ("allocation", "chip", "server", "domain"))
     query = (
         select(domain.c.ordinal, server.c.ordinal, chip.c.ordinal, allocation.c.job_id)
@@ -74,7 +74,7 @@ def _read_allocated(connection: Connection, cluster: int) -> NDArray[np.int64]:
         .join(chip, chip.c.id == allocation.c.chip_id)
         .join(server, server.c.id == chip.c.server_id)
         .join(domain, domain.c.id == server.c.domain_id)
-        .where(allocation.c.ended.is_(None), domain.c.cluster_id == cluster)
+        .where(allocation.c.ended_at.is_(None), domain.c.cluster_id == cluster)
     )
     rows = np.array([tuple(row) for row in connection.execute(query)], dtype=np.int64).reshape(-1, 4)
     positions = chip_positions(domain_ranges(connection, cluster), rows[:, :3])
@@ -84,12 +84,12 @@ def _read_allocated(connection: Connection, cluster: int) -> NDArray[np.int64]:
 
 def _job_names(connection: Connection, cluster: int) -> Iterator[tuple[int, str]]:
     job = _T["job"]
-    for row in connection.execute(select(job).where(job.c.ended.is_(None), job.c.cluster_id == cluster)):
+    for row in connection.execute(select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == cluster)):
         yield row.id, qualified_name(row)
 
 
 def _runs(chips: NDArray[np.int64], jobs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Chips that follow each other and have the same job, as one row each."""
+    """Merge consecutive chips of the same job into one row each."""
     starts = np.flatnonzero(np.r_[True, (np.diff(chips) != 1) | (np.diff(jobs) != 0)][: len(chips)])
     lengths = np.diff(np.r_[starts, len(chips)])
     return np.column_stack([chips[starts], lengths, jobs[starts]])
@@ -98,6 +98,6 @@ def _runs(chips: NDArray[np.int64], jobs: NDArray[np.int64]) -> NDArray[np.int64
 def _largest_blocks(reader: SnapshotReader, cluster: str) -> Sequence[int] | None:
     try:
         capacity = read_capacity(reader, cluster)
-    except InvalidArgumentError:  # it has domains of several models
+    except InvalidArgumentError:  # the cluster has domains of several models
         return None
     return [block.chips for block in largest_blocks(capacity, read_legal_sets(reader.connection, capacity.model))]

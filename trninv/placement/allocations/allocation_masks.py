@@ -18,14 +18,14 @@ _T = TABLES
 
 @dataclass(frozen=True, slots=True)
 class JobAllocation:
-    """A job and the chips that it holds.
+    """A job and the chips allocated to it.
 
     Attributes
     ----------
     name
-        As ``trninv release`` takes it.
+        Its name, as ``trninv release`` accepts it.
     work, spare
-        Sets of chips by the ordinals of their domains.
+        Bit masks of its chips, by domain ordinal.
 
     """
 
@@ -38,12 +38,12 @@ class JobAllocation:
 
     @property
     def chips(self) -> int:
-        """How many it works on."""
+        """The number of chips that it works on."""
         return sum(mask.bit_count() for mask in self.work.values())
 
 
 def read_allocations(reader: SnapshotReader, cluster: int, model: PlacementModel) -> list[JobAllocation]:
-    """All that hold chips of a cluster, or are supposed to, by key."""
+    """Return the jobs with chips of a cluster, by key, in the scenario if there is one."""
     allocations: list[JobAllocation] = reader.cached(
         ("tenants", cluster),
         lambda: _load_allocations(reader.connection, read_cluster(reader.connection, cluster), model),
@@ -68,18 +68,18 @@ def _assumed_allocations(
     return [*(allocation for allocation in current if allocation.key not in jobs.ended), *added]
 
 
-def _load_allocations(connection: Connection, cluster: Any, model: PlacementModel) -> list[JobAllocation]:  # of a row
+def _load_allocations(connection: Connection, cluster: Any, model: PlacementModel) -> list[JobAllocation]:  # a row
     job, allocation = _T["job"], _T["allocation"]
     last = cluster.first_node_id + cluster.domains * model.node_count
     query = select(allocation.c.job_id, allocation.c.chip_id, allocation.c.role).where(
-        allocation.c.ended.is_(None), allocation.c.chip_id >= cluster.first_node_id, allocation.c.chip_id < last
+        allocation.c.ended_at.is_(None), allocation.c.chip_id >= cluster.first_node_id, allocation.c.chip_id < last
     )
     sets: dict[tuple[int, str], dict[int, int]] = {}
     for key, chip, role in connection.execute(query):
         row, local = divmod(chip - cluster.first_node_id, model.node_count)
         masks = sets.setdefault((key, role), {})
         masks[row] = masks.get(row, 0) | 1 << local
-    live = select(job).where(job.c.ended.is_(None), job.c.cluster_id == cluster.id).order_by(job.c.id)
+    live = select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == cluster.id).order_by(job.c.id)
     return [
         JobAllocation(
             row.id,
@@ -94,5 +94,5 @@ def _load_allocations(connection: Connection, cluster: Any, model: PlacementMode
 
 
 def qualified_name(job: Any) -> str:  # a row
-    """As ``trninv release`` takes it."""
+    """Return a job's name, as ``trninv release`` accepts it."""
     return str(job.external_id) if job.system == OWN_SYSTEM else f"{job.system}:{job.external_id}"

@@ -25,11 +25,11 @@ _BATCH: Final = 5_000
 
 
 class ChipAllocatedError(Exception):
-    """A chip was taken after it had been looked at: by plain SQL, which waits for nobody."""
+    """A chip was allocated after it was checked: by plain SQL, which takes no lock."""
 
 
 def resolve_chips(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> dict[int, str]:
-    """Ids of the chips of places, and what each is for."""
+    """Return the ids of the chips of places, with the role of each."""
     places, spares = expand_chip_ranges(places), expand_chip_ranges(spares)
     if not places or len(places) + len(spares) > MAX_PLACES:
         raise InvalidArgumentError(f"{len(places) + len(spares):,} places: name 1 to {MAX_PLACES:,}")
@@ -38,21 +38,21 @@ def resolve_chips(connection: Connection, places: Sequence[str], spares: Sequenc
     for address, role in [*((text, "spare") for text in spares), *((text, "work") for text in places)]:
         place = resolve_place(connection, address)
         if place.level not in CHIP_CONTAINERS or place.level in ("core", "cluster"):
-            raise WrongLevelError(f"{place.address} is a {place.level}: a job holds chips, servers, racks and domains")
+            raise WrongLevelError(f"{place.address} is a {place.level}: name chips, servers, racks or domains")
         clusters.add(place.cluster_id)
         chips = dict.fromkeys(connection.scalars(chip_ids_of(place)), role)
         if any(roles.get(chip, role) != role for chip in chips):
-            raise InvalidArgumentError(f"{place.address} has chips that are to spare as well: name a chip once")
+            raise InvalidArgumentError(f"{place.address} has chips that are also named as spares; name each chip once")
         roles |= chips
     if len(clusters) > 1:
-        raise InvalidArgumentError("the places are of several clusters: a job is of one")
+        raise InvalidArgumentError("the places are in several clusters; name places in one")
     return roles
 
 
 def location_columns(connection: Connection, chips: Mapping[int, str]) -> dict[str, str]:
-    """Return the columns of a job that say where it is, given chips of one cluster and what each is for.
+    """Return the columns of a job that locate it, given chips of one cluster and their roles.
 
-    Its place is the least that has all of them: a chip, a server, a domain or the cluster.
+    Its place is the smallest that contains all of them: a chip, a server, a domain or the cluster.
     """
     chip = _T["chip"]
     if len(chips) == 1:
@@ -85,16 +85,18 @@ def _max_job_keys() -> Select[Any]:
 
 
 def refuse_allocated(connection: Connection, chips: Sequence[int], ended_jobs: Collection[int] = ()) -> None:
-    """Name the first chip that no job may have now, or once some jobs (keys) have left, and why."""
-    job, allocation, cordon_table = _T["job"], _T["allocation"], _T["closing"]
+    """Refuse chips that a job can't have, even if some jobs (keys) end first; name the first one and why."""
+    job, allocation, cordon_table = _T["job"], _T["allocation"], _T["cordon"]
     chip, node = _T["chip"], _T["node"]
     still_allocated = [allocation.c.job_id.not_in(sorted(ended_jobs))] if ended_jobs else []
     query = (
         select(chip.c.id, node.c.state, job.c.name, cordon_table.c.why)
         .join(node, node.c.id == chip.c.id)
-        .outerjoin(allocation, and_(allocation.c.chip_id == chip.c.id, allocation.c.ended.is_(None), *still_allocated))
+        .outerjoin(
+            allocation, and_(allocation.c.chip_id == chip.c.id, allocation.c.ended_at.is_(None), *still_allocated)
+        )
         .outerjoin(job, job.c.id == allocation.c.job_id)
-        .outerjoin(cordon_table, and_(cordon_table.c.server_id == chip.c.server_id, cordon_table.c.until.is_(None)))
+        .outerjoin(cordon_table, and_(cordon_table.c.server_id == chip.c.server_id, cordon_table.c.ended_at.is_(None)))
         .where(or_(job.c.id.is_not(None), cordon_table.c.id.is_not(None), node.c.state.not_in(CARRYING_STATES)))
         .order_by(chip.c.id)
         .limit(1)
@@ -105,18 +107,20 @@ def refuse_allocated(connection: Connection, chips: Sequence[int], ended_jobs: C
         address_query = node_addresses().where(node.c.id == row.id)
         address = connection.execute(address_query).one().address
         if row.name is not None:
-            raise ConflictError(f"{address} is held by job {row.name}: release it, or take what is free (trninv fits)")
-        state = f"is {row.state}" if row.state not in CARRYING_STATES else f"takes no new jobs ({row.why})"
-        raise ConflictError(f"{address} {state}: take what is free (trninv fits)")
+            raise ConflictError(
+                f"{address} is allocated to job {row.name}; release it, or choose free chips (trninv place)"
+            )
+        state = f"is {row.state}" if row.state not in CARRYING_STATES else f"is cordoned ({row.why})"
+        raise ConflictError(f"{address} {state}; choose free chips (trninv place)")
 
 
 def insert_allocations(connection: Connection, job: int, chips: Mapping[int, str], time: str) -> None:
-    """Write that a job (its key) holds chips since a time, each for its role.
+    """Insert the allocations of a job (its key) from a time on, each chip with its role.
 
     Raises
     ------
-    TakenError
-        Another holds one of them.
+    ChipAllocatedError
+        Another job has one of the chips.
 
     """
     allocation = _T["allocation"]
@@ -131,7 +135,7 @@ def insert_allocations(connection: Connection, job: int, chips: Mapping[int, str
 
 
 def server_addresses(connection: Connection, keys: Iterable[int]) -> dict[int, str]:
-    """Addresses of servers by their keys."""
+    """Return the addresses of servers by their keys."""
     server, domain, cluster = (_T[name] for name in ("server", "domain", "cluster"))
     query = (
         select(server.c.id, address_expression("server").label("address"))
@@ -145,7 +149,7 @@ def server_addresses(connection: Connection, keys: Iterable[int]) -> dict[int, s
 
 
 def batches(keys: Sequence[int]) -> Iterator[list[int]]:
-    """Keys in portions that a statement takes."""
+    """Yield keys in batches that fit in one statement."""
     remaining = iter(keys)
     while batch := list(islice(remaining, _BATCH)):
         yield batch

@@ -14,11 +14,11 @@ from trninv.placement.allocations.allocation_rows import batches, server_address
 
 _T: Final = TABLES
 _TEMPLATE = re.compile(r"(.+)-d(0|[1-9]\d{0,6})-s(0|[1-9]\d{0,2})", re.ASCII)
-"""What ``fits`` and ``topology`` call a server that no host is bound to."""
+"""The host name that ``place`` and ``topology`` give a server without a bound host."""
 
 
 class HostSlots:
-    """Where hosts stand, and what stands there."""
+    """The slots of hosts, and the chips in these slots."""
 
     def __init__(self, connection: Connection, jobs: Sequence[SchedulerJob]) -> None:
         hosts = {part.host for job in jobs for part in job.allocations}
@@ -49,9 +49,9 @@ class HostSlots:
 
 
 def _by_binding(connection: Connection, hosts: set[str]) -> Iterator[tuple[str, int]]:
-    """Hosts that are bound to a slot, by their names or, where that is one only, by their names without a domain."""
+    """Yield bound hosts with their slots, by name or, if that is unambiguous, by name without domain."""
     binding = _T["binding"]
-    query = select(binding.c.host, binding.c.server_id).where(binding.c.until.is_(None), binding.c.host.is_not(None))
+    query = select(binding.c.host, binding.c.server_id).where(binding.c.ended_at.is_(None), binding.c.host.is_not(None))
     servers_by_host = {row.host: row.server_id for row in connection.execute(query)}
     full_names = unique_full_names(servers_by_host)
     for host in hosts:
@@ -60,14 +60,14 @@ def _by_binding(connection: Connection, hosts: set[str]) -> Iterator[tuple[str, 
 
 
 def _by_template(connection: Connection, hosts: Iterable[str]) -> dict[str, int]:
-    """Hosts by what the template calls the slots that no host is bound to."""
+    """Return the slots of hosts that are named by the template; only slots without a bound host."""
     hosts_by_slot = {
         (match[1], int(match[2]), int(match[3])): host for host in hosts if (match := _TEMPLATE.fullmatch(host))
     }
     if not hosts_by_slot:
         return {}
     server, domain, cluster, binding = (_T[name] for name in ("server", "domain", "cluster", "binding"))
-    has_host = binding.c.server_id == server.c.id, binding.c.until.is_(None), binding.c.host.is_not(None)
+    has_host = binding.c.server_id == server.c.id, binding.c.ended_at.is_(None), binding.c.host.is_not(None)
     query = (
         select(server.c.id, cluster.c.slug, domain.c.ordinal.label("domain"), server.c.ordinal)
         .join(domain, domain.c.id == server.c.domain_id)

@@ -1,6 +1,6 @@
 """Allocate chips to the jobs in a scheduler's listing; end the jobs it no longer lists.
 
-A system owns its jobs: those of others, and those held here, are never touched, and a chip of theirs is a conflict.
+A system owns its jobs. Jobs of other systems and jobs allocated here never change; a chip of theirs is a conflict.
 """
 
 import re
@@ -28,31 +28,31 @@ from trninv.units import pluralize
 
 _T: Final = TABLES
 READERS: Final = {"slurm": slurm_jobs.read, "kubernetes": kubernetes_jobs.read}
-"""What prints jobs, and what reads it."""
+"""Readers of job listings by scheduler."""
 _SYSTEM = re.compile(r"[a-z][a-z0-9-]{0,39}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class JobImportResult:
-    """What became of the jobs of a listing.
+    """The result of importing a job listing.
 
     Attributes
     ----------
     allocated, moved, unchanged, ended
-        Jobs that are new, hold other chips than before, hold the same, and are listed no more.
+        Numbers of jobs that are new, have other chips than before, have the same, and are no longer listed.
     whole_servers
-        Jobs that hold whole servers because the scheduler does not say which chips of them.
+        Jobs that get whole servers because the scheduler does not report which chips.
     without_chips
-        Jobs that hold no chip by the listing, and so none here.
+        Jobs without chips in the listing, and so without an allocation.
     started_late
-        Jobs with chips that others held when they began, by what was known: held from when those gave them back.
+        Jobs that start later than reported: their chips were still allocated.
     omitted
-        What was left out, and why; empty unless it was asked to keep going.
+        Jobs that were omitted, and why; empty unless ``keep_going`` is set.
     cordoned
-        Servers that left-out jobs are on, as far as these stand in slots: they take no new jobs until an import of all
-        jobs leaves none of them out.
+        Servers of omitted jobs, as far as these hosts are bound. They stay cordoned until a complete import has all
+        of their jobs.
     uncordoned
-        Servers that were not available for jobs that earlier imports left out, and take new jobs now.
+        Servers that were cordoned for jobs that earlier imports omitted, and are uncordoned now.
 
     """
 
@@ -74,8 +74,8 @@ def read_jobs(kind: str, files: Iterable[ImportFile]) -> list[SchedulerJob]:
 
     Raises
     ------
-    FileError
-        A file is not what it should be, or names a job twice; it has every fault of all files.
+    InvalidFileError
+        A file is invalid, or lists a job twice; the error has the faults of all files.
 
     """
     faults = ImportErrors()
@@ -98,30 +98,30 @@ def import_jobs(
     allow_empty: bool = False,
     keep_going: bool = False,
 ) -> JobImportResult:
-    """Hold what a system's jobs hold by its listing, within the caller's transaction.
+    """Allocate chips as a system's listing says, within the caller's transaction.
 
     Parameters
     ----------
     partial
-        Whether the listing is of some jobs only: those that are not in it stay as they are.
+        Whether the listing has only some jobs; jobs that it lacks stay as they are.
     allow_empty
-        Whether no job at all may be listed where some were.
+        Whether a listing without jobs may end all jobs of the system.
     keep_going
-        Whether a job on hosts that nobody knows, or on chips that others hold, is left out instead of refused. What it
-        held before is given back, and the servers that it is on take no new jobs.
+        Whether a job on unknown hosts, or on chips of other jobs, is omitted instead of refused. Its previous chips are
+        freed, and its servers are cordoned.
 
     Raises
     ------
-    LimitError
-        The system has no name that one can have, or would own the jobs that are held here.
-    FileError
-        A job is on a host that no slot has, or on a chip that another holds; it has every fault.
+    InvalidArgumentError
+        The system's name is invalid, or is the name of trninv's own jobs.
+    InvalidFileError
+        A job is on a host without a slot, or on a chip of another job; the error has all faults.
 
     """
     if system == OWN_SYSTEM or not _SYSTEM.fullmatch(system):
         raise InvalidArgumentError(
-            f"system {system[:40]!r}: give it a name of letters, digits and '-', "
-            f"but not {OWN_SYSTEM}: its jobs are held here"
+            f"system {system[:40]!r}: use letters, digits and '-', "
+            f"but not {OWN_SYSTEM}, the name of jobs that are allocated here"
         )
     with change_transaction(connection, who=system, source="import") as time:
         flags = {"partial": partial, "allow_empty": allow_empty, "keep_going": keep_going}
@@ -141,8 +141,8 @@ def _import_jobs(
     running = _running_jobs(connection, system)
     if running and not jobs and not (partial or allow_empty):
         raise InvalidFileError(
-            f"no job that holds chips is listed, and {pluralize(len(running), 'job')} of {system} would end: give "
-            "--allow-empty if that is so"
+            f"no job with chips is listed, so {pluralize(len(running), 'job')} of {system} would end; add "
+            "--allow-empty if that is right"
         )
     requested = _RequestedChips(HostSlots(connection, jobs), _foreign_jobs(connection, system))
     for job in sorted(jobs, key=lambda each: each.identity not in running):
@@ -183,7 +183,7 @@ def _import_jobs(
 
 @dataclass(frozen=True, slots=True)
 class _RunningJob:
-    """A job that holds chips already."""
+    """A job with its current chips."""
 
     key: int
     chips: frozenset[int]
@@ -194,38 +194,38 @@ _NOT_RUNNING: Final = _RunningJob(0, frozenset())
 
 def _running_jobs(connection: Connection, system: str) -> dict[str, _RunningJob]:
     job, allocation = _T["job"], _T["allocation"]
-    query = select(job.c.external_id, job.c.id).where(job.c.system == system, job.c.ended.is_(None))
+    query = select(job.c.external_id, job.c.id).where(job.c.system == system, job.c.ended_at.is_(None))
     keys = {row.id: row.external_id for row in connection.execute(query)}
     chips_by_key: dict[int, set[int]] = {key: set() for key in keys}
     chips = select(allocation.c.job_id, allocation.c.chip_id).join(job, job.c.id == allocation.c.job_id)
-    for row in connection.execute(chips.where(job.c.system == system, allocation.c.ended.is_(None))):
+    for row in connection.execute(chips.where(job.c.system == system, allocation.c.ended_at.is_(None))):
         chips_by_key[row.job_id].add(row.chip_id)
     return {identity: _RunningJob(key, frozenset(chips_by_key[key])) for key, identity in keys.items()}
 
 
 def _foreign_jobs(connection: Connection, system: str) -> dict[int, str]:
-    """Who holds a chip, of other systems."""
+    """Return the owner of each chip that a job of another system has."""
     job, allocation = _T["job"], _T["allocation"]
     query = (
         select(allocation.c.chip_id, job.c.system, job.c.name)
         .join(job, job.c.id == allocation.c.job_id)
-        .where(allocation.c.ended.is_(None), job.c.system != system)
+        .where(allocation.c.ended_at.is_(None), job.c.system != system)
     )
     return {row.chip_id: f"job {row.name} of {row.system}" for row in connection.execute(query)}
 
 
 @dataclass(slots=True)
 class _RequestedChips:
-    """The chips that listed jobs want, as far as they can have them.
+    """The chips that listed jobs have, as far as they can be allocated.
 
     Attributes
     ----------
     chips
-        By a job's identity.
+        Chips by job identity.
     whole_server_jobs
-        Jobs whose chips are not named.
+        Jobs that get whole servers because the listing does not name their chips.
     omitted
-        A job that can't have its chips, by each server that it is on.
+        A job whose chips can't be allocated, by each of its servers.
 
     """
 
@@ -239,11 +239,11 @@ class _RequestedChips:
     errors: ImportErrors = field(default_factory=ImportErrors)
 
     def add(self, job: SchedulerJob) -> None:
-        """Take what a job holds, or note why not."""
+        """Add a job's chips, or note why they can't be allocated."""
         error_count = self.errors.count
         servers = {part.host: self.slots.servers.get(part.host) for part in job.allocations}
         for host in (host for host, server in servers.items() if server is None):
-            self.errors.add(job.where, f"job {job.name} is on {host}, which stands in no slot: trninv bind SLOT {host}")
+            self.errors.add(job.where, f"job {job.name} is on {host}, which has no slot; run trninv bind SLOT {host}")
         requested = {
             chip
             for part in job.allocations
@@ -257,7 +257,7 @@ class _RequestedChips:
             owner = self.owners[conflicts[0]]
             self.errors.add(
                 job.where,
-                f"job {job.name} is on {pluralize(len(conflicts), 'chip')} that {owner} holds: release one of them",
+                f"job {job.name} is on {pluralize(len(conflicts), 'chip')} of {owner}; release one of the jobs",
             )
         if self.errors.count > error_count:
             servers_of_job = (key for part in job.allocations if (key := servers[part.host]) and self._has_chips(part))
@@ -271,7 +271,7 @@ class _RequestedChips:
         self.owners |= dict.fromkeys(requested, f"job {job.name} ({job.identity})")
 
     def _has_chips(self, part: HostAllocation) -> bool:
-        """Whether a job has chips of the host of a part."""
+        """Return whether a job has chips on the host of a part."""
         if part.chips is not None:
             return bool(part.chips)
         return not self.slots.lists_chips if part.count is None else part.count > 0
@@ -291,8 +291,8 @@ class _RequestedChips:
         if part.count is not None and self.slots.jobs_per_host[part.host] > 1:
             self.errors.add(
                 job.where,
-                f"job {job.name} shares {part.host} with others, and whose chips are which is not said: give each a "
-                "File= in gres.conf, so that gres_detail has IDX",
+                f"job {job.name} shares {part.host} with others, and the listing does not say which chips it has; set "
+                "File= for each device in gres.conf, so that gres_detail has IDX",
             )
             return ()
         return chips.values()
@@ -302,8 +302,8 @@ def _end_jobs(connection: Connection, keys: Sequence[int], time: str) -> None:
     job, allocation = _T["job"], _T["allocation"]
     for part in batches(keys):
         in_batch = allocation.c.job_id.in_(part)
-        connection.execute(update(allocation).where(in_batch, allocation.c.ended.is_(None)).values(ended=time))
-        connection.execute(update(job).where(job.c.id.in_(part)).values(ended=time))
+        connection.execute(update(allocation).where(in_batch, allocation.c.ended_at.is_(None)).values(ended_at=time))
+        connection.execute(update(job).where(job.c.id.in_(part)).values(ended_at=time))
 
 
 def _release_moved_chips(
@@ -313,7 +313,7 @@ def _release_moved_chips(
     chips = [chip for before, after in moved for chip in before.chips - after]
     for part in batches(sorted(chips)):
         in_batch = allocation.c.chip_id.in_(part)
-        connection.execute(update(allocation).where(in_batch, allocation.c.ended.is_(None)).values(ended=time))
+        connection.execute(update(allocation).where(in_batch, allocation.c.ended_at.is_(None)).values(ended_at=time))
 
 
 def _allocate_changed(
@@ -324,7 +324,7 @@ def _allocate_changed(
     requested: _RequestedChips,
     time: str,
 ) -> int:
-    """Write what jobs hold anew; how many of them hold a chip later than they began."""
+    """Write new and changed allocations; return how many jobs got a chip later than they started."""
     job, allocation, started_late = _T["job"], _T["allocation"], set[str]()
     key, row, places = (
         next_job_key(connection),
@@ -355,8 +355,8 @@ def _allocate_changed(
             }
             values |= {
                 "external_id": listed_job.identity,
-                "submitted": listed_job.submitted_at,
-                "began": started_at,
+                "submitted_at": listed_job.submitted_at,
+                "started_at": started_at,
                 "place": place,
             }
             values |= {"priority": listed_job.priority, "pinned": 0, "who": listed_job.who, "chip_ids": chips}
@@ -372,15 +372,17 @@ def _allocate_changed(
     if job_updates:
         statement = update(job).where(job.c.id == bindparam("key"))
         connection.execute(
-            statement.values(moved=bindparam("at"), chip_ids=bindparam("chips")), job_updates
-        )  # an event of where it was
+            statement.values(moved_at=bindparam("at"), chip_ids=bindparam("chips")), job_updates
+        )  # an event at the previous place
         connection.execute(statement.values(place=bindparam("to")), job_updates)
     bulk_insert(connection, allocation, allocation_rows)
     return len(started_late)
 
 
 def _last_release(connection: Connection, earliest: str) -> dict[int, str]:
-    """When chips were given back last, of those that were after a time."""
+    """Return when each chip was last released, for releases after a time."""
     allocation = _T["allocation"]
-    query = select(allocation.c.chip_id, func.max(allocation.c.ended).label("ended")).group_by(allocation.c.chip_id)
-    return {row.chip_id: row.ended for row in connection.execute(query.where(allocation.c.ended > earliest))}
+    query = select(allocation.c.chip_id, func.max(allocation.c.ended_at).label("ended_at")).group_by(
+        allocation.c.chip_id
+    )
+    return {row.chip_id: row.ended_at for row in connection.execute(query.where(allocation.c.ended_at > earliest))}

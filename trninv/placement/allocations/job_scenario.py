@@ -24,16 +24,16 @@ _T = TABLES
 
 @dataclass(frozen=True, slots=True)
 class JobScenario:
-    """What is supposed of jobs, in ids.
+    """The jobs that a scenario ends or adds, by key and name.
 
     Attributes
     ----------
     ended
-        Chips by the key of a job that gives them back.
+        Freed chips by the key of the job that ends.
     allocated
-        Chips by the name of a job that takes them.
+        Allocated chips by the name of the job that gets them.
     first_key
-        Key of the first of these, if it were held now.
+        The key that the first added job would get.
 
     """
 
@@ -43,16 +43,16 @@ class JobScenario:
 
 
 def resolve_jobs(connection: Connection, changes: ScenarioChanges) -> JobScenario:
-    """Look up the jobs and places of a scenario: first jobs end, then others take chips, as `hold` lets them.
+    """Resolve the jobs and places of a scenario: jobs end first, then others get chips, as `allocate` allows.
 
     Raises
     ------
     UnknownJobError
-        A job that is to end holds nothing.
-    AddressError, UnknownAddressError, WrongLevelError, LimitError
-        A place is none that can be held.
+        A job that should end has no chips.
+    AddressError, UnknownAddressError, WrongLevelError, InvalidArgumentError
+        A place does not exist or can't be allocated.
     ConflictError
-        It is held, down or closed, or the job holds other chips.
+        A chip is allocated, down or cordoned, or the job has other chips.
 
     """
     allocation = _T["allocation"]
@@ -60,7 +60,7 @@ def resolve_jobs(connection: Connection, changes: ScenarioChanges) -> JobScenari
     for name in changes.assumed_released:
         if (key := find_live_job(connection, *split_job_name(name))) is None:
             raise unknown_job_error(connection, name)
-        is_allocated = allocation.c.job_id == key, allocation.c.ended.is_(None)
+        is_allocated = allocation.c.job_id == key, allocation.c.ended_at.is_(None)
         ended[key] = connection.scalars(select(allocation.c.chip_id).where(*is_allocated)).all()
     places: dict[str, list[str]] = {}
     for name, place in changes.assumed_allocations:
@@ -82,10 +82,12 @@ def _assumed_chips(
     check_name(name)
     chips = resolve_chips(connection, places, ()).keys()
     if (key := find_live_job(connection, OWN_SYSTEM, name)) is not None and key not in ended:
-        raise ConflictError(f"job {name} holds chips already: suppose it ended as well (--without {name})")
+        raise ConflictError(f"job {name} already has chips; end it in the scenario too (--without {name})")
     refuse_allocated(connection, list(chips), ended)
     for other, other_chips in allocated.items():
         if shared := chips & set(other_chips):
             row = connection.execute(node_addresses().where(_T["node"].c.id == min(shared))).one()
-            raise ConflictError(f"{row.address} is supposed to be held by job {other}: name other chips for {name}")
+            raise ConflictError(
+                f"{row.address} is allocated to job {other} in this scenario; name other chips for {name}"
+            )
     return chips

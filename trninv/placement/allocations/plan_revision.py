@@ -1,8 +1,8 @@
 """Digest the state that a plan depends on, and refuse a plan of another state.
 
-Rows of ``allocation`` begin with a new id, end once, and change in nothing else. So of one database the newest that has
-not ended and their number tell any two sets of them apart: whatever began since has a higher id, and if none of it is
-left, as many as before are the same ones. They are counted in the index of held chips, and not read one by one.
+Rows of ``allocation`` start with a new id, end once, and otherwise never change. Within one database, the newest open
+row and the number of open rows therefore identify the set: a later row has a higher id, and if none is open, the same
+number means the same rows. They are counted in the index of allocated chips, not read one by one.
 """
 
 from collections.abc import Iterator
@@ -18,19 +18,21 @@ _T = TABLES
 
 
 def plan_revision(connection: Connection, cluster: int) -> str:
-    """Equal for equal states of a cluster, whichever process asks."""
+    """Return a digest that is equal for equal states of a cluster, in any process."""
     job, cordon_table, server, domain, node, link = (
-        _T[name] for name in ("job", "closing", "server", "domain", "node", "link")
+        _T[name] for name in ("job", "cordon", "server", "domain", "node", "link")
     )
-    in_cluster = node.c.cluster_id + 0 == cluster  # the few that are not up go first, not the cluster's millions
+    in_cluster = (
+        node.c.cluster_id + 0 == cluster
+    )  # use the index of the few unhealthy nodes, not the cluster's millions
     cordoned_servers = select(cordon_table.c.server_id).join(server, server.c.id == cordon_table.c.server_id)
     queries = (
         *_digest_queries(cluster),
         select(job.c.id)
-        .where(job.c.ended.is_(None), job.c.cluster_id == cluster, job.c.pinned == 1)
+        .where(job.c.ended_at.is_(None), job.c.cluster_id == cluster, job.c.pinned == 1)
         .order_by(job.c.id),
         cordoned_servers.join(domain, domain.c.id == server.c.domain_id)
-        .where(cordon_table.c.until.is_(None), domain.c.cluster_id == cluster)
+        .where(cordon_table.c.ended_at.is_(None), domain.c.cluster_id == cluster)
         .order_by(cordon_table.c.server_id),
         select(node.c.id, node.c.state, node.c.factor_ppm)
         .where(is_unhealthy(node), maybe_unhealthy(connection, node), in_cluster)
@@ -50,21 +52,23 @@ def plan_revision(connection: Connection, cluster: int) -> str:
 
 def _digest_queries(cluster: int) -> Iterator[Executable]:
     """Return what identifies all allocations: chips by domain, the newest allocation and their number."""
-    allocation, node, domain, domain_allocation = (_T[name] for name in ("allocation", "node", "domain", "domain_held"))
+    allocation, node, domain, allocated_bits = (
+        _T[name] for name in ("allocation", "node", "domain", "domain_allocated")
+    )
     yield (
-        select(domain_allocation)
-        .join(domain, domain.c.id == domain_allocation.c.id)
+        select(allocated_bits)
+        .join(domain, domain.c.id == allocated_bits.c.id)
         .where(domain.c.cluster_id == cluster)
-        .order_by(domain_allocation.c.id)
+        .order_by(allocated_bits.c.id)
     )
     chips = node.c.cluster_id == cluster, node.c.kind == "chip"
     first, last = (select(end(node.c.id)).where(*chips) for end in (func.min, func.max))
     in_cluster = allocation.c.chip_id.between(first.scalar_subquery(), last.scalar_subquery())
-    yield select(func.count(), func.max(allocation.c.id)).where(allocation.c.ended.is_(None), in_cluster)
+    yield select(func.count(), func.max(allocation.c.id)).where(allocation.c.ended_at.is_(None), in_cluster)
 
 
 def require_plan_revision(connection: Connection, cluster: int, expected: str) -> None:
-    """Refuse what was planned for another state; nothing may change it while the connection's transaction writes.
+    """Refuse a plan that was made for another state; call it inside the transaction that carries out the plan.
 
     Raises
     ------
@@ -72,4 +76,4 @@ def require_plan_revision(connection: Connection, cluster: int, expected: str) -
 
     """
     if (current := plan_revision(connection, cluster)) != expected:
-        raise StalePlanError(f"the plan is of revision {expected[:40]}, the fleet is at {current}: ask for a new plan")
+        raise StalePlanError(f"the plan has revision {expected[:40]}, but the fleet is at {current}; make a new plan")

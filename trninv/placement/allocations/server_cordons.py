@@ -21,12 +21,12 @@ _T: Final = TABLES
 
 @dataclass(frozen=True, slots=True)
 class Cordon:
-    """A server that takes no new jobs, or did until now."""
+    """A cordon: a server takes no new jobs while it lasts."""
 
-    server: Annotated[AddressText, "The server."]
-    started_at: Annotated[str, "Since when, UTC."]
-    ended_at: Annotated[str | None, "Until when; null while it is closed."]
-    who: Annotated[str, "Who closed it."]
+    server: Annotated[AddressText, "Address of the server."]
+    started_at: Annotated[str, "When it was cordoned, UTC."]
+    ended_at: Annotated[str | None, "When it was uncordoned, UTC; null while it is cordoned."]
+    who: Annotated[str, "Who cordoned it."]
     why: Annotated[str, "The reason."]
 
 
@@ -38,20 +38,20 @@ def cordon(
     Parameters
     ----------
     places
-        Servers, or racks and domains for all of theirs.
+        Servers, or racks and domains for all of their servers.
     source
-        Kept with the events: one of EVENT_SOURCES.
+        Stored with the events: one of EVENT_SOURCES.
 
     Raises
     ------
-    LimitError
+    InvalidArgumentError
         The reason or the places are missing or too long.
     WrongLevelError
-        A place is no server, rack or domain.
+        A place is not a server, rack or domain.
 
     """
     check_author(who, why)
-    cordon_table = _T["closing"]
+    cordon_table = _T["cordon"]
     with change_transaction(connection, who=who, why=why, source=source) as time:
         first_id = next_id(connection, cordon_table)
         _insert_cordons(connection, dict.fromkeys(_resolve_servers(connection, places), why), who, time)
@@ -59,12 +59,12 @@ def cordon(
 
 
 def _insert_cordons(connection: Connection, servers: Mapping[int, str], who: str, time: str) -> None:
-    """Close servers by their keys, each for its reason, but for those that are closed."""
-    cordon_table = _T["closing"]
-    cordoned = set(connection.scalars(select(cordon_table.c.server_id).where(cordon_table.c.until.is_(None))))
+    """Insert cordons by server key, each with its reason; cordoned servers are skipped."""
+    cordon_table = _T["cordon"]
+    cordoned = set(connection.scalars(select(cordon_table.c.server_id).where(cordon_table.c.ended_at.is_(None))))
     first_id = next_id(connection, cordon_table)
     rows = [
-        {"id": first_id + index, "server_id": server, "since": time, "who": who, "why": servers[server]}
+        {"id": first_id + index, "server_id": server, "started_at": time, "who": who, "why": servers[server]}
         for index, server in enumerate(server for server in servers if server not in cordoned)
     ]
     if rows:
@@ -79,21 +79,21 @@ def cordon_omitted_jobs(
     Parameters
     ----------
     system
-        What runs the jobs. Only what was closed for its jobs is opened.
+        The system that runs the jobs. Only servers that were cordoned for its jobs are uncordoned.
     jobs
-        What a left-out job is called, by the key of a server that it is on.
+        The name of an omitted job, by the key of its server.
     partial
-        Whether nothing is opened, since the listing does not have every job.
+        Whether the listing has only some jobs; then nothing is uncordoned.
 
     Returns
     -------
-        Keys of the servers that were opened.
+        Keys of the uncordoned servers.
 
     """
-    cordon_table = _T["closing"]
+    cordon_table = _T["cordon"]
     reasons = {server: f"{OMITTED_JOB_PREFIX}{job}"[:MAX_TEXT] for server, job in jobs.items()}
     conditions = (
-        cordon_table.c.until.is_(None),
+        cordon_table.c.ended_at.is_(None),
         cordon_table.c.who == system,
         cordon_table.c.why.startswith(OMITTED_JOB_PREFIX),
     )
@@ -102,7 +102,7 @@ def cordon_omitted_jobs(
         {} if partial else {row.id: row.server_id for row in connection.execute(query) if row.server_id not in jobs}
     )
     for batch in batches(sorted(obsolete)):
-        connection.execute(update(cordon_table).where(cordon_table.c.id.in_(batch)).values(until=time))
+        connection.execute(update(cordon_table).where(cordon_table.c.id.in_(batch)).values(ended_at=time))
     _insert_cordons(connection, reasons, system, time)
     return list(obsolete.values())
 
@@ -115,29 +115,29 @@ def uncordon(
     Parameters
     ----------
     who, why, source
-        Kept with the events, as in `trninv.placement.allocations.job_allocations.hold`.
+        Stored with the events, as in `trninv.placement.allocations.job_allocations.allocate`.
 
     Raises
     ------
-    LimitError
-        Who or why can't be kept, or the places are too many.
+    InvalidArgumentError
+        The author or the reason is invalid, or there are too many places.
     WrongLevelError
-        A place is no server, rack or domain.
+        A place is not a server, rack or domain.
 
     """
-    cordon_table = _T["closing"]
+    cordon_table = _T["cordon"]
     with change_transaction(connection, who=who or UNKNOWN_USER, why=why, source=source) as time:
         is_open = and_(
-            cordon_table.c.server_id.in_(_resolve_servers(connection, places)), cordon_table.c.until.is_(None)
+            cordon_table.c.server_id.in_(_resolve_servers(connection, places)), cordon_table.c.ended_at.is_(None)
         )
         keys = list(connection.scalars(select(cordon_table.c.id).where(is_open)))
-        connection.execute(update(cordon_table).where(cordon_table.c.id.in_(keys)).values(until=time))
+        connection.execute(update(cordon_table).where(cordon_table.c.id.in_(keys)).values(ended_at=time))
     return _read_cordons(connection, cordon_table.c.id.in_(keys))
 
 
 def list_cordons(connection: Connection, limit: int) -> list[Cordon]:
     """List the cordoned servers."""
-    return _read_cordons(connection, _T["closing"].c.until.is_(None), limit)
+    return _read_cordons(connection, _T["cordon"].c.ended_at.is_(None), limit)
 
 
 def _resolve_servers(connection: Connection, places: Sequence[str]) -> list[int]:
@@ -153,14 +153,14 @@ def _select_servers(place: Place) -> Select[Any]:
     server = _T["server"]
     columns = {"server": server.c.id, "rack": server.c.rack_id, "domain": server.c.domain_id}
     if place.level not in columns:
-        raise WrongLevelError(
-            f"{place.address} is a {place.level}: name servers, or racks and domains for all of theirs"
-        )
+        raise WrongLevelError(f"{place.address} is a {place.level}: name servers, racks or domains")
     return select(server.c.id).where(columns[place.level] == place.id).order_by(server.c.id)
 
 
-def _read_cordons(connection: Connection, condition: Any, limit: int | None = None) -> list[Cordon]:  # of SQLAlchemy
-    cordon_table, server, domain, cluster = (_T[name] for name in ("closing", "server", "domain", "cluster"))
+def _read_cordons(
+    connection: Connection, condition: Any, limit: int | None = None
+) -> list[Cordon]:  # an SQLAlchemy condition
+    cordon_table, server, domain, cluster = (_T[name] for name in ("cordon", "server", "domain", "cluster"))
     query = (
         select(cordon_table, address_expression("server").label("address"))
         .join(server, server.c.id == cordon_table.c.server_id)
@@ -170,4 +170,4 @@ def _read_cordons(connection: Connection, condition: Any, limit: int | None = No
         .order_by(server.c.id)
         .limit(limit)
     )
-    return [Cordon(row.address, row.since, row.until, row.who, row.why) for row in connection.execute(query)]
+    return [Cordon(row.address, row.started_at, row.ended_at, row.who, row.why) for row in connection.execute(query)]

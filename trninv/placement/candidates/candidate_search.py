@@ -1,6 +1,6 @@
 """Search all positions of a chip set in all domains, best first.
 
-Domains with the same free chips, and with no damaged link, are looked at once.
+Domains with the same free chips and no failures form one class, which is searched once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,28 +23,28 @@ from trninv.solvers.torus_blocks import BlockLimits, MaskRows, contains, interse
 
 
 class PlacementPolicy(DescribedEnum):
-    """What goes first among places that fit."""
+    """Order of the placements."""
 
-    QUALITY = "QUALITY", "All-gather, then bisection of the place, then least harm to what larger jobs need."
-    PACK = "PACK", "Least harm to what larger jobs need, then fewest free chips left, then all-gather and bisection."
-    SPREAD = "SPREAD", "Least share of the job in one rack, of several domains below one network node; then as QUALITY."
-    SLURM = "SLURM", "By Slurm's torus3d rule, for comparison: least overlap with free sets of the next larger size."
+    QUALITY = "QUALITY", "All-gather, then bisection, then least fragmentation for larger jobs."
+    PACK = "PACK", "Least fragmentation for larger jobs, then fewest free chips left, then all-gather and bisection."
+    SPREAD = "SPREAD", "Fewest chips in one rack (of several domains: below one network node), then as QUALITY."
+    SLURM = "SLURM", "Slurm's torus3d rule, for comparison: least overlap with free sets of the next larger size."
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A place that fits.
+    """A set of free chips in a domain where the job fits.
 
     Attributes
     ----------
     row
-        Of the stock.
+        The domain's row in the capacity.
     is_degraded
-        Something in it is degraded; the limits are of it as it is.
+        Whether a part of it is degraded; the limits take that into account.
     fragmentation_cost
-        Chips of the free legal sets that it takes or breaks up, the mean of all sizes above 1.
+        Chips of the free legal sets that it overlaps, averaged over all sizes above 1.
     remaining_free
-        Free chips that its domain has left.
+        Free chips that remain in its domain.
 
     """
 
@@ -57,20 +57,20 @@ class Candidate:
 
 
 NO_MINIMUM: Final = BlockLimits(0, 0)
-"""Limits that everything reaches."""
+"""Limits that every set meets."""
 
 
 class CandidateSearch:
-    """Search candidates for one of some sets.
+    """Search candidates for one of the requested sets.
 
     Parameters
     ----------
     requested
-        Sets of one size, or a number of any servers of a rack.
+        Sets of one size, or a number of servers in one rack.
     excluded
         Chips that no candidate contains, though they stay free.
     min_limits, healthy_only
-        Limits that a candidate reaches at least, and whether degraded parts rule it out.
+        The least limits of a candidate, and whether degraded parts rule it out.
 
     """
 
@@ -102,7 +102,7 @@ class CandidateSearch:
         self._sets = pack_masks(self._masks, capacity.model.chips)
 
     def _find_racks(self, any_of: AnyServers) -> Iterator["RackServers"]:
-        """Of each kind of free set, the racks with enough free servers."""
+        """Yield for each domain class the racks with enough free servers."""
         model = self.capacity.model
         for domain_class, free in enumerate(unpack_masks(self._available)):
             failures = self.capacity.failures_by_row.get(int(self._first_rows[domain_class]), ALL_LINKS_UP)
@@ -120,7 +120,7 @@ class CandidateSearch:
                     yield RackServers(domain_class, best_first, any_of, len(intact), healthy, eligible)
 
     def _count_eligible(self, servers: Sequence[int], healthy: int, needed: int, failures: LinkFailures) -> int:
-        """How many of servers, the best first, may be taken: the worst of those are as good as is wanted."""
+        """Count the servers, best first, of which any choice meets the limits: even the worst ones do."""
         if self._healthy_only:
             return healthy
         for eligible in range(max(healthy + 1, needed), len(servers) + 1) if self._min_limits != NO_MINIMUM else ():
@@ -134,7 +134,7 @@ class CandidateSearch:
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:
-        """Kinds of free sets × wanted sets: whether all chips are free."""
+        """Domain classes × requested sets: whether all chips are free."""
         if self._racks_found is None:
             return contains(self._available, self._sets)
         return self._rack_matrix([True for _ in self._racks_found])
@@ -147,7 +147,7 @@ class CandidateSearch:
 
     @cached_property
     def intact(self) -> NDArray[np.bool_]:
-        """Those whose links all carry something."""
+        """Domain classes × requested sets: free, with no link down."""
         if self._racks_found is not None:
             return self._rack_matrix([rack.required <= rack.intact for rack in self._racks_found])
         return self._drop_down_links(self.free.copy(), self._sets, np.arange(len(self._free)))
@@ -155,7 +155,7 @@ class CandidateSearch:
     def _drop_down_links(
         self, free: NDArray[np.bool_], sets: MaskRows, domain_classes: NDArray[np.intp]
     ) -> NDArray[np.bool_]:
-        """Kinds of free sets × sets, those left out of the free ones that lack a link."""
+        """Remove the sets with a link down from a matrix of domain classes × free sets."""
         for index, domain_class in enumerate(domain_classes.tolist()):
             if (failures := self._failures_by_class.get(domain_class, ALL_LINKS_UP)).down:
                 free[index] &= ~failures.sets_with_down_link(sets, self.capacity.model.chips)
@@ -163,7 +163,7 @@ class CandidateSearch:
 
     @cached_property
     def degraded(self) -> NDArray[np.bool_]:
-        """Those that have something degraded: a chip, a NIC of one, or a link among several."""
+        """Domain classes × requested sets: with a degraded chip, NIC or link."""
         if self._racks_found is not None:
             return self._rack_matrix([rack.required > rack.healthy for rack in self._racks_found])
         degraded = np.zeros_like(self.free)
@@ -173,7 +173,7 @@ class CandidateSearch:
 
     @cached_property
     def matches(self) -> NDArray[np.bool_]:
-        """Intact ones that reach the least limits, what is degraded as it is; without that, where it is not wanted."""
+        """Domain classes × requested sets: intact, within the limits as they are, and healthy if requested."""
         enough = np.array([meets(limits, self._min_limits) for limits in self.limits], bool)
         matches: NDArray[np.bool_] = self.intact & enough[None, :]
         if self._racks_found is not None:
@@ -190,7 +190,7 @@ class CandidateSearch:
 
     @cached_property
     def _failures_by_class(self) -> Mapping[int, LinkFailures]:
-        """What kinds of free sets lack."""
+        """Failures by domain class."""
         failures = self.capacity.failures_by_row
         return {
             domain_class: failures[row] for domain_class, row in enumerate(self._first_rows.tolist()) if row in failures
@@ -198,28 +198,28 @@ class CandidateSearch:
 
     @cached_property
     def limits(self) -> list[BlockLimits]:
-        """Of each wanted set, undamaged."""
+        """Limits of each requested set without failures."""
         return [self.capacity.model.limits(mask) for mask in self._masks]
 
     @cached_property
     def is_single_rack(self) -> NDArray[np.bool_]:
-        """Which of the wanted sets are in one rack."""
+        """Whether each requested set is in one rack."""
         is_single_rack: NDArray[np.bool_] = self._max_rack_share == [mask.bit_count() for mask in self._masks]
         return is_single_rack
 
     @cached_property
     def _max_rack_share(self) -> NDArray[np.intp]:
-        """Of each wanted set: most of its chips that are in one rack."""
+        """The most chips that each requested set has in one rack."""
         model = self.capacity.model
         racks = [sum(model.server_masks[server] for server in rack) for rack in model.racks]
         return np.array([max((mask & rack).bit_count() for rack in racks) for mask in self._masks], np.intp)
 
     def max_results(self, matches: NDArray[np.bool_]) -> int:
-        """How many places `best` has at most."""
+        """Return the most candidates that `best` can return."""
         return int(matches.sum(axis=1)[self._class_of_row].sum())
 
     def domain_class(self, row: int) -> int:
-        """Equal for rows with the same places."""
+        """Return the class of a row; rows with the same candidates share one."""
         return int(self._class_of_row[row])
 
     def first_row(self, domain_class: int) -> int:
@@ -227,21 +227,21 @@ class CandidateSearch:
         return int(self._first_rows[domain_class])
 
     def matches_by_row(self, matches: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Rows of the stock × listed sets."""
+        """Expand a matrix by domain class to all rows of the capacity."""
         expanded: NDArray[np.bool_] = matches[self._class_of_row]
         return expanded
 
     def has_match(self, matches: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether each domain has a place."""
+        """Return whether each domain has a match."""
         has_match: NDArray[np.bool_] = np.logical_or.reduce(matches, axis=1)[self._class_of_row]
         return has_match
 
     def count_domains(self, matches: NDArray[np.bool_]) -> int:
-        """How many domains have a place."""
+        """Count the domains with a match."""
         return int(self.has_match(matches).sum())
 
     def count_positions(self, matches: NDArray[np.bool_]) -> int:
-        """How many places there are, in a rack each way to take so many servers."""
+        """Count the matches; in a rack, every choice of so many servers counts."""
         if self._racks_found is None:
             return self.max_results(matches)
         counts = np.zeros(len(self._free), np.int64)
@@ -258,7 +258,7 @@ class CandidateSearch:
         return [mask for index in indices for mask in self._racks_found[index].disjoint_masks()]
 
     def spare_servers(self, candidate: "Candidate") -> list[int]:
-        """Servers to spare, of a place in a rack."""
+        """Return the spare servers of a candidate in a rack."""
         racks = (
             rack
             for rack in self._racks_found or ()
@@ -313,7 +313,7 @@ class CandidateSearch:
                 yield self._candidate(row, which, self.limits[which], float(fragmentation_cost), int(remaining_free))
 
     def _rank_degraded(self, matches: NDArray[np.bool_], policy: PlacementPolicy) -> Iterator[Candidate]:
-        """Places with something degraded, the best first by what they carry: solved only if they may be the next."""
+        """Yield degraded candidates, best first; limits are solved only for a candidate that may be the next."""
         classes, indices = np.nonzero(matches)
         domain_classes, which = np.unique(classes, return_inverse=True)
         columns = np.arange(len(self._masks))
@@ -372,7 +372,7 @@ class CandidateSearch:
         )
 
     def degraded_limits(self, row: int, index: int) -> BlockLimits:
-        """Return what a requested set carries in a row as it is."""
+        """Return the limits of a requested set in a row with its failures."""
         return self.capacity.model.degraded_limits(
             self._masks[index], self.capacity.failures_by_row[row].link_capacities
         )
@@ -384,18 +384,18 @@ class CandidateSearch:
         return free - size
 
     def _fragmentation_cost(self, domain_classes: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Kinds of free sets × wanted sets: chips of the legal sets, all sizes together, that it breaks up.
+        """Return domain classes × requested sets: chips of the legal sets, of all sizes, that each set overlaps.
 
-        Those that lack a link are of no use before, and do not count.
+        Legal sets with a link down do not count: they are of no use anyway.
         """
         return self._weighted_overlap(
             domain_classes, columns, {size: size for size in self._legal_sets.sets if size > 1}, intact=True
         )
 
     def _next_size_overlap(self, domain_classes: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Kinds of free sets × wanted sets: how many free legal sets of the next larger size it meets.
+        """Return domain classes × requested sets: overlapped free legal sets of the next larger size.
 
-        Slurm's frag_cost: https://github.com/SchedMD/slurm, eval_nodes_torus3d.c; there of nodes, by placements.
+        Slurm's frag_cost: https://github.com/SchedMD/slurm, eval_nodes_torus3d.c; Slurm counts nodes and placements.
         """
         chips = self._masks[0].bit_count() if self._masks else 0
         larger = min((size for size in self._legal_sets.sets if size > chips), default=None)
@@ -404,7 +404,7 @@ class CandidateSearch:
     def _weighted_overlap(
         self, domain_classes: NDArray[np.intp], columns: NDArray[np.intp], weights: Mapping[int, int], *, intact: bool
     ) -> NDArray[np.float32]:
-        """Kinds of free sets × wanted sets: the weights, by size, of the free, or intact, legal sets that it meets."""
+        """Return domain classes × requested sets: total weight of the overlapped legal sets that are free or intact."""
         masks = [(mask, weight) for size, weight in weights.items() for mask in self._legal_sets.sets[size]]
         sets: MaskRows = pack_masks([mask for mask, _ in masks], self.capacity.model.chips)
         weight = np.array([value for _, value in masks], np.float32)  # whole numbers, so that equal sums are equal
@@ -415,5 +415,5 @@ class CandidateSearch:
 
 
 def meets(limits: BlockLimits, min_limits: BlockLimits) -> bool:
-    """Whether limits are no less than some."""
+    """Return whether limits reach the minimum limits."""
     return limits.all_gather >= min_limits.all_gather and limits.bisection >= min_limits.bisection

@@ -18,14 +18,14 @@ from trninv.solvers.torus_blocks import MaskRows, Shape, Torus, block_all_gather
 
 @dataclass(frozen=True, slots=True)
 class FreeBlock:
-    """A largest block of free chips; its shape in a torus."""
+    """A largest block of free chips, with its shape in a torus."""
 
     chips: int
     shape: Shape | None = None
 
 
 def largest_blocks(capacity: FreeCapacity, legal_sets: LegalSets) -> list[FreeBlock]:
-    """Of each domain; of blocks of one size that with most all-gather, then most bisection."""
+    """Return each domain's largest free block; ties by all-gather, then by bisection."""
     if capacity.model.torus is None:
         return _largest_legal_sets(capacity, legal_sets)
     order = _shape_order(capacity.model)
@@ -34,7 +34,7 @@ def largest_blocks(capacity: FreeCapacity, legal_sets: LegalSets) -> list[FreeBl
 
 
 def max_free_block(capacity: FreeCapacity, legal_sets: LegalSets) -> int:
-    """Chips of the largest block of all domains, whatever its shape is worth."""
+    """Return the chips of the largest free block of all domains, whatever its shape."""
     if capacity.model.torus is None:
         return max((block.chips for block in _largest_legal_sets(capacity, legal_sets)), default=0)
     shapes = capacity.model.torus.shapes
@@ -56,7 +56,7 @@ def _shape_ranks(capacity: FreeCapacity, order: Sequence[Shape]) -> list[int]:
 
 @lru_cache(maxsize=64)
 def _shape_order(model: PlacementModel) -> Sequence[Shape]:
-    """Every shape of a torus, the best first."""
+    """Return every shape of a torus, best first."""
     torus = model.torus
     if torus is None:
         return ()
@@ -70,14 +70,14 @@ def _shape_order(model: PlacementModel) -> Sequence[Shape]:
 
     def worth(shape: Shape) -> tuple[int, ...]:
         chips, rate = primary[shape]
-        needed = ties[chips, rate] > 1  # of others than the same block turned: it may take a solver
+        needed = ties[chips, rate] > 1  # a solver is needed only if another block, not a rotation, ties
         return (-chips, -rate, -model.limits(torus.blocks(shape)[0].mask).bisection if needed else 0, *shape)
 
     return sorted(torus.shapes, key=worth)
 
 
 def _first_free_rank(torus: Torus, order: Sequence[Shape], free: int, failures: LinkFailures) -> int:
-    """Return the index of the first shape that a failed domain has with every link, or their number."""
+    """Return the index of the first shape that a domain with failures has intact, or the number of shapes."""
     for rank, shape in enumerate(order):
         masks = (block.mask for block in torus.blocks(shape) if free & block.mask == block.mask)
         if any(not failures.has_down_link(mask) for mask in masks):
@@ -86,7 +86,7 @@ def _first_free_rank(torus: Torus, order: Sequence[Shape], free: int, failures: 
 
 
 def _largest_legal_sets(capacity: FreeCapacity, legal_sets: LegalSets) -> list[FreeBlock]:
-    """Of a switched domain, the largest set that a job may hold."""
+    """Return the largest legal set that is free in each switched domain."""
     sizes = np.zeros(len(capacity.ordinals), int)
     for size in legal_sets.sizes:
         search = CandidateSearch(capacity, legal_sets, legal_sets.any_of.get(size) or legal_sets.sets[size])
@@ -95,12 +95,12 @@ def _largest_legal_sets(capacity: FreeCapacity, legal_sets: LegalSets) -> list[F
 
 
 def concurrent_jobs(capacity: FreeCapacity, legal_sets: LegalSets) -> Mapping[int, int]:
-    """How many sets of each legal size are free at once, with every link: those of a size do not overlap."""
+    """Count how many intact sets of each legal size are free at once; sets of a size do not overlap."""
     return {size: _usable_chips(capacity, capacity.free, legal_sets, size) // size for size in legal_sets.sizes}
 
 
 def are_intact(capacity: FreeCapacity, sets: Sequence[int]) -> NDArray[np.bool_]:
-    """Kinds of domains × sets: whether all chips are free, and all links among them up; one chip needs none."""
+    """Return domain classes × sets: whether all chips are free and no link among them is down."""
     return _are_intact(capacity, pack_masks(sets, capacity.model.chips), *capacity.domain_classes)
 
 
@@ -116,18 +116,18 @@ def _are_intact(
 
 @dataclass(frozen=True, slots=True)
 class StrandedChips:
-    """Free chips that jobs of a size can't use, by what keeps them from it.
+    """Free chips that jobs of a size can't use, by cause.
 
     Attributes
     ----------
     jobs
-        Of that size that fit at once.
+        Jobs of that size that fit at once.
     chips
-        Free ones that are left then.
+        Free chips that remain then.
     by_failure, by_cordon
-        Those that jobs could use if nothing were down, and those besides if no server were closed either.
+        Chips that jobs could use if nothing were down, and further ones if no server were cordoned either.
     by_shape
-        The rest, which is due to where other jobs are.
+        The rest, caused by where other jobs are.
 
     """
 
@@ -140,7 +140,7 @@ class StrandedChips:
 
 
 def stranded_chips(capacity: FreeCapacity, legal_sets: LegalSets) -> list[StrandedChips]:
-    """Of each legal size; the three causes add up to the chips that are left, and none is below 0."""
+    """Return the stranded chips of each legal size; the three causes add up to the chips, and none is negative."""
     repaired, free = capacity.all_up(), count_chips(capacity.free)
     uncordoned = replace(repaired, cordoned=np.zeros_like(capacity.cordoned))
     rows = []
@@ -155,7 +155,7 @@ def stranded_chips(capacity: FreeCapacity, legal_sets: LegalSets) -> list[Strand
 
 
 def _usable_chips(capacity: FreeCapacity, chips: MaskRows, legal_sets: LegalSets, size: int) -> int:
-    """How many of some free chips are in as many sets of a size as fit at once: in those that have most of them."""
+    """Count the chips that jobs of a size can use, with as many jobs as fit at once in the sets with most chips."""
     first, domain_class = capacity.classify_domains(chips)
     class_sizes = np.bincount(domain_class)
     sets = pack_masks(legal_sets.sets.get(size) or capacity.model.server_masks, capacity.model.chips)
@@ -168,7 +168,7 @@ def _usable_chips(capacity: FreeCapacity, chips: MaskRows, legal_sets: LegalSets
 
 
 def _sum_best(usable: NDArray[np.int64], fits: NDArray[np.bool_], servers: int) -> NDArray[np.int64]:
-    """Of each row the most that any servers have which fit, as many of them as jobs of so many servers take."""
+    """Sum in each row the most usable chips of fitting servers, for as many whole jobs as they make."""
     used = fits.sum(axis=1) // servers * servers
     best_first = -np.sort(-usable, axis=1)
     total: NDArray[np.int64] = np.where(np.arange(usable.shape[1]) < used[:, None], best_first, 0).sum(axis=1)

@@ -92,11 +92,11 @@ class FreeCapacity:
 
     @cached_property
     def domain_classes(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Domains that are alike: the first row of each kind, and the kind of each row; a damaged one is like none."""
+        """The first row of each class of equal domains, and each row's class; a domain with failures is its own."""
         return self.classify_domains()
 
     def classify_domains(self, *more: MaskRows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Group domains that are alike in free chips and in these masks too."""
+        """Group domains with equal free chips and equal additional masks."""
         marks = np.zeros((len(self.free), 1), np.uint64)
         with_failures = sorted(self.failures_by_row)
         marks[with_failures, 0] = np.array(with_failures, np.uint64) + 1
@@ -143,9 +143,7 @@ class FreeCapacity:
     def with_allocated(self, allocated: MaskRows) -> "FreeCapacity":
         """Return a copy with other chips allocated."""
         updated = replace(self, allocated=allocated)
-        updated.__dict__["failures_by_row"] = (
-            self.failures_by_row
-        )  # takes long to find, and does not depend on who holds what
+        updated.__dict__["failures_by_row"] = self.failures_by_row  # slow to compute, and independent of allocations
         return updated
 
     def all_up(self) -> "FreeCapacity":
@@ -153,7 +151,7 @@ class FreeCapacity:
         return replace(self, up=self.in_scope | self.up, unhealthy_parts={})
 
     def addresses_of(self, row: int, mask: int) -> tuple[str, ...]:
-        """Addresses of the fewest things that chips of a row make up: their domain, their servers, or themselves."""
+        """Return the fewest addresses of chips of a row: their domain, their servers or the chips."""
         servers = self.server_addresses(row, mask)
         if mask == self.model.full:
             return (self.domain_address(row),)
@@ -164,39 +162,39 @@ class FreeCapacity:
         )
 
     def chip_addresses(self, row: int, mask: int) -> tuple[str, ...]:
-        """Addresses of chips of a row."""
+        """Return the addresses of chips of a row."""
         per_server = self.model.chips_per_server
         bits = (bit for bit in range(self.model.chips) if mask >> bit & 1)
         return tuple(f"{self.domain_address(row)}/s{bit // per_server}/c{bit % per_server}" for bit in bits)
 
     def server_addresses(self, row: int, mask: int) -> tuple[str, ...]:
-        """Addresses of the servers that chips of a row are in."""
+        """Return the addresses of the servers that contain chips of a row."""
         servers = (server for server, server_mask in enumerate(self.model.server_masks) if mask & server_mask)
         return tuple(f"{self.domain_address(row)}/s{server}" for server in servers)
 
     def domain_address(self, row: int) -> str:
-        """Address of the domain of a row."""
+        """Return the address of a row's domain."""
         return f"{self.cluster}/d{self.ordinals[row]}"
 
 
 def count_chips(sets: MaskRows) -> int:
-    """Chips in all."""
+    """Count the chips of all rows."""
     return int(np.bitwise_count(sets).sum())
 
 
 def read_capacity(reader: SnapshotReader, scope: str, avoid: Collection[str] = ()) -> FreeCapacity:
-    """Of a scope, as it is or is supposed to be.
+    """Read the capacity of a scope, in the scenario if there is one.
 
     Parameters
     ----------
     avoid
-        Places that are left out.
+        Places whose chips are excluded.
 
     Raises
     ------
     AddressError, UnknownAddressError, WrongLevelError
-        The scope or a place is none that holds chips.
-    LimitError
+        The scope or a place does not exist or has no chips.
+    InvalidArgumentError
         The cluster has domains of several models.
 
     """
@@ -208,7 +206,7 @@ def read_capacity(reader: SnapshotReader, scope: str, avoid: Collection[str] = (
 
 
 def read_cluster_capacity(reader: SnapshotReader, scope: str) -> FreeCapacity:
-    """Return a copy with a row for each domain of the cluster; domains outside the scope have no chips in scope."""
+    """Read the capacity of the whole cluster; domains outside the scope have no chips in scope."""
     capacity, chips = _read_with_scope(reader, scope, ())
     return capacity if chips is None else replace(capacity, in_scope=capacity.in_scope & chips)
 
@@ -233,7 +231,7 @@ def _read_with_scope(
     return capacity, None if place.level == "cluster" else _chips_of_place(reader.connection, place, cluster, capacity)
 
 
-def _apply_job_scenario(reader: SnapshotReader, cluster: Any, capacity: FreeCapacity) -> FreeCapacity:  # of a row
+def _apply_job_scenario(reader: SnapshotReader, cluster: Any, capacity: FreeCapacity) -> FreeCapacity:  # a row
     jobs, allocated = resolve_jobs(reader.connection, reader.changes), capacity.allocated
     for chips in jobs.ended.values():
         allocated = allocated & ~pack_by_domain(chips, cluster, capacity.model)
@@ -242,8 +240,8 @@ def _apply_job_scenario(reader: SnapshotReader, cluster: Any, capacity: FreeCapa
     return capacity.with_allocated(allocated)
 
 
-def masks_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -> dict[int, int]:  # of a row
-    """Chips by the ordinals of their domains, those of other clusters left out."""
+def masks_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -> dict[int, int]:  # a row
+    """Return masks of chips by domain ordinal; chips of other clusters are skipped."""
     masks: dict[int, int] = {}
     for key in chips:
         row, local = divmod(key - cluster.first_node_id, model.node_count)
@@ -252,8 +250,8 @@ def masks_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -
     return masks
 
 
-def pack_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -> MaskRows:  # of a row
-    """Chips as sets, in the rows of their cluster."""
+def pack_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -> MaskRows:  # a row
+    """Return masks of chips, one row per domain of the cluster."""
     packed = np.zeros((cluster.domains, pack_masks([model.full], model.chips).shape[1]), np.uint64)
     for row, mask in masks_by_domain(chips, cluster, model).items():
         packed[row] = pack_masks([mask], model.chips)[0]
@@ -265,7 +263,7 @@ def read_cluster(connection: Connection, key: int) -> Any:  # a row
 
     Raises
     ------
-    LimitError
+    InvalidArgumentError
         Its domains are of several models.
 
     """
@@ -274,13 +272,13 @@ def read_cluster(connection: Connection, key: int) -> Any:  # a row
     row = connection.execute(query.where(cluster.c.id == key)).one()
     if row.model is None:
         raise InvalidArgumentError(
-            f"{row.slug} has domains of several models, of which no place is found for jobs yet: hold chips by their "
-            "addresses (v_domain_free says which are free)"
+            f"{row.slug} has domains of several models, which placement does not support; allocate chips by "
+            "address (v_domain_free lists free ones)"
         )
     return row
 
 
-def _load_capacity(connection: Connection, cluster: Any) -> FreeCapacity:  # of a row
+def _load_capacity(connection: Connection, cluster: Any) -> FreeCapacity:  # a row
     model = placement_model(cluster.model)
     all_chips = np.tile(pack_masks([model.full], model.chips), (cluster.domains, 1))
     allocated = _read_allocated_words(connection, cluster, all_chips.shape[1])
@@ -293,9 +291,9 @@ def _load_capacity(connection: Connection, cluster: Any) -> FreeCapacity:  # of 
     return _with_unhealthy_parts(capacity, _read_unhealthy_parts(connection, cluster, model))
 
 
-def _read_allocated_words(connection: Connection, cluster: Any, width: int) -> MaskRows:  # of a row
-    """By domain, in so many words."""
-    table, first_id = _T["domain_held"], cluster.first_domain_id
+def _read_allocated_words(connection: Connection, cluster: Any, width: int) -> MaskRows:  # a row
+    """Return the allocated chips by domain, in ``width`` words."""
+    table, first_id = _T["domain_allocated"], cluster.first_domain_id
     columns = list(table.c)[: 1 + width]
     query = select(*columns).where(table.c.id >= first_id, table.c.id < first_id + cluster.domains)
     rows = connection.execute(query).all()
@@ -306,19 +304,19 @@ def _read_allocated_words(connection: Connection, cluster: Any, width: int) -> M
 
 
 def _read_cordoned(connection: Connection, cluster: int) -> list[tuple[int, int]]:
-    """Ordinals of domain and server."""
-    cordon_table, server, domain = _T["closing"], _T["server"], _T["domain"]
+    """Return the ordinals of domain and server of each cordoned server."""
+    cordon_table, server, domain = _T["cordon"], _T["server"], _T["domain"]
     query = (
         select(domain.c.ordinal, server.c.ordinal)
         .select_from(cordon_table)
         .join(server, server.c.id == cordon_table.c.server_id)
         .join(domain, domain.c.id == server.c.domain_id)
-        .where(cordon_table.c.until.is_(None), domain.c.cluster_id == cluster)
+        .where(cordon_table.c.ended_at.is_(None), domain.c.cluster_id == cluster)
     )
     return [(row[0], row[1]) for row in connection.execute(query)]
 
 
-def _read_unhealthy_parts(connection: Connection, cluster: Any, model: PlacementModel) -> UnhealthyParts:  # of a row
+def _read_unhealthy_parts(connection: Connection, cluster: Any, model: PlacementModel) -> UnhealthyParts:  # a row
     node, link = _T["node"], _T["link"]
     parts: list[tuple[tuple[int, ...], Any]] = [
         ((row.id,), row)
@@ -326,13 +324,13 @@ def _read_unhealthy_parts(connection: Connection, cluster: Any, model: Placement
     ]
     unhealthy_links = select(link).where(
         is_unhealthy(link), maybe_unhealthy(connection, link)
-    )  # by its index: _local sorts out the rest
+    )  # by its index; _to_local_parts drops other clusters
     parts += [((row.a_id, row.b_id), row) for row in connection.execute(unhealthy_links)]
     carried = ((ids, (row.factor_ppm or PPM) if row.state in CARRYING_STATES else 0) for ids, row in parts)
     return _to_local_parts(cluster, model, carried)
 
 
-def _assumed_part_states(reader: SnapshotReader, cluster: Any, model: PlacementModel) -> UnhealthyParts:  # of a row
+def _assumed_part_states(reader: SnapshotReader, cluster: Any, model: PlacementModel) -> UnhealthyParts:  # a row
     link, changes = _T["link"], reader.changes
     keys = list(changes.links)
     ends = reader.connection.execute(select(link).where(link.c.id.in_(keys))) if keys else ()
@@ -342,8 +340,8 @@ def _assumed_part_states(reader: SnapshotReader, cluster: Any, model: PlacementM
 
 def _to_local_parts(
     cluster: Any, model: PlacementModel, parts: Iterable[tuple[tuple[int, ...], int]]
-) -> UnhealthyParts:  # of a row
-    """By domain and local numbers, of nodes and links by their ids; what is elsewhere is left out."""
+) -> UnhealthyParts:  # a row
+    """Map nodes and links from ids to domain rows and local numbers; parts elsewhere are skipped."""
     parts_by_row: dict[int, dict[LocalPart, int]] = {}
     for ids, carried_ppm in parts:
         places = [divmod(key - cluster.first_node_id, model.node_count) for key in ids]
@@ -358,7 +356,7 @@ def _to_local_parts(
 
 
 def _with_unhealthy_parts(capacity: FreeCapacity, added: UnhealthyParts) -> FreeCapacity:
-    """With more damage than it has."""
+    """Return a copy with additional unhealthy parts."""
     up, unhealthy_parts = capacity.up.copy(), {row: dict(parts) for row, parts in capacity.unhealthy_parts.items()}
     for row, parts in added.items():
         row_parts = unhealthy_parts.setdefault(row, {})
@@ -369,7 +367,7 @@ def _with_unhealthy_parts(capacity: FreeCapacity, added: UnhealthyParts) -> Free
     return replace(capacity, up=up, unhealthy_parts=unhealthy_parts)
 
 
-def _chips_of_place(connection: Connection, place: Place, cluster: Any, capacity: FreeCapacity) -> MaskRows:  # of a row
+def _chips_of_place(connection: Connection, place: Place, cluster: Any, capacity: FreeCapacity) -> MaskRows:  # a row
     """Return the chips of a place, as rows of its cluster."""
     if place.level == "cluster":
         return capacity.in_scope

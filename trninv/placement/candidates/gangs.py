@@ -1,7 +1,4 @@
-"""Place a job on whole domains below the lowest fabric tier that has enough of them.
-
-Or apart: as few as can be below one of those.
-"""
+"""Place a job on whole domains below the lowest fabric tier that has enough of them, or spread them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +15,7 @@ from trninv.topology.clos import TIERS
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """Rows of a stock, those with nothing degraded first, and the least tier of the fabric that they have in common."""
+    """Rows of the capacity, healthy domains first, and the lowest fabric tier that joins them."""
 
     rows: tuple[int, ...]
     tier: int
@@ -27,7 +24,7 @@ class Gang:
 def free_domains(
     capacity: FreeCapacity, *, healthy_only: bool = False, min_limits: BlockLimits | None = None
 ) -> list[int]:
-    """Rows of the domains that are free as a whole, with every link, and have at least some limits."""
+    """Return the rows of domains that are completely free, have no link down and meet the limits."""
     full = pack_masks([capacity.model.full], capacity.model.chips)[0]
     rows: Sequence[int] = np.flatnonzero((capacity.free == full).all(axis=1)).tolist()
     intact = [
@@ -39,7 +36,7 @@ def free_domains(
 
 
 def domain_limits(capacity: FreeCapacity, row: int) -> BlockLimits:
-    """Return what a whole domain carries as it is."""
+    """Return the limits of a whole domain with its failures."""
     deadline.raise_if_expired()
     return capacity.actual_limits(row, capacity.model.full)
 
@@ -54,9 +51,9 @@ def place_gangs(
     same_rack: bool = False,
     spread: bool = False,
 ) -> list[Gang]:
-    """Several jobs of so many whole domains each, as far as there are enough: as `gang`, one after the other.
+    """Place several jobs of so many whole domains, one after the other, until there are not enough.
 
-    Each is below one node of the tier, so that as many find a place as if these were chosen in any other way.
+    Each is below one node of the tier, so no other choice would place more jobs.
     """
     placed, remaining = list[Gang](), list(rows)
     while len(placed) < replicas and (
@@ -78,19 +75,19 @@ def place_gang(
 ) -> Gang | None:
     """Place a job of so many whole domains; None where there are not enough.
 
-    The nodes of tier 3 with most free domains are taken, the last one being that with the fewest that suffice; of
-    several nodes of a tier above, one that needs the fewest nodes of tier 3, then that with the fewest free domains.
+    It takes the tier-3 nodes with most free domains, and as the last one the smallest that suffices. Among nodes of a
+    higher tier, it takes the one that needs the fewest tier-3 nodes, then the one with the fewest free domains.
 
     Parameters
     ----------
     rows
-        Those that may be taken; all that are free as a whole if left out.
+        Rows that may be used; by default all completely free domains.
     tier
-        The least tier that is good enough.
+        The lowest acceptable tier.
     same_rack
-        Whether all are to be in one rack.
+        Whether all must be in one rack.
     spread
-        Have as few as can be below one node of tier 3, wherever these are below one of the tier.
+        Whether to place as few domains as possible below one tier-3 node, all below one node of the tier.
 
     """
     domains_per_node, nodes_per_node = (
@@ -121,7 +118,7 @@ def place_gang(
 
 
 def _degradation(capacity: FreeCapacity, row: int) -> tuple[int, ...]:
-    """Least for a domain with nothing degraded, then for one that carries most as it is."""
+    """Return a sort key: healthy domains first, then those with the highest limits."""
     if row not in capacity.failures_by_row:
         return 0, 0, 0
     limits = domain_limits(capacity, row)
@@ -134,7 +131,7 @@ def _ancestor(leaf: int, tier: int, nodes_per_node: int) -> int:
 
 
 def _spread_most(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> list[int]:
-    """Of nodes with their nodes of tier 3: rows of the one of which the fewest are below one of these."""
+    """Return the rows below one node, spread as evenly as possible over its tier-3 nodes."""
     best: tuple[int, list[int]] | None = None
     for leaves in nodes:
         per_leaf = next(
@@ -152,7 +149,7 @@ def _rack_of(capacity: FreeCapacity, ordinal: int) -> int:
 
 
 def _fewest_leaves(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> list[int] | None:
-    """Of nodes with their nodes of tier 3, the rows below those of the best that are taken; a few may be too many."""
+    """Return the rows below the fewest tier-3 nodes of one node, possibly a few too many; None if too few."""
     enough = [leaves for leaves in nodes if sum(map(len, leaves)) >= domains]
     choices = [(_pick_leaves(leaves, domains), sum(map(len, leaves))) for leaves in enough]
     if not choices:

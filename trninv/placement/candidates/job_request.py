@@ -1,4 +1,4 @@
-"""Parse what a job needs: a number of chips, a shape, servers, domains or memory."""
+"""Parse a job's request: a number of chips, a shape, servers, domains or memory."""
 
 import re
 from collections.abc import Sequence
@@ -14,21 +14,21 @@ from trninv.solvers.torus_blocks import Shape
 from trninv.units import Capacity, pluralize
 
 _SHAPE: Final = re.compile(r"[1-9]\d{0,2}(?:[xX×][1-9]\d{0,2}){0,2}", re.ASCII)
-_EXACTLY_ONE: Final = "ask for one of SHAPE, --chips, --memory, --servers and --domains"
+_EXACTLY_ONE: Final = "give exactly one of SHAPE, --chips, --memory, --servers and --domains"
 
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What was asked for, in the terms of a model.
+    """A job's request in terms of a domain model.
 
     Attributes
     ----------
     domains
-        Whole domains, of a job that needs more than one; else 0.
+        Number of whole domains, if the job needs more than one; else 0.
     sets
-        Sets of chips of a domain that would do.
+        Sets of chips in a domain that satisfy the request.
     shapes
-        Their shapes, where they are boxes.
+        Their shapes, if they are boxes.
 
     """
 
@@ -40,39 +40,37 @@ class JobRequest:
 
 
 def refuse_swapped_arguments(scope: str | None, shape: str | None, correction: str) -> None:
-    """Say how it is written rightly where a scope and a shape are given as each other.
+    """Refuse a scope and a shape in the wrong order, and show the right one.
 
     Raises
     ------
-    LimitError
+    InvalidArgumentError
 
     """
     if scope and shape and _SHAPE.fullmatch(scope.strip()) and not _SHAPE.fullmatch(shape):
-        raise InvalidArgumentError(f"{scope.strip()} is a shape, and {shape[:200]} is none: write {correction}")
+        raise InvalidArgumentError(f"{scope.strip()} is a shape, {shape[:200]} is not; write {correction}")
 
 
 def parse_shape(text: str, model: PlacementModel, *, no_rotate: bool) -> tuple[Shape, ...]:
-    """Return the boxes of a torus that a shape stands for, written rows × columns × servers.
+    """Parse a shape, rows × columns × servers, to boxes of a torus.
 
     Raises
     ------
-    LimitError
-        It is none, or does not go into a domain.
+    InvalidArgumentError
+        It is not a shape, or does not fit in a domain.
     WrongLevelError
-        The chips of the model make up no torus.
+        The chips of the model do not form a torus.
 
     """
     if text.isdecimal():
         raise InvalidArgumentError(
-            f"shape {text[:40]}: for so many chips say --chips {text[:40]}; a box in a row is {text[:40]}x1"
+            f"shape {text[:40]} is a number; write --chips {text[:40]}, or {text[:40]}x1 for a box in one row"
         )
     if not _SHAPE.fullmatch(text):
-        raise InvalidArgumentError(f"shape {text[:40]!r}: write it as 2x2x4, rows, columns and servers")
+        raise InvalidArgumentError(f"shape {text[:40]!r}: write rows, columns and servers as 2x2x4")
     if model.torus is None:
-        reason = (
-            "is switched: a set of its chips has no shape" if model.chips > 1 else "has one chip, which has no shape"
-        )
-        raise WrongLevelError(f"{model.slug} {reason}, so ask for --chips or --servers")
+        reason = "is switched, so its chips have no shape" if model.chips > 1 else "has one chip and no shape"
+        raise WrongLevelError(f"{model.slug} {reason}; use --chips or --servers")
     spans = tuple(map(int, re.split("[xX×]", text)))
     sides = model.torus.sides
     shapes = model.torus.orientations(spans)
@@ -82,7 +80,7 @@ def parse_shape(text: str, model: PlacementModel, *, no_rotate: bool) -> tuple[S
         shapes = tuple(shape for shape in shapes if shape == rotation)
     if not shapes:
         largest = "x".join(map(str, (*sides[1:], sides[0]) if len(sides) > 2 else sides))  # noqa: PLR2004 # as above
-        raise InvalidArgumentError(f"shape {text}: no domain of {model.slug} has it, the largest is {largest}")
+        raise InvalidArgumentError(f"shape {text} does not fit in a domain of {model.slug}; the largest is {largest}")
     return shapes
 
 
@@ -98,12 +96,12 @@ def parse_request(
     any_block: bool | None,
     no_rotate: bool,
 ) -> JobRequest:
-    """Read what a job needs; ``any_block`` is None where boxes are asked for by their shapes only.
+    """Parse a request; ``any_block`` is None if boxes can be requested only by shape.
 
     Raises
     ------
-    LimitError
-        Not exactly one thing is asked for, or more than fits no whole number of domains.
+    InvalidArgumentError
+        Not exactly one size is given, or a size above one domain is not a whole number of domains.
     IllegalSizeError
         No scheduler grants so many chips.
 
@@ -131,7 +129,7 @@ def _request_domains(
     if rest:
         nearest = " or ".join(f"{count * per_domain:,}" for count in (domains, domains + 1))
         raise InvalidArgumentError(
-            f"{pluralize(requested, unit)} are no whole domains of {per_domain}: ask for {nearest}"
+            f"{pluralize(requested, unit)} are not whole domains of {per_domain}; ask for {nearest}"
         )
     description = pluralize(domains, "whole domain")
     if domains == 1:
@@ -147,7 +145,7 @@ def _request_within_domain(
     if any_block and model.torus:
         shapes = tuple(shape for shape in model.torus.shapes if prod(shape) == chips)
         if not shapes:
-            raise InvalidArgumentError(f"{chips} chips make up no box on {model.slug}: ask for one with sides that fit")
+            raise InvalidArgumentError(f"{chips} chips form no box on {model.slug}; choose sides that fit")
         sets = _block_masks(model, shapes)
         return JobRequest(
             description, chips, sets=_whole_server_sets(model, sets) if in_servers else sets, shapes=shapes
@@ -167,7 +165,7 @@ def _chips_for_memory(model: PlacementModel, legal_sets: LegalSets, memory: Capa
 
 
 def _whole_server_sets(model: PlacementModel, sets: Sequence[int]) -> tuple[int, ...]:
-    """Those that take all of each server that they take a chip of."""
+    """Return the sets that consist of whole servers."""
     return tuple(
         mask for mask in sets if all(mask & server_mask in {0, server_mask} for server_mask in model.server_masks)
     )

@@ -14,7 +14,7 @@ from trninv.placement.candidates.placement_model import LocalPart, PlacementMode
 from trninv.solvers.torus_blocks import MaskRows, pack_masks
 
 UnhealthyParts = Mapping[int, Mapping[LocalPart, int]]
-"""By row of the stock and part that is not up, the millionths that it still carries."""
+"""By row of the capacity and unhealthy part, the parts per million that it still carries."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class LinkFailures:
     Attributes
     ----------
     down, degraded
-        Sets of chips that have a link among them, or to their switch, that carries nothing, or is degraded.
+        Chips at the ends of links that are down, and of degraded links; a link to a switch has one chip.
     unhealthy_chips
-        The chips that are not up, or have a NIC that is not.
+        Chips that are unhealthy or have an unhealthy NIC.
     link_capacities
-        Bytes per second of each such link, one direction.
+        Remaining bytes per second of each such link, one direction.
 
     """
 
@@ -70,7 +70,7 @@ def _contain_any_link(sets: MaskRows, links: Iterable[int], chip_count: int) -> 
 
 
 def find_link_failures(model: PlacementModel, parts: Mapping[LocalPart, int]) -> LinkFailures:
-    """Find the failures of a domain whose parts carry so many millionths of their capacity."""
+    """Find the failures of a domain from the parts per million that its unhealthy parts carry."""
     down, degraded, link_capacities = dict[int, None](), dict[int, None](), dict[tuple[int, int], int]()
     for index in sorted({index for part in parts for index in model.wires_by_part.get(part, ())}):
         wire = model.domain_model.blueprint.scale_up_links[index]

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 LocalPart = int | tuple[int, int]
 """A node of a domain in local numbers, or both ends of a link, the lower first."""
 _MAX_NEAREST = 2
-"""Legal sizes that are named where one is not."""
+"""The number of legal sizes that an error message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnyServers:
-    """Any so many servers of a rack may be held together; with so many more of it to spare."""
+    """Any so many servers of a rack form a legal set; with so many spares in the same rack."""
 
     servers: int
     spares: int = 0
@@ -41,7 +41,8 @@ class AnyServers:
 class RackServers:
     """The free servers of a rack that share a domain class, the best first.
 
-    So many of them have every link, are sound, and may be taken: each choice of these is as good as is wanted.
+    The first ``intact`` have no link down, and the first ``healthy`` no degraded part. Any choice among the first
+    ``eligible`` meets the requirements.
     """
 
     domain_class: int
@@ -53,16 +54,16 @@ class RackServers:
 
     @property
     def required(self) -> int:
-        """Servers, those to spare too."""
+        """The number of servers, spares included."""
         return self.any_of.servers + self.any_of.spares
 
     @property
     def mask(self) -> int:
-        """The chips of the best ones."""
+        """The chips of the best servers."""
         return sum(self.servers[: self.any_of.servers])
 
     def disjoint_masks(self) -> Iterator[int]:
-        """As many as are needed, over and over."""
+        """Yield disjoint sets of the required number of servers."""
         return (
             sum(self.servers[start : start + self.required])
             for start in range(0, self.eligible - self.required + 1, self.required)
@@ -71,14 +72,14 @@ class RackServers:
 
 @dataclass(frozen=True)
 class LegalSets:
-    """The sets that a job may have in a domain: listed sets by size, and numbers of any servers of a rack."""
+    """The legal sets of a domain: listed sets by size, and sizes that any servers of a rack form."""
 
     sets: Mapping[int, tuple[int, ...]]
     any_of: Mapping[int, AnyServers]
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Numbers of chips, the least first."""
+        """The legal numbers of chips, ascending."""
         return tuple(sorted({*self.sets, *self.any_of}))
 
     def check_size(self, model: "PlacementModel", chips: int, box_option: str, *, in_servers: bool = False) -> None:
@@ -87,7 +88,7 @@ class LegalSets:
         Raises
         ------
         IllegalSizeError
-            Naming the nearest ones.
+            The size is not legal; the message names the nearest ones.
 
         """
         if chips not in self.sizes:
@@ -97,18 +98,18 @@ class LegalSets:
             listed = " and ".join(f"{size:,}" for size in nearest)
             hint = f" ({box_option} for a launcher of your own)" if model.torus else ""
             requested = pluralize(chips // chips_per_unit, unit)
-            raise IllegalSizeError(f"{requested} are not legal on {model.slug}; nearest {listed}{hint}")
+            raise IllegalSizeError(f"{requested} are not legal on {model.slug}; the nearest are {listed}{hint}")
 
 
 @dataclass(frozen=True, eq=False)
 class PlacementModel:
-    """A model of domain; `model_of` makes one a slug."""
+    """A domain model for placement; `placement_model` caches one per slug."""
 
     domain_model: DomainModel
 
     @property
     def slug(self) -> str:
-        """Its name."""
+        """The slug of the domain model."""
         return self.domain_model.slug
 
     @cached_property
@@ -128,12 +129,12 @@ class PlacementModel:
 
     @cached_property
     def node_count(self) -> int:
-        """Rows of ``node`` that a domain has."""
+        """The number of rows of ``node`` per domain."""
         return len(self.domain_model.blueprint.nodes)
 
     @cached_property
     def torus(self) -> Torus | None:
-        """The torus that the chips make up, if they do."""
+        """The torus that the chips form, or None."""
         return Torus(self.domain_model.blueprint.sides) if self.domain_model.blueprint.pattern == "torus" else None
 
     @cached_property
@@ -149,7 +150,7 @@ class PlacementModel:
 
     @cached_property
     def racks(self) -> tuple[tuple[int, ...], ...]:
-        """Servers by rack of the domain."""
+        """The servers of each rack of the domain."""
         servers_by_rack: dict[int, list[int]] = {}
         for server in range(self.servers):
             servers_by_rack.setdefault(self.domain_model.blueprint.rack_of(server), []).append(server)
@@ -157,7 +158,7 @@ class PlacementModel:
 
     @cached_property
     def axis_capacities(self) -> tuple[int, ...]:
-        """Of a torus, what a link along each axis carries when healthy, one direction."""
+        """The capacity of a healthy link along each axis of a torus, one direction."""
         if self.torus is None:
             return ()
         axis = {(a, b): axis_number for a, b, axis_number in self.torus.links()}
@@ -168,22 +169,22 @@ class PlacementModel:
         )
 
     def shape_of(self, mask: int) -> Shape | None:
-        """Of a set that is a block of the torus."""
+        """Return the shape of a set, or None if it is not a block of the torus."""
         return self.torus.shape_by_mask.get(mask) if self.torus else None
 
     def limits(self, mask: int) -> BlockLimits:
-        """Return what a set without failures carries."""
+        """Return the limits of a set without failures."""
         if self.torus and (shape := self.shape_of(mask)):
             return block_limits(self.torus.sides, self.axis_capacities, shape)
         return _cached_limits(self, self._canonical_mask(mask))
 
     def degraded_limits(self, mask: int, link_capacities: Mapping[tuple[int, int], int]) -> BlockLimits:
-        """Return what a set with degraded links carries."""
+        """Return the limits of a set with failed or degraded links."""
         affected = tuple((ends, capacity) for ends, capacity in link_capacities.items() if self._is_inside(ends, mask))
         return _degraded_limits(self, mask, affected) if affected and mask.bit_count() > 1 else self.limits(mask)
 
     def _is_inside(self, ends: tuple[int, int], mask: int) -> bool:
-        """Whether a link leads from chips of a set to each other, or to a switch."""
+        """Return whether a link joins two chips of a set, or one of them and a switch."""
         chips = [end for end in ends if end < self.chips]
         return bool(chips) and all(mask >> end & 1 for end in chips)
 
@@ -208,7 +209,7 @@ class PlacementModel:
 
     @cached_property
     def wires_by_part(self) -> Mapping[LocalPart, tuple[int, ...]]:
-        """Numbers of the wires that end at a node, or that lead from one node to another."""
+        """Numbers of the wires that end at a node, or join two nodes."""
         numbers: dict[LocalPart, list[int]] = {}
         for number, wire in enumerate(self.domain_model.blueprint.scale_up_links):
             for part in (wire.a, wire.b, (wire.a, wire.b)):
@@ -217,7 +218,7 @@ class PlacementModel:
 
     @cached_property
     def chips_by_part(self) -> Mapping[LocalPart, int]:
-        """The chips that are unhealthy where a part is: a chip itself, and those of a NIC or of a link to one."""
+        """The chips that an unhealthy part affects: a chip itself, and the chip of a NIC or of its link."""
         masks: dict[LocalPart, int] = {chip: 1 << chip for chip in range(self.chips)}
         for link in self.domain_model.blueprint.links:
             if link.role == NIC:
@@ -243,7 +244,7 @@ class PlacementModel:
         Parameters
         ----------
         link_capacities
-            What damaged links carry, by both ends, the lower first.
+            Capacities of unhealthy links by both ends, the lower first.
 
         """
         graph = solvers.graph.Graph()
@@ -273,7 +274,7 @@ def _degraded_limits(
 
 
 def solve_limits(graph: "Graph", chips: int) -> BlockLimits:
-    """Limits of any graph whose first nodes are chips, by the solvers."""
+    """Solve the limits of a graph whose first nodes are chips."""
     ends = sorted(graph)[:chips]
     gather = solvers.collectives.all_gather_rate(graph, dict.fromkeys(ends, 1))
     rate = int(gather.rate * (chips - 1)) if gather else 0
@@ -287,17 +288,17 @@ def placement_model(slug: str) -> PlacementModel:
     Raises
     ------
     UnknownSystemError
-        No system of the catalog is made of it.
+        No system in the catalog has this domain model.
 
     """
     for system in default_systems().systems:
         if system.domain.slug == slug:
             return PlacementModel(system.domain)
-    raise UnknownSystemError(f"no system has domains of model {slug!r}: placement knows those of the catalog")
+    raise UnknownSystemError(f"no system in the catalog has domains of model {slug!r}; placement supports only these")
 
 
 def read_legal_sets(connection: Connection, model: PlacementModel) -> LegalSets:
-    """Load the sets that a job may have in a domain."""
+    """Load the legal sets of a domain model."""
     table, domain_model = TABLES["legal_set"], TABLES["domain_model"]
     query = select(table).join(domain_model, domain_model.c.id == table.c.domain_model_id)
     sets: dict[int, dict[int, None]] = {}

@@ -1,4 +1,4 @@
-"""Place several replicas of a job, with spares, so that the rest still fit."""
+"""Place several replicas of a job, with spares, so that the remaining ones still fit."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ from trninv.solvers.torus_blocks import BlockLimits, MaskRows, pack_masks
 
 
 class SpreadLevel(DescribedEnum):
-    """What copies of a job, and sets to spare, have none of in common."""
+    """What copies of a job and their spares must not share."""
 
-    CHIP = "CHIP", "They have no chip in common."
-    SERVER = "SERVER", "Nor a server."
-    RACK = "RACK", "Nor a rack."
-    DOMAIN = "DOMAIN", "Nor a domain."
-    NETWORK_NODE = "NETWORK_NODE", "Nor a network node of tier 3 above their domains."
+    CHIP = "CHIP", "No chip is shared."
+    SERVER = "SERVER", "No server is shared."
+    RACK = "RACK", "No rack is shared."
+    DOMAIN = "DOMAIN", "No domain is shared."
+    NETWORK_NODE = "NETWORK_NODE", "No network node of tier 3 above the domains is shared."
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What a place must be like, beside being free with every link, and whether any are avoided."""
+    """Requirements on a placement besides free chips and links that are up; and whether places are avoided."""
 
     min_limits: BlockLimits = NO_MINIMUM
     healthy_only: bool = False
@@ -40,20 +40,20 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPlacement:
-    """A place, and servers of its rack to spare."""
+    """A candidate, and spare servers in its rack."""
 
     candidate: Candidate
     spares: tuple[int, ...] = ()
 
     @property
     def chips(self) -> int:
-        """All that it takes."""
+        """All of its chips, spares included."""
         return self.candidate.mask | sum(self.spares)
 
 
 @dataclass(frozen=True)
 class ReplicaSearch:
-    """Sets that may be taken of a stock together, some being taken already."""
+    """A search for sets that can be allocated together, some being allocated already."""
 
     capacity: FreeCapacity
     legal_sets: LegalSets
@@ -64,7 +64,7 @@ class ReplicaSearch:
 
     @cached_property
     def search(self) -> CandidateSearch:
-        """All places for one more."""
+        """The candidates for one more replica."""
         constraints = self.constraints
         return CandidateSearch(
             self.capacity,
@@ -77,7 +77,7 @@ class ReplicaSearch:
 
     @cached_property
     def matches(self) -> NDArray[np.bool_]:
-        """Those that do."""
+        """The matches of the search, in one rack if required."""
         return (
             self.search.matches & self.search.is_single_rack[None, :]
             if self.constraints.same_rack
@@ -85,7 +85,7 @@ class ReplicaSearch:
         )
 
     def max_replicas(self, limit: int) -> int:
-        """How many more can be taken at once, as far as it is fewer than enough."""
+        """Return how many more replicas fit at once, up to a limit."""
         if self._domains_per_group > 1:
             return min(len(np.unique(self._groups[self.search.has_match(self.matches)])), limit)
         return self._count_replicas(np.flatnonzero(self.search.has_match(self.matches)).tolist(), limit)
@@ -96,7 +96,7 @@ class ReplicaSearch:
             yield [placement, *self._with_placed(placement).place_all(others)]
 
     def place_all(self, count: int) -> Iterator[ReplicaPlacement]:
-        """So many places, one after the other the best that leaves room for the rest; there must be as many."""
+        """Yield so many placements, each the best that leaves room for the rest; they must exist."""
         search = self
         for following in range(count - 1, -1, -1):
             placement = next(search._viable_placements(following))
@@ -104,7 +104,7 @@ class ReplicaSearch:
             search = search._with_placed(placement)
 
     def _viable_placements(self, others: int, k: int = 1) -> Iterator[ReplicaPlacement]:
-        """Places, the best first, that leave room for others; mostly the first k do."""
+        """Yield placements that leave room for others, best first; usually the first k do."""
         for candidate in self._ranked_candidates(k):
             deadline.raise_if_expired()
             placement = ReplicaPlacement(candidate, tuple(self.search.spare_servers(candidate)))
@@ -156,7 +156,7 @@ class ReplicaSearch:
         return [self.excluded_chips(mask) for mask in self.search.masks_in_row(self.matches, row)]
 
     def excluded_chips(self, mask: int) -> int:
-        """Return the chips of a domain that no other replica may have beside a set."""
+        """Return the chips of a domain that other replicas must not use if one uses a set."""
         model = self.capacity.model
         groups = [[index] for index in range(model.servers)] if self.spread_level is SpreadLevel.SERVER else model.racks
         match self.spread_level:
@@ -169,7 +169,7 @@ class ReplicaSearch:
 
     @property
     def _domains_per_group(self) -> int:
-        """How many domains following each other only one of which may be taken."""
+        """The number of consecutive domains that share a rack or network node, of which one may be used."""
         match self.spread_level:
             case SpreadLevel.RACK:
                 return self.capacity.model.domain_model.domains_per_rack

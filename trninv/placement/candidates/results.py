@@ -22,35 +22,35 @@ from trninv.units import Bandwidth, pluralize
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A place where the job fits."""
+    """A place where the job fits, with its limits."""
 
-    places: Annotated[tuple[AddressText, ...], "What to hold: domains, servers or chips."]
-    spares: Annotated[tuple[AddressText, ...], "What to hold to spare: domains, servers or chips."]
-    servers: Annotated[tuple[AddressText, ...], "Servers that its chips are in, those to spare left out."]
-    chips: Annotated[int, "How many chips."]
-    whole_servers: Annotated[bool, "Whether it takes all chips of its servers."]
-    shape: Annotated[str | None, "Rows × columns × servers, of a box of a torus."]
-    all_gather: Annotated[Bandwidth, "Limit of an all-gather of each chip among those of a domain; one direction."]
-    bisection: Annotated[Bandwidth, "Between two halves of the chips of a domain, alone; one direction."]
-    degraded: Annotated[bool, "Whether a part of it is degraded; the limits are as it is."]
-    tier: Annotated[int | None, "Least tier of the fabric in common; null within one domain."]
+    places: Annotated[tuple[AddressText, ...], "Domains, servers or chips to allocate."]
+    spares: Annotated[tuple[AddressText, ...], "Domains, servers or chips to allocate as spares."]
+    servers: Annotated[tuple[AddressText, ...], "Servers of its chips, without spares."]
+    chips: Annotated[int, "Number of chips, without spares."]
+    whole_servers: Annotated[bool, "Whether it uses all chips of its servers."]
+    shape: Annotated[str | None, "Rows × columns × servers of a box of a torus; null otherwise."]
+    all_gather: Annotated[Bandwidth, "All-gather limit per chip within a domain, one direction."]
+    bisection: Annotated[Bandwidth, "Bandwidth between two halves of its chips within a domain, one direction."]
+    degraded: Annotated[bool, "Whether a part of it is degraded; the limits take that into account."]
+    tier: Annotated[int | None, "Lowest fabric tier that joins its domains; null within one domain."]
     fragmentation_cost: Annotated[
-        float, "Chips of free sets for schedulers that it takes or breaks up; the mean of all sizes above 1."
+        float, "Chips of free legal sets that it uses or splits, averaged over all sizes above 1."
     ]
-    remaining_free: Annotated[int, "Free chips that its domain has left."]
+    remaining_free: Annotated[int, "Free chips that remain in its domain."]
 
 
 @dataclass(frozen=True, slots=True)
 class FilterStep:
-    """How many domains are left after a condition."""
+    """A condition and the domains that meet it."""
 
-    condition: Annotated[str, "What they have."]
-    domains: Annotated[int, "How many."]
+    condition: Annotated[str, "The condition."]
+    domains: Annotated[int, "Domains that meet it and all conditions before."]
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaRequest:
-    """How many jobs at once, with how much to spare, how far apart, and how near their domains."""
+    """The number of replicas, their spares, what they must not share, and the tier that must join their domains."""
 
     replicas: int
     spares: int
@@ -59,20 +59,20 @@ class ReplicaRequest:
 
     @property
     def description(self) -> str:
-        """What is wanted at once."""
-        spare = f" with {self.spares:,} to spare{' each' if self.replicas > 1 else ''}" if self.spares else ""
+        """The request in words."""
+        spare = f" with {pluralize(self.spares, 'spare')}{' each' if self.replicas > 1 else ''}" if self.spares else ""
         separation = f", no two with the same {self.spread_level.lower().replace('_', ' ')}"
-        return f"{self.replicas:,} wanted{spare}" + (separation if self.spread_level is not SpreadLevel.CHIP else "")
+        return f"{self.replicas:,} requested{spare}" + (separation if self.spread_level is not SpreadLevel.CHIP else "")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Placements, how many there are, and what each condition leaves; what is lacking if that is no condition's.
+    """Placements, their number, the domains after each condition, and the shortfall if all conditions are met.
 
     Attributes
     ----------
     best
-        What the best place carries, where none has as much as was asked for.
+        Limits of the best candidate, if none reaches the requested ones.
 
     """
 
@@ -92,7 +92,7 @@ def place_in_domains(
     replica_request: ReplicaRequest,
     k: int,
 ) -> SearchResult:
-    """Jobs that are each within one domain."""
+    """Place jobs that each fit in one domain."""
     sets, spares = request.sets, replica_request.spares
     if isinstance(sets, AnyServers):
         sets, spares = AnyServers(sets.servers, spares), 0
@@ -114,7 +114,7 @@ def place_in_domains(
     needed = replica_request.replicas * (1 + spares)
     spare_text = f"of {needed:,} sets " if spares else ""
     if needed > 1 and (possible := replica_search.max_replicas(needed)) < needed:
-        return SearchResult((), *counts, f"{replica_request.description}: {spare_text}{possible:,} fit at once")
+        return SearchResult((), *counts, f"{replica_request.description}: only {possible:,} {spare_text}fit at once")
     alternatives = replica_search.alternatives(1 if replica_request.replicas > 1 else k, needed - 1)
     replicas = replica_request.replicas
     placed = chain.from_iterable(
@@ -128,10 +128,10 @@ def place_in_domains(
 
 
 def _scope_steps(capacity: FreeCapacity, chips: int, constraints: Constraints) -> Iterator[FilterStep]:
-    yield FilterStep("is in the scope", len(capacity.ordinals))
+    yield FilterStep("is in scope", len(capacity.ordinals))
     if (large_enough := int((_set_sizes(capacity.in_scope) >= chips).sum())) < len(capacity.ordinals):
         yield FilterStep(
-            f"has {pluralize(chips, 'chip')} in it{' that are not avoided' if constraints.has_avoided else ''}",
+            f"has {pluralize(chips, 'chip')} in scope{' and not avoided' if constraints.has_avoided else ''}",
             large_enough,
         )
 
@@ -149,11 +149,11 @@ def _search_steps(search: CandidateSearch, constraints: Constraints) -> Iterator
         matches = matches & search.is_single_rack[None, :]
         yield FilterStep("has it in one rack", search.count_domains(matches))
     if constraints.healthy_only:
-        yield FilterStep("has it with nothing degraded", search.count_domains(matches & ~search.degraded))
+        yield FilterStep("has it without degraded parts", search.count_domains(matches & ~search.degraded))
 
 
 def _limit_steps(min_limits: BlockLimits, domains: int, prefix: str = "it with ") -> Iterator[FilterStep]:
-    """Filter candidates by the requested minimum limits, if any."""
+    """Yield the step for the requested minimum limits, if any."""
     requested = {"all-gather": min_limits.all_gather, "bisection": min_limits.bisection}
     if conditions := " and ".join(
         f"{limit_name} of {Bandwidth(value)}" for limit_name, value in requested.items() if value
@@ -174,12 +174,12 @@ def place_on_domains(
     replica_request: ReplicaRequest,
     __: int,
 ) -> SearchResult:
-    """Jobs of several whole domains each.
+    """Place jobs of several whole domains each.
 
     Raises
     ------
-    LimitError
-        They are to be further apart than domains are.
+    InvalidArgumentError
+        The requested separation is wider than domains.
 
     """
     model = capacity.model
@@ -189,21 +189,21 @@ def place_on_domains(
     ):
         raise InvalidArgumentError(
             f"--spread {replica_request.spread_level.lower().replace('_', '-')}: "
-            "copies of several domains are apart by domain only"
+            "copies of several domains can be separated by domain only"
         )
     usable = int((_set_sizes(capacity.usable) == model.chips).sum())
     rows = free_domains(capacity)
     steps = [
         *_scope_steps(capacity, model.chips, constraints),
-        FilterStep("is usable as a whole", usable),
-        FilterStep("is free as a whole, with every link up", len(rows)),
+        FilterStep("is completely usable", usable),
+        FilterStep("is completely free, with every link up", len(rows)),
     ]
     if constraints.same_rack and len(model.racks) > 1:
         steps.append(FilterStep("is in one rack", 0))
         return SearchResult((), 0, 0, tuple(steps))
     if constraints.healthy_only:
         rows = free_domains(capacity, healthy_only=True)
-        steps.append(FilterStep("has nothing degraded", len(rows)))
+        steps.append(FilterStep("has no degraded parts", len(rows)))
     if constraints.min_limits != NO_MINIMUM:
         unlimited_rows, rows = (
             rows,
@@ -242,12 +242,12 @@ def place_on_domains(
 def _shortfall(
     needed: int, free: int, placed: Sequence[Gang], constraints: Constraints, replica_request: ReplicaRequest
 ) -> str:
-    demand = f"{pluralize(needed, 'domain')} wanted{' with those to spare' if replica_request.spares else ''}"
+    demand = f"{pluralize(needed, 'domain')} requested{' with spares' if replica_request.spares else ''}"
     location = " in one rack" if constraints.same_rack else ""
     location += f" below one network node of tier {replica_request.tier}" if replica_request.tier > 1 else ""
-    text = f"{demand}{location}, {free:,} free as a whole"
+    text = f"{demand}{location}, {free:,} completely free"
     return (
-        f"{replica_request.replicas:,} times {text}: {len(placed):,} times there are"
+        f"{replica_request.replicas:,} times {text}: enough for {len(placed):,}"
         if replica_request.replicas > 1
         else text
     )
@@ -301,14 +301,14 @@ _MAX_NAMES: Final = 8
 
 
 def abbreviate_places(places: Sequence[str]) -> str:
-    """Addresses for people: chips by their servers, and how many there are more than the first few."""
+    """Format addresses for people: chips grouped by server, and only the first few."""
     names = group_chips(places)
     remaining = len(names) - _MAX_NAMES
     return ", ".join([*names[:_MAX_NAMES], *([f"{remaining:,} more"] if remaining > 0 else [])])
 
 
 def group_chips(places: Sequence[str]) -> list[str]:
-    """Addresses with the chips of a server as one, which `trninv.inventory.address.syntax.each_of` writes out again."""
+    """Group the chips of a server into one address; `trninv.inventory.address.syntax.expand_chip_ranges` undoes it."""
     return [
         name
         for parent, members in groupby(places, _server_of)

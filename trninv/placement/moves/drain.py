@@ -23,31 +23,31 @@ from trninv.solvers.torus_blocks import WORD_BITS, MaskRows, pack_masks, unpack_
 
 _T = TABLES
 RowMask = tuple[int, int]
-"""Row of the stock, and a set of its chips."""
+"""A row of the capacity, and a set of its chips."""
 
 
 class DrainOutcome(DescribedEnum):
-    """What can become of a job."""
+    """Outcome for a job."""
 
-    REPLACED = "REPLACED", "What it loses is replaced, and the rest of it stays."
-    STAYS = "STAYS", "It keeps all that it works on, and loses spares."
-    ELSEWHERE = "ELSEWHERE", "It goes elsewhere as a whole."
-    AFTER_MOVES = "AFTER_MOVES", "It goes elsewhere once other jobs have moved."
-    NOWHERE = "NOWHERE", "There is no place for it."
+    REPLACED = "REPLACED", "Lost chips are replaced, the rest of the job stays."
+    STAYS = "STAYS", "The job keeps its working chips and loses only spares."
+    ELSEWHERE = "ELSEWHERE", "The whole job moves elsewhere."
+    AFTER_MOVES = "AFTER_MOVES", "The job moves elsewhere after other jobs have moved."
+    NOWHERE = "NOWHERE", "No place for the job was found."
 
 
 @dataclass(frozen=True, slots=True)
 class DisruptedJob:
-    """A job that a drain touches.
+    """A job that a drain disrupts.
 
     Attributes
     ----------
     lost_chips
-        Chips that it works on and that go, by row.
+        Lost working chips by row.
     spares
-        Spare ones that go.
+        Lost spare chips by row.
     disconnected_rows
-        Rows that it can't stay in though its chips do: links among them go.
+        Rows whose chips stay but lose links among them.
 
     """
 
@@ -57,7 +57,7 @@ class DisruptedJob:
     disconnected_rows: frozenset[int]
 
     def must_stop(self, units: Sequence[int]) -> bool:
-        """Whether it does: by any loss, unless a spare unit is left for each unit that loses chips."""
+        """Return whether the job must stop: it loses links, or has fewer spare units than units that lose chips."""
         spare = ((row, mask & ~self.spares.get(row, 0)) for row, mask in self.allocation.spare.items())
         spare_sizes = _descending_sizes(part for _, mask in spare for part in _split_by_unit(mask, units))
         work = self.allocation.work.items()
@@ -81,7 +81,7 @@ def _descending_sizes(masks: Iterator[int]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """Where a job is afterwards, and which others move before; nowhere new if it is nowhere."""
+    """A job's chips after the drain, and the moves of other jobs that come before; empty without a place."""
 
     outcome: DrainOutcome
     destination: tuple[RowMask, ...] = ()
@@ -89,13 +89,13 @@ class JobOutcome:
 
 
 class DrainImpact:
-    """A place that goes out of service: the stock of its cluster before and after."""
+    """The drain of a place: the capacity of its cluster before and after."""
 
     def __init__(self, reader: SnapshotReader, address: str) -> None:
         place = resolve(reader.connection, address)
         if place.level in ("cluster", "nic"):
             raise WrongLevelError(
-                f"{address} is a {place.level}: drain a server, rack, domain, chip, switch, link or network node"
+                f"{address} is a {place.level}; name a server, rack, domain, chip, switch, link or network node"
             )
         current = reader.changes
         parts = dict(current.nodes), dict(current.links), set(current.domains), set(current.network_nodes)
@@ -118,7 +118,7 @@ class DrainImpact:
 
     @property
     def rows(self) -> list[int]:
-        """Domains that lose chips or links."""
+        """Rows of the domains that lose chips or links."""
         return sorted(
             {
                 *(row for row, mask in enumerate(self._lost_chips) if mask),
@@ -150,13 +150,13 @@ class DrainImpact:
         )
 
     def _loses_link(self, row: int, mask: int) -> bool:
-        """Whether a link among several chips goes, or one to their switch."""
+        """Return whether a set of several chips loses a link among them or to their switch."""
         return mask.bit_count() > 1 and any(link & mask == link for link in self._lost_links.get(row, ()))
 
     def outcomes(
         self, disrupted: Sequence[DisruptedJob], allocations: Sequence[JobAllocation], legal_sets: LegalSets
     ) -> Iterator[JobOutcome]:
-        """Where each goes, one after the other: what one takes, the next does not."""
+        """Yield each job's outcome in turn; chips that one job gets are not free for the next."""
         capacity, current = self.after, {job.key: job for job in allocations}
         immovable = {job.key for job in allocations if job.pinned} | {job.allocation.key for job in disrupted}
         for job in disrupted:
@@ -186,7 +186,7 @@ class DrainImpact:
             )
 
     def _network_outcome(self, capacity: FreeCapacity, job: DisruptedJob) -> JobOutcome:
-        """Of a job of whole domains: others that hang below other network nodes."""
+        """Return the outcome of a job of whole domains: other domains, below other network nodes."""
         full = capacity.model.full
         if any(mask != full for mask in job.allocation.work.values()):
             return JobOutcome(DrainOutcome.NOWHERE)
@@ -206,7 +206,7 @@ def _job_outcome(
     others: Sequence[JobAllocation],
     immovable: Collection[int],
 ) -> JobOutcome:
-    """Where a job goes of which the stock holds nothing any more: part by part, what it keeps first."""
+    """Return the outcome of a job whose chips the capacity counts as free; it keeps what it can."""
     work, rows = job.allocation.work, {*job.lost_chips, *job.disconnected_rows}
     kept = {row: mask for row, mask in work.items() if row not in rows}
     if not rows:
@@ -300,7 +300,7 @@ def _merge_masks(sets: Iterable[RowMask]) -> dict[int, int]:
 
 
 def _subtree_ordinals(connection: Connection, place: Place) -> Iterator[set[int]]:
-    """Ordinals of the domains below a network node, and then of those below each network node next below it."""
+    """Yield the ordinals of the domains below a network node, then those below each of its children."""
     link = _T["link"]
     fabric = link.c.scope == "fabric", link.c.domain_id.is_(None)
     children = list(connection.scalars(select(link.c.a_id).where(link.c.b_id == place.id, *fabric)))

@@ -1,4 +1,4 @@
-"""Carry out a move plan in one transaction; refuse it if the cluster changed since."""
+"""Carry out a move plan in one transaction; refuse it if the cluster has changed since."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 class RequestedMove(Protocol):
-    """A job that moves, and where to."""
+    """A requested move of one job."""
 
     @property
     def job(self) -> str:
-        """As it is released."""
+        """Name of the job, as `release` accepts it."""
 
     @property
     def destination(self) -> "Sequence[str]":
@@ -53,26 +53,26 @@ def move_jobs(
     why: str = "",
     source: str = "command",
 ) -> list[Job]:
-    """Move jobs as planned: what each held is kept as ended, and from now on it holds other chips, as ``who`` says.
+    """Move jobs as planned: each job's row ends, and a new row with its new chips and ``who`` continues it.
 
     Parameters
     ----------
     connection
-        In the transaction of the only one who writes, as `trninv.database.engine.writing` gives.
+        Inside a transaction of `trninv.database.engine.write_transaction`.
     scope, moves, revision
-        As the plan has them.
+        As in the plan.
     why, source
-        Kept with the events, as in `trninv.placement.allocations.job_allocations.hold`.
+        Stored with the events, as in `trninv.placement.allocations.job_allocations.allocate`.
 
     Raises
     ------
-    LimitError
-        Who is missing or too long.
+    InvalidArgumentError
+        The author is missing or too long.
     StalePlanError
-        The fleet is not as it was planned for.
+        The fleet changed since the plan was made.
     ConflictError
-        A job is run by another system, which has to move it; or the moves are no plan: one is pinned or has spares,
-        moves twice, to more or fewer chips, or to another cluster.
+        Another system runs a job and has to move it; or the moves are not a valid plan: a job is pinned, has spares,
+        moves twice, changes its number of chips or its cluster.
 
     """
     with change_transaction(connection, who=who, why=why, source=source) as time:
@@ -88,14 +88,14 @@ def _move_jobs(
     keys = [_own_job_key(connection, move.job) for move in moves]
     old_jobs = {job.key: job for job in jobs_by_key(connection, keys)}
     if len(old_jobs) < len(keys):
-        raise ConflictError("a job moves twice, which no plan says: ask for a new plan")
+        raise ConflictError("a job moves twice; make a new plan")
     for batch in batches(keys):
-        is_allocated = allocation.c.job_id.in_(batch), allocation.c.ended.is_(None)
+        is_allocated = allocation.c.job_id.in_(batch), allocation.c.ended_at.is_(None)
         _refuse_pinned(
             old_jobs.values(), connection.scalars(select(allocation.c.job_id).where(*is_allocated, _IS_SPARE)).all()
         )
-        connection.execute(update(allocation).where(*is_allocated).values(ended=time))
-        connection.execute(update(job).where(job.c.id.in_(batch)).values(ended=time, moved=time))
+        connection.execute(update(allocation).where(*is_allocated).values(ended_at=time))
+        connection.execute(update(job).where(job.c.id.in_(batch)).values(ended_at=time, moved_at=time))
     new_keys = []
     for key, move in zip(keys, moves, strict=True):
         chips = resolve_chips(connection, move.destination, ())
@@ -104,14 +104,16 @@ def _move_jobs(
             or resolve_place(connection, expand_chip_ranges(move.destination)[0]).cluster_id != cluster
         ):
             raise ConflictError(
-                f"job {move.job} keeps its {old_jobs[key].chips} chips, in its cluster: ask for a new plan"
+                f"job {move.job} must keep its {old_jobs[key].chips} chips and its cluster; make a new plan"
             )
         refuse_allocated(connection, list(chips))
         new_keys.append(_continue_job(connection, key, time, who, location_columns(connection, chips)))
         try:
             insert_allocations(connection, new_keys[-1], chips, time)
         except ChipAllocatedError:
-            raise ConflictError(f"the chips for job {move.job} were taken meanwhile: ask for a new plan") from None
+            raise ConflictError(
+                f"the chips for job {move.job} were just allocated to another job; make a new plan"
+            ) from None
     return jobs_by_key(connection, new_keys)
 
 
@@ -121,26 +123,26 @@ _IS_SPARE = TABLES["allocation"].c.role == "spare"
 def _refuse_pinned(jobs: "Iterable[Job]", with_spares: "Collection[int]") -> None:
     for job in jobs:
         if job.pinned or job.key in with_spares:
-            reason = "is pinned" if job.pinned else "has chips to spare"
-            raise ConflictError(f"job {job.name} {reason}, and stays where it is: ask for a new plan")
+            reason = "is pinned" if job.pinned else "has spares"
+            raise ConflictError(f"job {job.name} {reason} and can't move; make a new plan")
 
 
 def _continue_job(connection: Connection, key: int, time: str, who: str, location: "Mapping[str, str]") -> int:
-    """Key of a job that is one which has just ended, and goes on elsewhere."""
+    """Insert the row that continues a job that has just ended elsewhere; return its key."""
     job = TABLES["job"]
     row = connection.execute(select(job).where(job.c.id == key)).one()
     new = next_job_key(connection)
-    start = {"began": time, "first_began": row.first_began or row.began}
-    changed = {"id": new, "ended": None, "moved": None, "who": who, **location}
+    start = {"started_at": time, "first_started_at": row.first_started_at or row.started_at}
+    changed = {"id": new, "ended_at": None, "moved_at": None, "who": who, **location}
     connection.execute(insert(job), row._asdict() | start | changed)
     return new
 
 
 def _own_job_key(connection: Connection, name: str) -> int:
-    """Key of a job that is held here."""
+    """Return the key of a job that was allocated here."""
     system, identity = split_job_name(name)
     if system != OWN_SYSTEM:
-        raise ConflictError(f"job {name} is run by {system}: move it there, and import its jobs again")
+        raise ConflictError(f"job {name} is run by {system}; move it there, then import its jobs again")
     if (key := find_live_job(connection, system, identity)) is None:
-        raise UnknownJobError(f"no job {name} holds chips (trninv jobs lists them)")
+        raise UnknownJobError(f"no job {name} has chips (trninv jobs lists all)")
     return key

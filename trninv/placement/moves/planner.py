@@ -1,8 +1,8 @@
 """Plan the fewest moves that free a set of chips, and order them.
 
-The fewest jobs that any one wanted set overlaps are a lower bound: each of them must go. Greedy re-placing often
-reaches it, which proves the plan. Within one domain an integer program decides; across domains jobs go to what is free,
-and are not moved on from there, so a plan may be more than the bound.
+The fewest jobs that any one requested set overlaps are a lower bound: each of them must move. Greedy placement often
+reaches the bound, which proves the plan. Within one domain an integer program decides. Across domains, jobs move to
+free chips and no further, so a plan may exceed the bound.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,16 +25,16 @@ from trninv.placement.candidates.placement_model import AnyServers, LegalSets
 from trninv.solvers.torus_blocks import BlockLimits, MaskRows, intersects, pack_masks, unpack_masks
 
 MAX_GREEDY_TARGETS: Final = 64
-"""Sets that are tried greedily."""
+"""The number of sets to try greedily."""
 MAX_SOLVED_DOMAINS: Final = 60
-"""Domains, the cheapest ones, that an integer program is solved of."""
+"""The number of domains, cheapest first, whose integer program is solved."""
 MAX_SEARCH_NODES: Final = 2_000
-"""Nodes of a search tree."""
+"""The limit of nodes in a search tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedMove:
-    """A job that goes from one set of chips to another; ``stops`` says that it gives up its chips before all moves."""
+    """A move of a job from one set of chips to another; ``must_stop``: it frees its chips before the first move."""
 
     allocation: JobAllocation
     row: int
@@ -46,13 +46,14 @@ class PlannedMove:
 
 @dataclass(frozen=True, slots=True)
 class MovePlan:
-    """Sets that become free, and the moves for that in order.
+    """The sets that become free, and the ordered moves that free them.
 
     Attributes
     ----------
-        None were found where there are no rooms.
+    targets
+        Empty if no plan was found.
     lower_bound
-        No fewer moves do.
+        No plan has fewer moves.
 
     """
 
@@ -62,13 +63,13 @@ class MovePlan:
 
     @property
     def exact(self) -> bool:
-        """Whether no plan has fewer moves."""
+        """Whether the plan has provably the fewest moves."""
         return len(self.moves) == self.lower_bound
 
 
 @dataclass(frozen=True, slots=True)
 class TargetSet:
-    """A wanted set, what stands in it, and whether a part of it is degraded."""
+    """A requested set, the jobs and chips in its way, and whether a part of it is degraded."""
 
     row: int
     mask: int
@@ -78,7 +79,7 @@ class TargetSet:
 
     @property
     def cost(self) -> tuple[int, int]:
-        """Jobs first, then chips."""
+        """The sort key: jobs, then chips."""
         return self.jobs, self.chips
 
 
@@ -97,7 +98,7 @@ def alternative_sets(capacity: FreeCapacity, legal_sets: LegalSets, mask: int) -
 def best_destination(
     capacity: FreeCapacity, legal_sets: LegalSets, mask: int, policy: PlacementPolicy, *, keep_all_gather: bool
 ) -> Candidate | None:
-    """Return the best free candidate for a job that has a set now; ``as_good`` keeps its all-gather limit."""
+    """Return the best free candidate for a job that has a set now; ``keep_all_gather`` keeps its limit."""
     if not (options := alternative_sets(capacity, legal_sets, mask)):
         return None
     min_limits = BlockLimits(capacity.model.limits(mask).all_gather, 0) if keep_all_gather else NO_MINIMUM
@@ -107,7 +108,7 @@ def best_destination(
 
 
 def pinned_jobs(allocations: Sequence[JobAllocation], names: Collection[str]) -> frozenset[int]:
-    """Keys of the jobs that stay, by their own word or by name.
+    """Return the keys of pinned jobs and of the named jobs.
 
     Raises
     ------
@@ -118,7 +119,7 @@ def pinned_jobs(allocations: Sequence[JobAllocation], names: Collection[str]) ->
     for name in names:
         if name not in keys_by_name:
             raise UnknownJobError(
-                f"no job {name[:200]} holds chips there: {suggestion(name, keys_by_name)} (trninv jobs lists them)"
+                f"no job {name[:200]} has chips there: {suggestion(name, keys_by_name)} (trninv jobs lists all)"
             )
     return frozenset([*(job.key for job in allocations if job.pinned), *(keys_by_name[name] for name in names)])
 
@@ -129,8 +130,8 @@ class MovePlanner:
     Parameters
     ----------
     immovable
-        Keys of jobs that are not moved. Jobs of several domains, jobs with spares, jobs with chips outside the scope
-        and jobs whose chips are no set that exists elsewhere are not moved either.
+        Keys of jobs that must not move. Jobs of several domains, jobs with spares, jobs with chips outside the scope
+        and jobs whose set of chips has no alternative do not move either.
 
     """
 
@@ -160,17 +161,17 @@ class MovePlanner:
 
     @cached_property
     def _without_movable_jobs(self) -> FreeCapacity:
-        """As if every job had gone that may be moved."""
+        """The capacity without the movable jobs."""
         moved = np.zeros_like(self.capacity.allocated)
         np.bitwise_or.at(moved, self._job_rows, self._job_masks)
         return self.capacity.with_allocated(self.capacity.allocated & ~moved)
 
     def plan_request(self, request: JobRequest) -> MovePlan | None:
-        """As `domains` or `plan`, by what is asked for."""
+        """Plan for a request, with `plan_domains` for whole domains and `plan` otherwise."""
         return self.plan_domains(request.domains) if request.domains else self.plan(request.sets)
 
     def plan(self, options: Sequence[int] | AnyServers) -> MovePlan | None:
-        """Free one set of some; None where none can be, whoever moves."""
+        """Plan moves that free one of the sets; None if no moves can."""
         targets, lower_bound = (
             self._rack_targets(options) if isinstance(options, AnyServers) else self._targets(options)
         )
@@ -193,7 +194,7 @@ class MovePlanner:
         )
 
     def _targets(self, options: Sequence[int]) -> tuple[list[TargetSet], int]:
-        """Return the sets that could be freed, the cheapest first, and the fewest jobs of one."""
+        """Return the sets that could be freed, cheapest first, and the fewest jobs in one of them."""
         search = CandidateSearch(self._without_movable_jobs, self._legal_sets, options)
         fit, degraded = search.matches_by_row(search.intact), search.matches_by_row(search.degraded)
         sets = pack_masks(options, self.capacity.model.chips)
@@ -213,7 +214,7 @@ class MovePlanner:
         return targets, targets[0].jobs if targets else 0
 
     def _rack_targets(self, request: AnyServers) -> tuple[list[TargetSet], int]:
-        """Of each rack the servers with fewest jobs, one of several servers counting in parts, and a bound by those."""
+        """Return each rack's servers with the fewest jobs, and a lower bound; a job on n servers counts 1/n on each."""
         model = self.capacity.model
         servers = pack_masks(model.server_masks, model.chips)
         overlaps = intersects(self._job_masks, servers).astype(float)
@@ -248,7 +249,7 @@ class MovePlanner:
         return self._jobs_by_row.get(row, [])
 
     def _move_greedily(self, target: TargetSet) -> MovePlan | None:
-        """Jobs in the way go to what is free, the largest first."""
+        """Move the jobs in the way to free chips, largest first; None if one finds no place."""
         moves = self._move_all(
             [target], [job for job in self._movable_in_row(target.row) if job.work[target.row] & target.mask]
         )
@@ -257,7 +258,7 @@ class MovePlanner:
     def _move_all(
         self, targets: Sequence[TargetSet], jobs: Sequence[JobAllocation]
     ) -> tuple[PlannedMove, ...] | JobAllocation:
-        """Where all jobs go, or the first that finds no place."""
+        """Return the moves of all jobs, or the first job without a destination."""
         reserved = np.zeros_like(self.capacity.allocated)
         for target in targets:
             reserved[target.row] |= self._pack_mask(target.mask)
@@ -298,7 +299,7 @@ class MovePlanner:
         return best, lower_bound
 
     def _rearrange_domain(self, row: int, target_masks: Sequence[int]) -> tuple[MovePlan | None, int | None]:
-        """Free a set of a domain by moves within it, and the fewest moves that do; None where none do."""
+        """Return a plan of moves within a domain and its least number of moves; None if there is none."""
         deadline.raise_if_expired()
         jobs_by_choices: dict[tuple[int, ...], list[JobAllocation]] = {}
         for job in self._movable_in_row(row):
@@ -338,7 +339,7 @@ class MovePlanner:
         return self._cached_choices[key]
 
     def plan_domains(self, count: int) -> MovePlan | None:
-        """Empty whole domains, the cheapest whose jobs find a place; None where there can't be so many."""
+        """Plan moves that empty whole domains, cheapest first; None if too few can be emptied."""
         targets, _ = self._targets((self.capacity.model.full,))
         if len(targets) < count:
             return None

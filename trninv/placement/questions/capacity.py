@@ -28,88 +28,88 @@ if TYPE_CHECKING:
 
 MAX_SAMPLES, MAX_SEED, MAX_HOURS = 1_000_000, 2**31 - 1, 10_000_000
 _MAX_INLINE_SAMPLES = 20_000
-"""Draws without an executor, so that a request ends."""
+"""The limit of samples without an executor, so that a request finishes."""
 _BATCHES = 4
-"""Of a task."""
+"""Batches of samples per task."""
 CONFIDENCE = 0.99
 _MAX_SPARES = 1_000_000
 _QUANTILES = (0.05, 0.5, 0.95)
 
 _DEFINITION = (
-    "parts fail independently of each other, a server takes its chips along and a rack its servers; "
-    "{reading}; {start}; a domain is whole with all chips, links, switches and NICs up; chips in jobs of a size are "
-    "those of the sets that schedulers grant which are up with every link, held or not; P5 is what there is at least "
+    "parts fail independently; the failure of a server cascades to its chips, that of a rack to its servers; "
+    "{reading}; {start}; a domain is whole with all chips, links, switches and NICs up; chips in jobs of a size "
+    "are those of legal sets that are up with every link, allocated or not; P5 is the number that is reached "
     "in 95 of 100 cases (inverted_cdf)"
 )
 
 
 class InitialState(DescribedEnum):
-    """What the fleet is like to begin with."""
+    """Initial state of the fleet."""
 
-    NOW = "NOW", "As it is: what is down stays down."
-    NEW = "NEW", "Everything up."
+    NOW = "NOW", "The current state: parts that are down stay down."
+    NEW = "NEW", "Every part is up."
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedRate:
-    """A rate that was given."""
+    """A failure rate, as given."""
 
-    kind: Annotated[str, "Which parts."]
+    kind: Annotated[str, "Kind of part."]
     mtbf_hours: Annotated[float, "Mean time between failures, hours."]
     mttr_hours: Annotated[float | None, "Mean time to repair, hours."]
-    probability: Annotated[float, "How likely one is down, 0 to 1."]
-    parts: Annotated[int, "How many there are in each domain; of racks that several share, 1."]
+    probability: Annotated[float, "Probability that a part is down, 0 to 1."]
+    parts: Annotated[int, "Parts per domain; 1 for a rack that several domains share."]
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityEstimate:
-    """What is left: mean and percentiles."""
+    """Remaining capacity: mean and percentiles."""
 
-    job_chips: Annotated[int | None, "Chips of a job; null of whole domains."]
-    chips: Annotated[int, "Chips of the jobs that fit now, or of the domains that are whole, before anything fails."]
-    mean: Annotated[float, "Of domains, or of chips in jobs of the size."]
-    p5: Annotated[int, "At least so many in 95 of 100 cases: what to promise."]
-    p50: Annotated[int, "At least so many in half of them."]
-    p95: Annotated[int, "At least so many in 5 of 100."]
-    standard_error: Annotated[float | None, "Of the mean; null where it is exact."]
+    job_chips: Annotated[int | None, "Chips per job; null for whole domains."]
+    chips: Annotated[int, "Chips in jobs of this size, or whole domains, before any failure."]
+    mean: Annotated[float, "Mean number of whole domains, or of chips in jobs of this size."]
+    p5: Annotated[int, "Reached in 95 of 100 cases: the number to promise."]
+    p50: Annotated[int, "Reached in 50 of 100 cases."]
+    p95: Annotated[int, "Reached in 5 of 100 cases."]
+    standard_error: Annotated[float | None, "Standard error of the mean; null if exact."]
 
     @property
     def exact(self) -> bool:
-        """Whether it is a binomial's, and was not drawn."""
+        """Whether it comes from a binomial distribution, not from samples."""
         return self.standard_error is None
 
 
 @dataclass(frozen=True, slots=True)
 class SpareRequirement:
-    """Whole domains to have in reserve."""
+    """Spare domains that a job needs."""
 
-    domains: Annotated[int, "Domains that a job needs."]
-    spares: Annotated[int | None, "How many more for 99 %; null if that takes more than a million."]
+    domains: Annotated[int, "Domains of the job."]
+    spares: Annotated[int | None, "Spare domains for 99 %; null if more than a million."]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityAnswer(Answer):
-    """What is left when parts fail."""
+    """Capacity that remains when parts fail."""
 
     scope: Annotated[AddressText, "The scope."]
-    mission_hours: Annotated[int | None, "How long nothing is repaired; null at any time, with repairs."]
-    start: Annotated[InitialState, "What the fleet is like to begin with."]
-    rates: Annotated[tuple[AppliedRate, ...], "As they were given."]
-    domains: Annotated[
-        CapacityEstimate, "Domains that are whole, which is as many as the largest job of whole domains has."
-    ]
-    sizes: Annotated[tuple[CapacityEstimate, ...], "Chips in jobs of each size that schedulers grant."]
+    mission_hours: Annotated[int | None, "Hours without repair; null for any time, with repairs."]
+    start: Annotated[InitialState, "Initial state of the fleet."]
+    rates: Annotated[tuple[AppliedRate, ...], "Failure rates, as given."]
+    domains: Annotated[CapacityEstimate, "Whole domains: the size of the largest possible job of whole domains."]
+    sizes: Annotated[tuple[CapacityEstimate, ...], "Chips in jobs of each legal size."]
     domain_probability: Annotated[
-        float | None, "How likely a domain is whole that was; null where domains fail together."
+        float | None, "Probability that a whole domain stays whole; null if domains fail together."
     ]
-    spares: Annotated[tuple[SpareRequirement, ...], "So that a job of whole domains has enough in 99 of 100 cases."]
-    samples: Annotated[int, "Draws; 0 where all is exact."]
-    seed: Annotated[int, "From which they follow."]
+    spares: Annotated[
+        tuple[SpareRequirement, ...], "Spare domains with which jobs of whole domains have enough in 99 of 100 cases."
+    ]
+    samples: Annotated[int, "Number of samples; 0 if all results are exact."]
+    seed: Annotated[int, "Seed of the samples."]
 
     def render(self) -> Rendered:
         period = "at any time" if self.mission_hours is None else f"after {self.mission_hours:,} hours without repair"
-        drawn = f"; {self.samples:,} draws, seed {self.seed}" if self.samples else ""
-        yield f"{self.scope}: what is left {period}, from {self.start.lower()}{drawn}"
+        drawn = f"; {self.samples:,} samples, seed {self.seed}" if self.samples else ""
+        yield f"{self.scope}: remaining capacity {period}, from {self.start.lower()}{drawn}"
         yield RenderedTable(
             ["rate", "MTBF h", "MTTR h", "down"],
             ([r.kind, f"{r.mtbf_hours:,g}", _format_hours(r.mttr_hours), f"{r.probability:.3g}"] for r in self.rates),
@@ -148,38 +148,40 @@ def _estimate_row(estimate: CapacityEstimate) -> Sequence[str]:
 @question(cost=ROUTED_COST, examples=("capacity u-trn2x64 --rates rates.toml",), has_baseline=False)
 def capacity(
     reader: SnapshotReader,
-    scope: Annotated[str, Argument("Chip, server, rack, domain or cluster to look at.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Chip, server, rack, domain or cluster.", metavar="SCOPE")],
     rates: Annotated[
         FreeText | None,
         Argument(
-            "TOML: for chip, server, rack, switch, nic and link a table with mtbf_hours and mttr_hours.", metavar="FILE"
+            "TOML tables chip, server, rack, switch, nic or link, with mtbf_hours and mttr_hours.", metavar="FILE"
         ),
     ] = None,
     mission: Annotated[
         int | None,
-        Argument("After so many hours without repair, not at any time", minimum=1, maximum=MAX_HOURS, metavar="HOURS"),
+        Argument(
+            "Hours without repair; by default any time, with repairs", minimum=1, maximum=MAX_HOURS, metavar="HOURS"
+        ),
     ] = None,
-    start: Annotated[
-        InitialState, Argument("What the fleet is like to begin with.", option="--from")
-    ] = InitialState.NOW,
+    start: Annotated[InitialState, Argument("Initial state of the fleet.", option="--from")] = InitialState.NOW,
     gang: Annotated[
-        int | None, Argument("Spares for a job of so many whole domains too", minimum=1, maximum=_MAX_SPARES)
+        int | None, Argument("Also compute spares for a job of so many whole domains", minimum=1, maximum=_MAX_SPARES)
     ] = None,
-    samples: Annotated[int, Argument("Draws of what is not exact", minimum=100, maximum=MAX_SAMPLES)] = 10_000,
-    seed: Annotated[int, Argument("What draws follow from", maximum=MAX_SEED)] = 0,
+    samples: Annotated[
+        int, Argument("Samples for results that can't be computed exactly", minimum=100, maximum=MAX_SAMPLES)
+    ] = 10_000,
+    seed: Annotated[int, Argument("Seed of the samples", maximum=MAX_SEED)] = 0,
     *,
     executor: "Executor | None" = None,
     progress: Progress = lambda *_: None,
 ) -> CapacityAnswer:
-    """What is left of a fleet when parts fail: whole domains, chips in jobs of each size, and spares for 99 %.
+    """Estimate what remains when parts fail: whole domains, chips in jobs of each size, and spares for 99 %.
 
-    Rates are the user's: no document gives any. The same seed gives the same figures on any number of workers.
+    You supply the failure rates: no document states any. The same seed gives the same results on any number of workers.
     """
     if rates is None:
-        raise InvalidArgumentError("rates: no document gives any, so name a file of your own (--rates FILE)")
+        raise InvalidArgumentError("rates: no document states failure rates; give your own (--rates FILE)")
     if executor is None and samples > _MAX_INLINE_SAMPLES:
         raise InvalidArgumentError(
-            f"{samples:,} draws: ask for at most {_MAX_INLINE_SAMPLES:,}, or on the command line with --workers"
+            f"{samples:,} samples are too many; use at most {_MAX_INLINE_SAMPLES:,}, or the command line with --workers"
         )
     initial = read_capacity(reader, scope)
     model = initial.model
@@ -219,8 +221,8 @@ def capacity(
         samples=0 if drawn is None else samples,
         seed=seed,
         definition=_DEFINITION.format(
-            reading="nothing is repaired meanwhile" if mission else "down is MTTR / (MTBF + MTTR) of the time",
-            start="what is down now stays down" if start is InitialState.NOW else "everything is up to begin with",
+            reading="nothing is repaired" if mission else "a part is down for MTTR / (MTBF + MTTR) of the time",
+            start="parts that are down now stay down" if start is InitialState.NOW else "all parts are up at first",
         ),
         facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
     )
@@ -235,7 +237,7 @@ def _applied_rate(rate: FailureRate, mission_time: int | None, cause: "FailureCa
 def _exact_distribution(
     intact: "MaskRows", causes: "Sequence[FailureCause]", count: "CountedSets", sets: "MaskRows"
 ) -> tuple[int, NDArray[np.float64], float] | None:
-    """Of how many sets a binomial counts, its distribution, and how likely each is whole; None where it is none."""
+    """Return a binomial's number of sets, distribution and probability of each; None if it is not binomial."""
     survival = solvers.survival
     probabilities = survival.survival_probabilities(causes, sets)
     if count.group_size > 1 or not survival.are_independent(causes, sets) or np.ptp(probabilities) > 0:
@@ -253,7 +255,7 @@ def _draw_samples(
     executor: "Executor | None",
     progress: Progress,
 ) -> NDArray[np.int64]:
-    """Draws × what is counted."""
+    """Draw samples; return samples × counts."""
     draw_batch, tasks = (
         solvers.survival.sample,
         solvers.survival.sampling_tasks(intact, causes, counts, samples, random_seed, _BATCHES),
@@ -264,7 +266,7 @@ def _draw_samples(
     for batch in results:
         deadline.raise_if_expired()
         batches.append(batch)
-        progress("draws", done := done + len(batch), samples)
+        progress("samples", done := done + len(batch), samples)
     return np.vstack(batches)
 
 
@@ -286,7 +288,7 @@ def _estimate(
 
 
 def _spare_requirements(domains: int, probability: float | None, gang_size: int | None) -> "list[SpareRequirement]":
-    """For jobs of 1, 10, 100, … domains of the scope, and of as many as are asked about."""
+    """Yield the spares of jobs of 1, 10, 100, … domains of the scope, and of the requested size."""
     if probability is None:
         return []
     sizes = {10**power for power in range(7) if 10**power <= domains} | ({gang_size} if gang_size else set())

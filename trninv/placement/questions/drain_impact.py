@@ -22,95 +22,95 @@ from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import Bandwidth, pluralize
 
 MAX_JOBS = 200
-"""Jobs of one answer."""
+"""The most jobs in one answer."""
 
 _DEFINITION = (
-    "jobs that hold chips of the place, or lose a link among their chips, or to a switch of theirs, or between their "
-    "domains; a job stops by any loss, unless a spare as large is left for each part of it that loses: in a torus what "
-    "it has of a domain, else what it has of a server. The largest job goes first, and what it takes the next one does "
-    "not: what stays of it is kept where the wiring lets the rest be replaced, else it gets the best place as fits "
-    "finds it, else one that the fewest moves of other jobs make. Room is that of the whole cluster, with jobs where "
-    "they are"
+    "a job is disrupted if it has chips in the place or loses a link among its chips, to a switch or between its "
+    "domains; it must stop unless an equally large spare is left for each affected part: its chips in a domain of a "
+    "torus, or in a server otherwise. Jobs are placed largest first, and chips that one gets are not free for the "
+    "next. A job keeps its remaining chips if the wiring allows a replacement of the lost ones; else it gets the best "
+    "place that trninv place finds, else one that the fewest moves of other jobs make. Free capacity is that of the "
+    "whole cluster, with jobs where they are now"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class DrainedJob:
-    """What becomes of a job."""
+    """A disrupted job and where it can go."""
 
-    job: Annotated[str, "Its name, or SYSTEM:ID of one that another system runs."]
-    chips: Annotated[int, "Chips that it works on."]
-    lost_chips: Annotated[int, "Those that go; 0 where only links do."]
-    must_stop: Annotated[bool, "Whether it stops: by any loss that no spare replaces."]
-    outcome: Annotated[DrainOutcome, "What can become of it."]
-    destination: Annotated[tuple[AddressText, ...], "Where it is then: domains, servers or chips; empty if nowhere."]
-    degraded_after: Annotated[bool, "Whether a part of where it goes is degraded; limits are of what is there."]
+    job: Annotated[str, "Name, or SYSTEM:ID if another system runs it."]
+    chips: Annotated[int, "Working chips, without spares."]
+    lost_chips: Annotated[int, "Working chips that it loses; 0 if it loses only links."]
+    must_stop: Annotated[bool, "Whether it must stop: no spare replaces the loss."]
+    outcome: Annotated[DrainOutcome, "Outcome for the job."]
+    destination: Annotated[
+        tuple[AddressText, ...], "Domains, servers or chips that it has then; empty if there are none."
+    ]
+    degraded_after: Annotated[bool, "Whether a part of the destination is degraded; limits take that into account."]
     all_gather: Annotated[
         Bandwidth,
-        "Limit of an all-gather where it is, 0 with a chip down; of several domains the least; one direction.",
+        "All-gather limit now, 0 if a chip is down; the least of its domains; one direction.",
     ]
-    all_gather_after: Annotated[Bandwidth | None, "Limit of an all-gather where it goes."]
-    bisection: Annotated[
-        Bandwidth, "Between two halves of it where it is; of several domains the least; one direction."
-    ]
-    bisection_after: Annotated[Bandwidth | None, "Between two halves of it where it goes."]
-    moves: Annotated[tuple[JobMove, ...], "What moves before, in order."]
+    all_gather_after: Annotated[Bandwidth | None, "All-gather limit at the destination."]
+    bisection: Annotated[Bandwidth, "Bandwidth between two halves of it now; the least of its domains; one direction."]
+    bisection_after: Annotated[Bandwidth | None, "Bandwidth between two halves of it at the destination."]
+    moves: Annotated[tuple[JobMove, ...], "Moves of other jobs that come first, in order."]
 
 
 @dataclass(frozen=True, slots=True)
 class SizeImpact:
-    """What jobs of one size can use of what is free, before and after."""
+    """Jobs of one size that fit, before and after the drain."""
 
-    chips: Annotated[int, "Chips of a job."]
-    jobs: Annotated[int, "How many fit at once."]
-    jobs_after: Annotated[int, "How many fit at once after it."]
-    stranded: Annotated[float | None, "Share of the free chips that they can't use; null if nothing is free."]
-    stranded_after: Annotated[float | None, "The same after it."]
+    chips: Annotated[int, "Chips per job."]
+    jobs: Annotated[int, "Jobs of this size that fit at once before the drain."]
+    jobs_after: Annotated[int, "Jobs of this size that fit at once after the drain."]
+    stranded: Annotated[float | None, "Share of the free chips that such jobs can't use; null if nothing is free."]
+    stranded_after: Annotated[float | None, "That share after the drain."]
 
 
 @dataclass(frozen=True, slots=True)
 class LostJobSizes:
-    """Sizes that no job can have any more in a domain, even in an empty one."""
+    """Job sizes that no longer fit in a domain, even if it is empty."""
 
-    domain: Annotated[AddressText, "Its address."]
-    lost: Annotated[tuple[int, ...], "Chips of such jobs."]
-    remaining: Annotated[tuple[int, ...], "Chips of the jobs that it still takes."]
+    domain: Annotated[AddressText, "Address of the domain."]
+    lost: Annotated[tuple[int, ...], "Job sizes in chips that no longer fit."]
+    remaining: Annotated[tuple[int, ...], "Job sizes in chips that still fit."]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrainImpactAnswer(Answer):
-    """What taking a place out of service does."""
+    """Effect of taking a place out of service."""
 
-    scope: Annotated[AddressText, "The place."]
-    disrupted: Annotated[int, "Jobs that lose something."]
-    stopped: Annotated[int, "Those that stop."]
-    chips: Annotated[int, "Usable chips that go."]
-    jobs: Annotated[tuple[DrainedJob, ...], "The jobs, the largest first, in the order in which they find places."]
+    scope: Annotated[AddressText, "Place that is drained."]
+    disrupted: Annotated[int, "Jobs that lose chips or links."]
+    stopped: Annotated[int, "Jobs that must stop."]
+    chips: Annotated[int, "Usable chips that the cluster loses."]
+    jobs: Annotated[tuple[DrainedJob, ...], "Disrupted jobs, largest first, in the order in which they are placed."]
     largest_block: Annotated[int, "Chips of the cluster's largest free block."]
-    largest_block_after: Annotated[int, "The same after it."]
-    sizes: Annotated[tuple[SizeImpact, ...], "Each size that schedulers grant."]
-    lost_sizes: Annotated[tuple[LostJobSizes, ...], "Domains that lose the room for a size."]
-    revision: Annotated[str, "Of what it rests on, as of a plan of makeRoom: moveJobs takes its moves with it."]
+    largest_block_after: Annotated[int, "That number after the drain."]
+    sizes: Annotated[tuple[SizeImpact, ...], "One entry per legal job size."]
+    lost_sizes: Annotated[tuple[LostJobSizes, ...], "Domains in which a job size no longer fits."]
+    revision: Annotated[str, "Revision of the cluster, as in makeRoom; moveJobs needs it to carry out the moves."]
 
     def render(self) -> Rendered:
-        summary = f"{pluralize(self.disrupted, 'job')} touched, {self.stopped:,} of them stopped"
+        summary = f"{pluralize(self.disrupted, 'job')} disrupted, {self.stopped:,} of them must stop"
         yield f"{self.scope}: {pluralize(self.chips, 'chip')} lost, {summary}"
         if self.jobs:
             yield RenderedTable(
-                ["job", "chips", "loses", "stops", "can go", "all-gather", "then"], map(_job_row, self.jobs)
+                ["job", "chips", "lost", "must stop", "can go", "all-gather", "after"], map(_job_row, self.jobs)
             )
         for entry in self.jobs:
             if entry.moves:
                 yield f"before {entry.job}:"
                 yield render_moves(entry.moves)
         yield from (
-            f"{entry.domain}, empty, then takes jobs of {_join_sizes(entry.remaining) or 'no'} chips; "
-            f"not of {_join_sizes(entry.lost)}"
+            f"{entry.domain}, if empty, then fits jobs of {_join_sizes(entry.remaining) or 'no'} chips, "
+            f"no longer of {_join_sizes(entry.lost)}"
             for entry in self.lost_sizes
         )
-        yield f"largest free block: {self.largest_block:,} chips, then {self.largest_block_after:,}"
+        yield f"largest free block: {self.largest_block:,} chips, {self.largest_block_after:,} after"
         yield RenderedTable(
-            ["jobs of", "fit at once", "then", "stranded", "then"],
+            ["jobs of", "fit at once", "after", "stranded", "after"],
             (
                 [
                     entry.chips,
@@ -154,12 +154,12 @@ def _format_share(share: float | None) -> str:
 def drain_impact(
     reader: SnapshotReader,
     scope: Annotated[
-        str, Argument("Server, rack, domain, chip, switch, link or network node that goes.", metavar="PLACE")
+        str, Argument("Server, rack, domain, chip, switch, link or network node to drain.", metavar="PLACE")
     ],
 ) -> DrainImpactAnswer:
-    """What taking a place out of service does: jobs touched, where each can go, and what room is left.
+    """Show what draining a place disrupts: jobs, where each can go, and the remaining free capacity.
 
-    Nothing is written, and no job ended.
+    This changes nothing: no job is moved or ended.
     """
     impact = DrainImpact(reader, scope)
     before, after = impact.before, impact.after
@@ -215,7 +215,7 @@ def _size_impacts(before: FreeCapacity, after: FreeCapacity, legal_sets: LegalSe
 
 
 def _lost_sizes(impact: DrainImpact, legal_sets: LegalSets) -> Iterator[LostJobSizes]:
-    """Of domains of several servers, what fits before and after if they are empty."""
+    """Yield the job sizes that each affected domain, if empty, fits before the drain but not after it."""
     possible_before, possible_after = (
         _possible_sizes(stock, impact.rows, legal_sets) for stock in (impact.before, impact.after)
     )
@@ -229,7 +229,7 @@ def _lost_sizes(impact: DrainImpact, legal_sets: LegalSets) -> Iterator[LostJobS
 
 
 def _possible_sizes(capacity: FreeCapacity, rows: Sequence[int], legal_sets: LegalSets) -> dict[int, Sequence[bool]]:
-    """By size, whether each of some domains could have a job of it, if none were there."""
+    """Return by size whether each domain, if empty, fits a job of it."""
     selected = capacity.select(rows, capacity.in_scope)
     no_chips = np.zeros_like(selected.allocated)
     searches = {

@@ -13,44 +13,44 @@ from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import pluralize
 
 _DEFINITION = (
-    "stranded of a size: the share of the free chips that jobs of that size, as many as fit at once in sets that "
-    "schedulers grant, with every link up, leave over; chips left over are split into those that would be of use if "
-    "nothing were down, those if no server were closed either, and the rest, which is due to where jobs are"
+    "stranded: the share of the free chips that remains when as many jobs of that size as possible are placed in legal "
+    "sets with every link up; the remaining chips are split into those that jobs could use if nothing were down, those "
+    "that they could use if no server were cordoned either, and the rest, caused by where other jobs are"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SizeUsability:
-    """What jobs of one size can use of what is free."""
+    """Free chips that jobs of one size can use."""
 
-    chips: Annotated[int, "Chips of a job."]
-    jobs: Annotated[int, "How many fit at once."]
-    stranded: Annotated[float | None, "Share of the free chips that they can't use; null if nothing is free."]
-    unusable: Annotated[int, "Free chips that they can't use."]
-    by_failure: Annotated[int, "Those of them that jobs could use if nothing were down."]
-    by_cordon: Annotated[int, "Those of the rest that jobs could use if no server were closed."]
-    by_shape: Annotated[int, "The rest, which is due to where jobs are."]
+    chips: Annotated[int, "Chips per job."]
+    jobs: Annotated[int, "Jobs of this size that fit at once."]
+    stranded: Annotated[float | None, "Share of the free chips that such jobs can't use; null if nothing is free."]
+    unusable: Annotated[int, "Free chips that such jobs can't use."]
+    by_failure: Annotated[int, "Of these, chips that jobs could use if nothing were down."]
+    by_cordon: Annotated[int, "Of the rest, chips that jobs could use if no server were cordoned."]
+    by_shape: Annotated[int, "The rest, caused by where other jobs are."]
 
     @classmethod
     def from_counts(cls, counts: StrandedChips, free: int) -> "SizeUsability":
-        """Of what was counted, among so many free chips."""
+        """Create it from stranded chips and the number of free chips."""
         share = counts.chips / free if free else None
         return cls(counts.size, counts.jobs, share, counts.chips, counts.by_failure, counts.by_cordon, counts.by_shape)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FragmentationAnswer(Answer):
-    """How much of what is free is of use."""
+    """Free chips that jobs of each size can and can't use."""
 
     scope: Annotated[AddressText, "The scope."]
     free: Annotated[int, "Free chips."]
-    unusable: Annotated[float, "Free chips that a job can't use, on the mean of all sizes."]
-    sizes: Annotated[tuple[SizeUsability, ...], "Each size that schedulers grant."]
+    unusable: Annotated[float, "Free chips that a job can't use, averaged over all sizes."]
+    sizes: Annotated[tuple[SizeUsability, ...], "One entry per legal job size."]
 
     def render(self) -> Rendered:
         yield f"{self.scope}: {pluralize(self.free, 'chip')} free, {self.unusable:,.4g} unusable (mean of all sizes)"
         yield RenderedTable(
-            ["jobs of", "fit at once", "stranded", "chips", "by down", "by closed", "by shape"],
+            ["jobs of", "fit at once", "stranded", "chips", "by failure", "by cordon", "by shape"],
             (
                 [
                     size.chips,
@@ -69,9 +69,9 @@ class FragmentationAnswer(Answer):
 @question(cost=ROUTED_COST, examples=("fragmentation u-trn2x64",), has_baseline=False)
 def fragmentation(
     reader: SnapshotReader,
-    scope: Annotated[str, Argument("Chip, server, rack, domain or cluster to look in.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Chip, server, rack, domain or cluster.", metavar="SCOPE")],
 ) -> FragmentationAnswer:
-    """How much of what is free jobs of each size can't use, and why: what is down, closed, or where jobs are."""
+    """Show the free chips that jobs of each size can't use, and why: failures, cordons or the placement of jobs."""
     capacity = read_capacity(reader, scope)
     model = capacity.model
     legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))

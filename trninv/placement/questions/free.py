@@ -1,4 +1,4 @@
-"""Answer how much is free, the largest free block, and how many jobs of each size fit at once."""
+"""Answer how many chips are free, the largest free block, and how many jobs of each size fit at once."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -15,55 +15,53 @@ from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import pluralize
 
 _DEFINITION = (
-    "free chips are up or degraded, held by no job, and in no server that is closed; unusable ones are neither held "
-    "nor free; the largest block of a domain is the box of free chips, all links between them up, that has most "
-    "chips, of a switched domain the largest set that a job may hold; jobs of a size are counted alone, in sets that "
-    "schedulers grant, all links among their chips up, which do not overlap"
+    "free chips are up or degraded, not allocated, and not in a cordoned server; unusable chips are neither allocated "
+    "nor free; the largest block of a torus domain is the box of free chips with most chips and every link up, of a "
+    "switched domain the largest legal set; jobs of each size are counted alone, in legal sets that do not overlap, "
+    "with every link up"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class BlockCount:
-    """How many domains have a largest free block of a size."""
+    """Domains with a largest free block of one size."""
 
-    chips: Annotated[int, "Chips of the block; 0: no chip is free."]
-    domains: Annotated[int, "How many domains."]
+    chips: Annotated[int, "Chips of the block; 0 if no chip is free."]
+    domains: Annotated[int, "Number of domains."]
 
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentJobs:
-    """How many jobs of a size would fit at once."""
+    """Jobs of one size that fit at once."""
 
-    chips: Annotated[int, "Chips of a job."]
-    jobs: Annotated[int, "How many of that size alone."]
+    chips: Annotated[int, "Chips per job."]
+    jobs: Annotated[int, "Jobs of that size, without jobs of other sizes."]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FreeCapacityAnswer(Answer):
-    """What is free in a scope."""
+    """Free capacity of a scope."""
 
     scope: Annotated[AddressText, "The scope."]
-    chips: Annotated[int, "All chips of the scope."]
-    usable: Annotated[int, "Those that are up or degraded."]
-    allocated: Annotated[int, "Those that a job holds, even if they are down."]
-    cordoned: Annotated[int, "Usable ones that no job holds, in servers that take no jobs."]
-    allocated_on_cordoned: Annotated[int, "Chips that jobs hold in such servers."]
-    free: Annotated[int, "What the next job may have."]
-    degraded: Annotated[int, "Free chips that are degraded, or have a NIC that is not up."]
-    unusable: Annotated[int, "Those that no job holds and none may have: held, free and unusable chips are all chips."]
+    chips: Annotated[int, "Chips of the scope."]
+    usable: Annotated[int, "Chips that are up or degraded."]
+    allocated: Annotated[int, "Allocated chips, including those that are down."]
+    cordoned: Annotated[int, "Usable chips in cordoned servers that are not allocated."]
+    allocated_on_cordoned: Annotated[int, "Allocated chips in cordoned servers."]
+    free: Annotated[int, "Chips that a new job may get."]
+    degraded: Annotated[int, "Free chips that are degraded or have an unhealthy NIC."]
+    unusable: Annotated[int, "Chips that are neither allocated nor free; allocated, free and unusable add up to all."]
     largest_block: Annotated[int, "Chips of the largest free block."]
-    largest_block_shape: Annotated[str | None, "Its shape, rows × columns × servers; null where there is none."]
-    largest_block_domain: Annotated[str | None, "Address of the first domain that has it."]
-    histogram: Annotated[tuple[BlockCount, ...], "Domains by their largest free block, the largest first."]
-    concurrent_jobs: Annotated[
-        tuple[ConcurrentJobs, ...], "How many jobs of each size that schedulers grant would fit at once."
-    ]
+    largest_block_shape: Annotated[str | None, "Its shape, rows × columns × servers; null without a torus."]
+    largest_block_domain: Annotated[str | None, "Address of the first domain with such a block."]
+    histogram: Annotated[tuple[BlockCount, ...], "Domains by their largest free block, largest first."]
+    concurrent_jobs: Annotated[tuple[ConcurrentJobs, ...], "Jobs of each legal size that fit at once."]
 
     def render(self) -> Rendered:
         yield f"{self.scope}: {self.free:,} of {pluralize(self.chips, 'chip')} are free"
         down, degraded_text = self.unusable - self.cordoned, f" ({self.degraded:,} degraded)" if self.degraded else ""
-        causes = f"down {down:,}, closed {self.cordoned:,}"
-        yield f"held {self.allocated:,}, free {self.free:,}{degraded_text}, unusable {self.unusable:,} ({causes})"
+        causes = f"down {down:,}, cordoned {self.cordoned:,}"
+        yield f"allocated {self.allocated:,}, free {self.free:,}{degraded_text}, unusable {self.unusable:,} ({causes})"
         if self.largest_block_domain:
             shape = f" ({self.largest_block_shape})" if self.largest_block_shape else ""
             block = f"{pluralize(self.largest_block, 'chip')}{shape}"
@@ -79,9 +77,9 @@ class FreeCapacityAnswer(Answer):
 @question(cost=ROUTED_COST, examples=("free u-trn2x64", "free trn3-gen2 --down trn3-gen2/d0/s3"), has_baseline=False)
 def free(
     reader: SnapshotReader,
-    scope: Annotated[str, Argument("Chip, server, rack, domain or cluster to look in.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Chip, server, rack, domain or cluster.", metavar="SCOPE")],
 ) -> FreeCapacityAnswer:
-    """How many chips are free, the largest free block, and how many jobs of each size would fit at once."""
+    """Show free capacity: free chips, the largest free block and how many jobs of each size fit at once."""
     capacity = read_capacity(reader, scope)
     model = capacity.model
     legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))

@@ -23,23 +23,23 @@ from trninv.solvers.torus_blocks import unpack_masks
 from trninv.units import pluralize
 
 _DEFINITION = (
-    "fewest jobs that move, then fewest chips, then room with nothing degraded; a job that moves keeps its size, gets "
-    "a set that schedulers grant if it has one, with nothing degraded, and no less all-gather bandwidth; pinned jobs "
-    "stay, those of several domains, those with spares, and those whose chips are neither such a set nor a box. Jobs "
-    "go to chips of the scope that are free when their turn comes; within one domain every arrangement is looked at, "
-    "across domains no job moves on from where it went"
+    "fewest jobs that move, then fewest chips, then no degraded parts; a moved job keeps its size and its "
+    "all-gather bandwidth, gets a legal set if it has one, and gets no degraded parts; pinned jobs, jobs of several "
+    "domains, jobs with spares and jobs whose chips are neither a legal set nor a box do not move. Jobs move to chips "
+    "of the scope that are free when their turn comes; within one domain every arrangement is considered, across "
+    "domains a job moves only once"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class JobMove:
-    """A job that moves."""
+    """A move of one job."""
 
-    job: Annotated[str, "Its name, or SYSTEM:ID of one that another system runs."]
-    chips: Annotated[int, "How many chips it has."]
-    source: Annotated[tuple[AddressText, ...], "What it leaves: domains, servers or chips."]
-    destination: Annotated[tuple[AddressText, ...], "Where it goes; free when its turn comes."]
-    must_stop: Annotated[bool, "Whether it must stop before the first move, since moves form a cycle."]
+    job: Annotated[str, "Name of the job, or SYSTEM:ID if another system runs it."]
+    chips: Annotated[int, "Number of its chips."]
+    source: Annotated[tuple[AddressText, ...], "Domains, servers or chips that it leaves."]
+    destination: Annotated[tuple[AddressText, ...], "Domains, servers or chips that it gets; free when its turn comes."]
+    must_stop: Annotated[bool, "Whether it must stop before the first move because moves form a cycle."]
 
     @classmethod
     def from_plan(cls, capacity: FreeCapacity, move: PlannedMove) -> "JobMove":
@@ -52,39 +52,37 @@ class JobMove:
 
 
 def render_moves(moves: Iterable[JobMove]) -> RenderedTable:
-    """Return the moves in the order in which they work."""
+    """Return a table of the moves, in order."""
     cells = (
         [
             move.job,
             move.chips,
             abbreviate_places(move.source),
             abbreviate_places(move.destination),
-            "first" if move.must_stop else "no",
+            "yes" if move.must_stop else "no",
         ]
         for move in moves
     )
-    return RenderedTable(["job", "chips", "from", "to", "stops"], cells)
+    return RenderedTable(["job", "chips", "from", "to", "stop first"], cells)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MakeRoomAnswer(Answer):
-    """A plan of moves that makes room, and whether fewer would do."""
+    """Plan of moves that frees the requested chips, and whether fewer moves are possible."""
 
     scope: Annotated[AddressText, "The scope."]
-    request: Annotated[str, "What room was asked for."]
-    chips: Annotated[int, "Chips of it."]
-    possible: Annotated[bool | None, "Whether there is a plan; null where none was found, and none is ruled out."]
-    places: Annotated[tuple[AddressText, ...], "What becomes free, or is: domains, servers or chips."]
-    degraded: Annotated[bool, "Whether a part of what becomes free is degraded."]
-    moves: Annotated[tuple[JobMove, ...], "In an order in which each place is free when its turn comes."]
-    moved_chips: Annotated[int, "Chips of the jobs that move."]
-    lower_bound_moves: Annotated[int | None, "Proven: no fewer jobs have to move; null where no moves do."]
+    request: Annotated[str, "The request in words."]
+    chips: Annotated[int, "Chips of the request."]
+    possible: Annotated[bool | None, "Whether there is a plan; null if none was found but one may exist."]
+    places: Annotated[tuple[AddressText, ...], "Domains, servers or chips that become free, or already are."]
+    degraded: Annotated[bool, "Whether a part of these places is degraded."]
+    moves: Annotated[tuple[JobMove, ...], "Moves in an order in which each destination is free in time."]
+    moved_chips: Annotated[int, "Chips of the moved jobs."]
+    lower_bound_moves: Annotated[int | None, "Proven lower bound of moves; null if no plan is possible."]
     cordoned_servers: Annotated[
-        tuple[AddressText, ...], "Closed servers that a plan of fewer moves, or the only one, would use if open."
+        tuple[AddressText, ...], "Cordoned servers that would allow a plan, or one with fewer moves, if uncordoned."
     ]
-    revision: Annotated[
-        str, "Of what the plan rests on: who holds what, what is closed or not up. It holds for no other."
-    ]
+    revision: Annotated[str, "Revision of the allocations, cordons and states that the plan is valid for."]
 
     @property
     def exact(self) -> bool:
@@ -98,16 +96,16 @@ class MakeRoomAnswer(Answer):
         description = f"room for {self.request} in {self.scope}"
         if not self.possible:
             yield f"no {description}: " + (
-                "no moves make it"
+                "no moves can free it"
                 if self.lower_bound_moves is None
-                else f"no plan was found; {pluralize(self.lower_bound_moves, 'job')} or more must move"
+                else f"no plan was found; at least {pluralize(self.lower_bound_moves, 'job')} must move"
             )
             yield from self._render_cordoned()
             return
         if not self.moves:
-            yield f"{description} is there already: {self._format_places()}"
+            yield f"{description} is already free: {self._format_places()}"
             return
-        proof = "no fewer do" if self.exact else f"{self.lower_bound_moves} or more must move"
+        proof = "the fewest possible" if self.exact else f"at least {self.lower_bound_moves} must move"
         moved = f"{pluralize(len(self.moves), 'job')} of {pluralize(self.moved_chips, 'chip')}"
         yield f"{description}: move {moved} ({proof}), then {self._format_places()} is free"
         yield render_moves(self.moves)
@@ -119,8 +117,8 @@ class MakeRoomAnswer(Answer):
 
     def _render_cordoned(self) -> Iterator[str]:
         if self.cordoned_servers:
-            effect = "there would be fewer moves" if self.possible else "there would be a plan"
-            yield f"closed: {abbreviate_places(self.cordoned_servers)}; {effect} if it took jobs (trninv open)"
+            effect = "fewer moves would do" if self.possible else "there would be a plan"
+            yield f"cordoned: {abbreviate_places(self.cordoned_servers)}; {effect} without the cordon (trninv uncordon)"
 
 
 @question(
@@ -132,26 +130,24 @@ def make_room(
     reader: SnapshotReader,
     shape: Annotated[
         FreeText | None,
-        Argument("A box of a torus, rows × columns × servers, turned any way.", positional=True),
+        Argument("Box of a torus, rows × columns × servers, in any rotation.", positional=True),
     ] = None,
     scope: Annotated[
         str | None,
         Argument(
-            "Where: chip, server, rack, domain or cluster; the one cluster if left out.",
+            "Chip, server, rack, domain or cluster; by default the only cluster.",
             positional=True,
             metavar="SCOPE",
         ),
     ] = None,
-    chips: Annotated[
-        int | None, Argument("So many chips, in a set that schedulers grant", minimum=1, maximum=MAX_CHIPS)
-    ] = None,
-    servers: Annotated[int | None, Argument("So many whole servers", minimum=1, maximum=MAX_SERVERS)] = None,
-    domains: Annotated[int | None, Argument("So many whole domains", minimum=1, maximum=MAX_SERVERS)] = None,
-    pinned: Annotated[tuple[str, ...], Argument("This job stays where it is.", metavar="JOB")] = (),
+    chips: Annotated[int | None, Argument("Number of chips, in a legal set", minimum=1, maximum=MAX_CHIPS)] = None,
+    servers: Annotated[int | None, Argument("Number of whole servers", minimum=1, maximum=MAX_SERVERS)] = None,
+    domains: Annotated[int | None, Argument("Number of whole domains", minimum=1, maximum=MAX_SERVERS)] = None,
+    pinned: Annotated[tuple[str, ...], Argument("Job that must not move.", metavar="JOB")] = (),
 ) -> MakeRoomAnswer:
-    """Which jobs to move, where to and in which order, so that there is room: the fewest jobs, then the fewest chips.
+    """Plan the fewest moves of jobs that make room for a new one, in an order that works.
 
-    A plan moves nothing until it is carried out. A shape may be left out for --chips, --servers or --domains.
+    A plan changes nothing until you carry it out. Omit the shape if you use --chips, --servers or --domains.
     """
     if scope is None and shape is not None and (chips, servers, domains) != (None, None, None):
         scope, shape = shape, None

@@ -28,53 +28,55 @@ from trninv.topology.clos import TIERS
 from trninv.units import Bandwidth, Capacity, pluralize
 
 MAX_PLACEMENTS = 100
-"""Places that one answer may list."""
+"""The most placements in one answer."""
 MAX_CHIPS, MAX_SERVERS = 1_000_000_000, 1_000_000
 """More than any fleet has."""
 MAX_SPARES = 20
-"""For each job."""
+"""The most spares of each job."""
 
 _FREE = (
-    "free chips are up or degraded, held by no job, and in no server that is closed; every position is looked at, and "
-    "best are "
+    "free chips are up or degraded, not allocated, and not in a cordoned server; every position is considered, in the "
+    "order of "
 )
-_BANDWIDTH_ORDER = "most all-gather bandwidth of a chip, then most bisection of the place alone, one direction"
+_BANDWIDTH_ORDER = "most all-gather bandwidth per chip, then most bisection bandwidth of the place, one direction"
 _FRAGMENTATION_ORDER = (
-    "least harm (chips of the free sets that it takes or breaks up, of those that schedulers grant: the mean of all "
-    "sizes above 1), then fewest free chips left in the domain"
+    "least fragmentation (chips of the free legal sets that it uses or splits, averaged over all sizes above 1), then "
+    "fewest free chips left in the domain"
 )
 _BEST = {
     PlacementPolicy.QUALITY: f"{_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
     PlacementPolicy.PACK: f"{_FRAGMENTATION_ORDER}, then {_BANDWIDTH_ORDER}",
-    PlacementPolicy.SPREAD: f"least chips of the job in one rack, then {_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
-    PlacementPolicy.SLURM: "fewest free sets of the next larger size met, then fewest free chips left in the domain",
+    PlacementPolicy.SPREAD: f"fewest chips in one rack, then {_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
+    PlacementPolicy.SLURM: "fewest overlapped free sets of the next larger size, then fewest free chips left",
 }
-_TIE_ORDER = ", then address; what has a degraded part comes after all others"
+_TIE_ORDER = ", then address; places with a degraded part come last"
 _REPLICAS = (
-    "; one copy after the other has the best place that leaves room for those that follow, and each what is to spare; "
-    "servers to spare of a job of servers of a rack are in that rack"
+    "; copies are placed one after the other, each in the best place that leaves room for the rest and all spares; "
+    "spare servers of a job of servers in one rack are in that rack"
 )
-_GANG = "; several domains under the least tier of the fabric, on the fewest of its nodes of tier 3"
-_GANG_SPREAD = "; of several domains the fewest below one network node of tier 3"
+_GANG = "; several domains are below the lowest fabric tier that joins them, on the fewest tier-3 nodes"
+_GANG_SPREAD = "; of several domains as few as possible are below one network node of tier 3"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlacementsAnswer(Answer):
-    """Where a job fits: the best places, how many there are in all, and where none is, why."""
+    """Places where a job fits, best first, or the reason why there are none."""
 
     scope: Annotated[AddressText, "The scope."]
-    request: Annotated[str, "What was asked for."]
+    request: Annotated[str, "The request in words."]
     chips: Annotated[int, "Chips of the job."]
-    copies: Annotated[int, "How many such jobs at once."]
+    copies: Annotated[int, "Number of such jobs at once."]
     placements: Annotated[
-        tuple[Placement, ...], "The best first; of several copies, one for each of them, which are free at once."
+        tuple[Placement, ...], "Best places first; of several copies, one place for each, all free at once."
     ]
-    positions: Annotated[int, "Places within a domain that fit; of several domains, those that are free as a whole."]
-    domains: Annotated[int, "Domains that have one."]
+    positions: Annotated[int, "Positions in domains where the job fits; for several domains, completely free ones."]
+    domains: Annotated[int, "Domains with such a position."]
     free: Annotated[int, "Free chips of the scope."]
-    filter_steps: Annotated[tuple[FilterStep, ...], "What each condition leaves of the scope's domains."]
-    reason: Annotated[str | None, "The first condition that nothing is left after; null where it fits."]
-    suggested_shape: Annotated[str | None, "A shape of as many chips that carries more, and where it fits."]
+    filter_steps: Annotated[
+        tuple[FilterStep, ...], "Domains of the scope that meet each condition and those before it."
+    ]
+    reason: Annotated[str | None, "The first condition that no domain meets; null if the job fits."]
+    suggested_shape: Annotated[str | None, "A shape with as many chips and higher limits, and where it fits."]
 
     def is_satisfied(self) -> bool:
         return bool(self.placements)
@@ -86,15 +88,15 @@ class PlacementsAnswer(Answer):
 
     def render(self) -> Rendered:
         if self.reason:
-            yield f"{self._job()} fits nowhere in {self.scope}: {self.reason}"
+            yield f"no place for {self._job()} in {self.scope}: {self.reason}"
             yield RenderedTable(
-                ["of these domains", "are left"], ([step.condition, f"{step.domains:,}"] for step in self.filter_steps)
+                ["a domain that", "domains"], ([step.condition, f"{step.domains:,}"] for step in self.filter_steps)
             )
             return
         where = f"{pluralize(self.domains, 'domain')} of {self.scope}"
-        yield f"{self._job()}: fits in {where}, {pluralize(self.positions, 'position')}"
+        yield f"{self._job()}: {pluralize(self.positions, 'position')} in {where}"
         yield RenderedTable(
-            ["place", "all-gather", "bisection", "breaks up", "leaves"],
+            ["place", "all-gather", "bisection", "fragments", "free left"],
             (
                 [
                     _format_placement(placement),
@@ -111,8 +113,8 @@ class PlacementsAnswer(Answer):
 
 
 def _format_placement(placement: Placement) -> str:
-    """In words: what is wholly taken by address, chips by their servers."""
-    spares = f"to spare {abbreviate_places(placement.spares)}" if placement.spares else None
+    """Format a placement: addresses, with chips grouped by server, and notes in parentheses."""
+    spares = f"spares {abbreviate_places(placement.spares)}" if placement.spares else None
     notes = [
         placement.shape,
         "degraded" if placement.degraded else None,
@@ -130,48 +132,44 @@ def _format_placement(placement: Placement) -> str:
 )
 def placements(
     reader: SnapshotReader,
-    scope: Annotated[str, Argument("Chip, server, rack, domain or cluster to look in.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Chip, server, rack, domain or cluster to search.", metavar="SCOPE")],
     shape: Annotated[
-        FreeText | None, Argument("A box of a torus, rows × columns × servers, turned any way.", positional=True)
+        FreeText | None, Argument("Box of a torus, rows × columns × servers, in any rotation.", positional=True)
     ] = None,
-    chips: Annotated[
-        int | None, Argument("So many chips, in a set that schedulers grant", minimum=1, maximum=MAX_CHIPS)
-    ] = None,
+    chips: Annotated[int | None, Argument("Number of chips, in a legal set", minimum=1, maximum=MAX_CHIPS)] = None,
     memory: Annotated[
-        Capacity | None, Argument("So much device memory.", minimum=1, maximum=MAX_MEMORY, metavar="MEMORY")
+        Capacity | None, Argument("Amount of device memory.", minimum=1, maximum=MAX_MEMORY, metavar="MEMORY")
     ] = None,
-    servers: Annotated[int | None, Argument("So many whole servers", minimum=1, maximum=MAX_SERVERS)] = None,
-    domains: Annotated[int | None, Argument("So many whole domains", minimum=1, maximum=MAX_SERVERS)] = None,
-    k: Annotated[int, Argument("How many places are listed", minimum=1, maximum=MAX_PLACEMENTS, option="-k")] = 3,
-    any_block: Annotated[bool, Argument("Any box of a torus, granted by a scheduler or not.")] = False,
-    as_written: Annotated[bool, Argument("The shape is not turned.")] = False,
-    healthy: Annotated[bool, Argument("Only places where nothing is degraded.")] = False,
-    avoid: Annotated[tuple[str, ...], Argument("Take nothing of these places.", metavar="ADDRESS")] = (),
-    min_all_gather: Annotated[
-        Bandwidth | None, Argument("At least this all-gather limit.", metavar="BANDWIDTH")
-    ] = None,
-    min_bisection: Annotated[Bandwidth | None, Argument("At least this bisection.", metavar="BANDWIDTH")] = None,
-    policy: Annotated[PlacementPolicy, Argument("What goes first.")] = PlacementPolicy.QUALITY,
-    rack: Annotated[bool, Argument("All of a job in one rack.")] = False,
+    servers: Annotated[int | None, Argument("Number of whole servers", minimum=1, maximum=MAX_SERVERS)] = None,
+    domains: Annotated[int | None, Argument("Number of whole domains", minimum=1, maximum=MAX_SERVERS)] = None,
+    k: Annotated[int, Argument("Number of places to list", minimum=1, maximum=MAX_PLACEMENTS, option="-k")] = 3,
+    any_block: Annotated[bool, Argument("Accept any box of a torus, even if no scheduler grants it.")] = False,
+    as_written: Annotated[bool, Argument("Do not rotate the shape.")] = False,
+    healthy: Annotated[bool, Argument("Only places without degraded parts.")] = False,
+    avoid: Annotated[tuple[str, ...], Argument("Place whose chips must not be used.", metavar="ADDRESS")] = (),
+    min_all_gather: Annotated[Bandwidth | None, Argument("Least all-gather limit.", metavar="BANDWIDTH")] = None,
+    min_bisection: Annotated[Bandwidth | None, Argument("Least bisection bandwidth.", metavar="BANDWIDTH")] = None,
+    policy: Annotated[PlacementPolicy, Argument("Order of the places.")] = PlacementPolicy.QUALITY,
+    rack: Annotated[bool, Argument("Keep each job in one rack.")] = False,
     tier: Annotated[
         int | None,
         Argument(
-            "All domains of a job below one network node of this tier, 3 being the nearest", minimum=1, maximum=TIERS
+            "Keep all domains of a job below one network node of this tier; 3 is the nearest", minimum=1, maximum=TIERS
         ),
     ] = None,
-    copies: Annotated[int, Argument("So many jobs alike, at once", minimum=1, maximum=MAX_PLACEMENTS)] = 1,
-    spread: Annotated[
-        SpreadLevel, Argument("What copies, and sets to spare, do not have in common; by default chips only.")
-    ] = SpreadLevel.CHIP,
-    spares: Annotated[int, Argument("So many parts to spare for each job", maximum=MAX_SPARES)] = 0,
+    copies: Annotated[
+        int, Argument("Number of identical jobs to place at once", minimum=1, maximum=MAX_PLACEMENTS)
+    ] = 1,
+    spread: Annotated[SpreadLevel, Argument("What copies and spares must not share.")] = SpreadLevel.CHIP,
+    spares: Annotated[int, Argument("Number of spares for each job", maximum=MAX_SPARES)] = 0,
 ) -> PlacementsAnswer:
-    """Where the next job fits among the free chips of a scope, the best places first; why, if nowhere.
+    """Find where a job fits among free chips, best places first; explain why if nowhere.
 
-    A shape is a box of links that is all up. Numbers of chips are in sets that schedulers grant, unless any box does.
-    A part to spare is what the wiring lets one replace: a whole domain of a job of several, a server of those that any
-    of its rack can join, else a set as large as the job's.
+    All links inside a shape must be up. Numbers of chips are placed in legal sets, which schedulers grant, unless you
+    accept any box. A spare is what the wiring can replace: a whole domain for a job of several domains, a server in
+    the same rack where any servers of a rack form a set, or else a set as large as the job's.
     """
-    refuse_swapped_arguments(scope, shape, f"fits {shape} {scope}")
+    refuse_swapped_arguments(scope, shape, f"place {shape} {scope}")
     capacity = read_capacity(reader, scope, avoid)
     model, legal_sets = (
         capacity.model,
@@ -218,7 +216,7 @@ def placements(
 
 
 def _first_failed_condition(result: SearchResult) -> str | None:
-    """Return the first condition that no domain meets, with the best limits where these are too low."""
+    """Return the first condition that no domain meets, with the best limits if these are too low."""
     condition = next((step.condition for step in result.filter_steps if not step.domains), None)
     best = result.best and f"; the best place has {_format_limits(result.best)}"
     return f"no domain {condition}{best or ''}" if condition else result.shortfall
@@ -246,8 +244,8 @@ def _suggest_shape(
     other = next(iter(search.search.best(search.matches, 1, PlacementPolicy.QUALITY)), None)
     if other and (other.limits.all_gather, other.limits.bisection) > best_limits:
         places = abbreviate_places(capacity.addresses_of(other.row, other.mask))
-        return f"{format_shape(best)}: {_format_limits(other.limits)}; fits at {places}"
-    nowhere = "fits now only with a part degraded" if other else "fits nowhere now"
+        return f"{format_shape(best)}: {_format_limits(other.limits)}; it fits at {places}"
+    nowhere = "it fits only with a degraded part now" if other else "it fits nowhere now"
     return f"{format_shape(best)}: {_format_limits(limits[best])}; {nowhere}"
 
 

@@ -15,12 +15,12 @@ _RULE_BY_FIELD: Final[Mapping[str, str]] = {
     "neighbours": "neighbour-wrong",
     "ecc_uncorrected": "ecc-uncorrected",
 }
-"""Fields of chips of every type, and the rules that compare them."""
+"""Chip fields that every type has, and the rules that compare them."""
 COMPARED_FIELDS: Final = tuple(_RULE_BY_FIELD)
 
 
 @SERVER_RULES(
-    "field-missing", "fields of chips that a source should report with those that any source reports of each chip"
+    "field-missing", "chip fields that a source should report with those that any source reports for each chip"
 )
 def check_field_missing(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
     """Find fields that no source reports; a source that never reports a field is not a finding."""
@@ -35,7 +35,7 @@ def check_field_missing(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
 
 
 def count_uncompared(slots: Iterable[OccupiedSlot]) -> dict[str, int]:
-    """Return of how many slots where an instance stands each rule had nothing to compare."""
+    """Return for each rule the number of bound slots without anything to compare."""
     counts = Counter(
         _RULE_BY_FIELD[name] for slot in slots if slot.bound_name is not None for name in _unreported_fields(slot)
     )

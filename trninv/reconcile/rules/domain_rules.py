@@ -10,12 +10,14 @@ from trninv.reconcile.rules.registry import DOMAIN_RULES, FindingDraft, FindingD
 
 _GROUP_LABELS = {"capacity_block": "capacity block", "place": "UltraServer"}
 _PAIRED_SERVERS = 4
-"""Servers of an UltraServer whose sides are known: H and V alternate around its ring."""
+"""The size of UltraServers whose sides are known: H and V alternate around the ring."""
 
 
-@DOMAIN_RULES("lnc-differs", "logical core configurations, by neuron-ls or neuron-monitor, of the servers of a domain")
+@DOMAIN_RULES(
+    "lnc-differs", "logical core configurations (neuron-ls, neuron-monitor) of the servers of a domain with each other"
+)
 def check_lnc_differs(slots: list[OccupiedSlot], drift_input: DriftInput) -> FindingDrafts:
-    """Jobs want one for all of their servers."""
+    """Find domains with several logical core configurations; a job needs the same on all servers."""
     values = [
         (slot, observed) for slot in slots if (observed := drift_input.agreed_value(slot.machine, "logical_cores"))
     ]
@@ -25,11 +27,9 @@ def check_lnc_differs(slots: list[OccupiedSlot], drift_input: DriftInput) -> Fin
         )
 
 
-@DOMAIN_RULES(
-    "domain-split", "UltraServers by the driver, and capacity blocks of UltraServers, of the servers of a domain"
-)
+@DOMAIN_RULES("domain-split", "UltraServers (driver) and capacity blocks of the servers of a domain with each other")
 def check_domain_split(slots: list[OccupiedSlot], drift_input: DriftInput) -> FindingDrafts:
-    """Plain instances that share a capacity block are a domain each."""
+    """Find domains in several UltraServers or capacity blocks; domains of one server can share a block."""
     for fact, label in _GROUP_LABELS.items() if slots[0].model.servers > 1 else ():
         values = [(slot, observed) for slot in slots if (observed := drift_input.agreed_value(slot.machine, fact))]
         groups = [
@@ -40,11 +40,9 @@ def check_domain_split(slots: list[OccupiedSlot], drift_input: DriftInput) -> Fi
             yield _domain_finding(f"one {label}", groups)
 
 
-@DOMAIN_RULES(
-    "node-order-wrong", "the driver's numbers of a domain's servers, around its ring, with the design's order"
-)
+@DOMAIN_RULES("node-order-wrong", "the driver's numbers of a domain's servers around its ring with the design's order")
 def check_node_order_wrong(slots: list[OccupiedSlot], drift_input: DriftInput) -> FindingDrafts:
-    """Rotated and reflected rings are the same: the numbers start anew where an election is won by another."""
+    """Find rings in another order; rotations and reflections are equal, since any server may win the election."""
     model = slots[0].model
     values = [(slot, observed) for slot in slots if (observed := drift_input.agreed_value(slot.machine, "place"))]
     numbered = [(slot, observed) for slot, observed in values if observed.value.position is not None]
@@ -58,7 +56,7 @@ def check_node_order_wrong(slots: list[OccupiedSlot], drift_input: DriftInput) -
         for start, step in symmetries
     ):
         yield _domain_finding(
-            "the ring in its order",
+            "the ring order of the design",
             [(slot, observed, f"node {observed.value.position}") for slot, observed in numbered],
         )
 
@@ -100,7 +98,7 @@ def links_of_side(
     return ()
 
 
-@DOMAIN_RULES("side-link-down", "link status of NeuronUltraServer objects: H to the other rack, V within it")
+@DOMAIN_RULES("side-link-down", "link status of NeuronUltraServer objects (H to the other rack, V within it) with up")
 def check_side_link_down(slots: list[OccupiedSlot], drift_input: DriftInput) -> FindingDrafts:
     """Find sides with links down; a side is all links of a server to one neighbour in its UltraServer."""
     for slot in slots:
@@ -113,9 +111,11 @@ def check_side_link_down(slots: list[OccupiedSlot], drift_input: DriftInput) -> 
                 )
 
 
-@DOMAIN_RULES("interconnect-impaired", "InterconnectStatus of EC2's capacity blocks; insufficient-data is unknown")
+@DOMAIN_RULES(
+    "interconnect-impaired", "InterconnectStatus of EC2's capacity blocks with ok; insufficient-data is ignored"
+)
 def check_interconnect_impaired(slots: list[OccupiedSlot], drift_input: DriftInput) -> FindingDrafts:
-    """Of each domain that has an instance of the block; EC2 does not say which links."""
+    """Find domains with an instance of an impaired capacity block; EC2 does not name the links."""
     blocks = {
         observed.value for slot in slots if (observed := drift_input.agreed_value(slot.machine, "capacity_block"))
     }

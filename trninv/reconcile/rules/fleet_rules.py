@@ -14,7 +14,7 @@ from trninv.units import pluralize
 _Members = list[tuple[Machine, ObservedValue]]
 
 
-@FLEET_RULES("instance-unplaced", "instances of types that the catalog knows, and any source lately saw, with bindings")
+@FLEET_RULES("instance-unplaced", "recently observed instances of types in the catalog with bindings")
 def check_instance_unplaced(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
     """Find instances without a slot, except those that domain-overfull reports."""
     unassigned = [
@@ -25,28 +25,28 @@ def check_instance_unplaced(drift_input: DriftInput, _: list[CounterIncrease]) -
     )
     for machine, observed in unassigned:
         if machine not in overfull_machines:
-            yield FindingDraft(None, machine.name, "a slot", f"{observed.value} in none", (observed.observation,))
+            yield FindingDraft(
+                None, machine.name, "a slot", f"{observed.value} without a slot", (observed.observation,)
+            )
 
 
-@FLEET_RULES("instance-replaced", "bindings that another instance ended within a day")
+@FLEET_RULES("instance-replaced", "bindings that ended within a day because another instance took the slot")
 def check_instance_replaced(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
-    """Told for a day."""
+    """Find slots whose instance was replaced within a day."""
     bound_names = {slot.address: slot.bound_name for slot in drift_input.slots}
     for binding in drift_input.replaced_bindings:
         if (instance := bound_names.get(binding.address)) is not None:
             yield FindingDraft(binding.address, instance, binding.instance or binding.host, str(instance), ())
 
 
-@FLEET_RULES(
-    "domain-overfull", "instances of an UltraServer or of a capacity block of UltraServers with a domain's servers"
-)
+@FLEET_RULES("domain-overfull", "instances of an UltraServer or capacity block with a domain's number of servers")
 def check_domain_overfull(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
-    """At the domain in which most of them stand."""
+    """Find UltraServers and blocks with too many instances, at the domain that has most of them."""
     slot_by_machine = {slot.machine: slot for slot in drift_input.slots if slot.machine}
     for group, servers, members in _overfull_groups(drift_input):
         domains = sorted(slot_by_machine[machine].domain for machine, _ in members if machine in slot_by_machine)
         address = max(domains, key=domains.count, default=None)
-        observed = f"{len(members)} in {group}"
+        observed = f"{len(members)} instances in {group}"
         yield FindingDraft(
             address, None, f"at most {pluralize(servers, 'server')}", observed, _observation_ids(members)
         )
@@ -70,14 +70,14 @@ def _machines_by_group(drift_input: DriftInput, fact: str) -> dict[str, _Members
 
 
 def _domain_servers(drift_input: DriftInput, machine: Machine) -> int:
-    """Of a domain of the machine's type; 0 of a type that is not known."""
+    """Return the servers per domain for a machine's type; 0 if the type is unknown."""
     observed = drift_input.agreed_value(machine, "instance_type")
     return servers_per_domain(observed.value) if observed else 0
 
 
-@FLEET_RULES("node-id-duplicate", "the driver's numbers of instances in an UltraServer with each other")
+@FLEET_RULES("node-id-duplicate", "the driver's positions of instances in an UltraServer with each other")
 def check_node_id_duplicate(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
-    """Of instances that were lately seen."""
+    """Find recently observed instances with the same position in an UltraServer."""
     slot_by_machine = {slot.machine: slot for slot in drift_input.slots if slot.machine}
     for ultraserver, members in _machines_by_group(drift_input, "place").items():
         by_position = defaultdict(list)
@@ -90,20 +90,20 @@ def check_node_id_duplicate(drift_input: DriftInput, _: list[CounterIncrease]) -
                     (slot_by_machine[machine].domain for machine, _ in duplicates if machine in slot_by_machine), None
                 )
                 names = " and ".join(sorted(machine.name for machine, _ in duplicates))
-                observed = f"{names} are node {position} of {ultraserver}"
-                yield FindingDraft(address, None, "numbers that differ", observed, _observation_ids(duplicates))
+                observed = f"{names} are all node {position} of {ultraserver}"
+                yield FindingDraft(address, None, "different positions", observed, _observation_ids(duplicates))
 
 
-@FLEET_RULES("network-node-moved", "the lowest network node of an instance with the one before it was bound")
+@FLEET_RULES("network-node-moved", "the network node directly above an instance with the one before it was bound")
 def check_network_node_moved(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
-    """Once the instance is unbound and bound again, where it is now is where it was."""
+    """Find instances that moved to another network node; binding an instance again accepts its current one."""
     for slot, previous, current in drift_input.network_moves:
         yield FindingDraft(
             slot.address, slot.instance, previous, lowest_network_node(current.value), (current.observation,)
         )
 
 
-@FLEET_RULES("fabric-inconsistent", "the tree of network nodes that instances are below with that of the design")
+@FLEET_RULES("fabric-inconsistent", "the tree of network nodes above the instances with the tree of the design")
 def check_fabric_inconsistent(drift_input: DriftInput, _increases: list[CounterIncrease]) -> FindingDrafts:
     """Compare the network nodes of instances with the design, without those that moved.
 
@@ -125,7 +125,7 @@ def check_fabric_inconsistent(drift_input: DriftInput, _increases: list[CounterI
 
 
 def _match_network_nodes(paths: list[tuple[OccupiedSlot, ObservedValue]]) -> FindingDrafts:
-    """Network nodes of the design of which several are one, or that are several."""
+    """Find network nodes of the design that are several observed ones, or several that are one."""
     by_design_node, by_observed_node = defaultdict(list), defaultdict(list)
     for slot, path in paths:
         if slot.network_node:
@@ -164,7 +164,8 @@ def _network_paths(drift_input: DriftInput) -> list[tuple[OccupiedSlot, Observed
 
 
 @FLEET_RULES(
-    "ecc-uncorrected", "counters of uncorrected errors, by sysfs or neuron-monitor, with those since they last fell"
+    "ecc-uncorrected",
+    "counters of uncorrected errors (sysfs, neuron-monitor) with their first value since the last reset",
 )
 def check_ecc_uncorrected(_: DriftInput, increases: list[CounterIncrease]) -> FindingDrafts:
     """Find counters that grew; a lower value means that the machine restarted or somebody cleared them."""

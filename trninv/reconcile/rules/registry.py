@@ -9,18 +9,18 @@ from trninv.reconcile.occupied_slots import OccupiedSlot, SlotModel
 
 
 class FindingDraft(NamedTuple):
-    """Where what was seen differs from the design.
+    """A difference between observation and design, not yet recorded.
 
     Attributes
     ----------
     address, instance
-        Where, and of which machine; None where there is none.
+        Where, and of which machine; None if there is none.
     expected, observed
-        For people; they stay the same while the difference does.
+        Texts for people that are stable while the difference lasts.
     evidence
         Ids of the observations that show it.
     failed_parts, state
-        What does not work, by address, and the state that says so.
+        Addresses of failed parts, and the state that they should get.
 
     """
 
@@ -34,12 +34,12 @@ class FindingDraft(NamedTuple):
 
 
 class ComparedChip(NamedTuple):
-    """A chip as a source shows it, on a machine of a type that may not be known.
+    """A chip as a source reports it, on a machine whose type may be unknown.
 
     Attributes
     ----------
     ordinal
-        Less than the model has chips.
+        Its number, less than the model's number of chips.
     is_partial
         Whether there may be more chips, as in a container.
 
@@ -58,7 +58,7 @@ class ComparedChip(NamedTuple):
 
 FindingDrafts: TypeAlias = Iterator[FindingDraft]
 ChipRule: TypeAlias = Callable[[ComparedChip, SlotModel], tuple[str, str] | None]
-"""Of a chip that was seen, in a slot of a model: what was expected and found."""
+"""Compares an observed chip with the slot's model; returns the expected and the observed text."""
 ServerRule: TypeAlias = Callable[[OccupiedSlot, DriftInput], FindingDrafts]
 DomainRule: TypeAlias = Callable[[list[OccupiedSlot], DriftInput], FindingDrafts]
 FleetRule: TypeAlias = Callable[[DriftInput, list[CounterIncrease]], FindingDrafts]
@@ -69,7 +69,7 @@ COMPARISONS: Final[dict[str, str]] = {}
 
 
 class RuleRegistry(Generic[_Rule]):
-    """Rules that are asked of one kind of thing."""
+    """The rules for one kind of subject."""
 
     def __init__(self) -> None:
         self.rules: dict[str, _Rule] = {}

@@ -13,26 +13,26 @@ from trninv.reconcile.rules.registry import SERVER_RULES, FindingDraft, FindingD
 from trninv.units import pluralize
 
 _SCHEDULERS = ("slurm", "kubernetes")
-"""What places jobs, and so must know what is not up."""
+"""Sources that place jobs, and so must know unhealthy servers."""
 _DISPUTABLE_FACTS = {
     "instance_type": "instance type",
     "zone": "zone",
     "capacity_block": "capacity block",
     "network_nodes": "network nodes",
-    "place": "place in an UltraServer",
+    "place": "position in an UltraServer",
     "logical_cores": "logical cores",
 }
 
 
-@SERVER_RULES("instance-type-unexpected", "instance type, by any source, with the type of the slot's server model")
+@SERVER_RULES("instance-type-unexpected", "instance type (any source) with the type of the slot's server model")
 def check_instance_type_unexpected(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
-    """Of models whose types the catalog has."""
+    """Find instances of another type than the slot's; only for models whose types the catalog has."""
     observed = drift_input.agreed_value(slot.machine, "instance_type")
     if observed and slot.model.types and not slot.model.has_type(observed.value):
         yield _finding_for(slot, " or ".join(slot.model.types), observed.value, observed)
 
 
-@SERVER_RULES("server-unbound", "slots that should be in service with bindings, in clusters that have any")
+@SERVER_RULES("server-unbound", "slots that are up or degraded with bindings, in clusters that have any")
 def check_server_unbound(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
     """Find slots without a machine, except those whose state says that they are empty."""
     if slot.bound_name is None and slot.state in CARRYING_STATES:
@@ -40,16 +40,16 @@ def check_server_unbound(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
 
 
 @SERVER_RULES(
-    "instance-gone", "the newest listing of all of EC2 or Kubernetes with the one before that had the instance"
+    "instance-gone", "the latest complete listing of EC2 or Kubernetes with an earlier one that has the instance"
 )
 def check_instance_gone(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
-    """Unless any source saw it after that listing was made."""
+    """Find instances that a complete listing lacks, unless any source reported them later."""
     if slot.missing_from_listing:
-        observed = "not in a newer listing of all there is"
+        observed = "missing from a newer complete listing"
         yield FindingDraft(
             slot.address,
             slot.bound_name,
-            "to be listed",
+            "listed",
             observed,
             (slot.missing_from_listing,),
             failed_parts=(slot.address,),
@@ -57,10 +57,11 @@ def check_instance_gone(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
 
 
 @SERVER_RULES(
-    "chip-missing", "devices of neuron-ls or ResourceSlices, unless partial, and counts of what may be allocated"
+    "chip-missing",
+    "devices (neuron-ls, ResourceSlices), unless partial, and allocatable counts with the chips of the slot",
 )
 def check_chip_missing(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
-    """By number where a source shows chips, else how many."""
+    """Find missing chips, by number if a source lists chips, else by count."""
     complete_views = [view for view in slot.chip_views.values() if not view.is_partial]
     missing_bits = reduce(or_, (~view.chip_bits for view in complete_views), 0) & (1 << slot.model.chips) - 1
     missing = (chip for chip in range(missing_bits.bit_length()) if missing_bits >> chip & 1)
@@ -70,7 +71,7 @@ def check_chip_missing(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDr
     for chip, listings in listings_by_chip.items():
         address = f"{slot.address}/c{chip}"
         yield FindingDraft(
-            address, slot.instance, "a chip", "not there", _observation_ids(*listings), failed_parts=(address,)
+            address, slot.instance, "a chip", "not found", _observation_ids(*listings), failed_parts=(address,)
         )
     is_shown = any(drift_input.is_fresh(view.listing) for view in complete_views)
     for observed in (drift_input.fresh_values if is_shown else drift_input.best_values)(
@@ -79,13 +80,13 @@ def check_chip_missing(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDr
         if observed.source != "neuron-monitor" and observed.value < slot.model.chips - len(listings_by_chip):
             expected = pluralize(slot.model.chips, "chip")
             yield _finding_for(
-                slot, expected, f"{observed.value} by {observed.source}, which does not say which", observed
+                slot, expected, f"{observed.value} by {observed.source}, which does not list them", observed
             )
 
 
-@SERVER_RULES("chip-extra", "devices that a source shows or counts with the chips of the slot's server model")
+@SERVER_RULES("chip-extra", "devices that a source lists or counts with the chips of the slot's server model")
 def check_chip_extra(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
-    """By any source."""
+    """Find chips beyond the design's number, by any source."""
     shown_counts = {source: (view.chip_bits.bit_length(), view.listing) for source, view in slot.chip_views.items()}
     counts = {
         source: (observed.value, observed)
@@ -96,14 +97,14 @@ def check_chip_extra(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDraf
             yield _finding_for(slot, pluralize(slot.model.chips, "chip"), f"device {count - 1} by {source}", observed)
 
 
-@SERVER_RULES("view-partial", "devices that neuron-ls or ResourceSlices show with the chips of the slot's server model")
+@SERVER_RULES("view-partial", "devices that neuron-ls or ResourceSlices list with the chips of the slot's server model")
 def check_view_partial(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
     """Find partial views: a container's, or an incomplete set of slices."""
     for source, view in slot.chip_views.items():
         if view.is_partial and source in ("neuron-ls", "kubernetes") and view.chip_bits.bit_count() < slot.model.chips:
             expected = pluralize(slot.model.chips, "chip")
             yield _finding_for(
-                slot, expected, f"{view.chip_bits.bit_count()} in a part that {source} shows", view.listing
+                slot, expected, f"{view.chip_bits.bit_count()} in a partial view by {source}", view.listing
             )
 
 
@@ -112,7 +113,7 @@ def check_view_partial(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
     "conditions and taints of Kubernetes' nodes and devices, HyperPod's labels and status, errors of neuron-monitor",
 )
 def check_health_condition(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
-    """Conditions are of a node, taints of devices are of a chip."""
+    """Find unhealthy servers by node conditions, and unhealthy chips by device taints."""
     for chip, (taints, listing) in sorted(slot.chip_taints.items()):
         if problem := " ".join(filter(is_active, taints.split())):
             address = f"{slot.address}/c{chip}"
@@ -128,23 +129,23 @@ def check_health_condition(slot: OccupiedSlot, drift_input: DriftInput) -> Findi
             )
 
 
-@SERVER_RULES("state-differs", "states of Slurm, cordons of Kubernetes, EC2 and HyperPod with the server's state here")
+@SERVER_RULES("state-differs", "states by Slurm, Kubernetes, EC2 and HyperPod with the server's state here")
 def check_state_differs(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
-    """Whether it is in service. That all is well counts only of what would place jobs there."""
+    """Find servers whose state differs by source; only schedulers may report that a server is up after all."""
     for observed in drift_input.best_values(slot.machine, "condition").values():
         is_up, is_slot_up = observed.value.state in CARRYING_STATES, slot.state in CARRYING_STATES
         if slot.is_cordoned and observed.source in _SCHEDULERS and observed.value.state == "maintenance":
-            continue  # it takes no jobs, as was wanted
+            continue  # the cordon is intended
         if is_up != is_slot_up and not _is_failed_check(observed) and (not is_up or observed.source in _SCHEDULERS):
             reason = f" ({observed.value.reason})" if observed.value.reason else ""
             yield _finding_for(slot, slot.state, f"{observed.value.state} by {observed.source}{reason}", observed)
 
 
-@SERVER_RULES("stale", "when each source last said anything of a bound instance with an hour ago, or --stale-after")
+@SERVER_RULES("stale", "the last report of a bound instance by each source with one hour ago, or --stale-after")
 def check_stale(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
     """Find sources that stopped reporting a machine; a source that never reported it is not missed."""
     if slot.bound_name is not None and slot.machine is None and not slot.missing_from_listing:
-        yield FindingDraft(slot.address, slot.instance, "to be seen", "never seen", ())
+        yield FindingDraft(slot.address, slot.instance, "an observation", "never observed", ())
     old = {
         source: observation
         for source, observation in _latest_by_source(slot.machine).items()
@@ -152,12 +153,12 @@ def check_stale(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
     }
     if old:
         reports = ", ".join(f"{source} at {observation.observed_at}" for source, observation in sorted(old.items()))
-        yield _finding_for(slot, "to be seen again", f"last seen by {reports}", *old.values())
+        yield _finding_for(slot, "a recent observation", f"last observed by {reports}", *old.values())
 
 
-@SERVER_RULES("conflict-between-sources", "what sources that are fresh say of one instance with each other")
+@SERVER_RULES("conflict-between-sources", "fresh reports of one instance by several sources with each other")
 def check_conflict_between_sources(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
-    """Both values are kept, and no other rule takes either for true."""
+    """Find fresh sources that disagree; other rules then use neither value."""
     for fact, label in _DISPUTABLE_FACTS.items():
         fresh, by_value = drift_input.fresh_values(slot.machine, fact).values(), defaultdict(list)
         for observed in fresh if len(fresh) > 1 else ():
@@ -186,7 +187,7 @@ def _format_value(value: object) -> str:
 
 
 def _is_failed_check(observed: ObservedValue) -> bool:
-    """Whether a state is that of a failed check: a cordon is somebody's will, and an update of HyperPod passes."""
+    """Return whether a state comes from a failed check; cordons and HyperPod updates are intended."""
     if observed.source == "kubernetes":
         return observed.value.state not in CARRYING_STATES and observed.value.reason != CORDONED
     return observed.source in ("hyperpod", "neuron-monitor") and observed.value.state == "down"

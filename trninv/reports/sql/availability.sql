@@ -1,7 +1,7 @@
 -- title: Availability by kind of part
--- answers: In what share of the time of all parts of a kind were they up, degraded, down and in maintenance, their server's state included; how often did a part itself go down, and how long was it so, by the recorded times of its events in whole seconds (for an earlier end set until, not --at)?
+-- answers: What share of the time were the parts of each kind up, degraded, down or in maintenance, their server's state included, how often did a part itself go down, and for how long, by the recorded times of its events in whole seconds (for an earlier end set until, not --at)?
 -- parameter: cluster = '' of v_cluster.address — only this one
--- parameter: since = '1970-01-01T00:00:00Z' — an ISO time with its zone; never before the cluster's history is known
+-- parameter: since = '1970-01-01T00:00:00Z' — an ISO time with its zone; never before the start of the cluster's history
 -- parameter: until = '9999-12-31T00:00:00Z' — an ISO time with its zone; never after now
 WITH
 span AS (
@@ -70,7 +70,7 @@ change AS (
     JOIN span ON span.id = placed.cluster_id
     WHERE placed.id > span.known_from AND epoch(placed.at) > span.begins
 ),
-undone AS ( -- of all that was so now, what was not so before
+undone AS ( -- what is so now and was not before
     SELECT
         cluster_id, kind,
         sum(CASE state WHEN 'degraded' THEN lasted ELSE 0 END - CASE before WHEN 'degraded' THEN lasted ELSE 0 END) AS degraded,

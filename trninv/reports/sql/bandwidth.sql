@@ -1,5 +1,5 @@
 -- title: Bandwidth by link technology and scope
--- answers: What do links of each kind carry in one direction when healthy, each cable and all together, how many are there, and how many are themselves not up?
+-- answers: What bandwidth do the links of each kind have in one direction when healthy, per cable and in total, how many are there, and how many are themselves unhealthy?
 -- parameter: cluster = '' of v_cluster.address — only this one
 -- chart: gb_per_s_a_cable by model
 SELECT

@@ -1,5 +1,5 @@
 -- title: Chips, HBM, TFLOPS and cost
--- answers: What would a cluster's chips cost at the price that a document gives, if one does, and as many H100?
+-- answers: What would a cluster's chips cost at the documented price, if there is one, and as many H100s?
 SELECT
     cluster.address AS cluster, cluster.generation, cluster.chips, cluster.hbm_gib, cluster.bf16_tflops,
     chip.exact AS usd_a_chip, cluster.chips * chip.exact AS usd,

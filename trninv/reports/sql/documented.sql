@@ -1,5 +1,5 @@
--- title: What is documented against what is seeded
--- answers: Do the chips, servers and HBM of each cluster, up or not, or of one of its domains where the system is one domain, agree with what the documents say?
+-- title: Documented and seeded totals
+-- answers: Do the chips, servers and HBM of each cluster, healthy or not, agree with the documents (of one of its domains, if the system is one domain)?
 WITH seeded AS (
     SELECT
         cluster.address AS cluster, cluster.system,
@@ -9,7 +9,7 @@ WITH seeded AS (
     LEFT JOIN domain_model AS model ON model.slug = cluster.system
 ), compared AS (
     SELECT
-        seeded.cluster, fact.attribute, fact.value AS documented, fact.exact AS documented_exact, fact.written,
+        seeded.cluster, fact.attribute, fact.value AS documented, fact.exact AS documented_exact, fact.as_written,
         CASE fact.attribute
             WHEN 'chips' THEN seeded.chips
             WHEN 'servers' THEN seeded.servers
@@ -23,8 +23,8 @@ SELECT
     cluster, attribute, documented, documented_exact, seeded_exact,
     CASE
         WHEN documented_exact = seeded_exact THEN 'yes'
-        WHEN written LIKE 'over %' AND seeded_exact > documented_exact THEN 'yes'
-        WHEN written LIKE 'up to %' AND seeded_exact < documented_exact THEN 'yes'
+        WHEN as_written LIKE 'over %' AND seeded_exact > documented_exact THEN 'yes'
+        WHEN as_written LIKE 'up to %' AND seeded_exact < documented_exact THEN 'yes'
         ELSE 'no' END AS agrees,
     picked, disputed, source_title, quote
 FROM compared

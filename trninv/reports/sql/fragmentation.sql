@@ -1,5 +1,5 @@
 -- title: Free chips that jobs cannot use
--- answers: How many jobs of each size that schedulers grant fit at once, and how many free chips do they leave over (trninv fragmentation says why)?
+-- answers: How many jobs of each size that schedulers allow fit at once, and how many free chips can they not use (trninv fragmentation says why)?
 -- parameter: cluster = '' of v_cluster.address — only this one
 WITH low AS (
     SELECT 0 AS ordinal, CAST(1 AS BIGINT) AS value
@@ -48,9 +48,9 @@ busy AS (
     SELECT chip.server_id AS id FROM node JOIN chip ON chip.id = node.id
     WHERE node.state <> 'up' AND node.state <> 'degraded'
     UNION
-    SELECT chip.server_id FROM allocation JOIN chip ON chip.id = allocation.chip_id WHERE allocation.ended IS NULL
+    SELECT chip.server_id FROM allocation JOIN chip ON chip.id = allocation.chip_id WHERE allocation.ended_at IS NULL
     UNION
-    SELECT server_id FROM closing WHERE until IS NULL
+    SELECT server_id FROM cordon WHERE ended_at IS NULL
     UNION
     SELECT server_id FROM parted WHERE server_id = next_server_id
 ),
@@ -68,8 +68,8 @@ free_chip AS (
     JOIN chip ON chip.server_id = server.id
     JOIN node ON node.id = chip.id
     WHERE node.state IN ('up', 'degraded')
-        AND NOT EXISTS (SELECT 1 FROM allocation WHERE allocation.chip_id = chip.id AND allocation.ended IS NULL)
-        AND NOT EXISTS (SELECT 1 FROM closing WHERE closing.server_id = server.id AND closing.until IS NULL)
+        AND NOT EXISTS (SELECT 1 FROM allocation WHERE allocation.chip_id = chip.id AND allocation.ended_at IS NULL)
+        AND NOT EXISTS (SELECT 1 FROM cordon WHERE cordon.server_id = server.id AND cordon.ended_at IS NULL)
 ),
 found AS (
     SELECT whole.cluster_id, legal_set.id, whole.servers AS fits

@@ -1,5 +1,5 @@
--- title: Domains by what is free
--- answers: How many domains have so many whole servers free, and so many chips in all?
+-- title: Domains by free capacity
+-- answers: How many domains have each number of free servers, and how many free chips do they have?
 -- parameter: cluster = '' of v_cluster.address — only this one
 SELECT cluster, model, free_servers, count(*) AS domains, sum(free) AS free_chips, sum(chips) AS chips
 FROM v_domain_free

@@ -1,7 +1,7 @@
 -- title: Racks with free units
--- answers: Which racks have units free of trays, of those whose trays all have a documented height, if a rack is as high as assumed?
+-- answers: Which racks have free rack units, if all trays have a documented height and the rack has the assumed height?
 -- parameter: cluster = '' of v_cluster.address — only this one
--- parameter: least = 1 — free units at least
+-- parameter: least = 1 — least number of free units
 SELECT
     address AS rack, cluster, servers, rack_units, used_rack_units, rack_units - used_rack_units AS free_rack_units
 FROM v_rack

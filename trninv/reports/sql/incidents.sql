@@ -1,5 +1,5 @@
--- title: Changes by which something is not up
--- answers: Which changes are not undone, since when, by whom and why, and how many parts do they keep from being up?
+-- title: Changes that left parts unhealthy
+-- answers: Which changes still leave parts unhealthy, since when, by whom and why, and how many parts?
 -- parameter: cluster = '' of v_cluster.address — only this one
 SELECT
     change, min(since) AS since, min(CASE WHEN address = cause THEN who END) AS who,
@@ -9,7 +9,7 @@ SELECT
     sum(CASE WHEN kind = 'server' THEN 1 ELSE 0 END) AS servers,
     sum(CASE WHEN kind = 'chip' THEN 1 ELSE 0 END) AS chips,
     sum(CASE WHEN kind = 'link' THEN 1 ELSE 0 END) AS links
-FROM v_incident
+FROM v_unhealthy
 WHERE cluster = :cluster OR :cluster = ''
 GROUP BY change
 ORDER BY change

@@ -1,6 +1,6 @@
 -- title: Domains with the most HBM
--- answers: Which scale-up domains have the most HBM in chips that are up or degraded, whether or not links that are up join them (trninv pool says what they reach)?
--- parameter: top = 20 — how many
+-- answers: Which scale-up domains have the most HBM in chips that are up or degraded, connected or not (trninv pool says what they reach)?
+-- parameter: top = 20 — number of domains
 -- chart: hbm_gib_up by domain
 SELECT
     named.address AS domain, cluster.slug AS cluster, model.slug AS model, held.chips AS chips_up,

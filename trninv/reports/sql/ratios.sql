@@ -1,5 +1,5 @@
 -- title: Compute against bandwidth, by model of chip and of domain
--- answers: How many dense BF16 operations can a chip do for each byte of its HBM, for each byte that documents let all its NeuronLink ports carry in one direction, and for each that its links here carry?
+-- answers: How many dense BF16 operations can a chip do per byte of HBM bandwidth, per byte of documented NeuronLink bandwidth in one direction, and per byte of the bandwidth of its links here?
 -- chart: neuronlink_gb_per_s, wired_gb_per_s by wired_in
 SELECT
     model.generation, model.name, wiring.slug AS wired_in,

@@ -9,12 +9,13 @@ conditions that every row which is not up meets: they make queries of an earlier
 
 Views have no versions. Migrations drop all of them before the first revision and, if they end at the newest, create
 them again from the files (``migrations/env.py``): a revision may change any table, and a file may change without a
-revision. Views are created in the order of their names, so a view may read those whose names sort before its own.
+revision. A view is created after the views that its file names.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from graphlib import TopologicalSorter
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +31,7 @@ from trninv.inventory.state.condition import carried_bandwidth_expression
 
 _FOLDER: Final = Path(__file__).parent
 _RULE_REFERENCE: Final = re.compile(r"\{\{ (\w+) \}\}")
+_VIEW_NAME: Final = re.compile(r"\bv_\w+")
 
 ROLE: Final = "trninv_read"
 """PostgreSQL's role that may read the tables and views."""
@@ -79,14 +81,15 @@ def drop_statements(dialect: str, connection: Connection | None = None) -> Itera
 
 def create_statements(dialect: str) -> Iterator[str]:
     """Yield statements that create the views and, on PostgreSQL, let the read role read them and the tables."""
-    for name in VIEWS:
+    names = _creation_order()
+    for name in names:
         yield definition(name, dialect)
         if dialect == "postgresql":
             yield f"COMMENT ON VIEW {name} IS '{_view_comment(name)}'"
     if dialect == "postgresql":
         yield from as_of.create_schema_statements()
         yield _SET_SEARCH_PATH.format(f"'{as_of.SCHEMA}, ' || current_setting('search_path')")
-        yield from (definition(name, dialect, is_past=True) for name in VIEWS)
+        yield from (definition(name, dialect, is_past=True) for name in names)
         yield _SET_SEARCH_PATH.format(f"replace(current_setting('search_path'), '{as_of.SCHEMA}, ', '')")
         yield _GRANT_ON_POSTGRESQL
 
@@ -96,18 +99,24 @@ def as_of_statements(engine: Engine) -> list[str]:
     dialect = engine.dialect.name
     if as_of.as_of_event(engine) is None:
         return []
-    views = VIEWS if dialect == "sqlite" else ()
+    views = _creation_order() if dialect == "sqlite" else ()
     statements = (
         definition(name, dialect, is_past=True).replace("CREATE VIEW", "CREATE TEMP VIEW", 1) for name in views
     )
     return [*as_of.view_statements(engine), *statements]
 
 
+def _creation_order() -> tuple[str, ...]:
+    """Return the names of the views, each after those that its file names."""
+    references = {name: set(_VIEW_NAME.findall((_FOLDER / f"{name}.sql").read_text("utf-8"))) for name in VIEWS}
+    return tuple(TopologicalSorter({name: references[name] & {*VIEWS} - {name} for name in VIEWS}).static_order())
+
+
 def definition(name: str, dialect: str, *, is_past: bool = False) -> str:
     """Return the statement that creates a view, of the present or of an earlier time."""
     rules = _compile_rules(dialect, is_past=is_past)
     select = (_FOLDER / f"{name}.sql").read_text("utf-8").strip()
-    return f"CREATE VIEW {name} AS\n" + _RULE_REFERENCE.sub(lambda named: rules[named[1]], select)
+    return f"CREATE VIEW {name} AS\n" + _RULE_REFERENCE.sub(lambda reference: rules[reference[1]], select)
 
 
 def outdated_views(connection: Connection) -> list[str]:

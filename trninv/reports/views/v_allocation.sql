@@ -3,7 +3,7 @@ SELECT
     cluster.slug AS cluster,
     {{ domain_address }} AS domain, domain.ordinal AS domain_ordinal,
     {{ server_address }} AS server, server.ordinal AS server_ordinal,
-    chip.ordinal, job.name AS job, job.system, job.external_id, allocation.role, allocation.began, allocation.ended,
+    chip.ordinal, job.name AS job, job.system, job.external_id, allocation.role, allocation.started_at, allocation.ended_at,
     node.state
 FROM allocation
 JOIN job ON job.id = allocation.job_id

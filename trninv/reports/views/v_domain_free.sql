@@ -1,5 +1,5 @@
 SELECT
-    address, cluster, ordinal, model, chips, usable, held, closed_servers, free, chips - held - free AS unusable,
+    address, cluster, ordinal, model, chips, usable, allocated, cordoned_servers, free, chips - allocated - free AS unusable,
     free_servers
 FROM (
     SELECT
@@ -8,18 +8,18 @@ FROM (
         (SELECT count(*) FROM node
             WHERE node.domain_id = domain.id AND node.kind = 'chip' AND node.state IN ('up', 'degraded')) AS usable,
         (SELECT count(*) FROM server JOIN chip ON chip.server_id = server.id
-            JOIN allocation ON allocation.chip_id = chip.id AND allocation.ended IS NULL
-            WHERE server.domain_id = domain.id) AS held,
-        (SELECT count(*) FROM server JOIN closing ON closing.server_id = server.id AND closing.until IS NULL
-            WHERE server.domain_id = domain.id) AS closed_servers,
+            JOIN allocation ON allocation.chip_id = chip.id AND allocation.ended_at IS NULL
+            WHERE server.domain_id = domain.id) AS allocated,
+        (SELECT count(*) FROM server JOIN cordon ON cordon.server_id = server.id AND cordon.ended_at IS NULL
+            WHERE server.domain_id = domain.id) AS cordoned_servers,
         (SELECT count(*) FROM server JOIN chip ON chip.server_id = server.id JOIN node ON node.id = chip.id
             WHERE server.domain_id = domain.id AND {{ chip_takes_jobs }} AND NOT {{ chip_is_allocated }}) AS free,
         (SELECT count(*) FROM server WHERE server.domain_id = domain.id
-            AND NOT EXISTS (SELECT 1 FROM closing WHERE closing.server_id = server.id AND closing.until IS NULL)
+            AND NOT EXISTS (SELECT 1 FROM cordon WHERE cordon.server_id = server.id AND cordon.ended_at IS NULL)
             AND NOT EXISTS (SELECT 1 FROM chip JOIN node ON node.id = chip.id WHERE chip.server_id = server.id
                 AND node.state IN ('down', 'maintenance'))
             AND NOT EXISTS (SELECT 1 FROM chip JOIN allocation ON allocation.chip_id = chip.id
-                AND allocation.ended IS NULL WHERE chip.server_id = server.id)
+                AND allocation.ended_at IS NULL WHERE chip.server_id = server.id)
         ) AS free_servers
     FROM domain
     JOIN cluster ON cluster.id = domain.cluster_id

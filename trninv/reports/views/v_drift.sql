@@ -1,4 +1,4 @@
 SELECT
-    finding.severity, finding.rule, finding.address, finding.instance, finding.expected, finding.found, finding.evidence,
+    finding.severity, finding.rule, finding.address, finding.instance, finding.expected, finding.observed, finding.evidence,
     finding.first_seen, finding.last_seen, finding.cleared_at
 FROM finding

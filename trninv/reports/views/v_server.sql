@@ -12,4 +12,4 @@ JOIN cluster ON cluster.id = domain.cluster_id
 JOIN rack ON rack.id = server.rack_id
 JOIN server_model ON server_model.id = server.server_model_id
 JOIN chip_model ON chip_model.id = server_model.chip_model_id
-LEFT JOIN binding ON binding.server_id = server.id AND binding.until IS NULL
+LEFT JOIN binding ON binding.server_id = server.id AND binding.ended_at IS NULL

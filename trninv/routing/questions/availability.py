@@ -22,12 +22,13 @@ from trninv.routing.wiring_cache import SnapshotReader
 _MICROSECONDS: Final = 1_000_000
 _CONFIDENCE: Final = 0.95
 _DEFINITION: Final = (
-    "shares of the time of all parts of a kind, by the state that held, their server's included; degraded carries on "
-    "and is counted apart, down has failed, maintenance is planned and no failure. Failures are changes to down of a "
-    "part itself, not with its server. MTBF is time up or degraded by failures, MTTR time down by ended repairs, those "
-    "still open counted in that time; 95 % limits of exponential times by chi-square, time censored (NIST/SEMATECH "
-    "e-Handbook of Statistical Methods, 8.4.5.1). Without a failure there is a lower limit alone. Inherent "
-    "availability is MTBF / (MTBF + MTTR), its limits by the beta distribution of two such times"
+    "shares of time by state over all parts of a kind, with their server's state included; degraded parts carry "
+    "traffic and are counted separately, and maintenance is planned, not a failure. A failure is a change to "
+    "down of a part itself, not with its server. MTBF is the time up or degraded per failure, MTTR the time "
+    "down per ended repair, with the time of ongoing ones included; the 95 % limits are those of exponential "
+    "times by chi-square, time censored (NIST/SEMATECH e-Handbook of Statistical Methods, 8.4.5.1). Without a "
+    "failure there is only a lower limit. Inherent availability is MTBF / (MTBF + MTTR), with limits by the "
+    "beta distribution of two such times"
 )
 
 
@@ -49,9 +50,9 @@ def _beta(alpha: int, beta: int, quantile: float) -> float:
 class MeanTime:
     """A mean time in seconds, with its 95 % confidence limits."""
 
-    seconds: Annotated[float | None, "The estimate; null where nothing has happened yet that it is the mean of."]
-    lower: Annotated[float | None, "With 97.5 % confidence no less; null where no time was observed."]
-    upper: Annotated[float | None, "With 97.5 % confidence no more; null: no limit is known."]
+    seconds: Annotated[float | None, "The estimate; null before the first event."]
+    lower: Annotated[float | None, "Lower limit with 97.5 % confidence; null if no time was observed."]
+    upper: Annotated[float | None, "Upper limit with 97.5 % confidence; null if none is known."]
 
     @classmethod
     def from_total(cls, microseconds: int, events: int) -> "MeanTime":
@@ -74,11 +75,11 @@ class MeanTime:
 
 @dataclass(frozen=True, slots=True)
 class InherentAvailability:
-    """Inherent availability, MTBF / (MTBF + MTTR): the share of time up in the long run, planned work left out."""
+    """Inherent availability, MTBF / (MTBF + MTTR): the share of time up in the long run, without planned work."""
 
     share: Annotated[float | None, "The estimate; null without a failure and a repair."]
-    lower: Annotated[float, "With 97.5 % confidence no less; 0 where no repair has ended."]
-    upper: Annotated[float, "With 97.5 % confidence no more; 1 where nothing has failed."]
+    lower: Annotated[float, "Lower limit with 97.5 % confidence; 0 if no repair has ended."]
+    upper: Annotated[float, "Upper limit with 97.5 % confidence; 1 if nothing has failed."]
 
     @classmethod
     def from_counts(cls, carried: int, failures: int, repairing: int, repairs: int) -> "InherentAvailability":
@@ -102,22 +103,24 @@ class InherentAvailability:
 
 @dataclass(frozen=True, slots=True)
 class KindAvailability:
-    """What the parts of a kind did, or those of one group of them."""
+    """Availability of the parts of a kind, or of one group of them."""
 
-    kind: Annotated[str, "Chip, link, NIC, network node, server or switch, as events have it."]
-    name: Annotated[str | None, "Its model, rack or cluster; null where it has none, or all of the kind are one group."]
-    parts: Annotated[int, "How many."]
-    up: Annotated[float, "Share of the time in which they carried everything."]
-    degraded: Annotated[float, "Share in which they carried a part."]
-    down: Annotated[float, "Share in which they had failed, or their server had."]
-    maintenance: Annotated[float, "Share in which they were taken out of service, or their server was."]
-    failures: Annotated[int, "How often a part itself went down."]
-    repairs: Annotated[int, "How often a part that was down itself came to another state."]
-    down_at_start: Annotated[int, "Parts that were down themselves at the beginning."]
+    kind: Annotated[str, "Chip, link, NIC, network node, server or switch."]
+    name: Annotated[
+        str | None, "Its model, rack or cluster; null if it has none, or if all parts of the kind are one group."
+    ]
+    parts: Annotated[int, "Number of parts."]
+    up: Annotated[float, "Share of time up."]
+    degraded: Annotated[float, "Share of time degraded."]
+    down: Annotated[float, "Share of time down, the server's state included."]
+    maintenance: Annotated[float, "Share of time in maintenance, the server's state included."]
+    failures: Annotated[int, "Number of times that a part itself went down."]
+    repairs: Annotated[int, "Number of times that a part that was down itself changed to another state."]
+    down_at_start: Annotated[int, "Parts that were down themselves at the start."]
     ongoing: Annotated[int, "Parts that were down themselves at the end."]
     mtbf: Annotated[MeanTime, "Mean time between failures."]
     mttr: Annotated[MeanTime, "Mean time to repair."]
-    inherent: Annotated[InherentAvailability, "Availability as MTBF and MTTR make it."]
+    inherent: Annotated[InherentAvailability, "Availability from MTBF and MTTR."]
 
     @classmethod
     def from_sums(cls, group_sums: AvailabilitySums) -> "KindAvailability":
@@ -144,21 +147,19 @@ class KindAvailability:
 
 @dataclass(frozen=True, kw_only=True)
 class AvailabilityAnswer(Answer):
-    """How much of a time the parts of a place were up."""
+    """Availability of a place's parts over a period."""
 
     scope: Annotated[AddressText, "The place."]
-    since: Annotated[str, "When what was counted begins."]
-    until: Annotated[str, "When it ends."]
-    requested_since: Annotated[
-        str | None, "The earlier time that was asked for, where history is known only since later."
-    ]
-    by: Annotated[AvailabilityBy, "What parts of a kind are one group."]
+    since: Annotated[str, "Start of the counted period."]
+    until: Annotated[str, "End of the period."]
+    requested_since: Annotated[str | None, "The requested start, if history starts later."]
+    by: Annotated[AvailabilityBy, "How the parts of a kind are grouped."]
     kinds: Annotated[tuple[KindAvailability, ...], "Each kind of part, or each group of one."]
 
     def render(self) -> Rendered:
         yield f"{self.scope}: {self.since} to {self.until}"
         if self.requested_since:
-            yield f"history is known since {self.since} only: nothing is counted from {self.requested_since} to then"
+            yield f"history starts at {self.since}; nothing is counted between {self.requested_since} and then"
         group_headers = [] if self.by is AvailabilityBy.KIND else [self.by.lower()]
         yield RenderedTable(
             [
@@ -188,35 +189,37 @@ def _render_row(group: KindAvailability, *, has_name: bool) -> Iterator[object]:
 def availability(
     reader: SnapshotReader,
     scope: Annotated[
-        str, Argument("Place or link; with all that it holds and the links that end there.", metavar="SCOPE")
+        str, Argument("Place or link, with everything in it and the links that end there.", metavar="SCOPE")
     ],
     since: Annotated[
-        FreeText | None, Argument("An ISO time with its zone; since history is known unless said.", metavar="TIME")
+        FreeText | None, Argument("ISO time with its zone; by default the start of the history.", metavar="TIME")
     ] = None,
-    until: Annotated[FreeText | None, Argument("An ISO time with its zone; now unless said.", metavar="TIME")] = None,
-    by: Annotated[AvailabilityBy, Argument("What parts of a kind are counted together.")] = AvailabilityBy.KIND,
+    until: Annotated[FreeText | None, Argument("ISO time with its zone; by default now.", metavar="TIME")] = None,
+    by: Annotated[AvailabilityBy, Argument("How to group the parts of a kind.")] = AvailabilityBy.KIND,
 ) -> AvailabilityAnswer:
-    """Share of time up, failures, mean time between failures and mean time to repair, of each kind of part."""
+    """Measure uptime, failures, MTBF and MTTR of each kind of part."""
     connection, cluster = reader.connection, TABLES["cluster"]
     if reader.changes.nodes or reader.changes.links:
-        raise InvalidArgumentError("history is what happened: ask it without supposing anything down or derated")
+        raise InvalidArgumentError("a scenario has no history; omit what is down or derated")
     place = resolve(connection, scope)
     if place.level == "core":
-        raise InvalidArgumentError(f"{place.address}: a core has no state: name its chip")
+        raise InvalidArgumentError(f"{place.address} is a core and has no state; name its chip")
     cluster_row = connection.execute(select(cluster).where(cluster.c.id == place.cluster_id)).one()
     if cluster_row.known_since is None:
-        raise InvalidTimeError(f"no history is known of {cluster_row.slug}: it was not seeded by this trninv")
+        raise InvalidTimeError(
+            f"{cluster_row.slug} has no history, because this trninv did not seed it; name another cluster"
+        )
     now = as_of_time(connection.engine) or datetime.now(UTC)
     history_start, end = datetime.fromisoformat(cluster_row.known_since), now if until is None else parse_time(until)
     requested = history_start if since is None else parse_time(since)
     start = max(history_start, requested)
     if end <= history_start:
         raise InvalidTimeError(
-            f"the history of {cluster_row.slug} is known since {cluster_row.known_since}: name a later --until"
+            f"the history of {cluster_row.slug} starts at {cluster_row.known_since}; use a later --until"
         )
     if requested >= end or end > now:
         raise InvalidTimeError(
-            f"from {start.isoformat()} to {end.isoformat()} there is no history: name an earlier time first"
+            f"there is no history from {start.isoformat()} to {end.isoformat()}; use an earlier time first"
         )
     return AvailabilityAnswer(
         scope=place.address,

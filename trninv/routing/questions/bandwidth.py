@@ -24,23 +24,25 @@ from trninv.solvers.shortest_paths import PathCriterion, PathMetric, best_paths
 from trninv.units import Bandwidth
 
 _WIDEST = PathCriterion(PathMetric.BANDWIDTH)
-_DEFINITION = "all paths together, one direction; the cut's links sum to the flow, which proves both"
+_DEFINITION = (
+    "maximum flow over all paths together, one direction; the links of the minimum cut sum to it, which proves both"
+)
 _PLACES = "Chip, core, server, rack, domain or switch."
 
 
 @dataclass(frozen=True, kw_only=True)
 class BandwidthAnswer(Answer):
-    """What flows between two places: the widest path, and all paths together."""
+    """The bandwidth between two places: the widest path, and all paths together."""
 
-    source: Annotated[AddressText, "From where."]
-    target: Annotated[AddressText, "To where."]
+    source: Annotated[AddressText, "The source."]
+    target: Annotated[AddressText, "The target."]
     widest: Annotated[Path | None, "The widest single path."]
-    maximum_flow: Annotated[Bandwidth, "All paths together, one direction."]
+    maximum_flow: Annotated[Bandwidth, "Maximum flow over all paths together, one direction."]
     reason: DisconnectedReason
     minimum_cut: Annotated[
         tuple[LinkRef, ...],
         SchemaScalar.PAGED,
-        "Links whose capacities sum to the maximum flow and whose loss parts the places.",
+        "Links whose capacities sum to the maximum flow and whose removal separates the places.",
     ]
 
     @property
@@ -74,10 +76,10 @@ def bandwidth(
     target: Annotated[str, Argument(_PLACES, name="to", metavar="B")],
     via: Annotated[LinkSelection | None, Argument(VIA_DESCRIPTION)] = None,
 ) -> BandwidthAnswer:
-    """What flows between two places: widest path, maximum flow, minimum cut."""
+    """Find how much flows between two places: widest path, maximum flow, minimum cut."""
     endpoints = Endpoints.resolve(reader, [source], [target], via=via)
     if endpoints.sources & endpoints.targets:
-        raise SamePlaceError(f"{source} and {target} share chips: bandwidth is between two separate places")
+        raise SamePlaceError(f"{source} and {target} share chips; name two separate places")
     wiring = endpoints.wiring
     successors, predecessors = wiring.adjacency
     flow, side = solvers.max_flow.minimum_cut_directed(successors, endpoints.sources, endpoints.targets)

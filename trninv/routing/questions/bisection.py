@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from trninv.solvers.graph import Cut
 
 _DEFINITION = (
-    "least capacity, one direction, between halves of the scope's healthy chips (balance LIVE); what collectives reach "
-    "may be less (collectives); "
+    "least capacity, one direction, between halves of the scope's healthy chips (balance LIVE); collectives may "
+    "reach less (see collectives); "
 )
 _ISOLATED = "only links among those chips and through their switches count"
-_TRANSIT = "other healthy chips of their domains may forward for them, and stand on whichever side is cheaper"
+_TRANSIT = "other healthy chips of their domains may forward traffic for them, and are on whichever side is cheaper"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,25 +43,25 @@ class BisectionAnswer(Answer):
     """The least capacity between two halves of a scope's chips."""
 
     scope: Annotated[AddressText, "The scope."]
-    lower: Annotated[Bandwidth, "Proven: no less, one direction."]
-    upper: Annotated[Bandwidth, "Proven: no more, one direction."]
-    method: Annotated[str, "How it was found, and why that is a proof."]
-    balance: Annotated[Balance, "What is halved."]
-    side_a: Annotated[int, "Chips on one side."]
-    side_b: Annotated[int, "Chips on the other."]
+    lower: Annotated[Bandwidth, "Proven lower bound, one direction."]
+    upper: Annotated[Bandwidth, "Proven upper bound, one direction."]
+    method: Annotated[str, "Method, and why it proves the bounds."]
+    balance: Annotated[Balance, "Which chips are halved."]
+    side_a: Annotated[int, "Number of chips on one side."]
+    side_b: Annotated[int, "Number of chips on the other side."]
     chips_a: Annotated[
-        tuple[AddressText, ...], SchemaScalar.PAGED, "Those on one side; whole domains stand for their chips."
+        tuple[AddressText, ...], SchemaScalar.PAGED, "Chips on one side; whole domains stand for their chips."
     ]
     chips_b: Annotated[
-        tuple[AddressText, ...], SchemaScalar.PAGED, "Those on the other; whole domains stand for their chips."
+        tuple[AddressText, ...], SchemaScalar.PAGED, "Chips on the other side; whole domains stand for their chips."
     ]
     cut: Annotated[
-        tuple[LinkRef, ...], SchemaScalar.PAGED, "Links that are cut, in a cluster the first 1,000; all sum to upper."
+        tuple[LinkRef, ...], SchemaScalar.PAGED, "Cut links, in a cluster the first 1,000; all of them sum to upper."
     ]
     cut_size: HiddenInt
     reason: DisconnectedReason
     nominal: Annotated[
-        Bounds | None, "With failed chips as fillers, which never rises under damage; null where none has failed."
+        Bounds | None, "Bounds with failed chips as fillers, which failures never raise; null if none has failed."
     ]
 
     @property
@@ -104,9 +104,9 @@ def bisection(
     reader: SnapshotReader,
     scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
     chips: Annotated[tuple[str, ...], Argument("Only these chips of the scope.", metavar="ADDRESS")] = (),
-    transit: Annotated[bool, Argument("Other healthy chips of their domains may forward.")] = False,
+    transit: Annotated[bool, Argument("Let other healthy chips of their domains forward traffic.")] = False,
 ) -> BisectionAnswer:
-    """The least capacity between two halves of a scope, or of the chips named within it."""
+    """Find the bisection bandwidth of a scope, or of some of its chips."""
     resolved_scope = Scope.resolve(reader, scope, chips, forwarding=transit)
     return (
         _bisect_cluster_scope(reader, resolved_scope)

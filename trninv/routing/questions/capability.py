@@ -22,8 +22,9 @@ _LINK = TABLES["link"]
 _MAX_NODES: Final = 200
 """Search nodes of the bisection; a small number, so that bounds are quick if no method is exact."""
 _DEFINITION: Final = (
-    "of one domain: chips that carry traffic; links, those of its NICs too, that carry nothing; HBM of the most chips "
-    "that NeuronLink joins; bisection bandwidth and the limit of an all-gather, one direction, over NeuronLink"
+    "for one domain: chips that carry traffic; links that carry nothing, those of its NICs included; HBM of the "
+    "largest set of chips that NeuronLink joins; bisection bandwidth and the limit of an all-gather, one "
+    "direction, over NeuronLink"
 )
 
 
@@ -33,10 +34,10 @@ class CapabilityAnswer(Answer):
 
     scope: Annotated[AddressText, "The domain, or the place in it."]
     chips: Annotated[int, "Chips that carry traffic."]
-    idle_links: Annotated[int, "Links of the domain, those of its NICs too, that carry nothing."]
-    pool: Annotated[Capacity, "HBM of the most chips that are joined."]
+    idle_links: Annotated[int, "Links of the domain that carry nothing, those of its NICs included."]
+    pool: Annotated[Capacity, "HBM of the largest set of connected chips."]
     halves: Annotated[Bounds, "Bisection bandwidth."]
-    all_gather: Annotated[Bounds, "Bus bandwidth of an all-gather, at most."]
+    all_gather: Annotated[Bounds, "Upper limit of the bus bandwidth of an all-gather."]
 
     def difference_from(self, other: Self) -> AnswerDifference:
         return AnswerDifference(
@@ -61,7 +62,7 @@ def capability(
     reader: SnapshotReader,
     scope: Annotated[str, Argument("Domain, or a server or rack in one.", metavar="SCOPE")],
 ) -> CapabilityAnswer:
-    """What a domain can do: chips, idle links, largest memory pool, bisection and all-gather bandwidth."""
+    """Summarize what a domain can do: chips, idle links, memory pool, bisection, all-gather."""
     return compute_capability(reader, scope)
 
 

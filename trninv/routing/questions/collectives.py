@@ -31,25 +31,25 @@ MAX_CLASSES_SOLVED = 12
 """Classes of islands that are solved exactly; the others only contribute bounds."""
 
 _DEFINITION = (
-    "upper limits that the wiring sets to collectives of the scope's healthy chips, bytes per second of a chip in one "
-    "direction; not predictions of a library"
+    "upper limits that the wiring sets on collectives of the scope's healthy chips, bytes per second of a chip "
+    "in one direction; not predictions of a library"
 )
 _ALL_TO_ALL_METHOD = "uniform concurrent flow: packed trees from below, prices of links from above"
-_ALL_GATHER_METHOD = "the least capacity into a set over the chips outside of it, by flows"
+_ALL_GATHER_METHOD = "the least capacity into a set per chip outside it, by flows"
 
 
 @dataclass(frozen=True, slots=True)
 class CollectiveLimit:
-    """What the wiring allows a collective of each chip at most, one direction."""
+    """Limit of the wiring on a collective, for each chip, one direction."""
 
-    lower: Annotated[Bandwidth, "Proven: this can be reached."]
-    upper: Annotated[Bandwidth, "Proven: no more."]
-    method: Annotated[str, "Why they hold."]
-    links: Annotated[tuple[LinkRef, ...], "Links that allow no more."]
+    lower: Annotated[Bandwidth, "Proven lower bound: this rate can be reached."]
+    upper: Annotated[Bandwidth, "Proven upper bound."]
+    method: Annotated[str, "Why the bounds hold."]
+    links: Annotated[tuple[LinkRef, ...], "Links that limit the rate."]
 
     @property
     def exact(self) -> bool:
-        """Whether they agree to nine digits."""
+        """Whether the bounds agree to nine digits."""
         return (self.upper - self.lower) * 10**9 <= self.upper
 
     def __str__(self) -> str:
@@ -58,26 +58,27 @@ class CollectiveLimit:
         return f"{self.lower / 10**9:,.6g} to {self.upper / 10**9:,.6g} GB/s"
 
 
-_DISCONNECTED = CollectiveLimit(Bandwidth(0), Bandwidth(0), "nothing joins some of the domains to the others", ())
+_DISCONNECTED = CollectiveLimit(Bandwidth(0), Bandwidth(0), "some domains are not connected to the others", ())
 
 
 @dataclass(frozen=True, kw_only=True)
 class CollectivesAnswer(Answer):
-    """Limits that the wiring sets to collectives; not predictions of a library.
+    """Limits of the wiring on collectives; not predictions of a library. Bus bandwidth is each chip's share of the data
+    times the number of other chips, over the time.
 
     Bus bandwidth is each chip's part of the data times the number of other chips, over the time.
     """
 
     scope: Annotated[AddressText, "The scope."]
     chips: Annotated[int, "Its healthy chips."]
-    all_to_all: Annotated[CollectiveLimit, "What each chip sends to all the others together."]
+    all_to_all: Annotated[CollectiveLimit, "Rate at which each chip sends to all the others together."]
     all_gather: Annotated[CollectiveLimit, "Bus bandwidth of an all-gather."]
     reduce_scatter: Annotated[CollectiveLimit, "Bus bandwidth of a reduce-scatter."]
-    all_reduce: Annotated[CollectiveLimit, "Bus bandwidth of a reduce-scatter and an all-gather, one after the other."]
-    all_reduce_algorithm: Annotated[CollectiveLimit, "Size of the data over the time: bus bandwidth · n / (2(n - 1))."]
+    all_reduce: Annotated[CollectiveLimit, "Bus bandwidth of a reduce-scatter followed by an all-gather."]
+    all_reduce_algorithm: Annotated[CollectiveLimit, "Data size over the time: bus bandwidth · n / (2(n - 1))."]
     ring_all_reduce: Annotated[
         CollectiveLimit | None,
-        "Bus bandwidth on disjoint rings through all chips, both directions together; null where none was found.",
+        "Bus bandwidth on disjoint rings through all chips, both directions together; null if none was found.",
     ]
 
     reason: DisconnectedReason
@@ -100,7 +101,7 @@ class CollectivesAnswer(Answer):
 
     def render_comparison(self) -> Rendered:
         if baseline := self.baseline:
-            yield f"as it is: all-to-all {baseline.all_to_all}, all-gather {baseline.all_gather}"
+            yield f"baseline: all-to-all {baseline.all_to_all}, all-gather {baseline.all_gather}"
 
 
 @question(
@@ -116,7 +117,7 @@ def collectives(
     scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
     chips: Annotated[tuple[str, ...], Argument("Only these chips of the scope.", metavar="ADDRESS")] = (),
 ) -> CollectivesAnswer:
-    """What the wiring allows all-to-all, all-gather, reduce-scatter and all-reduce of a scope's chips at most."""
+    """Find the limits of the wiring on collectives: all-to-all, all-gather, reduce-scatter, all-reduce."""
     resolved_scope = Scope.resolve(reader, scope, chips)
     if len(resolved_scope.domains) == 1:
         scope_graph = resolved_scope.graph(reader, "this")
@@ -178,7 +179,8 @@ def _all_reduce_limits(
     upper = max(reduce_bound * bus, Fraction(gather_limit.lower))
     lower_reason = "a reduce-scatter and an all-gather reach the lower bound"
     upper_reason = (
-        "every cut is crossed by the whole result both ways, and all chips send 2(n - 1) times the data at least"
+        "the whole result crosses every cut in both directions, and all chips together send at least 2(n - 1) "
+        "times the data"
     )
     reduce_limit = CollectiveLimit(
         gather_limit.lower, Bandwidth(ceil(upper)), f"{lower_reason}; {upper_reason}", gather_limit.links
@@ -229,7 +231,7 @@ def _gather_limit(rate: "AllGatherRate | None", others: int, graph: "Graph") -> 
         return CollectiveLimit(Bandwidth(0), Bandwidth(0), "fewer than two chips", ())
     total = rate.rate * others
     chip_count = sum(graph.nodes[node]["kind"] == "chip" for node in rate.bottleneck)
-    method = f"{_ALL_GATHER_METHOD}: a set of {chip_count} chips takes no more"
+    method = f"{_ALL_GATHER_METHOD}: a set of {chip_count} chips receives no more"
     return CollectiveLimit(Bandwidth(floor(total)), Bandwidth(ceil(total)), method, cut_links(graph, rate.bottleneck))
 
 
@@ -237,7 +239,10 @@ def _ring_limit(graph: "Graph", endpoints: Sequence[int], limit: CollectiveLimit
     if len(graph) != len(endpoints) or not (cycles := solvers.rings.edge_disjoint_rings(graph, endpoints)):
         return None
     upper = min(limit.upper, Bandwidth(solvers.rings.max_ring_bandwidth(graph, endpoints)))
-    method = f"disjoint rings through all chips: {len(cycles)} found; no more than links wide enough lead through each"
+    method = (
+        f"disjoint rings through all chips: {len(cycles)} found; the number of sufficiently wide links at each "
+        "chip allows no more"
+    )
     return CollectiveLimit(Bandwidth(solvers.rings.ring_bandwidth(graph, cycles)), upper, method, ())
 
 
@@ -257,7 +262,7 @@ def _limits_of_cluster(classes: Sequence[DomainClass], chips: int) -> tuple[Coll
     all_gathers = [
         _all_gather_rate(island, chips, solve=index < MAX_CLASSES_SOLVED) for index, island in enumerate(islands)
     ]
-    fabric = "; the fabric does not block, and one island decides"
+    fabric = "; the fabric does not block, so one domain decides"
     send_capacity = sum(
         sum(_port_capacities(domain_class.island.graph, domain_class.island.chips)) * len(domain_class.domains)
         for domain_class in classes

@@ -13,8 +13,8 @@ from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import Bandwidth
 
 _DEFINITION = (
-    "maximum flow, one direction, between every two chips and switches of the domain: the least edge on the tree's way "
-    "between them; of the scope's healthy chips the worst connected pair, and its minimum cut"
+    "maximum flow, one direction, between every two chips and switches of the domain: the least edge on the "
+    "tree's path between them; for the scope's healthy chips the worst connected pair and its minimum cut"
 )
 _MAX_LISTED_CHIPS = 8
 
@@ -25,17 +25,17 @@ class TreeEdge:
 
     a: Annotated[AddressText, "One end."]
     b: Annotated[AddressText, "The other."]
-    flow: Annotated[Bandwidth, "Maximum flow of the two."]
+    flow: Annotated[Bandwidth, "Maximum flow between the two."]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CutTreeAnswer(Answer):
-    """Maximum flows of all pairs: each is the least edge on the tree's way between the two."""
+    """Maximum flows of all pairs: each is the least edge on the tree's path between the two."""
 
     scope: Annotated[AddressText, "The scope."]
-    a: Annotated[AddressText | None, "One of the worst connected pair; null of fewer than two chips."]
-    b: Annotated[AddressText | None, "The other."]
-    min_flow: Annotated[Bandwidth, "Their maximum flow."]
+    a: Annotated[AddressText | None, "One chip of the worst connected pair; null with fewer than two chips."]
+    b: Annotated[AddressText | None, "The other chip."]
+    min_flow: Annotated[Bandwidth, "The maximum flow between them."]
     disconnected_chips: Annotated[tuple[AddressText, ...], "Chips on the smaller side of their minimum cut."]
     cut: Annotated[tuple[LinkRef, ...], SchemaScalar.PAGED, "Their minimum cut."]
     tree: Annotated[tuple[TreeEdge, ...], "The tree, switches included."]
@@ -51,7 +51,7 @@ class CutTreeAnswer(Answer):
 
     def render_comparison(self) -> Rendered:
         if self.baseline:
-            yield f"as it is: {self.baseline.min_flow}"
+            yield f"baseline: {self.baseline.min_flow}"
 
 
 @question(
@@ -60,9 +60,12 @@ class CutTreeAnswer(Answer):
 )
 def cut_tree(
     reader: SnapshotReader,
-    scope: Annotated[str, Argument("Server, rack or domain, or what else lies in one domain.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Server, rack, domain, or another place in one domain.", metavar="SCOPE")],
 ) -> CutTreeAnswer:
-    """Which pair of a scope's chips is worst connected, from the Gomory-Hu tree; other chips may forward."""
+    """Find the worst connected pair of chips, from the Gomory-Hu tree.
+
+    Other chips may forward traffic.
+    """
     resolved_scope = Scope.resolve(reader, scope, forwarding=True)
     scope_graph = resolved_scope.graph(reader, "a Gomory-Hu tree")
     graph, endpoints = scope_graph.graph, scope_graph.endpoints

@@ -22,26 +22,26 @@ from trninv.units import format_timestamp, pluralize
 MAX_LINES: Final = 10_000
 _KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 _DEFINITION: Final = (
-    "net differences between the states after the last event by the first time and by the second: what changed and "
-    "changed back counts only there. A part's state is that which its server leaves it, or its own where only that "
+    "net differences between two states: after the last event by the first time, and by the second. Parts that "
+    "changed and reverted are only counted. A part's state includes its server's, or is its own where only that "
     "differs; since, who and why are the last event's. Times of imported jobs are the scheduler's"
 )
 
 
 class DiffBy(DescribedEnum):
-    """How parts that differ are grouped."""
+    """How changed parts are grouped."""
 
-    PLACE = "place", "What one change left in one server, links in one domain, from the same state to the same."
-    KIND = "kind", "All parts of a kind from the same state to the same."
+    PLACE = "place", "Parts that one change moved from the same state to the same state, by server (links by domain)."
+    KIND = "kind", "All parts of a kind from the same state to the same state."
     PART = "part", "Each part alone."
 
 
 @dataclass(frozen=True, slots=True)
 class DiffTime:
-    """A moment."""
+    """A point in time."""
 
-    time: Annotated[str, "In UTC; of an event's number, that of the event."]
-    event: Annotated[int, "Number of the last event by then; 0: none."]
+    time: Annotated[str, "Time in UTC; for the number of an event, the event's time."]
+    event: Annotated[int, "Number of the last event up to then; 0: none."]
 
     @classmethod
     def from_moment(cls, moment: PointInTime) -> "DiffTime":
@@ -56,17 +56,17 @@ class DiffTime:
 class KindDiff:
     """The parts of a kind that changed."""
 
-    kind: Annotated[str, "Chip, link, NIC, network node, server or switch, as events have it."]
-    changed: Annotated[int, "How many are in another state than before."]
-    reverted: Annotated[int, "How many changed, and are as they were."]
+    kind: Annotated[str, "Chip, link, NIC, network node, server or switch."]
+    changed: Annotated[int, "Number of parts in another state than before."]
+    reverted: Annotated[int, "Number of parts that changed and reverted."]
 
 
 @dataclass(frozen=True, slots=True)
 class KindCount:
-    """How many parts of a kind."""
+    """Number of parts of a kind."""
 
-    kind: Annotated[str, "As events have it."]
-    count: Annotated[int, "How many."]
+    kind: Annotated[str, "Chip, link, NIC, network node, server or switch."]
+    count: Annotated[int, "Number of parts."]
 
     def __str__(self) -> str:
         return pluralize(self.count, _KIND_NAMES.get(self.kind, self.kind))
@@ -74,93 +74,93 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class StateDiff:
-    """Parts that were in one state and are in another."""
+    """Parts that changed from one state to another."""
 
-    place: Annotated[AddressText | None, "The part, or the server, domain or cluster that has them; null by kind."]
-    parts: Annotated[tuple[KindCount, ...], "How many of each kind."]
-    before: Annotated[str, "State at the first moment."]
-    factor_before: Annotated[float | None, "What was degraded carried this part of it."]
-    after: Annotated[str, "State at the second."]
-    factor: Annotated[float | None, "What is degraded carries this part of it."]
-    since: Annotated[str, "Time of the last event of them."]
-    event: Annotated[int, "Its number."]
-    who: Annotated[str, "Who made that change."]
-    why: Annotated[str, "The reason given for it."]
+    place: Annotated[
+        AddressText | None, "The part, or the server, domain or cluster with the parts; null if grouped by kind."
+    ]
+    parts: Annotated[tuple[KindCount, ...], "Number of parts of each kind."]
+    before: Annotated[str, "State at the start."]
+    factor_before: Annotated[float | None, "Fraction of its bandwidth that a degraded part carried at the start."]
+    after: Annotated[str, "State at the end."]
+    factor: Annotated[float | None, "Fraction of its bandwidth that a degraded part carried at the end."]
+    since: Annotated[str, "Time of their last event."]
+    event: Annotated[int, "Number of that event."]
+    who: Annotated[str, "Who made the change."]
+    why: Annotated[str, "The reason given."]
 
 
 @dataclass(frozen=True, slots=True)
 class JobDiff:
-    """A job that holds other chips than before."""
+    """A job whose chips changed."""
 
     name: Annotated[str, "Its name."]
-    system: Annotated[str, "What runs it; trninv where it was held here."]
-    external_id: Annotated[str, "What its system calls it."]
-    before: Annotated[int, "Chips of the scope that it held."]
-    after: Annotated[int, "Chips of the scope that it holds."]
-    lost: Annotated[int, "Chips that it held and holds no more."]
-    gained: Annotated[int, "Chips that it holds and held not."]
-    since: Annotated[str, "When the last of them changed."]
-    who: Annotated[str, "Who held chips for it."]
+    system: Annotated[str, "System that runs it; trninv for a job allocated here."]
+    external_id: Annotated[str, "Its id in that system."]
+    before: Annotated[int, "Number of its chips in the scope at the start."]
+    after: Annotated[int, "Number of its chips in the scope at the end."]
+    lost: Annotated[int, "Number of chips that it lost."]
+    gained: Annotated[int, "Number of chips that it gained."]
+    since: Annotated[str, "Time of the last change of its chips."]
+    who: Annotated[str, "Who allocated chips to it."]
 
 
 @dataclass(frozen=True, slots=True)
 class CordonDiff:
-    """A server that takes no new jobs and did, or takes them again."""
+    """A server that was cordoned or uncordoned."""
 
     server: Annotated[AddressText, "Its address."]
-    cordoned: Annotated[bool, "Whether it takes none now."]
-    since: Annotated[str, "Since when."]
-    who: Annotated[str | None, "Who closed it; null of one that is open again."]
+    cordoned: Annotated[bool, "Whether it is cordoned at the end."]
+    since: Annotated[str, "Time of the change."]
+    who: Annotated[str | None, "Who cordoned it; null if it was uncordoned."]
     why: Annotated[str | None, "The reason given."]
 
 
 @dataclass(frozen=True, slots=True)
 class BindingDiff:
-    """A slot in which another machine stands than before."""
+    """A slot whose instance changed."""
 
     server: Annotated[AddressText, "The slot."]
-    instance_before: Annotated[str | None, "Instance that stood there; null: none that is known."]
-    host_before: Annotated[str | None, "Name of the host that stood there."]
-    instance: Annotated[str | None, "Instance that stands there."]
-    host: Annotated[str | None, "Name of the host that stands there."]
-    since: Annotated[str, "Since when."]
-    who: Annotated[str | None, "Who said so."]
+    instance_before: Annotated[str | None, "Instance at the start; null if none is known."]
+    host_before: Annotated[str | None, "Host name at the start."]
+    instance: Annotated[str | None, "Instance at the end."]
+    host: Annotated[str | None, "Host name at the end."]
+    since: Annotated[str, "Time of the change."]
+    who: Annotated[str | None, "Who made the change."]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiffAnswer(Answer):
-    """What differs between two moments."""
+    """Differences between two points in time."""
 
     scope: Annotated[AddressText | None, "The scope; null: everything."]
-    start: Annotated[DiffTime, "The earlier moment."]
-    end: Annotated[DiffTime, "The later one."]
+    start: Annotated[DiffTime, "The earlier time."]
+    end: Annotated[DiffTime, "The later time."]
     by: Annotated[DiffBy, "How states are grouped."]
-    kinds: Annotated[tuple[KindDiff, ...], "Each kind of part of which any changed."]
-    state_groups: Annotated[int, "How many groups of parts differ, listed or not."]
-    states: Annotated[tuple[StateDiff, ...], "Parts in another state, the latest change first."]
-    job_count: Annotated[int, "How many jobs differ, listed or not."]
-    jobs: Annotated[tuple[JobDiff, ...], "Jobs that hold other chips, by name."]
-    cordon_count: Annotated[int, "How many servers were closed or opened, listed or not."]
-    cordons: Annotated[tuple[CordonDiff, ...], "Servers that were closed or opened."]
-    binding_count: Annotated[int, "How many slots differ, listed or not."]
-    bindings: Annotated[tuple[BindingDiff, ...], "Slots with another machine, by address."]
-    next_skip: Annotated[
-        int | None, "The skip that lists what comes after these lines, with the same times; null: nothing does."
-    ]
+    kinds: Annotated[tuple[KindDiff, ...], "Each kind with changed parts."]
+    state_groups: Annotated[int, "Number of groups of changed parts, listed or not."]
+    states: Annotated[tuple[StateDiff, ...], "Groups of changed parts, latest change first."]
+    job_count: Annotated[int, "Number of changed jobs, listed or not."]
+    jobs: Annotated[tuple[JobDiff, ...], "Jobs whose chips changed, by name."]
+    cordon_count: Annotated[int, "Number of servers that were cordoned or uncordoned, listed or not."]
+    cordons: Annotated[tuple[CordonDiff, ...], "Servers that were cordoned or uncordoned."]
+    binding_count: Annotated[int, "Number of changed slots, listed or not."]
+    bindings: Annotated[tuple[BindingDiff, ...], "Slots whose instance changed, by address."]
+    next_skip: Annotated[int | None, "The skip that lists the next lines, with the same times; null after the last."]
 
     @property
     def changed(self) -> int:
-        """Parts in another state than before."""
+        """Number of parts in another state than before."""
         return sum(kind_diff.changed for kind_diff in self.kinds)
 
     @property
     def reverted(self) -> int:
-        """Parts that changed, and are as they were."""
+        """Number of parts that changed and reverted."""
         return sum(kind_diff.reverted for kind_diff in self.kinds)
 
     def render(self) -> Rendered:
         yield f"{self.scope or 'everything'}: {self.start} to {self.end}"
-        reverted_text = f"; {pluralize(self.reverted, 'part')} changed and changed back" if self.reverted else ""
+        reverted_text = f"; {pluralize(self.reverted, 'part')} changed and reverted" if self.reverted else ""
         yield f"{pluralize(self.changed, 'part')} in another state{reverted_text}"
         if self.states:
             place_header = ["place"] if self.by is not DiffBy.KIND else []
@@ -168,15 +168,15 @@ class DiffAnswer(Answer):
                 [*place_header, "parts", "before", "after", "since", "who", "why"], map(_state_row, self.states)
             )
         yield from _render_table(["job", "before", "after", "lost", "gained", "since", "who"], map(_job_row, self.jobs))
-        headers = ["server", "takes jobs", "since", "who", "why"]
+        headers = ["server", "cordoned", "since", "who", "why"]
         yield from _render_table(headers, map(_cordon_row, self.cordons))
         yield from _render_table(
-            ["slot", "stood there", "stands there", "since", "who"], map(_binding_row, self.bindings)
+            ["slot", "instance before", "instance after", "since", "who"], map(_binding_row, self.bindings)
         )
         if self.next_skip is not None:
             counts = self.state_groups, self.job_count, self.cordon_count, self.binding_count
             remaining = sum(max(count - self.next_skip, 0) for count in counts)
-            yield f"{pluralize(remaining, 'line')} more: the same with --skip {self.next_skip} --to {self.end.time}"
+            yield f"{pluralize(remaining, 'line')} more: add --skip {self.next_skip} --to {self.end.time}"
 
 
 def _render_table(headers: list[str], rows: Iterable[Iterable[object]]) -> Rendered:
@@ -209,7 +209,7 @@ def _job_row(job_diff: JobDiff) -> tuple[object, ...]:
 def _cordon_row(cordon_diff: CordonDiff) -> tuple[object, ...]:
     return (
         cordon_diff.server,
-        "no" if cordon_diff.cordoned else "again",
+        "yes" if cordon_diff.cordoned else "no",
         cordon_diff.since,
         cordon_diff.who,
         cordon_diff.why,
@@ -238,22 +238,24 @@ def diff(
     reader: SnapshotReader,
     from_: Annotated[
         FreeText,
-        Argument("An ISO time with its zone, or the number of an event.", name="from", option="--from", metavar="T"),
+        Argument("ISO time with its zone, or the number of an event.", name="from", option="--from", metavar="T"),
     ],
-    to: Annotated[FreeText | None, Argument("A later one, as --from takes it; now unless said.", metavar="T")] = None,
+    to: Annotated[FreeText | None, Argument("Later time, as for --from; by default now.", metavar="T")] = None,
     scope: Annotated[
         str | None,
-        Argument("Place or link, with all it holds and the links that end there.", metavar="[SCOPE]", positional=True),
+        Argument(
+            "Place or link, with everything in it and the links that end there.", metavar="[SCOPE]", positional=True
+        ),
     ] = None,
-    by: Annotated[DiffBy, Argument("How parts are grouped.")] = DiffBy.PLACE,
+    by: Annotated[DiffBy, Argument("How to group changed parts.")] = DiffBy.PLACE,
     limit: Annotated[
         int, Argument("Lines of each list", minimum=1, maximum=MAX_LINES, name="first", option="--limit", metavar="N")
     ] = 1_000,
-    skip: Annotated[int, Argument("Lines of each list to leave out first.", metavar="N")] = 0,
+    skip: Annotated[int, Argument("Lines of each list to skip.", metavar="N")] = 0,
 ) -> DiffAnswer:
-    """What differs between two moments: states of parts, jobs, closed servers, and what stands where."""
+    """List what changed between two times: states, jobs, cordons, bindings."""
     if reader.changes.nodes or reader.changes.links:
-        raise InvalidArgumentError("history is what happened: ask it without supposing anything down or derated")
+        raise InvalidArgumentError("a scenario has no history; omit what is down or derated")
     connection = reader.connection
     span = DiffRange.from_times(connection, from_, to, None if scope is None else resolve(connection, scope))
     page = DiffPage(by.value, limit, skip)

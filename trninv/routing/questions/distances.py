@@ -14,7 +14,7 @@ from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import pluralize
 
 _DEFINITION = (
-    "links travelled on a shortest path between each pair of the scope's healthy chips (chip-switch-chip is two)"
+    "number of links on a shortest path between each pair of the scope's healthy chips (chip-switch-chip is two)"
 )
 
 
@@ -22,8 +22,8 @@ _DEFINITION = (
 class HopCount:
     """Pairs of chips that are this many hops apart."""
 
-    hops: Annotated[int, "Links of a shortest path."]
-    pairs: Annotated[ExactInt, "How many pairs."]
+    hops: Annotated[int, "Number of links on a shortest path."]
+    pairs: Annotated[ExactInt, "Number of pairs."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,13 +31,13 @@ class DistanceAnswer(Answer):
     """Hops between the pairs of a scope's healthy chips."""
 
     scope: Annotated[AddressText, "The scope."]
-    chips: Annotated[int, "Its healthy chips."]
-    pairs: Annotated[ExactInt, "All pairs."]
-    unreachable: Annotated[ExactInt, "Pairs that nothing joins."]
+    chips: Annotated[int, "Number of healthy chips."]
+    pairs: Annotated[ExactInt, "Number of pairs."]
+    unreachable: Annotated[ExactInt, "Pairs that are not connected."]
     reason: DisconnectedReason
-    diameter: Annotated[int | None, "Most hops of a pair that is joined."]
-    mean: Annotated[float | None, "Mean hops of the pairs that are joined."]
-    by_hops: Annotated[tuple[HopCount, ...], "The distribution."]
+    diameter: Annotated[int | None, "Most hops of a connected pair."]
+    mean: Annotated[float | None, "Mean hops of the connected pairs."]
+    by_hops: Annotated[tuple[HopCount, ...], "Number of pairs by hops."]
 
     def render(self) -> Rendered:
         yield f"{self.scope}: {pluralize(self.chips, 'chip')}, {pluralize(self.pairs, 'pair')}"
@@ -47,11 +47,11 @@ class DistanceAnswer(Answer):
                 ["hops", "pairs"], ([hop_count.hops, f"{hop_count.pairs:,}"] for hop_count in self.by_hops)
             )
         if self.unreachable:
-            yield f"{pluralize(self.unreachable, 'pair')} not joined: {self.reason}"
+            yield f"{pluralize(self.unreachable, 'pair')} not connected: {self.reason}"
 
     def render_comparison(self) -> Rendered:
         if self.baseline and self.baseline.mean is not None:
-            yield f"as it is: diameter {self.baseline.diameter}, mean {self.baseline.mean:.3f}"
+            yield f"baseline: diameter {self.baseline.diameter}, mean {self.baseline.mean:.3f}"
 
 
 @question(cost=ROUTED_COST, examples=("distances u-trn2x64", "distances u-trn2x64 --via any"))
@@ -60,7 +60,7 @@ def distances(
     scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
     via: Annotated[LinkSelection | None, Argument(VIA_DESCRIPTION)] = None,
 ) -> DistanceAnswer:
-    """How many hops apart a scope's chips are: diameter, mean, distribution."""
+    """Measure the hops between a scope's chips: diameter, mean, distribution."""
     resolved_scope = Scope.resolve(reader, scope, forwarding=True)
     selection = LinkSelection.for_domains(resolved_scope.domains, via)
     if selection is LinkSelection.SCALE_UP and len(resolved_scope.domains) == 1:
@@ -110,5 +110,5 @@ def _reason(
         - connected_pairs
     )
     return selection.disconnected_reason(
-        subject, f"{more_pairs:,} of them are joined" if more_pairs else "none of them is joined"
+        subject, f"{more_pairs:,} of them are connected" if more_pairs else "none of them is connected"
     )

@@ -28,26 +28,28 @@ if TYPE_CHECKING:
 MAX_MEMORY = 2**63 - 1
 
 _DEFINITION = (
-    "the fewest chips that are up or degraded, nearest first over scale-up links (no EFA), that hold so much; of "
-    "equally near ones degraded ones last, and of all places one without any first; widest path to each and what they "
-    "deliver at once into the place, one direction"
+    "the fewest healthy or degraded chips with so much memory, nearest first over scale-up links (no EFA); "
+    "among equally near chips degraded ones come last, and among all places one without degraded chips comes "
+    "first; widest path to each, and the combined bandwidth into the place, one direction"
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryPlacementAnswer(Answer):
-    """The fewest, nearest chips that hold so much memory: a place's own, then the nearest, the widest paths first."""
+    """The fewest and nearest chips with enough memory: a place's own, then the nearest, widest paths first."""
 
-    place: Annotated[AddressText, "What they are nearest to."]
-    requested: Annotated[Capacity, "Memory asked for."]
-    memory: Annotated[Capacity, "Memory they hold."]
-    chips: Annotated[tuple[AddressText, ...], "Nearest first."]
-    degraded: Annotated[tuple[AddressText, ...], "Those of them that are degraded."]
-    radius: Annotated[int, "Hops to the farthest."]
-    min_bandwidth: Annotated[Bandwidth | None, "Least of the widest paths to them; null where the place's own suffice."]
-    delivery: Annotated[Bandwidth, "What the others deliver at once into the place."]
-    is_sufficient: Annotated[bool, "Whether they hold as much as was asked for."]
-    candidates_tried: Annotated[int, "Places compared."]
+    place: Annotated[AddressText, "The place that they are nearest to."]
+    requested: Annotated[Capacity, "Requested memory."]
+    memory: Annotated[Capacity, "Memory of the chips."]
+    chips: Annotated[tuple[AddressText, ...], "The chips, nearest first."]
+    degraded: Annotated[tuple[AddressText, ...], "The degraded ones among them."]
+    radius: Annotated[int, "Hops to the farthest chip."]
+    min_bandwidth: Annotated[
+        Bandwidth | None, "Least of the widest paths to them; null if the place's own chips suffice."
+    ]
+    delivery: Annotated[Bandwidth, "Combined bandwidth from the other chips into the place."]
+    is_sufficient: Annotated[bool, "Whether the memory is enough."]
+    candidates_tried: Annotated[int, "Number of places compared."]
 
     def is_satisfied(self) -> bool:
         return self.is_sufficient
@@ -57,14 +59,14 @@ class MemoryPlacementAnswer(Answer):
             yield f"no chip reaches {self.requested} over scale-up links: at most {self.memory}"
         yield f"{self.place}: {self.memory} on {pluralize(len(self.chips), 'chip')} within {self.radius} hops"
         if self.min_bandwidth is not None:
-            yield f"widest paths of {self.min_bandwidth} or more; the others deliver {self.delivery} at once"
+            yield f"widest paths of {self.min_bandwidth} or more; the others deliver {self.delivery} together"
         yield f"chips: {', '.join(self.chips)}"
         if self.degraded:
             yield f"degraded: {', '.join(self.degraded)}"
 
     def render_comparison(self) -> Rendered:
         if self.baseline:
-            yield f"as it is: {self.baseline.place}, within {self.baseline.radius} hops"
+            yield f"baseline: {self.baseline.place}, within {self.baseline.radius} hops"
 
 
 @question(
@@ -78,16 +80,19 @@ class MemoryPlacementAnswer(Answer):
 def memory_placement(
     reader: SnapshotReader,
     scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
-    memory: Annotated[Capacity, Argument("How much.", minimum=1, maximum=MAX_MEMORY, name="bytes", metavar="MEMORY")],
+    memory: Annotated[
+        Capacity, Argument("Memory needed.", minimum=1, maximum=MAX_MEMORY, name="bytes", metavar="MEMORY")
+    ],
     best: Annotated[
         bool, Argument("Search around the best chip of the scope; otherwise around the scope itself.")
     ] = True,
 ) -> MemoryPlacementAnswer:
-    """Where a job that needs so much memory fits best: the fewest, nearest, best linked chips that hold it.
+    """Find the fewest, nearest and best connected chips with so much memory.
 
-    Best is the chip with the nearest such chips (none degraded, then least radius, then least sum of hops), then the
-    widest paths, then the fastest delivery; ties by address. Of a cluster one domain of each kind is tried, 64 kinds at
-    most, and of ties the kind of most domains is taken. Allocations are ignored; `placements` looks only at free chips.
+    The best chip has the nearest such chips (none degraded, then the least radius, then the least sum of hops), then
+    the widest paths, then the fastest delivery; ties by address. In a cluster, one domain of each of up to 64 kinds is
+    tried, and of tied kinds the one with the most domains is taken. Allocations are ignored; `placements` considers
+    free chips only.
     """
     connection = reader.connection
     place = resolve_place(connection, scope)
@@ -100,7 +105,7 @@ def memory_placement(
     ]
     best_rank = min((candidate.rank for candidate in candidates), default=None)
     if best_rank is None:
-        raise UnknownAddressError(f"nothing of {place.address} is up")
+        raise UnknownAddressError(f"no chip of {place.address} is up; name another place")
     best_candidate = max(
         (candidate for candidate in candidates if candidate.rank == best_rank), key=lambda candidate: candidate.delivery
     )

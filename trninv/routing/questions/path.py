@@ -48,14 +48,16 @@ _DISJOINT_SHAPES = (PathShape.LINK_DISJOINT, PathShape.NODE_DISJOINT)
 _SHAPE_DEFINITIONS = {
     PathShape.BEST: "",
     PathShape.ALL: "; a link's share is what equal-cost multipath sends over it, each node splitting evenly",
-    PathShape.LINK_DISJOINT: "; no two paths share a link, and together they are as short as can be",
-    PathShape.NODE_DISJOINT: "; no two paths share a node but their ends, and together they are as short as can be",
+    PathShape.LINK_DISJOINT: "; no two paths share a link, and their total length is the least possible",
+    PathShape.NODE_DISJOINT: (
+        "; no two paths share a node except their ends, and their total length is the least possible"
+    ),
 }
 _DEFINITIONS = {
-    PathMetric.HOPS: "fewest links travelled (chip-switch-chip is two), ties by address; bandwidth of one direction",
-    PathMetric.BANDWIDTH: "widest narrowest link, then fewest links, ties by address; bandwidth of one direction",
+    PathMetric.HOPS: "fewest links (chip-switch-chip is two), ties by address; bandwidth in one direction",
+    PathMetric.BANDWIDTH: "widest narrowest link, then fewest links, ties by address; bandwidth in one direction",
     PathMetric.TIME: "least latency of its links + bytes / narrowest link, then fewest links, ties by address; "
-    f"{_ALONE_CLAUSE}bandwidth of one direction",
+    f"{_ALONE_CLAUSE}bandwidth in one direction",
 }
 
 
@@ -66,31 +68,31 @@ class LinkShare:
     link: Annotated[LinkRef, "The link."]
     source: Annotated[AddressText, "The end it leaves."]
     target: Annotated[AddressText, "The end it reaches."]
-    paths: Annotated[int, "How many of the best paths take it."]
-    share: Annotated[float, "Its part of the traffic under equal-cost multipath."]
+    paths: Annotated[int, "How many of the best paths use it."]
+    share: Annotated[float, "Its share of the traffic under equal-cost multipath."]
 
 
 @dataclass(frozen=True, slots=True)
 class PlacePair:
-    """A place that paths begin at, and one that they end at."""
+    """A source and a target."""
 
-    source: Annotated[AddressText, "Where they begin."]
-    target: Annotated[AddressText, "Where they end."]
+    source: Annotated[AddressText, "The source."]
+    target: Annotated[AddressText, "The target."]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathAnswer(Answer):
-    """The best paths between two places, or between any of some places and any of some others."""
+    """The best paths between two places, or between any of several."""
 
-    metric: Annotated[PathMetric, "What they are ordered by."]
-    source: Annotated[AddressText, "Where they begin: of several places the first."]
-    target: Annotated[AddressText, "Where they end: of several places the first."]
-    reachable: Annotated[bool, "Whether there is any."]
-    tied_paths: Annotated[int, "How many paths are as good as the first."]
+    metric: Annotated[PathMetric, "Metric by which they are ordered."]
+    source: Annotated[AddressText, "The source; of several, the first."]
+    target: Annotated[AddressText, "The target; of several, the first."]
+    reachable: Annotated[bool, "Whether there is a path."]
+    tied_paths: Annotated[int, "Number of paths that are as good as the first."]
     reason: DisconnectedReason
-    paths: Annotated[tuple[Path, ...], "The best first; equally good ones by address."]
-    links: Annotated[tuple[LinkShare, ...], "Of shape ALL, the graph of all best paths."] = ()
-    best_pairs: Annotated[tuple[PlacePair, ...], "Of several places, the pairs that a best path joins."] = ()
+    paths: Annotated[tuple[Path, ...], "Paths, best first; equally good ones by address."]
+    links: Annotated[tuple[LinkShare, ...], "For shape ALL, the graph of all best paths."] = ()
+    best_pairs: Annotated[tuple[PlacePair, ...], "With several places, the pairs that a best path joins."] = ()
 
     def difference_from(self, other: Self) -> AnswerDifference:
         best, other_best = ((answer.paths[0] if answer.paths else None) for answer in (self, other))
@@ -113,9 +115,9 @@ class PathAnswer(Answer):
             steps = ([step.kind, step.address, step.bandwidth] for step in path.steps)
             yield RenderedTable(["", "address", "one direction"], steps)
         if self.truncated:
-            yield f"{self.tied_paths:,} paths in all are as good as the first (-k lists more)"
+            yield f"{self.tied_paths:,} paths are tied for best (-k lists more)"
         if self.links:
-            yield "all of the best together, link by link:"
+            yield "links of all best paths:"
             shares = (
                 [
                     link_share.source,
@@ -126,7 +128,7 @@ class PathAnswer(Answer):
                 ]
                 for link_share in self.links
             )
-            yield RenderedTable(["from", "to", "paths over it", "share", "one direction"], shares)
+            yield RenderedTable(["from", "to", "paths", "share", "one direction"], shares)
 
 
 def _answer_from_cache(
@@ -191,7 +193,7 @@ def _cached_link_shares(source: CachedChip, target: CachedChip, *, by_bandwidth:
 
 
 _PLACES = "Chip, core, server, rack, domain or switch."
-_BETWEEN_CLAUSE = "; between any of the first places and any of the others, through the domains of all of them"
+_BETWEEN_CLAUSE = "; between any source and any target, through the domains of all of them"
 
 
 @question(
@@ -208,26 +210,29 @@ def path(
     reader: SnapshotReader,
     source: Annotated[str, Argument(_PLACES, name="from", metavar="A")],
     target: Annotated[str, Argument(_PLACES, name="to", metavar="B")],
-    by: Annotated[PathMetric, Argument("What is best.")] = PathMetric.HOPS,
-    k: Annotated[int, Argument("How many paths.", minimum=1, maximum=MAX_PATHS, option="-k")] = 1,
-    avoid: Annotated[tuple[str, ...], Argument("Places and links (A--B) to stay clear of.", metavar="ADDRESS")] = (),
+    by: Annotated[PathMetric, Argument("Metric to order paths by.")] = PathMetric.HOPS,
+    k: Annotated[int, Argument("Number of paths.", minimum=1, maximum=MAX_PATHS, option="-k")] = 1,
+    avoid: Annotated[tuple[str, ...], Argument("Places and links (A--B) to avoid.", metavar="ADDRESS")] = (),
     message: Annotated[
-        Capacity, Argument("Bytes to be sent, by TIME.", maximum=MAX_MESSAGE, option="--bytes", metavar="SIZE")
+        Capacity, Argument("Size of the message, for TIME.", maximum=MAX_MESSAGE, option="--bytes", metavar="SIZE")
     ] = Capacity(0),
-    shape: Annotated[PathShape, Argument("Which paths.", option="")] = PathShape.BEST,
+    shape: Annotated[PathShape, Argument("Which paths to list.", option="")] = PathShape.BEST,
     via: Annotated[LinkSelection | None, Argument(VIA_DESCRIPTION)] = None,
-    or_from: Annotated[tuple[str, ...], Argument("Other places to begin at, if better.", metavar="ADDRESS")] = (),
-    or_to: Annotated[tuple[str, ...], Argument("Other places to end at, if better.", metavar="ADDRESS")] = (),
+    or_from: Annotated[tuple[str, ...], Argument("Alternative sources.", metavar="ADDRESS")] = (),
+    or_to: Annotated[tuple[str, ...], Argument("Alternative targets.", metavar="ADDRESS")] = (),
 ) -> PathAnswer:
-    """How to get from one place, or any of some, to another; servers, racks and domains stand for all their chips."""
+    """Find the shortest or widest paths between two places.
+
+    Either end may be any of several places. Servers, racks and domains stand for all their chips.
+    """
     if message and by is not PathMetric.TIME:
-        raise InvalidArgumentError("the size of a message counts for paths by time")
+        raise InvalidArgumentError("a message size is for paths by time only; omit it")
     if shape in _DISJOINT_SHAPES and by is not PathMetric.HOPS:
-        raise InvalidArgumentError("disjoint paths are by hops")
+        raise InvalidArgumentError("disjoint paths are ordered by hops; omit the metric")
     sources, targets = dict.fromkeys([source, *or_from]), dict.fromkeys([target, *or_to])
     if len(sources) * len(targets) > MAX_PAIRS:
         raise InvalidArgumentError(
-            f"{len(sources) * len(targets):,} pairs of places: name at most {MAX_PAIRS}, or what holds them"
+            f"{len(sources) * len(targets):,} pairs of places are too many; name at most {MAX_PAIRS}, or larger places"
         )
     endpoints, criterion = (
         Endpoints.resolve(reader, list(sources), list(targets), avoid, via),
@@ -240,7 +245,7 @@ def path(
     if shape in _DISJOINT_SHAPES:
         if endpoints.sources & endpoints.targets:
             shared = f"{endpoints.source} and {endpoints.target} share chips"
-            raise SamePlaceError(f"{shared}: disjoint paths are between two separate places")
+            raise SamePlaceError(f"{shared}; name two separate places")
         by_node, max_paths = shape is PathShape.NODE_DISJOINT, k if k > 1 else len(nodes)
         paths = solvers.max_flow.disjoint_paths(*places, by_node=by_node, max_paths=max_paths)
     else:
@@ -293,6 +298,4 @@ def _link_shares(wiring: Wiring, dag: ShortestPathDag) -> Iterator[LinkShare]:
 def _require_latencies(wiring: Wiring) -> None:
     for _, _, link in wiring.edges():
         if link["latency"] is None:
-            raise UnknownFactError(
-                f"no fact in the database gives the latency of {link['technology']}: run trninv seed"
-            )
+            raise UnknownFactError(f"the database has no latency of {link['technology']}; run trninv seed")

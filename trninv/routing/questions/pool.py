@@ -32,12 +32,13 @@ from trninv.solvers.shortest_paths import widest_capacities
 from trninv.units import Bandwidth, Capacity, pluralize
 
 _DEFINITION = (
-    "memory of the healthy chips within reach; widest path and what a whole ring delivers at once, one direction"
+    "memory of the healthy chips within reach; widest path, and the combined bandwidth of a whole ring, one direction"
 )
 _OVER = {
     LinkSelection.SCALE_UP: LinkSelection.SCALE_UP.definition_suffix,
     LinkSelection.ANY: (
-        f"{LinkSelection.ANY.definition_suffix}; a ring delivers over the domains of its chips and of the place"
+        f"{LinkSelection.ANY.definition_suffix}; a ring's combined bandwidth uses the domains of its chips and "
+        "of the place"
     ),
 }
 
@@ -48,21 +49,21 @@ class ReachedChip:
 
     address: Annotated[AddressText, "Its address."]
     memory: Annotated[Capacity, "Its HBM."]
-    widest: Annotated[Bandwidth, "Of the widest path from it, one direction."]
+    widest: Annotated[Bandwidth, "Bandwidth of the widest path from it, one direction."]
 
 
 @dataclass(frozen=True, slots=True)
 class HopRing:
     """The chips at one distance."""
 
-    hops: Annotated[int, "Links to each of them."]
-    reached: Annotated[tuple[ReachedChip, ...], "Each of them."]
-    memory: Annotated[Capacity, "Their HBM together."]
-    delivery: Annotated[Bandwidth, "What they can send at once into the asking place."]
+    hops: Annotated[int, "Hops to each of them."]
+    reached: Annotated[tuple[ReachedChip, ...], "The chips."]
+    memory: Annotated[Capacity, "Their total HBM."]
+    delivery: Annotated[Bandwidth, "Their combined bandwidth into the place, one direction."]
 
     @property
     def chips(self) -> int:
-        """How many."""
+        """Number of chips."""
         return len(self.reached)
 
 
@@ -70,15 +71,15 @@ class HopRing:
 class PoolAnswer(Answer):
     """Memory that a place can reach."""
 
-    scope: Annotated[AddressText, "The asking place."]
-    chips: Annotated[int, "Chips in reach, its own among them."]
-    own: Annotated[Capacity, "Its own."]
-    remote: Annotated[Capacity, "Of other chips."]
-    by_hops: Annotated[tuple[HopRing, ...], "The other chips by distance."]
+    scope: Annotated[AddressText, "The place."]
+    chips: Annotated[int, "Number of chips, its own included."]
+    own: Annotated[Capacity, "Memory of its own chips."]
+    remote: Annotated[Capacity, "Memory of other chips."]
+    by_hops: Annotated[tuple[HopRing, ...], "Other chips by distance."]
 
     @property
     def memory(self) -> Capacity:
-        """All memory in reach."""
+        """Total memory."""
         return Capacity(self.own + self.remote)
 
     def difference_from(self, other: Self) -> AnswerDifference:
@@ -89,7 +90,7 @@ class PoolAnswer(Answer):
         yield f"{self.scope}: {self.memory} on {chips} ({self.own} own, {self.remote} remote)"
         if self.by_hops:
             yield RenderedTable(
-                ["hops", "chips", "memory", "widest path", "ring delivers at once"],
+                ["hops", "chips", "memory", "widest path", "combined bandwidth"],
                 (
                     [
                         ring.hops,
@@ -154,15 +155,15 @@ def _with_full_addresses(center: CachedChip, ring: HopRing) -> HopRing:
 def memory_pool(
     reader: SnapshotReader,
     scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="ADDRESS")],
-    max_hops: Annotated[int | None, Argument("Leave out chips further away.", option="--hops")] = None,
+    max_hops: Annotated[int | None, Argument("Omit chips farther away.", option="--hops")] = None,
     min_bandwidth: Annotated[
-        Bandwidth | None, Argument("Leave out chips with a narrower widest path: 64 GB/s.", metavar="X")
+        Bandwidth | None, Argument("Omit chips with a narrower widest path, such as 64 GB/s.", metavar="X")
     ] = None,
     via: Annotated[
-        LinkSelection, Argument(f"Over which links; ANY is of clusters of up to {MAX_DOMAINS} domains.")
+        LinkSelection, Argument(f"Links to use; ANY is for clusters of up to {MAX_DOMAINS} domains.")
     ] = LinkSelection.SCALE_UP,
 ) -> PoolAnswer:
-    """How much memory a place can reach over scale-up links, or over EFA as well."""
+    """Find the memory that a place reaches over scale-up links, or over EFA as well."""
     address, chips, domains = resolve_nodes(reader, scope, _chip_nodes)
     across_domains = via is LinkSelection.ANY
     parts = reader.parts(

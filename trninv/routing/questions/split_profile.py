@@ -13,33 +13,31 @@ from trninv.routing.wiring_cache import SnapshotReader
 from trninv.settings import Settings
 from trninv.units import Bandwidth, pluralize
 
-_DEFINITION = (
-    "for each number of the scope's healthy chips the least capacity, one direction, that parts so many from the others"
-)
+_DEFINITION = "least capacity, one direction, between each number of the scope's healthy chips and the others"
 
 
 @dataclass(frozen=True, slots=True)
 class SplitCost:
     """The least capacity between this many chips and the rest, one direction."""
 
-    chips: Annotated[int, "How many."]
-    lower: Annotated[Bandwidth, "Proven: no less."]
-    upper: Annotated[Bandwidth, "Proven: no more."]
+    chips: Annotated[int, "Number of chips."]
+    lower: Annotated[Bandwidth, "Proven lower bound."]
+    upper: Annotated[Bandwidth, "Proven upper bound."]
 
     @property
     def exact(self) -> bool:
-        """Whether they are equal."""
+        """Whether the bounds are equal."""
         return self.lower == self.upper
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitProfileAnswer(Answer):
-    """How well a job of some of a scope's chips is connected to the rest."""
+    """Connection of some of a scope's chips to the rest."""
 
     scope: Annotated[AddressText, "The scope."]
-    chips: Annotated[int, "Its healthy chips."]
-    splits: Annotated[tuple[SplitCost, ...], "For 1, 2, … up to half of them, or for the number asked."]
-    method: Annotated[str, "How they were found, and why the lower ones are a proof."]
+    chips: Annotated[int, "Number of healthy chips."]
+    splits: Annotated[tuple[SplitCost, ...], "For 1, 2, … up to half of the chips, or for the requested number."]
+    method: Annotated[str, "Method, and why it proves the lower bounds."]
 
     def render(self) -> Rendered:
         yield f"{self.scope}: {pluralize(self.chips, 'chip')}"
@@ -58,16 +56,19 @@ def split_profile(
     reader: SnapshotReader,
     scope: Annotated[str, Argument("Server, rack or domain, or what else lies in one domain.", metavar="SCOPE")],
     chips: Annotated[
-        int | None, Argument("Only this number of chips, solved where it can be.", minimum=1, metavar="N")
+        int | None, Argument("Only this number of chips, solved exactly if possible.", minimum=1, metavar="N")
     ] = None,
 ) -> SplitProfileAnswer:
-    """For each i up to half of a scope's chips the least capacity that parts i of them from the others."""
+    """Find the least capacity between i chips and the rest, for each i.
+
+    i goes up to half of the scope's chips.
+    """
     resolved_scope = Scope.resolve(reader, scope)
     scope_graph = resolved_scope.graph(reader, "a split profile")
     count = len(scope_graph.endpoints)
     if chips is not None and chips >= count:
         raise InvalidArgumentError(
-            f"{resolved_scope.place.address} has {pluralize(count, 'healthy chip')}: ask for fewer of them (chips)"
+            f"{resolved_scope.place.address} has {pluralize(count, 'healthy chip')}; ask for fewer of them (chips)"
         )
     profile = solvers.islands.CutProfile(scope_graph.graph, scope_graph.endpoints)
     if chips is not None and profile.gap(chips):

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 MAX_CLASSES = 2_000
 """Default limit on the classes of failures that a sweep solves."""
 
-_DEFINITION = "each failure of the kind alone, or each pair, on the wiring as it is now; the worst first; "
-_CLUSTER_CLAUSE = "; in each domain of the cluster alone, those alike solved once and counted"
+_DEFINITION = "each failure of the kind alone, or each pair, on the current wiring; the worst first; "
+_CLUSTER_CLAUSE = "; in each domain of the cluster alone, equal ones solved once and counted"
 _THROUGH_OTHERS = (SweepMeasure.WORST_FLOW, SweepMeasure.DIAMETER)
 """Measures taken on the whole domain, as in cut trees and distances: other chips may forward."""
 
@@ -50,32 +50,31 @@ class FailureKind(DescribedEnum):
 class FailureClass:
     """Failures that a symmetry of the wiring maps onto each other."""
 
-    failure: Annotated[tuple[AddressText, ...], "What fails in one of them."]
-    count: Annotated[int, "How many there are."]
+    failure: Annotated[tuple[AddressText, ...], "Parts that fail in one of them."]
+    count: Annotated[int, "Number of failures."]
     lower: Annotated[
-        ExactInt | None, "Proven bound of the measure; null for the diameter of chips that are not all joined."
+        ExactInt | None,
+        "Proven lower bound of the measure; null for the diameter of chips that are not all connected.",
     ]
-    upper: Annotated[ExactInt | None, "Proven bound of the measure."]
-    change: Annotated[ExactInt | None, "Upper bound less that of the domain as it is, where both are numbers."]
+    upper: Annotated[ExactInt | None, "Proven upper bound of the measure."]
+    change: Annotated[ExactInt | None, "Upper bound minus that of the domain without the failure, if both are numbers."]
 
     @property
     def exact(self) -> bool:
-        """Whether both bounds are equal."""
+        """Whether the bounds are equal."""
         return self.lower == self.upper
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepAnswer(Answer):
-    """Failures by damage, the worst first."""
+    """Failures by cost, the worst first."""
 
     scope: Annotated[AddressText, "The scope."]
-    measure: Annotated[SweepMeasure, "What was measured."]
-    lower: Annotated[
-        ExactInt | None, "Proven: the wiring as it is has no less of the measure; of several domains the worst."
-    ]
-    upper: Annotated[ExactInt | None, "Proven: the wiring as it is has no more; of several domains the worst."]
-    failures: Annotated[int, "How many were looked at."]
-    classes: Annotated[tuple[FailureClass, ...], "Failures that are alike, the worst first."]
+    measure: Annotated[SweepMeasure, "What is measured."]
+    lower: Annotated[ExactInt | None, "Proven lower bound without a failure; of several domains the worst."]
+    upper: Annotated[ExactInt | None, "Proven upper bound without a failure; of several domains the worst."]
+    failures: Annotated[int, "Number of failures."]
+    classes: Annotated[tuple[FailureClass, ...], "Classes of equivalent failures, worst first."]
 
     def render(self) -> Rendered:
         failure_summary = f"{pluralize(self.failures, 'failure')} of {pluralize(len(self.classes), 'kind')}"
@@ -88,11 +87,11 @@ class SweepAnswer(Answer):
             [" + ".join(row.failure), row.count, self._format_bounds(row), self._format_change(row)]
             for row in self.classes
         )
-        yield RenderedTable(["failed, for one", "alike", "then", "change"], rows)
+        yield RenderedTable(["example", "alike", "then", "change"], rows)
 
     def _format_bounds(self, value: "SweepAnswer | FailureClass") -> str:
         if value.lower is None or value.upper is None:
-            return "not all joined"
+            return "not all connected"
         if self.measure is SweepMeasure.DIAMETER:
             return pluralize(value.upper, "hop")
         return bandwidth_range([Bandwidth(value.lower), Bandwidth(value.upper)])
@@ -117,19 +116,24 @@ class SweepAnswer(Answer):
 )
 def sweep(
     reader: SnapshotReader,
-    scope: Annotated[str, Argument("Server, rack, domain or cluster; of a cluster each domain.", metavar="SCOPE")],
+    scope: Annotated[
+        str, Argument("Server, rack, domain or cluster; for a cluster, each of its domains.", metavar="SCOPE")
+    ],
     fail: Annotated[FailureKind, Argument("What fails.")] = FailureKind.LINK,
-    measure: Annotated[SweepMeasure, Argument("What is measured.")] = SweepMeasure.BISECTION,
-    pairs: Annotated[bool, Argument("Every two of them together.")] = False,
+    measure: Annotated[SweepMeasure, Argument("What to measure.")] = SweepMeasure.BISECTION,
+    pairs: Annotated[bool, Argument("Fail every two parts together.")] = False,
     limit: Annotated[
-        int, Argument("Classes of failures that may be solved.", minimum=1, option="--limit")
+        int, Argument("Maximum number of failure classes to solve.", minimum=1, option="--limit")
     ] = MAX_CLASSES,
     *,
     executor: "Executor | None" = None,
     journal: Path | None = None,
     progress: Progress = lambda *_: None,
 ) -> SweepAnswer:
-    """Which single failure, or pair, does the most damage; failures that are alike are solved once and counted."""
+    """Rank single failures, or pairs of them, by what they cost.
+
+    Equivalent failures are solved once and counted.
+    """
     resolved_scope = Scope.resolve(reader, scope)
     domains = list[_SweepDomain]()
     for domain_scope, multiplicity in _sweep_domains(reader, resolved_scope):
@@ -137,7 +141,8 @@ def sweep(
         if (class_count := sum(len(domain.classes) for domain in domains)) > limit:
             failures = sum(map(len, chain.from_iterable(domain.classes for domain in domains)))
             raise InvalidArgumentError(
-                f"{failures:,} failures of {class_count:,} kinds: allow as many (limit), or narrow the scope"
+                f"{failures:,} failures of {class_count:,} kinds exceed the limit; raise it (limit), or narrow "
+                "the scope"
             )
     values = solve_tasks(chain.from_iterable(domain.tasks.values() for domain in domains), executor, journal, progress)
     worst_first = -1 if measure is SweepMeasure.DIAMETER else 1

@@ -21,20 +21,20 @@ from trninv.units import pluralize
 MAX_BUCKETS: Final = 1_000
 _BAR_CHARACTERS: Final = " ▁▂▃▄▅▆▇█"
 _DEFINITION: Final = (
-    "servers, chips, switches, NICs, network nodes and links of the place and links that end there that are not up, "
-    "those that a server took along included; worst is the most at once, of each state for itself and of all together; "
-    "a bucket has what happened after its beginning and up to its end"
+    "unhealthy servers, chips, switches, NICs, network nodes and links of the place, and links that end there, "
+    "cascades from servers included; worst is the most at once, for each state and for all together; a bucket "
+    "counts what happened after its start and up to its end"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class UnhealthyCount:
-    """Parts that are not up, by state."""
+    """Unhealthy parts by state."""
 
-    degraded: Annotated[int, "Carry a part."]
-    down: Annotated[int, "Have failed, or their server has."]
-    maintenance: Annotated[int, "Were taken out of service, or their server was."]
-    total: Annotated[int, "All that are not up; at worst, at the same time."]
+    degraded: Annotated[int, "Degraded parts."]
+    down: Annotated[int, "Parts that are down, or whose server is."]
+    maintenance: Annotated[int, "Parts in maintenance, or whose server is."]
+    total: Annotated[int, "All unhealthy parts; at worst, at the same time."]
 
     @classmethod
     def from_history(cls, counts_by_state: history.UnhealthyCounts) -> "UnhealthyCount":
@@ -45,13 +45,13 @@ class UnhealthyCount:
 
 @dataclass(frozen=True, slots=True)
 class TimelineBucket:
-    """A part of the time."""
+    """An interval of the period."""
 
-    start: Annotated[str, "When it begins."]
-    end: Annotated[str, "When it ends."]
-    worst: Annotated[UnhealthyCount, "The most at once."]
-    unhealthy_at_end: Annotated[UnhealthyCount, "At its end."]
-    events: Annotated[int, "Changes of parts in it."]
+    start: Annotated[str, "Start of the interval."]
+    end: Annotated[str, "End of the interval."]
+    worst: Annotated[UnhealthyCount, "Most unhealthy parts at once."]
+    unhealthy_at_end: Annotated[UnhealthyCount, "Unhealthy parts at the end."]
+    events: Annotated[int, "Number of changes of parts in it."]
 
     @classmethod
     def from_history(cls, history_bucket: history.TimelineInterval) -> "TimelineBucket":
@@ -68,30 +68,28 @@ class TimelineBucket:
 
 @dataclass(frozen=True, kw_only=True)
 class TimelineAnswer(Answer):
-    """How many parts of a place were not up, over time."""
+    """Number of unhealthy parts of a place over time."""
 
     scope: Annotated[AddressText, "The place."]
-    since: Annotated[str, "When it begins."]
-    until: Annotated[str, "When it ends."]
-    requested_since: Annotated[
-        str | None, "The earlier time that was asked for, where history is known only since later."
-    ]
-    buckets: Annotated[tuple[TimelineBucket, ...], "The time in parts of the same length, the earliest first."]
+    since: Annotated[str, "Start of the period."]
+    until: Annotated[str, "End of the period."]
+    requested_since: Annotated[str | None, "The requested start, if history starts later."]
+    buckets: Annotated[tuple[TimelineBucket, ...], "Intervals of equal length, earliest first."]
 
     @property
     def worst(self) -> int:
-        """The most parts that were not up at once."""
+        """The most unhealthy parts at once."""
         return max(bucket.worst.total for bucket in self.buckets)
 
     def render(self) -> Rendered:
         yield f"{self.scope}: {self.since} to {self.until}"
         if self.requested_since:
-            yield f"history is known since {self.since} only: nothing is shown from {self.requested_since} to then"
+            yield f"history starts at {self.since}; nothing is shown between {self.requested_since} and then"
         if self.worst:
             yield "".join(_bar_character(bucket.worst.total, self.worst) for bucket in self.buckets).rstrip()
         if any(bucket.events for bucket in self.buckets):
             yield "".join("^" if bucket.events else " " for bucket in self.buckets).rstrip()
-        yield f"at most {pluralize(self.worst, 'part')} not up at once; ^ marks changes"
+        yield f"at most {pluralize(self.worst, 'part')} unhealthy at once; ^ marks changes"
         changed_buckets = [bucket for bucket in self.buckets if bucket.events]
         if changed_buckets:
             yield RenderedTable(
@@ -122,24 +120,26 @@ def _render_row(bucket: TimelineBucket) -> Iterator[object]:
 def timeline(
     reader: SnapshotReader,
     scope: Annotated[
-        str, Argument("Place or link; with all that it holds and the links that end there.", metavar="SCOPE")
+        str, Argument("Place or link, with everything in it and the links that end there.", metavar="SCOPE")
     ],
     since: Annotated[
-        FreeText | None, Argument("An ISO time with its zone; since history is known unless said.", metavar="TIME")
+        FreeText | None, Argument("ISO time with its zone; by default the start of the history.", metavar="TIME")
     ] = None,
-    until: Annotated[FreeText | None, Argument("An ISO time with its zone; now unless said.", metavar="TIME")] = None,
-    buckets: Annotated[int, Argument("How many parts the time has", minimum=1, maximum=MAX_BUCKETS, metavar="N")] = 60,
+    until: Annotated[FreeText | None, Argument("ISO time with its zone; by default now.", metavar="TIME")] = None,
+    buckets: Annotated[int, Argument("Number of time intervals", minimum=1, maximum=MAX_BUCKETS, metavar="N")] = 60,
 ) -> TimelineAnswer:
-    """How many parts of a place were not up over time, by state, and when something changed."""
+    """Count the unhealthy parts of a place over time, by state."""
     connection, cluster = reader.connection, TABLES["cluster"]
     if reader.changes.nodes or reader.changes.links:
-        raise InvalidArgumentError("history is what happened: ask it without supposing anything down or derated")
+        raise InvalidArgumentError("a scenario has no history; omit what is down or derated")
     place = resolve(connection, scope)
     if place.level == "core":
-        raise WrongLevelError(f"{place.address} is a core and has no state: name its chip")
+        raise WrongLevelError(f"{place.address} is a core and has no state; name its chip")
     cluster_row = connection.execute(select(cluster).where(cluster.c.id == place.cluster_id)).one()
     if cluster_row.known_since is None:
-        raise InvalidTimeError(f"no history is known of {cluster_row.slug}: it was not seeded by this trninv")
+        raise InvalidTimeError(
+            f"{cluster_row.slug} has no history, because this trninv did not seed it; name another cluster"
+        )
     now, history_start = (
         as_of_time(connection.engine) or datetime.now(UTC),
         datetime.fromisoformat(cluster_row.known_since),
@@ -148,8 +148,8 @@ def timeline(
     requested = history_start if since is None else parse_time(since)
     start = max(history_start, requested)
     if start >= end or end > now:
-        problem = f"from {start.isoformat()} to {end.isoformat()} there is no history of {cluster_row.slug}"
-        raise InvalidTimeError(f"{problem}, which is known since {cluster_row.known_since}: name an earlier time first")
+        problem = f"there is no history of {cluster_row.slug} from {start.isoformat()} to {end.isoformat()}"
+        raise InvalidTimeError(f"{problem}: it starts at {cluster_row.known_since}; use an earlier time first")
     return TimelineAnswer(
         scope=place.address,
         since=start.isoformat(),

@@ -13,7 +13,7 @@ import{T as e,a as t,c as n,d as r,f as i,h as a,l as o,o as s,v as c}from"./wor
         }
       }
     }
-    events(last: 1, filter: { after: { eq: UP }, takenAlong: { eq: false } }) { nodes { at address who why } }
+    events(last: 1, filter: { after: { eq: UP }, cascaded: { eq: false } }) { nodes { at address who why } }
   }
 `),M=c(j,{}),N=({parts:e})=>[`down`,`degraded`,`maintenance`].find(t=>e.some(e=>e.state===t))??`down`,P=e=>e.place??e.causes[0]??``,F=a(`
   query JobsThere($scope: Address!) { jobs(scope: $scope, first: 4) { totalCount nodes { name system externalId } } }

@@ -1,6 +1,6 @@
 import{c as e,d as t,h as n,l as r,v as i,w as a,x as o}from"./words.js";import{f as s,g as c,h as l}from"./index.js";import{n as u,r as d,t as f}from"./jsxRuntime.js";import{a as p,o as m,u as h}from"./state.js";var g=n(`
   query Since($scope: Address, $since: String, $after: Int!) {
-    events(last: 12, scope: $scope, since: $since, filter: { takenAlong: { eq: false }, event: { gt: $after } }) {
+    events(last: 12, scope: $scope, since: $since, filter: { cascaded: { eq: false }, event: { gt: $after } }) {
       totalCount
       nodes { event at who address before after action job why }
     }

@@ -4,7 +4,7 @@ import{C as e,_ as t,a as n,b as r,h as i,n as a,t as o,x as s}from"./jsxRuntime
   }
 `),x=h(`
   query PastEvents($scope: Address, $since: String) {
-    events(last: 500, scope: $scope, since: $since, filter: { takenAlong: { eq: false }, action: { eq: null } }) {
+    events(last: 500, scope: $scope, since: $since, filter: { cascaded: { eq: false }, action: { eq: null } }) {
       totalCount
       nodes { event at address before after why }
     }

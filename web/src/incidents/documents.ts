@@ -16,7 +16,7 @@ const INCIDENTS = graphql(`
         }
       }
     }
-    events(last: 1, filter: { after: { eq: UP }, takenAlong: { eq: false } }) { nodes { at address who why } }
+    events(last: 1, filter: { after: { eq: UP }, cascaded: { eq: false } }) { nodes { at address who why } }
   }
 `);
 

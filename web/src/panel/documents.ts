@@ -2,7 +2,7 @@
 import { graphql, type Result } from "../api";
 
 const EVENT_FIELDS = graphql(`
-  fragment Changed on Event { event at who why before after action job takenAlong }
+  fragment Changed on Event { event at who why before after action job cascaded }
 `);
 
 const WIRE = graphql(`

@@ -8,7 +8,7 @@ import { Icon } from "./icons";
 
 const SINCE = graphql(`
   query Since($scope: Address, $since: String, $after: Int!) {
-    events(last: 12, scope: $scope, since: $since, filter: { takenAlong: { eq: false }, event: { gt: $after } }) {
+    events(last: 12, scope: $scope, since: $since, filter: { cascaded: { eq: false }, event: { gt: $after } }) {
       totalCount
       nodes { event at who address before after action job why }
     }

@@ -9,7 +9,7 @@ const PAST = graphql(`
 
 const CHANGES = graphql(`
   query PastEvents($scope: Address, $since: String) {
-    events(last: 500, scope: $scope, since: $since, filter: { takenAlong: { eq: false }, action: { eq: null } }) {
+    events(last: 500, scope: $scope, since: $since, filter: { cascaded: { eq: false }, action: { eq: null } }) {
       totalCount
       nodes { event at address before after why }
     }

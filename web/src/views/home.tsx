@@ -50,7 +50,7 @@ const OPEN = graphql(`
     }
     drift(first: 1) { totalCount }
     driftComparedAt
-    events(last: 8, filter: { takenAlong: { eq: false } }) { nodes { event at who address before after action job why } }
+    events(last: 8, filter: { cascaded: { eq: false } }) { nodes { event at who address before after action job why } }
   }
 `);
 
@@ -147,7 +147,7 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
   const live = health.filter((cluster) => cluster.live > 0).length;
   return (
     <div class="tiles">
-      <a class="card tile" href={href("reports", "not-up")}>
+      <a class="card tile" href={href("reports", "unhealthy")}>
         <h2>Chips up</h2>
         <p class="big">
           <strong>{number(all - unhealthyChips)}</strong> of {number(all)}

@@ -1,4 +1,4 @@
-"""Routes as one would write them for just the benchmarks' answers: SQL, rows, dicts, orjson."""
+"""Routes written by hand for exactly the benchmarks' answers, as a baseline: SQL, rows, dicts, orjson."""
 
 import os
 import sqlite3
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FILE = "BENCH_FILE"
-"""The variable of the environment that names the database, for `served`."""
+"""The environment variable that names the database, for `application`."""
 
 
-def served() -> Starlette:
-    """Make the application in a server of its own."""
+def application() -> Starlette:
+    """Create the application for a separate server; uvicorn calls this."""
     return routes(Path(os.environ[FILE]))
 
 
 def routes(file: Path) -> Starlette:
-    """Answer from an SQLite database."""
+    """Create an application that answers from an SQLite database."""
     connection = sqlite3.connect(file, check_same_thread=False)
     address = "cluster.slug || '/d' || domain.ordinal || '/s' || server.ordinal"
     chips = f"""SELECT chip.id, {address} || '/c' || chip.ordinal, chip.ordinal, upper(node.state), device_memory_bytes,
@@ -33,42 +33,42 @@ def routes(file: Path) -> Starlette:
         JOIN domain ON domain.id = server.domain_id JOIN cluster ON cluster.id = domain.cluster_id
         JOIN rack ON rack.id = server.rack_id JOIN chip_model ON chip_model.id = chip.chip_model_id
         ORDER BY chip.id LIMIT ?"""  # noqa: S608 # constants
-    on_server = f"SELECT {address} || '%s' || of.ordinal FROM %s AS of JOIN server ON server.id = of.server_id"  # noqa: S608
+    server_part = f"SELECT {address} || '%s' || of.ordinal FROM %s AS of JOIN server ON server.id = of.server_id"  # noqa: S608
     joined = "JOIN domain ON domain.id = server.domain_id JOIN cluster ON cluster.id = domain.cluster_id WHERE of.id"
     ends = {
-        end: f"coalesce(({on_server % ('/c', 'chip')} {joined} = link.{end}_id), "
-        f"({on_server % ('/efa', 'nic')} {joined} = link.{end}_id))"
+        end: f"coalesce(({server_part % ('/c', 'chip')} {joined} = link.{end}_id), "
+        f"({server_part % ('/efa', 'nic')} {joined} = link.{end}_id))"
         for end in "ab"
     }
     links = "SELECT link.a_id, link.b_id, %s, technology, upper(scope), bandwidth_bytes_per_s FROM link "
     links += "WHERE a_id IN (%s) OR b_id IN (%s) ORDER BY link.id"
 
-    def below(ids: list[int], *, named: bool) -> dict[int, list[dict[str, Any]]]:
-        name = f"{ends['a']} || '--' || {ends['b']}" if named else "NULL"
+    def chip_links(ids: list[int], *, with_address: bool) -> dict[int, list[dict[str, Any]]]:
+        name = f"{ends['a']} || '--' || {ends['b']}" if with_address else "NULL"
         marks = ",".join("?" * len(ids))
-        found: dict[int, list[dict[str, Any]]] = {key: [] for key in ids}
+        links_by_chip: dict[int, list[dict[str, Any]]] = {key: [] for key in ids}
         for a, b, address, technology, scope, rate in connection.execute(links % (name, marks, marks), [*ids, *ids]):
-            link: dict[str, Any] = {"address": address} if named else {}
-            link |= {"technology": technology} if named else {"technology": technology, "scope": scope}
+            link: dict[str, Any] = {"address": address} if with_address else {}
+            link |= {"technology": technology} if with_address else {"technology": technology, "scope": scope}
             link["nominal"] = {"gigabytesPerSecond": rate / 10**9}
             for end in (a, b):
-                if end in found:
-                    found[end].append(link)
-        return found
+                if end in links_by_chip:
+                    links_by_chip[end].append(link)
+        return links_by_chip
 
     def nested(request: Request) -> Response:
         rows = connection.execute(chips, [100]).fetchall()
-        lists = below([row[0] for row in rows], named=request.url.path == "/named")
+        lists = chip_links([row[0] for row in rows], with_address=request.url.path == "/named")
         nodes = [
             {
                 "address": name,
                 "ordinal": ordinal,
                 "state": state,
                 "memory": {"gibibytes": memory / 2**30},
-                "server": {"address": server, "state": of_server, "rack": {"address": rack}},
+                "server": {"address": server, "state": server_state, "rack": {"address": rack}},
                 "links": {"nodes": lists[key]},
             }
-            for key, name, ordinal, state, memory, server, of_server, rack in rows
+            for key, name, ordinal, state, memory, server, server_state, rack in rows
         ]
         return Response(orjson.dumps({"chips": {"nodes": nodes}}), media_type="application/json")
 

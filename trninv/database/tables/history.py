@@ -1,0 +1,160 @@
+"""Tables of events, their seals, where the history begins, and the tokens of those who write it."""
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from trninv.database.tables.columns import (
+    BIGINT,
+    METADATA,
+    check_one_of,
+    condition_columns,
+    primary_key,
+    required_column,
+)
+from trninv.database.tables.vocabulary import (
+    ACTIONS,
+    EVENT_SOURCES,
+    PART_KINDS,
+    START_CAUSE_MEANINGS,
+    STATES,
+    TOKEN_SCOPES,
+)
+
+# A recorded change of a part's state, with author and reason. The triggers of trninv.inventory.triggers.event_triggers
+# insert the rows; nothing updates them. Null columns were not recorded before schema version 0017.
+#
+# ``batch``: the first event of the same change. ``previous_id``: the previous event of this part.
+# ``own_…``: as in node. ``clock_went_back``: the event before it has a later time.
+#
+# With an ``action`` the row is about a job (``job`` is its name, ``part_id`` its id, ``address`` the smallest place
+# with all its chips), or about a server (``part_id``, ``address``) that was cordoned or uncordoned. Such a row has no
+# kind, and its states mean nothing. ``chip_ids``: the job's chips from then on (trninv.inventory.state.chip_ids); null:
+# none, or the event is not about a job; empty: plain SQL began the job without naming chips.
+Table(
+    "state_event",
+    METADATA,
+    primary_key(),
+    required_column("at", Text),
+    required_column("who", Text),
+    required_column("why", Text),
+    required_column("address", Text),
+    required_column("before", String(12)),
+    Column("factor_ppm_before", Integer),
+    *condition_columns(),
+    check_one_of("before", STATES),
+    Column("batch", Integer),
+    Column("source", String(8)),
+    Column("kind", String(12)),
+    Column("part_id", Integer),
+    Column("previous_id", Integer),
+    Column("own_before", String(12)),
+    Column("own_factor_ppm_before", Integer),
+    Column("own_state", String(12)),
+    Column("own_factor_ppm", Integer),
+    required_column("clock_went_back", Boolean, server_default=text("false")),
+    Column("action", String(8)),
+    Column("job", Text),
+    Column("chip_ids", Text),
+    check_one_of("source", EVENT_SOURCES, nullable=True),
+    check_one_of("kind", PART_KINDS, nullable=True),
+    check_one_of("action", ACTIONS, nullable=True),
+    Index(None, "address"),
+    Index(None, "batch"),
+    Index("ix_state_event_part", "kind", "part_id", "id"),
+    Index("ix_state_event_at", "at", "id"),
+    Index("ix_state_event_lost", "id", "previous_id", "kind", "part_id", sqlite_where=text("before <> 'up'")),
+    Index("ix_state_event_back", "id", "at", sqlite_where=text("clock_went_back")),
+    Index("ix_state_event_action", "action", "part_id", "id", sqlite_where=text("action IS NOT NULL")),
+)
+
+# The digest of all events up to this one and of the rows of history_start up to ``starts``
+# (trninv.inventory.state.hash_chain). Rows are never updated.
+Table("event_seal", METADATA, primary_key(), required_column("sha256", String(64)), Column("starts", Integer))
+
+# The state of a cluster from which the events after ``event`` lead to the present one
+# (trninv.inventory.state.history_start). The newest row of a cluster counts. Rows are never updated, and deleted only
+# after an archive has made them superfluous.
+Table(
+    "history_start",
+    METADATA,
+    primary_key(),
+    required_column("at", Text),
+    required_column("event", Integer),
+    required_column("cluster_id", Integer),
+    required_column("cluster", Text),
+    required_column("cause", String(8)),
+    required_column("state", Text),
+    check_one_of("cause", tuple(START_CAUSE_MEANINGS)),
+)
+
+# Events up to this one exist only in an archive. ``sha256``: their seal, with which the history begins. ``since``: the
+# time of the first event after them. ``directory``: where the archive was written. Rows are never updated.
+Table(
+    "history_archive",
+    METADATA,
+    primary_key(),
+    required_column("sha256", String(64)),
+    required_column("at", Text),
+    required_column("since", Text),
+    required_column("directory", Text),
+    required_column("who", Text),
+)
+
+# Events up to ``event`` were sealed again, since a schema version renamed their actions; ``sha256``: their seal before.
+# ``archived``: the last event that existed only in an archive then. Rows are never updated.
+Table(
+    "seal_restart",
+    METADATA,
+    primary_key(),
+    required_column("at", Text),
+    required_column("event", Integer),
+    required_column("archived", Integer),
+    required_column("sha256", String(64)),
+    required_column("schema_version", Text),
+)
+
+# Author and reason of the change in this transaction, which triggers copy into its events. Empty outside transactions.
+Table(
+    "_change",
+    METADATA,
+    primary_key(),
+    required_column("at", Text),
+    required_column("who", Text),
+    required_column("why", Text),
+    required_column("source", Text),
+    Column("batch", Integer),
+)
+
+# A bearer token: its name and scope, and its reported rows and bytes since the start of an hour (``quota_hour``).
+Table(
+    "token",
+    METADATA,
+    primary_key(),
+    required_column("name", Text),
+    required_column("scope", String(8)),
+    required_column("created", Text),
+    Column("expires", Text),
+    Column("revoked", Text),
+    Column("quota_hour", Text),
+    Column("quota_rows", Integer),
+    Column("quota_bytes", BIGINT),
+    check_one_of("scope", TOKEN_SCOPES),
+    UniqueConstraint("name"),
+)
+
+# A token's digest. Datasette and similar tools do not list tables whose names start with an underscore.
+Table(
+    "_token_digest", METADATA, primary_key("token"), required_column("sha256", String(64)), UniqueConstraint("sha256")
+)
+
+CLOSED = frozenset({"token", "_token_digest", "_change"})
+"""Tables that users' queries may not read."""

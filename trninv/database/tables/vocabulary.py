@@ -1,0 +1,105 @@
+"""Declare the closed sets of words that columns take, with their meanings."""
+
+from collections.abc import Mapping
+from typing import Final
+
+STATE_MEANINGS: Final[Mapping[str, str]] = {
+    "up": "Works at full capacity.",
+    "degraded": "Works partly: it carries its factor of the capacity, or all of it without a factor.",
+    "down": "Failed; it carries nothing.",
+    "maintenance": "Taken out of service; it carries nothing.",
+}
+STATES = tuple(STATE_MEANINGS)
+SEVERITY_ORDER: Final = ("up", "degraded", "maintenance", "down")
+"""States from the best to the worst: a part has the worse one of its own and its server's."""
+CARRYING_STATES = ("up", "degraded")
+TOKEN_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
+    "read": "May read everything, except with SQL.",
+    "sql": "May read everything, also with SQL.",
+    "operate": "May read everything, except with SQL, and run mutations.",
+    "observe": "May only report observations of one machine: the instance or host that the token is named after.",
+    "admin": "May do everything.",
+}
+TOKEN_SCOPES = tuple(TOKEN_SCOPE_MEANINGS)
+TOKEN_SCOPES_ALLOWED: Final[Mapping[str, frozenset[str]]] = {
+    "read": frozenset({"read"}),
+    "sql": frozenset({"read", "sql"}),
+    "operate": frozenset({"read", "operate"}),
+    "observe": frozenset({"observe"}),
+    "admin": frozenset(TOKEN_SCOPES),
+}
+"""The scopes of tokens that satisfy each required scope."""
+NODE_KINDS = ("chip", "switch", "nic", "network_node")
+PART_KIND_MEANINGS: Final[Mapping[str, str]] = {
+    "server": "A server; its state cascades to its chips, NICs and switches.",
+    "chip": "A chip.",
+    "switch": "A switch.",
+    "nic": "An EFA device.",
+    "network_node": "A network node of the EFA fabric.",
+    "link": "A link.",
+}
+PART_KINDS = tuple(PART_KIND_MEANINGS)
+EVENT_SOURCE_MEANINGS: Final[Mapping[str, str]] = {
+    "command": "The command line.",
+    "api": "The GraphQL API.",
+    "import": "A report of a machine or its manager.",
+    "drift": "A difference between design and observation.",
+    "sql": "An SQL statement.",
+}
+EVENT_SOURCES = tuple(EVENT_SOURCE_MEANINGS)
+"""The origins of a change of state."""
+ACTION_MEANINGS: Final[Mapping[str, str]] = {
+    "allocate": "Chips were allocated to a job.",
+    "move": "A job moved to other chips: one event at its old place and one at its new place; only the first if an "
+    "import moved it within the same place.",
+    "release": "A job ended and its chips were released.",
+    "cordon": "A server was cordoned and takes no new jobs.",
+    "uncordon": "A server was uncordoned and takes new jobs again.",
+}
+ACTIONS = tuple(ACTION_MEANINGS)
+"""Actions on jobs and on cordons; events of states have none."""
+JOB_ACTIONS, SERVER_ACTIONS = ACTIONS[:3], ACTIONS[3:]
+FORMER_ACTIONS: Final[Mapping[str, str]] = {"allocate": "hold", "cordon": "close", "uncordon": "open"}
+"""The actions that schema version 0033 renamed, each with its former name, which older archives and seals have."""
+START_CAUSE_MEANINGS: Final[Mapping[str, str]] = {
+    "seed": "The cluster was seeded or adopted.",
+    "grow": "The cluster grew by domains.",
+    "archive": "Earlier events were moved to an archive.",
+    "migrate": "The database was migrated to the schema version that records starts.",
+    "unseed": "The cluster was removed.",
+}
+LINK_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
+    "server": "Links chips and switches of one server.",
+    "rack": "Links chips and switches of one rack.",
+    "domain": "Links chips and switches of one domain.",
+    "host": "Links a chip and a NIC of the same server.",
+    "fabric": "Links a NIC or a network node to the network node above it.",
+}
+LINK_SCOPES = tuple(LINK_SCOPE_MEANINGS)
+TRAY_KIND_MEANINGS: Final[Mapping[str, str]] = {
+    "head": "Contains the host CPUs.",
+    "compute": "Contains chips.",
+}
+TRAY_KINDS = tuple(TRAY_KIND_MEANINGS)
+BINDING_METHOD_MEANINGS: Final[Mapping[str, str]] = {
+    "pin": "Set by a person.",
+    "adopted": "The slot was created for the instance.",
+    "ultraserver": "Inferred from its UltraServer, which has another bound instance.",
+    "capacity-block": "Inferred from its capacity block, which has another bound instance.",
+    "network-node": "Inferred from the network node above it, where no other slot is left.",
+    "host-name": "Inferred from its host name, which is the slot's.",
+    "only-place": "Inferred because no other slot and no other instance fits.",
+    "in-order": "Assigned in order among equal slots.",
+}
+CONFIDENCE_MEANINGS: Final[Mapping[str, str]] = {
+    "certain": "Set by a person, or nothing else is possible.",
+    "likely": "Follows from a convention, such as host names.",
+    "interchangeable": "Other slots fit equally well: no observation tells them apart.",
+}
+BINDING_END_MEANINGS: Final[Mapping[str, str]] = {
+    "undone": "A person undid it.",
+    "replaced": "Another instance took the slot.",
+    "moved": "The instance took another slot.",
+    "renewed": "The same binding was renewed with more information.",
+    "unseeded": "The cluster was removed.",
+}
