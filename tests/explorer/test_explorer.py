@@ -437,14 +437,14 @@ def test_a_wrong_address_is_told(opened: Open, watched: Watched) -> None:  # noq
     for at, says in {
         "#/domain/nothing/d0": "no cluster nothing",
         "#/domain/u-trn2x64/d9": "u-trn2x64 has d0",
-        "#/domain/u-trn2x64/r0": "is no domain",
-        "#/rack/u-trn2x64/d0": "is a domain, not a rack",
+        "#/domain/u-trn2x64/r0": "is not a domain",
+        "#/rack/u-trn2x64/d0": "is a domain; name a rack",
         "#/cluster/nothing": "no cluster nothing",
-        "#/cluster/lab%3F%3C/title%3E%3Cscript%3Ealert(1)%3C/script%3E": "Not Found",
-        "#/cluster/..%2Fgraphql": "Not Found",
+        "#/cluster/lab%3F%3C/title%3E%3Cscript%3Ealert(1)%3C/script%3E": "Not found. The Fleet page",
+        "#/cluster/..%2Fgraphql": "Not found. The Fleet page",
         f"{U}?from=s0/c99&to=s0/c0": "no u-trn2x64/d0/s0/c99",
-        "#/reports/nothing": "There is no report nothing",
-        "#/nothing": "There is no page nothing",
+        "#/reports/nothing": "Report nothing does not exist",
+        "#/nothing": "Page nothing does not exist",
     }.items():
         page.evaluate("to => { location.hash = to }", at)
         expect(page.locator(".failure").first).to_contain_text(says)

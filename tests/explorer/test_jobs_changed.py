@@ -130,7 +130,7 @@ def test_room_is_made_by_moves_and_a_stale_plan_is_refused(opened: Open, service
     with trninv.open(service_database) as fleet:
         fleet.allocate("between", [f"{D}/s3/c15"], who="others")
     confirm(page, job="wide", who="kim")
-    expect(dialog(page).get_by_role("alert")).to_contain_text("ask for a new plan")
+    expect(dialog(page).get_by_role("alert")).to_contain_text("make a new plan")
     expect(dialog(page).get_by_role("button", name=re.compile("^Move"))).to_have_count(0)
     page.keyboard.press("Escape")
     with trninv.open(service_database) as fleet:
@@ -166,7 +166,7 @@ def test_a_step_that_fails_after_another_asks_for_a_new_plan(opened: Open, servi
     page.get_by_role("button", name="Move and allocate…").click()
     confirm(page, job="wide", who="kim")
     expect(dialog(page).get_by_role("alert")).to_contain_text("Step 1 succeeded, step 2 failed: ")
-    expect(dialog(page).get_by_role("alert")).to_contain_text("The page now shows a new plan.")
+    expect(dialog(page).get_by_role("alert")).to_contain_text(". The page now shows a new plan.")
     expect(dialog(page).get_by_role("button", name=re.compile("^(Move|Go on|Cancel)"))).to_have_count(0)
     dialog(page).locator("[name=who]").press("Enter")
     expect(dialog(page)).to_have_count(0)

@@ -327,11 +327,11 @@ def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_databas
     expect(page.get_by_role("button", name="Restore…")).to_be_focused()
     page.keyboard.press("Enter")
     asked_for = sent(page)
-    page.get_by_role("button", name="Set 1 chip up").click()  # without a reason nothing is set
+    page.get_by_role("button", name="Set 1 chip to up").click()  # without a reason nothing is set
     page.locator("[name=why]").fill("replaced")
     page.locator("[name=who]").fill("j.ortiz")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status").filter(has_text="1 chip up")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="1 chip set to up")).to_be_visible()
     assert len(asked_for) == 1
     assert f"{D}/s1/c5" not in states(service_database)
     setting(service_database, f"{D}/s1/c5", "down", why="HBM errors, ticket 4711")

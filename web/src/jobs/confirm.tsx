@@ -111,7 +111,7 @@ function Dialog({ doing, close }: { doing: JobAction; close: () => void }) {
             <p class="failure" role="alert">
               {done > 0 && `Step ${done} succeeded, step ${done + 1} failed: `}
               {failed.message}
-              {isOver && " The page now shows a new plan."}
+              {isOver && ". The page now shows a new plan."}
             </p>
           )}
         </div>
