@@ -82,8 +82,8 @@ def _memory_arguments(arguments: Mapping[str, Any], *, best: bool) -> dict[str, 
     for parameter in context.command.params:
         name = parameter.name or ""
         if name not in allowed and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            shown = name.upper() if isinstance(parameter, click.Argument) else parameter.opts[-1]
-            raise click.UsageError(f"--nearest takes only SCOPE and --memory; omit {shown}")
+            argument = name.upper() if isinstance(parameter, click.Argument) else parameter.opts[-1]
+            raise click.UsageError(f"--nearest takes only SCOPE and --memory; omit {argument}")
     if arguments["memory"] is None:
         raise click.UsageError("--nearest needs --memory, such as --memory 1TiB")
     return {"scope": arguments["scope"], "memory": arguments["memory"], "best": best}
