@@ -64,4 +64,4 @@ def test_run_refuses_an_environment_of_another_interpreter(tmp_path: Path) -> No
     done = subprocess.run([tmp_path / "run", "test"], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     here = sys.version.split(" ", maxsplit=1)[0]
-    assert done.stderr == f"TRNINV_PYTHON is Python {here}, but .venv has Python 3.9.9: remove .venv first\n"
+    assert done.stderr == f"TRNINV_PYTHON is Python {here}, but .venv has Python 3.9.9; remove .venv first\n"

@@ -161,8 +161,8 @@ def test_it_leaves_nothing_behind(adopted: Engine) -> None:
     ("ways", "told"),
     [
         ([["a", "b"], ["c", "b"]], "network node b is in tier 2 below a and in tier 2 below c"),
-        ([["a", "b"], ["b", "c"]], "network node b is in tier 2 below a and on top"),
-        ([["a", "a"]], "network node a is on top and in tier 2 below a"),
+        ([["a", "b"], ["b", "c"]], "network node b is in tier 2 below a and in tier 1"),
+        ([["a", "a"]], "network node a is in tier 1 and in tier 2 below a"),
     ],
 )
 def test_nodes_in_two_places_are_no_tree(ways: list[list[str]], told: str) -> None:

@@ -109,7 +109,7 @@ def test_disputed_figures_are_marked_with_what_others_say(fleet: BaseFleet) -> N
         key = {"capacity": "cluster", "cost": "cluster", "pools": "cluster", "ratios": "generation"}.get(name, "model")
         return {record[key]: record[wanted] for record in found.records()}
 
-    tflops = "625 TFLOPS, elsewhere 650 TFLOPS; 667 TFLOPS; 668.75 TFLOPS; 655 TFLOPS"
+    tflops = "625 TFLOPS; other sources: 650 TFLOPS; 667 TFLOPS; 668.75 TFLOPS; 655 TFLOPS"
     for name in ("capacity", "cost"):
         assert column(name, "bf16_of_a_chip_disputed")["u-trn2x64"] == tflops
         assert column(name, "bf16_of_a_chip_disputed")["trn3-gen2"] is None
