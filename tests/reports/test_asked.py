@@ -113,13 +113,13 @@ def test_disputed_figures_are_marked_with_what_others_say(fleet: BaseFleet) -> N
     for name in ("capacity", "cost"):
         assert column(name, "bf16_of_a_chip_disputed")["u-trn2x64"] == tflops
         assert column(name, "bf16_of_a_chip_disputed")["trn3-gen2"] is None
-    assert column("pools", "hbm_of_a_chip_disputed")["u-trn2x64"] == "96 GiB, elsewhere 512 GiB"
+    assert column("pools", "hbm_of_a_chip_disputed")["u-trn2x64"] == "96 GiB; other sources: 512 GiB"
     assert column("pools", "hbm_of_a_chip_disputed")["trn1.32xlarge"] is None  # GB and GiB: the same
     assert column("pools", "hbm_of_a_chip_disputed")["trn3-gen1"] is None  # 9,216 GiB and 9 TB
-    links = "1,024 GB/s, elsewhere 704 GB/s; 1,280 GB/s; 1,200 GB/s"
+    links = "1,024 GB/s; other sources: 704 GB/s; 1,280 GB/s; 1,200 GB/s"
     assert column("ratios", "neuronlink_disputed")["trn3"] == links
     cables = column("bandwidth", "cable_disputed")
-    assert cables["efa-200"] == "25 GB/s, elsewhere 100 GB/s"
+    assert cables["efa-200"] == "25 GB/s; other sources: 100 GB/s"
     assert cables["efa-trn1.2xlarge"] == "3.125 GB/s, follows from what is disputed"
     assert cables["neuronlink-v4-rack"] == "320 GB/s, follows from what is disputed"
     assert cables["efa-100"] is cables["neuronlink-v3-ring"] is None
