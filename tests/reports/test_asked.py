@@ -120,8 +120,8 @@ def test_disputed_figures_are_marked_with_what_others_say(fleet: BaseFleet) -> N
     assert column("ratios", "neuronlink_disputed")["trn3"] == links
     cables = column("bandwidth", "cable_disputed")
     assert cables["efa-200"] == "25 GB/s; other sources: 100 GB/s"
-    assert cables["efa-trn1.2xlarge"] == "3.125 GB/s, follows from what is disputed"
-    assert cables["neuronlink-v4-rack"] == "320 GB/s, follows from what is disputed"
+    assert cables["efa-trn1.2xlarge"] == "3.125 GB/s, derived from disputed facts"
+    assert cables["neuronlink-v4-rack"] == "320 GB/s, derived from disputed facts"
     assert cables["efa-100"] is cables["neuronlink-v3-ring"] is None
     documented = {(row[0], row[1], row[3]): row[7] for row in _found(fleet, find_report("documented")).rows}
     assert documented["trn3-gen2", "device_memory", 20_480 * 2**30] == "yes"
