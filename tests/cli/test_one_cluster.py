@@ -40,7 +40,7 @@ def test_of_several_one_is_to_be_named(run: Run, command: str) -> None:
 def test_of_none_it_is_said_how_to_seed(run: Run, databases: Databases) -> None:
     status, _, err = run("make-room", "4x4x2", database=databases.migrated("sqlite"))
     assert status != 0
-    assert "nothing is seeded yet, run trninv seed" in err
+    assert "nothing is seeded yet; run trninv seed" in err
 
 
 def test_without_pyarrow_an_export_names_the_other_formats(

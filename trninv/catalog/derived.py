@@ -1,4 +1,4 @@
-"""Derive system totals from facts and check derivations against print."""
+"""Derive system totals from facts and compare derived values with those that documents print."""
 
 import math
 from collections import Counter

@@ -47,7 +47,7 @@ class AsOf:
 
     @classmethod
     def from_engine(cls, engine: Engine, revision: Hashable | None) -> "AsOf":
-        """Return the state that an engine has just read: the newest, or the one of its earlier event."""
+        """Return what an engine has just read: the newest state, or for an engine of `engine_at` that of its event."""
         return cls(as_of_time(engine) or datetime.now(UTC), revision_id(revision), omitted_clusters(engine))
 
     def fields(self) -> dict[str, str | None]:
@@ -126,7 +126,7 @@ class SharedSnapshot:
             return self._connection
 
     def read_separately(self, read: Callable[[], A]) -> A:
-        """Run a read on its own connection; the snapshot loses its revision if the database changed meanwhile."""
+        """Run a read on its own connection; `as_of` loses its revision if the database changed."""
         revision = self.revision()
         result = read()
         if self.as_of and (revision is None or self._source.current() != revision):

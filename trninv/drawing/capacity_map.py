@@ -1,4 +1,4 @@
-"""Draw a fleet by free capacity: one square per domain, by its largest free block."""
+"""Draw a cluster's domains as squares, sized and coloured by their largest free block."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,7 +14,7 @@ from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import pluralize
 
 _CELL_SIZE, _MIN_SIDE, _ASPECT_RATIO, _ROW_HEIGHT = 12.0, 3.0, 1.6, 20.0
-_FULL_COLOR: Final = "#eef0f4"
+_NO_BLOCK_COLOR: Final = "#eef0f4"
 
 
 def read_free_blocks(reader: SnapshotReader, cluster: str) -> tuple[Sequence[int], Sequence[int]]:
@@ -32,7 +32,10 @@ def read_free_blocks(reader: SnapshotReader, cluster: str) -> tuple[Sequence[int
 
 
 def draw_capacity(cluster: str, blocks: Sequence[int], sizes: Sequence[int]) -> str:
-    """Return an SVG of the largest free blocks, in the order of the domains, by the largest size that fits in each."""
+    """Return an SVG of the largest free blocks, in the order of the domains.
+
+    ``sizes`` ascend; a domain's class is the number of sizes that fit into its block.
+    """
     columns = ceil(sqrt(len(blocks) * _ASPECT_RATIO))
     rows = ceil(len(blocks) / columns)
     document = SvgDocument(cluster, "domains in order, by largest free block")
@@ -57,16 +60,16 @@ def draw_capacity(cluster: str, blocks: Sequence[int], sizes: Sequence[int]) -> 
     return document.render(-16, -10, width + 16, bottom)
 
 
-def _square_side(size_count: int, sizes: int) -> float:
-    return _MIN_SIDE + (_CELL_SIZE - 1 - _MIN_SIDE) * size_count / sizes
+def _square_side(size_count: int, class_count: int) -> float:
+    return _MIN_SIDE + (_CELL_SIZE - 1 - _MIN_SIDE) * size_count / class_count
 
 
-def _fill_color(size_count: int, sizes: int) -> str:
+def _fill_color(size_count: int, class_count: int) -> str:
     """Return the colour of a block that this many of the sizes fit in."""
     return (
-        CAPACITY_COLORS[(size_count - 1) * (len(CAPACITY_COLORS) - 1) // max(sizes - 1, 1)]
+        CAPACITY_COLORS[(size_count - 1) * (len(CAPACITY_COLORS) - 1) // max(class_count - 1, 1)]
         if size_count
-        else _FULL_COLOR
+        else _NO_BLOCK_COLOR
     )
 
 

@@ -168,9 +168,6 @@ def last_event_number(connection: Connection) -> int:
     return connection.scalar(select(func.max(EVENT.c.id))) or 0
 
 
-"""Levels of places that may have chips of a job whose events name a larger place."""
-
-
 def _event_from_row(row: Any) -> Event:
     values = dict(row._mapping)  # noqa: SLF001 # SQLAlchemy's public name for it
     factors = values.pop("factor_before"), values.pop("factor")

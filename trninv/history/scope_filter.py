@@ -68,6 +68,7 @@ def in_place(level: str, next_value: Callable[[], Sql]) -> Sql:
 
 
 ALLOCATION_LEVELS: Final = ("domain", "server", "chip")
+"""Levels of places that may have chips of a job whose events name a larger place."""
 
 
 def _job_was_in(level: str, key: Sql, *first_tests: Sql) -> Sql:

@@ -68,7 +68,7 @@ def load_unhealthy_parts(connection: Connection) -> list[UnhealthyPart]:
 
 
 def _unhealthy_ids(connection: Connection, table: Table) -> Sequence[int]:
-    """Return the ids of unhealthy parts, in a query of its own: PostgreSQL then uses an index for the rest."""
+    """Return the ids of unhealthy parts: with ids, PostgreSQL uses an index to load the parts themselves."""
     return connection.scalars(select(table.c.id).where(is_unhealthy(table), maybe_unhealthy(connection, table))).all()
 
 

@@ -127,7 +127,7 @@ def _check_table(table: exp.Table, cte_names: set[str]) -> None:
 
 def _literal(placeholder: exp.Placeholder, values: Mapping[str, str | int | float]) -> exp.Expr:
     if placeholder.name not in values:
-        raise SqlError(f"there is no value for :{placeholder.name or '?'}; pass one")
+        raise SqlError(f"no value for :{placeholder.name or '?'}; pass it as a parameter, or write it into the query")
     value = values[placeholder.name]
     return exp.Literal.string(value) if isinstance(value, str) else exp.convert(value)
 

@@ -161,7 +161,7 @@ def _json_object(columns: Sequence[str]) -> str:
 
 
 def _json_value(column: str) -> str:
-    """Return a column's value for JSON: SQLite's JSON has 15 digits, which suffice for smaller fractions only."""
+    """Return a column's value for JSON: SQLite's JSON has 15 digits, too few for fractions above 10⁶."""
     value = _quote(column, chr(34))
     if not is_fraction(column):
         return value

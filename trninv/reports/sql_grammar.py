@@ -209,4 +209,4 @@ def _add_interval(now: datetime, span: timedelta) -> datetime:
     try:
         return now + span
     except OverflowError:
-        raise SqlError("the interval leads out of the calendar; use a shorter one") from None
+        raise SqlError("the interval leads beyond the years 1 to 9999; use a shorter one") from None

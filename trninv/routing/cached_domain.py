@@ -27,6 +27,7 @@ from trninv.units import Bandwidth
 A = TypeVar("A")
 _TABLES = TABLES
 MAX_SEARCHES_CACHED = 4_096
+"""Searches cached for one revision, each of some kilobytes; healthy domains of a model share theirs."""
 Facts = tuple[CitedFact, ...]
 
 

@@ -35,7 +35,6 @@ from trninv.solvers.shortest_paths import PathMetric, PathsToTarget
 
 MAX_DOMAINS_CACHED = 20_000
 """Domains cached; an entry of a healthy domain takes a few hundred bytes."""
-"""Searches cached for one revision, each of some kilobytes; healthy domains of a model share theirs."""
 PathResult = tuple[Path, int, Facts]
 """The best path, the number of equally good paths, and the facts that it depends on."""
 

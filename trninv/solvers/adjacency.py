@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 Links = Mapping[int, Mapping[int, Mapping[str, Any]]]
+"""Adjacency by node id, as networkx's ``Graph.adj``: a link has ``capacity`` and, for TIME, ``latency``."""
 L = TypeVar("L")
 _IN_PORT_OFFSET = 2**62
 """An in-port's id is its NIC's id less this: negative, in the order of the NICs. The out-port keeps the NIC's id."""

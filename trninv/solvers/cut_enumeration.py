@@ -167,7 +167,7 @@ def bisect_by_enumeration(
         if best is None or value < best[0]:
             best = value, sorted(_nodes_on_side(hubs, hub_sides[row], entries, row, sizes[column]))
     if best is None:
-        raise AssertionError("there is always a side")
+        raise AssertionError("no side of the cut has a number of chips that is allowed")
     parts = len(_split_components(graph, endpoints, hubs))
     description = f"the sides of {len(hubs)} switches and of {parts} components" if hubs else "all splits"
     return Cut.from_side(graph, best[1], f"enumeration of {description}")

@@ -81,7 +81,7 @@ def minimum_cut_directed(links: Links, sources: Collection[int], targets: Collec
     source_side = residual.keys() - levels.keys()
     crossing = sum(link["capacity"] for a in source_side for b, link in links[a].items() if b not in source_side)
     if crossing != value:
-        raise AssertionError(f"flow {value} is not the cut's {crossing}")
+        raise AssertionError(f"the maximum flow is {value}, but its minimum cut carries {crossing}")
     return value, set(source_side)
 
 

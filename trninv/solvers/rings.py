@@ -1,6 +1,7 @@
-"""Construct edge-disjoint Hamiltonian cycles, in closed form for tori, for ring all-reduce.
+"""Construct edge-disjoint Hamiltonian cycles for ring all-reduce: of tori by exchanging links, else by search.
 
-Every product of cycles is such a union (Kotzig, "Every cartesian product of two circuits is decomposable into two
+The links of every product of cycles are the union of edge-disjoint Hamiltonian cycles (Kotzig,
+"Every cartesian product of two circuits is decomposable into two
 Hamiltonian circuits", 1973; Foregger, Discrete Mathematics 24, 1978, for three and more). The cycles are made from the
 rings along the axes, each axis with its colour. If a square has two opposite links of one colour and two of another,
 exchanging the colours leaves every node two links of each, and may join rings of a colour. That is repeated until each
@@ -138,9 +139,9 @@ def edge_disjoint_rings(graph: Graph, chips: Sequence[int]) -> tuple[tuple[int, 
 def max_ring_bandwidth(graph: Graph, chips: Collection[int]) -> int:
     """Return an upper bound on the `ring_bandwidth` of any link-disjoint Hamiltonian cycles.
 
-    Cycles of bottleneck w or more use only links of w or more, two at each chip. There are none unless these links form
-    a biconnected graph (Tarjan 1972), and at most half as many as the fewest such links at a chip. The bound is twice
-    the sum of that number over the capacities, each weighted by its difference to the capacity below. O(capacities·E).
+    Cycles of bottleneck w or more use only links of w or more, two at each chip. For each capacity w, let n(w) be half
+    the fewest such links at a chip, or 0 if these links form no biconnected graph (Tarjan 1972). The bound is
+    2·Σ n(w)·(w - next smaller capacity). O(capacities·E).
 
     Examples
     --------

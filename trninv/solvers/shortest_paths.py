@@ -18,7 +18,6 @@ from trninv import deadline
 from trninv.enumeration import DescribedEnum
 from trninv.solvers.adjacency import Links
 
-"""Adjacency by node id, as networkx's ``Graph.adj``: a link has ``capacity`` and, for TIME, ``latency``."""
 NodePath = tuple[int, ...]
 _HOP = 1
 _NANOSECOND = 2**20

@@ -38,7 +38,7 @@ BIGINT = BigInteger().with_variant(Integer(), "sqlite")
 
 _IS_UNHEALTHY = text("state <> 'up'")
 
-_IS_OPEN = text("ended_at IS NULL")
+IS_OPEN = text("ended_at IS NULL")
 
 
 def check_one_of(column: str, values: tuple[str, ...], *, nullable: bool = False) -> CheckConstraint:

@@ -15,8 +15,8 @@ from sqlalchemy import (
 
 from trninv.database.finding_rules import SEVERITIES
 from trninv.database.tables.columns import (
-    _IS_OPEN,
     BIGINT,
+    IS_OPEN,
     METADATA,
     check_one_of,
     check_ordinal,
@@ -133,7 +133,7 @@ Table(
     CheckConstraint("instance IS NOT NULL OR host IS NOT NULL", name="named"),
     Index(None, "address"),
     *(
-        Index(f"uq_binding_{column}_open", column, unique=True, sqlite_where=_IS_OPEN)
+        Index(f"uq_binding_{column}_open", column, unique=True, sqlite_where=IS_OPEN)
         for column in ("server_id", "instance", "host")
     ),
 )

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, FromClause, Select, Table, and_, case, fun
 
 from trninv.database.sql_constructs import Concat
 from trninv.database.tables import TABLES
-from trninv.inventory.address.syntax import _NAMES, LEVELS, _format_letters
+from trninv.inventory.address.syntax import LEVELS, STEP_NAMES, format_letters
 
 
 def node_addresses(id_condition: Callable[[ColumnElement[int]], ColumnElement[bool]] | None = None) -> Select[Any]:
@@ -65,7 +65,7 @@ def address_expression(level: str, tables: Mapping[str, FromClause] = TABLES) ->
         Tables or their aliases, by the tables' names.
     """
     letters = next(letters for letters, name in LEVELS.items() if name == level)
-    steps = ((_format_letters(letters_), _ordinal_column(tables[_NAMES[letters_]], letters_)) for letters_ in letters)
+    steps = ((format_letters(letters_), ordinal_column(tables[STEP_NAMES[letters_]], letters_)) for letters_ in letters)
     slug = tables["cluster"].c.slug
     return concat(slug, *(part for step in steps for part in step)) if letters else slug
 
@@ -76,6 +76,7 @@ _CONTAINERS: Final = {
     "switch": ("node", "domain", "cluster"),
     "network_node": ("node", "cluster"),
 }
+"""The tables from a node up to its cluster, which hold the ordinals of the node's address."""
 
 
 def node_address_expression(key: ColumnElement[int]) -> ColumnElement[str]:
@@ -102,5 +103,5 @@ def concat(*parts: str | ColumnElement[Any]) -> ColumnElement[str]:
     return Concat(parts)
 
 
-def _ordinal_column(table: FromClause, letters: str) -> ColumnElement[int]:
+def ordinal_column(table: FromClause, letters: str) -> ColumnElement[int]:
     return table.c.tier if letters == "fabric-t" else table.c.ordinal

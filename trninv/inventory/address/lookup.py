@@ -14,13 +14,13 @@ from sqlalchemy import Connection, Select, select
 from trninv.database.as_of import omitted_clusters
 from trninv.database.tables import NODE_KINDS, TABLES
 from trninv.errors import InvalidArgumentError, UnknownAddressError, WrongLevelError, suggestion
-from trninv.inventory.address.expressions import _ordinal_column, node_addresses
+from trninv.inventory.address.expressions import node_addresses, ordinal_column
 from trninv.inventory.address.machine_names import replace_machine_name, split_link
-from trninv.inventory.address.syntax import _NAMES, Address, _format_letters, is_link, parse
+from trninv.inventory.address.syntax import STEP_NAMES, Address, format_letters, is_link, parse
 
-"""The level of an address, by the letters of its steps."""
-NO_CLUSTER_MESSAGE: Final = "nothing is seeded yet, run trninv seed"
+NO_CLUSTER_MESSAGE: Final = "nothing is seeded yet; run trninv seed"
 CHIP_CONTAINERS: Final = ("chip", "core", "server", "rack", "domain", "cluster")
+"""Levels of places that have chips; a core has the chip that it is part of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +103,13 @@ def neighbours(connection: Connection, node_id: int) -> list[str]:
     return [row.address for row in connection.execute(query)]
 
 
-"""The tables from a node up to its cluster, which hold the ordinals of the node's address."""
-
-
 def _place_query(address: Address, *, siblings: bool = False) -> Select[Any]:
     """Select id, cluster_id and ordinal of an address or, with `siblings`, of all rows of its last step."""
     cluster = last = TABLES["cluster"]
     query = select(cluster).where(cluster.c.slug == address.cluster)
     for position, (letters, ordinal) in enumerate(address.steps, start=1):
-        parent, last = last, TABLES[_NAMES[letters]]
-        number = _ordinal_column(last, letters)
+        parent, last = last, TABLES[STEP_NAMES[letters]]
+        number = ordinal_column(last, letters)
         if letters in ("sw", "fabric-t"):
             node = TABLES["node"]
             query = query.join(node, node.c[f"{parent.name}_id"] == parent.c.id).join(last, last.c.id == node.c.id)
@@ -137,9 +134,9 @@ def _suggestion(connection: Connection, address: Address) -> str:
         offer = f"did you mean {meant.slug}?" if meant and meant.slug in slugs else suggestion(missing.cluster, slugs)
         return f"no cluster {missing.cluster}: " + (offer if slugs else NO_CLUSTER_MESSAGE)
     siblings_ = sorted({row[2] for row in connection.execute(_place_query(missing, siblings=True))})
-    letters = _format_letters(missing.steps[-1][0])[1:]
+    letters = format_letters(missing.steps[-1][0])[1:]
     bounds = dict.fromkeys(f"{letters}{ordinal}" for ordinal in (*siblings_[:1], *siblings_[-1:]))
-    available = " to ".join(bounds) or f"no {_NAMES[missing.steps[-1][0]].replace('_', ' ')}"
+    available = " to ".join(bounds) or f"no {STEP_NAMES[missing.steps[-1][0]].replace('_', ' ')}"
     return f"no {missing}: {missing.parent} has {available}"
 
 

@@ -30,7 +30,8 @@ LEVELS: Final[Mapping[tuple[str, ...], str]] = {
     ("r",): "rack",
     ("fabric-t", "n"): "network_node",
 }
-_NAMES: Final = {
+"""The level of an address, by the letters of its steps; ``fabric/tT`` is read as one step ``fabric-tT``."""
+STEP_NAMES: Final = {
     "d": "domain",
     "s": "server",
     "c": "chip",
@@ -62,7 +63,7 @@ class Address:
         return Address(self.cluster, self.steps[:-1])
 
     def __str__(self) -> str:
-        return "".join([self.cluster, *(f"{_format_letters(letters)}{ordinal}" for letters, ordinal in self.steps)])
+        return "".join([self.cluster, *(f"{format_letters(letters)}{ordinal}" for letters, ordinal in self.steps)])
 
 
 def parse(text: str) -> Address:
@@ -118,7 +119,7 @@ def level_of(text: str) -> str:
     return parse(text).level
 
 
-def _format_letters(letters: str) -> str:
+def format_letters(letters: str) -> str:
     """Return the letters of a step as they stand in an address."""
     return f"/{letters.replace('-', '/')}"
 

@@ -45,7 +45,7 @@ class JobAllocation:
 def read_allocations(reader: SnapshotReader, cluster: int, model: PlacementModel) -> list[JobAllocation]:
     """Return the jobs with chips of a cluster, by key, in the scenario if there is one."""
     allocations: list[JobAllocation] = reader.cached(
-        ("tenants", cluster),
+        ("job allocations", cluster),
         lambda: _load_allocations(reader.connection, read_cluster(reader.connection, cluster), model),
     )
     return (
@@ -76,9 +76,9 @@ def _load_allocations(connection: Connection, cluster: Any, model: PlacementMode
     )
     sets: dict[tuple[int, str], dict[int, int]] = {}
     for key, chip, role in connection.execute(query):
-        row, local = divmod(chip - cluster.first_node_id, model.node_count)
+        domain, local = divmod(chip - cluster.first_node_id, model.node_count)
         masks = sets.setdefault((key, role), {})
-        masks[row] = masks.get(row, 0) | 1 << local
+        masks[domain] = masks.get(domain, 0) | 1 << local
     live = select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == cluster.id).order_by(job.c.id)
     return [
         JobAllocation(

@@ -124,7 +124,7 @@ def allocate(
             insert_allocations(connection, key, chips, time)
         except (IntegrityError, ChipAllocatedError):
             raise ConflictError(
-                f"the chips of job {name} were just allocated to another job; see trninv jobs"
+                f"the chips of job {name} were just allocated to another job; find others with trninv place"
             ) from None
         return _read_job(connection, key)
 

@@ -68,7 +68,7 @@ def split_profile(
     count = len(scope_graph.endpoints)
     if chips is not None and chips >= count:
         raise InvalidArgumentError(
-            f"{resolved_scope.place.address} has {pluralize(count, 'healthy chip')}; ask for fewer of them (chips)"
+            f"{resolved_scope.place.address} has {pluralize(count, 'healthy chip')}; set chips to a smaller number"
         )
     profile = solvers.islands.CutProfile(scope_graph.graph, scope_graph.endpoints)
     if chips is not None and profile.gap(chips):
