@@ -1,1 +1,1 @@
-"""Benchmarks: ``./run bench``."""
+"""Benchmarks (``./run bench``), and long tests with random damage, kills and malformed inputs."""

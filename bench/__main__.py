@@ -1,8 +1,8 @@
 """Run benchmarks and compare each result with a baseline: ``./run bench [--domains N] [--section NAME]…``.
 
-They measure a cluster of u-trn2x64 UltraServers; 6,250 of them are Project Rainier. Results are medians of several
-runs. Seconds are noisy on a shared machine, ratios to the baseline are less so. Results are recorded in
-bench/results-SECTION-DOMAINS.json.
+They measure a cluster of u-trn2x64 UltraServers, as many as Project Rainier has (6,250) by default. Results are medians
+of several runs. Seconds are noisy on a shared machine, ratios to the baseline are less so; a mark is the highest ratio
+that is accepted. Results are recorded in bench/results-SECTION-DOMAINS.json.
 """
 
 import argparse
@@ -17,23 +17,29 @@ from bench.sections import SECTIONS, measure_section
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="./run bench", description=__doc__)
-    parser.add_argument("--domains", type=int, default=RAINIER, help="UltraServers; 40 or more (default: %(default)s)")
+    parser.add_argument(
+        "--domains", type=int, default=RAINIER, help="number of UltraServers, at least 40 (default: %(default)s)"
+    )
     parser.add_argument(
         "--section",
         action="append",
         choices=SECTIONS,
-        help="run only this section; may be repeated. start: start-up of commands and the service; commands: whole "
+        help="run only this section; repeatable. start: start-up of commands and the service; commands: whole "
         "commands, and questions about a whole fleet; fleet: loading, and questions about two places; routing: other "
         "routing questions; damage: answers after random damage; api: GraphQL and export, compared with hand-written "
-        "routes; web: response times over HTTP; load: 64 clients while states change; live: imports and drift; "
-        "history: a fleet at an earlier time; incidents: incidents of 4,000 parts; jobs: placements, plans, allocate "
-        "and release; day: placement policies over a day of jobs; explorer: a fleet in chromium; peers: the same "
-        "questions to other systems",
+        "routes; web: response times over HTTP; load: 64 clients while states change; storm: all machines report at "
+        "once; live: imports and drift; history: a fleet at an earlier time; incidents: incidents of 4,000 parts; "
+        "jobs: placements, plans, allocate and release; day: placement policies over a day of jobs; explorer: a fleet "
+        "in chromium; peers: other systems that get the same questions",
     )
     parser.add_argument(
-        "--peers", action="store_true", help="install the peers and measure them; without it, show recorded rows"
+        "--peers",
+        action="store_true",
+        help="install the other systems and measure them; without this, their recorded results are shown",
     )
-    parser.add_argument("--write-docs", action="store_true", help=f"only write {page.PAGE.name} from recorded results")
+    parser.add_argument(
+        "--write-docs", action="store_true", help=f"only rewrite the tables of {page.PAGE.name} from recorded results"
+    )
     arguments = parser.parse_args()
     if arguments.write_docs:
         page.write()

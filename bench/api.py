@@ -1,4 +1,4 @@
-"""Measure GraphQL and exports: compiled documents against field-by-field execution and hand-written routes.
+"""Measure GraphQL and exports: compiled documents against hand-written routes.
 
 Requests are made in process at the ASGI interface, so that the client costs nothing. The tail latency and the export
 are measured on a separate server.
@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from pathlib import Path
 
-import orjson
+from queries import snapshot_of, stream_query
 from starlette.types import ASGIApp, Message
 
 from bench.handwritten_routes import routes
 from bench.measure import Row, seed_cluster
-from bench.server import Request, Server, run_trninv
+from bench.server import Request, Server, encode_body, run_trninv
 from trninv.database.engine import temporary_engine
-from trninv.reports.query_runner import stream_query
 from trninv.reports.row_formats import encode_lines, stream_rows
 from trninv.service.application import create_app
 from trninv.settings import Settings
@@ -32,7 +31,7 @@ _CHIPS = (
 )
 NESTED = f"{_CHIPS} links {{ nodes {{ technology scope nominal {{ gigabytesPerSecond }} }} }} }} }} }}"
 NAMED = f"{_CHIPS} links {{ nodes {{ address technology nominal {{ gigabytesPerSecond }} }} }} }} }} }}"
-"""Includes link addresses: a hand-written route builds each one once, the compiled document at both of its ends."""
+"""Includes link addresses: a hand-written route builds each one once, the compiled document once for either end."""
 FLAT = "{ chips(first: 1000) { nodes { id address ordinal state memory { gibibytes } } } }"
 LINK_DOCUMENTS = {
     "links aggregated": "{ links { aggregates { count bandwidth { bytesPerSecond } } } }",
@@ -49,6 +48,7 @@ SEARCHES = {
 }
 """Searches of the command palette; at the size of Project Rainier the mark is 0.05 s."""
 CLIENTS = 8
+"""Concurrent clients of the tail latency."""
 CHIPS = "/export/v_chip.ndjson?columns=address,model,state,hbm_gib"
 
 
@@ -61,9 +61,7 @@ def api_rows(directory: Path, domains: int) -> Iterator[Row]:
 
 
 async def _measure_in_process(url: str, file: Path) -> list[Row]:
-    compiled, executed = (
-        create_app(url, Settings(database_url=url, log="off", compiled=is_compiled)) for is_compiled in (True, False)
-    )
+    compiled = create_app(url, Settings(database_url=url, log="off"))
     handwritten = routes(file)
     rows = []
     cases: list[tuple[str, str, str, float | None]] = [
@@ -76,10 +74,6 @@ async def _measure_in_process(url: str, file: Path) -> list[Row]:
         assert json.loads(body)["data"] == json.loads(expected), name
         case = compiled, "/graphql", document
         compiled_seconds, handwritten_seconds = await _median_seconds(case, (handwritten, path, ""), times=101)
-        (executed_seconds,) = await _median_seconds((executed, "/graphql", document), times=9)
-        rows.append(
-            Row(f"GraphQL, {name}", compiled_seconds, executed_seconds, "field by field with DataLoaders", 1 / 20)
-        )
         rows.append(Row(f"GraphQL, {name}", compiled_seconds, handwritten_seconds, "a hand-written route", mark))
     compiled_seconds, baseline = await _median_seconds(
         (compiled, "/graphql", TRIVIAL), (handwritten, "/bare", ""), times=301
@@ -97,7 +91,7 @@ async def _measure_in_process(url: str, file: Path) -> list[Row]:
 async def _post(application: ASGIApp, path: str, document: str) -> bytes:
     """Return the body of one response."""
     sent: list[Message] = []
-    body = [{"type": "http.request", "body": orjson.dumps({"query": document}), "more_body": False}]
+    body = [{"type": "http.request", "body": encode_body({"query": document}), "more_body": False}]
 
     async def receive() -> Message:
         if body:
@@ -116,7 +110,7 @@ async def _post(application: ASGIApp, path: str, document: str) -> bytes:
 
 
 async def _median_seconds(*cases: tuple[ASGIApp, str, str], times: int) -> list[float]:
-    """Measure seconds per request of each kind, in turn so that other load on the machine affects them all."""
+    """Measure the median seconds of each kind of request, in turn, so that other load on the machine affects all."""
     samples: list[list[float]] = [[] for _ in cases]
     for _ in range(times):
         for case, durations in zip(cases, samples, strict=True):
@@ -158,7 +152,11 @@ def _measure_writing(url: str) -> Row:
             deque(encode_lines(rows, "ndjson"), maxlen=0)
 
     def write_in_sqlite() -> None:
-        with temporary_engine(url) as engine, stream_rows(engine, query, "ndjson", seconds=600) as pieces:
+        with (
+            temporary_engine(url) as engine,
+            snapshot_of(engine) as snapshot,
+            stream_rows(snapshot, query, "ndjson", seconds=600) as pieces,
+        ):
             deque(pieces, maxlen=0)
 
     measurements = [(_process_seconds(write_in_sqlite), _process_seconds(write_in_python)) for _ in range(5)]

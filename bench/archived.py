@@ -34,12 +34,13 @@ def archive_rows(name: str, engine: Engine, directory: Path) -> Iterator[Row]:
         with open_for_writing(directory) as store:
             archive_history(engine, store)
 
-    value, fetch_seconds = median_seconds(write, 1), median_seconds(lambda: _fetch(engine), 1)
+    value, fetch_seconds = median_seconds(write, 1), median_seconds(lambda: _fetch_events(engine), 1)
     yield Row(f"first archive, {name}", value, fetch_seconds, "fetching the events")
     yield Row(f"archive without new events, {name}", median_seconds(write, 1), value, "the first archive")
 
 
 def availability_rows(directory: Path, events: int) -> Iterator[Row]:
+    """Measure availability of a generated archive in DuckDB and, if there is a Spark, in Spark."""
     parts, level = generate(directory, events), "rack"
     start = time.perf_counter()
     duckdb_rows = list(map(report_row, archive_sums(query_duckdb(directory, transition_query(directory, level)))))
@@ -63,7 +64,7 @@ def _query_spark(python: str, directory: Path, level: str) -> list[dict[str, Any
     return [json.loads(line) for line in completed.stdout.splitlines()]
 
 
-def _fetch(engine: Engine) -> None:
+def _fetch_events(engine: Engine) -> None:
     with read_transaction(engine) as connection:
         query = select(TABLES["state_event"])
         for _ in connection.execute(query, execution_options={"yield_per": 10_000}):
@@ -73,6 +74,6 @@ def _fetch(engine: Engine) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m bench.archived", description=__doc__)
     parser.add_argument("events", type=int)
-    with tempfile.TemporaryDirectory(prefix="b") as place:
-        for row in availability_rows(Path(place) / "archive", parser.parse_args().events):
+    with tempfile.TemporaryDirectory(prefix="b") as directory_name:
+        for row in availability_rows(Path(directory_name) / "archive", parser.parse_args().events):
             print(row)

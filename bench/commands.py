@@ -56,7 +56,7 @@ def _measure_commands(name: str, url: str, postmaster: int | None) -> Iterator[R
 
 
 def _measure_damaged(name: str, url: str, postmaster: int | None, domains: int) -> Row:
-    """Measure the bisection after one chip in a hundred failed; this must be the last use of the database."""
+    """Measure the bisection with 1 % of the chips down; the damage stays, so this is the last use of the database."""
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         chips = connection.scalars(text("SELECT id FROM chip ORDER BY id")).all()
         failed_chips = random.Random(3).sample(chips, len(chips) // 100)
@@ -83,7 +83,7 @@ def _run_command(words: list[str], postmaster: int | None) -> tuple[float, str]:
     before = _ended_seconds(postmaster)
     seconds, output = run_python(words, {})
     if postmaster is not None:
-        time.sleep(0.2)  # the postmaster notices only after a while that its children have ended
+        time.sleep(0.2)  # the postmaster reaps ended children with a delay
     return seconds + _ended_seconds(postmaster) - before, output
 
 

@@ -1,8 +1,8 @@
 """Simulate a day of jobs in 200 UltraServers and compare placement policies: free capacity, utilization, bandwidth.
 
-Jobs arrive at a load of 0.98 of the chips. Their sizes are invented, their durations log-normal. A job without a
-placement waits, and jobs behind it may start first. All policies get the same jobs. A job accepts any box; free
-capacity is counted in the sets of chips that schedulers allocate.
+Jobs ask for 98 % of the chips on average. The distribution of their sizes is invented, their durations are log-normal.
+A job without a placement waits, and jobs behind it may start first. All policies get the same jobs. A job may use any
+box of a torus; free capacity is counted in legal sets, the sets of chips that schedulers allocate.
 """
 
 import heapq
@@ -28,52 +28,55 @@ from trninv.placement.candidates.placement_model import LegalSets, PlacementMode
 from trninv.solvers.torus_blocks import contains, pack_masks
 
 _SIZES = {1: 0.25, 4: 0.2, 8: 0.15, 16: 0.2, 32: 0.12, 64: 0.08}
-"""Chips of a job, and the probability of that size."""
-_LOAD, _MEAN, _SIGMA = 0.98, 2.0, 1.0
-"""Share of the chips that jobs ask for; mean hours of a job, and the standard deviation of their logarithm."""
-_WARM, _END, _EVERY = 6.0, 24.0, 0.1
-"""Hours: end of the warm-up, end of the day, time between two samples."""
-_MOST, _SEEDS = 200, 3
-_STRANDED, _POINTS, _SLOWER = 0.85, 0.003, 1.0
-"""Marks of pack against first fit: chips that jobs of 32 can't use, lost utilization, all-gather of 16 chips."""
-_MODEL, _FIRST = "u-trn2x64", "first fit, good shapes listed first"
+"""Probability of each number of chips of a job."""
+_LOAD, _MEAN_HOURS, _SIGMA = 0.98, 2.0, 1.0
+"""Share of the chips that jobs ask for; mean duration, and standard deviation of the durations' logarithm."""
+_WARM_UP_END, _DAY_END, _SAMPLE_INTERVAL = 6.0, 24.0, 0.1
+"""In hours."""
+_MAX_DOMAINS, _SEEDS = 200, 3
+_STRANDED_MARK, _IDLE_MARK, _GATHER_MARK = 0.85, 0.003, 1.0
+"""Marks of the policy pack against first fit: ratio of free chips that jobs of 32 can't use; increase of the share of
+idle chips; ratio of the seconds of an all-gather of 16 chips."""
+_MODEL, _FIRST_FIT = "u-trn2x64", "first fit, good shapes listed first"
 
 Choose = Callable[[FreeCapacity, int], tuple[int, int] | None]
-"""Chooses a row and a mask of chips for a job of a size, or None."""
+"""Returns a placement for a job with a number of chips, or None: the row of a domain and a mask of its chips."""
 
 
 def day_rows(directory: Path, domains: int) -> Iterator[Row]:
     """Simulate a day for each policy and seed; a day depends only on its seed, not on the number of processes."""
-    domains, legal = min(domains, _MOST), _legal(directory)
+    domains, legal = min(domains, _MAX_DOMAINS), _read_legal_sets(directory)
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         futures = {
             name: [pool.submit(simulate_day, name, legal, domains, seed) for seed in range(_SEEDS)]
-            for name in (_FIRST, *(policy.value for policy in PlacementPolicy))
+            for name in (_FIRST_FIT, *(policy.value for policy in PlacementPolicy))
         }
         days = {name: [future.result() for future in seeds] for name, seeds in futures.items()}
-    first_fit = days.pop(_FIRST)
+    first_fit = days.pop(_FIRST_FIT)
     for name, days_of_policy in days.items():
         note = f"{domains} UltraServers, {_SEEDS} seeds"
-        marked = name == PlacementPolicy.PACK.value and domains == _MOST
+        marked = name == PlacementPolicy.PACK.value and domains == _MAX_DOMAINS
         stranded, first_stranded = _mean_of(days_of_policy, "stranded"), _mean_of(first_fit, "stranded")
         row_name = f"share of the free chips that jobs of 32 can't use, {name.lower()}"
-        yield Row(row_name, 100 * stranded, 100 * first_stranded, _FIRST, _STRANDED if marked else None, "%", note)
+        yield Row(
+            row_name, 100 * stranded, 100 * first_stranded, _FIRST_FIT, _STRANDED_MARK if marked else None, "%", note
+        )
         idle, first_idle = 1 - _mean_of(days_of_policy, "used"), 1 - _mean_of(first_fit, "used")
-        mark = (first_idle + _POINTS) / first_idle if marked else None
+        mark = (first_idle + _IDLE_MARK) / first_idle if marked else None
         use_note = f"{note}; in use {100 * (1 - idle):.2f} and {100 * (1 - first_idle):.2f} %"
-        yield Row(f"chips not in use, {name.lower()}", 100 * idle, 100 * first_idle, _FIRST, mark, "%", use_note)
+        yield Row(f"chips not in use, {name.lower()}", 100 * idle, 100 * first_idle, _FIRST_FIT, mark, "%", use_note)
         gather, first_gather = _mean_of(days_of_policy, "gather") / 1e9, _mean_of(first_fit, "gather") / 1e9
         note += f"; trninv {gather:.1f}, first fit {first_gather:.1f} GB/s"
         row_name = f"all-gather of 1 TB per chip by jobs of 16, {name.lower()}"
-        yield Row(row_name, 1e3 / gather, 1e3 / first_gather, _FIRST, _SLOWER if marked else None, "s", note)
+        yield Row(row_name, 1e3 / gather, 1e3 / first_gather, _FIRST_FIT, _GATHER_MARK if marked else None, "s", note)
 
 
 def simulate_day(policy: str, legal: LegalSets, domains: int, seed: int) -> "DayResult":
-    """Simulate a day with a placement policy, or with first fit."""
+    """Simulate a day with a placement policy or with first fit, by its name in the tables."""
     model = placement_model(_MODEL)
-    sets = _boxes(model)
+    sets = _boxes_by_size(model)
     choose: Choose = (
-        partial(_first_fit, sets) if policy == _FIRST else partial(_best, legal, sets, PlacementPolicy(policy))
+        partial(_first_fit, sets) if policy == _FIRST_FIT else partial(_best_fit, legal, sets, PlacementPolicy(policy))
     )
     return Day(model, legal, choose, domains, seed).run()
 
@@ -108,35 +111,36 @@ class Day:
     result: DayResult = field(default_factory=DayResult)
 
     def run(self) -> DayResult:
+        """Run the day: take arrivals and ends in their order, start each job that fits, and sample."""
         full = np.tile(pack_masks([self.model.full], self.model.chips), (self.domains, 1))
         none = np.zeros_like(full)
         capacity = FreeCapacity("day", self.model, np.arange(self.domains), full, full, none.copy(), none)
-        jobs = deque(_jobs(self.domains * self.model.chips, self.seed))
+        jobs = deque(_draw_jobs(self.domains * self.model.chips, self.seed))
         ends: list[tuple[float, int, int]] = []
         waiting: dict[int, deque[tuple[float, float]]] = {size: deque() for size in _SIZES}
-        full_for: set[int] = set()
-        sample_time = _WARM
+        sizes_without_room: set[int] = set()
+        sample_time = _WARM_UP_END
         while jobs:
-            now = min(jobs[0][0], ends[0][0] if ends else _END)
-            while sample_time <= min(now, _END):
+            now = min(jobs[0][0], ends[0][0] if ends else _DAY_END)
+            while sample_time <= min(now, _DAY_END):
                 self._sample(capacity)
-                sample_time += _EVERY
+                sample_time += _SAMPLE_INTERVAL
             if ends and ends[0][0] <= now:
                 _, row, mask = heapq.heappop(ends)
                 capacity = _toggle(capacity, row, mask)
-                full_for.clear()
+                sizes_without_room.clear()
             else:
                 arrival, size, hours = jobs.popleft()
                 waiting[size].append((arrival, hours))
             for size in sorted((size for size in waiting if waiting[size]), key=lambda size: waiting[size][0]):
-                while waiting[size] and size not in full_for:
+                while waiting[size] and size not in sizes_without_room:
                     if (choice := self.choose(capacity, size)) is None:
-                        full_for.add(size)
+                        sizes_without_room.add(size)
                         break
                     row, mask = choice
                     capacity = _toggle(capacity, row, mask)
                     heapq.heappush(ends, (now + waiting[size].popleft()[1], row, mask))
-                    if size == 16 and now >= _WARM:  # noqa: PLR2004 # the size that the mark is about
+                    if size == 16 and now >= _WARM_UP_END:  # noqa: PLR2004 # the size that the mark is about
                         self.result.gather.append(self.model.limits(mask).all_gather)
         return self.result
 
@@ -151,14 +155,14 @@ def _mean_of(days: list[DayResult], measure: str) -> float:
     return statistics.fmean(statistics.fmean(getattr(day, measure)) for day in days)
 
 
-def _jobs(chips: int, seed: int) -> Iterator[tuple[float, int, float]]:
-    """Draw jobs: the hour of arrival, the chips, the hours it runs."""
+def _draw_jobs(chips: int, seed: int) -> Iterator[tuple[float, int, float]]:
+    """Yield random jobs in the order of arrival: the hour, the number of chips, and the hours that it runs."""
     draw, now = random.Random(seed), 0.0
-    mean = sum(size * share for size, share in _SIZES.items())
-    while now < _END:
-        now += draw.expovariate(_LOAD * chips / mean / _MEAN)
+    mean_chips = sum(size * share for size, share in _SIZES.items())
+    while now < _DAY_END:
+        now += draw.expovariate(_LOAD * chips / mean_chips / _MEAN_HOURS)
         (size,) = draw.choices(list(_SIZES), list(_SIZES.values()))
-        yield now, size, draw.lognormvariate(log(_MEAN) - _SIGMA**2 / 2, _SIGMA)
+        yield now, size, draw.lognormvariate(log(_MEAN_HOURS) - _SIGMA**2 / 2, _SIGMA)
 
 
 def _toggle(capacity: FreeCapacity, row: int, mask: int) -> FreeCapacity:
@@ -168,8 +172,8 @@ def _toggle(capacity: FreeCapacity, row: int, mask: int) -> FreeCapacity:
     return capacity.with_allocated(allocated)
 
 
-def _boxes(model: PlacementModel) -> Mapping[int, list[int]]:
-    """Return boxes by size, those with the highest bandwidth first."""
+def _boxes_by_size(model: PlacementModel) -> Mapping[int, list[int]]:
+    """Return the masks of all boxes by size, those with the highest bandwidth first."""
     assert model.torus
 
     def rank(mask: int) -> tuple[int, int]:
@@ -191,16 +195,16 @@ def _first_fit(sets: Mapping[int, list[int]], capacity: FreeCapacity, size: int)
     return (int(rows[0]), sets[size][int(fit[rows[0]].argmax())]) if len(rows) else None
 
 
-def _best(
+def _best_fit(
     legal: LegalSets, sets: Mapping[int, list[int]], policy: PlacementPolicy, capacity: FreeCapacity, size: int
 ) -> tuple[int, int] | None:
-    """Choose as `placements` does."""
+    """Choose as `trninv place` does with a policy."""
     search = CandidateSearch(capacity, legal, sets[size])
     best = search.best(search.matches, 1, policy)
     return (best[0].row, best[0].mask) if best else None
 
 
-def _legal(directory: Path) -> LegalSets:
+def _read_legal_sets(directory: Path) -> LegalSets:
     url = f"sqlite:///{directory}/legal.db"
     seed_cluster(url, 1)
     with temporary_engine(url) as engine, engine.connect() as connection:

@@ -14,16 +14,18 @@ from serving import serving
 
 _TIMES = 5
 _FRAMES = 120
+"""Frames of one measurement."""
 _INTERVALS = """frames => new Promise(done => {
     const times = [];
     const next = now => times.push(now) > frames ? done(times.slice(1).map((t, i) => t - times[i])) : tick();
     const tick = () => { %s; requestAnimationFrame(next) };
     tick();
 })"""
+"""JavaScript: the milliseconds between frames, with an action before each, which replaces %s."""
 _MOVE = """(() => {
-    const canvas = document.querySelector('canvas'), way = times.length;
+    const canvas = document.querySelector('canvas'), step = times.length;
     canvas.dispatchEvent(new PointerEvent('pointermove', {
-        pointerId: 1, clientX: 400 + way % 50 * 4, clientY: 300 + way % 40 * 3, bubbles: true }));
+        pointerId: 1, clientX: 400 + step % 50 * 4, clientY: 300 + step % 40 * 3, bubbles: true }));
 })()"""
 
 
@@ -38,7 +40,7 @@ _ANSWERED = """to => new Promise(done => {
     document.querySelector(`.wiring [data-at$="/${to}"]`).dispatchEvent(new MouseEvent('click', { bubbles: true }));
     look();
 })"""
-"""Seconds from a click on the second chip until the path, its links and the maximum flow are shown."""
+"""JavaScript: the seconds from a click on a second chip until the path, its links and the maximum flow are shown."""
 
 
 def explorer_rows(directory: Path, domains: int) -> Iterator[Row]:

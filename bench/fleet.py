@@ -1,12 +1,14 @@
 """Measure loading a fleet, and questions about two places in it."""
 
 import csv
+import json
 import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,27 +16,37 @@ from typing import Any, TypeVar
 import ladybug
 import networkx as nx
 import psycopg
+from sqlalchemy import event
 
 import postgres
 import trninv
-from bench.measure import NAME, RAINIER, Row, chip_pairs, median_seconds, seed_cluster
+from bench.measure import NAME, RAINIER, Row, chip_pairs, median_seconds, sample_domains, seed_cluster
+from bench.totals import totals_rows
 from trninv.database import migration
 from trninv.database.bulk_load import deferred_indexes
-from trninv.database.engine import temporary_engine
+from trninv.database.engine import temporary_engine, write_transaction
 from trninv.database.tables import TABLES
+from trninv.inventory.triggers.count_triggers import count_triggers, without_counting
 from trninv.routing.fleet import BaseFleet
 
 A = TypeVar("A")
+COLD_DOMAINS = 50
+"""Domains in which paths are asked for the first time; those of the smallest fleet of a benchmark."""
+_NETWORKX = "networkx path, its domains in memory"
 SMALLER = 500
-"""UltraServers of a smaller fleet, measured next to the full one."""
+"""UltraServers of a smaller fleet, which is measured in addition to the full one."""
 
 
 def sqlite_seeding_row(directory: Path, domains: int) -> Row:
+    """Measure seeding a cluster in SQLite, against plain inserts of the same rows into the same tables."""
     value = seed_cluster(f"sqlite:///{directory}/fleet.db", domains)
     with sqlite3.connect(directory / "fleet.db") as source:
-        rows = {name: source.execute(f"SELECT * FROM {name} ORDER BY id").fetchall() for name in TABLES}  # noqa: S608
+        rows = {name: source.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall() for name in TABLES}  # noqa: S608
     with temporary_engine(f"sqlite:///{directory}/baseline.db") as engine:
         migration.migrate(engine)
+        with write_transaction(engine) as connection:  # seeding counts without these triggers, too
+            for trigger in count_triggers("sqlite"):
+                connection.exec_driver_sql(f"DROP TRIGGER {trigger.name}")
     target = sqlite3.connect(directory / "baseline.db", isolation_level=None)
     target.execute("PRAGMA foreign_keys = ON")
 
@@ -47,10 +59,12 @@ def sqlite_seeding_row(directory: Path, domains: int) -> Row:
 
     baseline = median_seconds(load, 1)
     target.close()
-    return Row(f"seeding {sum(map(len, rows.values())):,} rows, SQLite", value, baseline, "sqlite3 executemany", 0.8)
+    name = "sqlite3 executemany, foreign keys and indexes in place"
+    return Row(f"seeding {sum(map(len, rows.values())):,} rows, SQLite", value, baseline, name, 0.35)
 
 
 def postgres_seeding_row(url: str, domains: int) -> Row:
+    """Measure seeding a cluster in PostgreSQL, against a binary COPY of the same rows."""
     with psycopg.connect(url.format("postgres"), autocommit=True) as server:
         for name in ("fleet", "baseline"):
             server.execute(f"CREATE DATABASE {name}".encode())
@@ -58,21 +72,25 @@ def postgres_seeding_row(url: str, domains: int) -> Row:
     rows = {}
     with psycopg.connect(url.format("fleet")) as source, source.cursor() as cursor:
         for name in TABLES:
-            statement = f"COPY (SELECT * FROM {name} ORDER BY id) TO STDOUT (FORMAT binary)"  # noqa: S608
+            statement = f"COPY (SELECT * FROM {name} ORDER BY 1) TO STDOUT (FORMAT binary)"  # noqa: S608
             with cursor.copy(statement.encode()) as copy:
                 rows[name] = b"".join(map(bytes, copy))
     with temporary_engine(url.format("baseline")) as engine:
         migration.migrate(engine)
 
         def load() -> None:
-            with engine.begin() as connection, deferred_indexes(connection, sys.maxsize, 0):
+            with (
+                engine.begin() as connection,
+                deferred_indexes(connection, sys.maxsize, 0),
+                without_counting(connection),
+            ):
                 cursor = connection.connection.cursor()
                 for name, data in rows.items():
                     with cursor.copy(f"COPY {name} FROM STDIN (FORMAT binary)") as copy:
                         copy.write(data)
 
         baseline = median_seconds(load, 1)
-    return Row("seeding the same rows, PostgreSQL", value, baseline, "binary COPY, then keys and indexes", 1.3)
+    return Row("seeding the same rows, PostgreSQL", value, baseline, "binary COPY, then keys and indexes", 1.0)
 
 
 def median_over_pairs(ask: Callable[[A, A], object], ends: Iterable[tuple[A, A]]) -> float:
@@ -97,7 +115,7 @@ def measure_warm(database: Path, domains: int, question: str, place: str) -> flo
 
 
 def measure_cold(database: Path, question: str, places: list[tuple[str, str]]) -> float:
-    """Measure seconds of the first question about a domain, in a process that has answered questions about others."""
+    """Measure seconds of the first question about a domain, after a question about another domain."""
 
     def ask(a: str, b: str) -> float:
         with trninv.open(f"sqlite:///{database}") as fleet:
@@ -107,13 +125,41 @@ def measure_cold(database: Path, question: str, places: list[tuple[str, str]]) -
     return statistics.median(ask(a, b) for a, b in places)
 
 
+def cold_rows(url: str, plain: Any, driver: str) -> Iterator[Row]:  # Any: a connection of either driver
+    """Measure a path in a domain not asked about before, against the driver running the same SELECTs."""
+    values, baselines, selects = [], [], list[tuple[str, Any]]()
+
+    def note(_connection: object, _cursor: object, statement: str, values: Any, *_: object) -> None:
+        if statement.startswith(("SELECT", "WITH")):
+            selects.append((statement, values))
+
+    def run_selects() -> None:
+        for statement, parameters in selects:
+            plain.execute(statement, parameters).fetchall()
+
+    with trninv.open(url) as fleet:
+        event.listen(fleet.engine, "before_cursor_execute", note)
+        for ordinal in sample_domains(COLD_DOMAINS):
+            selects.clear()
+            domain = f"{NAME}/d{ordinal}"
+            values.append(median_seconds(partial(fleet.path, f"{domain}/s0/c0", f"{domain}/s2/c5"), 1))
+            baselines.append(median_seconds(run_selects, 1))
+    value, baseline = statistics.median(values), statistics.median(baselines)
+    name = f"path in a domain not asked about before, {driver}"
+    yield Row(name, value, 0.0015, "the mark", 1.0)
+    yield Row(name, value, baseline, f"the same {len(selects)} SELECTs by {driver}", 3.0)
+
+
 IN_PROCESS = {"path": 0.0003, "flow": 0.003, "pool": 0.010}
 """Marks in seconds of a question about a cached domain."""
 
 
 def question_rows(database: Path, domains: int) -> Iterator[Row]:
-    """Measure every question between near and far places, against networkx with the whole fleet in memory."""
-    graph, keys = load_graph(database)
+    """Measure every question between near and far places, and paths against networkx.
+
+    networkx has only the domains of the places, and the fabric between them, in memory.
+    """
+    graph, keys = load_graph(database, sample_domains(domains))
     for place in ("server", "domain", "across"):
         places = list(chip_pairs(domains, 100, place))
         baseline = median_over_pairs(
@@ -123,28 +169,29 @@ def question_rows(database: Path, domains: int) -> Iterator[Row]:
             row_name = f"{question}, {'across the fabric' if place == 'across' else f'same {place}'}"
             mark = (0.5 if domains >= RAINIER else 2.0) if (question, place) == ("path", "across") else None
             value = measure_warm(database, domains, question, place)
-            yield Row(f"{row_name}, new pair, cached domains", value, baseline, "networkx path, fleet in memory", mark)
+            if question == "path":
+                yield Row(f"{row_name}, new pair, cached domains", value, baseline, _NETWORKX, mark)
             if place == "domain" and question in IN_PROCESS:
                 yield Row(f"{row_name}, new pair, cached domains", value, IN_PROCESS[question], "the mark", 1.0)
-            value = measure_cold(database, question, places[:9])
-            yield Row(f"{row_name}, cold", value, baseline, "networkx path, fleet in memory")
+            if question == "path":
+                yield Row(f"{row_name}, cold", measure_cold(database, question, places[:9]), baseline, _NETWORKX)
 
 
 def small_fleet_row(directory: Path) -> Row:
     """Measure a path across the fabric of a smaller fleet, which networkx searches quickly."""
     file = directory / f"{SMALLER}.db"
     seed_cluster(f"sqlite:///{file}", SMALLER)
-    graph, keys = load_graph(file)
+    graph, keys = load_graph(file, sample_domains(SMALLER))
     ends = [(keys[a], keys[b]) for a, b in chip_pairs(SMALLER, 100)]
     baseline = median_over_pairs(partial(nx.bidirectional_shortest_path, graph), ends)
     name = f"path, across the fabric, new pair, cached domains, {SMALLER} domains"
-    return Row(name, measure_warm(file, SMALLER, "path", "across"), baseline, "networkx path, fleet in memory", 2.0)
+    return Row(name, measure_warm(file, SMALLER, "path", "across"), baseline, _NETWORKX, 2.0)
 
 
 def cypher_row(database: Path, domains: int) -> Row:
     """Measure a path across the fabric, against an embedded graph database queried in Cypher."""
     value = measure_warm(database, domains, "path", "across")
-    _, keys = load_graph(database)
+    _, keys = load_graph(database, [])
     with tempfile.TemporaryDirectory(prefix="b") as name, sqlite3.connect(database) as source:
         for table, query in (("N", "SELECT id FROM node"), ("L", "SELECT a_id, b_id FROM link")):
             with Path(name, f"{table}.csv").open("w", newline="") as file:
@@ -165,10 +212,19 @@ def cypher_row(database: Path, domains: int) -> Row:
     return Row("path, across the fabric, new pair, cached domains", value, baseline, "ladybug, Cypher", 0.05)
 
 
-def load_graph(database: Path) -> tuple["nx.Graph[int]", dict[str, int]]:
-    """Load the whole fleet as a networkx graph; return it and the chips' keys by address."""
+def load_graph(database: Path, domains: Sequence[int]) -> tuple["nx.Graph[int]", dict[str, int]]:
+    """Load some domains and the fabric as a networkx graph; return it and the keys of all chips by address."""
+    places = "JOIN server s ON s.id = part.server_id JOIN domain d ON d.id = s.domain_id"
+    elsewhere = " UNION ALL ".join(
+        f"SELECT part.id FROM {table} part {places} WHERE d.ordinal NOT IN (SELECT value FROM json_each(:domains))"  # noqa: S608
+        for table in ("chip", "nic")
+    )
+    links = (
+        f"WITH elsewhere AS MATERIALIZED ({elsewhere}) SELECT a_id, b_id FROM link "  # noqa: S608
+        "WHERE a_id NOT IN elsewhere AND b_id NOT IN elsewhere"
+    )
     with sqlite3.connect(database) as source:
-        graph: nx.Graph[int] = nx.Graph(source.execute("SELECT a_id, b_id FROM link").fetchall())
+        graph: nx.Graph[int] = nx.Graph(source.execute(links, {"domains": json.dumps(domains)}).fetchall())
         chips = source.execute(
             "SELECT d.ordinal, s.ordinal, c.ordinal, c.id FROM chip c JOIN server s ON s.id = c.server_id "
             "JOIN domain d ON d.id = s.domain_id"
@@ -177,7 +233,7 @@ def load_graph(database: Path) -> tuple["nx.Graph[int]", dict[str, int]]:
 
 
 def size_growth_rows(directory: Path, domains: int) -> Iterator[Row]:
-    """Compare a large with a small cluster: with 6,250 domains, 1,000,000 with 29,952 chips."""
+    """Compare a large with a small cluster; for 6,250 domains, 1,000,000 chips with 29,952."""
     sizes = domains * 5 // 2, max(domains * 3 // 40, 2)
     for size in sizes:
         seed_cluster(f"sqlite:///{directory}/{size}.db", size)
@@ -217,9 +273,14 @@ def fleet_rows(directory: Path, domains: int) -> Iterator[Row]:
     yield sqlite_seeding_row(directory, domains)
     with postgres.server(directory) as url:
         yield postgres_seeding_row(url, domains)
+        with psycopg.connect(url.format("fleet")) as plain:
+            yield from cold_rows(url.format("fleet"), plain, "psycopg")
+    with closing(sqlite3.connect(directory / "fleet.db")) as plain_sqlite:
+        yield from cold_rows(f"sqlite:///{directory}/fleet.db", plain_sqlite, "sqlite3")
     yield from memory_rows(directory, domains)
     yield from question_rows(directory / "fleet.db", domains)
     if domains > SMALLER:
         yield small_fleet_row(directory)
     yield cypher_row(directory / "fleet.db", domains)
     yield from size_growth_rows(directory, domains)
+    yield from totals_rows(directory, domains)

@@ -34,6 +34,7 @@ _PATH_OPTIONS = ("by: TIME", "by: BANDWIDTH, k: 4", "shape: LINK_DISJOINT", "sha
 
 
 def whole_rows(name: str, url: str) -> Iterator[Row]:
+    """Measure questions and reports about the whole fleet."""
     documents = _DOCUMENTS | {f"report {report}": (_report_document(report), 1.0) for report in read_reports()}
     measurements = [
         _measure_first_answers(url, [document for document, _ in documents.values()]) for _ in range(_TIMES)

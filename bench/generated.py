@@ -1,7 +1,7 @@
 """Generate an archive of any number of events with DuckDB: ``python -m bench.generated DIRECTORY EVENTS``.
 
-For a year, each part fails and recovers every few days; one part in a thousand never fails. Once in 100,003 events
-the clock goes back by five minutes. Files are as `trninv archive` writes them, without a manifest.
+In the year that it covers, each part fails and recovers every few days; one part in a thousand never fails. Every
+100,003 events, the clock goes back by five minutes. The files are as `trninv archive` writes them, without a manifest.
 """
 
 import argparse
@@ -21,8 +21,8 @@ _PARTS = """
         '2025-01-01T00:00:00.000000+00:00' AS known_since, CAST(0 AS BIGINT) AS known_from,
         TIMESTAMP '2025-01-01 00:00:00' AS since, 1 AS version
     FROM (SELECT unnest(range({parts})) AS p)"""
-_PLACE = "CAST(hash({}) % {{failing}} AS BIGINT)"
-"""First part of a turn. A turn has one event of each failing part, in the order of their numbers."""
+_FIRST_PART = "CAST(hash({}) % {{failing}} AS BIGINT)"
+"""SQL of the first part of a turn. In a turn, each failing part has one event, in the order of their numbers."""
 _EVENTS = """
     SELECT
         n + 1 AS id, time, back AS clock_went_back, 'chip' AS kind, part_id,
@@ -42,7 +42,7 @@ _EVENTS = """
                     - CASE n % 100_003 WHEN 100_002 THEN 300_000_000 ELSE 0 END) AS time
             FROM (SELECT range AS n FROM range({events}))
         )
-    )""".replace("{now}", _PLACE.format("n // {failing}")).replace("{before}", _PLACE.format("turn - 1"))
+    )""".replace("{now}", _FIRST_PART.format("n // {failing}")).replace("{before}", _FIRST_PART.format("turn - 1"))
 
 
 def generate(directory: Path, events: int, memory: str = "2GB") -> int:
@@ -65,5 +65,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m bench.generated", description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("events", type=int)
-    given = parser.parse_args()
-    print(f"{generate(given.directory, given.events):,} parts")
+    arguments = parser.parse_args()
+    print(f"{generate(arguments.directory, arguments.events):,} parts")

@@ -1,4 +1,4 @@
-"""Routes written by hand for exactly the benchmarks' answers, as a baseline: SQL, rows, dicts, orjson."""
+"""A baseline for GraphQL: routes written by hand that return the benchmarks' answers with SQL, dicts and orjson."""
 
 import os
 import sqlite3
@@ -33,8 +33,8 @@ def routes(file: Path) -> Starlette:
         JOIN domain ON domain.id = server.domain_id JOIN cluster ON cluster.id = domain.cluster_id
         JOIN rack ON rack.id = server.rack_id JOIN chip_model ON chip_model.id = chip.chip_model_id
         ORDER BY chip.id LIMIT ?"""  # noqa: S608 # constants
-    server_part = f"SELECT {address} || '%s' || of.ordinal FROM %s AS of JOIN server ON server.id = of.server_id"  # noqa: S608
-    joined = "JOIN domain ON domain.id = server.domain_id JOIN cluster ON cluster.id = domain.cluster_id WHERE of.id"
+    server_part = f"SELECT {address} || '%s' || part.ordinal FROM %s AS part JOIN server ON server.id = part.server_id"  # noqa: S608
+    joined = "JOIN domain ON domain.id = server.domain_id JOIN cluster ON cluster.id = domain.cluster_id WHERE part.id"
     ends = {
         end: f"coalesce(({server_part % ('/c', 'chip')} {joined} = link.{end}_id), "
         f"({server_part % ('/efa', 'nic')} {joined} = link.{end}_id))"

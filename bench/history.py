@@ -1,6 +1,6 @@
-"""Measure questions at an earlier time, against the same at present, with as many unhealthy parts.
+"""Measure questions about an earlier time, against the same questions about the present, with as many unhealthy parts.
 
-The earlier time is the middle of a history of a million events.
+At the size of Project Rainier, the earlier time is the middle of a history of a million events.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -33,13 +34,14 @@ from trninv.routing.fleet import BaseFleet
 from trninv.service.event_broadcast import POLL_SECONDS, EventBroadcaster
 
 _LISTENERS, _TURNS = 1_000, 8
+"""Listeners of the event stream, and events that each of them gets."""
 _MIN_EVENTS, _EVENTS_PER_DOMAIN = 20_000, 160
 """Archived events: a million at Project Rainier; TRNINV_BENCH_EVENTS overrides the number."""
 _ROUNDS, _STEP = 125, 200
 """Rounds in which every 200th node goes down and comes up again: at Project Rainier, a million events."""
 _PATHS = 20
-_PATH, _ALL, _AVAILABILITY, _REPLAY = 0.05, 1.0, 2.0, 15.0
-"""Marks in seconds, at Project Rainier: a path; /chips or the state of all parts; availability; verify."""
+_PATH_MARK, _WHOLE_FLEET_MARK, _AVAILABILITY_MARK, _VERIFY_MARK = 0.05, 1.0, 2.0, 15.0
+"""Marks in seconds, at Project Rainier."""
 
 
 def history_rows(directory: Path, domains: int) -> Iterator[Row]:
@@ -56,9 +58,9 @@ def history_rows(directory: Path, domains: int) -> Iterator[Row]:
 def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
     seed_cluster(url, domains)
     with trninv.open(url) as fleet:
-        _execute(fleet.engine, registry.dropping(fleet.engine.dialect.name))
+        _execute(fleet.engine, registry.drop_statements(fleet.engine.dialect.name))
         without_triggers = median_seconds(lambda: _write_history(fleet.engine), 1)
-        _execute(fleet.engine, registry.creating(fleet.engine.dialect.name))
+        _execute(fleet.engine, registry.create_statements(fleet.engine.dialect.name))
         with_triggers = median_seconds(lambda: _write_history(fleet.engine), 1)
         _execute(fleet.engine, ["ANALYZE"])  # the tests' PostgreSQL has no autovacuum
         with read_transaction(fleet.engine) as connection:
@@ -68,10 +70,10 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
         )
         past = fleet.at(events // 2)
         questions: dict[str, tuple[Callable[[BaseFleet], object], int, float]] = {
-            "path, cached,": (_ask_paths, _PATHS, _PATH),
-            "/chips": (_read_chips, 1, _ALL),
-            "unhealthy parts": (_read_unhealthy, 1, _ALL),
-            "each part's state, as rows,": (_read_states, 1, _ALL),
+            "path, cached,": (_ask_paths, _PATHS, _PATH_MARK),
+            "/chips": (_read_chips, 1, _WHOLE_FLEET_MARK),
+            "unhealthy parts": (_read_unhealthy, 1, _WHOLE_FLEET_MARK),
+            "each part's state, as rows,": (_read_states, 1, _WHOLE_FLEET_MARK),
         }
         for question, (ask, times, mark) in questions.items():
             past_seconds, present_seconds = (_warm_seconds(ask, source) / times for source in (past, fleet))
@@ -80,7 +82,7 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
             )
             yield from _with_mark(row, mark, domains)
         yield from _listener_rows(name, fleet)
-        _age(fleet.engine)
+        _backdate_history_start(fleet.engine)
         yield from _history_rows(name, fleet, events, domains)
         with tempfile.TemporaryDirectory(prefix="b") as place:
             yield from archive_rows(name, fleet.engine, Path(place))
@@ -94,6 +96,7 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
 
 
 def _with_mark(row: Row, mark: float, domains: int) -> Iterator[Row]:
+    """Yield a row and, at Project Rainier, the same value against its mark."""
     yield row
     if domains >= RAINIER:
         yield Row(row.name, row.value, mark, "the mark", 1.0, note=row.note)
@@ -107,11 +110,11 @@ def _history_rows(name: str, fleet: BaseFleet, events: int, domains: int) -> Ite
         row = Row(
             f"availability by {level} of {events:,} events, {name}", value, plain, "count and sum over the events"
         )
-        yield from _with_mark(row, _AVAILABILITY, domains)
+        yield from _with_mark(row, _AVAILABILITY_MARK, domains)
     with read_transaction(fleet.engine) as connection:
         value = median_seconds(lambda: list(verify_history(connection, hash_chain.verify_chain(connection))), 1)
     row = Row(f"verify of {events:,} events, {name}", value, plain, "count and sum over the events")
-    yield from _with_mark(row, _REPLAY, domains)
+    yield from _with_mark(row, _VERIFY_MARK, domains)
     value = _warm_seconds(lambda reader: reader.timeline(NAME), fleet)
     yield Row(f"timeline of {events:,} events, {name}", value, plain, "count and sum over the events")
     value = _warm_seconds(lambda reader: reader.diff(events // 2), fleet)
@@ -204,7 +207,8 @@ def _write_history(engine: Engine) -> None:
             connection.execute(text(f"UPDATE node SET state = 'down' WHERE id % {_STEP} = {turn}"))  # noqa: S608
 
 
-def _age(engine: Engine) -> None:
+def _backdate_history_start(engine: Engine) -> None:
+    """Let the history start two days ago, before its events."""
     with engine.begin() as connection:
         connection.execute(delete(TABLES["_change"]))
         connection.execute(update(TABLES["cluster"]).values(known_since=_days_ago(2)))
@@ -226,7 +230,8 @@ def _read_chips(fleet: BaseFleet) -> None:
 
 def _read_unhealthy(fleet: BaseFleet) -> None:
     sql = find_report("unhealthy").sql(fleet.engine.dialect.name, {"cluster": NAME})
-    run_query(fleet.engine, sql, seconds=60)
+    with closing(fleet.shared_snapshot()) as snapshot:
+        run_query(snapshot, sql, seconds=60)
 
 
 def _read_states(fleet: BaseFleet) -> None:

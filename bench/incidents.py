@@ -18,7 +18,7 @@ from trninv.inventory.state.state_change import set_state
 from trninv.placement.placement_fleet import Fleet
 
 _SERVERS, _ROWS = 60, 1_010
-"""Servers that go down, each with 32 parts in its own change, and the nodes and links, each in its own statement."""
+"""Servers that go down, each with 32 parts in one change; nodes, and as many links, each in a separate statement."""
 _MARK_SECONDS = 1.0
 """At Project Rainier."""
 
@@ -36,7 +36,7 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
     seed_cluster(url, domains)
     with trninv.open(url) as fleet:
         _fail_parts(fleet.engine, domains)
-        for snapshot, suffix in ((fleet, ""), (fleet.at(_middle(fleet)), ", at the middle of the history")):
+        for snapshot, suffix in ((fleet, ""), (fleet.at(_middle_event(fleet)), ", at the middle of the history")):
             plain, value = median_seconds(partial(_query_unhealthy, snapshot), 3), median_seconds(snapshot.incidents, 3)
             row_name = f"incidents{suffix}, {name}"
             yield Row(row_name, value, plain, "a query for unhealthy parts", note=f"{len(fleet.incidents()):,} now")
@@ -44,7 +44,7 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
                 yield Row(row_name, value, _MARK_SECONDS, "the mark", 1.0)
 
 
-def _middle(fleet: Fleet) -> int:
+def _middle_event(fleet: Fleet) -> int:
     with fleet.connect() as connection:
         return int(connection.scalar(text("SELECT max(id) / 2 FROM state_event")) or 0)
 
@@ -57,7 +57,7 @@ def _query_unhealthy(fleet: Fleet) -> None:
 
 
 def _fail_parts(engine: Engine, domains: int) -> None:
-    """Take down about 4,000 parts all over the fleet, or fewer in a small fleet."""
+    """Set about 4,000 parts down, spread over the fleet, or fewer in a small fleet."""
     step = max(domains // _SERVERS, 1)
     for domain in range(0, domains, step):
         with write_transaction(engine) as connection:
@@ -68,7 +68,7 @@ def _fail_parts(engine: Engine, domains: int) -> None:
 
 
 def _fail_rows(connection: Connection, table: str, domains: int) -> None:
-    """Take down rows of a table, spread evenly, one statement per row."""
+    """Set rows of a table down, spread evenly, one statement per row."""
     rows = connection.scalar(text(f"SELECT max(id) FROM {table}")) or 0  # noqa: S608 # the names are constants
     count = max(_ROWS * domains // RAINIER, 10)
     for number in range(count):

@@ -21,20 +21,21 @@ from trninv.database.bulk_load import bulk_insert
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.database.tables import TABLES
 from trninv.inventory.state.hash_chain import record_change
-from trninv.placement.candidates.free_blocks import largest_blocks as largest_of
+from trninv.placement.candidates.free_blocks import largest_blocks
 from trninv.placement.candidates.free_capacity import FreeCapacity, read_capacity
 from trninv.placement.candidates.placement_model import placement_model, read_legal_sets
 from trninv.placement.placement_fleet import Fleet
 from trninv.solvers.torus_blocks import unpack_masks
 
 _DOMAIN, _SERVER, _ROW = 64, 16, 4
+"""Chips of a domain, of a server, and of a row of a server's torus."""
 _MARK_PLACEMENT, _MARK_CACHED_PLACEMENT = 0.05, 0.015
 _MARK_LARGEST, _MARK_CACHED_LARGEST, _MARK_ALLOCATE = 0.05, 0.01, 0.005
 """Marks in seconds, at Project Rainier."""
 _SAMPLED = 20
 """Domains that networkx searches."""
-_RACES, _RACED = 10_000, 64
-"""Transactions, and the chips of which each transaction takes four."""
+_RACES, _RACE_CHIPS = 10_000, 64
+"""Racing transactions, and the chips that they compete for."""
 
 
 def job_rows(directory: Path, domains: int) -> Iterator[Row]:
@@ -57,7 +58,7 @@ def job_rows(directory: Path, domains: int) -> Iterator[Row]:
 
 
 def _fill(connection: Connection, domains: int) -> int:
-    """Allocate half of the servers to one job each, and a third of the rows of the others; return the chips."""
+    """Allocate half of the servers to one job each, and a third of the rows of the others; return how many chips."""
     draw = random.Random(7)
     first = connection.scalar(text("SELECT first_node_id FROM cluster"))
     nodes = placement_model("u-trn2x64").node_count
@@ -85,7 +86,7 @@ def _fill(connection: Connection, domains: int) -> int:
 
 def _placement_rows(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
     def read() -> FreeCapacity:
-        with fleet._wiring_cache.open_reader() as reader:  # noqa: SLF001 # the cache that questions read
+        with fleet.open_snapshot() as reader:
             return read_capacity(reader, NAME)
 
     capacity = read()
@@ -104,16 +105,13 @@ def _placement_rows(fleet: Fleet, name: str, note: str, domains: int) -> Iterato
         return fleet.placements(NAME, "2x2x4")
 
     def ask_uncached() -> object:
-        fleet._wiring_cache._entries.clear()  # noqa: SLF001 # as it is after a change
-        fleet._wiring_cache._entries.append(type(entry)())  # noqa: SLF001
-        return ask()
+        return Fleet(fleet.engine).placements(NAME, "2x2x4")  # a fleet without caches, as after a change
 
-    entry = fleet._wiring_cache._entries[0]  # noqa: SLF001
     uncached_seconds, cached_seconds = median_seconds(ask_uncached), median_seconds(ask)
     largest_seconds = median_seconds(lambda: fleet.free(NAME))
     with fleet.connect() as connection:
         legal = read_legal_sets(connection, capacity.model)
-    cached_largest_seconds = median_seconds(lambda: largest_of(capacity, legal))
+    cached_largest_seconds = median_seconds(lambda: largest_blocks(capacity, legal))
     loop = "a Python loop over prepared masks, no SQL"
     rows = (
         ("best 2×2×4 of the fleet, with SQL", uncached_seconds, loop_seconds, _MARK_PLACEMENT),
@@ -141,7 +139,7 @@ def _placement_rows(fleet: Fleet, name: str, note: str, domains: int) -> Iterato
 
 
 def _measure_networkx(free: list[int]) -> float:
-    """Measure seconds per domain in which networkx decides whether the free chips of a torus have a box."""
+    """Measure the seconds per domain that networkx takes to decide whether the free chips of a torus contain a box."""
     box = nx.cartesian_product(nx.grid_graph((2, 2)), nx.cycle_graph(4))
     torus = nx.convert_node_labels_to_integers(nx.grid_graph((4, 4, 4), periodic=True), ordering="sorted")
     graphs = [
@@ -184,10 +182,10 @@ def _allocation_rows(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
 
 
 def _race_row(engine: Engine, name: str) -> Row:
-    """Let two threads allocate or release four of 64 chips at a time, without looking what is free."""
+    """Let two threads allocate four of 64 chips or release one, again and again, without checking what is free."""
     allocation = TABLES["allocation"]
     with engine.begin() as connection:
-        newest = select(TABLES["chip"].c.id).order_by(TABLES["chip"].c.id.desc()).limit(_RACED)
+        newest = select(TABLES["chip"].c.id).order_by(TABLES["chip"].c.id.desc()).limit(_RACE_CHIPS)
         chips = list(connection.scalars(newest))
         active = and_(allocation.c.chip_id.in_(chips), allocation.c.ended_at.is_(None))
         connection.execute(update(allocation).where(active).values(ended_at="y"))

@@ -1,4 +1,4 @@
-"""Measure imports of EC2's pages and one neuron-ls output per server, one JSON document per line, and drift."""
+"""Measure drift, and imports of EC2's pages and of one neuron-ls output per server, with one JSON document per line."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def live_rows(directory: Path, domains: int) -> Iterator[Row]:
 
 
 def _bind_machines(url: str, domains: int) -> None:
-    """Seed the design of these machines and bind each machine to its slot."""
+    """Seed a cluster that these machines fill, and bind each machine to its slot."""
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(domains))
         stand(connection, machines(domains, 0, 0))

@@ -9,24 +9,25 @@ import json
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from threading import Event
+from typing import Any
 from urllib.parse import urlsplit
-
-import orjson
 
 import postgres
 from bench.measure import NAME, Row, seed_cluster
+from bench.server import encode_body
 from serving import serving
 
 CLIENTS = 64
 _LONG, _SHORT = 60.0, 5.0
-_MANY = 1_000
-"""UltraServers from which the load takes the long duration."""
+"""Seconds of the load."""
+MIN_LONG = 1_000
+"""UltraServers from which the load is long."""
 LISTS = (
     "{ clusters { nodes { slug } } }",
     "{ chips(first: 100) { nodes { address state memory { gibibytes } links { nodes { technology } } } } }",
@@ -34,6 +35,7 @@ LISTS = (
 )
 _CHANGE = "mutation ($i: SetStateInput!) { setState(input: $i) { changes { after } } }"
 _PAUSE = 0.02
+"""Seconds between two changes."""
 
 
 @dataclass
@@ -46,14 +48,20 @@ class _Measurements:
 
 
 def load_rows(directory: Path, domains: int) -> Iterator[Row]:
-    seconds = _LONG if domains >= _MANY else _SHORT
+    seconds = _LONG if domains >= MIN_LONG else _SHORT
+    seconds_per_list = dict[str, float]()
     urls = {"SQLite": f"sqlite:///{directory}/fleet.db"}
     folder = tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True)
     with folder as place, postgres.server(Path(place)) as url:
         urls["PostgreSQL"] = url.format("postgres")
         for name, database in urls.items():
             seed_cluster(database, domains)
-            yield from _rows(f"{name}, {CLIENTS} clients, {seconds:.0f} s", _measure_load(database, seconds))
+            measurements = _measure_load(database, seconds)
+            seconds_per_list[name] = seconds / len(measurements.lists)
+            yield from _rows(f"{name}, {CLIENTS} clients, {seconds:.0f} s", measurements)
+    name = f"SQLite, {CLIENTS} clients, {seconds:.0f} s: time per list"
+    yield Row(name, seconds_per_list["SQLite"], seconds_per_list["PostgreSQL"], "PostgreSQL", 1 / 0.8)
+    yield Row(name, seconds_per_list["SQLite"], 1 / 500, "500 lists a second", 1.0)
 
 
 def _rows(name: str, measurements: _Measurements) -> Iterator[Row]:
@@ -103,9 +111,9 @@ def _connection(port: int, number: int) -> http.client.HTTPConnection:
     return http.client.HTTPConnection("127.0.0.1", port, timeout=120, source_address=(f"127.0.1.{number + 1}", 0))
 
 
-def _post(connection: http.client.HTTPConnection, body: object, measurements: _Measurements) -> float:
+def _post(connection: http.client.HTTPConnection, body: Mapping[str, Any], measurements: _Measurements) -> float:
     start = time.perf_counter()
-    connection.request("POST", "/graphql", orjson.dumps(body), {"Content-Type": "application/json"})
+    connection.request("POST", "/graphql", encode_body(body), {"Content-Type": "application/json"})
     response = connection.getresponse()
     errors = json.loads(response.read()).get("errors", [])
     if response.status != HTTPStatus.OK or errors:

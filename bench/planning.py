@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from bench.measure import NAME, RAINIER, Row, median_seconds
 from trninv.placement.placement_fleet import Fleet
 
-_PLANNED, _WANTED, _LIMIT = 40, 16, 1.0
-"""Domains, the chips to make room for, and the seconds that a proof may take."""
+_PLANS, _CHIPS, _LIMIT = 40, 16, 1.0
+"""Number of plans, chips to make room for, and the seconds that a proof may take."""
 _SAMPLES, _MARK = 10_000, 15.0
+"""Samples of a capacity estimate, and the mark in seconds at Project Rainier."""
 _DOWN = {"chip": 0.0005, "server": 0.004, "rack": 0.0005}
 """Invented probabilities that a part of a kind is down."""
 
@@ -18,18 +19,18 @@ def plan_rows(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
     durations, unproven = list[float](), 0
     fleet.make_room(scope=f"{NAME}/d0", chips=1)  # fills the cache of jobs
     for domain in (f"{NAME}/d{number}" for number in range(domains)):
-        if len(durations) == _PLANNED:
+        if len(durations) == _PLANS:
             break
-        if fleet.free(domain).free < _WANTED or fleet.placements(domain, chips=_WANTED).placements:
+        if fleet.free(domain).free < _CHIPS or fleet.placements(domain, chips=_CHIPS).placements:
             continue
         start = time.perf_counter()
-        plan = fleet.make_room(scope=domain, chips=_WANTED)
+        plan = fleet.make_room(scope=domain, chips=_CHIPS)
         durations.append(time.perf_counter() - start)
         unproven += not plan.exact or durations[-1] > _LIMIT
     if durations:
         note = f"{len(durations)} domains; the slowest took {max(durations):.2g} s"
         yield Row(
-            f"make-room plans for {_WANTED} chips not proven optimal within a second, {name}",
+            f"make-room plans for {_CHIPS} chips not proven optimal within a second, {name}",
             unproven,
             1.0,
             "one",

@@ -1,4 +1,4 @@
-"""Show and record results, and compare them with earlier results."""
+"""Record results in bench/results-SECTION-DOMAINS.json, format them, and compare them with recorded results."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ COLUMNS = ("measurement", "trninv", "baseline", "baseline is", "ratio", "mark", 
 
 _SECONDS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
 _WORSE = 1.2
-"""A ratio this many times the recorded one is reported."""
+"""A ratio is reported as worse from this many times the recorded one."""
 
 
 def file(section: str, domains: int) -> Path:
@@ -41,18 +41,18 @@ def regressions(rows: Iterable[Row], before: Iterable[Row]) -> Iterator[str]:
 
 
 def summary(rows: Iterable[Row]) -> str:
-    """Return one line with the marks held, the marks missed and the rows not measured; ignore recorded rows."""
+    """Return one line with the marks met, the marks missed and the rows not measured; ignore recorded rows."""
     rows = [row for row in rows if not row.recorded]
-    with_mark = [row for row in rows if row.verdict in {"held", "MISSED"}]
+    with_mark = [row for row in rows if row.verdict in {"met", "MISSED"}]
     missed = [f"{row.name} (to {row.baseline_name})" for row in with_mark if row.verdict == "MISSED"]
     unmeasured = [f"{row.name} (to {row.baseline_name})" for row in rows if row.verdict == "not measured"]
-    text = f"{len(with_mark) - len(missed)} of {len(with_mark)} marks held"
+    text = f"{len(with_mark) - len(missed)} of {len(with_mark)} marks met"
     text += f"; MISSED: {'; '.join(missed)}" if missed else ""
     return text + (f"; not measured: {'; '.join(unmeasured)}" if unmeasured else "")
 
 
 def cells(row: Row) -> list[str]:
-    """Return the cells of a row of the table."""
+    """Return a row's cells in the order of `COLUMNS`."""
     return [
         f"{row.name} ({row.note})" if row.note else row.name,
         quantity(row.value, row.unit),

@@ -1,4 +1,4 @@
-"""The sections of ``./run bench``: measure one, then show, compare and record its rows."""
+"""The sections of ``./run bench``, and how one is measured, shown, compared with recorded results and recorded."""
 
 import resource
 import tempfile
@@ -24,6 +24,7 @@ from bench.measure import Row
 from bench.peers.rows import recorded_rows
 from bench.routing import routing_rows
 from bench.start import start_rows
+from bench.storm import storm_rows
 from bench.web import web_rows
 
 SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
@@ -35,6 +36,7 @@ SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
     "api": api_rows,
     "web": web_rows,
     "load": load_rows,
+    "storm": storm_rows,
     "live": live_rows,
     "history": history_rows,
     "incidents": incident_rows,

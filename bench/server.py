@@ -1,32 +1,48 @@
-"""Start servers in separate processes, and send requests over kept-alive connections."""
+"""Start servers in separate processes, send requests over kept-alive connections, and read processor times."""
 
 import asyncio
+import itertools
 import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
+_numbers = itertools.count()
+
+
+def encode_body(body: Mapping[str, Any]) -> bytes:
+    """Encode a body as JSON; a variable that no document uses makes each GraphQL request new.
+
+    A service would answer a repeated request with the response that it kept.
+    """
+    if "query" in body:
+        body = {**body, "variables": {**body.get("variables", {}), "request": next(_numbers)}}
+    return orjson.dumps(body)
+
+
 @dataclass(frozen=True)
 class Request:
-    """A path and the body to post to it as JSON."""
+    """A path and the body to post to it as JSON; a repeated request may get the response that was kept."""
 
     path: str
     body: dict[str, object]
+    is_repeated: bool = False
 
     def encode(self) -> bytes:
         """Encode the request as HTTP/1.1."""
-        body = orjson.dumps(self.body)
+        body = orjson.dumps(self.body) if self.is_repeated else encode_body(self.body)
         head = f"POST {self.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
@@ -139,12 +155,13 @@ def processor_time(processes: Iterable[int], *, ended: bool = False) -> float:
 
 
 def _ticks(process: int, field: int) -> int:
+    """Return user time plus system time, which is the next field in /proc/PID/stat after the process's name."""
     after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return int(after_name[field]) + int(after_name[field + 1])
 
 
 def child_processes(parent: int, name: str) -> list[int]:
-    """Return the child processes of a process that have a name in their command line."""
+    """Return the child processes whose command line contains a name."""
     processes = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
     return [child for child in processes if _is_child(child, parent, name)]
 

@@ -13,6 +13,7 @@ from bench.server import processor_time, run_trninv
 
 _TIMES = 5
 BASELINE = ["-c", "import sqlalchemy"]
+"""Arguments of Python for the baseline of commands."""
 _COMPLETION = {"_TRNINV_COMPLETE": "bash_complete", "COMP_WORDS": "trninv ", "COMP_CWORD": "1"}
 
 
@@ -32,7 +33,18 @@ def start_rows(directory: Path, domains: int) -> Iterator[Row]:
         ]
         value, baseline = map(statistics.median, zip(*measurements, strict=True))
         yield Row(name, value, baseline, 'python -c "import sqlalchemy"', mark)
+    seconds = statistics.median(_first_question(url, *addresses) for _ in range(_TIMES))
+    yield Row("first question after start", seconds, 0.06, "the mark", 1.0)
     yield Row("trninv serve, ready", statistics.median(_measure_start(url) for _ in range(5)), 1.5, "the mark", 1.0)
+
+
+def _first_question(url: str, source: str, target: str) -> float:
+    """Measure a path in a new process that has opened the database, without its imports."""
+    program = (
+        f"import time, trninv; from trninv.routing.questions import path\nfleet = trninv.open({url!r})\n"
+        f"start = time.process_time(); fleet.path({source!r}, {target!r}); print(time.process_time() - start)"
+    )
+    return float(run_python(["-c", program], {})[1])
 
 
 def processor_seconds(command: list[str], environment: Mapping[str, str]) -> float:
@@ -55,5 +67,5 @@ def _children_seconds() -> float:
 
 
 def _measure_start(url: str) -> float:
-    with run_trninv(url) as server:
+    with run_trninv(url) as server:  # until it accepts connections
         return processor_time([server.process])

@@ -12,11 +12,14 @@ from bench.api import FLAT, NAMED, NESTED, TRIVIAL
 from bench.handwritten_routes import FILE
 from bench.measure import Row, chip_pairs, seed_cluster
 from bench.server import Request, Server, child_processes, processor_time, run_server, run_trninv
+from bench.workers import worker_rows
 
 _ROUNDS = 5
 _REQUESTS = 100
+ROUNDS, SEED = 6, 8
+"""Rounds of questions, the first of which is a warm-up, and the seed of its pairs."""
 _QUESTION_MARK = 2.0
-"""An answer from the cache may take this many times as long as the trivial document."""
+"""Mark: a question in a cached domain may take this many times as long as the trivial document."""
 _PLAN_EACH_TIME = "-c plan_cache_mode=force_custom_plan"
 """PostgreSQL's option (PGOPTIONS) to plan each statement at each execution."""
 QUESTIONS = {
@@ -36,6 +39,7 @@ def web_rows(directory: Path, domains: int) -> Iterator[Row]:
     with run_trninv(url) as server, run_server([*command, "--log-level", "error"], **{FILE: str(file)}) as handwritten:
         yield from _measure_connections(server, handwritten)
         yield from _measure_questions(server, domains, "SQLite")
+    yield from worker_rows(url)
     with postgres.server(directory) as server_url:
         with psycopg.connect(server_url.format("postgres"), autocommit=True) as connection:
             connection.execute("CREATE DATABASE fleet")
@@ -64,15 +68,31 @@ def _measure_connections(server: Server, handwritten: Server) -> Iterator[Row]:
 
 
 def _measure_questions(server: Server, domains: int, database: str) -> Iterator[Row]:
-    """Measure questions about new pairs of places in cached domains."""
+    """Measure questions about new pairs of places in cached domains, and responses that are kept."""
+    medians = question_seconds(server, domains)
     trivial = [Request("/graphql", {"query": TRIVIAL})] * _REQUESTS
-    for name in QUESTIONS:
-        server.responses(question_requests(name, chip_pairs(domains, _REQUESTS, "domain", 8)))
-        requests = question_requests(name, chip_pairs(domains, _REQUESTS, "domain"))
-        value, baseline = (statistics.median(server.response_seconds(batch)) for batch in (requests, trivial))
+    baseline = statistics.median(server.response_seconds(trivial))
+    for name, value in medians.items():
         yield Row(
             f"HTTP, {name} inside a cached domain, {database}", value, baseline, "the trivial document", _QUESTION_MARK
         )
+    for name, document in (("trivial", TRIVIAL), ("100 chips nested", NESTED)):
+        new, kept = ([Request("/graphql", {"query": document}, is_repeated=kept)] * _REQUESTS for kept in (False, True))
+        server.responses(kept)
+        value, baseline = (statistics.median(server.response_seconds(batch)) for batch in (kept, new))
+        row_name = f"HTTP, a response kept since the same request at the same revision, {name}, {database}"
+        yield Row(row_name, value, baseline, "a new request", 1.0)
+
+
+def question_seconds(server: Server, domains: int) -> dict[str, float]:
+    """Measure the median seconds of questions about new pairs of places in cached domains, the questions in turn."""
+    samples: dict[str, list[float]] = {name: [] for name in QUESTIONS}
+    for round_ in range(ROUNDS):
+        for name, durations in samples.items():
+            pairs = chip_pairs(domains, _REQUESTS, "domain", SEED + round_)
+            batch = server.response_seconds(question_requests(name, pairs))
+            durations.extend(batch if round_ else ())
+    return {name: statistics.median(durations) for name, durations in samples.items()}
 
 
 def question_requests(name: str, ends: Iterable[tuple[str, str]]) -> list[Request]:
@@ -85,7 +105,7 @@ def question_requests(name: str, ends: Iterable[tuple[str, str]]) -> list[Reques
 
 
 def _measure_planning(url: str, postmaster: int) -> Iterator[Row]:
-    """Measure PostgreSQL's processor time per request."""
+    """Measure PostgreSQL's processor time per request, against a new plan for each statement."""
     for name, document in (
         ("100 chips nested", NESTED),
         ("100 chips nested, with link addresses", NAMED),

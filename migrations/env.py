@@ -1,9 +1,10 @@
-"""Alembic environment: the connection is handed over by trninv.database.migration, or made from the settings.
+"""Run migrations: Alembic executes this file for each of its commands.
 
-The views of `trninv.reports.views` and the triggers of `trninv.inventory.triggers.registry` are dropped before the
-first revision and, where the last one is the newest, created again: a revision may rebuild any table, and none holds a
-view or such a trigger. Nor does any hold the catalog, so facts and legal sets that are there are then brought up to
-date with it.
+The connection comes from `trninv.database.migration`; for a plain ``alembic`` command it is opened from the settings.
+
+A migration may rebuild any table, and no migration contains views, triggers or the catalog. So the views of
+`trninv.reports.views` and the triggers of `trninv.inventory.triggers.registry` are dropped before the first migration.
+At the newest schema version they are created again, and stored facts and legal sets are updated from the catalog.
 """
 
 from collections.abc import Collection, Iterable
@@ -15,80 +16,88 @@ from sqlalchemy import Connection, make_url, select, text
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import create_directory, temporary_engine
+from trninv.database.migration import oldest_reader
+from trninv.database.part_counts import is_uncounted, store_counts
 from trninv.database.tables import METADATA
 from trninv.inventory.seeding.catalog_rows import store_facts, store_legal_sets
 from trninv.inventory.state import hash_chain
 from trninv.inventory.triggers import registry
-from trninv.reports import views
+from trninv.reports import grants, views
 from trninv.settings import Settings
 
 
 def offline_dialect() -> str:
-    given = context.config.attributes.get("dialect")
-    return given or make_url(Settings.load().database_url).get_backend_name()
+    dialect = context.config.attributes.get("dialect")
+    return dialect or make_url(Settings.load().database_url).get_backend_name()
 
 
 def run(connection: Connection | None) -> None:
-    reached = set[str]()
+    current = set[str]()
 
-    def keep(*, heads: Collection[str], **_: object) -> None:
-        reached.clear()
-        reached.update(heads)
-        context.config.attributes.get("reached", lambda: None)()
+    def record_version(*, heads: Collection[str], **_: object) -> None:
+        current.clear()
+        current.update(heads)
+        context.config.attributes.get("on_version", lambda: None)()
 
     context.configure(
         connection=connection,
         dialect_name=None if connection else offline_dialect(),
-        dialect_opts={"paramstyle": "named"},  # of a script that psql reads: a % is one %
+        dialect_opts={"paramstyle": "named"},  # in SQL for psql: other styles would double each %
         target_metadata=METADATA,
         render_as_batch=True,
         compare_server_default=True,
         literal_binds=connection is None,
         transactional_ddl=True,
-        on_version_apply=cast("Any", keep),  # Alembic declares it with arguments that it names
+        on_version_apply=cast("Any", record_version),  # Alembic's type is narrower than its calls, which use keywords
     )
     with context.begin_transaction():
         if connection is not None and connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(7474)"))  # one migration at a time
-        reached.update(context.get_context().get_current_heads())
-        if is_nothing_to_do(connection, reached):
+            # no name may mean a table or function of another installation that is on the search path too
+            connection.execute(text("SELECT set_config('search_path', quote_ident(current_schema()), true)"))
+        current.update(context.get_context().get_current_heads())
+        if is_nothing_to_do(connection, current):
             context.run_migrations()
             return
         dialect = context.get_context().dialect.name
-        execute([*registry.dropping(dialect), *views.drop_statements(dialect, connection)])
+        execute([*registry.drop_statements(dialect), *views.drop_statements(dialect, connection)])
         context.run_migrations()
-        if reached == set(context.script.get_heads()):
-            execute([*views.create_statements(dialect), *registry.creating(dialect)])
+        if current == set(context.script.get_heads()):
+            execute([*views.create_statements(dialect), *registry.create_statements(dialect)])
+            if dialect == "postgresql":
+                execute(grants.grant_statements())
+            execute([f"UPDATE alembic_version SET oldest_reader = '{oldest_reader(context.script)}'"])
             if connection is not None:
+                store_counts(connection)  # without its triggers, or an older trninv, rows may have changed uncounted
                 hash_chain.seal_events(connection)
             if connection is not None and connection.scalar(select(METADATA.tables["source"].c.id).limit(1)):
                 store_facts(connection, default_catalog())
                 store_legal_sets(connection, (system.domain for system in default_systems().systems))
 
 
-def is_nothing_to_do(connection: Connection | None, at: set[str]) -> bool:
-    """Whether the command goes to no revision (as check and current do), or to where all is as it should be."""
+def is_nothing_to_do(connection: Connection | None, current: set[str]) -> bool:
+    """Return whether the command has no target version (as ``check``), or the database is up to date with it."""
     try:
-        to = context.get_revision_argument()
+        target = context.get_revision_argument()
     except KeyError:
         return True
-    if connection is None or not at == {to} == set(context.script.get_heads()):
+    if connection is None or not current == {target} == set(context.script.get_heads()):
         return False
-    return not (views.outdated_views(connection) or registry.outdated(connection))
+    return not (views.outdated_views(connection) or registry.outdated(connection) or is_uncounted(connection))
 
 
 def execute(statements: Iterable[str]) -> None:
     for statement in statements:
-        context.execute(statement.replace(":", r"\:"))  # which else begins the name of a parameter
+        context.execute(statement.replace(":", r"\:"))  # an unescaped colon begins the name of a parameter
 
 
 if context.is_offline_mode():
     run(None)
-elif given := context.config.attributes.get("connection"):
-    run(given)
+elif connection := context.config.attributes.get("connection"):
+    run(connection)
 else:
     with temporary_engine(Settings.load().database_url) as engine:
         create_directory(engine)
-        with engine.connect().execution_options(writes=True) as own:
-            run(own)
-            own.commit()
+        with engine.connect().execution_options(writes=True) as connection:
+            run(connection)
+            connection.commit()

@@ -1,6 +1,6 @@
-"""Define facts and systems in catalog/*.toml, and seed the systems of a generation with a script each.
+"""Hold the catalog, in catalog/*.toml, and one script per generation that seeds its systems.
 
-``python -m seed.trn2`` is ``trninv seed`` of that script's systems, with the same options.
+``python -m seed.trn2`` runs ``trninv seed`` for the systems of Trainium2, with the same options.
 """
 
 import sys
@@ -14,9 +14,9 @@ from trninv.cli.seed_commands import seed
 
 
 def run(systems: Sequence[System]) -> None:
-    """Run ``trninv seed`` with this program's arguments, on the given systems unless the arguments name others.
+    """Run ``trninv seed`` with this program's arguments, on `systems` unless the arguments name others.
 
-    Systems that are seeded only by name are omitted, unless all are.
+    Systems that are seeded only when a user names them are omitted, unless all systems are such.
 
     Raises
     ------
@@ -24,10 +24,10 @@ def run(systems: Sequence[System]) -> None:
         Always, with the exit status of ``trninv seed``.
 
     """
-    words = sys.argv[1:]
+    arguments = sys.argv[1:]
     program = trninv.make_context("trninv", ["seed"], resilient_parsing=True)
-    given = seed.make_context("seed", words.copy(), program, resilient_parsing=True).params
+    options = seed.make_context("seed", arguments.copy(), program, resilient_parsing=True).params
     slugs = [system.slug for system in systems if not system.is_by_name] or [system.slug for system in systems]
-    if {"-h", "--help"}.intersection(words):
+    if {"-h", "--help"}.intersection(arguments):
         click.echo(f"Without SYSTEM, this script seeds {', '.join(slugs)}.\n")
-    main(["seed", *words, *([] if given["system"] or given["everything"] else slugs)])
+    main(["seed", *arguments, *([] if options["system"] or options["everything"] else slugs)])

@@ -59,7 +59,7 @@ def live(engine: Engine) -> None:
     happen(engine, datetime.now(UTC).isoformat(timespec="microseconds"), state("up", 3))
 
 
-def run(engine: Engine, directory: Path, before: str = at(6, 0)) -> ArchiveResult:
+def run(engine: Engine, directory: Path | str, before: str = at(6, 0)) -> ArchiveResult:
     """Archive what there is before a time."""
     with open_for_writing(directory) as store:
         return archive_history(engine, store, before)

@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -280,8 +279,15 @@ Ask = Callable[..., dict[str, Any]]
 
 
 def services(fleet: BaseFleet) -> dict[str, Any]:
-    """A service that compiles and one that does not, made once per fleet."""
+    """A service that compiles whole documents and one that resolves each field, made once per fleet."""
     from trninv.graphql.api import Api  # noqa: PLC0415 # only where it is used
+
+    class ResolvingApi(Api):
+        async def _respond(self, *arguments: Any) -> Any:
+            return await self._execute(*arguments)
+
+        async def run_inline(self, *_: Any, **__: Any) -> None:
+            return None
 
     if id(fleet) not in _SERVICES:
         settings = Settings(database_url=str(fleet.engine.url))
@@ -289,7 +295,7 @@ def services(fleet: BaseFleet) -> dict[str, Any]:
             fleet,
             {
                 "compiled": Api(fleet, settings),
-                "executed": Api(fleet, replace(settings, compiled=False)),
+                "executed": ResolvingApi(fleet, settings),
             },
         )
     return _SERVICES[id(fleet)][1]
@@ -325,7 +331,7 @@ _SERVICES: dict[int, tuple[BaseFleet, dict[str, Any]]] = {}
 
 
 def both_ways(fleet: BaseFleet) -> Ask:
-    """Run a document compiled and field by field, with the same bytes; data and errors as a client sees them."""
+    """Run a document as a whole and field by field, with the same bytes; data and errors as a client sees them."""
     from trninv.graphql.document_request import Request  # noqa: PLC0415 # only where it is used
 
     ways = services(fleet).values()
@@ -354,75 +360,34 @@ def ask(fleet: BaseFleet) -> Ask:
     return both_ways(fleet)
 
 
-_SLOW_ON_POSTGRESQL = (
-    "tests/routing/",
-    "tests/drawing/",
-    "tests/exporters/",
-    "tests/cli/",
-    "tests/reconcile/",
-    "tests/importers/",
-    "tests/incidents/",
-    "tests/placement/",
-    "tests/test_readme.py",
-    "tests/test_incident_page.py",
-    "tests/graphql/test_statements.py",
-    "tests/graphql/test_job_mutations.py",
-    "tests/graphql/test_lookups.py::test_by_address",
-    "tests/graphql/test_lookups.py::test_links_between_two_places",
-    "tests/graphql/test_schema.py::test_an_expected_failure",
-    "tests/graphql/test_schema.py::test_the_four_questions",
-    "tests/graphql/test_schema.py::test_what_if",
-    "tests/graphql/test_report_fields.py::test_rows_are_those",
-    "tests/history/test_archive.py",
-    "tests/history/test_event_lists.py",
-    "tests/history/test_follow.py",
-    "tests/history/test_asked_of_the_past.py::test_reports_topologies_and_pictures",
-    "tests/inventory/test_migrate.py::test_the_stairway[",
-    "tests/inventory/test_migrate.py::test_going_back",
-    "tests/inventory/test_migrate.py::test_going_on",
-    "tests/inventory/test_migrate.py::test_a_database_of_an_older_revision",
-    "tests/inventory/test_migrate.py::test_an_empty_database_has_nothing_to_lose",
-    "tests/inventory/test_adopted.py::test_what_was_adopted",
-    "tests/inventory/test_verify.py",
-    "tests/reports/test_views.py::test_switches_have_their_model",
-    "tests/service/test_changes.py",
-    "tests/service/test_gauges.py",
-    "tests/service/test_observations.py",
-)
-"""They reach the database through rooms whose own tests run on both, or other tests of theirs do."""
-
-_QUICK_ON_POSTGRESQL = (
-    "tests/placement/test_holding.py::test_a_job_holds_its_places",
-    "tests/placement/test_holding.py::test_the_database_refuses",
-    "tests/placement/test_holding.py::test_racing",
-    "tests/placement/test_imported.py::test_a_listing_is_held_again",
-    "tests/placement/test_imported.py::test_a_spoilt_listing",
-    "tests/history/test_archive.py::test_of_two_that_remove_at_once",
-    "tests/history/test_archive.py::test_what_is_archived_may_go",
-    "tests/inventory/test_verify.py::test_what_was_seeded",
-    "tests/inventory/test_verify.py::test_changed_rows_of_every_table",
-    "tests/graphql/test_lookups.py::test_by_address[postgresql-chips",
-    "tests/graphql/test_lookups.py::test_by_address[postgresql-links",
-    "tests/graphql/test_lookups.py::test_links_between_two_places[postgresql-u-trn2x64/d0/s0-u-trn2x64/d0/s1",
-)
-"""Of them those that are of locks, or of statements of that database's own, and one of many alike."""
-
-
-_ROOT = Path(__file__).parent.parent
-assert all((_ROOT / each.partition("::")[0]).exists() for each in (*_SLOW_ON_POSTGRESQL, *_QUICK_ON_POSTGRESQL))
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sqlite", action="store_true", help="leave out the tests on PostgreSQL")
+    parser.addoption("--postgresql", action="store_true", help="run only the tests on PostgreSQL")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--sqlite"):
+        items[:] = [item for item in items if not _is_on_postgresql(item)]
+    if config.getoption("--postgresql"):
+        items[:] = [item for item in items if _is_on_postgresql(item)]
     for item in items:
         if _is_slow_on_postgresql(item) or (_draws(item) and not is_quick()):
             item.add_marker(pytest.mark.slow)
 
 
 def _is_slow_on_postgresql(item: pytest.Item) -> bool:
-    name = item.nodeid
-    on_it = "postgresql" in name.partition("[")[2]
-    return on_it and name.startswith(_SLOW_ON_POSTGRESQL) and not name.startswith(_QUICK_ON_POSTGRESQL)
+    """Whether a test is slow with PostgreSQL, which it reaches through rooms whose own tests run on both databases."""
+    is_slow = _has_marker(item, "slow_on_postgresql") and not _has_marker(item, "quick_on_postgresql")
+    return is_slow and _is_on_postgresql(item)
+
+
+def _is_on_postgresql(item: pytest.Item) -> bool:
+    return "postgresql" in item.nodeid.partition("[")[2]
+
+
+def _has_marker(item: pytest.Item, name: str) -> bool:
+    return item.get_closest_marker(name) is not None
 
 
 def _draws(item: pytest.Item) -> bool:

@@ -59,7 +59,7 @@ def bound(engine: Engine, fleet: list[Machine]) -> None:
 
 def found(engine: Engine, at: datetime, scope: str | None = None, *, apply: bool = False) -> DriftResult:
     with write_transaction(engine) as connection:
-        return detect_drift(connection, scope, now=at, apply=apply)
+        return detect_drift(connection, scope, now=at, apply_as="anna" if apply else None)
 
 
 def monitored(instance: str, **groups: object) -> ImportFile:

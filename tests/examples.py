@@ -8,16 +8,23 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from queries import run_query
 from tabulate import tabulate
 
 from conftest import both_ways
 from trninv.cli.main import main
 from trninv.reports.query_compiler import compile_query
-from trninv.reports.query_runner import run_query
 from trninv.routing.fleet import BaseFleet
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"```(console|graphql|sql|python)\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?", re.DOTALL)
+_SHARED_OPTION = re.compile(
+    r"^  (--(?:down|derate|at|with|without)|--format(?= \[table\|json\] )) .*\n(?: {8,}.*\n)*", re.MULTILINE
+)
+_HELP_OPTION = re.compile(r"^  -h, --help .*\n", re.MULTILINE)
+_EXPLANATION = re.compile(r"\nmeaning: .*\n(?:(?:evidence|disputed|assumed): .*\n)*")
+"""The last lines of an answer, which a page shows once."""
+_LINE = 100
 _MARKUP = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 
 
@@ -31,19 +38,35 @@ def prose(page: Path) -> str:
     return _MARKUP.sub("", page.read_text())
 
 
-def answers(source: str, fleet: BaseFleet) -> Iterator[tuple[re.Match[str], str]]:
-    """Each example on a page, with what it must look like, one after the other."""
+def answers(source: str, fleet: BaseFleet, *, explained: bool = False) -> Iterator[tuple[re.Match[str], str]]:
+    """Each example on a page, with what it must look like, one after the other.
+
+    explained: whether the page has shown the meaning and evidence of an answer before.
+    """
     for block in FENCE.finditer(source):
         kind, body, _ = block.groups()
         match kind:
             case "console":
-                yield block, f"```console\n{_run_commands(body, fleet)}```\n"
+                printed = _run_commands(body, fleet)
+                shown = without_explanation(printed) if explained else printed
+                explained = explained or is_explained(shown)
+                yield block, f"```console\n{shown}```\n"
             case "python":
                 yield block, f"```python\n{_run_python(body, fleet)}```\n"
             case "graphql":
                 yield block, f"```graphql\n{body}```\n\n```json\n{_run_graphql(body, fleet)}```\n"
             case "sql":
                 yield block, f"```sql\n{body}```\n\n```text\n{_run_sql(body, fleet)}```\n"
+
+
+def without_explanation(text: str) -> str:
+    """Return a text without the meaning and evidence of its answers."""
+    return _EXPLANATION.sub("", text)
+
+
+def is_explained(text: str) -> bool:
+    """Whether a text shows the meaning of an answer."""
+    return _EXPLANATION.search(text) is not None
 
 
 def _run_commands(block: str, fleet: BaseFleet) -> str:
@@ -54,14 +77,35 @@ def _run_commands(block: str, fleet: BaseFleet) -> str:
             out = io.StringIO()
             with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
                 main(["--database", database, *shlex.split(line)[2:]])
-            shown.append(line + "\n" + "\n".join(printed.rstrip() for printed in out.getvalue().splitlines()) + "\n")
+            printed = "".join(f"{printed.rstrip()}\n" for printed in out.getvalue().splitlines())
+            shown.append(f"{line}\n{_name_shared_options(printed) if line.endswith(' --help') else printed}")
     return "\n".join(shown)
+
+
+def _name_shared_options(help_text: str) -> str:
+    """Return a command's help with only the names of options that docs/reference/cli.md explains once."""
+    names = ", ".join([*_SHARED_OPTION.findall(help_text), "-h"])
+    return _HELP_OPTION.sub(f"  Shared options: {names}\n", _SHARED_OPTION.sub("", help_text))
 
 
 def _run_graphql(block: str, fleet: BaseFleet) -> str:
     answer = both_ways(fleet)(block)
     assert answer["errors"] == []
-    return json.dumps(answer["data"], indent=2, ensure_ascii=False) + "\n"
+    return _compact(answer["data"]) + "\n"
+
+
+def _compact(value: object, indent: str = "") -> str:
+    """JSON in which an object or a list that fits on a line is on one line."""
+    line = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, dict | list) or len(indent) + len(line) <= _LINE:
+        return line
+    inner = indent + "  "
+    if isinstance(value, dict):
+        members = [f"{json.dumps(key)}: {_compact(member, inner)}" for key, member in value.items()]
+    else:
+        members = [_compact(member, inner) for member in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n{inner}" + f",\n{inner}".join(members) + f"\n{indent}{last}"
 
 
 def _run_sql(block: str, fleet: BaseFleet) -> str:

@@ -2,18 +2,26 @@
 
 from collections.abc import Collection
 
+from drifting import MINUTES, START, alive_fleet, found
+
 from conftest import Databases, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database import migration
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.bindings import unbind
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
+from trninv.placement.changes.cordon import cordon
 
-SCOPES = {"hwloc": "lab/d0/s0", "astra-sim": "lab/d0", "booksim": "lab/d0"}
-SCOPES |= dict.fromkeys(["gexf", "graphml", "jgf", "node-link"], "lab/d1")
-"""What formats take that can't say a whole cluster, or would take long to."""
+SCOPES = {"astra-sim": "/d0", "booksim": "/d1"}
+SCOPES |= dict.fromkeys(["gexf", "graphml", "hwloc", "jgf", "node-link"], "/d1/s0")
+"""What formats take of a cluster that can't say a whole one, or would say it at length."""
+
+
+def scope_of(name: str, cluster: str = "lab") -> str:
+    return cluster + SCOPES.get(name, "")
 
 
 def seed_lab(url: str) -> None:
@@ -40,22 +48,29 @@ def seed(url: str, only: Collection[str] = ()) -> None:
                 cluster_seeding.seed(connection, default_catalog(), known[system].resized(domains), name)
 
 
-def wear(url: str) -> None:
-    """Give a server, a chip and a link of each kind another state than up."""
+def worn_fleet(url: str) -> None:
+    """A fleet that is bound and observed, with parts of UltraServers that are degraded, down, cordoned or unbound."""
+    alive_fleet(url)
+    server = "u-trn2x64/d1/s0"
     states = {
-        "lab/d1/s2": Condition.from_user("maintenance"),
-        "lab/d2/s0/c5": Condition.from_user("down"),
-        "lab/d1/s0/c3": Condition.from_user("degraded", 0.5),
-        "lab/d1/s0/c0--lab/d1/s1/c0": Condition.from_user("degraded", 0.123456),
-        "lab/d1/s0/c1--lab/d1/s1/c1": Condition.from_user("down"),
+        "u-trn2x64/d2/s0": Condition.from_user("maintenance"),
+        "u-trn2x64/d1/s2": Condition.from_user("down"),
+        f"{server}/c3": Condition.from_user("degraded", 0.5),
+        f"{server}/c5": Condition.from_user("down"),
+        f"{server}/c0--{server}/c1": Condition.from_user("degraded", 0.123456),
+        f"{server}/c8--{server}/c9": Condition.from_user("down"),
     }
-    with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        for address, condition in states.items():
-            set_state(connection, [address], condition, why="worn", who="tests")
+    with temporary_engine(url) as engine:
+        with write_transaction(engine) as connection:
+            for address, condition in states.items():
+                set_state(connection, [address], condition, why="worn", who="tests")
+            cordon(connection, ["u-trn2x64/d2/s1"], who="me", why='ticket #12: "fan" \\ 🔥')
+            unbind(connection, "u-trn2x64/d2/s3", who="tests")
+        found(engine, START + 10 * MINUTES)
 
 
 def exported(run: Run, database: str, scope: str, name: str, *options: str) -> str:
-    """A scope in a format, read back by trninv's own reader."""
+    """A scope in a format, read back."""
     status, out, error = run("topology", scope, "--as", name, "--check", *options, database=database)
     assert status == 0, error
     return out

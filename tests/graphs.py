@@ -10,14 +10,15 @@ from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database import migration
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.address.containment import chip_ids_of
 from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.address.rows_in import row_ids_in
 from trninv.inventory.seeding import cluster_seeding
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.wiring import domains_in_cluster, domains_of_nodes, load_wiring
 from trninv.solvers.adjacency import Links
 from trninv.solvers.graph import Graph
 from trninv.solvers.shortest_paths import PathCriterion, all_best_paths
+from trninv.topology.blueprint import Blueprint
 from trninv.topology.torus import coordinates, torus_links
 
 
@@ -56,6 +57,30 @@ def torus_domain(
     return graph
 
 
+def small_torus(changes: dict[int, int]) -> Graph:
+    """A 2×4 torus with its pattern, some of whose links, by number, have another capacity."""
+    chip = {"kind": "chip", "server": 0, "rack": 0, "wiring": "torus", "sides": (2, 4)}
+    graph = Graph()
+    graph.add_nodes_from((node, {**chip, "ordinal": node}) for node in range(8))
+    links = [(link.a, link.b, changes.get(number, 10)) for number, link in enumerate(torus_links((2, 4)))]
+    graph.add_weighted_edges_from(links, weight="capacity")
+    return graph
+
+
+def blueprint_graph(blueprint: Blueprint) -> Graph:
+    """A domain of a model, with links of a capacity for each role; its NICs, if any, are below network node 10,000."""
+    graph = Graph()
+    for number, node in enumerate(blueprint.nodes):
+        place = {"kind": node.kind, "server": node.server, "rack": node.rack, "ordinal": node.ordinal}
+        graph.add_node(number, **place, wiring=blueprint.pattern, sides=blueprint.sides)
+    capacity = {role: 64 * (number + 1) for number, role in enumerate(sorted({link.role for link in blueprint.links}))}
+    graph.add_edges_from((link.a, link.b, {"capacity": capacity[link.role]}) for link in blueprint.links)
+    nics = [number for number, node in enumerate(blueprint.nodes) if node.kind == "nic"]
+    graph.add_nodes_from([10_000] * bool(nics), kind="network_node")
+    graph.add_edges_from((nic, 10_000, {"capacity": 25}) for nic in nics)
+    return graph
+
+
 def chips_in(graph: Graph) -> list[int]:
     return [node for node, of in graph.nodes(data=True) if of["kind"] == "chip"]
 
@@ -63,7 +88,7 @@ def chips_in(graph: Graph) -> list[int]:
 def domain(fleet: BaseFleet, scope: str) -> Graph:
     """The wiring of a seeded scope's domain, by node ids."""
     with read_transaction(fleet.engine) as connection:
-        chips = connection.scalars(chip_ids_of(resolve_place(connection, scope))).all()
+        chips = connection.scalars(row_ids_in(resolve_place(connection, scope), "chip")).all()
         return load_wiring(connection, domains_of_nodes(connection, chips)).graph
 
 

@@ -27,10 +27,13 @@ from trninv.history.archive.archive_store import open_for_writing
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.bindings import bind, unbind
 from trninv.inventory.transfer import copy_database
-from trninv.placement.allocations import job_allocations, server_cordons
 from trninv.placement.allocations.allocation_rows import resolve_chips
 from trninv.placement.allocations.plan_revision import plan_revision
-from trninv.placement.moves.plan_executor import move_jobs
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.cordon import cordon
+from trninv.placement.changes.move_jobs import move_jobs
+from trninv.placement.changes.release import release
+from trninv.placement.changes.uncordon import uncordon
 from trninv.placement.questions.make_room import JobMove
 from trninv.reconcile.drift import detect_drift
 from trninv.reconcile.latest_observations import pinned_binding
@@ -87,7 +90,7 @@ class Life:
         with write_transaction(self.engine) as connection:
             match self.dice.randrange(4):
                 case 0:
-                    job_allocations.release(connection, name, who="ann")
+                    release(connection, name, who="ann")
                 case 1:
                     key = connection.scalar(
                         select(TABLES["cluster"].c.id).where(TABLES["cluster"].c.slug == "u-trn2x64")
@@ -97,9 +100,7 @@ class Life:
                     move_jobs(connection, "u-trn2x64", [move], plan_revision(connection, key or 0), who="mover")
                 case _:
                     spares = [f"{D}/s3/c{self.dice.randrange(16)}"] if self.dice.random() < 0.3 else []
-                    job_allocations.allocate(
-                        connection, name, [chips], who="ann", spares=spares, pinned=self.dice.random() < 0.2
-                    )
+                    allocate(connection, name, [chips], who="ann", spares=spares, pinned=self.dice.random() < 0.2)
 
     def _import(self) -> None:
         jobs = [slurm(7 + at, HOSTS[at], f"gpu:16(IDX:{self.dice.choice(['0-3', '4-7', '0-15'])})") for at in range(3)]
@@ -111,9 +112,9 @@ class Life:
         places = [f"{D}/s{self.dice.randrange(4)}"] if self.dice.random() < 0.7 else [D]
         with write_transaction(self.engine) as connection:
             if self.dice.random() < 0.6:
-                server_cordons.cordon(connection, places, who="ann", why="firmware")
+                cordon(connection, places, who="ann", why="firmware")
             else:
-                server_cordons.uncordon(connection, places, who="ann")
+                uncordon(connection, places, who="ann")
 
     def _bind(self) -> None:
         slot, name = f"{D}/s{self.dice.randrange(4)}", self.dice.choice(["i-0aa", "i-0bb", "host-c", "host-d"])
@@ -132,7 +133,7 @@ class Life:
         stopped = instance(self.dice.randrange(1, 9), "trn2u.48xlarge") | {"State": {"Name": "stopped"}}
         with write_transaction(self.engine) as connection:
             keep(connection, "ec2", {"Reservations": [{"Instances": [stopped]}]})
-            detect_drift(connection, apply=True)
+            detect_drift(connection, apply_as="ann")
 
     def _seed(self) -> None:
         """Unseed a cluster, or seed it again."""

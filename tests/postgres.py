@@ -36,7 +36,7 @@ class Server:
 
     def __init__(self, directory: Path, **settings: str) -> None:
         self._settings = _SETTINGS | settings
-        self._user, self._directory = _ordinary_user(), directory
+        self._user, self._directory = ordinary_user(), directory
         directory.chmod(0o755)
         self._binaries = _binaries(directory, copied=self._user is not None)
         self.data, self.sockets = directory / "data", directory / "run"
@@ -53,6 +53,15 @@ class Server:
     def follow(self, primary: "Server") -> None:
         """Make a standby of another server."""
         self._run("pg_basebackup", "-h", primary.sockets, "-U", "trninv", "-D", self.data, "-R", "-c", "fast")
+
+    def back_up(self, primary: "Server") -> None:
+        """Take a base backup of another server, from which this one recovers when it starts."""
+        self._run("pg_basebackup", "-h", primary.sockets, "-U", "trninv", "-D", self.data, "-c", "fast")
+        (self.data / "recovery.signal").touch()
+
+    def set(self, name: str, value: str) -> None:
+        """Choose a setting for the next start."""
+        self._settings[name] = value
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
@@ -96,7 +105,7 @@ def client(*command: str) -> str:
     return done.stdout
 
 
-def _ordinary_user() -> str | None:
+def ordinary_user() -> str | None:
     """PostgreSQL refuses to run as root."""
     return pwd.getpwnam("nobody").pw_name if os.geteuid() == 0 else None
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import trninv
 from trninv import units
+from trninv.enumeration import DescribedEnum
+from trninv.placement import changes
 from trninv.placement import questions as placement_questions
 from trninv.placement.placement_fleet import Fleet
 from trninv.routing import questions as routing_questions
-from trninv.routing.fleet import BaseFleet
 
 PAGE = Path(__file__).parents[1] / "docs/reference/python.md"
 _INTRODUCTION = """# Python
@@ -22,9 +23,8 @@ _INTRODUCTION = """# Python
 Written by `python tests/python_page.py` from docstrings; edit those, not this page.
 
 `trninv.open(url)` opens a database, or the default one without an argument. Close it, or use it as a context manager.
-Answers are frozen dataclasses whose fields have the names of the [GraphQL types](../../schema.graphql) in snake case;
-[Questions](questions.md) lists their parameters and fields. Errors are the classes of `trninv.errors`
-([Errors](errors.md)).
+Answers are frozen dataclasses whose fields have the names of the [GraphQL types](../../schema.graphql) in snake case.
+Errors are the classes of `trninv.errors` ([Errors](errors.md)).
 """
 _EXAMPLE = re.compile(r"```python\n.*?```\n", re.DOTALL)
 
@@ -32,20 +32,23 @@ _EXAMPLE = re.compile(r"```python\n.*?```\n", re.DOTALL)
 def render() -> str:
     """Return the page; its example is kept, because a test runs it and writes what it prints."""
     example = _EXAMPLE.search(PAGE.read_text())
-    questions = {
-        question.name for question in (*routing_questions.all_questions(), *placement_questions.all_questions())
-    }
-    methods = {name: value for name, value in (vars(BaseFleet) | vars(Fleet)).items() if not name.startswith("_")}
-    sections = {
-        "Open a database": {"trninv.open": trninv.open},
-        "Questions": {f"fleet.{name}": value for name, value in methods.items() if name in questions},
-        "Lists, changes and snapshots": {
-            f"fleet.{name}": value for name, value in methods.items() if name not in questions
-        },
-        "Quantities": {f"units.{name}": getattr(units, name) for name in units.__all__},
-    }
+    methods = {f"fleet.{name}": getattr(Fleet, name) for name in dir(Fleet) if not name.startswith("_")}
+    questions = *routing_questions.all_questions(), *placement_questions.all_questions()
+    # move_jobs takes a plan in Python only, so this page describes it
+    names = {f"fleet.{each.name}" for each in (*questions, *changes.all_changes())} - {"fleet.move_jobs"}
+    declared = sorted(names & methods.keys())
+    others = {name: method for name, method in methods.items() if name not in declared}
     assert example
-    body = "\n".join(line for title, members in sections.items() for line in _section(title, members))
+    body = "\n".join(
+        (
+            *_section("Open a database", {"trninv.open": trninv.open}),
+            "## Questions and changes\n\n[Questions](questions.md) and [Changes](changes.md) describe these methods:\n",
+            *(f"- `{name}{_signature(methods[name])}`" for name in declared),
+            "",
+            *_section("Lists and snapshots", others),
+            *_section("Quantities", {f"units.{name}": getattr(units, name) for name in units.__all__}),
+        )
+    )
     return f"{_INTRODUCTION}\n{example[0]}\n{body}"
 
 
@@ -69,6 +72,10 @@ def _parameter(parameter: inspect.Parameter) -> str:
         return f"**{parameter.name}"
     if parameter.default is parameter.empty:
         return parameter.name
+    if isinstance(parameter.default, DescribedEnum):
+        return f"{parameter.name}={parameter.default.name.lower()!r}"
+    if isinstance(parameter.default, units.Quantity):
+        return f"{parameter.name}={int(parameter.default)}"
     return f"{parameter.name}=…" if callable(parameter.default) else f"{parameter.name}={parameter.default!r}"
 
 

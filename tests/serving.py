@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO
 
@@ -17,13 +17,14 @@ def serving(
     log: IO[bytes] | int = subprocess.DEVNULL,
     *,
     begun: Callable[[subprocess.Popen[bytes]], object] = lambda _: None,
+    options: Sequence[str] = (),
     **environment: str,
 ) -> Iterator[str]:
     """Its URL, once it answers; what it logs goes to a file, if one is given. Who wants it gets the process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "trninv", "--database", database, "serve", "--port", str(port)]
+    command = [sys.executable, "-m", "trninv", "--database", database, "serve", "--port", str(port), *options]
     process = subprocess.Popen(command, stderr=log, env=os.environ | environment)
     begun(process)
     url = f"http://127.0.0.1:{port}"

@@ -2,6 +2,7 @@
 
 import pytest
 from graphql_sums import adds_up
+from queries import run_query
 from sqlalchemy import text
 
 from conftest import Run, both_ways
@@ -12,7 +13,6 @@ from trninv.errors import InvalidArgumentError
 from trninv.exporters.format import format_names
 from trninv.inventory.seeding.totals import cluster_totals
 from trninv.inventory.seeding.verification import verify
-from trninv.reports.query_runner import run_query
 from trninv.reports.report_library import find_report
 from trninv.routing.fleet import BaseFleet
 

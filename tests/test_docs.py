@@ -73,9 +73,7 @@ def _commands(group: click.Group, prefix: str) -> list[str]:
 
 
 def test_the_page_of_python_is_written_from_the_docstrings() -> None:
-    assert python_page.PAGE.read_text() == python_page.render(), (
-        "run: python tests/python_page.py > docs/reference/python.md"
-    )
+    assert python_page.PAGE.read_text() == python_page.render(), "run: ./run generate"
 
 
 def test_the_table_of_rooms_lists_the_folders_and_no_others() -> None:

@@ -14,10 +14,12 @@ from unittest.mock import patch
 
 import pytest
 
-from examples import ROOT
+from examples import ROOT, without_explanation
 from trninv.cli.main import main
 from trninv.database.engine import temporary_engine
 from trninv.database.migration import migrate
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 PAGE = ROOT / "docs/incident.md"
 _FENCE = re.compile(r"```console (\S+ \S+)\n(.*?)```", re.DOTALL)
@@ -45,7 +47,7 @@ def _printed(line: str, database: str) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
         main(["--database", database, *shlex.split(line)[2:]])
-    return "".join(f"{each.rstrip()}\n" for each in out.getvalue().splitlines())
+    return without_explanation("".join(f"{each.rstrip()}\n" for each in out.getvalue().splitlines()))
 
 
 def test_the_page_is_what_its_commands_print(empty: str) -> None:

@@ -65,3 +65,30 @@ def test_run_refuses_an_environment_of_another_interpreter(tmp_path: Path) -> No
     assert done.returncode == 2
     here = sys.version.split(" ", maxsplit=1)[0]
     assert done.stderr == f"TRNINV_PYTHON is Python {here}, but .venv has Python 3.9.9; remove .venv first\n"
+
+
+_SANDBOX = """#!/bin/sh
+case "$*" in
+    *purelib*) echo "{directory}" ;;
+    *"pip install"*) ;;
+    *) exec "{real}" "$@" ;;
+esac
+"""
+
+
+def test_run_imports_no_file_of_the_directory_where_it_is_started(tmp_path: Path) -> None:
+    """Nor of the user's: ./run trninv goes back to where it was called."""
+    shutil.copy(ROOT / "run", tmp_path)
+    for name in ("requirements.txt", "pyproject.toml"):
+        (tmp_path / name).touch()
+    own = tmp_path / ".venv" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    own.write_text(_SANDBOX.format(directory=tmp_path, real=sys.executable))
+    own.chmod(0o755)
+    hostile = tmp_path / "downloads"
+    hostile.mkdir()
+    (hostile / "click.py").write_text("raise SystemExit('imported')")
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = [str(tmp_path / "run"), "trninv", "--version"]
+    done = subprocess.run(command, cwd=hostile, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split(" ")[0]) == (0, "trninv,"), done

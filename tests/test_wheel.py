@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from trninv.reports.views import VIEWS
+from trninv.reports.views.declared_views import DECLARED_VIEWS
 
 ROOT = Path(__file__).parents[1]
 
@@ -53,8 +54,17 @@ def test_the_installed_wheel_migrates_seeds_and_answers(tmp_path: Path) -> None:
     assert str(tmp_path) in _run(program, "status", cwd=tmp_path, home=tmp_path).splitlines()[0]
     assert _run(program, "verify", cwd=tmp_path, home=tmp_path).startswith("matches the catalog")
     assert _run(program, "migrate", "--check", cwd=tmp_path, home=tmp_path) == "the schema is up to date\n"
+    for name in (
+        "monitoring/alerts.yml",
+        "monitoring/dashboard.json",
+        "deploy/rolling-restart",
+        "deploy/Containerfile",
+    ):
+        assert (site / "trninv" / "_bundle" / name).read_bytes() == (ROOT / name).read_bytes()
     query = "SELECT chips FROM v_cluster WHERE address = 'u-trn2x64'"
     assert _run(program, "sql", query, "--format", "csv", cwd=tmp_path, home=tmp_path) == "chips\n64\n"
-    assert {file.stem for file in (site / "trninv" / "reports" / "views").glob("*.sql")} == set(VIEWS)
+    assert {file.stem for file in (site / "trninv" / "reports" / "views").glob("*.sql")} == set(
+        VIEWS
+    ) - DECLARED_VIEWS.keys()
     assert "graphiql-container" in (site / "trninv" / "web" / "assets" / "graphiql.css").read_text()
     assert "assets/index.js" in (site / "trninv" / "web" / "index.html").read_text()

@@ -16,13 +16,12 @@ __all__ = ["Fleet", "open"]
 __version__ = "0.1.0"
 
 
-def open(url: str | None = None, *, seconds: float | None = None) -> "Fleet":  # noqa: A001 # trninv.open(…) is how it reads
-    """Open a database for questions: any SQLAlchemy URL of SQLite or PostgreSQL, or the default database.
+def open(url: str | None = None, *, seconds: float | None = None) -> "Fleet":  # noqa: A001 # used as trninv.open(…)
+    """Open a database and return a `Fleet`, which answers questions about it.
 
-    Parameters
-    ----------
-    seconds
-        PostgreSQL's statement timeout. Statements on SQLite stop at the caller's deadline.
+    `url` is an SQLAlchemy URL of an SQLite or PostgreSQL database. The default is the URL in TRNINV_DATABASE_URL or, if
+    that variable is unset, a file in the user's data directory. `seconds` limits the time of each statement on
+    PostgreSQL; it is ignored for SQLite.
     """
     from trninv.database.engine import open_engine  # noqa: PLC0415 # `import trninv` stays light
     from trninv.placement.placement_fleet import Fleet  # noqa: PLC0415

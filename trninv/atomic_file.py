@@ -1,4 +1,4 @@
-"""Write files atomically and sync them to disk."""
+"""Write files atomically and sync them to disk, for exports and archives."""
 
 import os
 from collections.abc import Iterator
@@ -8,29 +8,29 @@ from pathlib import Path
 
 @contextmanager
 def atomic_write(file: Path, *, durable: bool = False) -> Iterator[Path]:
-    """Yield the temporary path of a file, which gets its name once it is complete.
+    """Yield a temporary path to write to; rename it to `file` on success, delete it on failure.
 
     Parameters
     ----------
     durable
-        Sync the file and its name to disk, so that both survive a power failure.
+        Sync the file and its directory entry to disk, so that both survive a power failure.
     """
-    part = file.with_name(f".{file.name}.{os.getpid()}")
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        yield part
+        yield temporary
         if durable:
-            fsync(part)
-        part.replace(file)
+            fsync(temporary)
+        temporary.replace(file)
         if durable:
             fsync(file.parent)
     finally:
-        part.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def fsync(file: Path) -> None:
-    """Sync a file, or the names in a directory, to disk."""
-    number = os.open(file, os.O_RDONLY)
+    """Sync a file's content, or a directory's entries, to disk."""
+    descriptor = os.open(file, os.O_RDONLY)
     try:
-        os.fsync(number)
+        os.fsync(descriptor)
     finally:
-        os.close(number)
+        os.close(descriptor)

@@ -1,4 +1,8 @@
-"""Limit how long work takes, and report its progress."""
+"""Limit how long work takes, and report its progress.
+
+The service opens a `time_limit` for each request; long loops call `raise_if_expired`, and SQLite calls `expired` during
+a statement.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,17 +16,25 @@ from trninv.errors import TimeLimitError
 
 @dataclass(slots=True)
 class Deadline:
-    """A monotonic end time that can be moved earlier, shared by a context and its worker threads."""
+    """The time at which work must stop, shared by a request and its worker threads.
+
+    Attributes
+    ----------
+    end
+        The end time on the monotonic clock.
+    seconds
+        The time limit, for the error message.
+    """
 
     end: float
     seconds: float
 
     def timeout_error(self) -> TimeLimitError:
         """Return the error that names the time limit."""
-        return TimeLimitError(f"not answered within {self.seconds:g} s: ask for less, or of a smaller scope")
+        return TimeLimitError(f"not answered within {self.seconds:g} s: ask for less, or about a smaller scope")
 
     def lift(self) -> None:
-        """Remove the limit for the rest of the answer, if it has not passed yet."""
+        """Remove the limit for the rest of the answer, unless the deadline has already passed."""
         self.end = inf if time.monotonic() <= self.end else -inf
 
     def cancel(self) -> None:
@@ -35,7 +47,7 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[Deadline]:
-    """Limit the time of the code in this context, within an outer limit if there is one."""
+    """Limit the time of the code in this context; an earlier deadline of an outer context still holds."""
     outer = _current.get()
     end = time.monotonic() + seconds
     deadline = Deadline(end if outer is None else min(end, outer.end), seconds)
@@ -66,7 +78,8 @@ def cap_timeout(seconds: float) -> float:
 
 
 Progress = Callable[[str, int, int], None]
+"""Called with the name of what is counted, such as a table, the number done and the total."""
 
 
-def silent(_table: str, _done: int, _total: int) -> None:
+def silent(_what: str, _done: int, _total: int) -> None:
     """Ignore progress."""

@@ -1,4 +1,4 @@
-"""Define every expected failure, with its stable code and exit status.
+"""Define every expected failure, with its stable code and exit status: 2 if the request itself is wrong, else 1.
 
 TrninvError
 ├── UsageError                    exit 2: the request itself is wrong
@@ -44,6 +44,7 @@ TrninvError
 └── DatabaseError                 exit 1: the database is unusable, or refused a statement
     ├── UnreachableError          DATABASE_NOT_REACHABLE
     ├── ReadOnlyError             READ_ONLY
+    ├── DiskFullError             DISK_FULL
     ├── SchemaOutdatedError       NOT_MIGRATED
     └── ClusterExistsError        CLUSTER_EXISTS
 """
@@ -62,6 +63,7 @@ __all__ = [
     "ConflictError",
     "CostLimitError",
     "DatabaseError",
+    "DiskFullError",
     "DocumentError",
     "FilterError",
     "ForbiddenError",
@@ -123,7 +125,7 @@ class UsageError(TrninvError):
 
 
 class UnitError(UsageError):
-    """A quantity without a unit, or with one of another dimension."""
+    """A quantity without a unit, or with a unit of another dimension."""
 
     code = "BAD_UNIT"
 
@@ -135,7 +137,7 @@ class AddressError(UsageError):
 
 
 class WrongLevelError(UsageError):
-    """An address of a level that the question does not accept."""
+    """An address of a level, such as core or rack, that the question does not accept."""
 
     code = "WRONG_LEVEL"
 
@@ -183,29 +185,29 @@ class NotExpressibleError(UsageError):
 
 
 class SqlError(UsageError):
-    """SQL that is not a single reading query over the tables and views."""
+    """SQL that is not a single read-only query over trninv's tables and views."""
 
     code = "BAD_SQL"
 
 
 class InvalidFileError(UsageError):
-    """Files that could not be read, so that nothing was imported.
+    """Files to import, or an archive, with missing or invalid content.
 
     Attributes
     ----------
     errors
-        What is wrong, each with its file and position.
+        One message per error in the files to import, with its file and position.
     """
 
     code = "BAD_FILE"
 
-    def __init__(self, message: str, faults: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, errors: Sequence[str] = ()) -> None:
         super().__init__(message)
-        self.errors = faults
+        self.errors = errors
 
     @property
     def extensions(self) -> dict[str, Any]:
-        """Include the first hundred errors of the files, if there are any."""
+        """Include the first hundred errors, if there are any, as "faults"."""
         faults = {"faults": list(self.errors[:100])} if self.errors else {}
         return super().extensions | faults
 
@@ -217,7 +219,7 @@ class RequestError(UsageError):
 
 
 class MethodError(RequestError):
-    """A mutation by GET."""
+    """A GraphQL mutation sent by GET."""
 
     code = "METHOD_NOT_ALLOWED"
 
@@ -265,7 +267,7 @@ class UnknownValueError(NotFoundError):
 
 
 class UnknownJobError(NotFoundError):
-    """A job without allocated chips."""
+    """A job that does not exist, or has no allocated chips."""
 
     code = "UNKNOWN_JOB"
 
@@ -313,13 +315,13 @@ class StalePlanError(TrninvError):
 
 
 class IllegalSizeError(TrninvError):
-    """A number of chips that no scheduler allocates to a job there."""
+    """A number of chips that schedulers never allocate together on the requested hardware."""
 
     code = "ILLEGAL_SIZE"
 
 
 class ScopeTooLargeError(TrninvError):
-    """More domains than one graph may have."""
+    """A question about more domains than the limit for one answer."""
 
     code = "SCOPE_TOO_LARGE"
 
@@ -373,13 +375,13 @@ class CatalogError(TrninvError):
 
 
 class UnknownPatternError(CatalogError):
-    """A wiring that is no known pattern."""
+    """A wiring pattern that does not exist."""
 
     code = "UNKNOWN_WIRING"
 
 
 class WorkerError(TrninvError):
-    """A worker process died, or no scheduler answers."""
+    """A worker process of a sweep died, or its Dask scheduler does not answer."""
 
     code = "WORKER_DIED"
 
@@ -391,7 +393,7 @@ class DatabaseError(TrninvError):
 
 
 class UnreachableError(DatabaseError):
-    """A database, a service or a directory cannot be reached."""
+    """A database, a service or a file that cannot be reached."""
 
     code = "DATABASE_NOT_REACHABLE"
 
@@ -402,14 +404,20 @@ class ReadOnlyError(DatabaseError):
     code = "READ_ONLY"
 
 
+class DiskFullError(DatabaseError):
+    """A change for which the database's disk has no space; nothing of it was stored."""
+
+    code = "DISK_FULL"
+
+
 class SchemaOutdatedError(DatabaseError):
-    """The database has another schema version, or no tables of trninv."""
+    """The database has another schema version, or no trninv tables."""
 
     code = "NOT_MIGRATED"
 
 
 class ClusterExistsError(DatabaseError):
-    """A cluster's name is taken by one of another system or size."""
+    """A cluster to create whose name another cluster already has."""
 
     code = "CLUSTER_EXISTS"
 
@@ -419,7 +427,7 @@ _MAX_NAMES = 20
 
 
 def suggestion(word: str, choices: Iterable[str]) -> str:
-    """Return the end of a message about an unknown word: the words that may have been meant."""
+    """Return the end of a message about an unknown word: likely choices, or else a list of all choices."""
     names = sorted(choices)
     if starting := [name for name in names if word and name.startswith(word)]:
         return f"did you mean {' or '.join(starting[:3])}?"

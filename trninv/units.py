@@ -1,7 +1,7 @@
-"""Represent quantities exactly, in whole base units: bytes, bytes per second in one direction, operations, time.
+"""Represent quantities exactly, as whole numbers of base units such as bytes or nanoseconds.
 
-"GB" is 10⁹ bytes and "GiB" is 2³⁰ bytes; they are never mixed up here. Where a document writes one and means the other,
-the catalog records that as a reading. Printing is exact: parsing the text gives the same number back.
+"GB" is 10⁹ bytes and "GiB" is 2³⁰ bytes. Where a document writes one and means the other, the catalog's fact says so
+(its reading unit). Printing is exact: parsing the text gives the same number back.
 """
 
 import re
@@ -22,7 +22,7 @@ _MAX_LENGTH = 200
 
 
 class Quantity(int):
-    """A whole number of a base unit; subclasses define the units of text.
+    """A whole number of a base unit; each subclass defines the units that `parse` accepts and `str` prints.
 
     Attributes
     ----------
@@ -40,20 +40,20 @@ class Quantity(int):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse "1,024 GB/sec/device" and the like.
+        """Parse a number with a unit, such as "1,024 GB/sec/device"; "/device", "/chip" and "/node" are ignored.
 
         Raises
         ------
         UnitError
-            The text has no number or unit, a unit of another kind, or a value that is a fraction of the base unit or
-            exceeds 2⁶³ - 1.
+            The text has no number or no unit, a unit of another kind, or a value that is not a whole number of base
+            units or exceeds 2⁶³ - 1.
         """
         match = _NUMBER.fullmatch(text) if len(text) <= _MAX_LENGTH else None
         unit = _PER_DEVICE.sub("", match[3]) if match else ""
         size = cls.UNITS.get(cls.SPELLINGS.get(unit, unit))
         if match is None or size is None:
-            meant = [f" (did you mean {unit_name}?)" for unit_name in cls.UNITS if unit_name.lower() == unit.lower()]
-            accepted = f"write a number and one of {', '.join(cls.UNITS)}{''.join(meant[:1])}"
+            suggestions = [f" (did you mean {name}?)" for name in cls.UNITS if name.lower() == unit.lower()]
+            accepted = f"write a number and one of {', '.join(cls.UNITS)}{''.join(suggestions[:1])}"
             raise UnitError(f"{text[:_MAX_LENGTH]!r} is not a {cls.__name__.lower()}: {accepted}")
         value = Fraction(match[1].replace(",", "") + (match[2] or "")) * size
         if value.denominator != 1 or value > _MAX:
@@ -63,6 +63,7 @@ class Quantity(int):
     def __str__(self) -> str:
         for unit in self.PRINTED:
             thousandths = Fraction(int(self) * 1000, self.UNITS[unit])
+            # the largest unit of which this is at least one, in at most three decimals
             if thousandths >= 1000 and thousandths.denominator == 1:  # noqa: PLR2004 # one whole unit
                 return f"{Decimal(thousandths.numerator).scaleb(-3).normalize():,f} {unit}"
         return f"{int(self):,} {self.PRINTED[-1]}"
@@ -106,7 +107,7 @@ class Bandwidth(Quantity):
 
 
 class Capacity(Quantity):
-    """Bytes. Device memories are binary (aws-neuron-driver v3/address_map.h: 24 GiB a stack)."""
+    """Bytes. Memory sizes of chips are binary (aws-neuron-driver v3/address_map.h: 24 GiB per stack)."""
 
     UNITS: ClassVar[dict[str, int]] = {
         **{f"{prefix}iB": size for prefix, size in _BINARY.items()},
@@ -153,9 +154,9 @@ class Duration(Quantity):
 
 
 def pluralize(number: int, thing: str) -> str:
-    """Return '1 chip', '1,024 chips', '2 switches'."""
-    many = "es" if thing.endswith("ch") else "s"
-    return f"{number:,} {thing}{many * (number != 1)}"
+    """Return a number with its noun, such as "1 chip", "1,024 chips" or "2 switches"."""
+    ending = "es" if thing.endswith(("ch", "ss")) else "s"
+    return f"{number:,} {thing}{ending if number != 1 else ''}"
 
 
 def format_timestamp(time: datetime) -> str:
@@ -164,13 +165,13 @@ def format_timestamp(time: datetime) -> str:
 
 
 def format_lower_bound(time: datetime) -> str:
-    """Return the smallest text of a time, for ``>=`` and ``<`` on events.
+    """Return a time as text that sorts no later than any stored form of it, to compare with ``>=`` and ``<``.
 
-    Events written before schema version 0017 have no fraction of a second, and are sealed in that form.
+    Events written before schema version 0017 have no fraction of a second. They stay so, since seals cover their text.
     """
     return time.astimezone(UTC).isoformat()
 
 
 def current_timestamp() -> str:
-    """Return the present time as the database stores it."""
+    """Return the current time as the database stores it."""
     return format_timestamp(datetime.now(UTC))

@@ -48,7 +48,7 @@ export default defineConfig({
   plugins: [licences()],
   server: {
     proxy: Object.fromEntries(
-      ["/graphql", "/changes", "/chips", "/reports"].map((at) => [at, "http://127.0.0.1:8000"]),
+      ["/graphql", "/changes", "/chips", "/pictures", "/reports"].map((at) => [at, "http://127.0.0.1:8000"]),
     ),
   },
 });

@@ -3,7 +3,7 @@
 In clusters of two to eight domains of every system, up to four chips, four links and two NICs are down, and one link
 has half its bandwidth. No answer may be outside the bounds that breadth-first search, flows, all splits or an integer
 program give, and 99 in 100 bisections must be exact. Then the command line, GraphQL over HTTP, Python and SQL get the
-same questions.
+same questions, and their answers must agree.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from bench.damage.checks import CheckedAnswer
 from bench.damage.run import answers, differences
 
 _EXACT = 0.99
+"""Share of the bisections that must be exact."""
 _COLUMNS = (
     "question",
     "system",
@@ -39,7 +40,7 @@ _COLUMNS = (
 def main() -> None:
     """Print a table; exit with 1 if an answer is wrong, too few bisections are exact, or interfaces differ."""
     parser = argparse.ArgumentParser(prog="./run damage", description=__doc__)
-    parser.add_argument("--answers", type=int, default=5_000, help="(default: %(default)s)")
+    parser.add_argument("--answers", type=int, default=5_000, help="number of answers to check (default: %(default)s)")
     parser.add_argument(
         "--interfaces", type=int, default=300, help="questions sent to every interface (default: %(default)s)"
     )
@@ -65,11 +66,11 @@ def judge(checked_answers: Sequence[CheckedAnswer]) -> bool:
         groups[answer.question, answer.system].append(answer)
         groups[answer.question, "all"].append(answer)
     print(tabulate([_row(*key, group) for key, group in sorted(groups.items())], headers=_COLUMNS))
-    halves = [answer.exact for answer in checked_answers if answer.question.startswith("bisection")]
+    bisections = [answer.exact for answer in checked_answers if answer.question.startswith("bisection")]
     outside = sum(bool(answer.fault) for answer in checked_answers)
-    exact = f"{sum(halves)} of {len(halves)} bisections exact"
+    exact = f"{sum(bisections)} of {len(bisections)} bisections exact"
     print(f"{len(checked_answers):,} answers, {outside} outside the bounds; {exact}")
-    return not outside and sum(halves) >= _EXACT * len(halves)
+    return not outside and sum(bisections) >= _EXACT * len(bisections)
 
 
 def _row(question: str, system: str, group: Sequence[CheckedAnswer]) -> tuple[str | int | float, ...]:
@@ -77,7 +78,7 @@ def _row(question: str, system: str, group: Sequence[CheckedAnswer]) -> tuple[st
         sum(map(bool, values))
         for values in zip(*((answer.fault, answer.exact, answer.proven) for answer in group), strict=True)
     )
-    durations = [answer.took for answer in group]
+    durations = [answer.seconds for answer in group]
     tightness = min(answer.tightness for answer in group)
     return (
         question,

@@ -20,11 +20,12 @@ from trninv.routing.questions.path import PathAnswer
 
 T = TypeVar("T")
 
-_CLOSE = 1e-6
+_TOLERANCE = 1e-6
+"""Relative error that floating-point solvers may have."""
 _TRIES = 40
-"""Starting points of a search for cheaper splits."""
+"""Starting points of a search for smaller cuts."""
 _SMALL = 16
-"""Most chips of a domain for a plain linear program of all-to-all, and for trying every pair."""
+"""Maximum chips of a domain for a plain linear program of all-to-all, and for trying every pair."""
 _PAIR = 2
 
 
@@ -34,6 +35,8 @@ class CheckedAnswer:
 
     Attributes
     ----------
+    failures
+        Number of failed or degraded parts in the fleet.
     fault
         What is wrong with the answer; empty if it is right.
     proven
@@ -45,8 +48,8 @@ class CheckedAnswer:
 
     question: str
     system: str
-    lost: int
-    took: float
+    failures: int
+    seconds: float
     fault: str
     exact: bool = True
     proven: bool = True
@@ -64,7 +67,7 @@ class Verdict:
 
 
 class Checks:
-    """The questions about one state; ``seconds`` limits the integer program for a 64-chip torus."""
+    """Questions about one damaged cluster; ``seconds`` limits the integer program for a 64-chip torus, 0 skips it."""
 
     def __init__(self, fleet: BaseFleet, state: State, rng: random.Random, seconds: float) -> None:
         self._fleet, self._state, self._rng, self._seconds = fleet, state, rng, seconds
@@ -72,7 +75,7 @@ class Checks:
         self._domain = rng.choice([domain for domain in domains if state.chips(domain)])
         self._inner = oracle.directed_links(state.working, [self._domain], fabric=False)
         self._ends = state.chips(self._domain)
-        self._took = 0.0
+        self._seconds_taken = 0.0
 
     def all(self) -> Iterator[CheckedAnswer]:
         """Ask each question once or a few times and yield the judged answers."""
@@ -92,18 +95,18 @@ class Checks:
         for name, times, check in checks:
             for _ in range(times):
                 verdict = check()
-                lost = len(self._state.down) + len(self._state.halved)
+                failures = len(self._state.down) + len(self._state.halved)
                 quality = verdict.exact, verdict.proven, verdict.tightness
-                yield CheckedAnswer(name, self._state.system, lost, self._took, verdict.fault, *quality)
+                yield CheckedAnswer(name, self._state.system, failures, self._seconds_taken, verdict.fault, *quality)
 
     def _measure(self, ask: Callable[..., T], *arguments: str) -> T:
         start = time.process_time()
         answer = ask(*arguments)
-        self._took = time.process_time() - start
+        self._seconds_taken = time.process_time() - start
         return answer
 
     def _pair(self) -> tuple[str, str]:
-        """Draw two chips, of one domain or of two."""
+        """Return two random chips, of one domain or of two."""
         all_chips = self._state.chips(self._state.cluster)
         a = self._rng.choice(self._ends)
         return a, self._rng.choice(self._rng.choice([all_chips, self._ends]))
@@ -134,7 +137,7 @@ class Checks:
         links = self._directed_links(*sources, *targets)
         start = time.process_time()
         answer = self._fleet.path(sources[0], targets[0], or_from=sources[1:], or_to=targets[1:])
-        self._took = time.process_time() - start
+        self._seconds_taken = time.process_time() - start
         hops_between = {
             (a, b): hops for a in sources for b in targets if (hops := oracle.hop_count(links, [a], [b])) is not None
         }
@@ -224,7 +227,7 @@ class Checks:
         is_small = len(self._ends) <= _SMALL
         if is_small:
             theta = oracle.all_to_all(self._inner, self._ends) * others
-            if not to_all.lower * (1 - _CLOSE) - 1 <= theta <= to_all.upper * (1 + _CLOSE) + 1:
+            if not to_all.lower * (1 - _TOLERANCE) - 1 <= theta <= to_all.upper * (1 + _TOLERANCE) + 1:
                 fault = f"{question}: the oracle's all-to-all is {theta}, not {to_all}"
         tightness = min(bounds.lower / bounds.upper for bounds in (to_all, gathered)) if to_all.upper else 1.0
         return Verdict(fault, gathered.exact and to_all.exact, is_small, tightness)
@@ -257,7 +260,7 @@ class Checks:
         return oracle.search_cut(graph, chips, halves, _TRIES, self._rng.randrange(10**6))
 
     def _judge_exact(self, answer: BisectionAnswer, cuts: Sequence[Ints], chips: Sequence[str]) -> Verdict:
-        """Judge by the least cuts of each domain; in the nominal bisection, failed chips may fill up either half."""
+        """Judge by the least cuts of each domain; in the nominal bisection, failed chips count in either half."""
         exact_value = oracle.bisection(cuts, len(chips))
         failed = sum(place.startswith(f"{answer.scope}/") and _is_chip(place) for place in self._state.down)
         nominal = oracle.bisection(cuts, len(chips), failed)
@@ -268,13 +271,13 @@ class Checks:
     def _judge_bounds(self, answer: BisectionAnswer, chips: Sequence[str], lower: float, upper: float) -> Verdict:
         """Judge an answer whose exact value is between two bounds, and check that its cut separates its halves."""
         fault = ""
-        if answer.lower > upper * (1 + _CLOSE) or answer.upper < lower * (1 - _CLOSE):
+        if answer.lower > upper * (1 + _TOLERANCE) or answer.upper < lower * (1 - _TOLERANCE):
             fault = (
                 f"bisection {answer.scope}: the oracle says {lower} to {upper}, not {answer.lower} to {answer.upper}"
             )
         tightness = answer.lower / answer.upper if answer.upper else 1.0
         return Verdict(
-            fault or self._check_halves(answer, chips), answer.exact, lower >= upper * (1 - _CLOSE), tightness
+            fault or self._check_halves(answer, chips), answer.exact, lower >= upper * (1 - _TOLERANCE), tightness
         )
 
     def _check_halves(self, answer: BisectionAnswer, chips: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ FIELDS: Mapping[str, str] = {
     "bisection": f"{_BOUNDS} exact method sideA sideB nominal {{ {_BOUNDS} }} cut(first: 1000) {_LINKS}",
     "collectives": f"chips reason allToAll {{ {_BOUNDS} }} allGather {{ {_BOUNDS} method }}",
     "distances": "chips pairs unreachable diameter byHops { hops pairs }",
-    "pool": "chips memory { bytes } byHops { hops chips memory { bytes } }",
+    "memory_pool": "chips memory { bytes } byHops { hops chips memory { bytes } }",
     "capability": f"chips idleLinks pool {{ bytes }} halves {{ {_BOUNDS} }} allGather {{ {_BOUNDS} }}",
     "cut_tree": f"a b minFlow {_BYTES} disconnectedChips",
     "split_profile": f"chips method splits {{ chips {_BOUNDS} }}",
@@ -66,14 +66,14 @@ class Interfaces:
         self._fleet, self._url, self._service = fleet, url, service
 
     def differences(self, state: State, rng: random.Random, number: int) -> Iterator[str]:
-        """Draw questions about a state; yield for each the interfaces that differ, or an empty text."""
+        """Ask random questions about a damaged cluster; yield for each the interfaces that differ, or an empty text."""
         for _ in range(number):
             question = self._draw_question(state, rng)
             numbers = {name: int(value) for name, value in question.arguments.items() if value.isdecimal()}
             try:
                 expected = encode(self._fleet.ask(find(question.name), **{**question.arguments, **numbers}))
-            except TrninvError as refused:
-                expected = {"refused": str(refused)}
+            except TrninvError as error:
+                expected = {"refused": str(error)}
             response = self._post("/graphql", {"query": question.document, "variables": question.arguments})
             answers = {
                 "GraphQL": response["data"]["it"]
@@ -95,7 +95,7 @@ class Interfaces:
             "bisection": {"scope": rng.choice([domain, state.cluster])},
             "collectives": {"scope": domain},
             "distances": {"scope": rng.choice([domain, state.cluster])},
-            "pool": {"scope": a},
+            "memory_pool": {"scope": a},
             "memory_placement": {"scope": domain, "memory": str(rng.randint(1, 2**40))},
         }
         return Question(name, arguments.get(name, {"scope": domain}))
@@ -130,7 +130,7 @@ class Interfaces:
 
 
 _LISTED = 200
-"""Most links that one statement may name."""
+"""Maximum links that one statement names."""
 
 
 def _run_command(words: Sequence[str]) -> Any:

@@ -1,4 +1,7 @@
-"""Compute slow but obviously right answers: breadth-first search, flows of networkx, all splits."""
+"""Compute answers by slow but obviously correct methods, to compare trninv's answers with them.
+
+The methods are breadth-first search, flows of networkx, plain integer programs, and trying all splits of the chips.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
@@ -18,9 +21,9 @@ DirectedLinks: TypeAlias = "nx.DiGraph[Hashable]"
 """Links by direction; a NIC is two ports, (address, whether the port leads up to the fabric)."""
 _INFINITE = 2**60
 _HUB_LINKS = 8
-"""A switch with more links is a hub; without hubs, a domain falls into small pieces."""
+"""A switch with more links is a hub. Without its hubs, a domain consists of small connected pieces."""
 _PIECE_LIMIT = 16
-"""Most chips of a piece for trying all its splits."""
+"""Maximum chips of a piece whose splits are all tried."""
 
 
 def directed_links(graph: AddressGraph, domains: Collection[str], *, fabric: bool) -> DirectedLinks:
@@ -173,7 +176,7 @@ def _min_plus(first: Ints, second: Ints) -> Ints:
 
 
 def bisection(domains: Sequence[Ints], chips: int, failed: int = 0) -> int:
-    """Compute the least cut of the chips of some domains in halves; lost chips may fill up either half."""
+    """Compute the least cut between two halves of the chips of some domains; failed chips count in either half."""
     total = np.zeros(1, dtype=np.int64)
     for cuts in domains:
         total = _min_plus(total, cuts)
@@ -207,26 +210,26 @@ def solve_bisection(graph: AddressGraph, chips: Sequence[str], seconds: float) -
 
 
 def search_cut(graph: AddressGraph, chips: Sequence[str], sizes: Sequence[int], tries: int, seed: int) -> int:
-    """Search for a cheap split whose first side, of one of these sizes, also pays for its NICs.
+    """Search for a small cut whose first side has one of these sizes; the links of its NICs are part of the cut.
 
     Each NIC belongs to one chip.
     """
     kind, rng = nx.get_node_attributes(graph, "kind"), np.random.default_rng(seed)
     index = {chip: position for position, chip in enumerate(chips)}
-    wires, exits = np.zeros((len(chips), len(chips)), dtype=np.int64), np.zeros(len(chips), dtype=np.int64)
-    for a, b, carries in _edges(graph.subgraph(chips)):
-        wires[index[a], index[b]] = wires[index[b], index[a]] = carries
+    capacities, exits = np.zeros((len(chips), len(chips)), dtype=np.int64), np.zeros(len(chips), dtype=np.int64)
+    for a, b, capacity in _edges(graph.subgraph(chips)):
+        capacities[index[a], index[b]] = capacities[index[b], index[a]] = capacity
     for nic in (node for node in graph if kind[node] == "nic"):
         up = sum(
             graph.edges[nic, neighbour]["capacity"] for neighbour in graph[nic] if kind[neighbour] == "network_node"
         )
-        for user in set(graph[nic]) & index.keys():
-            exits[index[user]] += min(graph.edges[nic, user]["capacity"], up)
+        for chip in set(graph[nic]) & index.keys():
+            exits[index[chip]] += min(graph.edges[nic, chip]["capacity"], up)
     order, best = np.arange(len(chips)), _INFINITE
     for turn in range(tries):
         size = sizes[turn % len(sizes)]
         start = np.roll(order, -int(rng.integers(len(chips)))) if turn % 3 else rng.permutation(len(chips))
-        best = min(best, _swap_chips(wires, exits, start[:size]))
+        best = min(best, _swap_chips(capacities, exits, start[:size]))
     return best
 
 
@@ -234,17 +237,19 @@ def _edges(graph: AddressGraph) -> list[tuple[str, str, int]]:
     return [(a, b, int(data["capacity"])) for a, b, data in graph.edges(data=True)]
 
 
-def _swap_chips(wires: Ints, exits: Ints, start: Ints) -> int:
-    """Swap pairs of chips until no swap lowers the cut, and return it; the first side also pays for its exits."""
+def _swap_chips(capacities: Ints, exits: Ints, start: Ints) -> int:
+    """Swap pairs of chips until no swap lowers the cut, and return it; the first side's exits are part of the cut."""
     side = np.zeros(len(exits), dtype=bool)
     side[start] = True
     while True:
         sign = np.where(side, 1, -1)
-        gain = -(wires @ sign) * sign + exits * sign
+        gain = -(capacities @ sign) * sign + exits * sign
         first_side, second_side = np.flatnonzero(side), np.flatnonzero(~side)
-        change = gain[first_side][:, None] + gain[second_side][None, :] - 2 * wires[np.ix_(first_side, second_side)]
+        change = (
+            gain[first_side][:, None] + gain[second_side][None, :] - 2 * capacities[np.ix_(first_side, second_side)]
+        )
         best = int(np.argmax(change))
         if not change.size or change.flat[best] <= 0:
-            return int(wires[np.ix_(first_side, second_side)].sum() + exits[side].sum())
+            return int(capacities[np.ix_(first_side, second_side)].sum() + exits[side].sum())
         a, b = divmod(best, len(second_side))
         side[first_side[a]], side[second_side[b]] = False, True

@@ -12,8 +12,9 @@ from bench.damage.checks import CheckedAnswer
 from bench.damage.run import answers
 from bench.measure import RAINIER, Row
 
-_ANSWERS, _FEW = 5_000, 300
-_LOST = (0, 4, 8, inf)
+_ANSWERS, _FEW_ANSWERS = 5_000, 300
+"""Answers at the size of Project Rainier, and at smaller sizes."""
+_FAILURES = (0, 4, 8, inf)
 """Numbers of failures at which a new row begins."""
 _TORUS = "u-trn2x64"
 _MARKS = {"16-chip or switched domains": 2.0, "64-chip tori": 10.0}
@@ -24,18 +25,18 @@ def damage_rows(directory: Path, domains: int) -> Iterator[Row]:
     url = f"sqlite:///{directory}/damaged.db"
     states.seed(url)
     with trninv.open(url) as fleet:
-        yield from summary_rows(list(answers(fleet, _ANSWERS if domains == RAINIER else _FEW, seed=11)))
+        yield from summary_rows(list(answers(fleet, _ANSWERS if domains == RAINIER else _FEW_ANSWERS, seed=11)))
 
 
 def summary_rows(checked_answers: Sequence[CheckedAnswer]) -> Iterator[Row]:
     """Summarize answers as rows."""
     outside = sum(bool(answer.fault) for answer in checked_answers)
     yield Row("answers outside the oracle's bounds", outside, len(checked_answers), "all answers", 0.0, "")
-    halves = [answer for answer in checked_answers if answer.question.startswith("bisection")]
-    loose = sum(not answer.exact for answer in halves)
-    yield Row("bisections that are not exact", loose, len(halves), "all bisections", 0.01, "")
-    for low, high in pairwise(_LOST):
-        group = [answer for answer in halves if low <= answer.lost < high]
+    bisections = [answer for answer in checked_answers if answer.question.startswith("bisection")]
+    loose = sum(not answer.exact for answer in bisections)
+    yield Row("bisections that are not exact", loose, len(bisections), "all bisections", 0.01, "")
+    for low, high in pairwise(_FAILURES):
+        group = [answer for answer in bisections if low <= answer.failures < high]
         for kind, mark in _MARKS.items():
             members = [answer for answer in group if (answer.system == _TORUS) == (mark == _MARKS["64-chip tori"])]
             if members:
@@ -44,7 +45,7 @@ def summary_rows(checked_answers: Sequence[CheckedAnswer]) -> Iterator[Row]:
 
 
 def _row(name: str, members: Sequence[CheckedAnswer], mark: float) -> Row:
-    durations = sorted(answer.took for answer in members)
+    durations = sorted(answer.seconds for answer in members)
     tightness = min(answer.tightness for answer in members)
     note = f"{len(members)} bisections; least lower / upper {tightness:.3g}; median {median(durations) * 1_000:.0f} ms"
     return Row(

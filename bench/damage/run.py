@@ -11,9 +11,11 @@ from serving import serving
 from trninv.routing.fleet import BaseFleet
 
 PROVEN_EVERY = 12
-"""The integer program, which takes long, runs for one state in this many."""
+"""The integer program, which takes long, runs for one damaged cluster in this many."""
 _SECONDS = 20.0
+"""Time limit of the integer program."""
 _AT_A_TIME = 10
+"""Questions to all interfaces about one damaged cluster."""
 
 
 def answers(

@@ -1,4 +1,4 @@
-"""Create fleets with random damage: clusters of two to eight domains of every system, with a few failures."""
+"""Damage clusters of two to eight domains of every system at random, for the checks of answers."""
 
 import random
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ class State:
 
     @property
     def damage(self) -> str:
-        """Describe the damage."""
+        """The damage as text for people."""
         return (
             f"{self.cluster} down: {', '.join(self.down) or 'nothing'}; halved: {', '.join(self.halved) or 'nothing'}"
         )
@@ -113,7 +113,10 @@ def read_clusters(fleet: BaseFleet) -> dict[str, "nx.Graph[str]"]:
 
 
 def draw_damage(clusters: "dict[str, nx.Graph[str]]", system: str, size: int, rng: random.Random) -> State:
-    """Draw damage: up to four chips, four links and two NICs down and one link halved, in a cluster or one domain."""
+    """Return a cluster with random damage, anywhere or in one domain.
+
+    Up to four chips, four links and two NICs are down, and up to one link has half its bandwidth.
+    """
     cluster = f"{SYSTEMS[system]}{size}"
     graph = clusters[cluster]
     scope = f"{cluster}/d{rng.randrange(size)}/" if rng.random() < 1 / 2 else f"{cluster}/d"

@@ -1,1 +1,1 @@
-"""Kill commands at random moments and check what they leave: ``./run faults``."""
+"""Kill commands at random times and check what they leave: ``./run faults``."""

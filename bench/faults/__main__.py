@@ -1,4 +1,4 @@
-"""Kill commands with -9 at random moments and check what they leave: ``./run faults [--kills N] [--seed S]``.
+"""Kill commands with -9 at random times and check what they leave: ``./run faults [--kills N] [--seed S]``.
 
 Each command runs in its own process on a copy of a small fleet, on SQLite and on PostgreSQL, and is killed after a
 random fraction of its usual time. Whatever it reported as done must be kept; everything else must be done completely
@@ -19,19 +19,19 @@ from pathlib import Path
 from tabulate import tabulate
 
 import trninv.cli
-from bench.faults.killer import ALL, FAULTS, NOTHING, PART, TOLD, Killer
+from bench.faults.killer import ALL, FAULTS, NOTHING, PART, REPORTED, Killer
 from bench.faults.operations import OPERATIONS
 from bench.faults.places import open_databases
 
-_COLUMNS = (NOTHING, PART, ALL, TOLD, *FAULTS)
+_COLUMNS = (NOTHING, PART, ALL, REPORTED, *FAULTS)
 
 
 def main() -> None:
     """Print a table; exit with 1 if anything is lost or half done."""
     parser = argparse.ArgumentParser(prog="./run faults", description=__doc__)
-    parser.add_argument("--kills", type=int, default=1_000, help="(default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=1_000, help="number of kills (default: %(default)s)")
     parser.add_argument(
-        "--seed", type=int, default=secrets.randbelow(10**6), help="seed of the moments (default: random)"
+        "--seed", type=int, default=secrets.randbelow(10**6), help="seed of the random times (default: random)"
     )
     arguments = parser.parse_args()
     print(f"{arguments.kills:,} kills, seed {arguments.seed}", flush=True)

@@ -14,10 +14,11 @@ from bench.faults.places import DatabaseHost
 from bench.faults.process import CommandResult, run
 from bench.faults.remains import Content, check, read_database, read_files
 
-NOTHING, PART, ALL, TOLD = "nothing done", "between", "all done", "acknowledged"
+NOTHING, PART, ALL, REPORTED = "nothing done", "some steps done", "all done", "acknowledged"
 LOST, HALF, STUCK, HUNG = FAULTS = ("lost", "half done", "not completed by a second run", "hung")
-_BEYOND = 1.15
-"""Kills come within this multiple of a command's time, so that some come after its end."""
+"""The results of a kill: how much of the command was done, whether it had reported success, and faults."""
+_LATEST_KILL = 1.15
+"""Latest time of a kill, as a multiple of the command's usual time: some kills come after its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +61,18 @@ class Killer:
         """Kill an operation a number of times and yield the results, as named in the table."""
         expected = self._expected_result(operation, kind)
         for _ in range(times):
-            moment = self._rng.uniform(0, _BEYOND * expected.seconds)
+            kill_time = self._rng.uniform(0, _LATEST_KILL * expected.seconds)
             with self._trial(operation, kind) as trial:
                 try:
-                    outcomes = list(self._judge_kill(trial, kind, expected, moment))
+                    outcomes = list(self._judge_kill(trial, kind, expected, kill_time))
                 except TimeoutError as error:
                     outcomes = [HUNG, str(error)]
             yield from outcomes
             if set(outcomes) & set(FAULTS):
-                print(f"{operation.name} on {kind}, killed after {moment:.4f} s: {outcomes}", file=sys.stderr)
+                print(f"{operation.name} on {kind}, killed after {kill_time:.4f} s: {outcomes}", file=sys.stderr)
 
-    def _judge_kill(self, trial: Trial, kind: str, expected: ExpectedResult, moment: float) -> Iterator[str]:
-        result = run(trial.words, moment)
+    def _judge_kill(self, trial: Trial, kind: str, expected: ExpectedResult, kill_time: float) -> Iterator[str]:
+        result = run(trial.words, kill_time)
         self.kinds[kind].settle(trial.url)
         stage = _stage(trial.url, expected)
         files = read_files(trial.directory)
@@ -83,7 +84,7 @@ class Killer:
         is_done = stage == ALL and files.keys() == expected.files.keys()
         yield ALL if is_done else stage if stage in (NOTHING, PART) and not files else PART
         if is_acknowledged:
-            yield TOLD
+            yield REPORTED
         if not is_done and not self._is_done_again(trial, kind, expected):
             yield STUCK
 

@@ -1,4 +1,4 @@
-"""The commands to kill: all write, each starts from a template database."""
+"""The commands to kill: all of them write, and each starts with a copy of a template database."""
 
 import json
 from dataclasses import dataclass
@@ -42,13 +42,13 @@ class Operation:
     Attributes
     ----------
     template
-        The database it starts from.
+        Name of the template database.
     words
         Its arguments, with {database}, {source} (another database, of the other kind), {directory} and {files}.
     between
-        The arguments of a command that does its first step, which it does in a separate transaction.
+        Arguments of a command that does only the first step, if the operation does that in a separate transaction.
     newest
-        Whether it leaves the newest schema version, so that `trninv verify` works.
+        Whether the database then has the newest schema version, which `trninv verify` needs.
 
     """
 

@@ -1,4 +1,4 @@
-"""Databases for commands to be killed on: copies of templates, on SQLite and on PostgreSQL."""
+"""Provide databases for the commands to kill: copies of templates, on SQLite and on PostgreSQL."""
 
 import itertools
 import shutil
@@ -16,7 +16,7 @@ from bench.faults.process import LONGEST
 
 
 class DatabaseHost(Protocol):
-    """A place for databases of one kind."""
+    """A directory or server with databases of one kind."""
 
     kind: str
 
@@ -57,7 +57,7 @@ def _file(url: str) -> Path:
 
 
 class PostgresServer:
-    """PostgreSQL databases; a backend notices that its client has gone only when it next writes."""
+    """PostgreSQL databases; a backend notices only at its next write that its client was killed."""
 
     kind = "postgresql"
 

@@ -1,4 +1,4 @@
-"""Run a command in a process that can be killed: a fork of this one, so that it starts at once."""
+"""Run a command in a process that can be killed: a fork of this process, so that it starts without delay."""
 
 import os
 import select
@@ -17,7 +17,7 @@ _END = b"\0"
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The lines that a command printed, its exit status if it got that far, and its seconds."""
+    """The lines that a command printed, its exit status if it ended by itself, and its seconds."""
 
     output: list[str]
     status: int | None
@@ -49,7 +49,7 @@ def run(words: list[str], kill_after: float | None = None) -> CommandResult:
         os.close(reader)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    _wait_for_the_group(child)
+    _wait_for_process_group(child)
     text, _, status = output.partition(_END)
     return CommandResult(text.decode().split("\n")[:-1], int(status) if status else None, seconds)
 
@@ -81,7 +81,7 @@ def _read(reader: int) -> bytes:
     return output
 
 
-def _wait_for_the_group(leader: int) -> None:
+def _wait_for_process_group(leader: int) -> None:
     end = time.monotonic() + LONGEST
     while time.monotonic() < end:
         try:

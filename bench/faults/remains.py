@@ -1,4 +1,4 @@
-"""Read the content of a database or a directory, so that two can be compared."""
+"""Read what a killed command left in a database or directory, to compare it with what it should leave."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from trninv.catalog.models import default_systems
 from trninv.database.engine import database_file, file_exists, read_transaction, temporary_engine
 from trninv.inventory.seeding.verification import verify
 
-_CHANCE = {
+_VARYING_COLUMNS = {
     *("at", "created", "expires", "known_since", "revoked", "sha256", "taken_at", "seen_at", "since", "until"),
     *("first_seen", "last_seen", "cleared_at", "started_at", "ended_at"),
 }
@@ -46,7 +46,10 @@ def read_database(url: str) -> Content:
 def _rows(connection: Connection, table: str) -> list[tuple[Any, ...]]:
     rows = connection.execute(text(f"SELECT * FROM {table}"))  # noqa: S608 # a table's name
     names = list(rows.keys())
-    plain = [tuple((v and True) if n in _CHANCE else v for n, v in zip(names, row, strict=True)) for row in rows]
+    plain = [
+        tuple((v and True) if name in _VARYING_COLUMNS else v for name, v in zip(names, row, strict=True))
+        for row in rows
+    ]
     return sorted(plain, key=repr)
 
 

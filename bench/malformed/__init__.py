@@ -1,1 +1,1 @@
-"""Malformed inputs by the thousand: each must be answered or rejected, and nothing may break."""
+"""Send malformed inputs to every interface: each must be answered or rejected, and nothing may break."""

@@ -2,7 +2,7 @@
 
 GraphQL, SQL and HTTP requests go as bytes to a service on SQLite and to one on PostgreSQL; arguments go to the command
 line in this process. No input may cause a status of 5xx, an internal error, a traceback in a log or on a terminal, or
-a hang. A valid request that exceeds the time limit gets TIME_LIMIT, which is not a fault.
+a hang. A request that exceeds the time limit gets TIME_LIMIT, which is not a fault.
 """
 
 import argparse
@@ -59,7 +59,7 @@ class Kind:
 def main() -> None:
     """Print a table; exit with 1 if anything broke."""
     parser = argparse.ArgumentParser(prog="./run malformed", description=__doc__)
-    parser.add_argument("--inputs", type=int, default=10_000, help="(default: %(default)s)")
+    parser.add_argument("--inputs", type=int, default=10_000, help="number of inputs (default: %(default)s)")
     parser.add_argument(
         "--seed", type=int, default=secrets.randbelow(10**6), help="seed of the inputs (default: random)"
     )

@@ -15,7 +15,9 @@ BROKEN, TRACEBACK, HANGS = FAULTS = ("5xx", "traceback", "hang")
 SECONDS = 5
 """The value of TRNINV_REQUEST_SECONDS."""
 _LONGEST = 30
+"""Seconds after which a request or command counts as hung."""
 _STATUSES = (0, 1, 2)
+"""Exit statuses that a command may have."""
 
 
 def classify_request(url: str, request: bytes, patience: float = _LONGEST) -> str:
@@ -86,10 +88,10 @@ def classify_command(database: str, words: list[str]) -> str:
             patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{"))),
         ):
             main(["--database", database, *words])
-    except SystemExit as ended:
-        if ended.code not in _STATUSES or b"Traceback" in error.buffer.getvalue():
+    except SystemExit as exit_request:
+        if exit_request.code not in _STATUSES or b"Traceback" in error.buffer.getvalue():
             return TRACEBACK
-        return REFUSED if ended.code else ANSWERED
+        return REFUSED if exit_request.code else ANSWERED
     except _HangError:
         return HANGS
     except Exception:  # noqa: BLE001 # any exception would print a traceback
@@ -100,7 +102,7 @@ def classify_command(database: str, words: list[str]) -> str:
 
 
 class _HangError(BaseException):
-    """A command takes too long."""
+    """A command takes too long; not an Exception, so that the command cannot catch it."""
 
 
 def _give_up(*_: object) -> None:

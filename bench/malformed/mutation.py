@@ -1,4 +1,4 @@
-"""Mutate valid inputs: cut, double, exchange or insert something."""
+"""Mutate valid inputs: delete, duplicate, replace or insert something at random."""
 
 import random
 import re
@@ -10,14 +10,14 @@ _ODD = (
 )  # fmt: skip
 
 
-_PARTS = (re.compile(r"[A-Za-z_0-9.]+"), re.compile(r"\"[^\"]*\"|'[^']*'"), re.compile(r"\d+"))
+_TOKENS = (re.compile(r"[A-Za-z_0-9.]+"), re.compile(r"\"[^\"]*\"|'[^']*'"), re.compile(r"\d+"))
 """Words, quoted texts, numbers."""
 
 
 def exchange_words(text: str, others: tuple[str, ...], rng: random.Random) -> str:
     """Replace one or two words, quoted texts or numbers by those of other inputs, or by odd ones."""
     for _ in range(rng.choice((1, 1, 2))):
-        part = rng.choice(_PARTS)
+        part = rng.choice(_TOKENS)
         words, new = list(part.finditer(text)), part.findall(rng.choice(others))
         if words and new:
             match = rng.choice(words)
@@ -57,7 +57,7 @@ def mutate_bytes(data: bytes, rng: random.Random) -> bytes:
 
 
 def mutate_words(words: tuple[str, ...], rng: random.Random, others: tuple[str, ...]) -> list[str]:
-    """Change, drop, double or insert one argument, but not the command itself or the value of -o."""
+    """Change, delete, duplicate or insert one argument, but not the command itself or the value of -o."""
     first, *rest = words
     changed = [word for word in rest if word not in ("-o", "-")] or [""]
     position = rng.randrange(len(changed))

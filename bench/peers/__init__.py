@@ -1,1 +1,1 @@
-"""Other systems that get the same questions about the same fleet."""
+"""Compare trninv with other systems, which get the same questions about the same fleet."""

@@ -1,7 +1,7 @@
-"""Measure FalkorDB in a separate environment.
+"""Measure FalkorDB; `graphs` runs this file with the Python of a separate environment.
 
-Standard input is JSON with links and pairs, standard output JSON with seconds and answers. Queries go directly to the
-client's connection, which skips the client's conversion of answers into objects.
+It reads JSON with links and pairs from stdin, and writes JSON with seconds and answers to stdout. Queries go directly
+to the client's connection, which skips the client's conversion of answers into objects.
 """
 
 import json

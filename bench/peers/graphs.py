@@ -1,6 +1,6 @@
 """Compare questions about places inside an UltraServer with graph databases.
 
-The graph databases hold only the links of the domains that the questions are about, which is to their advantage.
+The graph databases contain only the links of the domains that the questions are about, which is to their advantage.
 """
 
 import csv
@@ -21,12 +21,12 @@ import ladybug
 from bench.measure import Row, chip_pairs, sample_domains
 from bench.peers import environments
 from bench.server import Server
-from bench.web import question_requests
+from bench.web import ROUNDS, SEED, question_requests, question_seconds
 
-_MARK = 1.0
-_AROUND = "three-hop memory pool"
-_COMPETITORS = {"path": "FalkorDB", "all shortest paths": "FalkorDB", _AROUND: "ladybug"}
-_BATCH, _ROUNDS, _SEED = 100, 6, 8
+_MARKS = {"SQLite": 1.0, "PostgreSQL": 1.5}
+_POOL = "three-hop memory pool"
+_COMPETITORS = {"path": "FalkorDB", "all shortest paths": "FalkorDB", _POOL: "ladybug"}
+_BATCH = 100
 Answers = list[tuple[float, Any]]
 """Seconds and result of each query."""
 
@@ -35,40 +35,28 @@ def graph_rows(servers: Mapping[str, Server], file: Path, domains: int) -> Itera
     place_pairs = list(chip_pairs(domains, _BATCH, "domain"))
     addresses, links = _chips_and_links(file, domains)
     keys = {address: key for key, address in addresses.items()}
-    ends = [(keys[a], keys[b]) for a, b in place_pairs]
-    results, note = {_AROUND: _measure_ladybug(links, [a for a, _ in ends])}, ""
+    # the other systems get as many questions as trninv, the first of them as a warm-up, and then those to compare
+    warm_up = [chip_pairs(domains, _BATCH, "domain", SEED + round_) for round_ in range(ROUNDS)]
+    ends = [(keys[a], keys[b]) for pairs in (*warm_up, place_pairs) for a, b in pairs]
+    results, note = {_POOL: _measure_ladybug(links, [a for a, _ in ends])}, ""
     try:
         results |= _measure_falkor(links, ends)
     except environments.NotInstalledError as error:
         note = f"not installed: {error}"
     for database, server in servers.items():
-        medians = _measure_trninv(server, domains)
+        medians, mark = question_seconds(server, domains), _MARKS[database]
         for name, system in _COMPETITORS.items():
             row_name = f"{name} inside an UltraServer, {database}"
             if name not in results:
-                yield Row(row_name, medians[name], None, system, _MARK, note=note)
+                yield Row(row_name, medians[name], None, system, mark, note=note)
                 continue
-            for body, (_, result) in zip(
-                server.responses(question_requests(name, place_pairs)), results[name], strict=True
-            ):
+            bodies = server.responses(question_requests(name, place_pairs))
+            for body, (_, result) in zip(bodies, results[name][-_BATCH:], strict=True):
                 assert _comparable_answer(name, json.loads(body)["data"]) == _comparable_result(
                     name, result, addresses
                 ), row_name
-            yield Row(
-                row_name, medians[name], statistics.median(seconds for seconds, _ in results[name]), system, _MARK
-            )
-
-
-def _measure_trninv(server: Server, domains: int) -> dict[str, float]:
-    """Measure seconds per request about new pairs of places in cached domains, the questions in turn."""
-    samples: dict[str, list[float]] = {name: [] for name in _COMPETITORS}
-    for round_ in range(_ROUNDS):
-        for name in _COMPETITORS:
-            batch = server.response_seconds(
-                question_requests(name, chip_pairs(domains, _BATCH, "domain", _SEED + round_))
-            )
-            samples[name] += batch if round_ else ()
-    return {name: statistics.median(batch) for name, batch in samples.items()}
+            baseline = statistics.median(seconds for seconds, _ in results[name][_BATCH:])
+            yield Row(row_name, medians[name], baseline, system, mark)
 
 
 def _chips_and_links(file: Path, domains: int) -> tuple[dict[int, str], list[tuple[int, int]]]:
@@ -123,10 +111,10 @@ def _run_query(execute: Any, chip: int) -> tuple[float, Any]:
 
 
 def _comparable_answer(name: str, data: Mapping[str, Any]) -> object:
-    """Return the part of trninv's answer that the other system also gives."""
+    """Return the part of trninv's answer that the other system returns too."""
     if name == "path":
         return data["path"]["paths"][0]["hops"]
-    if name == _AROUND:
+    if name == _POOL:
         return {
             (chip["address"], ring["hops"])
             for ring in data["memoryPool"]["byHops"]
@@ -141,7 +129,7 @@ def _comparable_result(name: str, result: Sequence[Sequence[int]], addresses: Ma
     """Return the same part of the other system's answer, which has paths of keys or keys with hops."""
     if name == "path":
         return len(result[0]) - 1
-    if name == _AROUND:
+    if name == _POOL:
         return {(addresses[key], hops) for key, hops in result}
     steps = (step for path in result for step in pairwise(path))
     return len(result), {frozenset((addresses[a], addresses[b])) for a, b in steps}

@@ -28,7 +28,7 @@ SCREENS = {
     "explorer-domain": "#/domain/u-trn2x64/d0?from=s0/c0&to=s2/c10&down=s0/c1",
     "explorer-bisection": "#/domain/u-trn2x64/d0?show=bisection&down=s0/c1&view=3d",
     "explorer-switched": "#/domain/trn3-gen2/d0?from=s0/c0&to=s35/c3",
-    "explorer-fleet": "#/cluster/rainier?colour=pool",
+    "explorer-fleet": "#/cluster/rainier?color=pool",
     "explorer-rack": "#/rack/u-trn2x64/r0",
     "explorer-home": "",
 }

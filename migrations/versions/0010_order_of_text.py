@@ -19,7 +19,7 @@ DO $$ DECLARE named text; changes text; BEGIN
         SELECT quote_ident(relname), string_agg('ALTER COLUMN ' || quote_ident(attname)
             || ' TYPE ' || format_type(atttypid, atttypmod) || ' COLLATE "{to}"', ', ')
         FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN pg_collation ON pg_collation.oid = attcollation
-        WHERE relkind = 'r' AND relnamespace = to_regnamespace(current_schema())
+        WHERE relkind = 'r' AND relnamespace = to_regnamespace(quote_ident(current_schema()))
             AND relname = ANY (string_to_array('{ours}', ' '))
             AND attnum > 0 AND NOT attisdropped AND collname <> '{to}'
         GROUP BY relname

@@ -46,6 +46,12 @@ def test_a_cut_value_is_told_from_a_rounded_one() -> None:
     assert verdicts == {"10,400 TFLOPS": "rounds", "10,672 TFLOPS": "truncates"}
 
 
+def test_a_number_in_words_is_exact_only_if_it_is_equal() -> None:
+    audits = tuple({"printed": "u-trn2x64:servers@trn2-seed", "derived": derived} for derived in ("2 * 2", "2 * 3"))
+    changed = dataclasses.replace(default_catalog(), audits=audits)
+    assert [finding.verdict for finding in check_derivations(changed)] == ["exact", "conflict"]
+
+
 def test_a_changed_fact_fails_its_derivation() -> None:
     known = default_catalog()
     row = next(row for row in known.audits if row["printed"] == "trn3-gen2:chips@trn3-seed")

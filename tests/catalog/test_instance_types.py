@@ -5,7 +5,7 @@ import pytest
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.instance_types import (
     UNCLAIMED_REASON,
-    UnclaimedInstances,
+    UnclaimedType,
     chips_by_address,
     count_unclaimed_types,
     models_of,
@@ -56,8 +56,8 @@ def test_chips_do_not_count_where_one_model_claims_the_type() -> None:
 def test_types_that_no_model_claims_are_counted() -> None:
     found = count_unclaimed_types(["m5.large", "trn1.32xlarge", "c5.xlarge", "m5.large"])
     assert found == (
-        UnclaimedInstances("c5.xlarge", 1, UNCLAIMED_REASON),
-        UnclaimedInstances("m5.large", 2, UNCLAIMED_REASON),
+        UnclaimedType("c5.xlarge", 1, UNCLAIMED_REASON),
+        UnclaimedType("m5.large", 2, UNCLAIMED_REASON),
     )
 
 

@@ -22,14 +22,14 @@ def test_what_is_missing_is_named_together() -> None:
     with pytest.raises(UnknownFactError) as refused:
         check_facts(_without(*lost), [default_systems().get("u-trn2x64").domain])
     assert str(refused.value).startswith(
-        "no source states cores of trainium2, vcpus of trn2-16.48xlarge, bandwidth of efa-200: add the facts"
+        "the catalog has no number for cores of trainium2, vcpus of trn2-16.48xlarge, bandwidth of efa-200: add "
     )
 
 
 def test_network_nodes_are_asked_for_where_there_will_be_some() -> None:
     known, domain = _without(("u-trn2x64", "domains_per_network_node")), default_systems().get("u-trn2x64").domain
     check_facts(known, [domain])
-    with pytest.raises(UnknownFactError, match="no source states domains_per_network_node of u-trn2x64"):
+    with pytest.raises(UnknownFactError, match="the catalog has no number for domains_per_network_node of u-trn2x64"):
         check_facts(known, [domain], fabric=True)
 
 

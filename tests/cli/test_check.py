@@ -17,6 +17,8 @@ from trninv.cli.serve_commands import APPLICATION_PATH
 from trninv.errors import InternalError
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 FAULTS: dict[str, Callable[[Request], Response]] = {
     "status 500": lambda _: Response(status_code=500),
     "image/png instead of": lambda _: Response(media_type="image/png"),

@@ -18,6 +18,8 @@ from trninv.database.engine import temporary_engine
 from trninv.database.tables import TABLES
 from trninv.inventory.address.lookup import resolve_place
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 CONTEXT = click.Context(trninv)
 COMMANDS = {name: trninv.get_command(CONTEXT, name) for name in trninv.list_commands(CONTEXT)}
 U = "u-trn2x64/d0"
@@ -180,7 +182,7 @@ def _keys(value: object, skip: str) -> list[str]:
         (["verify", U], 2, "only whole clusters can be verified"),
         (["seed", "rainier", "--chips", "100"], 2, "give 64 or 128"),
         (["seed", "rainier", "--chips", "64", "--domains", "1"], 2, "choose one"),
-        (["migrate", "--to", ""], 2, "head, base, or a revision"),
+        (["migrate", "--to", ""], 2, "head, base, or a version"),
         (["query", " "], 2, "the document is empty"),
         (["serve", "--port", "99999"], 2, "99999 is not in the range"),
         (["facts", "trainium9"], 1, "did you mean trainium"),

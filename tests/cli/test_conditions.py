@@ -42,7 +42,7 @@ def test_a_state_is_set_heeded_told_and_taken_back(run: Run, own: str) -> None:
 
 def test_a_part_of_a_server_that_is_down_stays_down_and_it_is_said(run: Run, own: str) -> None:
     server, chip = f"{U}/s1", f"{U}/s1/c5"
-    stays = f"{chip} stays down as long as its server does\n"
+    stays = f"{chip} stays down as long as its server is down\n"
     assert run("set", server, "down", "--why", "x", database=own)[1] == f"{server}: up → down\n"
     assert run("set", chip, "up", "--why", "x", database=own)[1] == f"it is already up\n{stays}"
     assert run("set", chip, "down", "--why", "x", database=own)[1] == f"{chip}: up → down\n"
@@ -66,7 +66,7 @@ def test_show_says_when_it_names_not_all_that_is_not_up(run: Run, own: str) -> N
     [
         (["set", f"{U}/s0/c0", "down"], 2, "--why"),
         (["set", f"{U}/s0/c0", "broken", "--why", "x"], 2, "broken"),
-        (["set", f"{U}/s0/c0", "degraded", "--why", "x"], 2, "has a factor"),
+        (["set", f"{U}/s0/c0", "degraded", "--why", "x"], 2, "has no factor"),
         (["set", f"{U}/s0/c0", "up", "--factor", "0.5", "--why", "x"], 2, "has a factor"),
         (["set", U, "down", "--why", "x"], 2, "is a domain"),
         (["set", f"{U}/s0/c0", f"{U}/s0/c77", "down", "--why", "x"], 1, "c77"),
@@ -76,12 +76,14 @@ def test_show_says_when_it_names_not_all_that_is_not_up(run: Run, own: str) -> N
         (["events", "?"], 2, "is not an address"),
         (["events", "--since", "40"], 2, "'40': write a time with its zone, such as 2026-11-22T02:00:00Z\n"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--derate", f"{U}/s0/c0"], 2, "ADDRESS=FACTOR"),
+        (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--derate", f"{U}/s0/c0=2"], 2, "more than 0 and less than 1"),
+        (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--derate", f"{U}/s0/c0=nan"], 2, "more than 0 and less than 1"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--link-disjoint", "--by", "time"], 2, "by hops"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c0", "--node-disjoint"], 2, "separate places"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--bytes", "5"], 2, "by time"),
         (["place", U, "--memory", "0 B"], 2, "use 1 to"),
         (["draw", U, "-o", "-", "--bisection", "--path", f"{U}/s0/c0", f"{U}/s0/c1"], 2, "choose one"),
-        (["sweep", "trn1.32xlarge", "--pairs", "--limit", "3"], 2, "496 failures of 11 kinds"),
+        (["sweep", "trn1.32xlarge", "--pairs", "--limit", "3"], 2, "496 failures in 11 classes"),
     ],
 )
 def test_what_is_wrong_is_one_line(run: Run, own: str, arguments: list[str], status: int, says: str) -> None:
@@ -104,11 +106,11 @@ def test_every_way_of_asking_prints_something(run: Run) -> None:
         (["path", f"{U}/s0/c0", f"{U}/s0/c5", "--all"], "share"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c5", "--by", "time", "--bytes", "1 MiB"], "for the message alone"),
         (["distances", "trn1.32xlarge"], "mean 2.133"),
-        (["cut-tree", U, *lost], "worst connected"),
+        (["cut-tree", U, *lost], "least maximum flow"),
         (["profile", "trn2-16.48xlarge"], "1,024 GB/s"),
         (["collectives", "trn2-16.48xlarge"], "all-to-all"),
         (["place", U, "--memory", "1,000 GiB", "--nearest", "best", *lost], "within 2 hops"),
-        (["sweep", "trn1.32xlarge", "--fail", "chip", "--measure", "nominal"], "16 failures of 1 kind"),
+        (["sweep", "trn1.32xlarge", "--fail", "chip", "--measure", "nominal"], "16 failures in 1 class"),
     ):
         status, out, error = run(*arguments)
         assert (status, error) == (0, "")

@@ -21,7 +21,7 @@ from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.bindings import bind
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.placement.allocations.job_allocations import allocate
+from trninv.placement.changes.allocate import allocate
 from trninv.reconcile.latest_observations import pinned_binding
 
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

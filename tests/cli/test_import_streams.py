@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import cast
@@ -22,7 +23,9 @@ from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
 from trninv.importers.input_file import InputFile
 from trninv.importers.records import ObservedRecord
-from trninv.importers.source_readers import READERS, SourceReader
+from trninv.importers.source_register import all_sources
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
@@ -44,14 +47,15 @@ def test_while_a_pipe_goes_on_others_write(databases: Databases, backend: str, t
 def test_while_files_are_read_others_write(
     run: Run, databases: Databases, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    url, read = databases.migrated("sqlite"), READERS["neuron-ls"]
+    url, source_declaration = databases.migrated("sqlite"), all_sources()["neuron-ls"]
 
     def locked(source: InputFile) -> Iterator[ObservedRecord]:
         with closing(sqlite3.connect(str(make_url(url).database), timeout=0)) as other:
             other.execute("BEGIN IMMEDIATE")
-        return read(source)
+        return source_declaration.read(source)
 
-    monkeypatch.setitem(cast("dict[str, SourceReader]", READERS), "neuron-ls", locked)
+    declared = replace(source_declaration, read=locked)
+    monkeypatch.setitem(cast("dict[str, object]", all_sources()), "neuron-ls", declared)
     (tmp_path / "n0.json").write_bytes(text(neuron_ls()))
     status, out, err = run("import", "neuron-ls", str(tmp_path / "n0.json"), database=url)
     assert (status, err) == (0, "")

@@ -8,6 +8,8 @@ from conftest import Run
 from trninv.errors import UsageError
 from trninv.exporters import schedulers
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 ULTRA = "u-trn2x64/d0"
 
 
@@ -24,10 +26,11 @@ def test_three_jobs_a_closed_server_and_what_still_fits(run: Run, seeded: str) -
     )
     _, printed, _ = ask("jobs")
     assert [line.split()[0] for line in printed.splitlines()[2:]] == ["a", "b"]
-    assert "(pinned)" in printed
+    assert [line.split()[-2:] for line in printed.splitlines()[2:]] == [["False", "me"], ["True", "me"]]
     _, printed, error = ask("jobs", "--limit", "1")
     assert (len(printed.splitlines()), error) == (3, "only the first 1 are shown: --limit N shows more\n")
-    assert not ask("jobs", "--limit", "2")[2] + ask("jobs", "--limit", "1", "--format", "json")[2]
+    assert ask("jobs", "--limit", "1", "--format", "json")[2] == error
+    assert not ask("jobs", "--limit", "2")[2]
     found = json.loads(ask("jobs", f"{ULTRA}/s1", "--format", "json")[1])
     assert [(job["name"], job["chips"], job["externalId"]) for job in found] == [("b", 2, "b")]
     assert "key" not in found[0]

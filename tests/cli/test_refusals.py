@@ -21,7 +21,7 @@ from trninv.cli.messages import wrap
             "there is no option --placee: the options are --impact, --at, --format, --help\n",
         ),
         (["set", "a", "down"], "trninv set: --why is missing: The reason, recorded with the change\n"),
-        (["import"], "trninv import: KIND is missing: one of neuron-ls, "),
+        (["import"], "trninv import: KIND is missing: one of ec2, hyperpod, "),
         (["incidents", "--format", "jsno"], "trninv incidents: --format: 'jsno' is not one of 'table', 'json'\n"),
     ],
 )

@@ -21,6 +21,12 @@ def test_an_old_name_answers_with_a_command_that_exists(run: Run, old: str) -> N
     assert trninv.get_command(trninv.make_context("trninv", ["status"]), _RENAMED_COMMANDS[old])
 
 
+def test_an_option_that_became_a_command_answers_with_it(run: Run) -> None:
+    status, out, error = run("bind", "--infer", "u-trn2x64")
+    assert (status, out) == (2, "")
+    assert error.startswith("trninv bind: there is no option --infer: it is now called trninv infer-bindings\n")
+
+
 @pytest.mark.parametrize(("scope", "start"), [(DOMAIN, "best"), (f"{DOMAIN}/s1/c5", "here")])
 def test_place_finds_the_nearest_chips_as_python_does(run: Run, lite_fleet: BaseFleet, scope: str, start: str) -> None:
     found = json.loads(run("place", scope, *NEAREST, start, "--format", "json")[1])

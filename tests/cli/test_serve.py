@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -41,3 +43,15 @@ def test_an_accepted_connection_sends_at_once(host: str) -> None:
     asyncio.run(run())
     assert len(options) == 1
     assert options[0]
+
+
+def test_the_service_may_open_as_many_files_as_the_system_permits() -> None:
+    code = """
+import resource
+from trninv.cli import serve_commands
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, most))
+serve_commands._raise_file_limit()
+assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, most)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

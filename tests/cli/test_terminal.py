@@ -17,6 +17,8 @@ from terminals import ENVIRONMENT, on_a_terminal, terminal
 
 from trninv.cli.terminal import fit_columns
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]")
 
@@ -52,13 +54,13 @@ def test_columns_that_can_be_spared_go_where_a_table_would_not_fit(worn: str) ->
     assert "▲ high" in line
     assert "omitted to fit: rule" in told
     assert "rule" in CODE.sub("", on_a_terminal(worn, "incidents", size=(160, 60))).split("\n")[0]
-    assert "impact of each: trninv incidents --impact" in told
+    assert "what they affect: trninv incidents --impact" in told
 
 
 def test_an_empty_list_says_which_command_fills_it(worn: str) -> None:
     assert on_a_terminal(worn, "jobs").startswith("no jobs here: trninv allocate JOB PLACE…")
     command = [sys.executable, "-m", "trninv", "--database", worn, "jobs"]
-    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.startswith("job ")
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.startswith("name ")
 
 
 @pytest.mark.slow

@@ -13,8 +13,10 @@ from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.drawing import palette
-from trninv.drawing.svg import INK, PAPER
+from trninv.drawing.svg import PAPER, resolve_tokens
 from trninv.inventory.seeding import cluster_seeding
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 SVG = "{http://www.w3.org/2000/svg}"
 U = "u-trn2x64/d0"
@@ -22,6 +24,7 @@ U = "u-trn2x64/d0"
 
 def luminance(colour: str) -> float:
     """Relative, as WCAG 2 defines it."""
+    colour = resolve_tokens(colour)
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -51,15 +54,14 @@ def drawn(run: Run, *arguments: str, database: str) -> str:
 def test_letters_are_readable_and_hatches_seen_on_every_colour() -> None:
     assert len(set(palette.JOB_COLORS)) == 12
     for colour in palette.JOB_COLORS:
-        assert contrast(colour, PAPER) >= 4.5  # of letters on it, and so of a chip beside a free one
-        assert contrast(colour, INK) >= 3  # of a hatch over it
+        assert contrast(colour, colour.replace("--", "--on-")) >= 4.5  # of letters on it, and of a hatch over it
     assert all(contrast(colour, PAPER) >= 3 for colour in palette.CAPACITY_COLORS)
     shades = [luminance(colour) for colour in palette.CAPACITY_COLORS]
     assert shades == sorted(shades, reverse=True)
 
 
 def test_no_two_jobs_of_a_domain_look_alike() -> None:
-    looks = [(palette.job_color(at), palette.job_hatch(at)) for at in range(60)]
+    looks = [(palette.job_color(at), palette.job_hatch_angle(at)) for at in range(60)]
     assert all(a != b for a, b in combinations(looks, 2))
     assert len({palette.job_letters(at) for at in range(1_000)}) == 1_000
     assert [palette.job_letters(at) for at in (0, 25, 26, 27, 52)] == ["A", "Z", "AA", "AB", "BA"]
@@ -83,11 +85,12 @@ def test_every_chip_says_who_holds_it(run: Run, seeded: str) -> None:
     assert (says.count("A"), says.count("B")) == (24 + 1, 1 + 1)
     assert any(re.match(r"big: 24 chips, 4 of them spare, since \d{4}-\d\d-\d\d \d\d:\d\d UTC", each) for each in says)
     assert any(each.startswith("<b>&\"' xxx") and "…: 1 chip, since" in each for each in says)
-    assert {"free", "outlined: proposed placement", "2x3x1 (6 chips):  positions in 1 domain of u-trn2x64"} <= {
+    assert {"ringed: proposed placement", "2x3x1 (6 chips):  positions in 1 domain of u-trn2x64"} <= {
         re.sub(r": \d+ positions", ":  positions", each) for each in says
     }
     rings = re.findall(
-        r'<rect x="([\d.-]+)" y="([\d.-]+)" width="40" height="40" rx="20" fill="#[0-9a-f]{6}" />', shown
+        r'<rect x="([\d.-]+)" y="([\d.-]+)" width="35" height="35" rx="17.5" class="proposal" visibility="visible"',
+        shown,
     )
     assert len(set(rings)) == 6
     assert shown == drawn(run, "u-trn2x64", "--propose", "2x3x1", database=seeded)

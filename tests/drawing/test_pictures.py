@@ -14,10 +14,12 @@ from conftest import BACKENDS, Databases, Run, wear
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
-from trninv.drawing.svg import DEGRADED, DEGRADED_FILL, DOWN, DOWN_FILL
+from trninv.drawing.svg import DEGRADED, DEGRADED_FILL, DOWN, DOWN_FILL, resolve_tokens
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "pictures"
 U = "u-trn2x64/d0"
@@ -74,8 +76,9 @@ def test_a_state_has_a_colour_and_a_glyph(run: Run, databases: Databases) -> Non
             set_state(connection, [address], Condition.from_user(state, factor), why="test", who="tests")
     out = drawn(run, U, database=url)
     for state, (ink, soft) in {"down": (DOWN, DOWN_FILL), "degraded": (DEGRADED, DEGRADED_FILL)}.items():
-        assert re.search(f'fill="{soft}" stroke="{ink}"[^>]*><title>{states[state]}, {state}<', out)
-        assert re.search(f'<path [^>]*(stroke|fill)="{ink}"', out)
+        soft_value, ink_value = resolve_tokens(soft), resolve_tokens(ink)
+        assert re.search(f'fill="{soft_value}" stroke="{ink_value}"[^>]*><title>{states[state]}, {state}<', out)
+        assert re.search(f'<path [^>]*(stroke|fill)="{ink_value}"', out)
     for legend in ("✕ down", "◐ degraded", "◆ in maintenance", "dotted: out of service"):
         assert f">{legend}<" in out
 
@@ -112,10 +115,10 @@ def test_what_a_fabric_carries_heeds_states(run: Run, databases: Databases) -> N
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2").resized(40), name="lab")
-    assert "tier 3: 2 network nodes, 16,000 GB/s one direction upwards" in drawn(run, "LAB/fabric", database=url)
+    assert "tier 3: 2 network nodes, 16,000 GB/s upward" in drawn(run, "LAB/fabric", database=url)
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         set_state(connection, ["lab/fabric/t3/n1"], Condition.from_user("down", None), why="test", who="tests")
-    assert "tier 3: 2 network nodes, 12,800 GB/s one direction upwards" in drawn(run, "lab/fabric", database=url)
+    assert "tier 3: 2 network nodes, 12,800 GB/s upward" in drawn(run, "lab/fabric", database=url)
 
 
 def test_a_path_of_no_length(run: Run, lite: str) -> None:

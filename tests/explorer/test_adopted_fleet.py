@@ -32,14 +32,14 @@ def figure(page: Page, name: str) -> Locator:
 
 
 def test_a_mixed_fleet_and_a_domain_with_an_empty_slot_are_drawn(opened: Open) -> None:  # noqa: F811
-    page = opened("#/cluster/prod?colour=free")
+    page = opened("#/cluster/prod?color=free")
     expect(page.get_by_text("11 domains in 14 racks, adopted from imported data")).to_be_visible()
     expect(page.get_by_text("Free blocks are unavailable")).to_be_visible()
     page.get_by_role("radio", name="State").check()
     expect(page.get_by_role("button", name="333 up")).to_be_visible()
     expect(page.get_by_role("button", name="148 down")).to_be_visible()
     page.get_by_role("radio", name="Fabric tiers").check()
-    expect(page.locator("svg.fabric")).to_be_visible()
+    expect(page.locator("#fabric")).to_be_visible()
     page.evaluate("location.hash = '#/domain/prod/d8'")
     expect(page.locator(".wiring .chip")).to_have_count(64)
     expect(page.locator(".wiring .chip.down")).to_have_count(16)

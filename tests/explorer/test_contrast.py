@@ -1,4 +1,4 @@
-"""The colours that are shipped: legible, and told apart by people who see few of them."""
+"""The colors that are shipped: legible, and told apart by people who see few of them."""
 
 import itertools
 import re
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from trninv.service.explorer import WEB_DIRECTORY
 
 THEMES = ("light", "dark")
-STATES = ("up", "degraded", "down", "maintenance", "held")
+STATES = ("up", "degraded", "down", "maintenance", "allocated")
 TEXT = [
     ("ink", "surface", 7), ("ink-2", "surface", 7), ("ink-3", "surface", 4.5), ("ink-3", "bg", 4.5),
     ("ink-3", "sunken", 4.5), ("accent", "surface", 4.5), ("accent", "accent-soft", 4.5), ("on-accent", "accent", 4.5),
@@ -18,7 +18,7 @@ TEXT = [
     *((f"{state}-text", f"{state}-soft", 4.5) for state in ("degraded", "down", "maintenance")),
     *((f"on-job-{job}", f"job-{job}", 4.5) for job in "abcd"),
 ]  # fmt: skip
-MARKS = ("line-strong", "down", "maintenance", "held", "path", "cut", "link-a", "link-b", "link-c")
+MARKS = ("line-strong", "down", "maintenance", "allocated", "path", "cut", "link-a", "link-b", "link-c")
 APART = {
     0.1: (STATES, tuple(f"job-{job}" for job in "abcd")),
     0.045: (("link-a", "link-b", "link-c", "path"),),
@@ -35,20 +35,20 @@ _LMS = [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451,
 _LAB = [[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099],
         [0.0259040371, 0.7827717662, -0.8086757660]]  # fmt: skip
 
-Colours = dict[str, NDArray[np.float64]]
+Colors = dict[str, NDArray[np.float64]]
 
 
 @pytest.fixture(scope="module", params=THEMES)
-def colours(request: pytest.FixtureRequest) -> Colours:
+def colors(request: pytest.FixtureRequest) -> Colors:
     """Linear light of each token of a theme."""
     sheet = (WEB_DIRECTORY / "assets" / "index.css").read_text()
     of = "light" if request.param == "light" else "dark"
     found = re.findall(rf"--([a-z0-9-]+):(?:[^;}}]*?var\(--lightningcss-{of},)?(#[0-9a-f]{{3,6}})[);}}]", sheet)
-    return {name: linear(colour) for name, colour in found}
+    return {name: linear(color) for name, color in found}
 
 
-def linear(colour: str) -> NDArray[np.float64]:
-    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+def linear(color: str) -> NDArray[np.float64]:
+    digits = color[1:] if len(color) == 7 else "".join(2 * digit for digit in color[1:])
     srgb = np.array([int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)])
     return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
 
@@ -58,21 +58,21 @@ def contrast(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def oklab(colour: NDArray[np.float64], vision: str) -> NDArray[np.float64]:
-    seen = np.clip(np.array(VISIONS[vision]) @ colour, 0, 1)
+def oklab(color: NDArray[np.float64], vision: str) -> NDArray[np.float64]:
+    seen = np.clip(np.array(VISIONS[vision]) @ color, 0, 1)
     return np.array(_LAB) @ np.cbrt(np.array(_LMS) @ seen)
 
 
 @pytest.mark.parametrize(("ink", "paper", "least"), [*TEXT, *((mark, "surface", 3) for mark in MARKS)])
-def test_what_is_read_stands_out(colours: Colours, ink: str, paper: str, least: float) -> None:
-    assert contrast(colours[ink], colours[paper]) >= least
+def test_what_is_read_stands_out(colors: Colors, ink: str, paper: str, least: float) -> None:
+    assert contrast(colors[ink], colors[paper]) >= least
 
 
 @pytest.mark.parametrize("vision", VISIONS)
-def test_what_means_something_else_looks_different(colours: Colours, vision: str) -> None:
+def test_what_means_something_else_looks_different(colors: Colors, vision: str) -> None:
     for least, sets in APART.items():
         for a, b in itertools.chain.from_iterable(itertools.combinations(names, 2) for names in sets):
-            distance = np.linalg.norm(oklab(colours[a], vision) - oklab(colours[b], vision))
+            distance = np.linalg.norm(oklab(colors[a], vision) - oklab(colors[b], vision))
             assert distance >= least, (a, b, vision)
 
 

@@ -1,4 +1,4 @@
-"""Each address of docs/reference/explorer.md opens its view: in every colour, on a phone, for whoever can't see it."""
+"""Each address of docs/reference/explorer.md opens its view: in every color, on a phone, for whoever can't see it."""
 
 import re
 
@@ -36,33 +36,33 @@ def test_an_address_opens_a_view_that_all_can_read(opened: Open, at: str) -> Non
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-COLOUR = "each => ['fill', 'stroke', 'stroke-dasharray'].map(name => getComputedStyle(each).getPropertyValue(name))"
+COLOR = "each => ['fill', 'stroke', 'stroke-dasharray'].map(name => getComputedStyle(each).getPropertyValue(name))"
 
 
 @pytest.mark.slow
-def test_colours_of_the_system_leave_glyphs_dashes_paths_and_focus(opened: Open) -> None:  # noqa: F811
+def test_colors_of_the_system_leave_glyphs_dashes_paths_and_focus(opened: Open) -> None:  # noqa: F811
     page = opened("#/domain/u-trn2x64/d0?from=s0/c0&to=s0/c2&down=s0/c5")
     page.emulate_media(forced_colors="active", color_scheme="dark")
     ink, highlight = (system(page, name) for name in ("CanvasText", "Highlight"))
     supposed = page.locator(f'.wiring [data-at="{CHIP}"]')
     expect(supposed.locator(".sign.down")).to_be_visible()
-    body = supposed.locator(".body").evaluate(COLOUR)
+    body = supposed.locator(".body").evaluate(COLOR)
     assert body[1] == ink
     assert body[2] != "none"
-    assert supposed.locator(".sign .cross").evaluate(COLOUR)[1] == ink
+    assert supposed.locator(".sign .cross").evaluate(COLOR)[1] == ink
     for wire in page.locator(".wire.path polyline:not(.hit, .casing)").all():
-        assert wire.evaluate(COLOUR)[1] == highlight
-    idle = page.locator(".wire.off polyline:not(.hit, .casing)").first.evaluate(COLOUR)
+        assert wire.evaluate(COLOR)[1] == highlight
+    idle = page.locator(".wire.off polyline:not(.hit, .casing)").first.evaluate(COLOR)
     assert idle[2] != "none"
     supposed.focus()
     page.keyboard.press("ArrowRight")
-    assert page.locator(".wiring g:focus-visible .ring").evaluate(COLOUR)[1] == highlight
+    assert page.locator(".wiring g:focus-visible .ring").evaluate(COLOR)[1] == highlight
     page.locator(".rail a").first.focus()
     assert page.locator(".rail a").first.evaluate("each => getComputedStyle(each).outlineStyle") == "solid"
 
 
 def system(page: Page, name: str) -> str:
-    """A colour of the system, as styles have it."""
+    """A color of the system, as styles have it."""
     made = (
         "name => { const p = document.body.appendChild(document.createElement('p')); p.style.color = name; return p }"
     )

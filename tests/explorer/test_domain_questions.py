@@ -16,7 +16,7 @@ from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.placement.allocations.job_allocations import allocate
+from trninv.placement.changes.allocate import allocate
 
 U = "#/domain/u-trn2x64/d0"
 MODES = {"path": "Path", "widest": "Widest", "cut": "Cut", "bisection": "Bisection", "pool": "Memory", "jobs": "Jobs"}
@@ -62,7 +62,7 @@ def at(page: Page) -> str:
         ("show=cut&", "Cut", ".wire.cut"),
         ("show=bisection&", "Bisection", ".wiring .chip.side"),
         ("show=pool&", "Memory", ".wiring .chip.hop"),
-        ("show=jobs&", "Jobs", ".wiring .chip.held"),
+        ("show=jobs&", "Jobs", ".wiring .chip.allocated"),
     ],
 )
 def test_every_address_asks_its_question(opened: Open, options: str, name: str, marked: str) -> None:  # noqa: F811
@@ -217,8 +217,8 @@ def test_what_an_incident_costs_two_chips_is_told(opened: Open) -> None:  # noqa
 @pytest.mark.slow
 def test_who_holds_which_chips_is_told_by_letters(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?show=jobs")
-    expect(page.locator(".wiring .chip.held")).to_have_count(16)
-    expect(page.locator(".wiring .chip.held text").first).to_have_text("A")
+    expect(page.locator(".wiring .chip.allocated")).to_have_count(16)
+    expect(page.locator(".wiring .chip.allocated text").first).to_have_text("A")
     expect(page.get_by_role("region", name="Jobs")).to_contain_text("47 free chips")
     page.get_by_role("tabpanel").get_by_role("link", name="train-7b").click()
     page.wait_for_url(re.compile("#/jobs"))

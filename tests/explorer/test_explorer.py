@@ -40,7 +40,7 @@ PAGES = {
     "compare": "#/compare?of=u-trn2x64/d0,trn3-gen1/d0,trn3-gen2/d0",
     "disagreements": "#/disagreements",
     "cluster": "#/cluster/lab",
-    "map": "#/cluster/lab?colour=pool&zoom=3&at=d150&sel=d150/s0",
+    "map": "#/cluster/lab?color=pool&zoom=3&at=d150&sel=d150/s0",
     "fabric": "#/cluster/lab?fabric=yes",
     "torus": f"{U}?from=s0/c0&to=s2/c10&down=s0/c1",
     "solid": f"{U}?from=s0/c0&to=s2/c10&view=3d",
@@ -53,7 +53,7 @@ PAGES = {
     "report": "#/reports/bandwidth",
 }
 EYES = "home", "torus", "map"
-"""Pages that are looked at as people do who see few colours, and in colours of the system."""
+"""Pages that are looked at as people do who see few colors, and in colors of the system."""
 VISIONS = "protanopia", "deuteranopia", "tritanopia", "achromatopsia"
 TOLERANCE = 0.015
 """Fonts differ from machine to machine."""
@@ -93,7 +93,7 @@ def test_every_page_looks_as_it_did_is_accessible_and_fits_a_phone(
         page.emulate_media(forced_colors="active")
         looks(page, name, "forced")
         page.emulate_media(forced_colors="none")
-        page.reload()  # Chromium may keep the canvas of forced colours
+        page.reload()  # Chromium may keep the canvas of forced colors
         settled(page)
     page.emulate_media(color_scheme="dark")
     looks(page, name, "dark")
@@ -105,16 +105,16 @@ def test_every_page_looks_as_it_did_is_accessible_and_fits_a_phone(
 
 
 def looks(page: Page, name: str, look: str = "") -> None:
-    """Wait until a page looks as it did: colours are emulated a while after it was asked for."""
+    """Wait until a page looks as it did: colors are emulated a while after it was asked for."""
     for _ in range(50):
         if (found := differs(page, name, look)) < TOLERANCE:
             return
         page.wait_for_timeout(100)
-    pytest.fail(f"{found:.3f} of {name} is of another colour than it was {look}")
+    pytest.fail(f"{found:.3f} of {name} is of another color than it was {look}")
 
 
 def differs(page: Page, name: str, look: str = "") -> float:
-    """The part of a page that is plainly of another colour than it was, when both are small and blurred.
+    """The part of a page that is plainly of another color than it was, when both are small and blurred.
 
     Other looks than the light one are kept small and blurred.
     """
@@ -359,9 +359,6 @@ def places(svg: str) -> dict[str, set[tuple[str, ...]]]:
         ("#/domain/trn3-gen1/d0", "trn3-gen1"),
         ("#/domain/trn3-gen2/d0", "trn3-gen2"),
         ("#/domain/trn1.2xlarge/d0", "trn1.2xlarge"),
-        ("#/rack/u-trn2x64/r0", "u-trn2x64/r0"),
-        ("#/rack/trn3-gen1/r1", "trn3-gen1/r1"),
-        ("#/cluster/lab?fabric=yes", "lab/fabric"),
     ],
 )
 def test_the_command_line_draws_the_same_picture(
@@ -372,8 +369,6 @@ def test_the_command_line_draws_the_same_picture(
     scope: str,
 ) -> None:
     page = opened(at)
-    if scope.endswith("/fabric"):
-        expect(page.locator("svg.fabric")).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download SVG").last.click()
     drawn = run("draw", scope, "-o", "-", database=service_database)[1]
@@ -383,17 +378,17 @@ def test_the_command_line_draws_the_same_picture(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("colour", ["state", "pool", "rack", "domain"])
+@pytest.mark.parametrize("color", ["state", "pool", "rack", "domain"])
 def test_the_command_line_draws_the_same_fleet(
     opened: Open,  # noqa: F811
     service_database: str,  # noqa: F811
     run: Run,
-    colour: str,
+    color: str,
 ) -> None:
-    page = opened(f"#/cluster/lab?colour={colour}")
+    page = opened(f"#/cluster/lab?color={color}")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download SVG").click()
-    drawn = run("draw", "lab", "--color-by", colour, "-o", "-", database=service_database)[1]
+    drawn = run("draw", "lab", "--color-by", color, "-o", "-", database=service_database)[1]
     paper = re.compile(r'(<rect[^>]*fill=)"[^"]*"')
     assert paper.sub(r"\1", download.value.path().read_text()) == paper.sub(r"\1", drawn)
 
@@ -456,8 +451,8 @@ def test_a_wrong_address_is_told(opened: Open, watched: Watched) -> None:  # noq
 @pytest.mark.parametrize(
     "at",
     [
-        "#/cluster/lab?zoom=NaN&at=d1,-.,1e17&only=toString&colour=__proto__",
-        "#/cluster/lab?zoom=0&at=d999999999&colour=constructor&sel=d0/s99/c99--x",
+        "#/cluster/lab?zoom=NaN&at=d1,-.,1e17&only=toString&color=__proto__",
+        "#/cluster/lab?zoom=0&at=d999999999&color=constructor&sel=d0/s99/c99--x",
         f"{U}?view=3d&yaw=abc&pitch=1e99&show=toString",
         f"{U}?down=,,&from=&to=%00",
         "#/domain/u-trn2x64/d0?%E0%A4%A=1&down=%E0%A4%A",
@@ -482,6 +477,7 @@ def test_a_token_is_asked_for_and_kept(watched: Watched, databases: Databases) -
         page.get_by_label(re.compile("requires a token")).first.fill(token)
         page.get_by_role("button", name="Use token").first.click()
         expect(page.get_by_text("1 × Trn2 UltraServer")).to_be_visible()
+        expect(page.locator(".bar .viewer")).to_have_text("explorer")
         watched.close()
     assert all("401" in each for each in watched.said)
     watched.said.clear()

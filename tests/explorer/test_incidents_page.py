@@ -11,7 +11,7 @@ from serving import serving
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.placement.allocations.job_allocations import allocate
+from trninv.placement.changes.allocate import allocate
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +68,7 @@ def test_the_tree_says_what_carries_nothing_what_is_reached_and_whose_job_is_slo
 
 def test_the_timeline_and_before_it_lead_to_how_it_was(opened: Open) -> None:  # noqa: F811
     page = opened("#/incidents")
-    expect(page.get_by_role("region", name="Timeline").locator(".change").first).to_be_visible()
+    expect(page.get_by_role("region", name="Timeline").get_by_role("link").first).to_be_visible()
     since = panel(page, SWITCH).locator(".band").inner_text()
     page.get_by_role("link", name="View before").click()
     page.wait_for_url(re.compile(r"asof="))
@@ -84,9 +84,13 @@ def test_the_timeline_and_before_it_lead_to_how_it_was(opened: Open) -> None:  #
 
 def test_a_domain_has_its_own_timeline(opened: Open) -> None:  # noqa: F811
     page = opened("#/domain/u-trn2x64/d0")
-    marks = page.get_by_role("region", name="Timeline").locator(".change")
+    marks = page.get_by_role("region", name="Timeline").get_by_role("link")
     expect(marks).to_have_count(1)
-    expect(marks).to_have_attribute("title", re.compile(f"{SERVER}: up → down.*why {SERVER}"))
+    expect(marks).to_have_accessible_name(re.compile(f"{SERVER}: up → down.*why {SERVER}"))
+    marks.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("#/domain/u-trn2x64/d0.*asof="))
+    expect(page.locator(".clock")).to_have_class(re.compile("past"))
 
 
 def test_when_nothing_is_open_the_last_one_that_closed_is_named(watched: Watched, databases: Databases) -> None:  # noqa: F811

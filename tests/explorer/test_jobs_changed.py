@@ -80,7 +80,7 @@ def test_a_fit_is_held_by_keys_alone_and_undo_releases_it(opened: Open, service_
     second = page.locator(".fits button").nth(1)
     expect(second).to_be_focused()
     expect(second).to_have_attribute("aria-pressed", "true")
-    ringed = page.locator("g:has(.proposed) title").all_text_contents()
+    ringed = page.locator(".proposed title").all_text_contents()
     assert len(ringed) == 4
     page.get_by_role("button", name="Allocate 4 chips…").focus()
     page.keyboard.press("Enter")

@@ -22,7 +22,7 @@ from trninv.database.tables import STATES
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.placement.allocations.job_allocations import allocate
+from trninv.placement.changes.allocate import allocate
 from trninv.service.explorer import WEB_DIRECTORY
 
 FLEET = "#/cluster/lab"
@@ -91,17 +91,17 @@ def shot(page: Page) -> NDArray[np.int16]:
         return np.asarray(image.convert("RGB"), dtype=np.int16)
 
 
-def alike(pixels: NDArray[np.int16], colour: tuple[int, int, int]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = np.abs(pixels - np.array(colour)).max(axis=2) <= 8
+def alike(pixels: NDArray[np.int16], color: tuple[int, int, int]) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = np.abs(pixels - np.array(color)).max(axis=2) <= 8
     return found
 
 
-def around(page: Page, colour: tuple[int, int, int]) -> tuple[float, float, int]:
-    """The middle of what has a colour, and how many pixels of it lie within 12, once markers have followed the map."""
+def around(page: Page, color: tuple[int, int, int]) -> tuple[float, float, int]:
+    """The middle of what has a color, and how many pixels of it lie within 12, once markers have followed the map."""
     y = x = 0.0
     pixels = 0
     for _ in range(20):
-        ys, xs = np.nonzero(alike(shot(page), colour))
+        ys, xs = np.nonzero(alike(shot(page), color))
         if len(ys):
             y, x = float(ys.mean()), float(xs.mean())
             pixels = int(np.count_nonzero(np.hypot(ys - y, xs - x) <= 12))
@@ -111,7 +111,7 @@ def around(page: Page, colour: tuple[int, int, int]) -> tuple[float, float, int]
 
 
 def told(page: Page) -> Locator:
-    return page.locator(".told")
+    return page.locator(".hint")
 
 
 def go(page: Page, at: str) -> None:
@@ -212,7 +212,11 @@ def test_n_and_p_go_from_cause_to_cause_the_worst_first(opened: Open) -> None:  
         page.keyboard.press("n")
         expect(page.locator(".steps")).to_contain_text(f"{each + 1} of 6")
         seen.append(page.evaluate("location.hash"))
-        shown = "svg.fabric .switch.off" if "sel=fabric" in seen[-1] else ".chosen-ring"
+        shown = (
+            "#fabric a:has-text('down'), #fabric a:has-text('maintenance')"
+            if "sel=fabric" in seen[-1]
+            else ".chosen-ring"
+        )
         expect(page.locator(shown).first).to_be_visible()
     assert len(set(seen)) == 6
     assert "sel=d30/s2" in seen[0]
@@ -236,8 +240,8 @@ def test_n_and_p_go_from_cause_to_cause_the_worst_first(opened: Open) -> None:  
 
 
 @pytest.mark.slow
-def test_colours_say_who_holds_what_and_the_legend_fades_the_rest(opened: Open) -> None:  # noqa: F811
-    page = opened(f"{FLEET}?colour=job")
+def test_colors_say_who_holds_what_and_the_legend_fades_the_rest(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{FLEET}?color=job")
     keys = page.locator(".keys")
     for says in ("128 pretrain", "16 eval", "2,909 not allocated", "17 down", "1 degraded", "1 in maintenance"):
         expect(keys.get_by_role("button", name=says, exact=True)).to_be_visible()
@@ -302,14 +306,14 @@ def test_arrows_go_chip_by_chip_and_a_fleet_pans_and_zooms(opened: Open) -> None
 
 
 def system(page: Page, name: str) -> tuple[int, int, int]:
-    """A colour of the system."""
+    """A color of the system."""
     found = page.evaluate(
         """name => {
             const probe = document.body.appendChild(document.createElement('i'))
             probe.style.color = name
-            const colour = getComputedStyle(probe).color.match(/[0-9]+/g).slice(0, 3).map(Number)
+            const color = getComputedStyle(probe).color.match(/[0-9]+/g).slice(0, 3).map(Number)
             probe.remove()
-            return colour
+            return color
         }""",
         name,
     )
@@ -318,7 +322,7 @@ def system(page: Page, name: str) -> tuple[int, int, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", DOWN)
-def test_without_colours_states_are_of_the_system_and_have_glyphs(opened: Open, scheme: str) -> None:  # noqa: F811
+def test_without_colors_states_are_of_the_system_and_have_glyphs(opened: Open, scheme: str) -> None:  # noqa: F811
     """Also in the theme that was chosen before the system had a say."""
     page = opened(FLEET)
     page.evaluate("localStorage['trninv theme'] = 'light'")
@@ -335,7 +339,7 @@ def test_without_colours_states_are_of_the_system_and_have_glyphs(opened: Open, 
     assert len(shapes) == 3
     page.add_style_tag(content=".over { visibility: hidden }")
     seen = shot(page)
-    known = np.logical_or.reduce([alike(seen, colour) for colour in (ink, paper, grey)])
+    known = np.logical_or.reduce([alike(seen, color) for color in (ink, paper, grey)])
     assert np.count_nonzero(alike(seen, grey)) > 10_000
     assert known.mean() > 0.98  # the rest is the edges of names
     go(page, f"{FLEET}?zoom=25&at=d7")
@@ -344,10 +348,10 @@ def test_without_colours_states_are_of_the_system_and_have_glyphs(opened: Open, 
     y, x = np.median(inked, axis=0).astype(int)
     around_it = near[y - 8 : y + 8, x - 8 : x + 8].reshape(-1, 3)
     assert np.count_nonzero(alike(around_it[None], paper)) > 8  # its glyph
-    go(page, f"{FLEET}?colour=job&zoom=1")
+    go(page, f"{FLEET}?color=job&zoom=1")
     swatch = page.locator(".keys .swatch").nth(1).evaluate("each => getComputedStyle(each).backgroundColor")
-    colour = tuple(int(part) for part in re.findall(r"\d+", swatch))
-    assert np.count_nonzero(alike(shot(page), colour)) > 1_000  # type: ignore[arg-type] # three
+    color = tuple(int(part) for part in re.findall(r"\d+", swatch))
+    assert np.count_nonzero(alike(shot(page), color)) > 1_000  # type: ignore[arg-type] # three
     page.emulate_media(forced_colors="none", color_scheme="dark")
     go(page, f"{FLEET}?zoom=1.01")
     assert np.count_nonzero(alike(shot(page), UP)) > 10_000

@@ -22,7 +22,7 @@ ASKING = {
     "#/": ("HomeIncidents", "Clusters"),
     "#/incidents?sel=1": ("Impact", "why not"),
     "#/domain/u-trn2x64/d0": ("Bisection", "NeuronLink"),
-    "#/jobs?in=u-trn2x64/d0": ("JobMap", "No chips are allocated"),
+    "#/jobs?in=u-trn2x64/d0": ("Jobs(", "all clusters"),
     "#/reports/capacity": ("Report(", "generation"),
 }
 """Pages: a document that fails, and what is there in spite of it."""

@@ -19,7 +19,7 @@ from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.placement.allocations.job_allocations import allocate
+from trninv.placement.changes.allocate import allocate
 from trninv.service.explorer import WEB_DIRECTORY
 
 WHY = '=HYPERLINK("http://x"), <img src=x onerror=alert(1)>'
@@ -127,9 +127,10 @@ def test_the_table_of_jobs_has_the_letters_of_the_map(opened: Open) -> None:  # 
     page = opened("#/jobs?in=u-trn2x64&sort=chips")
     letters = page.locator(".data .letter")
     expect(letters).to_have_text(["B", "A"])
-    legend = page.locator(".legend li").filter(has_text="dpo-sweep").locator(".letter")
-    assert letters.first.get_attribute("class") == legend.get_attribute("class")
-    assert page.locator(".job-map .held text").all_text_contents().count("B") == 2
+    colors = "each => getComputedStyle(each).getPropertyValue(each.tagName === 'rect' ? 'fill' : 'background-color')"
+    sample = page.get_by_role("link", name="Job dpo-sweep", exact=True).locator("rect").first
+    assert letters.first.evaluate(colors) == sample.evaluate(colors)
+    assert page.locator("[data-address] text").all_text_contents().count("B") == 2
 
 
 def test_a_report_of_ones_own_has_the_chart_that_its_header_declares(
@@ -264,8 +265,17 @@ def test_the_timeline_shows_what_was_and_takes_the_page_there(opened: Open) -> N
 def test_where_a_job_fits_is_ranked_and_ringed(opened: Open) -> None:  # noqa: F811
     page = opened("#/jobs?in=u-trn2x64&fit=chips:8")
     expect(page.locator(".proposed")).to_have_count(8)
-    picture = page.get_by_role("img", name=re.compile("A llama-ft: 16 chips, B dpo-sweep: 2 chips"))
-    assert picture.get_by_text("A", exact=True).count() == 16
+    picture = page.get_by_role("group", name=re.compile("A llama-ft: 16, B dpo-sweep: 2"))
+    assert picture.locator("[data-address]").get_by_text("A", exact=True).count() == 16
+    chip = picture.get_by_role("link", name="u-trn2x64/d0/s1/c5, down")
+    picture.get_by_role("link").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert "u-trn2x64" in str(page.evaluate("document.activeElement.getAttribute('href')"))
+    chip.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"#/(domain|at)/u-trn2x64/d0"))
+    page.go_back()
+    expect(page.locator(".proposed")).to_have_count(8)
     ranks = page.locator(".fits button")
     expect(ranks.first).to_have_attribute("aria-pressed", "true")
     expect(page.locator(".fits")).to_contain_text("GB/s")

@@ -27,8 +27,10 @@ EACH = 20
 """Clicks in a row from where a page began."""
 ADDRESSES = 200
 CLICKABLE = """seed => {
+    const leaves = link => link.hasAttribute('href')
+        && new URL(link.getAttribute('href'), location.href).origin !== location.origin
     const found = [...document.querySelectorAll('a, button, input, select, summary, [role=button], canvas, svg, th')]
-        .filter(each => each.checkVisibility() && !(each.href && new URL(each.href).origin !== location.origin))
+        .filter(each => each.checkVisibility() && !leaves(each))
     const one = found[seed % found.length]
     if (!one) return null
     one.scrollIntoView({ block: 'center' })
@@ -37,7 +39,7 @@ CLICKABLE = """seed => {
     const at = [within(Math.max(box.left, 0), Math.min(box.right, innerWidth)),
                 within(Math.max(box.top, 0), Math.min(box.bottom, innerHeight))]
     const hit = document.elementFromPoint(...at)?.closest('a')
-    return hit && new URL(hit.href).origin !== location.origin ? null : at
+    return hit && leaves(hit) ? null : at
 }"""
 """Where a link, button or picture of the page can be clicked, which leads to no other site."""
 
@@ -85,7 +87,7 @@ def hostile(chance: random.Random) -> Iterator[str]:
     options = [
         "asof=", "asof=yesterday", "asof=-1", "asof=99999999999999999999", "asof=2026-13-45T99:99:99Z", "sel=", "sel=x",
         "sel=<b>", "sel=s1/c5--", "from=&to=", "from=s99/c99&to=toString", "down=,,,", f"down={'s0/c0,' * 3000}",
-        "show=__proto__", "view=4d", "yaw=1e999&pitch=NaN", "scale=-1&x=1e300&y=", "colour=constructor", "of=,,a,%",
+        "show=__proto__", "view=4d", "yaw=1e999&pitch=NaN", "scale=-1&x=1e300&y=", "color=constructor", "of=,,a,%",
         "only=x", "sort=--", "where=%27", "in=nothing", "fit=chips:-1", "at=d-1&zoom=Infinity", "a" * 20_000, "&&&==",
         "%E0%A4%A=%E0%A4%A", "toString=1&__proto__=2", "as=then", "fabric=maybe", "generation=" + "é" * 5_000,
     ]  # fmt: skip

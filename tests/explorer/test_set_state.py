@@ -20,7 +20,7 @@ from trninv.inventory.access.bearer_tokens import create_token
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.placement.allocations.job_allocations import allocate
+from trninv.placement.changes.allocate import allocate
 from trninv.service.explorer import WEB_DIRECTORY
 
 D = "u-trn2x64/d0"
@@ -338,6 +338,6 @@ def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_databas
 
 
 def test_the_dialog_is_a_chunk_of_its_own() -> None:
-    files = [WEB_DIRECTORY / "assets" / name for name in ("setstate.js", "name.js", "name.css")]
+    files = [WEB_DIRECTORY / "assets" / name for name in ("setstate.js", "confirmation.js", "confirmation.css")]
     assert sum(len(gzip.compress(file.read_bytes())) for file in files) < CHUNK
-    assert "name.css" not in (WEB_DIRECTORY / "index.html").read_text()
+    assert "confirmation.css" not in (WEB_DIRECTORY / "index.html").read_text()

@@ -17,7 +17,7 @@ from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.placement.allocations.job_allocations import allocate
+from trninv.placement.changes.allocate import allocate
 
 pytestmark = pytest.mark.slow
 

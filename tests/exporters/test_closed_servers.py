@@ -1,6 +1,5 @@
 """A closed server in schedulers' formats: drained or unschedulable, for the reason that was given."""
 
-import re
 import tempfile
 from pathlib import Path
 
@@ -14,22 +13,21 @@ from exporting import exported
 from slurms import slurm
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.database.tables import TABLES
-from trninv.exporters.format import find_format
-from trninv.exporters.schedulers import parse_settings
+from trninv.exporters.slurm_settings import parse_settings
 from trninv.inventory.state.author import OMITTED_JOB_PREFIX
-from trninv.placement.allocations import server_cordons
+from trninv.placement.changes.cordon import cordon
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 _HOSTILE = 'ticket #12 "fan" \\ a=b; été\\'
 _SAID = "ticket #12 'fan' \\ a=b; été\\"
 """The same as Slurm can hold it: nothing stands for a double quote within a value."""
-_PLACES_ONLY = ["aws", "kueue", "slurm-block", "slurm-tree", "slurm-yaml", "topograph"]
-"""Formats of where servers are, which have no states."""
 
 
 def _lab(databases: Databases, why: str = "firmware", backend: str = "sqlite") -> str:
     url = exporting.lab(databases, backend)
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        server_cordons.cordon(connection, ["lab/d0/s0"], who="me", why=why)
+        cordon(connection, ["lab/d0/s0"], who="me", why=why)
     return url
 
 
@@ -55,8 +53,8 @@ def test_what_an_import_closed_is_not_drained_in_the_scheduler_that_runs_there(
 ) -> None:
     url = exporting.lab(databases, backend)
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        server_cordons.cordon(connection, ["lab/d0/s0"], who="slurm", why=f"{OMITTED_JOB_PREFIX}train (7)")
-        server_cordons.cordon(connection, ["lab/d0/s1"], who="me", why="an import of fans")
+        cordon(connection, ["lab/d0/s0"], who="slurm", why=f"{OMITTED_JOB_PREFIX}train (7)")
+        cordon(connection, ["lab/d0/s1"], who="me", why="an import of fans")
     lines = exported(run, url, "lab", "slurm-nodes")
     assert _node(lines, "lab-d0-s1")["State"] == "DRAIN"
     assert lines.count("State=DRAIN") == 1
@@ -115,28 +113,6 @@ def test_kubernetes_own_schema_takes_it(run: Run, databases: Databases) -> None:
     url = _lab(databases, _HOSTILE)
     for node in yaml.safe_load_all(exported(run, url, "lab", "kubernetes")):
         kubernetes_validate.validate(node, kubernetes_validate.latest_version(), strict=True)
-
-
-@pytest.mark.parametrize("name", _PLACES_ONLY)
-def test_where_it_stands_is_what_it_was(run: Run, databases: Databases, name: str) -> None:
-    """What runs there goes on, and needs its place in the network."""
-    closed, whole = (exported(run, url, "lab", name) for url in (_lab(databases), exporting.lab(databases)))
-    assert re.sub("event [0-9]+", "", closed) == re.sub("event [0-9]+", "", whole)
-
-
-@pytest.mark.parametrize("name", ["slurm-nodes", "kubernetes"])
-def test_either_database_gives_the_same_bytes(run: Run, databases: Databases, name: str) -> None:
-    one, other = (exported(run, _lab(databases, backend=backend), "lab", name) for backend in BACKENDS)
-    assert one == other
-    assert "firmware" in one
-
-
-def test_a_reader_notices_what_is_not_drained(run: Run, databases: Databases) -> None:
-    url = _lab(databases)
-    for name, lost in (("slurm-nodes", "State=DRAIN"), ("kubernetes", "unschedulable: true")):
-        lines = exported(run, url, "lab", name).replace(lost, lost.replace("DRAIN", "UNKNOWN").replace("true", "false"))
-        whole = exported(run, url, "lab", name).splitlines()
-        assert list(find_format(name).read(lines.splitlines())) != list(find_format(name).read(whole))
 
 
 @pytest.mark.slow

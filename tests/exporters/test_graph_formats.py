@@ -14,6 +14,8 @@ from conftest import Databases, Run, wear
 from exporting import exported
 from trninv.routing.fleet import BaseFleet
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 U = "u-trn2x64/d0"
 Read = Callable[[str], "nx.Graph[str]"]
 

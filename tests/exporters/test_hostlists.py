@@ -41,7 +41,8 @@ def test_what_is_folded_unfolds_in_its_order(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", ["a[0-", "a[0-1", "a]", "a[x]", "a[1-2000000]", "a[0-999]b[0-999]c[0-9]", "a,,b", "a[]"]
+    "bad",
+    ["a[0-", "a[0-1", "a]", "a[5-3]", "a[x]", "a[1-2000000]", "a[0-999]b[0-999]c[0-9]", "a,,b", "a[]", "a[5-3],b"],
 )
 def test_what_is_no_hostlist_is_refused(bad: str) -> None:
     with pytest.raises(UsageError):
@@ -58,7 +59,7 @@ def test_a_template_names_servers() -> None:
 
 INJECTING = [
     *("a b", "a=b", "x[0-9]", "a#", "A", "a,", "a\n", "-", "é", "a\u202e", "٣", "a..b", "_", "$(x)", "a\\", "a'", 'a"'),
-    *("a" * 64, ("a" * 60 + ".") * 5),
+    "a" * 64,
 ]
 
 
@@ -70,7 +71,7 @@ def test_a_name_that_would_inject_is_refused(template: str) -> None:
 
 @pytest.mark.parametrize("template", ["{cluster.__class__}", "{0}", "{rack}", "{domain!r}", "{domain:99}", "{", "a}"])
 def test_a_blank_that_nothing_fills_is_refused(template: str) -> None:
-    with pytest.raises(UsageError, match="blanks"):
+    with pytest.raises(UsageError, match="unknown placeholder"):
         hostnames(SLOTS, template)
 
 

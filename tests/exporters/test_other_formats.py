@@ -15,6 +15,8 @@ from conftest import Databases, Run
 from exporting import exported
 from trninv.routing.fleet import BaseFleet
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 
 @pytest.fixture
 def lab(databases: Databases) -> str:

@@ -12,17 +12,15 @@ import pytest
 import yaml
 
 import exporting
-from conftest import BACKENDS, Databases, Run
-from examples import ROOT
+from conftest import Databases, Run
 from exporting import exported
 from trninv.database.engine import temporary_engine, write_transaction
-from trninv.exporters import schedulers, serialization
-from trninv.exporters.format import find_format, format_names
+from trninv.exporters import schedulers, slurm_settings, yaml_syntax
+from trninv.exporters.format import format_names
 from trninv.hostlist import expand
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 
-PAGE = ROOT / "docs/reference/formats.md"
 SERVERS = [f"lab-d{domain}-s{server}" for domain in range(3) for server in range(4)]
 
 
@@ -55,16 +53,6 @@ def refused(run: Run, database: str, scope: str, name: str, *options: str) -> st
     return error
 
 
-def test_the_tree_is_domains_below_the_tiers_that_part_them(run: Run, url: str) -> None:
-    assert exported(run, url, "lab", "slurm-tree") == (
-        "# lab as slurm-tree, written by trninv as of event 0\n"
-        "SwitchName=lab-d0 Nodes=lab-d0-s[0-3]\n"
-        "SwitchName=lab-d1 Nodes=lab-d1-s[0-3]\n"
-        "SwitchName=lab-d2 Nodes=lab-d2-s[0-3]\n"
-        "SwitchName=lab-t3-n0 Switches=lab-d[0-2]\n"
-    )
-
-
 def test_the_fabric_of_a_large_cluster_has_its_tiers_in_the_tree(run: Run, url: str) -> None:
     lines = exported(run, url, "wide", "slurm-tree").splitlines()
     assert len([line for line in lines if "Nodes=" in line]) == 40
@@ -82,7 +70,7 @@ def test_servers_that_are_domains_hang_below_the_fabric(run: Run, url: str) -> N
 
 @pytest.mark.parametrize("name", format_names())
 def test_what_is_not_up_is_left_out_and_named(run: Run, partly: str, name: str) -> None:
-    scope = exporting.SCOPES.get(name, "lab").replace("lab/d0/s0", "lab/d0/s1")
+    scope = exporting.scope_of(name)
     if name in ("slurm-block", "slurm-yaml"):
         assert "lab-d1 would be a block of 3 servers" in refused(run, partly, scope, name)
         assert "lab-d1-s[0-3]" in exported(run, partly, scope, name, "--include-down")
@@ -102,6 +90,13 @@ def test_nodes_have_as_many_chips_as_carry(run: Run, lab: str) -> None:
     assert f"NodeName=lab-d2-s0 {parts.format(15, 'UNKNOWN')}" in lines
     assert "# NodeName=lab-d2-s0 Name=neuron Type=trainium2 File=/dev/neuron[0-4,6-15]" in lines
     assert "# lab as slurm-nodes, written by trninv as of event 34" in lines
+
+
+def test_a_degraded_server_takes_jobs(run: Run, lab: str) -> None:
+    before = [exported(run, lab, "lab", name).splitlines()[1:] for name in ("slurm-nodes", "slurm-block")]
+    run("set", "lab/d0/s1", "degraded", "--factor", "0.5", "--why", "heat", database=lab)
+    assert [exported(run, lab, "lab", name).splitlines()[1:] for name in ("slurm-nodes", "slurm-block")] == before
+    assert "unschedulable" not in exported(run, lab, "lab", "kubernetes")
 
 
 def test_blocks_are_domains_and_their_doubles(run: Run, url: str) -> None:
@@ -158,22 +153,34 @@ def _torus(body: Any) -> list[str]:
 GRAMMAR: dict[str, Callable[[Any], list[str]]] = {"tree": _tree, "block": _block, "ring": _ring, "torus3d": _torus}
 
 
-@pytest.mark.parametrize("name", ["slurm-yaml", "kubernetes", "kueue", "topograph"])
-def test_pyyaml_reads_what_trninv_reads(run: Run, url: str, name: str) -> None:
-    text = exported(run, url, "lab", name)
-    assert list(yaml.safe_load_all(text)) == list(serialization.read_yaml_documents(text.splitlines()))
-
-
 @pytest.mark.parametrize(
-    "word", ["no", "on", "y", "1:30", "0x1f", "012", "1e3", "~", "a: b", "# a", "- a", "", " a", "é\u2028"]
+    "word",
+    [
+        *[
+            "no",
+            "on",
+            "y",
+            "1:30",
+            "0x1f",
+            "012",
+            "1e3",
+            "~",
+            "é\u2028",
+            "🔥",
+            "\\🔥",
+            "\\ud83d\\udd25",
+            "\x7f\x85\ufeff",
+        ],
+        "a: b",
+        "# a",
+        "- a",
+        "",
+        " a",
+    ],
 )
 def test_a_text_stays_a_text_in_yaml(word: str) -> None:
-    lines = list(serialization.yaml_document([{"a": word, "b": [word, {word or "x": 1}]}]))
-    assert (
-        yaml.safe_load("\n".join(lines))
-        == next(serialization.read_yaml_documents(lines))
-        == [{"a": word, "b": [word, {word or "x": 1}]}]
-    )
+    value = [{"a": word, "b": [word, {word or "x": 1}]}]
+    assert yaml.safe_load("\n".join(yaml_syntax.YAML.write(value))) == value
 
 
 def test_kueue_asks_for_labels_that_every_node_has(run: Run, url: str) -> None:
@@ -223,7 +230,7 @@ def test_an_answer_of_ec2_has_three_network_nodes_and_ids_of_our_own(run: Run, u
         ("trn3-gen2", "aws", [], "EC2 has no instance type for trn3-gen2"),
         ("u-trn2x64", "aws", [], "has no fabric"),
         ("lab/d0/s1", "slurm-block", [], "lab-d0 would be a block of 1 servers"),
-        ("lab/d0/s1/c0", "slurm-tree", [], "lab/d0/s1/c0 is a chip; name a server, rack, domain or cluster"),
+        ("lab/d0/s1/c0", "slurm-tree", [], "lab/d0/s1/c0 is a chip: name a server, rack, domain or cluster"),
         ("lab", "slurm-tree", ["--hostname", "a"], "calls lab/d0/s0 and lab/d0/s1 both a"),
         ("my_lab", "kubernetes", [], "'my_lab-d0-s0' can't name a machine"),
         ("my_lab", "kueue", ["--hostname", "n{domain}"], "my_lab is not a Kubernetes object name"),
@@ -262,38 +269,14 @@ def test_a_file_gets_its_name_once_it_reads_back(run: Run, url: str, tmp_path: P
     assert "can't write" in refused(run, url, "lab", "aws", "-o", str(tmp_path / "no" / "file"))
 
 
-def test_the_page_of_formats_lists_the_register() -> None:
-    rows = re.findall(r"^\| `([\w-]+)` \| `([.\w]+)` \| (yes|no) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
-    formats = [find_format(name) for name in format_names()]
-    assert rows == [
-        (each.name, each.suffix, "yes" if each.comment_template else "no", each.description) for each in formats
-    ]
-
-
-@pytest.fixture(scope="module")
-def worn_labs(databases: Databases) -> list[str]:
-    """URLs of the same cluster on each backend, not all of it up."""
-    made = [databases.migrated(backend) for backend in BACKENDS]
-    for url in made:
-        exporting.seed(url, ["lab"])
-        exporting.wear(url)
-    return made
-
-
-@pytest.mark.parametrize("options", [[], pytest.param(["--include-down"], marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "kubernetes",
-        "slurm-yaml",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in format_names()
-            if name not in ("astra-sim", "kubernetes", "slurm-yaml")
-        ),
-    ],
-)
-def test_either_database_gives_the_same_bytes(run: Run, worn_labs: list[str], name: str, options: list[str]) -> None:
-    more = ["--include-down"] if name in ("slurm-block", "slurm-yaml") else options
-    one, other = (exported(run, url, exporting.SCOPES.get(name, "lab"), name, *more) for url in worn_labs)
-    assert one == other
+def test_what_does_not_read_back_is_neither_printed_nor_saved(
+    run: Run, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm_settings, "_HOST_LISTS", frozenset())
+    (file := tmp_path / "topology.conf").write_text("mine")
+    for options in ([], ["-o", str(file)]):
+        status, out, error = run("topology", "lab", "--as", "slurm-tree", "--check", *options, database=url)
+        assert (status, out) == (1, "")
+        assert "slurm-tree reads back as 'lab-d0-s[0-3]', not as ['lab-d0-s0'" in error
+    assert file.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [file]

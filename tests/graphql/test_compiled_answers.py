@@ -1,5 +1,6 @@
-"""Answers written by a plan against the executor: the same bytes, whatever an answer holds, and whatever is wrong."""
+"""Answers written by a plan: as graphql-core writes them, with rows that are read for them, and with errors."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,10 @@ from graphql import GraphQLObjectType, get_named_type, is_leaf_type
 import trninv
 from conftest import Ask, both_ways
 from trninv.graphql import api as apis
-from trninv.graphql.graphql_schema import schema
+from trninv.graphql.compiler.selections import field_metadata
+from trninv.graphql.graphql_schema import core_schema, schema
+from trninv.inventory.schema.things import THINGS
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions import all_questions
 
 DOMAIN, CHIP, OTHER = "u-trn2x64/d0", "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10"
@@ -40,6 +44,7 @@ ASKED = {
     "memoryPlacement": [f'(scope: "{DOMAIN}", bytes: "1000000000000")'],
     "splitProfile": ['(scope: "trn1.32xlarge", chips: 3)'],
 }
+ROW_TYPES = {kind.type for kind in THINGS.values()}
 WRONG = [
     '{ path(from: "nowhere/d0", to: "nowhere/d1") { reachable } }',
     f"{{ a: path({ENDS}, k: 0) {{ reachable }} }}",
@@ -52,28 +57,28 @@ WRONG = [
 
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Notes each execution."""
-    seen: list[object] = []
+    """Collect each execution by graphql-core."""
+    executions: list[object] = []
 
-    def noted(*given: Any, **named: Any) -> Any:
-        seen.append(given)
-        return graphql.execute(*given, **named)
+    def execute(*arguments: Any, **keywords: Any) -> Any:
+        executions.append(arguments)
+        return graphql.execute(*arguments, **keywords)
 
-    monkeypatch.setattr(apis, "execute", noted)
-    return seen
+    monkeypatch.setattr(apis, "execute", execute)
+    return executions
 
 
-def _held(of: GraphQLObjectType, above: tuple[str, ...] = ()) -> Iterator[str]:
-    """Every field that an answer holds, as far down as no type leads to itself."""
+def _attributes(object_type: GraphQLObjectType, above: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield a selection of every attribute of an answer, as far down as no type leads to itself."""
     yield "__typename kind_of: __typename"
-    for name, field in of.fields.items():
-        declared, named = field.extensions["strawberry-definition"], get_named_type(field.type)
-        if declared.base_resolver and "held" not in declared.metadata:
+    for name, field in object_type.fields.items():
+        metadata, named = field_metadata(field), get_named_type(field.type)
+        if metadata.keys() & {"is_page", "late", "is_optional"} or named.name in ROW_TYPES:
             continue
         if is_leaf_type(named):
             yield name
-        elif isinstance(named, GraphQLObjectType) and named.name not in (of.name, *above):
-            yield f"{name} {{ {' '.join(_held(named, (of.name, *above)))} }}"
+        elif isinstance(named, GraphQLObjectType) and named.name not in (object_type.name, *above):
+            yield f"{name} {{ {' '.join(_attributes(named, (object_type.name, *above)))} }}"
 
 
 def test_every_question_is_here() -> None:
@@ -82,14 +87,31 @@ def test_every_question_is_here() -> None:
 
 
 @pytest.mark.parametrize(("name", "given"), [(name, given) for name, each in ASKED.items() for given in each])
-def test_an_answer_is_written_as_the_executor_writes_it(
-    ask: Ask, executed: list[object], name: str, given: str
+def test_an_answer_is_written_as_graphql_core_writes_it(
+    fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch, name: str, given: str
 ) -> None:
-    answer = get_named_type(schema()._schema.query_type.fields[name].type)  # type: ignore[union-attr]
-    assert isinstance(answer, GraphQLObjectType)
-    document = f"{{ some: {name}{given} {{ ...All }} }} fragment All on {answer.name} {{ {' '.join(_held(answer))} }}"
-    found = ask(document)
-    assert (found["errors"], len(executed)) == ([], 1)
+    core = core_schema(schema())
+    answer_type = get_named_type(core.query_type.fields[name].type)  # type: ignore[union-attr]
+    assert isinstance(answer_type, GraphQLObjectType)
+    selection = " ".join(_attributes(answer_type))
+    document = f"{{ some: {name}{given} {{ ...All }} }} fragment All on {answer_type.name} {{ {selection} }}"
+    answers: list[object] = []
+    ask = BaseFleet.ask
+
+    def record(*arguments: Any, **keywords: Any) -> object:
+        answers.append(ask(*arguments, **keywords))
+        return answers[-1]
+
+    def answer_root(resolve: Any, source: object, info: Any, **arguments: Any) -> object:
+        return answers[0] if source is None else resolve(source, info, **arguments)
+
+    monkeypatch.setattr(BaseFleet, "ask", record)
+    monkeypatch.setattr(BaseFleet, "cached_answer", lambda *_, **__: None)
+    response = both_ways(fleet)(document)
+    expected = graphql.execute(core, graphql.parse(document), middleware=[answer_root])
+    assert isinstance(expected, graphql.ExecutionResult)
+    assert (response["errors"], expected.errors) == ([], None)
+    assert json.dumps(response["data"]) == json.dumps(expected.data)
 
 
 def test_what_stands_there_is_read_anew_for_each_answer(seeded: str, executed: list[object]) -> None:
@@ -114,13 +136,63 @@ def test_what_is_wrong_is_said_as_the_executor_says_it_and_asked_once(
     assert len(executed) == 1
 
 
+def test_rows_that_an_answer_refers_to_are_read(ask: Ask, fleet: BaseFleet, executed: list[object]) -> None:
+    document = f"""{{ path({ENDS}, k: 2) {{ facts {{ subject value source {{ title }} }}
+        paths {{ bandwidth {{ fact {{ value }} }} bottlenecks {{ address a {{ address __typename }} }} }} }} }}"""
+    answer = fleet.path(CHIP, OTHER, k=2)
+    found = ask(document)["data"]["path"]
+    assert [(fact["subject"], fact["value"]) for fact in found["facts"]] == [
+        (fact.subject, fact.value) for fact in answer.facts
+    ]
+    for path, expected in zip(found["paths"], answer.paths, strict=True):
+        assert path["bandwidth"] == {"fact": None}
+        assert [link["address"] for link in path["bottlenecks"]] == [link.address for link in expected.bottlenecks]
+        assert [link["a"] for link in path["bottlenecks"]] == [
+            {"address": link.a, "__typename": "Chip"} for link in expected.bottlenecks
+        ]
+    assert len(executed) == 1
+
+
+def test_pages_of_an_answer(ask: Ask, fleet: BaseFleet) -> None:
+    document = """query ($first: Int!, $after: String) { bisection(scope: "trn1.32xlarge") {
+        cut(first: $first, after: $after) { totalCount nodes { address } pageInfo { hasNextPage endCursor } }
+        up: cut(filter: {state: {ne: DOWN}}) { totalCount aggregates { count } }
+        degraded: cut(filter: {factor: {ne: null}}) { totalCount }
+        chipsA(first: $first) { totalCount nodes pageInfo { hasNextPage } edges { cursor node } } } }"""
+    answer = fleet.bisection("trn1.32xlarge")
+    links, after = [], None
+    while True:
+        page = ask(document, first=5, after=after)["data"]["bisection"]
+        links += [link["address"] for link in page["cut"]["nodes"]]
+        after = page["cut"]["pageInfo"]["endCursor"]
+        if not page["cut"]["pageInfo"]["hasNextPage"]:
+            break
+    assert sorted(links) == sorted(link.address for link in answer.cut)
+    assert page["cut"]["totalCount"] == page["up"]["totalCount"] == len(links)
+    assert page["degraded"]["totalCount"] == 0
+    assert page["up"]["aggregates"] == [{"count": len(links)}]
+    chips = list(answer.chips_a[:5])
+    assert page["chipsA"] == {
+        "totalCount": len(answer.chips_a),
+        "nodes": chips,
+        "pageInfo": {"hasNextPage": len(answer.chips_a) > 5},
+        "edges": [{"cursor": chip, "node": chip} for chip in chips],
+    }
+
+
 @pytest.mark.parametrize(
-    "below",
-    ["facts { value }", "paths { bottlenecks { address } }", "paths { bandwidth { fact { value } } }"],
+    ("below", "message"),
+    [
+        ("cut(first: 1, last: 1) { totalCount }", "first and last exclude each other"),
+        ('cut(after: "x") { totalCount }', "'x' is not a cursor"),
+        ('chipsA(after: "x") { totalCount }', "'x' is not a cursor"),
+        ('cut { nodes { domain { links(filter: {domain: {eq: "x/d0"}}) { totalCount } } } }', "no cluster x"),
+    ],
 )
-def test_what_an_answer_does_not_hold_is_executed(ask: Ask, executed: list[object], below: str) -> None:
-    assert ask(f"{{ path({ENDS}) {{ {below} }} }}")["data"]["path"]
-    assert len(executed) == 2
+def test_a_wrong_argument_inside_an_answer_is_an_error_of_its_question(ask: Ask, below: str, message: str) -> None:
+    (error,) = ask(f'{{ half: bisection(scope: "trn1.32xlarge") {{ {below} }} }}')["errors"]
+    assert message in error["message"]
+    assert error["path"] == ["half"]
 
 
 def test_arguments_with_and_without_variables_go_together(ask: Ask, executed: list[object]) -> None:

@@ -171,7 +171,7 @@ def test_what_is_remembered_is_bounded() -> None:
     known = DocumentCache(SCHEMA)
     for at in range(30):
         known.operation(f"query A{at} {{__typename}} #" + "x" * (MAX_CHARACTERS - 40), None)
-    assert sum(map(len, known._cache)) == known._characters <= MAX_CACHED_CHARACTERS
+    assert sum(map(len, known._cache)) == known._cached_characters <= MAX_CACHED_CHARACTERS
 
 
 def test_the_loop_reads_no_document(lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:

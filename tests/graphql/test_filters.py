@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import both_ways, examples
-from trninv.database.engine import read_transaction
+import trninv
+from conftest import Databases, both_ways, examples
+from trninv.database.engine import read_transaction, write_transaction
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 
 PLAIN = {
@@ -32,7 +35,7 @@ PLAIN = {
         FROM fact JOIN source ON source.id = source_id
     """,
 }
-TEXT = ("eq", "ne", "lt", "lte", "gt", "gte", "contains", "startsWith")
+TEXT = ("eq", "ne", "lt", "lte", "gt", "gte", "contains", "containsIgnoreCase", "startsWith")
 NUMBER = TEXT[:6]
 FORMS = {
     "chips": {
@@ -74,6 +77,7 @@ COMPARE: dict[str, Any] = {
     "gt": lambda one, other: one > other,
     "gte": lambda one, other: one >= other,
     "contains": lambda one, other: other in one,
+    "containsIgnoreCase": lambda one, other: other.encode().lower() in one.encode().lower(),
     "startsWith": lambda one, other: one.startswith(other),
 }
 ROWS: dict[tuple[int, str], list[dict[str, Any]]] = {}
@@ -114,10 +118,11 @@ def test_of(data: st.DataObject, form: str, values: list[Any]) -> dict[str, Any]
         return {"in": [shown(value) for value in data.draw(st.lists(some, max_size=3))]}
     test = data.draw(st.sampled_from({"word": TEXT, "text": TEXT, "enum": TEXT[:2]}.get(form, NUMBER)))
     value = data.draw(some)
-    if form in ("word", "text") and test in ("contains", "startsWith"):
+    if form in ("word", "text") and test in ("contains", "containsIgnoreCase", "startsWith"):
         value = value or " "
         start = data.draw(st.integers(0, len(value) - 1))
-        value = value[start : start + 3] if test == "contains" else value[: start + 1]
+        value = value[: start + 1] if test == "startsWith" else value[start : start + 3]
+        value = value.upper() if test == "containsIgnoreCase" and value.isascii() else value
     if form == "number" and test not in ("eq", "ne") and isinstance(value, int):
         value += data.draw(st.integers(-1, 1))
     return {test: shown(value)}
@@ -226,6 +231,17 @@ def test_pages_either_way_are_the_whole_list_in_order(
         if not info["hasPreviousPage" if backwards else "hasNextPage"]:
             break
     assert seen == [f"chip:{row['id']}" for row in rows]
+
+
+def test_a_factor_is_found_by_the_number_that_is_shown(databases: Databases) -> None:
+    """0.000123 · 10⁶ is 122.99999999999999 as a float."""
+    url = databases.seeded("sqlite")
+    with trninv.open(url) as fleet, write_transaction(fleet.engine) as connection:
+        chip = "trn1.2xlarge/d0/s0/c0"
+        set_state(connection, [chip], Condition.from_user("degraded", 0.000123), why="test", who="tests")
+    with trninv.open(url) as fleet:
+        found = both_ways(fleet)("{ chips(filter: {factor: {eq: 0.000123}}) { nodes { address factor } } }")
+    assert found["data"]["chips"]["nodes"] == [{"address": chip, "factor": 0.000123}]
 
 
 def test_an_empty_page_has_no_cursors(worn: BaseFleet) -> None:

@@ -12,6 +12,8 @@ import trninv
 from conftest import services
 from trninv.graphql.document_request import Request
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 ULTRA = "u-trn2x64/d0"
 HOLD = (
     "mutation ($i: AllocateInput!) { allocate(input: $i) { job { name chips firstServer endedAt who pinned "

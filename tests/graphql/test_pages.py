@@ -16,10 +16,11 @@ LETTERS = "abcdefgh"
 
 def page(**asked: Any) -> tuple[str, bool, bool]:
     found = InMemoryPage[str].from_items(list(LETTERS), str, asked)
-    info = found.page_info()
-    assert (info.start_cursor, info.end_cursor) == (found.page[0], found.page[-1]) if found.page else (None, None)
-    assert found.total_count() == len(LETTERS)
-    return "".join(found.nodes()), info.has_previous_page, info.has_next_page
+    info, ends = found.page_info, (found.nodes[0], found.nodes[-1]) if found.nodes else (None, None)
+    assert (info.start_cursor, info.end_cursor) == ends
+    assert [(edge.node, edge.cursor) for edge in found.edges] == [(letter, letter) for letter in found.nodes]
+    assert found.total_count == len(LETTERS)
+    return "".join(found.nodes), info.has_previous_page, info.has_next_page
 
 
 @given(st.booleans(), st.integers(0, 9), st.sampled_from([None, *LETTERS]), st.sampled_from([None, *LETTERS]))

@@ -1,9 +1,9 @@
 """Reports and trays in GraphQL."""
 
 import pytest
+from queries import run_query
 
 from conftest import Ask
-from trninv.reports.query_runner import run_query
 from trninv.reports.report_library import read_reports
 from trninv.routing.fleet import BaseFleet
 
@@ -24,6 +24,7 @@ def test_a_chart_names_columns_that_its_report_has(ask: Ask, name: str) -> None:
     assert set(chart.values()) - {None} <= set(columns)
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize("name", read_reports())
 def test_rows_are_those_of_the_report(ask: Ask, fleet: BaseFleet, name: str) -> None:
     found = ask("query ($name: String!) { report(name: $name) { columns rows truncated } }", name=name)["data"][

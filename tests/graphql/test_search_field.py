@@ -12,7 +12,8 @@ from conftest import BACKENDS, Ask, Databases, both_ways
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.address.search import MAX_LENGTH, search_inventory
 from trninv.inventory.state.bindings import ProposedBinding, bind, resolve_slot, unbind
-from trninv.placement.allocations.job_allocations import allocate, release
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.release import release
 
 DOCUMENT = """query ($t: String!, $h: Address, $n: Int! = 20) {
   search(text: $t, near: $h, first: $n) { kind name address target { address __typename } } }"""

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from queries import run_query
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
@@ -13,7 +14,6 @@ from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.reports.query_compiler import compile_query
-from trninv.reports.query_runner import run_query
 from trninv.service.application import create_app
 
 U = "u-trn2x64/d0"
@@ -55,6 +55,7 @@ def test_an_export_is_as_of_a_time(run: Run, lived: str, tmp_path: Path) -> None
     assert [row["address"] for row in servers if row["state"] == "down"] == [f"{U}/s1"]
 
 
+@pytest.mark.slow_on_postgresql
 def test_reports_topologies_and_pictures_are_as_of_a_time(run: Run, lived: str) -> None:
     _, out, _ = run("report", "unhealthy", "--at", "1", "--format", "json", database=lived)
     assert len(json.loads(out)["rows"]) == 33

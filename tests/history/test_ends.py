@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, Row, insert, select, text
 
-from trninv.database.as_of import _INTERVAL_TABLES, engine_as_of
+from trninv.database.as_of import _END_COLUMNS, engine_as_of
 from trninv.database.engine import read_transaction, write_transaction
 from trninv.database.tables import TABLES
 from trninv.history import history_diff
 from trninv.history.point_in_time import PointInTime
 from trninv.incidents.incident_context import is_open_then
 from trninv.inventory.address.lookup import resolve_place
-from trninv.placement.allocations import job_allocations, server_cordons
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.cordon import cordon
+from trninv.placement.changes.release import release
+from trninv.placement.changes.uncordon import uncordon
 
 U = "u-trn2x64/d0"
 _TICK, _BOUND = timedelta(microseconds=1), datetime(2026, 1, 1, tzinfo=UTC)
@@ -24,11 +27,11 @@ _TICK, _BOUND = timedelta(microseconds=1), datetime(2026, 1, 1, tzinfo=UTC)
 def over(engine: Engine) -> Engine:
     """A database where a job, a closing and a binding began and ended, each in a transaction of its own."""
     with write_transaction(engine) as connection:
-        job_allocations.allocate(connection, "a", [f"{U}/s0"], who="me")
-        server_cordons.cordon(connection, [f"{U}/s1"], who="me", why="firmware")
+        allocate(connection, "a", [f"{U}/s0"], who="me")
+        cordon(connection, [f"{U}/s1"], who="me", why="firmware")
     with write_transaction(engine) as connection:
-        job_allocations.release(connection, "a")
-        server_cordons.uncordon(connection, [f"{U}/s1"])
+        release(connection, "a")
+        uncordon(connection, [f"{U}/s1"])
         slot = resolve_place(connection, f"{U}/s2")
         values = {"id": 1, "server_id": slot.id, "address": slot.address, "host": "node-a", "method": "given"}
         values |= {
@@ -50,19 +53,17 @@ def _rows(engine: Engine, name: str, time: datetime) -> list[Row[tuple[object, .
         return list(connection.execute(select(TABLES[name])))
 
 
-@pytest.mark.parametrize("name", _INTERVAL_TABLES)
+@pytest.mark.parametrize("name", _END_COLUMNS)
 def test_what_lasts_is_there_from_its_first_moment_until_its_last(over: Engine, name: str) -> None:
-    began, later = _INTERVAL_TABLES[name]
-    ends = later[next(iter(later))]
     with read_transaction(over) as connection:
         row = connection.execute(select(TABLES[name])).first()
     assert row is not None
-    first, last = (datetime.fromisoformat(row._mapping[column]) for column in (began, ends))
+    first, last = (datetime.fromisoformat(row._mapping[column]) for column in ("started_at", "ended_at"))
     assert _rows(over, name, first - _TICK) == []
     for time, is_over in ((first, False), (last - _TICK, False), (last, True), (last + _TICK, True)):
-        assert {found._mapping[column] is not None for found in _rows(over, name, time) for column in later} == {
-            is_over
-        }
+        assert {
+            found._mapping[column] is not None for found in _rows(over, name, time) for column in _END_COLUMNS[name]
+        } == {is_over}
 
 
 def test_what_is_held_is_free_again_at_the_moment_of_its_end(over: Engine) -> None:
@@ -89,11 +90,10 @@ def test_a_finding_is_over_at_the_moment_at_which_it_is_cleared(engine: Engine) 
 @pytest.mark.parametrize("of", [history_diff.job_changes, history_diff.cordon_changes, history_diff.binding_changes])
 def test_what_began_or_ended_at_a_moment_differs_from_just_before_it(over: Engine, of: Any) -> None:
     name = {"job_changes": "allocation", "cordon_changes": "cordon", "binding_changes": "binding"}[of.__name__]
-    began, later = _INTERVAL_TABLES[name]
     with read_transaction(over) as connection:
         row = connection.execute(select(TABLES[name])).first()
         assert row is not None
-        for time in (datetime.fromisoformat(row._mapping[column]) for column in (began, next(iter(later)))):
+        for time in (datetime.fromisoformat(row._mapping[column]) for column in ("started_at", "ended_at")):
             moments = [PointInTime(0, time + _TICK * tick) for tick in (-1, 0, 1)]
             found = [
                 of(connection, history_diff.DiffRange(first, last), history_diff.DiffPage())[0]

@@ -12,6 +12,8 @@ from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 U = "u-trn2x64/d0"
 LINK = f"{U}/s0/c0--{U}/s1/c0"
 CHANGES = {

@@ -4,15 +4,21 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import psycopg
 import pytest
 from hearing import change
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from conftest import Run
+from trninv.cli import event_commands
+from trninv.database.engine import read_transaction
+from trninv.errors import UnreachableError
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 U = "u-trn2x64/d0"
 
@@ -58,6 +64,31 @@ def test_it_follows_through_a_restart_of_the_database(seeded: str, engine: Engin
         assert process.wait(20) == 0
         assert process.stderr
         assert "Traceback" not in process.stderr.read()
+
+
+def test_it_waits_for_the_database_from_the_start(
+    seeded: str, engine: Engine, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(engine, f"{U}/s0/c0")
+    change(engine, f"{U}/s0/c1")
+    failures = iter([True, True])
+
+    def read(engine: Engine) -> AbstractContextManager[Connection]:
+        if next(failures, False):
+            raise UnreachableError("no database")
+        return read_transaction(engine)
+
+    waits = iter([None, None])
+
+    def sleep(_seconds: float) -> None:
+        if next(waits, "over") == "over":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(event_commands, "read_transaction", read)
+    monkeypatch.setattr(time, "sleep", sleep)
+    status, out, error = run("events", "--follow", "--last", "1", "--format", "ndjson", database=seeded)
+    assert (status, error.count("no database: retrying")) == (0, 1)
+    assert [json.loads(line)["address"] for line in out.splitlines()] == [f"{U}/s0/c1"]
 
 
 @pytest.mark.parametrize("wrong", [["--until", "2026-01-01T00:00:00Z"], ["--format", "json"]])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from lived import seed_two
+from queries import run_query
 from sqlalchemy import Connection, text, update
 
 import trninv
@@ -20,7 +21,6 @@ from trninv.database.tables import STATES, TABLES
 from trninv.inventory.address.lookup import resolve
 from trninv.placement.placement_fleet import Fleet
 from trninv.reports.query_compiler import compile_query
-from trninv.reports.query_runner import run_query
 
 T0 = datetime(2026, 3, 1, 8, tzinfo=UTC)
 U, T = "u-trn2x64", "trn2-16.48xlarge"

@@ -18,6 +18,7 @@ from trninv.errors import InvalidTimeError
 from trninv.history.point_in_time import parse_time, resolve_point_in_time
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
+from trninv.routing import snapshot
 from trninv.routing.cluster_overview import read_overview
 from trninv.routing.fleet import BaseFleet
 
@@ -125,7 +126,8 @@ def test_what_is_remembered_of_a_moment_goes_with_what_is_written(two: str) -> N
     with trninv.open(two) as fleet:
         _set(fleet, f"{U}/s1/c0", "down")
         past = fleet.at(1)
-        assert past is fleet.at(1)
+        with past.open_snapshot() as one, fleet.at(1).open_snapshot() as other:
+            assert one.cache is other.cache
         assert (past.memory_pool(f"{U}/s0/c0").chips, fleet.memory_pool(f"{U}/s0/c0").chips) == (63, 63)
         with fleet.engine.begin() as connection:  # a whole link more is down, in both
             connection.execute(text("UPDATE link_model SET bandwidth_bytes_per_s = 1"))
@@ -139,12 +141,32 @@ def test_what_is_remembered_of_a_moment_goes_with_what_is_written(two: str) -> N
         assert fleet.memory_pool(f"{U}/s0/c0").chips == 64
 
 
+def test_only_the_latest_times_keep_their_caches(two: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fleet of a time whose cache was dropped still answers, and tracks no revision."""
+    monkeypatch.setattr(snapshot, "MAX_TIMES_CACHED", 2)
+    with trninv.open(two) as fleet:
+        for chip in range(2):
+            _set(fleet, f"{U}/s1/c{chip}", "down")
+        past, place = fleet.at(1), f"{U}/s0/c0"
+        before = past.memory_pool(place)
+        with past.open_snapshot() as first:
+            assert fleet.at(0).memory_pool(place) != before
+            with fleet.at(1).open_snapshot() as used:
+                assert used.cache is first.cache
+            for event in (0, 2):
+                fleet.at(event)
+            with fleet.at(1).open_snapshot() as new:
+                assert new.cache is not first.cache
+        assert past.memory_pool(place) == before
+        assert past.revision() is None
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [
         ("2026-01-01T00:00:00", "a time needs its zone, such as 2026-01-01T00:00:00Z or 2026-01-01T00:00:00-08:00"),
         ("2999-01-01T00:00:00Z", "is in the future"),
-        ("2020-01-01T00:00:00Z", r"the history of .* is known since 20\d\d-"),
+        ("2020-01-01T00:00:00Z", r"the history of .* starts at 20\d\d-"),
         ("yesterday", "write a time with its zone, such as .*, or the number of an event$"),
         ("2026-02-30T00:00:00Z", "write a time with its zone"),
         ("2026-01-01T23:59:61Z", "write a time with its zone"),

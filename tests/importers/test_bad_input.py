@@ -15,12 +15,12 @@ from trninv.importers import json_value
 from trninv.importers.ingestion import ImportFile, import_files
 from trninv.importers.input_file import InputFile
 from trninv.importers.json_value import ImportErrors
-from trninv.importers.source_readers import READERS
+from trninv.importers.source_register import all_sources
 
 
 def _faults(kind: str, content: bytes) -> list[str]:
     faults = ImportErrors()
-    list(READERS[kind](InputFile(BytesIO(content), "f", faults)))
+    list(all_sources()[kind].read(InputFile(BytesIO(content), "f", faults)))
     return faults.messages
 
 

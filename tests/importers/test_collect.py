@@ -16,7 +16,7 @@ from trninv.importers.collector import collect
 from trninv.importers.input_file import InputFile
 from trninv.importers.json_value import ImportErrors
 from trninv.importers.records import ObservedServer
-from trninv.importers.source_readers import READERS
+from trninv.importers.source_register import all_sources
 
 
 def neuron_ls_that(prints: str, folder: Path, monkeypatch: pytest.MonkeyPatch, status: int = 0) -> None:
@@ -55,7 +55,7 @@ def test_what_is_collected_is_read(machine: Path, tmp_path: Path, monkeypatch: p
     line = json.dumps(collect(machine)).encode()
     assert b"secret" not in line
     faults = ImportErrors()
-    (ours,) = READERS["neuron-ls"](InputFile(BytesIO(line), "stdin", faults))
+    (ours,) = all_sources()["neuron-ls"].read(InputFile(BytesIO(line), "stdin", faults))
     assert isinstance(ours, ObservedServer)
     assert (ours.instance, ours.host) == ("i-0a", os.uname().nodename)
     assert (ours.ultraserver, ours.position) == ("00000000000000ab", 2)
@@ -72,7 +72,7 @@ def test_either_option_for_json_is_asked_for(
     neuron_ls_of_options(tmp_path / "bin", monkeypatch, **{option: json.dumps(printed)})
     line = json.dumps(collect(machine)).encode()
     assert b"secret" not in line
-    (ours,) = READERS["neuron-ls"](InputFile(BytesIO(line), "stdin", ImportErrors()))
+    (ours,) = all_sources()["neuron-ls"].read(InputFile(BytesIO(line), "stdin", ImportErrors()))
     assert isinstance(ours, ObservedServer)
     assert (ours.instance, ours.instance_type, ours.logical_cores) == ("i-0a", "trn2u.48xlarge", 2)
     assert [chip.cores for chip in ours.chips] == [8] * 16

@@ -28,6 +28,8 @@ from trninv.errors import InvalidFileError
 from trninv.importers.ingestion import ImportFile, import_files
 from trninv.placement.allocations.job_import import read_jobs
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 _ANSWER = {"error": "Unable to contact slurm controller (connect failure)", "error_number": 1800}
 
 

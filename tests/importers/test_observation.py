@@ -21,6 +21,8 @@ from trninv.importers.ingestion import store_import as kept
 from trninv.inventory.transfer import copy_database
 from trninv.inventory.triggers.guards import GUARDS
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 OURS = [name for name in GUARDS if name.startswith("observ")]
 
 
@@ -103,8 +105,8 @@ def test_an_import_names_the_fields_that_files_do_not_report(engine: Engine) -> 
         assert [each.missing_fields for each in made] == [(), missing]
         assert [each.is_duplicate for each in made] == [is_known] * 2
     assert list(render_unreported(made)) == [
-        "not reported: ecc_uncorrected (stats/hardware/*_ecc_uncorrected) of 1 of 2 servers",
-        "not reported: serial (info/serial_number) of 1 of 2 servers",
+        "not reported: ecc_uncorrected (stats/hardware/*_ecc_uncorrected) for 1 of 2 servers",
+        "not reported: serial (info/serial_number) for 1 of 2 servers",
     ]
     server = TABLES["observed_server"]
     with read_transaction(engine) as connection:

@@ -35,14 +35,14 @@ from trninv.importers.records import (
     ObservedServer,
     ObservedSide,
 )
-from trninv.importers.source_readers import EXPECTED, READERS
+from trninv.importers.source_register import all_sources
 
 
 def read(kind: str, *documents: object) -> list[ObservedRecord]:
     """What a file says, one document a line; it has no fault."""
     faults = ImportErrors()
     given = b"\n".join(map(text, documents)) + b"\n"
-    seen = list(READERS[kind](InputFile(BytesIO(given), "file", faults)))
+    seen = list(all_sources()[kind].read(InputFile(BytesIO(given), "file", faults)))
     assert faults.messages == []
     return seen
 
@@ -307,7 +307,7 @@ def test_slurm_as_yaml_has_a_tag_at_every_value() -> None:
 def test_neuron_monitor_s_last_whole_line() -> None:
     faults = ImportErrors()
     given = text({"old": 1}) + b"\n" + text(MONITOR) + b"\n" + text(MONITOR)[:40]
-    (server,) = READERS["neuron-monitor"](InputFile(BytesIO(given), "file", faults))
+    (server,) = all_sources()["neuron-monitor"].read(InputFile(BytesIO(given), "file", faults))
     assert isinstance(server, ObservedServer)
     assert (server.instance, server.chip_count, server.is_partial, faults.messages) == ("i-0a", 16, True, [])
     assert [(chip.ordinal, chip.ecc_uncorrected, chip.cores) for chip in server.chips] == [(0, 0, 8), (5, 3, 8)]
@@ -350,18 +350,18 @@ def test_sysfs_of_an_ultraserver() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", sorted(READERS))
+@pytest.mark.parametrize("kind", sorted(all_sources()))
 def test_what_real_programs_print_has_every_expected_field(kind: str) -> None:
     servers = [each for sample in SAMPLES[kind] for each in read(kind, sample) if isinstance(each, ObservedServer)]
     assert [each.missing_fields for each in servers] == [None] * len(servers)
-    assert set().union(*(each.expected for each in servers)) <= EXPECTED[kind].keys()
+    assert set().union(*(each.expected for each in servers)) <= all_sources()[kind].expected.keys()
     assert all(each.expected for each in servers)
 
 
 def test_a_field_that_has_two_sources_is_called_by_both_or_by_the_one_that_is_read() -> None:
-    assert EXPECTED["neuron-ls"]["cores"] == "nc_count"
-    assert EXPECTED["ec2"]["zone"] == "Placement.AvailabilityZone or ZoneId"
-    assert EXPECTED["kubernetes"]["instance_type"].endswith(" or attribute instanceType")
+    assert all_sources()["neuron-ls"].expected["cores"] == "nc_count"
+    assert all_sources()["ec2"].expected["zone"] == "Placement.AvailabilityZone or ZoneId"
+    assert all_sources()["kubernetes"].expected["instance_type"].endswith(" or attribute instanceType")
 
 
 @pytest.mark.parametrize(

@@ -33,12 +33,14 @@ from trninv.importers.ingestion import ImportFile, import_files
 from trninv.importers.input_file import InputFile, JsonError, parse_json
 from trninv.importers.json_value import ImportErrors
 from trninv.importers.records import ObservedServer
-from trninv.importers.source_readers import READERS
+from trninv.importers.source_register import all_sources
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 
 def faults_of(kind: str, content: bytes) -> list[str]:
     faults = ImportErrors()
-    for _ in READERS[kind](InputFile(BytesIO(content), "f.json", faults)):
+    for _ in all_sources()[kind].read(InputFile(BytesIO(content), "f.json", faults)):
         pass
     return faults.messages
 
@@ -71,7 +73,7 @@ def faults_of(kind: str, content: bytes) -> list[str]:
         (b'{"devices":[{"id":0}]}', "f.json:1.devices[0]: has no neuron_device"),
         (
             b'{"instance_id":"i-a","devices":[{"neuron_device":0,"instance_id":"i-b"}]}',
-            "f.json:1.devices[0].instance_id: is 'i-b', but 'i-a' beside the list of devices",
+            "f.json:1.devices[0].instance_id: is 'i-b', but 'i-a' outside the list of devices",
         ),
         (
             b'{"instance_id":["i-a"],"d":[{"neuron_device":0}]}',
@@ -88,7 +90,7 @@ def faults_of(kind: str, content: bytes) -> list[str]:
         ),
         (
             b'[{"neuron_device":0,"bdf":"\\ud800"}]',
-            "f.json:1[0].bdf: is '\\ud800', not text of up to 4,096 characters",
+            "f.json:1[0].bdf: is '\\ud800', which has character 0 or half of a surrogate pair; remove it",
         ),
         (
             b'[{"neuron_device":0,"connected_to":[128]}]',
@@ -101,6 +103,13 @@ def faults_of(kind: str, content: bytes) -> list[str]:
             "f.json:1[0].memory_size: is 1.5, not a whole number from 0 to 9,223,372,036,854,775,807",
         ),
         (b'[{"neuron_device":0},{"neuron_device":0}]', "f.json:1: lists a device twice, or more than 128"),
+        (
+            (
+                b'[{"neuron_device":0,"bdf":"cc:00.0","instance_type":"trn2.48xlarge"},'
+                b'{"neuron_device":1,"bdf":"cc:00.0","instance_type":"trn2.48xlarge"}]'
+            ),
+            "f.json:1: lists two devices that are chip 0 of the host by their PCI addresses",
+        ),
         (b'[{"neuron_device":0,"numa_node":"x"}]', "f.json:1[0].numa_node: is 'x', not a whole number from 0 to 128"),
     ],
 )
@@ -117,7 +126,7 @@ def test_a_name_that_could_be_taken_for_something_else_is_a_fault(name: str) -> 
 
 def test_two_instances_in_one_listing_are_a_fault() -> None:
     (fault,) = faults_of("neuron-ls", text([*neuron_ls("i-a", chips=[0]), *neuron_ls("i-b", chips=[1])]))
-    assert fault == "f.json:1[0].instance_id: is not that of the other devices: i-a and i-b"
+    assert fault == "f.json:1[0].instance_id: differs between devices: i-a and i-b"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +151,7 @@ def test_two_instances_in_one_listing_are_a_fault() -> None:
         ("kubernetes", b'{"kind":"Node"}', "f.json:1: has no metadata.name"),
         ("kubernetes", b"a: &a [*a, *a]\n", "f.json:1:8: has an alias; write its value out"),
         ("slurm", b"{}", "f.json:1: has no list nodes"),
-        ("slurm", b"slurm_load_node error\n", "f.json:1: is not a node of scontrol show node"),
+        ("slurm", b"slurm_load_node error\n", "f.json:1: is not a node as scontrol show node prints it"),
         ("neuron-monitor", b"{", "f.json:1:2: is not JSON: expecting property name enclosed in double quotes"),
         ("neuron-monitor", b'{\n"instance_info":\n}', "f.json:3:1: is not JSON: expecting value"),
         ("neuron-monitor", b'{"a":1}\n{"a":2]\n', "f.json:2:7: is not JSON: expecting ',' delimiter"),
@@ -185,10 +194,10 @@ def test_no_more_of_all_files_is_read_at_once_than_a_limit(monkeypatch: pytest.M
         faults_of("neuron-ls", bomb)
     assert error.value.errors == ["f.json: exceeds 2 MiB, the limit of one import; import it in parts"]
     faults, page = ImportErrors(), text(listed(node())) + b" " * (1 << 19)
-    read = [list(READERS["kubernetes"](InputFile(BytesIO(page), f"f{at}", faults))) for at in range(3)]
+    read = [list(all_sources()["kubernetes"].read(InputFile(BytesIO(page), f"f{at}", faults))) for at in range(3)]
     assert [len(seen) for seen in read] == [len(read[0])] * 3
     with pytest.raises(InvalidFileError):
-        list(READERS["kubernetes"](InputFile(BytesIO(page), "f3", faults)))
+        list(all_sources()["kubernetes"].read(InputFile(BytesIO(page), "f3", faults)))
     assert [fault.partition(":")[0] for fault in faults.messages] == ["f3"]
 
 
@@ -230,7 +239,7 @@ def test_a_spoilt_file_has_faults_or_servers_and_no_trace(seeds: range) -> None:
         dice = random.Random(seed)
         content = spoilt(text(dice.choice(samples)), dice)
         faults = ImportErrors()
-        for each in READERS[kind](InputFile(BytesIO(content), "f", faults)):
+        for each in all_sources()[kind].read(InputFile(BytesIO(content), "f", faults)):
             if isinstance(each, ObservedServer):
                 names = (each.instance, each.host, each.instance_type)
                 assert all(name is None or name.isprintable() for name in names), seed

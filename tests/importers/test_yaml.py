@@ -10,7 +10,7 @@ from trninv.importers import input_file
 from trninv.importers.input_file import InputFile
 from trninv.importers.json_value import ImportErrors
 from trninv.importers.records import ObservedRecord, ObservedServer
-from trninv.importers.source_readers import READERS
+from trninv.importers.source_register import all_sources
 from trninv.importers.yaml_parser import parse_yaml
 
 LISTED = listed(node(), resource_slice(), ultraserver())
@@ -19,7 +19,7 @@ BOMB = "---\na: &a [x, x]\nb: &b [*a, *a]\nnodes: [*b, *b]\n"
 
 def read(kind: str, content: bytes) -> tuple[list[ObservedRecord], list[str]]:
     faults = ImportErrors()
-    return list(READERS[kind](InputFile(BytesIO(content), "f", faults))), faults.messages
+    return list(all_sources()[kind].read(InputFile(BytesIO(content), "f", faults))), faults.messages
 
 
 @pytest.mark.parametrize("flow", [False, None])
@@ -84,7 +84,7 @@ def test_words_are_text_unless_json_has_them() -> None:
         (f"nodes: {'9' * 5_000}\n", "f:1:8: has a whole number of 5,000 digits; at most 63 bits are allowed"),
         ("nodes:\n- [a: {\n", "f:3:1: is not YAML: "),
         ("nodes: \x07\n", "f: is not YAML: it has control characters"),
-        ("---\n? [a]\n: b\n", "f:2:3: has a key that is not text"),
+        ("---\n? [a]\n: b\n", "f:2:3: has a key that is not a string"),
         ("---\n", "f: is empty"),
     ],
 )

@@ -12,6 +12,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from queries import run_query
 from sqlalchemy import text
 
 import trninv
@@ -24,7 +25,8 @@ from trninv.incidents.model import Incident, Location
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.placement.placement_fleet import Fleet
-from trninv.reports.query_runner import run_query
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 U, G = "u-trn2x64/d0", "trn3-gen1/d0"
 """The first two servers of either stand in one rack, the others in another."""

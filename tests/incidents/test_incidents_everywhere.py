@@ -20,6 +20,8 @@ from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.placement.placement_fleet import Fleet
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 T = "trn2-16.48xlarge/d0/s0"
 HOSTILE = "<script>alert(1)</script> '; DROP TABLE node; -- %s {{ why }} \u202e\x1b[2J \N{CROSS MARK}"
 DOCUMENT = """query ($scope: Address) { incidents(scope: $scope, first: 2) { totalCount nodes {

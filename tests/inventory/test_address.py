@@ -8,9 +8,9 @@ from sqlalchemy import Connection, FromClause, event, literal, select, true
 from trninv.database.engine import read_transaction
 from trninv.database.tables import NODE_KINDS, TABLES
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError
-from trninv.inventory.address.containment import chip_ids_of
 from trninv.inventory.address.expressions import address_expression, node_address_expression, node_addresses
 from trninv.inventory.address.lookup import neighbours, resolve_link, resolve_place
+from trninv.inventory.address.rows_in import row_ids_in
 from trninv.inventory.address.syntax import LEVELS, Address, parse
 from trninv.inventory.schema.thing import select_thing
 from trninv.inventory.schema.things import THINGS
@@ -108,7 +108,7 @@ def test_places_stand_for_their_chips_in_one_query_each(fleet: BaseFleet, text: 
             event.remove(fleet.engine, "before_cursor_execute", count)
         assert len(statements) == 1
         assert (place.address, place.level) == (text, level)
-        assert len(connection.scalars(chip_ids_of(place)).all()) == chips
+        assert len(connection.scalars(row_ids_in(place, "chip")).all()) == chips
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_switch_holds_no_chips(fleet: BaseFleet) -> None:
     with read_transaction(fleet.engine) as connection:
         switch = resolve_place(connection, "trn3-gen1/d0/sw5")
         with pytest.raises(WrongLevelError, match="is a switch"):
-            chip_ids_of(switch)
+            row_ids_in(switch, "chip")
         assert len(neighbours(connection, switch.id)) == 32
 
 

@@ -58,6 +58,7 @@ def test_of_an_unchanged_lab_nothing_is_found(databases: Databases) -> None:
         assert _differences(engine) == set()
 
 
+@pytest.mark.slow_on_postgresql
 @both
 def test_what_was_adopted_is_what_its_plan_says(adopted: Engine) -> None:
     assert _differences(adopted) == set()

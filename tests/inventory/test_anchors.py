@@ -94,7 +94,7 @@ def test_a_seal_that_an_archive_took_is_said_to_be_there(
         assert prune_events(engine, store, "me").last_event == 4
     status, (fault,) = _history(run, url, "--sealed", noted)
     assert status == 1
-    assert fault["detail"] == (f"seal 3 went with events up to 4 into the archive {tmp_path}: name a newer seal")
+    assert fault["detail"] == (f"seal 3 was moved with events up to 4 to the archive {tmp_path}: name a newer seal")
     assert _history(run, url, "--sealed", _newest(engine)) == (0, [])
     entries = [json.loads(line) for line in (tmp_path / MANIFEST).read_text().splitlines()]
     assert [each["said"]["sealed"] for each in entries if each["dataset"] == "events"] == [_newest(engine)]
@@ -142,5 +142,5 @@ def test_what_is_not_compared_is_told(run: Run, url: str, engine: Engine) -> Non
             "SELECT 1, id, 'p', 'x', 'p', '2026', 'me' FROM cluster WHERE slug = 'u-trn2x64'"
         )
     _, out, _ = run("verify", database=url)
-    assert "not compared: u-trn2x64: chips of 1 job that no event tells\n" in out
+    assert "not compared: u-trn2x64: chips of 1 job that no event names\n" in out
     assert json.loads(run("verify", "--format", "json", database=url)[1])["notCompared"]

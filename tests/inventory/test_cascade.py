@@ -212,7 +212,7 @@ def test_verify_finds_parts_that_are_not_as_their_server(
     tamper(engine, BY_HAND[table].format(key), table)
     status, out, _ = run("verify", database=seeded)
     assert status == 1
-    assert f"not as their servers leave them, the first in {U}/s1: set that server to another state" in out
+    assert f"whose state does not match the server's, the first in {U}/s1: set that server to another state" in out
     for repaired in (CONDITIONS[-1], Condition("up")):
         _set(engine, f"{U}/s1", repaired)
     with read_transaction(engine) as connection:
@@ -222,4 +222,4 @@ def test_verify_finds_parts_that_are_not_as_their_server(
 def test_verify_finds_a_part_that_is_up_in_a_server_that_is_not(seeded: str, engine: Engine, run: Run) -> None:
     _write(engine, f"{U}/s1", Condition("down"))
     tamper(engine, "UPDATE node SET state = 'up' WHERE id = (SELECT min(id) FROM node WHERE state = 'down')", "node")
-    assert f"1 part not as their servers leave them, the first in {U}/s1" in run("verify", database=seeded)[1]
+    assert f"1 part whose state does not match the server's, the first in {U}/s1" in run("verify", database=seeded)[1]

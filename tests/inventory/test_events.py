@@ -16,8 +16,8 @@ from trninv.database.engine import read_transaction, temporary_engine, write_tra
 from trninv.database.migration import migrate
 from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError
-from trninv.inventory.address.containment import node_condition
 from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.address.rows_in import rows_in
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify_history
 from trninv.inventory.state import hash_chain
@@ -25,7 +25,7 @@ from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.inventory.triggers import cascade_triggers, registry
 from trninv.inventory.triggers.guards import GUARDS
-from trninv.placement.allocations.job_allocations import allocate
+from trninv.placement.changes.allocate import allocate
 
 EVENT = TABLES["state_event"]
 U = "u-trn2x64/d0"
@@ -57,7 +57,7 @@ def test_plain_sql_leaves_an_event(engine: Engine) -> None:
         node = TABLES["node"]
         query = (
             select(node.c.kind, node.c.id)
-            .where(node_condition(resolve_place(connection, f"{U}/s1")))
+            .where(rows_in(resolve_place(connection, f"{U}/s1"), "node"))
             .order_by(node.c.id)
         )
         inside = connection.execute(query).all()
@@ -149,7 +149,7 @@ def test_a_clock_that_goes_back_is_told_and_numbers_keep_the_order(engine: Engin
 def test_events_and_seals_are_only_ever_added(engine: Engine) -> None:
     _set(engine, [f"{U}/s0/c0"], "down")
     for table in ("state_event", "event_seal"):
-        assert not GUARDS[table].ended
+        assert not GUARDS[table].end_column
         for statement in (f"UPDATE {table} SET id = 7", f"DELETE FROM {table}"):
             with pytest.raises(DBAPIError, match="append only"), engine.begin() as connection:
                 connection.execute(text(statement))
@@ -236,7 +236,7 @@ def test_states_that_changed_without_their_event_are_noticed(engine: Engine) -> 
 
 def test_migrate_brings_a_missing_trigger_back(engine: Engine) -> None:
     with engine.begin() as connection:
-        for statement in registry.dropping(engine.dialect.name):
+        for statement in registry.drop_statements(engine.dialect.name):
             connection.execute(text(statement))
         assert registry.check(connection)
     migrate(engine)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from queries import run_query
 from sqlalchemy import Engine, create_engine, inspect, text
 from sqlalchemy.exc import IntegrityError
 
@@ -23,9 +24,10 @@ from trninv.errors import SchemaOutdatedError, UnreachableError, UsageError
 from trninv.inventory.access import bearer_tokens
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify
-from trninv.placement.allocations.job_allocations import allocate, list_jobs, release
+from trninv.placement.allocations.job_allocations import list_jobs
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.release import release
 from trninv.reports import views
-from trninv.reports.query_runner import run_query
 from trninv.settings import resource_directory
 
 REVISIONS = [
@@ -40,6 +42,7 @@ def _tables(engine: Engine) -> set[str]:
     return set(inspect(engine).get_table_names()) - {"alembic_version"}
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.slow
 def test_the_stairway(empty: str) -> None:
     with temporary_engine(empty) as engine:
@@ -69,6 +72,7 @@ def test_the_stairway_with_data_in_the_tables(seeded: str) -> None:
             assert migration.schema_version(connection) == REVISIONS[-1] == newest_schema_version()
 
 
+@pytest.mark.slow_on_postgresql
 def test_a_database_of_an_older_revision_is_as_the_catalog_says_once_migrated(seeded: str) -> None:
     """Its facts too, which an older trninv recorded otherwise."""
     with temporary_engine(seeded) as engine:
@@ -86,7 +90,7 @@ def test_each_revision_is_told_of_and_how_many_there_are(empty: str) -> None:
     with temporary_engine(empty) as engine:
         migration.migrate(engine, progress=lambda *step: told.append(step))
         total = len([*ScriptDirectory(resource_directory() / "migrations").walk_revisions()])
-        assert told == [("revisions", at, total) for at in range(1, total + 1)]
+        assert told == [("schema versions", at, total) for at in range(1, total + 1)]
         migration.migrate(engine, progress=lambda *step: told.append(step))
     assert len(told) == total
 
@@ -161,23 +165,30 @@ def test_what_is_printed_runs_as_a_script_and_makes_what_migrate_makes(empty: st
         assert run_query(engine, "SELECT count(*) FROM v_chip", seconds=60).rows == [(16,)]
 
 
+@pytest.mark.slow_on_postgresql
 def test_going_back_names_what_would_be_lost(engine: Engine) -> None:
     assert migration.data_loss(engine, "head") == migration.data_loss(engine, newest_schema_version()) == []
     assert any(lost.startswith("fact.differs_in (") for lost in migration.data_loss(engine, "0006"))
     with engine.begin() as connection:
         connection.execute(text("UPDATE node SET state = 'degraded', factor_ppm = 5 WHERE id = 1"))
-        connection.execute(text("INSERT INTO token (id, name, scope, created) VALUES (1, 'a', 'read', '')"))
+        connection.execute(text("INSERT INTO principal (id, name) VALUES (1, 'a')"))
+        connection.execute(text("INSERT INTO token (id, principal_id, scope, created) VALUES (1, 1, 'read', '')"))
         connection.execute(text("INSERT INTO _token_digest VALUES (1, 'b')"))
     assert not any("token" in lost for lost in migration.data_loss(engine, "0008"))
     lost = migration.data_loss(engine, "0002")
-    assert {"token (1 row)", "_token_digest (1 row)", "node.factor_ppm (1 value)", "server.state (47 values)"} <= set(
-        lost
-    )
+    assert {
+        "principal (1 row)",
+        "token (1 row)",
+        "_token_digest (1 row)",
+        "node.factor_ppm (1 value)",
+        "server.state (47 values)",
+    } <= set(lost)
     assert "state_event (1 row)" in lost
     assert not any("own_state" in each for each in lost)
     assert "chip (305 rows)" in migration.data_loss(engine, "base")
 
 
+@pytest.mark.slow_on_postgresql
 def test_going_on_loses_nothing(run: Run, seeded: str) -> None:
     """A table that a newer revision splits is not lost with it, and nobody is asked."""
     _, out, _ = run("token", "create", "grafana", database=seeded)
@@ -188,6 +199,7 @@ def test_going_on_loses_nothing(run: Run, seeded: str) -> None:
         assert bearer_tokens.find_principal(connection, token).name == "grafana"
 
 
+@pytest.mark.slow_on_postgresql
 def test_an_empty_database_has_nothing_to_lose(empty: str) -> None:
     with temporary_engine(empty) as engine:
         assert migration.data_loss(engine, "base") == []
@@ -229,14 +241,14 @@ def test_foreign_keys_hold_after_a_migration(databases: Databases) -> None:
 @pytest.mark.parametrize("revision", ["0001", "9999"])
 def test_another_revision_is_not_asked(engine: Engine, revision: str) -> None:
     with engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = :to"), {"to": revision})
-    with pytest.raises(SchemaOutdatedError, match=f"is at revision {revision}"), read_transaction(engine):
+        connection.execute(text("UPDATE alembic_version SET version_num = :to, oldest_reader = :to"), {"to": revision})
+    with pytest.raises(SchemaOutdatedError, match=f"has schema version {revision}"), read_transaction(engine):
         pass
 
 
 def test_a_newer_database_is_not_migrated(engine: Engine) -> None:
     with engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999', oldest_reader = '9999'"))
     with pytest.raises(SchemaOutdatedError, match="upgrade trninv"):
         migration.migrate(engine)
 

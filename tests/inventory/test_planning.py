@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import closing
 from threading import Event
 
 import pytest
@@ -13,6 +14,7 @@ from trninv.database.engine import read_transaction, temporary_engine, write_tra
 from trninv.database.tables import INSERT_ORDER
 from trninv.graphql.api import Api
 from trninv.graphql.document_request import Request
+from trninv.graphql.response_cache import ResponseCache
 from trninv.inventory import transfer
 from trninv.reports import postgresql_reader
 from trninv.settings import Settings
@@ -56,7 +58,11 @@ def test_nothing_is_compiled_just_in_time(planned: Engine) -> None:
         assert connection.exec_driver_sql(JIT).scalar() == "off"
     with write_transaction(planned) as connection:
         assert connection.exec_driver_sql(JIT).scalar() == "off"
-    with postgresql_reader.open_session(planned, 10, Event()) as cursor:  # POST /sql, reports and exports
+    with (  # POST /sql, reports and exports
+        trninv.open(planned.url.render_as_string(hide_password=False)) as fleet,
+        closing(fleet.shared_snapshot()) as snapshot,
+        postgresql_reader.open_session(snapshot, 10, Event()) as cursor,
+    ):
         cursor.execute(JIT)
         assert list(cursor.fetchmany(2)) == [("off",)]
 
@@ -64,6 +70,7 @@ def test_nothing_is_compiled_just_in_time(planned: Engine) -> None:
 def test_a_page_of_another_size_is_not_planned_anew(planned: Engine) -> None:
     with trninv.open(planned.url.render_as_string(hide_password=False)) as fleet:
         api = Api(fleet, Settings(database_url=""))
+        api._responses = ResponseCache(max_bytes=0)
         for size in (3, 4) * 8:
             asyncio.run(api.run(Request(DOCUMENT, {"n": size})))
         with fleet.engine.connect() as connection:

@@ -25,7 +25,10 @@ from trninv.inventory.state.bindings import ProposedBinding, bind, resolve_slot,
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.inventory.triggers import registry
-from trninv.placement.allocations import job_allocations, server_cordons
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.cordon import cordon
+from trninv.placement.changes.release import release
+from trninv.placement.changes.uncordon import uncordon
 from trninv.reports.views import check_views
 
 D = "u-trn2x64/d0"
@@ -40,11 +43,11 @@ def engine(seeded: str) -> Iterator[Engine]:
     with temporary_engine(seeded) as made:
         with write_transaction(made) as connection:
             set_state(connection, [f"{D}/s2/c0"], Condition.from_user("down"), why="first", who="eve")
-            job_allocations.allocate(connection, "a", [f"{D}/s0/c0-3"], who="ann", spares=[f"{D}/s0/c4"])
-            server_cordons.cordon(connection, [f"{D}/s1", f"{D}/s3"], who="ann", why='the "hold" of "close"')
-            server_cordons.uncordon(connection, [f"{D}/s1"], who="eve")
-            job_allocations.allocate(connection, "b", [f"{D}/s1/c7"], who="bob")
-            job_allocations.release(connection, "b")
+            allocate(connection, "a", [f"{D}/s0/c0-3"], who="ann", spares=[f"{D}/s0/c4"])
+            cordon(connection, [f"{D}/s1", f"{D}/s3"], who="ann", why='the "hold" of "close"')
+            uncordon(connection, [f"{D}/s1"], who="eve")
+            allocate(connection, "b", [f"{D}/s1/c7"], who="bob")
+            release(connection, "b")
             slot = resolve_slot(connection, f"{D}/s0")
             for instance in ("i-0a", "i-0b"):
                 proposal = ProposedBinding(slot.id, slot.address, instance, None, "pin", "certain")
@@ -143,8 +146,8 @@ def test_a_database_of_before_goes_on_and_back_and_on(engine: Engine, run: Run) 
         assert run("verify", "--sealed", f"{number}:{digest}", database=url)[0] == 0
     assert run("verify", "--sealed", f"{noted[-1][0]}:{noted[0][1]}", database=url)[0] == 1
     with write_transaction(engine) as connection:
-        job_allocations.allocate(connection, "c", [f"{D}/s1/c7"], who="bob")
-        server_cordons.uncordon(connection, [f"{D}/s3"], who="eve")
+        allocate(connection, "c", [f"{D}/s1/c7"], who="bob")
+        uncordon(connection, [f"{D}/s3"], who="eve")
     assert _actions(engine)[-2:] == ["allocate", "uncordon"]
     assert _is_sound(engine).restart
 

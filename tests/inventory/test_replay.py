@@ -1,5 +1,6 @@
 """What the events lead to is what there is: a hand that changed one without the other is noticed."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -20,7 +21,9 @@ from trninv.inventory.state.event_fold import event_spans, fold_events
 from trninv.inventory.state.history_start import record_start
 from trninv.inventory.state.replay import unverifiable
 from trninv.inventory.state.state_change import set_state
-from trninv.placement.allocations import job_allocations, server_cordons
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.cordon import cordon
+from trninv.placement.changes.release import release
 
 D = "u-trn2x64/d0"
 CHIP = "(SELECT chip.id FROM chip JOIN node ON node.id = chip.id JOIN server ON server.id = chip.server_id "
@@ -46,11 +49,11 @@ def _live(url: str) -> None:
     with temporary_engine(url) as engine:
         _down(engine, f"{D}/s3/c0-3")
         with write_transaction(engine) as connection:
-            job_allocations.allocate(connection, "a", [f"{D}/s0/c0-3"], who="ann", spares=[f"{D}/s0/c10"])
-            job_allocations.allocate(connection, "b", [f"{D}/s1"], who="ann")
-            server_cordons.cordon(connection, [f"{D}/s2"], who="ann", why="firmware")
+            allocate(connection, "a", [f"{D}/s0/c0-3"], who="ann", spares=[f"{D}/s0/c10"])
+            allocate(connection, "b", [f"{D}/s1"], who="ann")
+            cordon(connection, [f"{D}/s2"], who="ann", why="firmware")
         with write_transaction(engine) as connection:
-            job_allocations.release(connection, "b")
+            release(connection, "b")
         assert _faults(engine) == []
 
 
@@ -73,7 +76,7 @@ REPRODUCTIONS = {
         "DELETE FROM event_seal; DELETE FROM state_event",
         HISTORY,
         [
-            "node: changed 4 rows: u-trn2x64/d0/s3/c0 is down, by its events up; ",
+            "node: changed 4 rows: u-trn2x64/d0/s3/c0 is down, but up by its events; ",
             "job: changed 2 rows: job a has no event",
         ],
     ),
@@ -86,45 +89,45 @@ REPRODUCTIONS = {
         "DELETE FROM event_seal WHERE id > 6; DELETE FROM state_event WHERE id > 6",
         HISTORY,
         [
-            "job: changed 1 row: job b has ended, not by its events",
-            "cordon: changed 1 row: u-trn2x64/d0/s2 is cordoned, not by",
+            "job: changed 1 row: job b has ended, but not by its events",
+            "cordon: changed 1 row: u-trn2x64/d0/s2 is cordoned, but not by",
         ],
     ),
     "all seals deleted and an event edited": (
         "DELETE FROM event_seal; UPDATE state_event SET who = 'nobody' WHERE id = 2",
         HISTORY,
-        ["event_seal: missing 5 of the changes that trninv sealed have no seal, those that ended with event 4, 5, "],
+        ["event_seal: missing 5 of the changes made by trninv have no seal: those that ended with event 4, 5, "],
     ),
     "one seal deleted": ("DELETE FROM event_seal WHERE id = 5", HISTORY, ["event_seal: missing 1 of the changes"]),
     "a part set down with its trigger off": (
         f"UPDATE node SET state = 'down' WHERE id = {CHIP}",
         ["node"],
-        ["node: changed 1 row: u-trn2x64/d0/s2/c7 is down, by its events up"],
+        ["node: changed 1 row: u-trn2x64/d0/s2/c7 is down, but up by its events"],
     ),
     "a part set up with its trigger off": (
         "UPDATE node SET state = 'up'",
         ["node"],
-        ["node: changed 4 rows: u-trn2x64/d0/s3/c0 is up, by its events down; "],
+        ["node: changed 4 rows: u-trn2x64/d0/s3/c0 is up, but down by its events; "],
     ),
     "a server set down with its trigger off": (
         "UPDATE server SET state = 'maintenance' WHERE id = 1",
         ["server", "node"],
-        ["server: changed 1 row: trn1.2xlarge/d0/s0 is maintenance, by its events up"],
+        ["server: changed 1 row: trn1.2xlarge/d0/s0 is maintenance, but up by its events"],
     ),
     "a link degraded with its trigger off": (
         "UPDATE link SET state = 'degraded', factor_ppm = 250000 WHERE id = 1",
         ["link"],
-        ["link: changed 1 row: trn1.2xlarge/d0/s0/c0--trn1.2xlarge/d0/s0/efa0 is degraded to 0.25, by its events up"],
+        ["link: changed 1 row: trn1.2xlarge/d0/s0/c0--trn1.2xlarge/d0/s0/efa0 is degraded to 0.25, but up by its"],
     ),
     "an own state alone": (
         f"UPDATE node SET own_state = 'down' WHERE id = {CHIP}",
         ["node"],
-        ["node: changed 1 row: u-trn2x64/d0/s2/c7 is up (its own state: down), by its events up"],
+        ["node: changed 1 row: u-trn2x64/d0/s2/c7 is up (its own state: down), but up by its events"],
     ),
     "other chips of allocations": (
         "UPDATE allocation SET chip_id = chip_id + 5",
         ["allocation"],
-        ["allocation: changed 1 row: job a has chips ", "allocation: changed 20 rows: job a never had chip "],
+        ["allocation: changed 1 row: job a has chips ", "allocation: changed 20 rows: job a has no row for chip "],
     ),
     "another role": (
         "UPDATE allocation SET role = 'work' WHERE role = 'spare'",
@@ -144,27 +147,27 @@ REPRODUCTIONS = {
     "another name of a job": (
         "UPDATE job SET name = 'other'",
         ["job"],
-        ["job: changed 2 rows: job other is a in its events; job other is b in its events"],
+        ["job: changed 2 rows: job other is called a in its events; job other is called b in its events"],
     ),
     "a job that ended later": (
         "UPDATE job SET ended_at = '2026-11-01T00:00:00.000000+00:00' WHERE name = 'b'",
         ["job"],
-        ["job: changed 1 row: job b ended at 2026-11-01T00:00:00.000000+00:00, by its events at "],
+        ["job: changed 1 row: job b ended at 2026-11-01T00:00:00.000000+00:00, but at "],
     ),
     "a job elsewhere": (
         "UPDATE job SET place = 'u-trn2x64' WHERE name = 'a'",
         ["job"],
-        ["job: changed 1 row: job a is at u-trn2x64, by its events at u-trn2x64/d0/s0"],
+        ["job: changed 1 row: job a is at u-trn2x64, but at u-trn2x64/d0/s0 by its events"],
     ),
     "a closed server opened": (
         "UPDATE cordon SET ended_at = '2026'",
         ["cordon"],
-        ["cordon: changed 1 row: u-trn2x64/d0/s2 is not cordoned, not by its events"],
+        ["cordon: changed 1 row: u-trn2x64/d0/s2 is not cordoned, but is by its events"],
     ),
     "a beginning put off": (
         "UPDATE cluster SET known_from = 4 WHERE slug = 'u-trn2x64'",
         ["cluster"],
-        ["cluster: changed its history is known from event 4, and its recorded start is 0"],
+        ["cluster: changed its history starts at event 4, but the recorded start is at event 0"],
     ),
     "a start put off": (
         "UPDATE cluster SET known_from = 4; UPDATE history_start SET event = 4",
@@ -202,10 +205,17 @@ def test_chips_that_a_job_never_had_are_a_difference_also_after_it(lived: Engine
     with lived.begin() as connection:
         connection.execute(text("UPDATE job SET chip_ids = :chips WHERE name = 'a'"), {"chips": chips})
     with write_transaction(lived) as connection:
-        job_allocations.release(connection, "a")
+        release(connection, "a")
     (fault,) = _faults(lived)
     assert fault.startswith("allocation: changed ")
-    assert "job a never had chip 1" in fault
+    assert "job a has no row for chip 1, which it had by its events" in fault
+
+
+def test_a_chip_that_no_event_gave_to_a_job_is_told_from_one_that_it_had(lived: Engine) -> None:
+    tamper(lived, f"UPDATE allocation SET chip_id = {CHIP} WHERE role = 'spare'", "allocation")
+    message = " ".join(_faults(lived))
+    assert re.search(r"job a has a row for chip \d+, which it never had by its events", message)
+    assert re.search(r"job a has no row for chip \d+, which it had by its events", message)
 
 
 @pytest.mark.parametrize("chips", ["x", "1-9999999999999", f"1-{'9' * 30}", "5-1", "1;;2", "-", "1-2-3", "\u0661"])
@@ -214,12 +224,12 @@ def test_chips_that_plain_sql_writes_anyhow_are_a_difference(lived: Engine, chip
         connection.execute(text("UPDATE job SET chip_ids = :chips WHERE name = 'a'"), {"chips": chips})
     (fault,) = _faults(lived)
     assert fault.startswith("allocation: changed 1 row: job a has chips ")
-    assert fault.endswith(f"by its events {chips}")
+    assert fault.endswith(f"but {chips} by its events")
     with write_transaction(lived) as connection:
-        job_allocations.release(connection, "a")
+        release(connection, "a")
     assert _faults(lived) == []
     with read_transaction(lived) as connection:
-        assert list(unverifiable(connection)) == ["u-trn2x64: chips of 1 job that no event tells"]
+        assert list(unverifiable(connection)) == ["u-trn2x64: chips of 1 job that no event names"]
 
 
 @pytest.mark.parametrize("state", ["x", "[]", "{}", "[" * 100_000, NO_PAIRS])
@@ -235,7 +245,7 @@ def test_a_change_without_an_event_is_noticed_after_another_that_has_one(lived: 
     tamper(lived, f"UPDATE node SET state = 'down' WHERE id = {CHIP}", "node")
     _down(lived, f"{D}/s2/c7", state="up")
     assert _faults(lived) == [
-        f"state_event: changed 1 row: event 9 says that {D}/s2/c7 was down, which no event before it made it"
+        f"state_event: changed 1 row: event 9 says that {D}/s2/c7 was down, which contradicts the history before it"
     ]
 
 
@@ -255,7 +265,7 @@ def test_nothing_is_lost_sight_of_where_a_start_says_that_something_was_down(liv
     assert _faults(lived) == []
     tamper(lived, "UPDATE node SET state = 'up'", "node")
     assert _faults(lived) == [
-        "node: changed 3 rows: " + "; ".join(f"{D}/s3/c{chip} is up, by its events down" for chip in (1, 2, 3))
+        "node: changed 3 rows: " + "; ".join(f"{D}/s3/c{chip} is up, but down by its events" for chip in (1, 2, 3))
     ]
     _down(lived, f"{D}/s3/c1")
     assert any("event 10 says that" in fault and "c1 was up" in fault for fault in _faults(lived))

@@ -170,7 +170,7 @@ def interrupted_soon() -> Iterator[None]:
 
 def test_who_waits_too_long_for_another_is_told_so(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 300)
-    refused = pytest.raises(DatabaseError, match="is locked: another has been writing")
+    refused = pytest.raises(DatabaseError, match="is locked: another process has been writing")
     with another_writing(lite), temporary_engine(lite) as engine, refused, write_transaction(engine):
         pass
 

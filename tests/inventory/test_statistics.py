@@ -57,8 +57,8 @@ def test_every_row_is_looked_up_by_its_id_whatever_the_statistics(analyzed: str,
     plans = dict[str, list[str]]()
 
     def explain(connection: Any, _cursor: object, statement: str, parameters: Sequence[Any], *_: object) -> None:
-        if "AS must" in statement and "EXCEPT" not in statement:
-            (table,) = (name for name in _TABLES if f"JOIN {name} ON {name}.id = must.id" in statement)
+        if "AS expected" in statement and "EXCEPT" not in statement:
+            (table,) = (name for name in _TABLES if f"JOIN {name} ON {name}.id = expected.id" in statement)
             raw = connection.connection.driver_connection
             plans[table] = [row[3] for row in raw.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)]
 

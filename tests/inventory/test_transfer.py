@@ -33,7 +33,7 @@ def used(databases: Databases, request: pytest.FixtureRequest) -> str:
 def _everything(engine: Engine) -> dict[str, list[tuple[object, ...]]]:
     with engine.connect() as connection:
         return {
-            name: [tuple(row) for row in connection.execute(select(table).order_by(table.c.id))]
+            name: [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
             for name, table in TABLES.items()
         }
 

@@ -127,7 +127,7 @@ IDENTITY = {
 def test_what_a_row_is_about_never_changes(engine: Engine, table: str, column: str) -> None:
     _fill(engine)
     value = 9 if column.endswith("id") and column != "external_id" else "'9'"
-    refusal = pytest.raises(DBAPIError, match=f"{table}: .* never change: set {GUARDS[table].ended}")
+    refusal = pytest.raises(DBAPIError, match=f"{table}: .* never change: set {GUARDS[table].end_column}")
     with refusal, engine.begin() as connection:
         connection.execute(text(f"UPDATE {table} SET {column} = {value}"))
 
@@ -137,8 +137,8 @@ def test_what_changes_of_a_row_still_does(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE job SET pinned = 1, priority = 3, place = 'u-trn2x64', moved_at = '2026'"))
         for table, guard in GUARDS.items():
-            if guard.ended:
-                connection.execute(text(f"UPDATE {table} SET {guard.ended} = '2026'"))
+            if guard.end_column:
+                connection.execute(text(f"UPDATE {table} SET {guard.end_column} = '2026'"))
 
 
 def test_whoever_owns_the_database_can_lift_them(engine: Engine) -> None:

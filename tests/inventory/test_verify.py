@@ -14,6 +14,8 @@ from trninv.inventory.seeding.cluster_plan import load_plan
 from trninv.inventory.seeding.expected_rows import expected_rows
 from trninv.inventory.seeding.verification import verify
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 
 def _found(connection: Connection, slug: str | None = None) -> set[tuple[str, str, str]]:
     return {
@@ -26,6 +28,7 @@ def _differences(engine: Engine, slug: str | None = None) -> set[tuple[str, str,
         return _found(connection, slug)
 
 
+@pytest.mark.quick_on_postgresql
 def test_what_was_seeded_is_as_the_catalog_says(engine: Engine) -> None:
     assert _differences(engine) == set()
 
@@ -76,6 +79,7 @@ def test_a_changed_row_is_found(lite: str, table: str, change: str) -> None:
     assert {(U, table, "missing"), (U, table, "unexpected")} <= found
 
 
+@pytest.mark.quick_on_postgresql
 def test_changed_rows_of_every_table_are_found(engine: Engine) -> None:
     with engine.begin() as connection:
         for table, change in CHANGES:

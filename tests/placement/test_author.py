@@ -15,6 +15,8 @@ from trninv.errors import InvalidArgumentError
 from trninv.graphql.document_request import Request
 from trninv.inventory.state.author import MAX_LENGTH, check_author
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 U = "u-trn2x64/d0"
 _COMMANDS = [
     ("set", f"{U}/s0/c0", "down", "--why", "x"),

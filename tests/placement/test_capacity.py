@@ -22,6 +22,8 @@ from trninv.placement.questions import find
 from trninv.placement.questions.capacity import CapacityEstimate
 from trninv.solvers.survival import sample_failures, spares_needed
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 if TYPE_CHECKING:
     import subprocess
 

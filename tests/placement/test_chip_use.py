@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
+from queries import run_query
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
@@ -20,9 +21,10 @@ from trninv.inventory.state.state_change import set_state
 from trninv.placement.allocations.allocation_map import read_allocation_map
 from trninv.placement.placement_fleet import Fleet
 from trninv.placement.questions.free import FreeCapacityAnswer
-from trninv.reports.query_runner import run_query
 from trninv.reports.report_library import find_report
 from trninv.service.application import create_app
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 CLUSTERS = ("u-trn2x64", "trn1.32xlarge", "trn3-gen1")
 SCOPES = (*CLUSTERS, "u-trn2x64/d0/s1", "u-trn2x64/r1", "trn3-gen1/d0", "trn1.32xlarge/d0/s0/c3")
@@ -112,7 +114,7 @@ def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, see
         assert {row[3] for row in in_reports(own, "fragmentation", cluster)} == {free}
         assert sum(row[4] for row in in_reports(own, "free-blocks", cluster)) == free
         assert sum(row[4] for row in in_reports(own, "free-servers", cluster)) == free
-        with own.open_reader() as reader:
+        with own.open_snapshot() as reader:
             assert sum(held for _, held in read_allocation_map(reader, cluster).jobs) == allocated
         fields = json.loads(run("free", cluster, "--format", "json", database=seeded)[1])
         assert (fields["allocated"], fields["free"], fields["unusable"]) == expected[cluster]

@@ -26,6 +26,8 @@ from trninv.routing.fleet import BaseFleet as Asked
 from trninv.solvers.integer_programs import max_disjoint_sets
 from trninv.solvers.torus_blocks import BlockLimits, unpack_masks
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 GB = 10**9
 Place = tuple[int, int]
 

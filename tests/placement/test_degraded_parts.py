@@ -19,6 +19,8 @@ from trninv.placement.moves.planner import MovePlanner
 from trninv.placement.placement_fleet import Fleet
 from trninv.solvers.torus_blocks import BlockLimits
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 ULTRA = "u-trn2x64/d0"
 HALF = Condition("degraded", 500_000)
 

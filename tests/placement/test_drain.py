@@ -13,14 +13,16 @@ from graphs import seed_clusters
 from trninv.database.engine import write_transaction
 from trninv.database.tables import TABLES
 from trninv.errors import StalePlanError, UnknownAddressError, WrongLevelError
-from trninv.inventory.address.containment import chip_ids_of
 from trninv.inventory.address.expressions import node_addresses
 from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.address.rows_in import row_ids_in
 from trninv.placement.candidates.placement_model import placement_model
+from trninv.placement.changes.move_jobs import move_jobs
 from trninv.placement.moves.drain import DrainOutcome
-from trninv.placement.moves.plan_executor import move_jobs
 from trninv.placement.placement_fleet import Fleet
 from trninv.placement.questions.drain_impact import DrainImpactAnswer
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 ULTRA = "u-trn2x64/d0"
 PLACES = [f"{ULTRA}/s1", f"{ULTRA}/s2/c5", "u-trn2x64/r0", f"{ULTRA}/s0/c0--{ULTRA}/s0/c1", ULTRA]
@@ -84,7 +86,7 @@ def gone(own: Fleet, place: str) -> tuple[int, int]:
     with own.connect() as connection:
         if "--" in place:
             return 0, sum(map(bit, place.split("--")))
-        chips = connection.scalars(chip_ids_of(resolve_place(connection, place)))
+        chips = connection.scalars(row_ids_in(resolve_place(connection, place), "chip"))
         named = node_addresses().where(TABLES["node"].c.id.in_(chips.all()))
         return sum(bit(row.address) for row in connection.execute(named)), 0
 

@@ -19,7 +19,12 @@ from trninv.inventory.seeding.verification import verify_history
 from trninv.inventory.state import hash_chain
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.placement.allocations import job_allocations, server_cordons
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.cordon import cordon
+from trninv.placement.changes.release import release
+from trninv.placement.changes.uncordon import uncordon
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 D = "u-trn2x64/d0"
 NEW = {"job": ("place", "moved_at", "first_started_at", "chip_ids"), "state_event": ("action", "job", "chip_ids")}
@@ -69,16 +74,16 @@ def test_only_events_of_jobs_are_lost_and_numbers_have_no_gaps(seeded: str, to: 
     with temporary_engine(seeded) as engine:
         with write_transaction(engine) as connection:
             set_state(connection, [f"{D}/s2/c0"], Condition.from_user("down"), why="first", who="eve")
-            job_allocations.allocate(connection, "a", [f"{D}/s0/c0-3"], who="ann", spares=[f"{D}/s0/c4"], pinned=True)
-            server_cordons.cordon(connection, [f"{D}/s1", f"{D}/s3"], who="ann", why="fw")
+            allocate(connection, "a", [f"{D}/s0/c0-3"], who="ann", spares=[f"{D}/s0/c4"], pinned=True)
+            cordon(connection, [f"{D}/s1", f"{D}/s3"], who="ann", why="fw")
             set_state(
                 connection, [f"{D}/s2/c0", f"{D}/s2/c1"], Condition.from_user("degraded", 0.5), why="x", who="eve"
             )
-            server_cordons.uncordon(connection, [f"{D}/s1"], who="eve")
-            job_allocations.allocate(connection, "b", [f"{D}/s1/c7"], who="bob")
-            job_allocations.release(connection, "b")
+            uncordon(connection, [f"{D}/s1"], who="eve")
+            allocate(connection, "b", [f"{D}/s1/c7"], who="bob")
+            release(connection, "b")
             set_state(connection, [f"{D}/s2/c0"], Condition.from_user("up"), why="y", who="eve")
-            job_allocations.allocate(connection, "c", [f"{D}/s1/c7"], who="bob")
+            allocate(connection, "c", [f"{D}/s1/c7"], who="bob")
         lasting = {table: rows(engine, table) for table in ("job", "allocation", "cordon", "node", "server", "link")}
         states = [each for each in happened(engine) if not each.action]
         back_and_on(engine, to)
@@ -90,8 +95,8 @@ def test_only_events_of_jobs_are_lost_and_numbers_have_no_gaps(seeded: str, to: 
             (each.at, each.address, each.after, each.why) for each in states
         ]
         with write_transaction(engine) as connection:
-            assert job_allocations.release(connection, "c").chips == 1
-            server_cordons.uncordon(connection, [f"{D}/s3"], who="eve")
+            assert release(connection, "c").chips == 1
+            uncordon(connection, [f"{D}/s3"], who="eve")
         assert [(each.event, each.action) for each in happened(engine)][4:] == [(5, "release"), (6, "uncordon")]
         is_sound(engine)
 
@@ -103,7 +108,7 @@ def test_what_is_left_can_be_archived_and_removed(databases: Databases, kind: st
         held(engine, 2, "b", 2)
         archived(engine, tmp_path / "later", at(6, 0))
         back_and_on(engine, "0023")
-        with pytest.raises(InvalidFileError, match="of a later state of this one"):
+        with pytest.raises(InvalidFileError, match="of a later state of this database"):
             archived(engine, tmp_path / "later", at(6, 0))
         held(engine, 3, "c", 3)
         archived(engine, tmp_path / "new", at(6, 0))
@@ -118,12 +123,12 @@ def test_numbers_go_on_where_only_jobs_came_after_the_archive(databases: Databas
     with temporary_engine(databases.seeded(kind)) as engine:
         held(engine, 1, "a", 1)
         with write_transaction(engine) as connection:
-            job_allocations.allocate(connection, "b", [f"{D}/s0"], who="me")
+            allocate(connection, "b", [f"{D}/s0"], who="me")
         archived(engine, tmp_path, at(6, 0))
         with open_for_writing(tmp_path) as store:
             assert prune_events(engine, store, "me").last_event == 3
         with write_transaction(engine) as connection:
-            job_allocations.release(connection, "b")
+            release(connection, "b")
         back_and_on(engine, "0023")
         assert [(each.event, each.kind, each.action, each.job) for each in happened(engine)] == [(4, None, None, None)]
         held(engine, 2, "c", 2)

@@ -19,10 +19,12 @@ from trninv.placement.placement_fleet import Fleet
 from trninv.routing.cluster_overview import read_overview
 from trninv.service.application import create_app
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 
 def of(fleet: Fleet, cluster: str) -> tuple[AllocationMap, dict[str, str]]:
     """Who holds what, and by the address of each held chip the name of its job."""
-    with fleet.open_reader() as reader:
+    with fleet.open_snapshot() as reader:
         found, seen = read_allocation_map(reader, cluster), read_overview(reader.connection, cluster)
     at: dict[str, str] = {}
     for first, length, job in found.runs.tolist():

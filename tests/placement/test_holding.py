@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -33,6 +34,12 @@ from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.inventory.transfer import copy_database
 from trninv.placement.allocations import job_allocations, server_cordons
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.cordon import cordon
+from trninv.placement.changes.release import release
+from trninv.placement.changes.uncordon import uncordon
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 ULTRA = "u-trn2x64/d0"
 
@@ -43,11 +50,10 @@ def _held(connection: Connection) -> dict[str, str]:
     return {row.address: row.job for row in rows}
 
 
+@pytest.mark.quick_on_postgresql
 def test_a_job_holds_its_places_and_gives_them_back(engine: Engine) -> None:
     with write_transaction(engine) as connection:
-        made = job_allocations.allocate(
-            connection, "llm", [f"{ULTRA}/s0", f"{ULTRA}/s1/c5"], who="me", spares=[f"{ULTRA}/s3"]
-        )
+        made = allocate(connection, "llm", [f"{ULTRA}/s0", f"{ULTRA}/s1/c5"], who="me", spares=[f"{ULTRA}/s3"])
         assert (made.chips, made.servers, made.first_server, made.failed_chips, made.ended_at) == (
             33,
             3,
@@ -59,27 +65,27 @@ def test_a_job_holds_its_places_and_gives_them_back(engine: Engine) -> None:
         row = connection.execute(text("SELECT * FROM v_job")).mappings().one()
         assert (row["chips"], row["spares"], row["state"], row["pinned"]) == (17, 16, "running", "no")
     with write_transaction(engine) as connection:
-        done = job_allocations.release(connection, "llm")
+        done = release(connection, "llm")
         assert done.chips == 33
         assert done.ended_at
         assert _held(connection) == {}
         assert connection.scalar(text("SELECT count(*) FROM domain_allocated")) == 0
         assert connection.scalar(text("SELECT count(*) FROM allocation")) == 33
-        assert job_allocations.release(connection, "llm").ended_at == done.ended_at
+        assert release(connection, "llm").ended_at == done.ended_at
         assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
 def test_the_same_job_again_is_no_change_and_another_is_a_conflict(engine: Engine) -> None:
     with write_transaction(engine) as connection:
-        first = job_allocations.allocate(connection, "a", [f"{ULTRA}/s0"], who="me")
-        assert job_allocations.allocate(connection, "a", [f"{ULTRA}/s0"], who="you") == first
+        first = allocate(connection, "a", [f"{ULTRA}/s0"], who="me")
+        assert allocate(connection, "a", [f"{ULTRA}/s0"], who="you") == first
         with pytest.raises(ConflictError, match="job a has other chips"):
-            job_allocations.allocate(connection, "a", [f"{ULTRA}/s1"], who="me")
+            allocate(connection, "a", [f"{ULTRA}/s1"], who="me")
         with pytest.raises(ConflictError, match=f"{ULTRA}/s0/c3 is allocated to job a"):
-            job_allocations.allocate(connection, "b", [f"{ULTRA}/s0/c3"], who="me")
+            allocate(connection, "b", [f"{ULTRA}/s0/c3"], who="me")
         assert connection.scalar(text("SELECT count(*) FROM job")) == 1
-        job_allocations.release(connection, "a")
-        assert job_allocations.allocate(connection, "a", [f"{ULTRA}/s1"], who="me").first_server == f"{ULTRA}/s1"
+        release(connection, "a")
+        assert allocate(connection, "a", [f"{ULTRA}/s1"], who="me").first_server == f"{ULTRA}/s1"
         assert len(job_allocations.list_jobs(connection, None, 10)) == 1
         assert len(job_allocations.list_jobs(connection, None, 10, include_ended=True)) == 2
 
@@ -87,52 +93,52 @@ def test_the_same_job_again_is_no_change_and_another_is_a_conflict(engine: Engin
 def test_what_is_down_or_closed_takes_no_job_and_says_so(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         set_state(connection, [f"{ULTRA}/s1/c5"], Condition("down"), why="HBM", who="me")
-        server_cordons.cordon(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
+        cordon(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
         with pytest.raises(ConflictError, match=f"{ULTRA}/s1/c5 is down"):
-            job_allocations.allocate(connection, "a", [f"{ULTRA}/s1"], who="me")
+            allocate(connection, "a", [f"{ULTRA}/s1"], who="me")
         with pytest.raises(ConflictError, match=r"s2/c0 is cordoned \(firmware\)"):
-            job_allocations.allocate(connection, "a", [f"{ULTRA}/s2"], who="me")
-        job_allocations.allocate(connection, "a", [f"{ULTRA}/s0"], who="me")
+            allocate(connection, "a", [f"{ULTRA}/s2"], who="me")
+        allocate(connection, "a", [f"{ULTRA}/s0"], who="me")
         set_state(connection, [f"{ULTRA}/s0/c1"], Condition("down"), why="HBM", who="me")
         assert [job.failed_chips for job in job_allocations.list_jobs(connection, None, 10)] == [1]
 
 
 def test_servers_close_and_open(engine: Engine) -> None:
     with write_transaction(engine) as connection:
-        made = server_cordons.cordon(connection, [ULTRA, f"{ULTRA}/s0"], who="me", why="drain")
+        made = cordon(connection, [ULTRA, f"{ULTRA}/s0"], who="me", why="drain")
         assert [each.server for each in made] == [f"{ULTRA}/s{at}" for at in range(4)]
-        assert server_cordons.cordon(connection, [ULTRA], who="me", why="again") == []
+        assert cordon(connection, [ULTRA], who="me", why="again") == []
         assert len(server_cordons.list_cordons(connection, 10)) == 4
         assert connection.scalar(text(f"SELECT free FROM v_domain_free WHERE address = '{ULTRA}'")) == 0
-        opened = server_cordons.uncordon(connection, [f"{ULTRA}/s0", f"{ULTRA}/s1"])
+        opened = uncordon(connection, [f"{ULTRA}/s0", f"{ULTRA}/s1"])
         assert [each.server for each in opened] == [f"{ULTRA}/s0", f"{ULTRA}/s1"]
         assert all(each.ended_at for each in opened)
         row = connection.execute(text(f"SELECT * FROM v_domain_free WHERE address = '{ULTRA}'")).mappings().one()
         assert (row["free"], row["free_servers"], row["cordoned_servers"], row["usable"]) == (32, 2, 2, 64)
         assert connection.scalar(text(f"SELECT count(*) FROM v_free_chip WHERE domain = '{ULTRA}'")) == 32
         with pytest.raises(WrongLevelError, match="name servers"):
-            server_cordons.cordon(connection, [f"{ULTRA}/s0/c0"], who="me", why="x")
+            cordon(connection, [f"{ULTRA}/s0/c0"], who="me", why="x")
 
 
 def test_a_server_that_is_open_again_takes_jobs(lite_connection: Connection) -> None:
-    server_cordons.cordon(lite_connection, [f"{ULTRA}/s0"], who="me", why="firmware")
+    cordon(lite_connection, [f"{ULTRA}/s0"], who="me", why="firmware")
     with pytest.raises(ConflictError, match=r"s0/c0 is cordoned \(firmware\)"):
-        job_allocations.allocate(lite_connection, "a", [f"{ULTRA}/s0"], who="me")
-    server_cordons.uncordon(lite_connection, [f"{ULTRA}/s0"])
-    assert job_allocations.allocate(lite_connection, "a", [f"{ULTRA}/s0"], who="me").name == "a"
+        allocate(lite_connection, "a", [f"{ULTRA}/s0"], who="me")
+    uncordon(lite_connection, [f"{ULTRA}/s0"])
+    assert allocate(lite_connection, "a", [f"{ULTRA}/s0"], who="me").name == "a"
 
 
 def test_of_several_chips_that_are_taken_the_first_is_named(lite_connection: Connection) -> None:
     for job, chip in (("late", 9), ("early", 3)):
-        job_allocations.allocate(lite_connection, job, [f"{ULTRA}/s0/c{chip}"], who="me")
+        allocate(lite_connection, job, [f"{ULTRA}/s0/c{chip}"], who="me")
     with pytest.raises(ConflictError, match="s0/c3 is allocated to job early"):
-        job_allocations.allocate(lite_connection, "b", [f"{ULTRA}/s0"], who="me")
+        allocate(lite_connection, "b", [f"{ULTRA}/s0"], who="me")
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201, "a:b", "\x00", "a\u202e"])
 def test_names_that_nobody_can_read_are_refused(lite_connection: Connection, name: str) -> None:
     with pytest.raises(InvalidArgumentError):
-        job_allocations.allocate(lite_connection, name, [f"{ULTRA}/s0"], who="me")
+        allocate(lite_connection, name, [f"{ULTRA}/s0"], who="me")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +155,7 @@ def test_names_that_nobody_can_read_are_refused(lite_connection: Connection, nam
 )
 def test_places_that_no_job_can_hold(lite_connection: Connection, places: list[str], error: type[Exception]) -> None:
     with pytest.raises(error):
-        job_allocations.allocate(lite_connection, "a", places, who="me")
+        allocate(lite_connection, "a", places, who="me")
     assert lite_connection.scalar(text("SELECT count(*) FROM job")) == 0
 
 
@@ -157,17 +163,15 @@ def test_a_chip_is_to_work_on_or_to_spare(lite_connection: Connection) -> None:
     with pytest.raises(
         InvalidArgumentError, match=f"{ULTRA}/s0 has chips that are also named as spares; name each chip once"
     ):
-        job_allocations.allocate(
-            lite_connection, "a", [f"{ULTRA}/s0"], who="me", spares=[f"{ULTRA}/s0/c1", f"{ULTRA}/s1"]
-        )
+        allocate(lite_connection, "a", [f"{ULTRA}/s0"], who="me", spares=[f"{ULTRA}/s0/c1", f"{ULTRA}/s1"])
 
 
 def test_a_job_that_never_was(lite_connection: Connection) -> None:
-    job_allocations.allocate(lite_connection, "train-70b", [f"{ULTRA}/s0"], who="me")
+    allocate(lite_connection, "train-70b", [f"{ULTRA}/s0"], who="me")
     with pytest.raises(UnknownJobError, match="did you mean train-70b"):
-        job_allocations.release(lite_connection, "train-70")
+        release(lite_connection, "train-70")
     with pytest.raises(UnknownJobError):
-        job_allocations.release(lite_connection, "slurm:17")
+        release(lite_connection, "slurm:17")
 
 
 @pytest.fixture
@@ -196,6 +200,7 @@ def _two_jobs(engine: Engine) -> list[int]:
         return list(connection.scalars(select(TABLES["chip"].c.id).order_by(TABLES["chip"].c.id)))
 
 
+@pytest.mark.quick_on_postgresql
 def test_the_database_refuses_a_second_holder(engine: Engine) -> None:
     chips = _two_jobs(engine)
     with engine.begin() as connection:
@@ -209,18 +214,18 @@ def test_the_database_refuses_a_second_holder(engine: Engine) -> None:
 
 def test_a_chip_that_is_taken_after_the_look_is_a_conflict(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     _two_jobs(engine)
-    monkeypatch.setattr(
-        job_allocations, "refuse_allocated", lambda connection, chips: _raw(connection, 1, 1, chips[-1:])
-    )
+    looks = vars(import_module("trninv.placement.changes.allocate"))
+    monkeypatch.setitem(looks, "refuse_allocated", lambda connection, chips: _raw(connection, 1, 1, chips[-1:]))
     with (
         pytest.raises(ConflictError, match="the chips of job late were just allocated"),
         write_transaction(engine) as connection,
     ):
-        job_allocations.allocate(connection, "late", ["u-trn2x64/d0/s0/c0-3"], who="me")
+        allocate(connection, "late", ["u-trn2x64/d0/s0/c0-3"], who="me")
     with read_transaction(engine) as connection:
         assert [job.chips for job in job_allocations.list_jobs(connection, None, 10)] == [0, 0]
 
 
+@pytest.mark.quick_on_postgresql
 def test_racing_transactions_never_hold_a_chip_twice(engine: Engine) -> None:
     """Each looks at nothing first, as somebody who writes SQL might."""
     chips = _two_jobs(engine)[:12]
@@ -267,8 +272,8 @@ def test_a_number_of_numpy_does_not_slip_past_the_index(databases: Databases) ->
 
 def test_verify_sees_words_that_do_not_say_what_is_held(engine: Engine) -> None:
     with write_transaction(engine) as connection:
-        job_allocations.allocate(connection, "a", [f"{ULTRA}/s3"], who="me")
-        job_allocations.allocate(connection, "b", ["trn3-gen2/d0/s35", "trn3-gen2/d0/s0/c1"], who="me")
+        allocate(connection, "a", [f"{ULTRA}/s3"], who="me")
+        allocate(connection, "b", ["trn3-gen2/d0/s35", "trn3-gen2/d0/s0/c1"], who="me")
         words = {
             row["id"]: allocated_mask(dict(row))
             for row in connection.execute(text("SELECT * FROM domain_allocated")).mappings()
@@ -300,9 +305,9 @@ def test_words_follow_any_order_of_holding_and_releasing(lite: str, steps: list[
         for name, chip, takes in steps:
             try:
                 if takes:
-                    job_allocations.allocate(connection, name, [f"{ULTRA}/s{chip // 16}/c{chip % 16}"], who="me")
+                    allocate(connection, name, [f"{ULTRA}/s{chip // 16}/c{chip % 16}"], who="me")
                 else:
-                    job_allocations.release(connection, name)
+                    release(connection, name)
             except (ConflictError, UnknownJobError):
                 pass
         found = list(verify(connection, default_catalog(), default_systems(), "trn1.2xlarge"))
@@ -313,9 +318,9 @@ def test_words_follow_any_order_of_holding_and_releasing(lite: str, steps: list[
 def test_unseed_takes_jobs_along_and_a_copy_has_them(engine: Engine, databases: Databases) -> None:
     with write_transaction(engine) as connection:
         for name, place in (("a", f"{ULTRA}/s0"), ("b", "trn3-gen2/d0/s35"), ("c", "trn3-gen2/d0/s0")):
-            job_allocations.allocate(connection, name, [place], who="me")
-        job_allocations.release(connection, "c")
-        server_cordons.cordon(connection, [f"{ULTRA}/s1"], who="me", why="x")
+            allocate(connection, name, [place], who="me")
+        release(connection, "c")
+        cordon(connection, [f"{ULTRA}/s1"], who="me", why="x")
     other = "postgresql" if engine.dialect.name == "sqlite" else "sqlite"
     with temporary_engine(databases.migrated(other)) as target:
         with read_transaction(engine) as found, write_transaction(target) as made:
@@ -340,7 +345,7 @@ def test_more_at_once_than_there_are_connections_are_told_to_come_again(
             taken.enter_context(own.connect())
         with pytest.raises(BusyError, match="all connections of this process are in use"):
             taken.enter_context(own.connect())
-        with pytest.raises(BusyError, match="ask again, or fewer at once"):
+        with pytest.raises(BusyError, match="try again, or send fewer at once"):
             own.allocate("a", [f"{ULTRA}/s0"], who="me")
         taken.close()
         assert own.allocate("a", [f"{ULTRA}/s0"], who="me").chips == 16

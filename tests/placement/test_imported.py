@@ -28,7 +28,11 @@ from trninv.inventory.seeding.verification import verify
 from trninv.inventory.state.bindings import bind
 from trninv.placement.allocations import job_allocations
 from trninv.placement.allocations.job_import import JobImportResult, import_jobs, read_jobs
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.release import release
 from trninv.reconcile.latest_observations import pinned_binding
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 ULTRA = "u-trn2x64/d0"
 
@@ -53,6 +57,7 @@ def chips_of(connection: Connection) -> dict[str, int]:
     return {row.name: row.chips for row in connection.execute(text("SELECT name, chips FROM v_job"))}
 
 
+@pytest.mark.quick_on_postgresql
 def test_a_listing_is_held_again_unchanged_moved_and_ended(engine: Engine) -> None:
     first = [
         slurm(1, "u-trn2x64-d0-s[0-1]", *["neuron:trainium2:16(IDX:0-15)"] * 2),
@@ -87,7 +92,7 @@ def test_a_listing_is_held_again_unchanged_moved_and_ended(engine: Engine) -> No
 def test_a_system_owns_its_jobs_and_conflicts_are_named(engine: Engine) -> None:
     listing = {"jobs": [slurm(1, HOSTS[0], "neuron:2(IDX:0-1)"), slurm(2, HOSTS[1], "neuron:2(IDX:0-1)")]}
     with write_transaction(engine) as connection:
-        job_allocations.allocate(connection, "mine", [f"{ULTRA}/s0/c1"], who="me")
+        allocate(connection, "mine", [f"{ULTRA}/s0/c1"], who="me")
         with pytest.raises(InvalidFileError) as refused:
             told(connection, listing)
         assert refused.value.errors == [
@@ -99,13 +104,29 @@ def test_a_system_owns_its_jobs_and_conflicts_are_named(engine: Engine) -> None:
         with pytest.raises(InvalidFileError) as refused:
             told(connection, listing, system="slurm-b")
         assert "job2 of slurm" in refused.value.errors[1]
-        job_allocations.release(connection, "mine")
+        release(connection, "mine")
         assert counts(told(connection, listing)) == (1, 0, 1, 0)
         with pytest.raises(UnknownJobError, match="no job job2: did you mean slurm:2, which has this name"):
-            job_allocations.release(connection, "job2")
-        assert job_allocations.release(connection, "slurm:2").ended_at
+            release(connection, "job2")
+        assert release(connection, "slurm:2").ended_at
         with pytest.raises(InvalidArgumentError, match="use letters, digits"):
             told(connection, listing, system="trninv")
+
+
+def test_a_partial_listing_takes_no_chip_of_a_job_that_it_omits(engine: Engine) -> None:
+    omitted = {"jobs": [slurm(1, HOSTS[0], "neuron:2(IDX:0-1)")]}
+    listing = {"jobs": [slurm(2, HOSTS[0], "neuron:2(IDX:1-2)"), slurm(3, HOSTS[1], "neuron:1(IDX:0)")]}
+    with write_transaction(engine) as connection:
+        told(connection, omitted)
+        with pytest.raises(InvalidFileError) as refused:
+            told(connection, listing, partial=True)
+        assert refused.value.errors == [
+            "jobs.json:1.jobs[0]: job job2 is on 1 chip of job job1 of slurm; release one of the jobs"
+        ]
+        found = told(connection, listing, partial=True, keep_going=True)
+        assert (counts(found), len(found.omitted)) == ((1, 0, 0, 0), 1)
+        assert held(connection) == {"job1": ["s0/c0", "s0/c1"], "job3": ["s1/c0"]}
+        assert counts(told(connection, listing)) == (1, 0, 1, 1), "a whole listing ends the job that it omits"
 
 
 def test_what_is_not_said_of_chips_is_not_guessed(engine: Engine) -> None:
@@ -191,8 +212,8 @@ def test_no_chip_is_held_twice_in_the_past(engine: Engine) -> None:
     """A listing comes late: the one before a job's own ended, by what was known, after the job had begun."""
     listing = {"jobs": [slurm(1, HOSTS[0], "neuron:2(IDX:0-1)")]}
     with write_transaction(engine) as connection:
-        job_allocations.allocate(connection, "mine", [f"{ULTRA}/s0/c0"], who="me")
-        job_allocations.release(connection, "mine")
+        allocate(connection, "mine", [f"{ULTRA}/s0/c0"], who="me")
+        release(connection, "mine")
         found = told(connection, listing)
         assert (found.allocated, found.started_late) == (1, 1)
         query = "SELECT chip_id, started_at, ended_at FROM allocation ORDER BY chip_id, id"
@@ -236,7 +257,7 @@ def test_claims_name_devices(engine: Engine) -> None:
         assert len(held(connection)["ml/a"]) == 16
         with pytest.raises(InvalidFileError) as refused:
             told(connection, claim("a", ("p", "what")), "kubernetes")
-        assert "is a device of no ResourceSlice" in refused.value.errors[0]
+        assert "has a device that no ResourceSlice lists" in refused.value.errors[0]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +265,8 @@ def test_claims_name_devices(engine: Engine) -> None:
     [
         ({"job_id": "7"}, ".job_id: is '7', not a whole number"),
         (slurm(1, "a[1-"), ".nodes: 'a[1-' is not a host list"),
-        (slurm(1, "a[1-999999999]"), ".nodes: [1-999999999] is not a list of number ranges"),
+        (slurm(1, "a[1-999999999]"), ".nodes: [1-999999999] expands to more than 1,000,000 names; split the list"),
+        (slurm(1, "a[9-1]"), ".nodes: [9-1] is not a list of number ranges"),
         (slurm(1, "a", start_time=10**15), ".start_time: is 1000000000000000, not a whole number"),
         (slurm(8, "a"), ": job 8 is listed twice"),
         ({"name": "x"}, ": has no job_id"),
@@ -297,6 +319,7 @@ def test_a_hostile_name_is_shown_and_not_obeyed(engine: Engine) -> None:
     assert len(job.name) == job_allocations.MAX_TEXT
 
 
+@pytest.mark.quick_on_postgresql
 @pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 200), marks=pytest.mark.slow)])
 def test_a_spoilt_listing_is_held_whole_or_not_at_all(engine: Engine, seeds: range) -> None:
     squeue = {"jobs": [slurm(1, f"{HOSTS[0]},{HOSTS[1]}", "neuron:2(IDX:0-1)", "neuron:1(IDX:4)"), slurm(2, HOSTS[2])]}

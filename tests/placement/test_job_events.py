@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from job_events import CLUSTER, D, done, happened, is_sound
 from listings import HOSTS, slurm, told
+from queries import run_query
 from sqlalchemy import Connection, Engine, select, text
 
 import trninv
@@ -31,11 +32,16 @@ from trninv.inventory.state.state_change import set_state
 from trninv.inventory.transfer import copy_database
 from trninv.placement.allocations import job_allocations, server_cordons
 from trninv.placement.allocations.plan_revision import plan_revision
-from trninv.placement.moves.plan_executor import move_jobs
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.cordon import cordon
+from trninv.placement.changes.move_jobs import move_jobs
+from trninv.placement.changes.release import release
+from trninv.placement.changes.uncordon import uncordon
 from trninv.placement.placement_fleet import Fleet
 from trninv.placement.questions.make_room import JobMove
 from trninv.reports.query_compiler import compile_query
-from trninv.reports.query_runner import run_query
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 
 @pytest.fixture
@@ -64,7 +70,7 @@ def test_each_is_told_once_with_who_and_why(own: Fleet) -> None:
     with write_transaction(own.engine) as connection:
         set_state(connection, [f"{D}/s2/c0"], Condition.from_user("down"), why="broke", who="eve")
         moved(connection, "b", f"{D}/s3/c0", 1, "room")
-        job_allocations.release(connection, "b", who="bob", why="done", source="api")
+        release(connection, "b", who="bob", why="done", source="api")
     own.release("a")
     found = happened(own)
     assert done(found) == [
@@ -85,7 +91,7 @@ def test_each_is_told_once_with_who_and_why(own: Fleet) -> None:
         ("ann", "firmware"),
         ("mover", "room"),
         ("bob", "done"),
-        ("not said", ""),
+        ("unknown", ""),
     ]
     assert {each.source for each in found} == {"command", "api"}
     assert {(each.kind, each.before, each.after) for each in found if each.action} == {(None, None, None)}
@@ -97,10 +103,10 @@ def test_what_changes_nothing_leaves_none_and_what_is_refused_nothing_at_all(own
     own.allocate("a", [f"{D}/s0"], who="bob")
     with write_transaction(own.engine) as connection:
         with pytest.raises(ConflictError, match="is allocated to job a"):
-            job_allocations.allocate(connection, "b", [f"{D}/s1", f"{D}/s0/c3"], who="bob")
+            allocate(connection, "b", [f"{D}/s1", f"{D}/s0/c3"], who="bob")
         with pytest.raises(InvalidArgumentError, match="source 'magic'"):
-            job_allocations.allocate(connection, "b", [f"{D}/s1"], who="bob", source="magic")
-        job_allocations.allocate(connection, "c", [f"{D}/s1"], who="bob")
+            allocate(connection, "b", [f"{D}/s1"], who="bob", source="magic")
+        allocate(connection, "c", [f"{D}/s1"], who="bob")
     own.release("c")
     own.release("c")
     assert own.uncordon([D]) == []
@@ -149,9 +155,9 @@ def _step(connection: Connection, action: str, *given: Any) -> None:
     chips = [f"{D}/s{at // 16}/c{at % 16}" for at in range(64)]
     match action, given:
         case "hold", (job, at, count):
-            job_allocations.allocate(connection, job, chips[at : at + count], who="me")
+            allocate(connection, job, chips[at : at + count], who="me")
         case "release", (job,):
-            job_allocations.release(connection, job, who="me")
+            release(connection, job, who="me")
         case "move", (job, at):
             held = next(each for each in job_allocations.list_jobs(connection, None, 10) if each.name == job)
             to = JobMove(job, held.chips, (), tuple(chips[at + 16 : at + 16 + held.chips]), must_stop=False)
@@ -159,9 +165,9 @@ def _step(connection: Connection, action: str, *given: Any) -> None:
             assert cluster
             move_jobs(connection, CLUSTER, [to], plan_revision(connection, cluster), who="me")
         case "close", (server,):
-            server_cordons.cordon(connection, [f"{D}/s{server}"], who="me", why="x")
+            cordon(connection, [f"{D}/s{server}"], who="me", why="x")
         case "open", (server,):
-            server_cordons.uncordon(connection, [f"{D}/s{server}"], who="me")
+            uncordon(connection, [f"{D}/s{server}"], who="me")
         case "set", (at, state):
             set_state(connection, [chips[at]], Condition.from_user(state), why="x", who="me")
 
@@ -293,7 +299,7 @@ def test_they_go_into_the_archive_and_out_of_the_database(databases: Databases, 
             connection.execute(TABLES["_change"].delete())
             hash_chain.seal_events(connection)
         with write_transaction(engine) as connection:
-            job_allocations.release(connection, "x:7")
+            release(connection, "x:7")
         archived(engine, tmp_path, "2026-01-05T00:00:00+00:00")
         with open_for_writing(tmp_path) as store:
             assert prune_events(engine, store, "me").events == 2
@@ -308,7 +314,7 @@ def test_what_was_sealed_before_stays_so_and_going_back_loses_the_new_ones(seede
             connection.execute(text("UPDATE node SET state = 'down' WHERE id = 1"))
         migrate(engine)
         with write_transaction(engine) as connection:
-            job_allocations.allocate(connection, "kept", [f"{D}/s1"], who="me")
+            allocate(connection, "kept", [f"{D}/s1"], who="me")
             set_state(connection, [f"{D}/s0/c1"], Condition.from_user("down"), why="x", who="me")
         is_sound(engine)
         assert "state_event.action (1 value)" in data_loss(engine, "0023")
@@ -317,7 +323,7 @@ def test_what_was_sealed_before_stays_so_and_going_back_loses_the_new_ones(seede
         assert [each.job for each in happened(engine)] == [None] * len(happened(engine))
         is_sound(engine)
         with write_transaction(engine) as connection:
-            assert job_allocations.release(connection, "kept").chips == 16
+            assert release(connection, "kept").chips == 16
         assert done(happened(engine))[-1] == ("release", "kept", CLUSTER)
         is_sound(engine)
 
@@ -326,13 +332,13 @@ def test_a_copy_of_a_database_has_them_once(databases: Databases) -> None:
     for one, other in (("sqlite", "postgresql"), ("postgresql", "sqlite")):
         with temporary_engine(databases.seeded(one)) as source, temporary_engine(databases.migrated(other)) as target:
             with write_transaction(source) as connection:
-                job_allocations.allocate(connection, "a", [f"{D}/s1"], who="me")
-                server_cordons.cordon(connection, [f"{D}/s2"], who="me", why="x")
+                allocate(connection, "a", [f"{D}/s1"], who="me")
+                cordon(connection, [f"{D}/s2"], who="me", why="x")
             with read_transaction(source) as here, write_transaction(target) as there:
                 copy_database(here, there)
             assert done(happened(target)) == done(happened(source))
             with write_transaction(target) as connection:
-                job_allocations.release(connection, "a")
+                release(connection, "a")
             is_sound(target)
 
 

@@ -18,9 +18,13 @@ from trninv.database.tables import TABLES
 from trninv.errors import ConflictError, UnknownJobError
 from trninv.history.events import last_event_number
 from trninv.inventory.state.bindings import bind
-from trninv.placement.allocations import job_allocations, server_cordons
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.cordon import cordon
+from trninv.placement.changes.release import release
 from trninv.placement.placement_fleet import Fleet
 from trninv.reconcile.latest_observations import pinned_binding
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 ULTRA = "u-trn2x64/d0"
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -34,10 +38,10 @@ def _at(hours: float) -> datetime:
 def kept(seeded: str) -> str:
     """URL of a database where two jobs held s0 one after the other, s2 was closed, and a host stood in s3."""
     with temporary_engine(seeded) as engine, write_transaction(engine) as connection:
-        job_allocations.allocate(connection, "first", [f"{ULTRA}/s0", f"{ULTRA}/s3/c15"], who="me")
-        job_allocations.release(connection, "first")
-        job_allocations.allocate(connection, "second", [f"{ULTRA}/s0", f"{ULTRA}/s1/c3"], who="me")
-        server_cordons.cordon(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
+        allocate(connection, "first", [f"{ULTRA}/s0", f"{ULTRA}/s3/c15"], who="me")
+        release(connection, "first")
+        allocate(connection, "second", [f"{ULTRA}/s0", f"{ULTRA}/s1/c3"], who="me")
+        cordon(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
         bind(connection, [pinned_binding(connection, f"{ULTRA}/s3", "node-a")], who="me")
         _lasted(connection, "job", "external_id = 'first'", started_at=1, ended_at=3)
         _lasted(connection, "allocation", "ended_at IS NOT NULL", started_at=1, ended_at=3)
@@ -95,7 +99,7 @@ def _changed(fleet: Fleet, number: int, dice: random.Random) -> None:
     elif act == "open" and closed:
         fleet.uncordon([dice.choice(closed)])
     elif act == "move" and names and len(closed) < 3 and (plan := fleet.make_room(scope=ULTRA, servers=1)).moves:
-        fleet.move_jobs(plan, who="her")
+        fleet.move_jobs(plan.scope, plan.moves, plan.revision, who="her")
     else:
         with suppress(ConflictError):
             fleet.allocate(f"job-{number}", [f"{server}/c{dice.randrange(16)}"], who="me")
@@ -128,7 +132,7 @@ def test_commands_tell_who_stood_there_and_who_held(run: Run, kept: str) -> None
     before, then = "2026-01-01T00:30:00Z", "2026-01-01T01:00:00Z"
     assert run("jobs", "--at", before, database=kept)[1].splitlines()[2:] == []
     (line,) = run("jobs", "--at", then, database=kept)[1].splitlines()[2:]
-    assert line.split()[:3] == ["first", "trninv", "17"]
+    assert line.split()[:4] == ["first", "trninv", "first", "17"]
     assert "node-a" in run("bindings", database=kept)[1]
     assert "node-a" not in run("bindings", "--at", then, database=kept)[1]
     status, _, error = run("show", "@node-a", "--at", then, database=kept)

@@ -19,6 +19,8 @@ from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.placement.placement_fleet import Fleet
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 
 @pytest.fixture
 def own(seeded: str) -> Iterator[Fleet]:

@@ -14,7 +14,11 @@ from trninv.catalog.models import default_systems
 from trninv.database.engine import write_transaction
 from trninv.errors import ConflictError
 from trninv.inventory.seeding.verification import verify
-from trninv.placement.allocations import job_allocations, server_cordons
+from trninv.placement.allocations import server_cordons
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.cordon import cordon
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 ULTRA = "u-trn2x64/d0"
 UNKNOWN = slurm(1, f"{HOSTS[0]},cpu7", *["neuron:4(IDX:0-3)"] * 2)
@@ -34,7 +38,7 @@ def test_the_servers_of_a_job_that_is_left_out_are_not_available_until_a_complet
         assert (found.allocated, found.cordoned, found.uncordoned) == (1, (f"{ULTRA}/s0",), ())
         assert free(connection) == {"s2": 16, "s3": 16}
         with pytest.raises(ConflictError, match="an import left out a job that runs here: job1 "):
-            job_allocations.allocate(connection, "mine", [f"{ULTRA}/s0/c8"], who="me")
+            allocate(connection, "mine", [f"{ULTRA}/s0/c8"], who="me")
         again = told(connection, {"jobs": [UNKNOWN, other]}, keep_going=True)
         assert (again.cordoned, again.uncordoned) == ((f"{ULTRA}/s0",), ())
         assert len(server_cordons.list_cordons(connection, 10)) == 1
@@ -66,8 +70,8 @@ def test_only_chips_that_a_left_out_job_has_make_a_server_not_available(engine: 
 
 def test_a_server_that_somebody_closed_is_not_opened_by_an_import(engine: Engine) -> None:
     with write_transaction(engine) as connection:
-        server_cordons.cordon(connection, [f"{ULTRA}/s0"], who="ann", why="new firmware")
-        server_cordons.cordon(connection, [f"{ULTRA}/s2"], who="slurm", why="new firmware")
+        cordon(connection, [f"{ULTRA}/s0"], who="ann", why="new firmware")
+        cordon(connection, [f"{ULTRA}/s2"], who="slurm", why="new firmware")
         found = told(connection, {"jobs": [UNKNOWN]}, keep_going=True)
         assert found.cordoned == (f"{ULTRA}/s0",)
         assert told(connection, {"jobs": [WHOLE]}).uncordoned == ()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tampering import tamper
 
 import trninv
-from conftest import Ask, examples
+from conftest import Ask, Run, examples
 from trninv.errors import ConflictError, InvalidArgumentError, StalePlanError, UnknownJobError
 from trninv.placement.allocations.allocation_masks import JobAllocation
 from trninv.placement.allocations.job_allocations import Job
@@ -25,9 +25,11 @@ from trninv.placement.candidates.placement_model import (
 )
 from trninv.placement.moves.planner import MovePlan, MovePlanner, alternative_sets
 from trninv.placement.placement_fleet import Fleet
-from trninv.placement.questions.make_room import JobMove
+from trninv.placement.questions.make_room import JobMove, MakeRoomAnswer
 from trninv.solvers.integer_programs import order_moves
 from trninv.solvers.torus_blocks import pack_masks
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 ULTRA = "u-trn2x64/d0"
 At = tuple[int, int]
@@ -211,6 +213,10 @@ def own(seeded: str) -> Iterator[Fleet]:
         yield opened
 
 
+def _carried_out(fleet: Fleet, plan: MakeRoomAnswer, *, who: str, dry_run: bool = False) -> list[Job]:
+    return fleet.move_jobs(plan.scope, plan.moves, plan.revision, who=who, dry_run=dry_run)
+
+
 def test_a_plan_is_carried_out_once_and_only_while_nothing_changed(own: Fleet) -> None:
     for server in range(4):
         own.allocate(f"a{server}", [f"{ULTRA}/s{server}/c{chip}" for chip in range(4)], who="me")
@@ -218,17 +224,50 @@ def test_a_plan_is_carried_out_once_and_only_while_nothing_changed(own: Fleet) -
     assert (len(plan.moves), plan.exact, plan.places) == (2, True, (f"{ULTRA}/s0", f"{ULTRA}/s1"))
     own.allocate("late", [f"{ULTRA}/s3/c15"], who="me")
     with pytest.raises(StalePlanError, match="make a new plan"):
-        own.move_jobs(plan, who="me")
+        _carried_out(own, plan, who="me")
     with pytest.raises(StalePlanError):
         own.allocate("big", plan.places, who="me", revision=plan.revision)
     own.release("late")
-    moved = own.move_jobs(own.make_room(scope=ULTRA, servers=2), who="her")
+    plan, jobs = own.make_room(scope=ULTRA, servers=2), own.jobs()
+    assert [job.chips for job in _carried_out(own, plan, who="her", dry_run=True)] == [4, 4]
+    assert own.jobs() == jobs
+    moved = _carried_out(own, plan, who="her")
     assert [(job.chips, job.who) for job in moved] == [(4, "her"), (4, "her")]
     before = [job for job in own.jobs(include_ended=True) if job.name in {job.name for job in moved} and job.ended_at]
     assert [(job.chips, job.who, job.ended_at) for job in before] == [(4, "me", job.moved_at) for job in moved]
     again = own.make_room(scope=ULTRA, servers=2)
     assert (again.moves, again.exact, again.places) == ((), True, plan.places)
     assert own.allocate("big", again.places, who="me", revision=again.revision).chips == 32
+
+
+def test_a_dry_run_of_the_command_moves_nothing(own: Fleet, run: Run, seeded: str) -> None:
+    own.allocate("a", [f"{ULTRA}/s0/c0-3"], who="me")
+    for server in (1, 2, 3):
+        own.allocate(f"b{server}", [f"{ULTRA}/s{server}/c0-3"], who="me")
+    words = ("make-room", ULTRA, "--servers", "2", "--apply", "--who", "her")
+    jobs = own.jobs()
+    status, out, error = run(*words, "--dry-run", database=seeded)
+    assert (status, "moved 2 jobs" in out, error) == (0, True, "dry run: nothing was changed\n")
+    assert own.jobs() == jobs
+    assert run(*words, database=seeded)[0] == 0
+    assert {job.who for job in own.jobs()} == {"me", "her"}
+
+
+def test_only_the_moves_need_an_author(own: Fleet, run: Run, seeded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for server in range(4):
+        own.allocate(f"b{server}", [f"{ULTRA}/s{server}/c0-3"], who="me")
+
+    def refuse() -> str:
+        raise OSError
+
+    monkeypatch.setattr("getpass.getuser", refuse)
+    words = ("make-room", ULTRA, "--servers", "2")
+    assert run(*words, database=seeded)[0] == 0
+    assert run(*words, "--apply", database=seeded)[::2] == (
+        2,
+        "trninv: the current user has no name; add --who NAME\n",
+    )
+    assert {job.who for job in own.jobs()} == {"me"}
 
 
 def test_a_job_that_moves_keeps_its_beginning(own: Fleet) -> None:
@@ -238,7 +277,8 @@ def test_a_job_that_moves_keeps_its_beginning(own: Fleet) -> None:
     assert [(job.started_at, job.moved_at) for job in own.jobs()] == [("2026-01-01T00:00:00+00:00", None)]
     for to in (f"{ULTRA}/s1/c0-3", f"{ULTRA}/s2/c0-3"):
         plan = own.make_room(scope=ULTRA, servers=2)
-        (moved,) = own.move_jobs(replace(plan, moves=(JobMove("a", 4, (), (to,), must_stop=False),)), who="her")
+        plan = replace(plan, moves=(JobMove("a", 4, (), (to,), must_stop=False),))
+        (moved,) = _carried_out(own, plan, who="her")
         assert (moved.started_at, moved.first_server) == ("2026-01-01T00:00:00+00:00", to[:-5])
     assert moved.moved_at is not None
     assert moved.moved_at > "2026-01-01T01"
@@ -271,7 +311,7 @@ def test_moves_that_no_plan_says_are_refused(own: Fleet) -> None:
 
     def moved(job: str) -> list[Job]:
         elsewhere = replace(move, job=job, destination=(f"{ULTRA}/s1/c8-11",))
-        return own.move_jobs(replace(plan, moves=(elsewhere,)), who="me")
+        return _carried_out(own, replace(plan, moves=(elsewhere,)), who="me")
 
     for job, why in (("pin", "is pinned and can't move"), ("safe", "has spares and can't move")):
         with pytest.raises(ConflictError, match=why):
@@ -293,7 +333,7 @@ def test_what_another_system_runs_is_moved_there(own: Fleet) -> None:
     plan = own.make_room(scope=f"{ULTRA}/s0", chips=8, pinned="b")
     assert [move.job for move in plan.moves] == ["slurm:a"]
     with pytest.raises(ConflictError, match="run by slurm"):
-        own.move_jobs(plan, who="me")
+        _carried_out(own, plan, who="me")
 
 
 def test_the_api_plans_and_tells_what_a_drain_does(ask: Ask) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from queries import run_query
 
 import trninv
 from trninv.database.engine import write_transaction
@@ -10,8 +11,9 @@ from trninv.errors import IllegalSizeError, InvalidArgumentError, UnknownAddress
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.placement.placement_fleet import Fleet
-from trninv.reports.query_runner import run_query
 from trninv.reports.report_library import find_report
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 ULTRA = "u-trn2x64/d0"
 GB = 10**9
@@ -192,9 +194,19 @@ def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
         (ULTRA, {"chips": 0}, InvalidArgumentError, "use 1"),
         (ULTRA, {"chips": 7}, IllegalSizeError, "7 chips are not legal on u-trn2x64; the nearest are 4 and 8"),
         (ULTRA, {"chips": 5, "any_block": True}, InvalidArgumentError, "no box"),
-        (ULTRA, {"chips": 100}, InvalidArgumentError, "100 chips are not whole domains of 64; ask for 64 or 128"),
+        (
+            ULTRA,
+            {"chips": 100},
+            InvalidArgumentError,
+            r"100 chips are not a whole number of domains \(64 each\); ask for 64 or 128",
+        ),
         (ULTRA, {"servers": 3}, IllegalSizeError, "3 servers are not legal on u-trn2x64; the nearest are 2 and 4 "),
-        (ULTRA, {"servers": 6}, InvalidArgumentError, "6 servers are not whole domains of 4; ask for 4 or 8"),
+        (
+            ULTRA,
+            {"servers": 6},
+            InvalidArgumentError,
+            r"6 servers are not a whole number of domains \(4 each\); ask for 4 or 8",
+        ),
         (
             "trn3-gen2",
             {"servers": 2},

@@ -14,6 +14,8 @@ from trninv.inventory.address.syntax import MAX_ADDRESSES, expand_chip_ranges
 from trninv.placement.candidates.results import group_chips
 from trninv.placement.placement_fleet import Fleet
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 ULTRA = "u-trn2x64/d0"
 
 

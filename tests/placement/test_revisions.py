@@ -15,6 +15,8 @@ from trninv.inventory.address.lookup import resolve_place
 from trninv.placement.allocations.plan_revision import plan_revision, require_plan_revision
 from trninv.placement.placement_fleet import Fleet
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 ULTRA = "u-trn2x64/d0"
 
 

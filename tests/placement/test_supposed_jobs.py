@@ -11,6 +11,8 @@ from trninv.errors import ConflictError, InvalidArgumentError, TrninvError, Unkn
 from trninv.placement.placement_fleet import Fleet
 from trninv.routing.fleet import BaseFleet as Asked
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 ULTRA = "u-trn2x64/d0"
 RATES = "[chip]\nmtbf_hours = 50000\nmttr_hours = 24\n"
 

@@ -14,7 +14,10 @@ from trninv.database.tables import TABLES
 from trninv.errors import ConflictError
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.placement.allocations import job_allocations, server_cordons
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.cordon import cordon
+from trninv.placement.changes.release import release
+from trninv.placement.changes.uncordon import uncordon
 
 WRITERS, TURNS = 4, 12
 
@@ -36,10 +39,10 @@ def test_writers_at_once_wait_for_each_other_and_none_for_ever(databases: Databa
                         else:
                             server = [f"{D}/s{turn % 4}"]
                             if turn % 2:
-                                server_cordons.cordon(connection, server, who="me", why="x")
+                                cordon(connection, server, who="me", why="x")
                             else:
-                                server_cordons.uncordon(connection, server, who="me")
-                        job_allocations.allocate(connection, f"j{number}-{turn}", [f"{D}/s{turn % 4}/c{turn}"], who="w")
+                                uncordon(connection, server, who="me")
+                        allocate(connection, f"j{number}-{turn}", [f"{D}/s{turn % 4}/c{turn}"], who="w")
             except BaseException as error:  # noqa: BLE001 # of a thread: told below
                 failed.append(error)
 
@@ -71,7 +74,7 @@ def held(databases: Databases) -> Iterator[Engine]:
     """On PostgreSQL, with a job."""
     with temporary_engine(databases.seeded("postgresql")) as engine:
         with write_transaction(engine) as connection:
-            job_allocations.allocate(connection, "a", [f"{D}/s0"], who="me")
+            allocate(connection, "a", [f"{D}/s0"], who="me")
         yield engine
 
 
@@ -92,7 +95,7 @@ def test_plain_sql_that_holds_waits_for_trninv_and_not_also_the_other_way_round(
     with write_transaction(held) as connection:
         by_hand.start()
         _one_waits_or_is_done(held, by_hand)
-        job_allocations.release(connection, "a")
+        release(connection, "a")
     by_hand.join(60)
     assert failed == []
     assert {each.job for each in happened(held)} == {"a", "b"}
@@ -102,14 +105,14 @@ def test_trninv_waits_for_plain_sql_that_gives_chips_back_and_not_also_the_other
     """Chips first, then their job."""
     failed = list[BaseException]()
 
-    def release() -> None:
+    def release_in_thread() -> None:
         try:
             with write_transaction(held) as connection:
-                job_allocations.release(connection, "a")
+                release(connection, "a")
         except BaseException as error:  # noqa: BLE001 # of a thread: told below
             failed.append(error)
 
-    other = threading.Thread(target=release)
+    other = threading.Thread(target=release_in_thread)
     with held.begin() as connection:
         connection.execute(text("UPDATE allocation SET ended_at = '2026-01-01T00:00:00+00:00'"))
         other.start()

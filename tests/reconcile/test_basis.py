@@ -10,14 +10,16 @@ import trninv
 from conftest import BACKENDS, Databases, Run
 from trninv.database.engine import write_transaction
 from trninv.importers.ingestion import ImportFile, import_files
+from trninv.placement.placement_fleet import Fleet
 from trninv.routing.answer import WiringSource
-from trninv.routing.fleet import BaseFleet
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 SEEN, UNSEEN = "u-trn2x64/d0", "trn3-gen1/d0"
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
+def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
     with trninv.open(databases.seeded(request.param)) as fleet:
         with write_transaction(fleet.engine) as connection:
             for number, document in enumerate((neuron_ls("i-0a"), neuron_ls(None))):
@@ -28,7 +30,7 @@ def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Base
 
 
 @pytest.mark.parametrize("name", ["i-0a", "n1"])
-def test_an_answer_rests_on_what_was_observed_while_it_stands_there(fleet: BaseFleet, name: str) -> None:
+def test_an_answer_rests_on_what_was_observed_while_it_stands_there(fleet: Fleet, name: str) -> None:
     a, b, other = f"{SEEN}/s0/c0", f"{SEEN}/s1/c5", f"{UNSEEN}/s0/c0"
 
     def bases() -> set[WiringSource]:
@@ -48,7 +50,7 @@ def test_an_answer_rests_on_what_was_observed_while_it_stands_there(fleet: BaseF
     assert bases() == {WiringSource.DESIGN}
 
 
-def test_the_command_line_says_so(fleet: BaseFleet, run: Run) -> None:
+def test_the_command_line_says_so(fleet: Fleet, run: Run) -> None:
     url = fleet.engine.url.render_as_string(hide_password=False)
     said = "evidence: wiring as the driver's table reports it, not measured\n"
     assert said not in run("pool", f"{SEEN}/s0/c0", database=url)[1]

@@ -1,5 +1,6 @@
 """Bindings: one open a slot, an instance and a host, also under races; kept, ended once, and told by name."""
 
+import asyncio
 import json
 import threading
 from datetime import UTC, datetime, timedelta
@@ -13,12 +14,14 @@ from sqlalchemy import Engine, event, insert
 from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from conftest import Databases, Run
+import trninv
+from conftest import Databases, Run, services
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.tables import TABLES
 from trninv.errors import AddressError, InvalidArgumentError, UnknownAddressError, UsageError, WrongLevelError
+from trninv.graphql.document_request import Request
 from trninv.importers.ingestion import ImportFile, import_files
 from trninv.inventory.address.lookup import resolve, resolve_place
 from trninv.inventory.address.syntax import is_link, level_of
@@ -26,6 +29,8 @@ from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.bindings import Binding, ProposedBinding, bind, list_bindings, unbind
 from trninv.reconcile.identification import identify
 from trninv.reconcile.latest_observations import pinned_binding
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 SLOT = "u-trn2x64/d0/s{}"
 BINDING = TABLES["binding"]
@@ -269,8 +274,8 @@ def test_names_that_mean_nothing_say_what_there_is(engine: Engine) -> None:
         stand(engine, server, name)
     said = {
         "@i-0a7": "no instance or host i-0a7 is bound to a slot: did you mean i-0a1?",
-        "@i-0a2": "@i-0a2 was seen, but stands in no slot: trninv bind SLOT i-0a2",
-        "@n1": "@n1 is several hosts: @n1.ec2.internal, @n1.other, …: write one out",
+        "@i-0a2": "@i-0a2 was observed but is bound to no slot: run trninv bind SLOT i-0a2",
+        "@n1": "@n1 matches several hosts: @n1.ec2.internal, @n1.other; write one in full",
         "@zzz": "no instance or host zzz is bound to a slot: trninv bindings lists those that are",
         "@i-0a0/c99": "no u-trn2x64/d0/s0/c99: u-trn2x64/d0/s0 has c0 to c15",
     }
@@ -279,6 +284,16 @@ def test_names_that_mean_nothing_say_what_there_is(engine: Engine) -> None:
             with pytest.raises((AddressError, UnknownAddressError)) as told:
                 resolve(connection, name)
             assert str(told.value) == message
+
+
+@pytest.mark.parametrize(
+    ("count", "listed"), [(2, "@n.d0, @n.d1;"), (3, "@n.d0, @n.d1, @n.d2;"), (4, "@n.d0, @n.d1, @n.d2, …;")]
+)
+def test_hosts_that_are_not_listed_are_hinted_at(engine: Engine, count: int, listed: str) -> None:
+    for server in range(count):
+        stand(engine, server, f"n.d{server}")
+    with read_transaction(engine) as connection, pytest.raises(AddressError, match=f"several hosts: {listed}"):
+        resolve(connection, "@n")
 
 
 def test_an_instance_is_meant_before_a_host_of_its_name(engine: Engine) -> None:
@@ -317,22 +332,61 @@ def test_an_inference_of_many_takes_few_statements(databases: Databases) -> None
     assert statements[2] == statements[40]
 
 
+def test_graphql_and_python_infer_bindings_as_the_command_does(seeded: str) -> None:
+    document = """mutation ($max: Float!) { inferBindings(input: {cluster: "u-trn2x64", who: "anna", maxAge: $max}) {
+        created { instance method } ended { instance } unassigned { name why candidates count } unclaimedTypes { type }
+    } }"""
+    with trninv.open(seeded) as fleet:
+        keep(fleet.engine, *(ring(number) for number in range(4)))
+
+        def inferred(hours: float) -> Any:
+            request = Request(document, {"max": hours})
+            return json.loads(asyncio.run(services(fleet)["compiled"].run(request)).body)
+
+        tried = fleet.infer_bindings("u-trn2x64", who="anna", dry_run=True)
+        assert [binding.instance for binding in tried.created] == ["i-0", "i-1", "i-2", "i-3"]
+        keep(fleet.engine, ring(4), hours=1)
+        assert inferred(0)["data"]["inferBindings"] == {
+            "created": [],
+            "ended": [],
+            "unassigned": [
+                {
+                    "name": "i-4",
+                    "why": "its domain is known, but not its slot",
+                    "candidates": [SLOT.format(server) for server in range(4)],
+                    "count": 4,
+                }
+            ],
+            "unclaimedTypes": [],
+        }
+        made = inferred(1)["data"]["inferBindings"]
+        assert len(made["unassigned"]) == 5
+        for hours in (-1, 1_000_001):
+            assert "max_age" in inferred(hours)["errors"][0]["message"]
+        with pytest.raises(InvalidArgumentError, match="max_age nan is out of range; use 0 to 1,000,000"):
+            fleet.infer_bindings(who="anna", max_age=float("nan"))
+        fleet.infer_bindings(who="anna", hostname="n" * 253)
+        for template, fault in (("n" * 254, "use at most 253 characters"), ("{server.real}", "unknown placeholder")):
+            with pytest.raises(UsageError, match=fault):
+                fleet.infer_bindings(who="anna", hostname=template)
+
+
 def test_the_command_line(run: Run, seeded: str, tmp_path: Path) -> None:
     file = tmp_path / "nodes.json"
     file.write_bytes(b"\n".join(text(ring(number)) for number in range(4)))
     assert run("import", "kubernetes", str(file), database=seeded)[0] == 0
     assert "n0" in run("bind", SLOT.format(0), "i-0", "--who", "anna", database=seeded)[1]
-    dry = json.loads(run("bind", "--infer", "u-trn2x64", "--dry-run", "--format", "json", database=seeded)[1])
-    assert [each["instance"] for each in dry["bound"]] == ["i-1", "i-2", "i-3"]
+    dry = json.loads(run("infer-bindings", "u-trn2x64", "--dry-run", "--format", "json", database=seeded)[1])
+    assert [each["instance"] for each in dry["created"]] == ["i-1", "i-2", "i-3"]
     assert len(json.loads(run("bindings", "--format", "json", database=seeded)[1])) == 1
     assert (
-        "UltraServer 00000000000000ab; place 2; i-0 stands in u-trn2x64/d0"
-        in run("bind", "--infer", "u-trn2x64", "--who", "anna", database=seeded)[1]
+        "UltraServer 00000000000000ab; position 2; i-0 is in u-trn2x64/d0"
+        in run("infer-bindings", "u-trn2x64", "--who", "anna", database=seeded)[1]
     )
-    assert "no new bindings" in run("bind", "--infer", database=seeded)[1]
+    assert "no new bindings" in run("infer-bindings", database=seeded)[1]
     assert run("unbind", "@n3", database=seeded)[1].splitlines() == ["u-trn2x64/d0/s3: i-3 n3 is no longer bound"]
     assert len(run("bindings", "u-trn2x64/d0", "--ended", database=seeded)[1].splitlines()) == 6
-    for wrong in (["bind"], ["bind", "a"], ["bind", "--infer", "a", "b"], ["bind", "--infer", "u-trn2x64/d0"]):
+    for wrong in (["bind"], ["bind", "a"], ["infer-bindings", "a", "b"], ["infer-bindings", "u-trn2x64/d0"]):
         assert run(*wrong, database=seeded)[0] == 2
     said = run("unseed", "u-trn2x64", database=seeded)[2]
     assert "removes u-trn2x64 and everything in it, and ends 3 bindings: add --yes" in said

@@ -11,6 +11,9 @@ from conftest import Databases, Run
 from fleet_outputs import Outputs, machines, outputs
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.importers.ingestion import import_files
+from trninv.reconcile.drift import UncomparedServers
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 PLAIN = machines()[13]
 DEVICES = [{"neuron_device_index": chip, "mem_ecc_uncorrected": 0} for chip in range(16)]
@@ -40,7 +43,7 @@ def moved_counters(chips: int = 16) -> Outputs:
 
 
 def test_where_all_is_reported_all_is_compared(alive: Engine, run: Run) -> None:
-    assert found(alive, START).uncompared_servers == {}
+    assert found(alive, START).uncompared_servers == ()
     keep(alive, outputs(machines()), datetime.now(UTC).replace(microsecond=0))
     _, out, _ = run("drift", database=alive.url.render_as_string(hide_password=False))
     assert "not compared" not in out
@@ -53,12 +56,12 @@ def test_counters_that_a_driver_does_not_report_are_a_finding_until_somebody_doe
     (finding,) = made.findings
     assert (finding.rule, finding.address) == ("field-missing", "trn2-16.48xlarge/d1/s0")
     assert (finding.expected, finding.observed) == ("ecc_uncorrected by neuron-sysfs", "not reported")
-    assert made.uncompared_servers == {"ecc-uncorrected": 1}
+    assert made.uncompared_servers == (UncomparedServers("ecc-uncorrected", 1),)
     with write_transaction(alive) as connection:
         line = monitored(PLAIN.instance, system_data=COUNTERS)
         import_files(connection, "neuron-monitor", [line], taken_at=START + 12 * MINUTES)
     made = found(alive, START + 13 * MINUTES)
-    assert (made.findings, made.cleared_count, made.uncompared_servers) == ((), 1, {})
+    assert (made.findings, made.cleared_count, made.uncompared_servers) == ((), 1, ())
 
 
 def test_what_no_source_reports_is_not_compared_and_no_finding(engine: Engine, run: Run) -> None:
@@ -68,9 +71,11 @@ def test_what_no_source_reports_is_not_compared_and_no_finding(engine: Engine, r
     keep(engine, printed, datetime.now(UTC).replace(microsecond=0))
     bound(engine, fleet)
     made = found(engine, datetime.now(UTC))
-    assert (made.findings, made.uncompared_servers) == ((), {"ecc-uncorrected": len(fleet)})
+    assert (made.findings, made.uncompared_servers) == ((), (UncomparedServers("ecc-uncorrected", len(fleet)),))
     _, out, _ = run("drift", database=engine.url.render_as_string(hide_password=False))
-    told = f"not compared: ecc-uncorrected of {len(fleet)} of {len(fleet)} servers: no current source reports it"
+    told = (
+        f"not compared: ecc-uncorrected for {len(fleet)} of {len(fleet)} servers; no current source reports the value"
+    )
     assert told in " ".join(out.split())
 
 
@@ -82,6 +87,7 @@ def test_a_fleet_of_which_managers_alone_speak_has_no_chip_compared(engine: Engi
     keep(engine, printed, START)
     bound(engine, fleet)
     servers = len(fleet)
-    assert found(engine, START).uncompared_servers == dict.fromkeys(
-        ("cores-wrong", "ecc-uncorrected", "memory-wrong", "neighbour-wrong"), servers
+    assert found(engine, START).uncompared_servers == tuple(
+        UncomparedServers(rule, servers)
+        for rule in ("cores-wrong", "ecc-uncorrected", "memory-wrong", "neighbour-wrong")
     )

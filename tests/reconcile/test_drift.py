@@ -1,5 +1,6 @@
 """Each rule of drift finds its own fault in a whole fleet, and nothing where all is well, on both databases."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -8,16 +9,19 @@ from io import BytesIO
 import pytest
 from drifting import MINUTES, START, alive_fleet, bound, found, keep, monitored, seeded
 from printed import MONITOR, neuron_ls, slurm, slurm_node
+from queries import run_query
 from sqlalchemy import Engine, func, select
 
 import trninv
-from conftest import Databases, Run, both_ways
+from conftest import Databases, Run, both_ways, services
 from fleet_outputs import FAULTS, NEW, Machine, machines, outputs, placed, renumbered
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.finding_rules import FINDING_RULES
 from trninv.database.tables import TABLES
+from trninv.errors import InvalidArgumentError
+from trninv.graphql.document_request import Request
 from trninv.history.events import list_events
 from trninv.importers.ingestion import ImportFile, import_files
 from trninv.inventory.address.lookup import resolve_place
@@ -27,14 +31,16 @@ from trninv.inventory.state.author import OMITTED_JOB_PREFIX
 from trninv.inventory.state.bindings import ProposedBinding, bind, unbind
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.placement.allocations import server_cordons
+from trninv.placement.changes.cordon import cordon
+from trninv.placement.changes.uncordon import uncordon
 from trninv.reconcile import chip_drift
 from trninv.reconcile.drift import DriftResult, detect_drift
 from trninv.reconcile.findings import list_findings
 from trninv.reconcile.occupied_slots import load_occupied_slots
-from trninv.reconcile.rules import CHIP_RULES, COMPARISONS, DOMAIN_RULES, FLEET_RULES, SERVER_RULES
-from trninv.reports.query_runner import run_query
+from trninv.reconcile.rules import CHIP_RULES, DOMAIN_RULES, FLEET_RULES, SERVER_RULES
 from trninv.units import format_timestamp
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -55,7 +61,7 @@ def rules(of: DriftResult) -> list[str]:
 
 def test_every_rule_is_declared_once_and_has_a_fault() -> None:
     asked = [*CHIP_RULES.rules, *SERVER_RULES.rules, *DOMAIN_RULES.rules, *FLEET_RULES.rules]
-    assert sorted(asked) == sorted(COMPARISONS) == sorted(FINDING_RULES)
+    assert sorted(asked) == sorted(FINDING_RULES)
     assert sorted([*FAULTS, "stale"]) == sorted(FINDING_RULES)
 
 
@@ -140,7 +146,7 @@ def test_what_is_older_never_overrides_what_is_newer(alive: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "parts", "who"),
+    ("rule", "parts", "sources"),
     [
         ("chip-missing", {"trn2-16.48xlarge/d1/s0/c5": "down"}, {"kubernetes, neuron-ls"}),
         ("health-condition", {"trn2-16.48xlarge/d1/s0": "down"}, {"kubernetes"}),
@@ -155,7 +161,7 @@ def test_what_is_older_never_overrides_what_is_newer(alive: Engine) -> None:
     ],
 )
 def test_states_are_set_where_asked_by_what_does_not_work(
-    alive: Engine, rule: str, parts: dict[str, str], who: set[str]
+    alive: Engine, rule: str, parts: dict[str, str], sources: set[str]
 ) -> None:
     faulty(alive, rule, START + 10 * MINUTES)
     assert found(alive, START + 11 * MINUTES).applied_changes == ()
@@ -165,10 +171,11 @@ def test_states_are_set_where_asked_by_what_does_not_work(
     assert found(alive, START + 13 * MINUTES, apply=True).applied_changes == ()
     with read_transaction(alive) as connection:
         written = list(list_events(connection, limit=100))
-    assert {row.who for row in written} <= who
-    assert {row.why for row in written} == {
-        f"finding {each.id}: {rule}: {each.observed}" for each in made.findings if parts and each.rule == rule
-    }
+    assert {row.who for row in written} <= {"anna"}
+    whys = {row.why for row in written}
+    (finding,) = [each for each in made.findings if each.rule == rule]
+    assert len(whys) == bool(parts)
+    assert whys <= {f"finding {finding.id} by {source}: {rule}: {finding.observed}" for source in sources}
 
 
 def test_a_closed_server_is_drained_by_its_scheduler(alive: Engine) -> None:
@@ -176,13 +183,13 @@ def test_a_closed_server_is_drained_by_its_scheduler(alive: Engine) -> None:
     (finding,) = found(alive, START + 11 * MINUTES).findings
     assert finding.address is not None
     with write_transaction(alive) as connection:
-        server_cordons.cordon(connection, [finding.address], who="me", why="tested by hand")
+        cordon(connection, [finding.address], who="me", why="tested by hand")
     assert found(alive, START + 12 * MINUTES).findings == ()
     with write_transaction(alive) as connection:
-        server_cordons.uncordon(connection, [finding.address])
+        uncordon(connection, [finding.address])
     assert rules(found(alive, START + 13 * MINUTES)) == ["state-differs"]
     with write_transaction(alive) as connection:
-        server_cordons.cordon(connection, [finding.address], who="slurm", why=f"{OMITTED_JOB_PREFIX}train (7)")
+        cordon(connection, [finding.address], who="slurm", why=f"{OMITTED_JOB_PREFIX}train (7)")
     assert rules(found(alive, START + 14 * MINUTES)) == ["state-differs"], "an import's closing is nobody's will"
 
 
@@ -333,6 +340,44 @@ def test_neighbours_of_switched_chips_are_not_compared(engine: Engine) -> None:
     assert rules(found(engine, START + MINUTES)) == ["memory-wrong"]
 
 
+def test_extra_chips_are_named_as_listed(alive: Engine) -> None:
+    changed = outputs(machines())
+    instance = machines()[13].instance
+    device = changed.devices[instance][0] | {"connected_to": None}
+    changed.devices[instance] += [
+        device | {"neuron_device": 16, "bdf": "0000:aa:00.0"},
+        device | {"neuron_device": 18, "bdf": "0000:ab:00.0"},
+    ]
+    keep(alive, changed, START + 10 * MINUTES)
+    extra = [finding for finding in found(alive, START + 11 * MINUTES).findings if finding.rule == "chip-extra"]
+    assert [(finding.expected, finding.observed) for finding in extra] == [("16 chips", "chip 16, 18 by neuron-ls")]
+
+
+@pytest.mark.parametrize(
+    ("change", "has_node"),
+    [
+        ("UPDATE nic SET ordinal = ordinal + 100 WHERE ordinal = 0", True),
+        ("DELETE FROM link WHERE scope = 'fabric' AND a_id IN (SELECT id FROM nic WHERE ordinal = 0)", True),
+        ("UPDATE link SET b_id = b_id + 1 WHERE scope = 'fabric' AND a_id IN (SELECT max(id) FROM nic)", False),
+    ],
+)
+def test_the_network_node_above_a_slot_is_that_of_all_its_nics(
+    databases: Databases, change: str, has_node: bool
+) -> None:
+    url = databases.seeded("sqlite")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        lab = default_systems().get("trn2").resized(40)
+        cluster_seeding.seed(connection, default_catalog(), lab, name="lab")
+        slot = resolve_place(connection, "lab/d39/s0")
+        bind(connection, [ProposedBinding(slot.id, slot.address, "i-0a", None, "pin", "certain")], who="tests")
+        before = load_occupied_slots(connection)
+        connection.exec_driver_sql(change)
+        after = load_occupied_slots(connection)
+    assert all(slot.network_node for slot in before)
+    assert [slot.network_node for slot in after[:-1]] == [slot.network_node for slot in before[:-1]]
+    assert after[-1].network_node == (before[-1].network_node if has_node else None)
+
+
 def test_of_what_sources_disagree_on_neither_is_taken_for_true(alive: Engine) -> None:
     changed = outputs(machines())
     labels = changed.nodes[machines()[1].instance]["metadata"]["labels"]
@@ -464,6 +509,76 @@ def test_the_command_tells_and_fails_where_asked(alive: Engine, run: Run) -> Non
     assert finding["firstSeen"] <= finding["lastSeen"]
     assert run("drift", "trn1.32xlarge", "--fail-on", "info", database=url)[0] == 0
     assert run("drift", "nowhere", database=url)[0] == 1
+    for minutes in ("0", "527041"):
+        assert "stale_after" in run("drift", "--stale-after", minutes, database=url)[2]
+    assert "who: write 1 to" in run("drift", "--apply", "--who", " ", database=url)[2]
+
+
+@pytest.mark.parametrize("has_name", [True, False])
+def test_only_apply_needs_an_author(alive: Engine, run: Run, monkeypatch: pytest.MonkeyPatch, has_name: bool) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    faulty(alive, "chip-missing", now)
+    url = alive.url.render_as_string(hide_password=False)
+    if has_name:
+        monkeypatch.setenv("LOGNAME", "ops")
+    else:
+        monkeypatch.setattr("getpass.getuser", lambda: (_ for _ in ()).throw(OSError))
+    assert run("drift", database=url)[0] == 0
+    status, out, error = run("drift", "--apply", "--dry-run", database=url)
+    assert (status, "/c5: up → down" in out, "who: write" in error) == (2 - 2 * has_name, has_name, not has_name)
+    with read_transaction(alive) as connection:
+        assert list(list_events(connection, limit=100)) == []
+    assert run("drift", "--apply", "--who", "anna", database=url)[0] == 0
+    with read_transaction(alive) as connection:
+        assert {row.who for row in list_events(connection, limit=100)} == {"anna"}
+
+
+def test_a_dry_run_records_no_finding(alive: Engine, run: Run) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    keep(alive, outputs(machines()), now)
+    faulty(alive, "numa-wrong", now)
+    url = alive.url.render_as_string(hide_password=False)
+    for words, said in ((("--dry-run",), "dry run: nothing was changed\n"), ((), "")):
+        status, out, error = run("drift", *words, database=url)
+        assert (status, "1 finding; 1 new, 0 cleared" in out, error) == (0, True, said)
+
+
+def test_graphql_and_python_apply_findings_as_the_command_does(alive: Engine) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    keep(alive, outputs(machines()), now)
+    faulty(alive, "chip-missing", now)
+    document = """mutation { detectDrift(input: {apply: true, who: "anna"}) {
+        findings { rule address evidence severity } newCount clearedCount boundServers
+        appliedChanges { address before after } uncomparedServers { rule count } unclaimedTypes { type }
+    } }"""
+    with trninv.open(alive.url.render_as_string(hide_password=False)) as fleet:
+        tried = fleet.detect_drift(who="anna", apply=True, dry_run=True)
+        (finding,) = tried.findings
+        made = json.loads(asyncio.run(services(fleet)["compiled"].run(Request(document))).body)
+        assert "errors" not in made, made
+        assert made["data"]["detectDrift"] == {
+            "findings": [
+                {
+                    "rule": "CHIP_MISSING",
+                    "address": finding.address,
+                    "evidence": list(finding.evidence),
+                    "severity": "HIGH",
+                }
+            ],
+            "newCount": 1,
+            "clearedCount": 0,
+            "boundServers": tried.bound_servers,
+            "appliedChanges": [{"address": finding.address, "before": "UP", "after": "DOWN"}],
+            "uncomparedServers": [],
+            "unclaimedTypes": [],
+        }
+        refused = json.loads(
+            asyncio.run(services(fleet)["compiled"].run(Request(document.replace(', who: "anna"', "")))).body
+        )
+        assert "who: write 1 to" in refused["errors"][0]["message"]
+        for minutes in (0, 527_041):
+            with pytest.raises(InvalidArgumentError, match="stale_after"):
+                fleet.detect_drift(stale_after=minutes)
 
 
 def test_openmetrics_counts_findings(alive: Engine, run: Run) -> None:

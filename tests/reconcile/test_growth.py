@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from adopting import adopted, keep, standing
+from printed import node
 from seen import TOP, below, instance
 from seen import fleet as fleet_of_all
 from sqlalchemy import Engine, text
@@ -29,6 +30,8 @@ from trninv.inventory.state.state_change import set_state
 from trninv.placement.placement_fleet import Fleet
 from trninv.reconcile.adoption import adopt
 from trninv.topology.fabric_tree import FabricTree
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 Page = list[dict[str, Any]]
 _PLAIN = ("trn1.32xlarge", "trn2.48xlarge")
@@ -146,8 +149,7 @@ def test_what_a_cluster_has_stays_as_it_is(databases: Databases, backend: str) -
             before = {name: connection.execute(text(query)).all() for name, query in rows.items()}
             known = asked.revision()
             time = str(connection.scalar(text("SELECT known_since FROM cluster")))
-        with write_transaction(engine) as connection:
-            would = adopt(connection, default_catalog(), default_systems(), "lab", dry_run=True)
+        would = asked.adopt("lab", dry_run=True)
         assert {name: len(of) for name, of in before.items()} == {name: _count(engine, name) for name in before}
         with write_transaction(engine) as connection:
             found = adopt(connection, default_catalog(), default_systems(), "lab")
@@ -161,7 +163,7 @@ def test_what_a_cluster_has_stays_as_it_is(databases: Databases, backend: str) -
         assert {name for name, of in changed.items() if of} <= {"server", "node"}
         assert [row.id for row in changed["server"]] == [slot.id]
         assert [each.chips for each in asked.jobs()] == [16]
-        with pytest.raises(InvalidTimeError, match="the history of lab is known since"):
+        with pytest.raises(InvalidTimeError, match="the history of lab starts at"):
             asked.at(time)
         with engine.connect() as connection:
             since = str(connection.scalar(text("SELECT known_since FROM cluster")))
@@ -212,6 +214,23 @@ def test_what_does_not_fit_is_left_out_and_told_why(engine: Engine) -> None:
     assert adopted(engine, *page) == found
 
 
+def test_two_new_instances_at_one_position_fill_no_slot(engine: Engine) -> None:
+    adopted(engine, *ultra(1))
+
+    def place(number: int, position: int) -> dict[str, Any]:
+        label = {"neuron.amazonaws.com/ultraserver-node-id-4": str(position)}
+        return node(f"n{number}", f"i-{number:017x}", labels=label)
+
+    with write_transaction(engine) as connection:
+        keep(connection, "kubernetes", place(1, 0), place(2, 2), place(3, 2))
+    found = adopted(engine, *ultra(1, 2, 3))
+    assert (found.filled_slots, len(found.skipped)) == ((), 2)
+    assert {left.why for left in found.skipped} == {"UltraServer 00000000000000ab has several instances at position 2"}
+    with write_transaction(engine) as connection:
+        keep(connection, "kubernetes", place(3, 1))
+    assert len(adopted(engine, *ultra(1, 2, 3)).filled_slots) == 2
+
+
 def test_what_a_person_undid_is_not_done_again(engine: Engine) -> None:
     adopted(engine, *ultra(1))
     assert adopted(engine, *ultra(1, 2)).filled_slots == ("lab/d0/s1",)
@@ -227,7 +246,7 @@ def test_a_cluster_that_cannot_grow_says_so(engine: Engine, monkeypatch: pytest.
         adopted(engine, *plain(10), *plain(11, way="x b c"))
     with monkeypatch.context() as changed:
         changed.setitem(BLOCK_CAPACITY, "server", 1)
-        with pytest.raises(AdoptionError, match=r"its rows are too many \(2 in server\)"):
+        with pytest.raises(AdoptionError, match=r"the cluster has too many rows \(2 in server\)"):
             adopted(engine, *plain(10, 11))
     assert _count(engine, "domain") == 1
     adopted(engine, *plain(20, way=""), name="alone")
@@ -289,8 +308,8 @@ def test_the_command_tells_what_was_added(engine: Engine, run: Run) -> None:
         keep(connection, "ec2", {"Instances": ultra(1, 2, 3) + plain(10) + plain(11, 12, way="x y z")})
     url = engine.url.render_as_string(hide_password=False)
     would, done, again = (run("adopt", "lab", *words, database=url)[1] for words in (["--dry-run"], [], []))
-    assert would.startswith("lab: would grow by, would be up again: lab/d1/s2\nmodel")
-    assert done.startswith("lab: has grown by, up again: lab/d1/s2\nmodel")
+    assert would == done
+    assert done.startswith("lab: extended, filled lab/d1/s2\nmodel")
     assert "Trn2-16.48xlarge  2          2            0" in done
     assert "network nodes: 1 in tier 1, 1 in tier 2, 1 in tier 3" in done
     assert "no imported node connects the network nodes in tier 1" in done
@@ -308,6 +327,6 @@ def test_the_page_says_what_is_printed(engine: Engine, run: Run) -> None:
     printed = run("adopt", "prod", database=url)[1].splitlines()
     page = {line.strip() for line in Path("docs/how-to/adopt-a-fleet.md").read_text().splitlines()}
     assert [line for line in printed if line.strip() not in page] == []
-    assert printed[0] == "prod: has grown by, up again: prod/d8/s3"
+    assert printed[0] == "prod: extended, filled prod/d8/s3"
     assert {"prod/d9/s0", "prod/d10/s0"} <= standing(engine).keys()
     assert _differences(engine) == []

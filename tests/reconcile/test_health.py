@@ -23,6 +23,8 @@ from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.bindings import ProposedBinding, bind
 from trninv.reconcile.drift import DriftResult, detect_drift
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 SLOT = "lab/d0/s0"
 START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
 POOL = "n0"
@@ -67,7 +69,7 @@ def compared(engine: Engine, minutes: int, *objects: dict[str, Any], apply: bool
         import_files(
             connection, "kubernetes", [ImportFile("objects.json", BytesIO(text(listed(*objects))))], taken_at=at
         )
-        return detect_drift(connection, now=at, apply=apply)
+        return detect_drift(connection, now=at, apply_as="anna" if apply else None)
 
 
 def told(of: DriftResult) -> list[tuple[str, str | None, str | None]]:
@@ -116,6 +118,11 @@ def test_a_node_that_is_not_healthy_is_found_taken_down_and_over_with_its_report
     assert [(change.address, str(change.after)) for change in applied.applied_changes] == [(SLOT, "down")]
     assert not_up(engine) == {f"{SLOT}/c{chip}": "down" for chip in range(16)}
     assert told(compared(engine, 3, plain(conditions=[READY]))) == [("state-differs", SLOT, "up by kubernetes")]
+
+
+def test_chips_that_are_only_counted_are_not_named(engine: Engine) -> None:
+    found = compared(engine, 1, plain(conditions=[READY], allocatable={"aws.amazon.com/neuron": "18"}))
+    assert told(found) == [("chip-extra", SLOT, "18 chips by kubernetes")]
 
 
 @pytest.mark.parametrize("spec", [{"unschedulable": True}, {"taints": [_CORDON]}])

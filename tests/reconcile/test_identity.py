@@ -70,7 +70,7 @@ def test_the_instances_of_one_ultraserver_follow_the_one_that_stands() -> None:
     found = match_machines(of, [bound(of[6], "i-2")], seen(elected("ab", {"i-0": 0, "i-1": 1, "i-2": 2, "i-3": 3})))
     assert given_to(found) == {"i-0": "d1/s0", "i-1": "d1/s1", "i-3": "d1/s3"}
     assert {each.method for each in found.proposed_bindings} == {"ultraserver"}
-    assert found.proposed_bindings[0].evidence == "UltraServer ab; place 0; i-2 stands in lab/d1"
+    assert found.proposed_bindings[0].evidence == "UltraServer ab; position 0; i-2 is in lab/d1"
     assert {each.address[-2:]: each.confidence for each in found.proposed_bindings} == {
         "s0": "certain",
         "s1": "interchangeable",  # or in s3, if the ring is numbered the other way
@@ -89,6 +89,13 @@ def test_what_nothing_tells_apart_is_listed_and_not_guessed() -> None:
     in_order = match_machines(of, [], seen(machines), in_order=True)
     assert given_to(in_order) == {"i-0": "d0/s0", "i-1": "d0/s1", "i-8": "d1/s0"}
     assert {(each.method, each.confidence) for each in in_order.proposed_bindings} == {("in-order", "interchangeable")}
+
+
+def test_machines_without_a_position_come_last_in_order_however_high_the_positions() -> None:
+    machines = [machine("i-a", capacity_block="cb-0"), machine("i-b", capacity_block="cb-0")]
+    machines += elected("ab", {"i-c": 64, "i-d": 7}, capacity_block="cb-0")
+    found = match_machines(slots("u-trn2x64"), [], seen(machines), in_order=True)
+    assert given_to(found) == {"i-d": "d0/s0", "i-c": "d0/s1", "i-a": "d0/s2", "i-b": "d0/s3"}
 
 
 def test_taking_slots_in_order_is_work_in_proportion() -> None:

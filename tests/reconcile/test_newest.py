@@ -22,6 +22,8 @@ from trninv.reconcile.latest_observations import (
     load_latest_observations,
 )
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
@@ -71,7 +73,7 @@ def test_facts_of_all_sources_are_joined_each_source_apart(engine: Engine) -> No
     machine = only(engine)
     assert (machine.instance, machine.host, machine.name) == ("i-a", "n0", "i-a")
     assert machine.value("capacity_block") == "cb-old"
-    assert machine.value("place") == RingPosition("00000000000000ab", 2)
+    assert machine.value("ring_position") == RingPosition("00000000000000ab", 2)
     assert machine.value("condition") == ReportedState("down", "stopped")
     assert {source: said.value.state for source, said in machine.latest_by_source("condition").items()} == {
         "ec2": "down",
@@ -90,7 +92,7 @@ def test_a_place_is_an_ultraserver_with_its_own_number(engine: Engine) -> None:
     keep(engine, "kubernetes", node("n0", "i-a"), 1)
     later = {"neuron.amazonaws.com/ultraserver-server-id-4": "cd", "neuron.amazonaws.com/ultraserver-node-id-4": "-1"}
     keep(engine, "kubernetes", node("n0", "i-a", labels=later), 2)
-    assert only(engine).value("place") == RingPosition("cd", None)
+    assert only(engine).value("ring_position") == RingPosition("cd", None)
 
 
 def test_what_is_said_of_a_host_is_said_of_its_instance(engine: Engine) -> None:

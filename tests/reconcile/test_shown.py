@@ -21,6 +21,8 @@ from trninv.inventory.state.bindings import ProposedBinding, bind
 from trninv.routing.evidence import servers_in_answer
 from trninv.routing.fleet import BaseFleet
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 S = "u-trn2x64/d0/s{}"
 BINDINGS = """query ($scope: Address, $ended: Boolean) { bindings(scope: $scope, includeEnded: $ended) {
     totalCount nodes {
@@ -137,8 +139,8 @@ def test_bindings_are_listed(bound: BaseFleet) -> None:
     }
     page = """{ bindings(first: 2) { pageInfo { endCursor hasNextPage } } }"""
     info = both_ways(bound)(page)["data"]["bindings"]["pageInfo"]
-    after = f'{{ bindings(after: "{info["endCursor"]}") {{ nodes {{ host }} }} }}'
-    assert both_ways(bound)(after)["data"]["bindings"]["nodes"] == [{"host": "n2"}]
+    after = "query ($after: String) { bindings(after: $after) { nodes { host } } }"
+    assert both_ways(bound)(after, after=info["endCursor"])["data"]["bindings"]["nodes"] == [{"host": "n2"}]
     wrong = both_ways(bound)('{ bindings(scope: "u-trn2x64/d0/s0/c0") { totalCount } }')["errors"][0]
     assert wrong["extensions"]["code"] == "WRONG_LEVEL"
 
@@ -219,5 +221,5 @@ def test_files_of_other_programs_have_the_hosts_that_are_bound(run: Run, databas
 def test_no_name_is_given_twice() -> None:
     slots = [ServerAddress("lab", 0, server) for server in range(3)]
     assert hostnames(slots, "n{server}", [None, "x", None]) == ["n0", "x", "n2"]
-    with pytest.raises(UsageError, match="or what is bound, calls lab/d0/s0 and lab/d0/s1 both n0"):
+    with pytest.raises(UsageError, match="or a bound host's name, calls lab/d0/s0 and lab/d0/s1 both n0"):
         hostnames(slots, "n{server}", [None, "n0", None])

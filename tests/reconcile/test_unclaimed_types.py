@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 import trninv
 from conftest import BACKENDS, Databases, Run, both_ways
 from trninv.catalog.facts import default_catalog
-from trninv.catalog.instance_types import UNCLAIMED_REASON, UnclaimedInstances
+from trninv.catalog.instance_types import UNCLAIMED_REASON, UnclaimedType
 from trninv.catalog.models import default_systems
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.importers.ingestion import ImportFile, import_files
@@ -28,6 +28,8 @@ from trninv.reconcile.drift import detect_drift
 from trninv.reconcile.drift_input import unclaimed_types
 from trninv.reconcile.identification import identify
 from trninv.reconcile.latest_observations import pinned_binding
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 
 @pytest.fixture(params=BACKENDS)
@@ -79,7 +81,7 @@ def test_a_type_that_no_model_claims_takes_no_slot(engine: Engine, scope: str | 
         found = identify(connection, resolve_place(connection, scope) if scope else None, in_order=True)
     assert found.proposed_bindings == ()
     assert {(each.name, each.why) for each in found.unassigned} == {(f"i-0{at}", UNCLAIMED_REASON) for at in "abc"}
-    assert found.unclaimed_types == (UnclaimedInstances("m5.large", 2), UnclaimedInstances("trn3p.48xlarge", 1))
+    assert found.unclaimed_types == (UnclaimedType("m5.large", 2), UnclaimedType("trn3p.48xlarge", 1))
 
 
 def test_a_server_of_trn3_still_takes_its_slot(engine: Engine) -> None:
@@ -107,7 +109,7 @@ def test_drift_finds_an_instance_that_was_bound_where_its_type_is_not(engine: En
     of_type = [each for each in made.findings if each.rule == "instance-type-unexpected"]
     assert [(each.address, each.observed) for each in of_type] == [("trn3-gen1/d0/s3", "m5.large")]
     assert "(assumed)" in str(of_type[0].expected)
-    assert made.unclaimed_types == (UnclaimedInstances("m5.large", 1),)
+    assert made.unclaimed_types == (UnclaimedType("m5.large", 1),)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +185,7 @@ def test_every_interface_lists_types_as_drift_found_them(engine: Engine, run: Ru
         found = json.loads(run("drift", "--format", "json", database=url)[1])
         of_type = {"type": "m5.large", "count": 2, "why": UNCLAIMED_REASON}
         assert found["unclaimedTypes"] == [of_type]
-        assert fleet.unclaimed_types() == (UnclaimedInstances("m5.large", 2),)
+        assert fleet.unclaimed_types() == (UnclaimedType("m5.large", 2),)
         assert answer(ask)["data"]["unclaimedTypes"] == {
             "totalCount": 1,
             "nodes": [of_type],
@@ -200,7 +202,7 @@ def test_what_was_last_seen_long_before_the_comparison_is_not_listed(engine: Eng
             import_files(connection, "kubernetes", [listed], taken_at=now - timedelta(minutes=minutes))
     with write_transaction(engine) as connection:
         made = detect_drift(connection, now=now)
-        assert made.unclaimed_types == unclaimed_types(connection) == (UnclaimedInstances("m5.large", 1),)
+        assert made.unclaimed_types == unclaimed_types(connection) == (UnclaimedType("m5.large", 1),)
 
 
 def test_commands_list_types_with_their_count_and_the_reason(run: Run, databases: Databases, tmp_path: Path) -> None:
@@ -211,13 +213,13 @@ def test_commands_list_types_with_their_count_and_the_reason(run: Run, databases
     for words in (
         ("import", "kubernetes", str(file)),
         ("import", "kubernetes", str(file)),
-        ("bind", "--infer"),
+        ("infer-bindings",),
         ("drift",),
     ):
         assert says in run(*words, database=url)[1].splitlines(), words
     assert (
-        "omitted: 2 machines (i-0a, i-0b): no single model in the catalog has its type m5.large"
+        "omitted: 2 machines (i-0a, i-0b): no model in the catalog has its type m5.large"
         in run("adopt", "x", database=url)[1]
     )
-    found = json.loads(run("bind", "--infer", "--format", "json", database=url)[1])
-    assert [(each["type"], each["count"]) for each in found["unclaimed"]] == [("m5.large", 2)]
+    found = json.loads(run("infer-bindings", "--format", "json", database=url)[1])
+    assert [(each["type"], each["count"]) for each in found["unclaimedTypes"]] == [("m5.large", 2)]

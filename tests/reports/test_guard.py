@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from queries import run_query, stream_query
 from sqlalchemy import Engine
 
 from conftest import Databases
@@ -14,7 +15,6 @@ from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import SqlError, TimeLimitError
 from trninv.inventory.access import bearer_tokens
 from trninv.reports.query_compiler import compile_query
-from trninv.reports.query_runner import run_query, stream_query
 
 DIALECTS = ["sqlite", "postgresql"]
 

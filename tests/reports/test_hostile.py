@@ -8,6 +8,7 @@ from threading import Event, Thread
 
 import psycopg
 import pytest
+from queries import run_query
 from sqlalchemy import Engine, make_url
 from starlette.testclient import TestClient
 
@@ -17,7 +18,6 @@ from trninv.errors import SqlError, TimeLimitError
 from trninv.inventory.access import bearer_tokens
 from trninv.reports import postgresql_reader, sqlite_process
 from trninv.reports.query_compiler import compile_query
-from trninv.reports.query_runner import run_query
 from trninv.service.application import create_app
 from trninv.settings import Settings
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
+from queries import run_query
 from sqlalchemy import Engine
 
 from conftest import Databases
 from trninv.database.engine import temporary_engine
 from trninv.errors import SqlError
-from trninv.reports.query_runner import run_query
 from trninv.reports.views import ROLE
 
 _TOO_MUCH = [
@@ -16,6 +16,8 @@ _TOO_MUCH = [
     "GRANT pg_read_all_data TO trninv_more",
     "GRANT SELECT ON token TO trninv_more",
     "GRANT SELECT ON _token_digest TO trninv_more",
+    "GRANT SELECT ON token_event TO trninv_more",
+    "GRANT SELECT ON principal TO trninv_more",
     "GRANT SELECT ON token TO PUBLIC",
     "CREATE TABLE of_trninv_more (id int); ALTER TABLE of_trninv_more OWNER TO trninv_more",
 ]

@@ -4,18 +4,18 @@ import json
 from typing import Any
 
 import pytest
+from queries import snapshot_of, stream_query
 from sqlalchemy import Engine
 
 from trninv.errors import SqlError
 from trninv.reports import row_formats
-from trninv.reports.query_runner import stream_query
 from trninv.reports.row_formats import encode_lines, stream_rows
 from trninv.reports.table_export import TABLES_AND_VIEWS
 from trninv.routing.fleet import BaseFleet
 
 
 def _written(engine: Engine, sql: str, style: str = "ndjson") -> bytes:
-    with stream_rows(engine, sql, style, seconds=60) as found:
+    with snapshot_of(engine) as snapshot, stream_rows(snapshot, sql, style, seconds=60) as found:
         return b"".join(found)
 
 

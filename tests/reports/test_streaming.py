@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 import uvicorn
+from queries import snapshot_of
 from sqlalchemy import Engine, QueuePool
 from starlette.testclient import TestClient
 
@@ -32,7 +33,8 @@ def _is_read(spool: ExportSpool) -> bool:
 
 def test_an_export_that_nobody_reads_needs_the_database_no_more(engine: Engine) -> None:
     spool = ExportSpool("v_link", "ndjson")
-    spool.open(engine)
+    with snapshot_of(engine) as snapshot:
+        spool.open(snapshot)
     assert _is_read(spool)
     with write_transaction(engine) as connection:
         bearer_tokens.create_token(connection, "meanwhile", "read", None)
@@ -47,7 +49,8 @@ def test_an_export_that_nobody_reads_needs_the_database_no_more(engine: Engine) 
 def test_an_export_is_whole_while_it_is_being_read(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export_spool, "_PIECE_SIZE", 1_000)
     spool = ExportSpool("v_chip", "csv", columns="address", cluster="u-trn2x64")
-    spool.open(engine)
+    with snapshot_of(engine) as snapshot:
+        spool.open(snapshot)
     assert len(b"".join(spool.pieces()).splitlines()) == 65
     spool.close()
 
@@ -57,12 +60,13 @@ def test_an_export_that_fails_on_the_way_does_not_look_whole(
 ) -> None:
     monkeypatch.setattr(export_spool, "MAX_EXPORT_BYTES", 10)
     spool = ExportSpool("v_chip", "csv")
-    spool.open(lite_fleet.engine)
+    with snapshot_of(lite_fleet.engine) as snapshot:
+        spool.open(snapshot)
     with pytest.raises(TrninvError, match="too large"):
         list(spool.pieces())
     spool.close()
-    with pytest.raises(SqlError):
-        ExportSpool("v_chip", "csv", columns="nothing").open(lite_fleet.engine)
+    with snapshot_of(lite_fleet.engine) as snapshot, pytest.raises(SqlError):
+        ExportSpool("v_chip", "csv", columns="nothing").open(snapshot)
 
 
 @contextmanager

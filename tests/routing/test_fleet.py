@@ -19,6 +19,8 @@ from trninv.routing.fleet import BaseFleet
 from trninv.solvers.shortest_paths import PathMetric
 from trninv.units import Bandwidth, Capacity
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 GB = 10**9
 U = "u-trn2x64/d0"
 

@@ -20,9 +20,10 @@ from trninv.routing.cluster_islands import read_domain_classes
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.path_cache import PathCache
 from trninv.routing.scope import Scope
-from trninv.routing.wiring_cache import WiringCache
 from trninv.solvers import quotient
 from trninv.solvers.graph import Graph
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 SEEDS = range(2 if is_quick() else 6)
 SMALL = {"trn1.2xlarge": 3, "trn1.32xlarge": 2, "trn2-16.48xlarge": 2, "u-trn2x64": 1}
@@ -271,7 +272,7 @@ def test_collectives_of_several_models_are_held_by_one_of_them(databases: Databa
 
 
 def test_healthy_domains_of_a_model_are_read_once(opened: Callable[[str], BaseFleet]) -> None:
-    with WiringCache(opened("sqlite").engine).open_reader() as reader:
+    with opened("sqlite").open_snapshot() as reader:
         kinds = read_domain_classes(reader, Scope.resolve(reader, "c1"))
     assert [len(kind.domains) for kind in kinds] == list(SMALL.values())
     assert not any(kind.is_degraded for kind in kinds)

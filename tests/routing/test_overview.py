@@ -24,6 +24,8 @@ from trninv.inventory.state.state_change import set_state
 from trninv.routing.cluster_overview import MAGIC, ClusterOverview, read_overview
 from trninv.routing.fleet import BaseFleet
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 
 def of(fleet: BaseFleet, cluster: str) -> ClusterOverview:
     with read_transaction(fleet.engine) as connection:

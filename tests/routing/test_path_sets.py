@@ -15,6 +15,8 @@ from trninv.routing.fleet import BaseFleet
 from trninv.routing.link_selection import LinkSelection
 from trninv.routing.questions.path import PlacePair
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 NAME = "c-trn1"
 
 

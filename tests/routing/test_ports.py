@@ -30,6 +30,8 @@ from trninv.solvers.shortest_paths import (
     widest_capacities,
 )
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 GB = 10**9
 T1 = "c-trn1/d0/s0"
 TOP = 900

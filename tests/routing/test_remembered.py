@@ -1,7 +1,7 @@
 """What is remembered of a database is bounded, never stale, and forgotten in the order of its use."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,15 @@ from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.address.syntax import parse
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.routing import cached_domain, wiring, wiring_cache
+from trninv.routing import revision_cache, snapshot, stored_domain
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.path_cache import PathCache
 from trninv.routing.sweep_journal import solve_tasks
 from trninv.routing.wiring import domains_in_cluster
-from trninv.routing.wiring_cache import WiringCache
 from trninv.solvers.graph_measures import MeasureTask, SweepMeasure
 from trninv.solvers.shortest_paths import PathMetric
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 KEPT = 3
 DOMAIN = "u-trn2x64/d0"
@@ -36,41 +37,43 @@ def test_the_wirings_used_longest_ago_are_forgotten_first(
     databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of five domains asked for one after the other three stay, and one that is used again stays longer."""
-    monkeypatch.setattr(wiring_cache, "MAX_DOMAINS", KEPT)
+    monkeypatch.setattr(revision_cache, "MAX_DOMAINS", KEPT)
     read: list[int] = []
-    real = wiring.load_wiring
+    real = stored_domain.read_domain_by_id
 
-    def noted(connection: Connection, ids: Sequence[int], **how: Any) -> object:
-        read.extend(ids)
-        return real(connection, ids, **how)
+    def noted(connection: Connection, models: stored_domain.Models, domain: int) -> object:
+        read.append(domain)
+        return real(connection, models, domain)
 
-    monkeypatch.setattr(wiring_cache, "load_wiring", noted)
+    monkeypatch.setattr(snapshot, "read_domain_by_id", noted)
     with temporary_engine(seed_clusters(databases.migrated("sqlite"), {"trn1": 5})) as engine:
-        wirings = WiringCache(engine)
+        fleet = BaseFleet(engine)
 
         def ask(domain: int) -> None:
-            with wirings.open_reader() as reader:
+            with fleet.open_snapshot() as reader:
                 reader.load([domains_in_cluster(reader.connection, resolve_place(reader.connection, "c-trn1"))[domain]])
 
         for domain in (0, 1, 2, 0, 3, 4, 0, 3, 4, 1):
             ask(domain)
         first = min(read)
         assert [domain - first for domain in read] == [0, 1, 2, 3, 4, 1]
-        wirings.close()
+        fleet.close()
 
 
 def test_what_else_is_remembered_is_bounded(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chips are known by address as long as their domain is; findings are forgotten when there are many."""
-    monkeypatch.setattr(wiring_cache, "MAX_DOMAINS", 2)
-    monkeypatch.setattr(wiring_cache, "MAX_CACHED_RESULTS", 2)
+    monkeypatch.setattr(revision_cache, "MAX_DOMAINS", 2)
+    monkeypatch.setattr(revision_cache, "MAX_RESULTS_CACHED", 2)
     with trninv.open(seed_clusters(databases.empty("sqlite"), {"trn1": 3})) as fleet:
         first = [fleet.memory_pool(f"c-trn1/d{domain}/s0/c0") for domain in range(3)]
-        with fleet._wiring_cache.open_reader() as reader:
+        with fleet.open_snapshot() as reader:
+            for key in domains_in_cluster(reader.connection, resolve_place(reader.connection, "c-trn1")):
+                reader.load([key])
             known = [reader.chip(parse(f"c-trn1/d{domain}/s0/c0")) is not None for domain in range(3)]
             assert known == [False, True, True]
             assert reader.cached("a", lambda: 1) == reader.cached("a", lambda: 2) == 1
             assert [reader.cached(key, lambda: 3) for key in "bcd"] == [3] * 3
-            assert len(reader._entry.results) <= 2
+            assert len(reader.cache.results) <= 2
         assert first == [fleet.memory_pool(f"c-trn1/d{domain}/s0/c0") for domain in range(3)]
 
 
@@ -86,7 +89,8 @@ def test_a_path_inside_a_domain_is_that_of_its_graph(
         own = [chip for chip in chips if chip.startswith(f"{system.slug}/")]
         pairs = [(chance.choice(own), chance.choice(own)) for _ in range(12)]
         remembered = [worn.path(a, b, by.name) for a, b in pairs]
-        known += sum(worn._path_cache.path(parse(a), parse(b), by) is not None for a, b in pairs)
+        cache = worn._path_cache(worn.revision())
+        known += sum(cache.path(parse(a), parse(b), by) is not None for a, b in pairs)
         with monkeypatch.context() as patch:
             patch.setattr(PathCache, "path", lambda *_: None)
             assert remembered == [worn.path(a, b, by.name) for a, b in pairs]
@@ -96,7 +100,7 @@ def test_a_path_inside_a_domain_is_that_of_its_graph(
 def test_what_else_is_asked_inside_a_domain_is_that_of_its_graph(
     worn: BaseFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All best paths, and the pool around a chip."""
+    """All best paths, the maximum flow, and the pool around a chip."""
     chance, known = random.Random(6), 0
     with worn.connect() as connection:
         chips = [row.address for row in connection.execute(node_addresses().where(TABLES["node"].c.kind == "chip"))]
@@ -110,9 +114,11 @@ def test_what_else_is_asked_inside_a_domain_is_that_of_its_graph(
                     for by in ("hops", "bandwidth")
                 ),
                 *(partial(BaseFleet.memory_pool, scope=one, max_hops=hops) for hops in (None, 0, 2)),
+                *([partial(BaseFleet.bandwidth, source=one, target=other)] if one != other else []),
             ]
             remembered = [ask(worn) for ask in questions]
-            known += worn._path_cache.answer_for_chips((parse(one),), lambda _: True) is not None
+            cache = worn._path_cache(worn.revision())
+            known += cache.answer_for_chips((parse(one),), lambda _: True) is not None
             with monkeypatch.context() as patch:
                 patch.setattr(PathCache, "answer_for_chips", lambda *_: None)
                 assert remembered == [ask(worn) for ask in questions]
@@ -125,8 +131,9 @@ def test_what_else_is_asked_inside_a_domain_is_that_of_its_graph(
         lambda fleet, a, b: fleet.path(a, b),
         lambda fleet, a, b: fleet.path(a, b, shape="all"),
         lambda fleet, a, _: fleet.memory_pool(a, 3),
+        lambda fleet, a, b: fleet.bandwidth(a, b),
     ],
-    ids=["path", "all", "pool"],
+    ids=["path", "all", "pool", "flow"],
 )
 def test_a_question_inside_a_known_domain_asks_nothing_of_the_tables(
     lite_fleet: BaseFleet, ask: Callable[[BaseFleet, str, str], object]
@@ -147,11 +154,12 @@ def test_a_question_inside_a_known_domain_asks_nothing_of_the_tables(
 
 
 def test_searches_are_forgotten_when_there_are_many(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cached_domain, "MAX_SEARCHES_CACHED", 3)
+    monkeypatch.setattr(revision_cache, "MAX_SEARCHES_CACHED", 3)
     with trninv.open(lite) as fleet:
         before = [fleet.path(f"{DOMAIN}/s0/c0", f"{DOMAIN}/s1/c{chip}") for chip in range(8)]
         assert before == [fleet.path(f"{DOMAIN}/s0/c0", f"{DOMAIN}/s1/c{chip}") for chip in range(8)]
-        assert len(fleet._path_cache._revision_cache[0].search_cache._results) <= 3
+        with fleet.open_snapshot() as reader:
+            assert len(reader.cache.searches) <= 3
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -15,6 +15,8 @@ from trninv.routing.fleet import BaseFleet
 from trninv.solvers import integer_programs, quotient, tree_packing
 from trninv.solvers.islands import Island
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 ABOVE = 999
 
 

@@ -31,6 +31,8 @@ from trninv.solvers.max_flow import minimum_cut
 from trninv.solvers.tree_packing import CutProblem, pack_trees
 from trninv.topology.registry import get_pattern
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 ABOVE = 10_000
 Ints = NDArray[np.int64]
 

@@ -27,6 +27,8 @@ from trninv.solvers.graph import Graph
 from trninv.solvers.hubs import NarrowUplink
 from trninv.solvers.islands import CutProfile, Island
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 GB = 10**9
 
 
@@ -105,7 +107,7 @@ def _island(graph: Graph) -> Island:
         return Island.from_graph(one, chips, 999, frozenset(some))
 
     island = below(hubs)
-    return island if len(hubs) < 2 else replace(island, at_one=below(hubs[:1]))
+    return island if len(hubs) < 2 else replace(island, one_hub_variant=below(hubs[:1]))
 
 
 def _least(islands: list[Graph], narrow: list[NarrowUplink]) -> int:

@@ -14,6 +14,8 @@ from trninv.routing.fleet import BaseFleet
 from trninv.routing.link_selection import LinkSelection
 from trninv.solvers.graph import Graph
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 GB = 10**9
 U = "c-u-trn2x64/d0"
 PIECES = [f"{U}/s0/c{chip}--{U}/s{near}/c{chip}" for chip in range(16) for near in (1, 3)]

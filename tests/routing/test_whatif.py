@@ -16,6 +16,8 @@ from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 GB = 10**9
 U = "u-trn2x64/d0"
 BROKEN = [f"{U}/s1", f"{U}/s0/c5", f"{U}/s0/c0--{U}/s0/c1", f"{U}/s2/efa3"]

@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from sqlalchemy import Connection, Engine, event, text
 
 from trninv.database.engine import read_transaction
 from trninv.inventory.seeding.totals import cluster_totals
 from trninv.routing.fleet import BaseFleet
-from trninv.routing.hubs import _fabric
+from trninv.routing.hubs import _read_fabric
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 
 def _statements(engine: Engine, read: Callable[[Connection], object]) -> list[tuple[str, Any]]:
@@ -28,7 +31,7 @@ def _statements(engine: Engine, read: Callable[[Connection], object]) -> list[tu
 
 def test_the_fabric_is_read_by_its_own_nodes(lite_fleet: BaseFleet) -> None:
     """Chips and NICs are nodes of the cluster too, and a hundred times as many; nothing is sorted to add it up."""
-    for statement, values in _statements(lite_fleet.engine, lambda on: _fabric(on, 1)):
+    for statement, values in _statements(lite_fleet.engine, lambda on: _read_fabric(on, 1)):
         with lite_fleet.engine.connect() as connection:
             plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)]
         assert not [step for step in plan if "(cluster_id=?)" in step or "FOR GROUP BY" in step]

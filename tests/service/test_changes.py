@@ -30,6 +30,8 @@ from trninv.inventory.state import hash_chain
 from trninv.service import event_broadcast, event_stream
 from trninv.service.event_broadcast import BroadcastEvent, EventBroadcaster
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 if TYPE_CHECKING:
     import subprocess
 

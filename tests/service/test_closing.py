@@ -1,7 +1,7 @@
-"""A service that is closed leaves no thread, file or connection."""
+"""A service that is closed leaves no thread, child process, file, connection or temporary directory."""
 
 import gc
-import threading
+import tempfile
 import time
 from pathlib import Path
 
@@ -13,25 +13,33 @@ from trninv.graphql import api
 from trninv.service.application import create_app
 from trninv.settings import Settings
 
-_TIMES = 20
+_PROCESS = Path("/proc/self")
 
 
-def _left() -> tuple[int, int]:
-    """Threads and open files of this process."""
+def _left() -> dict[str, int]:
+    """What this process has open; connections are files."""
     gc.collect()
-    return threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
+    tasks = list((_PROCESS / "task").iterdir())
+    return {
+        "threads": len(tasks),
+        "children": sum(len((task / "children").read_text().split()) for task in tasks if task.exists()),
+        "files": len(list((_PROCESS / "fd").iterdir())),
+        "temporary": len(list(Path(tempfile.gettempdir()).iterdir())),
+    }
 
 
-def _is_clean(before: tuple[int, int]) -> bool:
-    return all(now <= then for now, then in zip(_left(), before, strict=True))
+def _is_clean(before: dict[str, int]) -> bool:
+    return all(count <= before[kind] for kind, count in _left().items())
 
 
+@pytest.mark.parametrize("times", [5, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
 def test_a_service_made_and_closed_many_times_leaves_nothing(
-    databases: Databases, backend: str, monkeypatch: pytest.MonkeyPatch
+    databases: Databases, backend: str, times: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(api, "MAX_INLINE_OBJECTS", -1)  # every document runs on a loop of its own
     url = databases.seeded(backend)
+    monkeypatch.setattr(api, "MAX_INLINE_OBJECTS", -1)  # every document runs on a loop of its own
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def serve_once() -> None:
         with TestClient(create_app(url, Settings(url)), base_url="http://127.0.0.1") as client:
@@ -43,7 +51,7 @@ def test_a_service_made_and_closed_many_times_leaves_nothing(
 
     serve_once()
     before = _left()
-    for _ in range(_TIMES):
+    for _ in range(times):
         serve_once()
     until = time.monotonic() + 5
     while not _is_clean(before) and time.monotonic() < until:  # threads end after their last work

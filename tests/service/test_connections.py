@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 
 from serving import serving
-from trninv.service.connection_limits import COALESCE_MAX_BYTES, CoalescingTransport, TimeoutProtocol
+from trninv.service.connection_limits import MAX_HEAD_BYTES, TimeoutProtocol
 
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\n"
 
@@ -109,27 +109,25 @@ def test_a_broken_body_that_follows_head_is_refused_without_a_trace() -> None:
     assert told == []
 
 
-def test_small_parts_leave_together() -> None:
-    sent: list[bytes] = []
+def test_a_head_without_end_is_refused() -> None:
+    async def use(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HALF + b"X-Long: " + b"x" * MAX_HEAD_BYTES)
+        assert (await reader.read()).startswith(b"HTTP/1.1 400")
 
-    class Sent(asyncio.Transport):
-        def write(self, data: Any) -> None:
-            sent.append(bytes(data))
+    connected(use)
 
-        def close(self) -> None:
-            sent.append(b"closed")
 
-    async def write() -> None:
-        together = CoalescingTransport(Sent(), asyncio.get_running_loop())
-        for part in (b"head", b"body", b"", b"alone"):
-            together.write(part)
-        await asyncio.sleep(0)
-        together.write(bytes(COALESCE_MAX_BYTES + 1))
-        together.write(b"last")
-        together.close()
+def test_a_long_body_with_the_next_half_head_is_not_a_long_head() -> None:
+    body = b"x" * MAX_HEAD_BYTES
 
-    asyncio.run(write())
-    assert sent == [b"headbody", b"alone", bytes(COALESCE_MAX_BYTES + 1), b"last", b"closed"]
+    async def use(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HALF + b"Content-Length: %d\r\n\r\n" % len(body) + body + HALF)
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+        assert await reader.readexactly(2) == b"ok"
+        writer.write(b"\r\n")
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+
+    connected(use)
 
 
 @pytest.mark.slow

@@ -76,3 +76,14 @@ def test_an_etag_is_of_everything_that_an_answer_depends_on() -> None:
     assert len(set(tags)) == len(tags)
     assert None not in tags
     assert compute_etag(_REQUEST, None, "p", "me", graphql=True) is None
+
+
+def test_an_answer_that_reads_the_clock_has_no_etag(client: tuple[TestClient, dict[str, str]]) -> None:
+    opened, tokens = client
+    headers = {"Authorization": f"Bearer {tokens['one']}"}
+    for question, has_etag in (("availability", False), ("bisection", True)):
+        answer = opened.get(
+            "/graphql", params={"query": f'{{ {question}(scope: "u-trn2x64") {{ scope }} }}'}, headers=headers
+        )
+        assert "errors" not in answer.json()
+        assert ("etag" in answer.headers) == has_etag

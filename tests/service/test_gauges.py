@@ -22,6 +22,8 @@ from trninv.service import fleet_metrics
 from trninv.service.application import create_app
 from trninv.service.fleet_metrics import FleetMetrics
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 Samples = dict[tuple[str, ...], float]
 """Values by name and values of labels, in the order of the labels' names."""
 _SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -19,6 +20,8 @@ from trninv.database.tables import TABLES
 from trninv.inventory.access import bearer_tokens
 from trninv.service.application import create_app
 from trninv.settings import Settings
+
+pytestmark = pytest.mark.slow_on_postgresql
 
 Post = Callable[..., tuple[int, dict[str, Any]]]
 
@@ -48,13 +51,15 @@ def post(url: str) -> Iterator[Post]:
     settings = Settings(database_url=url, log="off", auth="tokens", allowed_hosts=("127.0.0.1",))
     with TestClient(create_app(url, settings), base_url="http://127.0.0.1") as client:
 
-        def call(token: str, observation: Any, kind: str | None = None) -> tuple[int, dict[str, Any]]:
+        def call(
+            token: str, observation: Any, kind: str | None = None, path: str = "/observations"
+        ) -> tuple[int, dict[str, Any]]:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             if kind is None:
-                answer = client.post("/observations", json=observation, headers=headers)
+                answer = client.post(path, json=observation, headers=headers)
             else:
                 headers["Content-Type"] = kind
-                answer = client.post("/observations", content=observation, headers=headers)
+                answer = client.post(path, content=observation, headers=headers)
             found = answer.json()
             return answer.status_code, found["errors"][0]["extensions"] if "errors" in found else found
 
@@ -65,7 +70,7 @@ def test_a_machine_speaks_for_itself(url: str, post: Post) -> None:
     token = made_token(url, "i-0a")
     kept_ = {"servers": 1, "chips": 16, "missingFields": [], "unknownKeys": [], "unread": []}
     for is_known in (False, True):
-        assert post(token, collected()) == (201, kept_ | {"isKnown": is_known})
+        assert post(token, collected()) == (202, kept_ | {"isKnown": is_known})
     assert kept(url) == 1
 
 
@@ -85,13 +90,13 @@ def test_the_answer_names_what_a_machine_does_not_report(url: str, post: Post) -
 def test_what_neuron_ls_of_later_versions_prints_is_taken(url: str, post: Post) -> None:
     token = made_token(url, "i-0a")
     status, answer = post(token, neuron_ls_object())
-    assert (status, answer["chips"], answer["unknownKeys"]) == (201, 16, ["ultraserver"])
+    assert (status, answer["chips"], answer["unknownKeys"]) == (202, 16, ["ultraserver"])
     status, error = post(token, neuron_ls_object("i-0b"))
     assert (status, error["code"], kept(url)) == (403, "FORBIDDEN", 1)
 
 
 def test_a_host_whose_instance_is_not_known_speaks_for_itself(url: str, post: Post) -> None:
-    assert post(made_token(url, "n0"), collected(None))[0] == 201
+    assert post(made_token(url, "n0"), collected(None))[0] == 202
 
 
 @pytest.mark.parametrize(
@@ -105,14 +110,14 @@ def test_a_host_whose_instance_is_not_known_speaks_for_itself(url: str, post: Po
 )
 def test_nobody_speaks_for_another(url: str, post: Post, name: str, observation: dict[str, Any]) -> None:
     status, error = post(made_token(url, name), observation)
-    if status == 201:  # what it says besides is not taken for a name
+    if status == 202:  # what it says besides is not taken for a name
         with temporary_engine(url) as engine, read_transaction(engine) as connection:
             assert set(connection.scalars(select(TABLES["observed_server"].c.instance))) == {name}
         return
     assert (status, error["code"], kept(url)) == (403, "FORBIDDEN", 0)
 
 
-@pytest.mark.parametrize(("scope", "status"), [("read", 403), ("sql", 403), ("operate", 403), ("admin", 201)])
+@pytest.mark.parametrize(("scope", "status"), [("read", 403), ("sql", 403), ("operate", 403), ("admin", 202)])
 def test_other_scopes(url: str, post: Post, scope: str, status: int) -> None:
     assert post(made_token(url, "somebody", scope), collected())[0] == status
     assert post("", collected())[1]["code"] == "UNAUTHENTICATED"
@@ -147,6 +152,24 @@ def test_what_is_malformed_is_refused(url: str, post: Post, body: bytes, kind: s
     assert (found, error["code"], kept(url)) == (status, code, 0)
 
 
+@pytest.mark.parametrize("age", ["-1", "-0.001", "86400.001", "nan", "inf", "1e9", "x", "", "1,5", "0x1"])
+def test_an_age_that_cannot_be_is_refused(url: str, post: Post, age: str) -> None:
+    status, error = post(made_token(url, "i-0a"), collected(), path=f"/observations?age={age}")
+    assert (status, error["code"], kept(url)) == (400, "BAD_REQUEST", 0)
+
+
+def test_an_observation_is_as_old_as_its_machine_says(url: str, post: Post) -> None:
+    token, before = made_token(url, "i-0a"), datetime.now(UTC)
+    assert post(token, collected(), path="/observations?age=86400")[0] == 202
+    assert post(token, collected(host="n1"), path="/observations?age=0.5")[0] == 202
+    assert post(token, collected(), path="/observations?age=60&age=60")[0] == 400
+    with temporary_engine(url) as engine, read_transaction(engine) as connection:
+        times = connection.scalars(select(TABLES["observation"].c.taken_at).order_by(TABLES["observation"].c.id))
+        ages = [(before - datetime.fromisoformat(time)).total_seconds() for time in times]
+    assert 86_340 < ages[0] <= 86_400
+    assert -60 < ages[1] <= 0.5
+
+
 def test_every_fault_is_told(url: str, post: Post) -> None:
     wrong = [{"neuron_device": "x", "bdf": "y"}, {"neuron_device": 1, "memory_size": -1, "bdf": "z"}]
     _, error = post(made_token(url, "n0"), {"host": "n0", "neuron_ls": wrong})
@@ -166,7 +189,7 @@ def test_collect_sends_to_a_service(
     run: Run, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = databases.migrated("sqlite")
-    monkeypatch.setattr("trninv.cli.import_commands.collected", collected)
+    monkeypatch.setattr("trninv.importers.collector.collect", lambda **_: collected())
     with served(url, auth="tokens") as service:
         monkeypatch.setenv("TRNINV_TOKEN", made_token(url, "i-0a"))
         assert run("collect", "--to", f"{service}/")[:2] == (
@@ -176,10 +199,10 @@ def test_collect_sends_to_a_service(
         monkeypatch.setenv("TRNINV_TOKEN", made_token(url, "i-0b"))
         status, out, err = run("collect", "--to", service)
         assert (status, out) == (2, "")
-        assert "responded with 403: a token for i-0b may not report i-0a" in err
+        assert "responded with 403: this token is for i-0b and may not report i-0a" in err
         monkeypatch.delenv("TRNINV_TOKEN")
         assert "responded with 401: no valid Authorization header" in run("collect", "--to", service)[2]
-    assert "does not answer" in run("collect", "--to", service)[2]
+    assert "does not answer" in run("collect", "--to", service, "--retry-for", "0s")[2]
     assert "write the service's URL" in run("collect", "--to", f"file://{tmp_path}")[2]
 
 
@@ -197,11 +220,11 @@ def test_a_token_goes_nowhere_else(run: Run, monkeypatch: pytest.MonkeyPatch) ->
         def log_message(self, *_: object) -> None:
             """Print nothing."""
 
-    monkeypatch.setattr("trninv.cli.import_commands.collected", collected)
+    monkeypatch.setattr("trninv.importers.collector.collect", lambda **_: collected())
     monkeypatch.setenv("TRNINV_TOKEN", "trninv_x")
     with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as service:
         Thread(target=service.serve_forever, daemon=True).start()
         err = run("collect", "--to", f"http://127.0.0.1:{service.server_port}")[2]
         service.shutdown()
     assert "responded with 307: it is not a trninv service" in err
-    assert asked == ["/observations"]
+    assert [path.partition("?")[0] for path in asked] == ["/observations"]

@@ -110,6 +110,24 @@ def test_an_answer_says_which_state_it_was_read_from(seeded: str) -> None:
     assert before[0] != after[0]
 
 
+def test_routes_know_their_revision_while_others_write(seeded: str) -> None:
+    """On PostgreSQL always, as one snapshot is read; on SQLite at least nothing wrong is said."""
+    paths = {f"/reports/unhealthy.csv?cluster={A[:9]}": CHIP, "/export/v_unhealthy.csv?columns=address": CHIP}
+    with TestClient(
+        create_app(seeded, Settings(database_url=seeded, log="off")), base_url="http://127.0.0.1"
+    ) as client:
+        seen = set[bool]()
+        is_down = dict[str, bool]()
+        with toggling(seeded):
+            for path, what in list(paths.items()) * 10:
+                answer = client.get(path)
+                revision = answer.headers["X-As-Of"].partition("; revision=")[2]
+                assert revision or seeded.startswith("sqlite")
+                seen.add(what in answer.text)
+                assert is_down.setdefault(revision, what in answer.text) == (what in answer.text) or not revision
+    assert seen == {True, False}
+
+
 def test_a_mutation_answers_from_the_state_that_it_made(seeded: str) -> None:
     """What is read after each change has it, and the answer's state is the last."""
     change = (

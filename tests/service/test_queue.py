@@ -148,8 +148,8 @@ def test_a_graphql_request_for_which_no_worker_is_free_is_told_so(serve: Serve, 
     async def use(made: Starlette) -> None:
         slow = [asyncio.create_task(ask(made, SLOW, who)) for who in "aabb"]
         await reader.reached(MAX_READING)
-        with TestClient(made, base_url="http://localhost") as client:
-            answer = await asyncio.to_thread(client.post, "/graphql", json={"query": "{ clusters { totalCount } }"})
+        client = TestClient(made, base_url="http://localhost")
+        answer = await asyncio.to_thread(client.post, "/graphql", json={"query": "{ clusters { totalCount } }"})
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         assert answer.json()["errors"][0]["extensions"]["code"] == "BUSY"
         reader.go.set()

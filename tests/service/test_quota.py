@@ -11,7 +11,7 @@ import pytest
 from hearing import served
 from httpx2 import Response
 from printed import neuron_ls
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, func, select, update
 from starlette.testclient import TestClient
 
 from conftest import BACKENDS, Databases, Run
@@ -20,7 +20,9 @@ from trninv.database.tables import TABLES
 from trninv.errors import QuotaError, UsageError
 from trninv.importers.ingestion import ImportFile, import_files
 from trninv.inventory.access import bearer_tokens
-from trninv.inventory.access.quota import Quota, Usage, charge
+from trninv.inventory.access.quota import Quota, Usage, save_usage
+from trninv.inventory.schema.listing import select_things
+from trninv.inventory.schema.things import THINGS
 from trninv.service.application import create_app
 from trninv.settings import LEAST_OBSERVATIONS as NEWEST
 from trninv.settings import Settings
@@ -40,6 +42,12 @@ def observation(number: int, instance: str = "i-0a") -> bytes:
 
 
 SIZE = len(observation(1))
+
+
+def charge(connection: Connection, name: str, rows: int, size: int, quota: Quota, now: datetime) -> None:
+    """Add to what a token has reported, as a batch does."""
+    row = connection.execute(select(TABLES["principal"]).where(TABLES["principal"].c.name == name)).one()
+    save_usage(connection, {name: Usage.from_row(row, now).check(rows, size, quota, now)})
 
 
 @pytest.fixture(params=BACKENDS)
@@ -74,14 +82,14 @@ def counts(url: str) -> list[int]:
 
 def used(url: str) -> list[tuple[int | None, int | None]]:
     with temporary_engine(url) as engine, read_transaction(engine) as connection:
-        return [(each.rows_this_hour, each.bytes_this_hour) for each in bearer_tokens.list_tokens(connection)]
+        return [(row.rows_this_hour, row.bytes_this_hour) for row in connection.execute(select_things(THINGS["token"]))]
 
 
 @pytest.mark.parametrize("limits", [{"observe_rows": 2 * ROWS}, {"observe_bytes": 2 * SIZE}])
 def test_as_much_as_the_quota_is_kept_and_no_more(url: str, limits: dict[str, int]) -> None:
     mine = token(url)
     with serving(url, **limits) as post:
-        assert [post(mine, observation(n)).status_code for n in range(2)] == [201, 201]
+        assert [post(mine, observation(n)).status_code for n in range(2)] == [202, 202]
         refused = post(mine, observation(2))
         assert refused.status_code == 429
         assert 0 < int(refused.headers["Retry-After"]) <= 3600
@@ -100,7 +108,7 @@ def test_as_much_as_the_quota_is_kept_and_no_more(url: str, limits: dict[str, in
 def test_one_less_has_no_room_for_the_second(url: str, limits: dict[str, int]) -> None:
     mine = token(url)
     with serving(url, **limits) as post:
-        assert [post(mine, observation(n)).status_code for n in range(2)] == [201, 429]
+        assert [post(mine, observation(n)).status_code for n in range(2)] == [202, 429]
     assert used(url) == [(ROWS, SIZE)]
 
 
@@ -119,9 +127,9 @@ def test_what_is_known_counts_once_and_is_taken_when_the_quota_is_used_up(url: s
     with serving(url, observe_rows=ROWS) as post:
         answers = [post(mine, observation(1)) for _ in range(3)]
         assert [(each.status_code, each.json()["isKnown"]) for each in answers] == [
-            (201, False),
-            (201, True),
-            (201, True),
+            (202, False),
+            (202, True),
+            (202, True),
         ]
         assert post(mine, observation(2)).status_code == 429
         other = token(url, "i-0b")
@@ -132,9 +140,9 @@ def test_what_is_known_counts_once_and_is_taken_when_the_quota_is_used_up(url: s
 def test_two_tokens_do_not_share_and_a_new_service_goes_on_counting(url: str) -> None:
     mine, other = token(url), token(url, "i-0b")
     with serving(url, observe_rows=ROWS) as post:
-        assert post(mine, observation(1)).status_code == 201
+        assert post(mine, observation(1)).status_code == 202
         assert post(mine, observation(2)).status_code == 429
-        assert post(other, observation(1, "i-0b")).status_code == 201
+        assert post(other, observation(1, "i-0b")).status_code == 202
     with serving(url, observe_rows=ROWS) as post:
         assert {post(mine, observation(3)).status_code, post(other, observation(3, "i-0b")).status_code} == {429}
 
@@ -144,7 +152,7 @@ def test_tokens_without_the_scope_are_refused_as_before_and_admin_has_no_quota(u
         for scope in ("read", "sql", "operate"):
             assert post(token(url, scope, scope), observation(1)).status_code == 403
         assert post("", observation(1)).status_code == 401
-        assert post(token(url, "admin", "admin"), observation(1)).status_code == 201
+        assert post(token(url, "admin", "admin"), observation(1)).status_code == 202
     assert used(url)[-1] == (None, None)
 
 
@@ -157,7 +165,7 @@ def test_several_workers_together_keep_no_more(databases: Databases) -> None:
                 posts = [
                     threads.submit((one, other)[number % 2], mine, observation(10 + number)) for number in range(12)
                 ]
-            assert sorted(each.result().status_code for each in posts) == [201] * 5 + [429] * 7
+            assert sorted(each.result().status_code for each in posts) == [202] * 5 + [429] * 7
         assert counts(url) == [5, 5, 5]
         assert used(url) == [(5 * ROWS, 5 * len(observation(10)))]
 
@@ -181,7 +189,7 @@ def test_the_next_hour_begins_at_its_instant(url: str) -> None:
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for hours in range(2):
             charge(connection, "i-0a", 4, 100, Quota(4, 100), HOUR + timedelta(hours=hours))
-        row = connection.execute(select(TABLES["token"])).one()
+        row = connection.execute(select(TABLES["principal"])).one()
         assert Usage.from_row(row, HOUR) == Usage(HOUR + timedelta(hours=1), 4, 100)
 
 
@@ -208,19 +216,19 @@ def test_a_token_that_reports_all_day_stays_below_the_bound(url: str) -> None:
     with serving(url, observe_rows=hourly * ROWS) as post, temporary_engine(url) as engine:
         for hour in range(24):
             numbers = range(1000 + 10 * hour, 1001 + 10 * hour + hourly)
-            assert [post(mine, observation(number)).status_code for number in numbers] == [201] * hourly + [429]
+            assert [post(mine, observation(number)).status_code for number in numbers] == [202] * hourly + [429]
             assert counts(url) == [NEWEST] * 3
             with engine.begin() as connection:
-                connection.execute(update(TABLES["token"]).values(quota_hour="2026-01-01T00:00:00.000000+00:00"))
+                connection.execute(update(TABLES["principal"]).values(quota_hour="2026-01-01T00:00:00.000000+00:00"))
 
 
 def test_the_list_of_tokens_shows_what_was_reported(run: Run, lite: str) -> None:
     mine = token(lite)
     token(lite, "grafana", "read")
     with serving(lite) as post:
-        assert post(mine, observation(1)).status_code == 201
+        assert post(mine, observation(1)).status_code == 202
     listed = json.loads(run("token", "list", "--format", "json", database=lite)[1])
-    assert [(each["name"], each["rows_this_hour"], each["bytes_this_hour"]) for each in listed] == [
+    assert [(each["name"], each["rowsThisHour"], each["bytesThisHour"]) for each in listed] == [
         ("i-0a", ROWS, SIZE),
         ("grafana", None, None),
     ]
@@ -228,7 +236,7 @@ def test_the_list_of_tokens_shows_what_was_reported(run: Run, lite: str) -> None
 
 def test_collect_says_when_it_may_report_again(run: Run, databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     url = databases.migrated("sqlite")
-    monkeypatch.setattr("trninv.cli.import_commands.collected", lambda: json.loads(observation(1)))
+    monkeypatch.setattr("trninv.importers.collector.collect", lambda **_: json.loads(observation(1)))
     monkeypatch.setenv("TRNINV_OBSERVE_ROWS", "1")
     with served(url, auth="tokens", observe_rows=1) as service:
         monkeypatch.setenv("TRNINV_TOKEN", token(url))

@@ -229,7 +229,7 @@ def test_two_files_are_a_new_generation(checkout: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("pattern", "generation", "says"),
     [
-        (None, GENERATION, "wh1.toml: domain 'wh1-domain': no wiring 'wheel': known: chain, single, switched, torus"),
+        (None, GENERATION, "wh1.toml: domain 'wh1-domain': no wiring pattern 'wheel'; use one of chain, "),
         (
             PATTERN,
             GENERATION.replace("servers = 2", "spokes = 2"),

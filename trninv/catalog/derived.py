@@ -1,4 +1,7 @@
-"""Derive system totals from facts and compare derived values with those that documents print."""
+"""Derive system totals from facts and compare derived values with those that documents print.
+
+The commands ``trninv systems`` and ``trninv audit`` and the API show the results.
+"""
 
 import math
 from collections import Counter
@@ -17,9 +20,9 @@ class DocumentedTotal:
     Attributes
     ----------
     fact
-        The picked fact about one part; None if no document states it, or the parts are of several kinds.
+        The picked fact about one part; None if no document states it, or the parts are of several models.
     value
-        The sum over all parts, in base units, one direction; None if unknown.
+        The sum over all parts in base units, for bandwidths in one direction; None if unknown.
     parts
         The number of parts.
     """
@@ -36,29 +39,34 @@ class DocumentedTotal:
 
 @dataclass(frozen=True, slots=True)
 class SystemTotals:
-    """The documented totals of a system with every part up."""
+    """The documented totals of a system with every part up; ``links`` are its scale-up links."""
 
     memory: DocumentedTotal
     memory_bandwidth: DocumentedTotal
     host_memory: DocumentedTotal
     bf16: DocumentedTotal
     nics: DocumentedTotal
-    wires: DocumentedTotal
+    links: DocumentedTotal
     network_nodes: int
 
     @property
     def teraflops(self) -> float | None:
         """Dense BF16 operations per second of all chips, in 10¹²."""
-        return None if self.bf16.value is None else self.bf16.value / 1000
+        return None if self.bf16.value is None else self.bf16.value / 1000  # facts are in 10⁹
 
     @classmethod
     def from_system(cls, catalog: Catalog, system: System) -> "SystemTotals":
-        """Sum up a system of the catalog."""
-        blueprint, links = system.domain.blueprint, system.domain.links
+        """Compute the totals of a system."""
+        blueprint, link_models = system.domain.blueprint, system.domain.links
         chip, server = system.domain.server.chip.slug, system.domain.server.slug
         nics = system.domains * sum(node.kind == "nic" for node in blueprint.nodes)
-        links_by_model = Counter(links[wire.role].slug for wire in blueprint.scale_up_links)
-        bandwidths = {link: catalog.picked_value_or_none(link, "bandwidth") for link in links_by_model}
+        link_counts = Counter(link_models[link.role].slug for link in blueprint.scale_up_links)
+        bandwidths = {model: catalog.picked_value_or_none(model, "bandwidth") for model in link_counts}
+        domain_bandwidth = (
+            sum(link_counts[model] * bandwidth for model, bandwidth in bandwidths.items() if bandwidth)
+            if all(bandwidths.values())
+            else None
+        )
         fabric = system.fabric(catalog)
         return cls(
             memory=_total(catalog, chip, "device_memory", system.chips),
@@ -66,30 +74,30 @@ class SystemTotals:
             host_memory=_total(catalog, server, "host_memory", system.servers),
             bf16=_total(catalog, chip, "bf16_compute", system.chips),
             nics=_total(catalog, system.domain.nic_link.slug if system.domain.nic_link else "", "bandwidth", nics),
-            wires=DocumentedTotal(
+            links=DocumentedTotal(
                 None,
-                system.domains * sum(links_by_model[link] * carried for link, carried in bandwidths.items() if carried)
-                if all(bandwidths.values())
-                else None,
-                system.domains * links_by_model.total(),
+                None if domain_bandwidth is None else system.domains * domain_bandwidth,
+                system.domains * link_counts.total(),
             ),
             network_nodes=sum(fabric.sizes) if fabric else 0,
         )
 
 
 def _total(catalog: Catalog, subject: str, attribute: str, parts: int) -> DocumentedTotal:
+    """Return the total over ``parts`` equal parts, from the picked fact about one part."""
     fact = next(iter(catalog.facts_about(subject, attribute)), None)
     return DocumentedTotal(fact, None if fact is None or fact.value is None else fact.value * parts, parts)
 
 
 @dataclass(frozen=True, slots=True)
 class DerivationCheck:
-    """A derivation compared with a printed fact.
+    """A value that is derived from facts, compared with the value that a document prints.
 
     Attributes
     ----------
     verdict
-        "exact", "rounds" (to the printed digits), "truncates" (cut at the printed digits), or "conflict".
+        "exact", "rounds" (equal if rounded to the printed digits), "truncates" (equal if cut off at the printed
+        digits), or "conflict".
     """
 
     formula: str
@@ -104,13 +112,14 @@ def check_derivations(catalog: Catalog) -> Iterator[DerivationCheck]:
         printed = catalog.term(row["printed"])
         derived = catalog.evaluate(row["derived"])
         rendered = render_value(round(derived), printed.attribute.dimension)
-        yield DerivationCheck(row["derived"], rendered, printed, _verdict(derived, printed))
+        yield DerivationCheck(row["derived"], rendered, printed, _compare_with_print(derived, printed))
 
 
-def _verdict(derived: Fraction, printed: Fact) -> str:
+def _compare_with_print(derived: Fraction, printed: Fact) -> str:
+    """Return the verdict of a `DerivationCheck`."""
     value, step = printed.value or 0, printed.rounding_step
-    if derived == value or step is None:
+    if derived == value:
         return "exact"
     if printed.is_rounded(derived):
         return "rounds"
-    return "truncates" if math.floor(derived / step) * step == value else "conflict"
+    return "truncates" if step and math.floor(derived / step) * step == value else "conflict"

@@ -1,4 +1,9 @@
-"""Load documented numbers from the catalog's TOML files, and pick between sources that disagree."""
+"""Load documented numbers from the catalog's TOML files, and pick between sources that disagree.
+
+Each number is a `Fact` about a subject (the slug of a model, such as "trainium2") and an attribute (such as
+"device_memory"). Several sources may state it. If a document's wording is misleading, the fact records how it is read:
+in another unit, or as the sum of both directions. Reconciliations (reconciliations.toml) explain facts that disagree.
+"""
 
 import math
 import re
@@ -24,10 +29,11 @@ SOURCE_KIND_MEANINGS: Final[Mapping[str, str]] = {
 SOURCE_KINDS: Final = tuple(SOURCE_KIND_MEANINGS)
 """Kinds of sources, in the order in which the default pick prefers them."""
 DIRECTIONS: Final = ("one", "both")
+"""What a written bandwidth can mean: one direction, or the sum of both directions."""
 
 CONFLICT_KIND_MEANINGS: Final[Mapping[str, str]] = {
     "value": "Sources state different values.",
-    "rounding": "The other values are the most precise one, rounded.",
+    "rounding": "The other values are the most precise value, rounded.",
     "unit": "The values agree once a written unit is read as another one.",
 }
 """How facts of one subject and attribute can disagree."""
@@ -43,17 +49,18 @@ _QUANTITIES: Final[Mapping[str, type[Quantity]]] = {
     "duration": Duration,
 }
 _NUMBER_WORDS: Final = {"single": 1, "one": 1, "two": 2, "four": 4, "five": 5, "eight": 8, "a million": 10**6}
-_NOT_GIVEN: Final = ("N/A", "Not applicable")
+_NOT_APPLICABLE: Final = ("N/A", "Not applicable")
 """How documents write that a number does not apply."""
 _NUMBER = re.compile(r"[\d,]*\d(?:\.(\d+))?")
 _QUALIFIER = re.compile(r"(up[- ]to|over|nearly|more than)\s+|~|(?<=\d)-[\d.,]+", re.IGNORECASE)
 """Matches qualifiers to drop from a number; a range counts as its lower end."""
 _TERM = re.compile(r"(?P<subject>[\w.-]+):(?P<attribute>\w+)(?:@(?P<source>[\w.-]+))?(?:#(?P<nth>\d))?")
+"""Matches the name of a fact in a formula."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A document. ``kind`` orders the default pick (`SOURCE_KINDS`); ``date`` is as precise as is known."""
+    """A document. ``kind`` is one of `SOURCE_KINDS`; ``date`` is a year, a month or a day, as far as it is known."""
 
     slug: str
     title: str
@@ -65,7 +72,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute that facts can state. A directional bandwidth needs a reading of its direction."""
+    """A kind of number that facts state.
+
+    Attributes
+    ----------
+    dimension
+        What its values are: a quantity with units ("capacity", "bandwidth", …), "count", "text", …
+    describes
+        One line that describes the attribute.
+    directional
+        Whether each fact has to say if it states one direction or the sum of both.
+    """
 
     name: str
     dimension: str
@@ -82,16 +99,16 @@ class Fact:
     as_written, unit
         Value and unit exactly as written; for a derived fact, the formula's result.
     reading_unit
-        The unit it is read in if that differs from the written one (GB for a printed GiB), else None.
+        The unit that the document means, if it differs from the written unit (GB for a printed GiB), else None.
     direction
         For a directional bandwidth, whether the written value is for "one" direction or the sum of "both".
     reading_reason
-        Why it is read that way.
+        Why the fact is read in that unit and direction.
     formula
         How a derived fact follows from others, else None.
     value
-        Exact value in base units (bytes, bytes per second in ONE direction, 10⁹ operations per second, count,
-        dollars, rack units); None for text, and where a document states that there is no such number.
+        Exact value in base units (bytes, bytes per second in ONE direction, 10⁹ operations per second, nanoseconds,
+        count, dollars, rack units); None for text, and where a document states that there is no such number.
     """
 
     subject: str
@@ -113,7 +130,7 @@ class Fact:
 
     @property
     def rounding_step(self) -> Fraction | None:
-        """The value of one unit of the last written digit; None if no digits are written."""
+        """The value of one unit of the last written digit; None if no digits are written or the value is 0 or None."""
         match = _NUMBER.search(self.as_written)
         if match is None or not self.value:
             return None
@@ -137,8 +154,12 @@ class Conflict:
 
     Attributes
     ----------
+    picked
+        The default pick.
     differ_in
         One of `CONFLICT_KINDS`.
+    note
+        The explanation in reconciliations.toml, if any.
     """
 
     subject: str
@@ -158,7 +179,15 @@ def render_value(value: int, dimension: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Catalog:
-    """All facts, in the order of the default pick within each subject and attribute."""
+    """All facts, in the order of the default pick within each subject and attribute.
+
+    Attributes
+    ----------
+    notes
+        Explanations of facts that disagree, by subject and attribute.
+    audits
+        Formulas and the printed facts to compare them with (`trninv.catalog.derived`).
+    """
 
     attributes: Mapping[str, Attribute]
     sources: Mapping[str, Source]
@@ -186,9 +215,15 @@ class Catalog:
         return tuple(self._by_key.get((subject, attribute), ()))
 
     def picked_fact(self, subject: str, attribute: str) -> Fact:
-        """Return the default pick: seed documents first (AWS's own before others), then the newest vendor source.
+        """Return the default pick: by kind of source in the order of `SOURCE_KINDS`, AWS's before others, newest first.
 
-        A reconciliation may name another source, where that order would pick a wrong number.
+        If those are equal, printed facts come before derived ones. Where this order would pick a wrong number, a
+        reconciliation names the source to pick.
+
+        Raises
+        ------
+        UnknownFactError
+            No source states it.
         """
         if facts := self.facts_about(subject, attribute):
             return facts[0]
@@ -211,7 +246,7 @@ class Catalog:
 
     @cached_property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """All subjects and attributes whose facts are in conflict."""
+        """All conflicts, by subject and attribute."""
         return tuple(
             Conflict(*key, tuple(facts), facts[0], differ_in, self.notes.get(key))
             for key, facts in sorted(self._by_key.items())
@@ -219,7 +254,7 @@ class Catalog:
         )
 
     def is_disputed(self, fact: Fact) -> bool:
-        """Return whether a fact, or one it is derived from, is disputed by sources or explained by a reconciliation."""
+        """Return whether sources disagree about a fact, or a note explains it or a fact that it is derived from."""
         return bool(self.note(fact)) or conflict_kind(self.facts_about(*fact.key)) is not None
 
     def other_values(self, fact: Fact) -> tuple[str, ...]:
@@ -227,7 +262,7 @@ class Catalog:
         return tuple(dict.fromkeys(str(other) for other in self.facts_about(*fact.key) if str(other) != str(fact)))
 
     def describe_dispute(self, fact: Fact) -> str | None:
-        """Describe a value and what contradicts it; None if nothing does, or only its unit."""
+        """Describe a value and what contradicts it; None if nothing does, or if only the written units differ."""
         if others := self.other_values(fact):
             return f"{fact}; other sources: {'; '.join(others)}"
         if not self._is_in_doubt(fact):
@@ -235,13 +270,13 @@ class Catalog:
         return f"{fact}, {'derived from disputed facts' if fact.formula else 'see the note on its reading'}"
 
     def _is_in_doubt(self, fact: Fact) -> bool:
-        """Return whether sources state another value, it is not read literally, or it is derived from such a fact."""
+        """Return whether sources state other values, a note explains it, or a fact it is derived from is in doubt."""
         differ_in = conflict_kind(self.facts_about(*fact.key))
         is_explained = differ_in is None and fact.key in self.notes
         return differ_in == "value" or is_explained or any(map(self._is_in_doubt, self._terms(fact)))
 
     def note(self, fact: Fact) -> str | None:
-        """Return the note on the disagreement that a fact, or a fact it is derived from, is part of."""
+        """Return the note that explains a fact, or else a fact that it is derived from; None if there is no note."""
         return self.notes.get(fact.key) or next(filter(None, map(self.note, self._terms(fact))), None)
 
     def _terms(self, fact: Fact) -> Iterator[Fact]:
@@ -249,11 +284,14 @@ class Catalog:
         return (self.term(match[0]) for match in _TERM.finditer(fact.formula or ""))
 
     def evaluate(self, formula: str) -> Fraction:
-        """Evaluate sums of products of ``subject:attribute@source`` and whole numbers, in base units."""
+        """Evaluate sums of products and quotients of ``subject:attribute@source`` and whole numbers, in base units."""
         return _evaluate(formula, self.term)
 
     def term(self, term: str) -> Fact:
-        """Return the fact named ``subject:attribute@source#nth``; without a source, the picked one."""
+        """Return the fact named ``subject:attribute@source#nth``.
+
+        Without a source, all sources count; without ``#nth``, the first in the order of the default pick is returned.
+        """
         match = _TERM.fullmatch(term)
         if match is None:
             raise CatalogError(f"{term!r} is not subject:attribute@source")
@@ -271,19 +309,19 @@ class Catalog:
 def conflict_kind(facts: Iterable[Fact]) -> str | None:
     """Return how facts of one subject and attribute disagree, one of `CONFLICT_KINDS`, or None if they agree."""
     listed = list(facts)
-    read = {fact.value if fact.value is not None else fact.as_written for fact in listed}
-    if len(read) > 1:
+    values = {fact.value if fact.value is not None else fact.as_written for fact in listed}
+    if len(values) > 1:
         return "rounding" if _are_rounded(listed) else "value"
     return "unit" if len(listed) > 1 and any(fact.reading_unit for fact in listed) else None
 
 
 def _are_rounded(facts: list[Fact]) -> bool:
-    """Return whether all facts are the most precise one, rounded."""
+    """Return whether every value is the most precise value, or that value rounded."""
     steps = [(fact.rounding_step, fact.value) for fact in facts if fact.rounding_step is not None]
     if len(steps) < len(facts):
         return False
-    _, finest = min(steps)
-    return all(fact.value == finest or fact.is_rounded(Fraction(finest or 0)) for fact in facts)
+    _, most_precise = min(steps)
+    return all(fact.value == most_precise or fact.is_rounded(Fraction(most_precise or 0)) for fact in facts)
 
 
 @lru_cache(maxsize=1)
@@ -292,19 +330,22 @@ def default_catalog() -> Catalog:
     return Catalog.load(catalog_directory())
 
 
-def _evaluate(formula: str, term: Any) -> Fraction:
+def _evaluate(formula: str, find_fact: Any) -> Fraction:  # find_fact: Callable[[str], Fact], where value is not None
+    """Evaluate sums of products and quotients of whole numbers and of the facts that ``find_fact`` returns by name."""
     total = Fraction(0)
     for product in formula.split(" + "):
         tokens = product.split()
         value = Fraction(1)
         for operator, operand in zip(["*", *tokens[1::2]], tokens[::2], strict=True):
-            factor = Fraction(int(operand)) if operand.isdigit() else Fraction(term(operand).value)
+            factor = Fraction(int(operand)) if operand.isdigit() else Fraction(find_fact(operand).value)
             value = value * factor if operator == "*" else value / factor
         total += value
     return total
 
 
 class _Loader:
+    """Builds a catalog from the content of its TOML files."""
+
     def __init__(self, files: TomlFiles) -> None:
         files = dict(files)
         self.attributes = {name: Attribute(name, **row) for name, row in files.pop("attributes").items()}
@@ -313,15 +354,16 @@ class _Loader:
         self.facts: dict[tuple[str, str], list[Fact]] = defaultdict(list)
 
     def catalog(self) -> Catalog:
+        """Return the catalog: printed facts, then those derived from them, each in the order of the default pick."""
         for row in self._printed_rows():
             self._add(row)
         for content in self.files.values():
             for row in content.get("derived", ()):
                 self._derive(row)
-        counts = self._reconciliations("counts")
+        preferred_sources = self._reconciliations("counts")
         for key, facts in self.facts.items():
             facts.sort(key=_rank)
-            if source := counts.get(key):
+            if source := preferred_sources.get(key):
                 facts.sort(key=lambda fact: fact.source.slug != source)
         ordered = {key: self.facts[key] for key in sorted(self.facts)}
         return Catalog(
@@ -334,19 +376,20 @@ class _Loader:
         )
 
     def _printed_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for each printed fact: first from the tables that cover several subjects, then single facts."""
         for content in self.files.values():
             for table in content.get("table", ()):
                 for row in table["rows"]:
+                    other_keys = {key: value for key, value in row.items() if key not in ("label", "values")}
                     for subject, value in zip(table["subjects"], row["values"], strict=True):
                         if value:
-                            shared = {k: v for k, v in row.items() if k not in ("label", "values")}
                             quote = f"{row['label']}: {value}"
                             yield {
                                 "source": table["source"],
                                 "subject": subject,
                                 "value": value,
                                 "quote": quote,
-                                **shared,
+                                **other_keys,
                             }
         for content in self.files.values():
             for group in content.get("facts", ()):
@@ -354,8 +397,9 @@ class _Loader:
                     yield {"source": group["source"], **row}
 
     def _add(self, row: dict[str, Any]) -> None:
+        """Add a printed fact."""
         attribute, source = self._lookup(row)
-        unit, read = row.get("unit", ""), row.get("read")
+        unit, reading_unit = row.get("unit", ""), row.get("read")
         direction = row.get("direction")
         if attribute.directional != (direction in DIRECTIONS):
             raise CatalogError(
@@ -363,7 +407,7 @@ class _Loader:
                 if attribute.directional
                 else f"{row}: {attribute.name} has no direction; remove it"
             )
-        value = _exact(row, attribute, read or unit)
+        value = _parse_value(row, attribute, reading_unit or unit)
         if direction == "both" and value is not None:
             value //= 2
         self.facts[row["subject"], attribute.name].append(
@@ -374,7 +418,7 @@ class _Loader:
                 as_written=row["value"],
                 unit=unit,
                 quote=row["quote"],
-                reading_unit=read,
+                reading_unit=reading_unit,
                 direction=direction,
                 reading_reason=row.get("grounds"),
                 formula=None,
@@ -383,6 +427,7 @@ class _Loader:
         )
 
     def _derive(self, row: dict[str, Any]) -> None:
+        """Add a fact that a formula derives from others."""
         attribute, source = self._lookup(row)
         value = _evaluate(row["formula"], self._term)
         if value.denominator != 1:
@@ -405,11 +450,13 @@ class _Loader:
         )
 
     def _quote_term(self, term: str, source: Source) -> str:
-        """Quote a term in its document's words, with the document's title if it is not the derived fact's source."""
+        """Quote a term's fact, naming its document unless that is ``source``, and whether it sums both directions."""
         fact = self._term(term)
-        return f"“{fact.quote}”" + (f" ({fact.source.title})" if fact.source != source else "")
+        remarks = [fact.source.title] * (fact.source != source) + ["both directions"] * (fact.direction == "both")
+        return f"“{fact.quote}”" + (f" ({', '.join(remarks)})" if remarks else "")
 
     def _term(self, term: str) -> Fact:
+        """Return the fact named ``subject:attribute@source``; refuse a fact without a value."""
         match = _TERM.fullmatch(term)
         for fact in self.facts.get((match["subject"], match["attribute"]), ()) if match else ():
             if match is not None and fact.source.slug == match["source"] and fact.value is not None:
@@ -417,13 +464,14 @@ class _Loader:
         raise CatalogError(f"no fact {term}")
 
     def _lookup(self, row: Mapping[str, Any]) -> tuple[Attribute, Source]:
+        """Return the attribute and the source that a row names."""
         try:
             return self.attributes[row["attribute"]], self.sources[row["source"]]
         except KeyError as error:
             raise CatalogError(f"{dict(row)}: {error.args[0]!r} is not in attributes.toml or sources.toml") from None
 
     def _reconciliations(self, key: str) -> dict[tuple[str, str], str]:
-        """Return a key of the reconciliations (a note, or the source that counts) by subject and attribute."""
+        """Return the values of a key of reconciliations.toml ("note" or "counts") by subject and attribute."""
         return {
             (subject, attribute): row[key]
             for row in self.files["reconciliations"]["reconciliation"]
@@ -437,13 +485,14 @@ class _Loader:
 def _rank(fact: Fact) -> tuple[int, bool, tuple[int, ...], bool]:
     """Return the sort key of the default pick; ties keep the order of the files."""
     newest_first = tuple(-int(part) for part in (fact.source.date or "0").split("-"))
-    third = not fact.source.publisher.startswith("AWS")
-    return SOURCE_KINDS.index(fact.source.kind), third, newest_first, fact.formula is not None
+    is_not_aws = not fact.source.publisher.startswith("AWS")
+    return SOURCE_KINDS.index(fact.source.kind), is_not_aws, newest_first, fact.formula is not None
 
 
-def _exact(row: Mapping[str, Any], attribute: Attribute, unit: str) -> int | None:
+def _parse_value(row: Mapping[str, Any], attribute: Attribute, unit: str) -> int | None:
+    """Return the exact value of a row in base units; None for text, and if the document writes "N/A"."""
     number = _QUALIFIER.sub("", row["value"])
-    if attribute.dimension == "text" or number in _NOT_GIVEN:
+    if attribute.dimension == "text" or number in _NOT_APPLICABLE:
         return None
     try:
         if quantity := _QUANTITIES.get(attribute.dimension):

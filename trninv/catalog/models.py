@@ -1,9 +1,13 @@
-"""Define the chip, server, link, switch, domain and system models, whose numbers are facts about their slugs.
+"""Define the models of chips, servers, links, switches and domains, and the systems made of them.
+
+A model is a kind of part, and its slug is the subject of its facts (`trninv.catalog.facts`). A domain is the largest
+group of chips that NeuronLink connects; a system is a cluster that ``trninv seed`` can create.
 
 The catalog's TOML files declare them in tables [[chip]], [[server]], [[link]], [[switch]], [[domain]] and [[system]],
 next to the facts of their generation; `parse_systems` builds them.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,13 +24,14 @@ from trninv.topology.clos import ClosFabric
 from trninv.topology.pattern import bind_arguments
 
 _MAX_DOMAINS: Final = 1_000_000
+_SERVER_SET = re.compile(r"any \d+|\d+( +\d+)*", re.ASCII)
 COMPUTE = ("mxfp8_compute", "fp8_compute", "bf16_compute", "fp32_compute", "sparse_compute", "int8_compute")
 """Attributes of a chip in 10⁹ operations per second; a chip that lacks the number format has no such fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChipModel:
-    """A model of chip; its numbers are the facts about its slug."""
+    """A chip model; its numbers are the facts about its slug."""
 
     slug: str
     name: str
@@ -36,17 +41,20 @@ class ChipModel:
 
 @dataclass(frozen=True, slots=True)
 class ServerModel:
-    """A model of server, with the chips of each compute tray in tray order (empty if undocumented).
+    """A server model.
 
     Attributes
     ----------
+    trays
+        The chips of each compute tray, in tray order; empty if undocumented.
     chip_sets
-        Sets of chips that a scheduler allocates together, besides a single chip and all; fact ``chip_sets`` of its
-        slug.
+        Sets of chips that a scheduler allocates together, besides single chips and all chips; the fact ``chip_sets``
+        cites the document.
     ec2_types
-        EC2 instance types; one with ``*``, ``?`` or ``[…]`` is a pattern, and an assumption: fact ``ec2_types``.
+        EC2 instance types. A type with ``*``, ``?`` or ``[…]`` is a pattern, and an assumption. The fact ``ec2_types``
+        cites the document.
     chip_addresses, efa_addresses, numa_nodes
-        For each chip its PCI address, that of the EFA device beside it, and its NUMA node; empty if undocumented.
+        For each chip, its PCI address, the PCI address of its EFA device, and its NUMA node; empty if undocumented.
     """
 
     slug: str
@@ -61,12 +69,12 @@ class ServerModel:
 
 @dataclass(frozen=True, slots=True)
 class LinkModel:
-    """A kind of link, with the fact ``bandwidth`` (one direction), and lanes where documented.
+    """A link model, with the fact ``bandwidth`` (one direction), and lanes where documented.
 
     Attributes
     ----------
     scope
-        What the link connects: chips of a "server", a "rack" or a "domain", or a chip and its NIC ("host").
+        How far the link reaches: within a "server", a "rack" or a "domain", or from a chip to its NIC ("host").
     """
 
     slug: str
@@ -76,7 +84,7 @@ class LinkModel:
 
 @dataclass(frozen=True, slots=True)
 class SwitchModel:
-    """A model of switch, by the vendor's name; facts are about its slug."""
+    """A switch model, by the vendor's name; its numbers are the facts about its slug."""
 
     slug: str
     name: str
@@ -91,8 +99,8 @@ class DomainModel:
     switch
         The model of its switches; None if it has none, or no document names it.
     server_sets
-        Sets of servers that can be allocated together, besides a single one and all: ordinals such as "0 1", or "any 3"
-        for any three of a rack; fact ``server_sets`` of its slug.
+        Sets of servers that can be allocated together, besides single servers and all servers: ordinals such as "0 1",
+        or "any 3" for any three of a rack. The fact ``server_sets`` cites the document.
     own_ec2_types
         EC2 instance types of its servers, if they differ from those of the server model.
     """
@@ -154,7 +162,7 @@ class System:
         return self.domains * self.domain.blueprint.servers
 
     def fabric(self, catalog: Catalog) -> ClosFabric | None:
-        """Return the EFA fabric between domains, or None for a single domain (as without EFA devices)."""
+        """Return the documented EFA fabric between the domains, or None for a single domain."""
         if self.domains == 1:
             return None
         sizes = (catalog.picked_value(self.domain.slug, f"{unit}_per_network_node") for unit in ("domains", "nodes"))
@@ -169,7 +177,7 @@ class System:
             There are more than a million domains, or several that no fabric can connect.
         """
         if domains > _MAX_DOMAINS:
-            raise InvalidArgumentError(f"{domains:,} domains: give {_MAX_DOMAINS:,} at most")
+            raise InvalidArgumentError(f"{domains:,} domains: give at most {_MAX_DOMAINS:,}")
         if domains > 1 and self.domain.nic_link is None:
             raise InvalidArgumentError(
                 f"{self.slug} has no EFA devices to connect {domains:,} domains: seed one at a time, with --name"
@@ -177,24 +185,25 @@ class System:
         return replace(self, domains=domains)
 
     def domains_for(self, chips: int) -> int:
-        """Return the number of domains with that many chips in total.
+        """Return how many domains have ``chips`` chips in total.
 
         Raises
         ------
         InvalidArgumentError
-            It is not a whole number of domains.
+            ``chips`` is not a multiple of the chips of a domain.
         """
         chips_per_domain = self.domain.blueprint.chips
         domains, remainder = divmod(chips, chips_per_domain)
         if remainder:
             alternatives = " or ".join(f"{count * chips_per_domain:,}" for count in (domains, domains + 1) if count)
             raise InvalidArgumentError(
-                f"{chips:,} chips are not whole {self.domain.name}s of {chips_per_domain}: give {alternatives}"
+                f"{chips:,} chips are not a whole number of {self.domain.name}s "
+                f"({chips_per_domain} chips each): give {alternatives}"
             )
         return domains
 
     def fact_subjects(self) -> tuple[str, ...]:
-        """Return the subjects of all facts about the system."""
+        """Return the subjects of all facts about the system: its slug and those of its models."""
         links = (link.slug for link in self.domain.links.values())
         fabric = [EFA_FABRIC] if self.domains > 1 else []
         switch = [self.domain.switch.slug] if self.domain.switch else []
@@ -203,6 +212,7 @@ class System:
 
     def sources(self, catalog: Catalog) -> tuple[Source, ...]:
         """Return the sources of the picked facts, without repeats."""
+        # the picked fact of a key is the first in the catalog, so in reverse it is the last, which dict keeps
         picked = {fact.key: fact for fact in reversed(catalog.facts) if fact.subject in self.fact_subjects()}
         return tuple(
             sorted(
@@ -219,7 +229,7 @@ class SystemCatalog:
     Attributes
     ----------
     declared
-        The systems of each file, by its name without suffix.
+        The systems that each TOML file declares, by the file's name without suffix.
     """
 
     declared: Mapping[str, tuple[System, ...]]
@@ -256,7 +266,7 @@ class SystemCatalog:
 
 @lru_cache(maxsize=1)
 def default_systems() -> SystemCatalog:
-    """Return every system of the shipped catalog, smallest generation first."""
+    """Return every system of the shipped catalog, in the order of its files."""
     return parse_systems(read_toml_files(catalog_directory()))
 
 
@@ -274,19 +284,24 @@ def parse_systems(files: TomlFiles) -> SystemCatalog:
 _TABLES: Final = ("chip", "server", "link", "switch", "domain", "system")
 _OTHER_TABLES: Final = ("table", "facts", "derived", "audit", "reconciliation")
 _KEYED_FILES: Final = ("attributes", "sources")
-"""Files whose tables are named by their subject, not by kind."""
+"""Files with one table per attribute or source, named after it, such as [device_memory]."""
 _SCOPES: Final[Mapping[str, Callable[[BlueprintNode, BlueprintNode], bool]]] = {
     "server": lambda a, b: a.server == b.server,
     "rack": lambda a, b: a.rack == b.rack,
     "domain": lambda _a, _b: True,
     "host": lambda _a, b: b.kind == "nic",
 }
-"""Whether a link of each scope may connect two nodes."""
+"""For each link scope, a test of whether such a link may connect two nodes."""
 
 M = TypeVar("M", ChipModel, ServerModel, LinkModel, SwitchModel, DomainModel, System)
 
 
 class _ModelLoader:
+    """Builds models from the content of the catalog's TOML files.
+
+    The parameters of `_link`, `_server`, `_domain` and `_system` are the keys of a table of that kind.
+    """
+
     def __init__(self, files: TomlFiles) -> None:
         self.files = {file: content for file, content in files.items() if file not in _KEYED_FILES}
         for file, content in self.files.items():
@@ -305,23 +320,21 @@ class _ModelLoader:
             systems_by_file.setdefault(file, []).append(system)
             for name in (system.slug, *system.aliases):
                 if name in names or name != name.lower():
-                    why = f"is already a name of {names[name]}" if name in names else "is not in lower case"
-                    raise CatalogError(f"{file}.toml: system {system.slug!r}: {name!r} {why}")
+                    problem = f"is already a name of {names[name]}" if name in names else "is not in lower case"
+                    raise CatalogError(f"{file}.toml: system {system.slug!r}: {name!r} {problem}")
                 names[name] = system.slug
         return SystemCatalog({file: tuple(listed) for file, listed in systems_by_file.items()})
 
     def _build_models(self, kind: str, make: Callable[..., M]) -> Iterator[tuple[str, M]]:
-        """Yield the models of a kind, each with its file."""
+        """Yield each file name and model that the tables of a kind declare."""
         for file, content in self.files.items():
             rows = content.get(kind, [])
             if not isinstance(rows, list):
                 raise CatalogError(f"{file}.toml: write [[{kind}]], in double brackets")
             for row in rows:
+                minimum = 0 if kind == "server" else 1  # servers have lists of chip ordinals, which start at 0
                 with _locate_error(f"{file}.toml: {kind} {row.get('slug', '')!r}"):
-                    yield (
-                        file,
-                        make(**bind_arguments(make, row, minimum=0 if kind == "server" else 1)),
-                    )  # server lists contain chip ordinals, which start at 0
+                    yield file, make(**bind_arguments(make, row, minimum=minimum))
 
     def _link(self, slug: str, technology: str, scope: str) -> LinkModel:
         if scope not in _SCOPES:
@@ -360,17 +373,17 @@ class _ModelLoader:
         with _locate_error(f"wiring {pattern.name!r}"):
             whole_blueprint = pattern.blueprint(parameters)
         blueprint = blueprints.without_nics(whole_blueprint) if without_nics else whole_blueprint
-        wires = {role: _lookup(self.links, "link", link) for role, link in links.items()}
-        _check_roles(blueprint, wires)
+        link_models = {role: _lookup(self.links, "link", link) for role, link in links.items()}
+        _check_roles(blueprint, link_models)
         server_model = _lookup(self.servers, "server", server)
         _check_server(server_model, blueprint.chips // blueprint.servers)
         switch_model = _lookup(self.switches, "switch", switch) if switch else None
         if switch_model and not any(node.kind == "switch" for node in blueprint.nodes):
             raise CatalogError(f"its wiring has no switches; remove switch = {switch!r}")
         model = DomainModel(
-            slug, name, server_model, blueprint, wires, domains_per_rack, switch_model, server_sets, ec2_types
+            slug, name, server_model, blueprint, link_models, domains_per_rack, switch_model, server_sets, ec2_types
         )
-        legal_sets(model)
+        legal_sets(model)  # refuses sets that are wrong
         return model
 
     def _system(
@@ -388,7 +401,7 @@ class _ModelLoader:
 
 @contextmanager
 def _locate_error(where: str) -> Iterator[None]:
-    """Prefix errors of the catalog with a place."""
+    """Prefix a CatalogError with the entry in which it occurs."""
     try:
         yield
     except CatalogError as error:
@@ -406,7 +419,7 @@ class LegalSet:
     ordinal
         The ordinal among the sets of the same size.
     mask
-        Bit i stands for the unit with ordinal i; None: any ``size`` units of a rack.
+        Bit i is set if the unit with ordinal i belongs to the set; None for any ``size`` units of a rack.
     """
 
     unit: str
@@ -416,44 +429,44 @@ class LegalSet:
 
 
 def legal_sets(domain: DomainModel) -> tuple[LegalSet, ...]:
-    """Return the legal sets of a domain; a single unit and all units of a server or domain are always among them.
+    """Return the legal sets of a domain, including every single chip and server, and all chips or servers together.
 
     Raises
     ------
     CatalogError
-        A set names chips or servers that do not exist, or overlaps another one of its size.
+        A set names chips or servers that do not exist, or overlaps another set of the same size.
     """
     servers = domain.blueprint.servers
     chips = domain.blueprint.chips // servers
-    numbers_by_text = [(text, text.removeprefix("any ")) for text in domain.server_sets]
-    if unread := next((text for text, numbers in numbers_by_text if not numbers.replace(" ", "").isdecimal()), None):
-        raise CatalogError(f'server_sets: {unread!r} is neither server ordinals nor "any" and a number')
-    listed = [tuple(map(int, numbers.split())) for text, numbers in numbers_by_text if text == numbers]
-    any_of = sorted(int(numbers) for text, numbers in numbers_by_text if text != numbers)
+    if invalid := next((text for text in domain.server_sets if not _SERVER_SET.fullmatch(text)), None):
+        raise CatalogError(f'server_sets: {invalid!r} is neither server ordinals nor "any" and a number')
+    ordinal_sets = [tuple(map(int, text.split())) for text in domain.server_sets if not text.startswith("any")]
+    sizes_of_any = sorted(int(text.removeprefix("any ")) for text in domain.server_sets if text.startswith("any"))
     return (
         *_numbered_sets("chip", chips, domain.server.chip_sets),
-        *(_numbered_sets("server", servers, listed) if servers > 1 else ()),
-        *(LegalSet("server", size, 0, None) for size in any_of),
+        *(_numbered_sets("server", servers, ordinal_sets) if servers > 1 else ()),
+        *(LegalSet("server", size, 0, None) for size in sizes_of_any),
     )
 
 
-def _numbered_sets(unit: str, unit_count: int, listed: Iterable[tuple[int, ...]]) -> Iterator[LegalSet]:
+def _numbered_sets(unit: str, unit_count: int, documented: Iterable[tuple[int, ...]]) -> Iterator[LegalSet]:
+    """Yield sets of one unit, the documented sets, and the set of all units; number those of the same size from 0."""
     masks_by_size: dict[int, list[int]] = {}
-    for members in (
-        *((member,) for member in range(unit_count)),
-        *listed,
-        *([tuple(range(unit_count))] if unit_count > 1 else []),
-    ):
+    single_sets = [(member,) for member in range(unit_count)]
+    whole_set = [tuple(range(unit_count))] if unit_count > 1 else []
+    for members in (*single_sets, *documented, *whole_set):
         mask, masks = sum(1 << member for member in set(members)), masks_by_size.setdefault(len(members), [])
         if max(members) >= unit_count or mask.bit_count() < len(members) or any(mask & other for other in masks):
             raise CatalogError(
-                f"{unit}_sets: {list(members)} overlaps a set of its size, or is not among {unit_count} {unit}s"
+                f"{unit}_sets: {list(members)} overlaps a set of the same size, or has a repeated or unknown {unit}; "
+                f"the {unit}s are 0 to {unit_count - 1}"
             )
         yield LegalSet(unit, len(members), len(masks), mask)
         masks.append(mask)
 
 
 def _by_slug(models: Iterable[tuple[str, M]]) -> dict[str, M]:
+    """Return models by slug, from pairs of file name and model; refuse a slug that is declared twice."""
     models_by_slug: dict[str, M] = {}
     for file, model in models:
         if model.slug in models_by_slug:
@@ -463,13 +476,14 @@ def _by_slug(models: Iterable[tuple[str, M]]) -> dict[str, M]:
 
 
 def _lookup(models: Mapping[str, M], kind: str, slug: str) -> M:
+    """Return the model with a slug, or refuse a slug that no model has."""
     if slug in models:
         return models[slug]
     raise CatalogError(f"no {kind} {slug!r}: {suggestion(slug, models)}")
 
 
 def _check_server(server: ServerModel, chips: int) -> None:
-    """Refuse per-chip data of a server that does not cover each chip once."""
+    """Refuse a server whose trays do not have each chip once, or whose lists do not have one entry per chip."""
     if server.trays and sorted(chip for tray in server.trays for chip in tray) != list(range(chips)):
         raise CatalogError(f"the trays of server {server.slug!r} do not have each of its chips exactly once")
     for name in ("chip_addresses", "efa_addresses", "numa_nodes"):
@@ -477,16 +491,14 @@ def _check_server(server: ServerModel, chips: int) -> None:
             raise CatalogError(f"server {server.slug!r}: {name} has {len(getattr(server, name))} entries, not {chips}")
 
 
-def _check_roles(blueprint: Blueprint, wires: Mapping[str, LinkModel]) -> None:
-    """Refuse roles without a link, links without a role, and links that reach beyond their scope."""
+def _check_roles(blueprint: Blueprint, link_models: Mapping[str, LinkModel]) -> None:
+    """Refuse roles without a link model, link models without a role, and links that reach beyond their scope."""
     roles = {link.role for link in blueprint.links}
-    if missing := sorted(roles - wires.keys()):
-        raise CatalogError(f"links has no entry for the role {missing[0]!r} of its wiring")
-    if unknown := sorted(wires.keys() - roles):
+    if missing := sorted(roles - link_models.keys()):
+        raise CatalogError(f"its wiring has links of role {missing[0]!r}; add a link model for this role to links")
+    if unknown := sorted(link_models.keys() - roles):
         raise CatalogError(f"its wiring has no role {unknown[0]!r}: {suggestion(unknown[0], roles)}")
     for link in blueprint.links:
-        scope = wires[link.role].scope
-        if not _SCOPES[scope](blueprint.nodes[link.a], blueprint.nodes[link.b]):
-            raise CatalogError(
-                f"links of role {link.role!r} reach beyond the scope {scope!r} of {wires[link.role].slug!r}"
-            )
+        model = link_models[link.role]
+        if not _SCOPES[model.scope](blueprint.nodes[link.a], blueprint.nodes[link.b]):
+            raise CatalogError(f"links of role {link.role!r} reach beyond the scope {model.scope!r} of {model.slug!r}")

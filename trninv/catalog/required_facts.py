@@ -1,4 +1,4 @@
-"""Refuse models that lack a fact, naming all that are missing at once."""
+"""Refuse models that lack a fact, naming all missing facts at once, before their rows are written."""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,27 +13,27 @@ _FABRIC = ("domains_per_network_node", "nodes_per_network_node")
 
 
 def check_facts(catalog: Catalog, domains: Iterable[DomainModel], *, fabric: bool = False) -> None:
-    """Refuse domain models with required numbers that no document states.
+    """Refuse domain models for which the catalog lacks a required number.
 
     Parameters
     ----------
     fabric
-        Whether domains will be connected by a fabric of the documented shape.
+        Whether the domains will be connected by a fabric, whose shape must be documented.
 
     Raises
     ------
     UnknownFactError
         Facts are missing, or are not numbers; the message names them all.
     """
-    needed = dict.fromkeys(fact for domain in domains for fact in _required_facts(domain, fabric=fabric))
+    required = dict.fromkeys(fact for domain in domains for fact in _required_facts(domain, fabric=fabric))
     missing = [
         f"{attribute} of {subject}"
-        for subject, attribute in needed
+        for subject, attribute in required
         if catalog.picked_value_or_none(subject, attribute) is None
     ]
     if missing:
         raise UnknownFactError(
-            f"no source states {', '.join(missing)}: add the facts to the catalog, from a document or as assumed"
+            f"the catalog has no number for {', '.join(missing)}: add the facts, from a document or marked as assumed"
         )
 
 

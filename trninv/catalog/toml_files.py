@@ -1,4 +1,4 @@
-"""Read the catalog's TOML files, each once."""
+"""Read the catalog's TOML files; a file is parsed again only after it has changed."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -17,22 +17,23 @@ def catalog_directory() -> Path:
     return resource_directory() / "seed" / "catalog"
 
 
-def read_toml_files(directory_: Path) -> TomlFiles:
+def read_toml_files(directory: Path) -> TomlFiles:
     """Read every TOML file of a directory.
 
     Raises
     ------
     CatalogError
-        There is none, or one is not TOML.
+        The directory has no TOML file, or a file is not valid TOML.
     """
-    files = sorted(directory_.glob("*.toml"))
+    files = sorted(directory.glob("*.toml"))
     if not files:
-        raise CatalogError(f"{directory_} has no TOML files")
+        raise CatalogError(f"{directory} has no TOML files")
     return {file.stem: _parse_toml(file, file.stat().st_mtime_ns) for file in files}
 
 
 @lru_cache(maxsize=32)
-def _parse_toml(file: Path, _changed: int) -> Mapping[str, Any]:
+def _parse_toml(file: Path, _modified_ns: int) -> Mapping[str, Any]:
+    """Return the content of a file; its modification time (nanoseconds) is part of the cache's key."""
     import tomllib  # noqa: PLC0415 # most commands read no file of the catalog
 
     try:

@@ -1,1 +1,1 @@
-"""The command line: each module has one group of commands, and is imported only when one of them runs."""
+"""The command line: `main` imports the module of a command only when the command is used."""

@@ -1,4 +1,4 @@
-"""Simulate a fleet's capacity under failures, in this process, in several or on a Dask cluster (`capacity`)."""
+"""Estimate a fleet's capacity under failures, in local processes or on a Dask cluster (`capacity`)."""
 
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -46,7 +46,7 @@ def _run_capacity(  # one parameter per option
         open_scenario(database, down, derate, as_of, *jobs) as fleet,
         fleet.snapshot() as snapshot,
     ):
-        with Progress("capacity", waits=False) as progress:
+        with Progress("capacity", threaded=False) as progress:  # forking worker processes is unsafe with threads
             parsed_arguments = question_arguments(_CAPACITY, default_cluster(snapshot, arguments))
             answer = snapshot.ask(_CAPACITY, **parsed_arguments, executor=executor, progress=progress)
         print_revision(snapshot.as_of())

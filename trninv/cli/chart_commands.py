@@ -1,6 +1,7 @@
-"""Run questions that can also draw their answer as SVG."""
+"""Build the commands of questions that can also draw their answer as SVG (`availability`, `timeline`)."""
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,15 @@ from trninv.cli.output import print_answer, print_revision, print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.question_commands import build_command, default_cluster, question_arguments
 from trninv.cli.scenario_options import open_scenario
-from trninv.drawing.charts import draw_availability, draw_timeline
+from trninv.drawing.availability_chart import draw_availability
+from trninv.drawing.timeline_chart import draw_timeline, read_history
 from trninv.errors import UsageError
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions import find
+from trninv.routing.questions.timeline import TimelineAnswer
 
 
-def chart_command(name: str, draw: Callable[[Any], str], svg_help: str) -> click.Command:
+def chart_command(name: str, draw: Callable[[BaseFleet, Any], str], svg_help: str) -> click.Command:
     """Return the command of a question, with an option that writes its answer as SVG."""
     question = find(name)
 
@@ -34,11 +38,11 @@ def chart_command(name: str, draw: Callable[[Any], str], svg_help: str) -> click
             with Progress(question.command):
                 answer = snapshot.ask(question, **question_arguments(question, default_cluster(snapshot, arguments)))
             print_revision(snapshot.as_of())
-        if svg is not None:
-            try:
-                svg.write_text(draw(answer), encoding="utf-8")
-            except OSError as error:
-                raise UsageError(f"can't write {svg}: {error.strerror}") from None
+            if svg is not None:
+                try:
+                    svg.write_text(draw(snapshot, answer), encoding="utf-8")
+                except OSError as error:
+                    raise UsageError(f"can't write {svg}: {error.strerror}") from None
         print_value(style, answer, lambda: print_answer(answer))
 
     file = click.Path(dir_okay=False, path_type=Path)
@@ -46,7 +50,16 @@ def chart_command(name: str, draw: Callable[[Any], str], svg_help: str) -> click
     return build_command(question, run, svg, requires_place=False)
 
 
+def _draw_timeline(fleet: BaseFleet, answer: TimelineAnswer) -> str:
+    since, until = map(datetime.fromisoformat, (answer.requested_since or answer.since, answer.until))
+    with fleet.connect() as connection:
+        history = read_history(connection, answer.scope, since, until, len(answer.buckets))
+    return draw_timeline(history).to_file()
+
+
 availability = chart_command(
-    "availability", draw_availability, "Also draw availability with confidence intervals to this file."
+    "availability",
+    lambda _fleet, answer: draw_availability(answer),
+    "Also draw availability with confidence intervals to this file.",
 )
-timeline = chart_command("timeline", draw_timeline, "Also draw the timeline to this file.")
+timeline = chart_command("timeline", _draw_timeline, "Also draw the timeline to this file.")

@@ -1,4 +1,4 @@
-"""Open the database now or as of a time, to read it or to change it."""
+"""Open the database that commands read, now or as of a time, or change."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from trninv.cli.messages import print_wrapped
 from trninv.cli.progress_line import Progress
 from trninv.database.as_of import omitted_clusters
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.history.point_in_time import engine_at as as_it_was
+from trninv.history.point_in_time import engine_at
 
 AT_OPTION: Final[dict[str, Any]] = {
     "metavar": "TIME",
@@ -23,12 +23,15 @@ at_option = click.option("--at", "as_of", **AT_OPTION)
 
 @contextmanager
 def open_engine(database: str, as_of: str | None, scope: str | None = None) -> Iterator[Engine]:
-    """Yield the database now or as of a time; without a scope, print the clusters omitted at that time on stderr."""
+    """Yield an engine that reads the database now or as of a time.
+
+    Without a scope, clusters that have no history at that time are printed to stderr as omitted.
+    """
     with temporary_engine(database) as engine:
-        past = as_it_was(engine, as_of)
-        for cluster in () if scope else omitted_clusters(past):
+        reading_engine = engine_at(engine, as_of)
+        for cluster in () if scope else omitted_clusters(reading_engine):
             print_wrapped(f"omitted: {escape_controls(str(cluster))}", err=True)
-        yield past
+        yield reading_engine
 
 
 @contextmanager
@@ -43,13 +46,16 @@ def read_connection(database: str, as_of: str | None, scope: str | None = None) 
 
 
 @contextmanager
-def write_connection(database: str) -> Iterator[Connection]:
-    """Yield a connection that can change the database, and show if it waits for another writer."""
+def write_connection(database: str, *, commits: bool = True) -> Iterator[tuple[Connection, Progress]]:
+    """Yield a connection that can change the database, and its progress line, which shows waits for another writer.
+
+    If `commits` is False, the changes are rolled back at the end.
+    """
     with Progress(_command_name()) as progress, temporary_engine(database) as engine:
         progress("waiting for another writer")
-        with write_transaction(engine) as connection:
+        with write_transaction(engine, commits=commits) as connection:
             progress("")
-            yield connection
+            yield connection, progress
 
 
 def _command_name() -> str:

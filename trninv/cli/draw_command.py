@@ -1,4 +1,4 @@
-"""Draw wirings, racks, fleets and fabrics as SVG."""
+"""Draw wirings, racks, fleets and fabrics as SVG (`draw`)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from trninv.cli.progress_line import Progress
 from trninv.cli.scenario_options import open_scenario, scenario_options
 from trninv.cli.shell_completion import ADDRESS
 from trninv.database.engine import read_transaction
-from trninv.drawing import capacity_map, fleet_map, job_map, rack_elevation, tier_diagram, wiring_diagram
+from trninv.drawing import capacity_map, fleet_map, job_map, rack_contents, rack_elevation, tier_diagram, wiring_diagram
 from trninv.drawing.wiring_diagram import Highlight
 from trninv.errors import NotFoundError, UsageError, WrongLevelError
 from trninv.inventory.address.lookup import resolve_place
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProposedJob:
-    """A job to place and outline, given by shape or by number of chips; false if neither is given."""
+    """A job to place and outline, by shape or by number of chips; false in a condition if it has neither.
+
+    ``by_job`` is whether --jobs is set, because only a drawing of jobs can outline another job.
+    """
 
     shape: str | None
     chips: int | None
@@ -43,31 +46,31 @@ class ProposedJob:
 
 
 def draw_job_map(scenario: BaseFleet, scope: str, proposed: ProposedJob) -> str:
-    """Draw the jobs of a scope in one domain with the proposed job, or the free capacity of a cluster of several."""
-    with scenario.snapshot() as snapshot:
-        with snapshot.open_reader() as reader:
-            place = resolve_place(reader.connection, scope)
+    """Draw a scope's jobs and the proposed job, or, for a cluster of several domains, its free capacity."""
+    with scenario.snapshot() as fleet:
+        with fleet.open_snapshot() as snapshot:
+            place = resolve_place(snapshot.connection, scope)
             blocks, sizes = (
-                capacity_map.read_free_blocks(reader, place.address) if place.level == "cluster" else ((), ())
+                capacity_map.read_free_blocks(snapshot, place.address) if place.level == "cluster" else ((), ())
             )
             if len(blocks) > 1:
                 if proposed:
                     raise UsageError(f"{place.address} has many domains: name one, such as {place.address}/d0")
                 return capacity_map.draw_capacity(place.address, blocks, sizes)
-            diagram = wiring_diagram.read_diagram(reader.connection, scope)
-            allocations = job_map.read_job_overlay(reader, diagram)
+            diagram = wiring_diagram.read_diagram(snapshot.connection, scope)
+            allocations = job_map.read_job_overlay(snapshot, diagram)
         if not proposed:
-            return job_map.draw_jobs(diagram, allocations)
-        answer: PlacementsAnswer = snapshot.ask(
+            return job_map.draw_jobs(diagram, allocations).to_file()
+        answer: PlacementsAnswer = fleet.ask(
             find("placements"), scope=diagram.scope, shape=proposed.shape, chips=proposed.chips, k=1
         )
     places = answer.placements[0].places if answer.placements else ()
-    return job_map.draw_jobs(
-        diagram, allocations, places, next(line for line in answer.render() if isinstance(line, str))
-    )
+    caption = next(block for block in answer.render() if isinstance(block, str))
+    return job_map.draw_jobs(diagram, allocations, places, caption).to_file()
 
 
 _EndPair = tuple[str, str] | None
+"""The two addresses of an option such as --path, if it is used."""
 _FABRIC_SUFFIX = "/fabric"
 
 
@@ -106,7 +109,7 @@ def draw(  # one parameter per option
 ) -> None:
     """Draw a domain's wiring, a rack, a fleet or a fabric as SVG.
 
-    SCOPE is a domain or a part of one, a rack, a cluster, or CLUSTER/fabric.
+    SCOPE is a domain, a place in a domain, a rack, a cluster, or CLUSTER/fabric.
 
     \b
     trninv draw u-trn2x64 -o torus.svg \\
@@ -164,11 +167,11 @@ def _draw_place(scenario: BaseFleet, scope: str, color_by: str | None, *, plain:
         if not plain:
             raise UsageError(f"{scope}: marks, --down and --derate can only be drawn in the wiring of a domain")
         if is_fabric:
-            return tier_diagram.draw_fabric(connection, place)
+            return tier_diagram.draw_fabric(tier_diagram.read_fabric(connection, place)).to_file()
         return (
             fleet_map.draw_fleet(fleet_overview, color_by or "state")
             if fleet_overview
-            else rack_elevation.draw_rack(connection, place)
+            else rack_elevation.draw_rack(rack_contents.read_rack(connection, place)).to_file()
         )
 
 

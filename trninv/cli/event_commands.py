@@ -1,8 +1,9 @@
-"""List and follow events."""
+"""List events and follow new ones (`events`)."""
 
 import json
 import time
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from typing import Any, Final
 
 import click
@@ -17,28 +18,27 @@ from trninv.database.engine import read_transaction, temporary_engine
 from trninv.database.revision import RevisionTracker
 from trninv.database.tables import ACTIONS, EVENT_SOURCES, PART_KINDS
 from trninv.errors import InvalidArgumentError, UnreachableError, UsageError
-from trninv.history.events import Event, last_event_number
-from trninv.history.events import list_events as listed
+from trninv.history.events import Event, last_event_number, list_events
 from trninv.inventory.address.lookup import resolve
 
 _POLL_SECONDS: Final = 0.5
 """Time between two checks for new events."""
 _PAGE_SIZE: Final = 1_000
-_EMPTY_HINT: Final = "no such events: trninv set ADDRESS STATE --why TEXT changes a state"
+_EMPTY_HINT: Final = "no events match: trninv set ADDRESS STATE --why TEXT records one"
 
 
 @click.command()
 @click.argument("scope", required=False, type=ADDRESS)
-@click.option("--since", metavar="TIME", help="Only from this time on: an ISO time with its zone.")
-@click.option("--until", metavar="TIME", help="Only up to this time.")
-@click.option("--kind", type=click.Choice(PART_KINDS), help="Only parts of this kind.")
-@click.option("--action", type=click.Choice(ACTIONS), help="Only this action, of jobs or cordons.")
-@click.option("--job", metavar="JOB", help="Only jobs with this name.")
-@click.option("--who", metavar="NAME", help="Only changes by this user.")
-@click.option("--why", metavar="TEXT", help="Only reasons with this text.")
-@click.option("--source", type=click.Choice(EVENT_SOURCES), help="Only this source.")
-@click.option("--batch", type=int, metavar="N", help="Only the change whose first event is N.")
-@click.option("--last", "most", default=50, show_default=True, metavar="N", help="Maximum number of events.")
+@click.option("--since", metavar="TIME", help="Only events at or after this time: an ISO time with its zone.")
+@click.option("--until", metavar="TIME", help="Only events up to this time.")
+@click.option("--kind", type=click.Choice(PART_KINDS), help="Only events of this kind of part.")
+@click.option("--action", type=click.Choice(ACTIONS), help="Only this action on jobs or cordons.")
+@click.option("--job", metavar="JOB", help="Only events of jobs with this name.")
+@click.option("--who", metavar="NAME", help="Only events by this user.")
+@click.option("--why", metavar="TEXT", help="Only events whose reason contains this text.")
+@click.option("--source", type=click.Choice(EVENT_SOURCES), help="Only events from this source.")
+@click.option("--batch", type=int, metavar="N", help="Only events of the change whose first event is N.")
+@click.option("--last", "limit", default=50, show_default=True, metavar="N", help="Maximum number of events.")
 @click.option("--follow", is_flag=True, help="Print the last N, then new events until Ctrl-C, oldest first.")
 @click.option(
     "--format",
@@ -49,11 +49,11 @@ _EMPTY_HINT: Final = "no such events: trninv set ADDRESS STATE --why TEXT change
     help="Output format.",
 )
 @click.pass_obj
-def events(database: str, /, most: int, style: str, *, follow: bool, **filters: Any) -> None:
+def events(database: str, /, limit: int, style: str, *, follow: bool, **filters: Any) -> None:
     """List events: who changed what, when and why, newest first.
 
-    SCOPE includes everything in it, the links that end there and the jobs with chips there. The address of a job is
-    the smallest place that has all of its chips. --at accepts an event's number as a time.
+    With SCOPE, only events of its parts, of links that end there and of jobs with chips there. A job's address is the
+    smallest place that contains all of its chips. Other commands accept an event number as the time in --at.
 
     \b
     trninv events u-trn2x64/d0/s1 --since 2026-11-22T00:00:00Z
@@ -61,25 +61,26 @@ def events(database: str, /, most: int, style: str, *, follow: bool, **filters: 
     trninv events u-trn2x64/d0/s1 --job train-7b
     trninv events --follow --format ndjson
     """
-    if not 1 <= most <= MAX_LIMIT:
-        raise InvalidArgumentError(f"--last {most}: give a number from 1 to {MAX_LIMIT:,}")
+    if not 1 <= limit <= MAX_LIMIT:
+        raise InvalidArgumentError(f"--last {limit}: give a number from 1 to {MAX_LIMIT:,}")
     if follow and (style == "json" or filters["until"]):
         raise UsageError("--follow does not end; omit --until and use --format table or ndjson")
     with temporary_engine(database) as engine:
         if follow:
-            _follow_events(engine, most, style, filters)
+            _follow_events(engine, limit, style, filters)
             return
         with read_transaction(engine) as connection, Progress("events"):
-            event_list = _read_events(connection, most + (style == "table"), filters)
+            row_limit = limit + (style == "table")  # one more shows whether there are more
+            event_list = _read_events(connection, row_limit, filters)
     if style == "ndjson":
         _print_lines(event_list, style)
     else:
-        print_value(style, [event.to_json() for event in event_list], lambda: _print_table(event_list, most))
+        print_value(style, [event.to_json() for event in event_list], lambda: _print_table(event_list, limit))
 
 
 def _read_events(connection: Connection, limit: int, filters: dict[str, Any]) -> list[Event]:
     """Return the latest events; if there are none, refuse a scope that does not exist."""
-    event_list = list(listed(connection, limit=limit, **filters))
+    event_list = list(list_events(connection, limit=limit, **filters))
     if not event_list and filters["scope"] is not None:
         resolve(connection, filters["scope"])
     return event_list
@@ -121,25 +122,25 @@ def _print_lines(event_list: list[Event], style: str) -> None:
 
 
 def _follow_events(engine: Engine, limit: int, style: str, filters: dict[str, Any]) -> None:
-    """Print events until Ctrl-C; if the database is unreachable, wait for it."""
-    try:
-        with read_transaction(engine) as connection:
-            after = last_event_number(connection)
-            _print_lines(_read_events(connection, limit, filters)[::-1], style)
-        for page in _read_new_events(engine, after, filters):
+    """Print the latest events, then new ones until Ctrl-C."""
+    with suppress(KeyboardInterrupt), closing(RevisionTracker(engine)) as tracker:
+        for page in _read_pages(tracker, limit, filters):
             _print_lines(page, style)
-    except KeyboardInterrupt:
-        return
 
 
-def _read_new_events(engine: Engine, after: int, filters: dict[str, Any]) -> Iterator[list[Event]]:
-    revision_source, last_revision, is_waiting = RevisionTracker(engine), None, False
+def _read_pages(tracker: RevisionTracker, limit: int, filters: dict[str, Any]) -> Iterator[list[Event]]:
+    """Yield the latest events, then pages of new ones, maybe empty; retry while the database is unreachable."""
+    after: int | None = None
+    last_revision, is_waiting = None, False
     while True:
-        revision = revision_source.current()
+        revision = tracker.current()
         if revision is None or revision != last_revision:
             try:
-                with read_transaction(engine) as connection:
-                    page = list(listed(connection, limit=_PAGE_SIZE, after=after, **filters))
+                with read_transaction(tracker.engine) as connection:
+                    if after is None:
+                        page = _read_events(connection, limit, filters)[::-1]
+                    else:
+                        page = list(list_events(connection, limit=_PAGE_SIZE, after=after, **filters))
                     newest = last_event_number(connection)
             except UnreachableError as error:
                 if not is_waiting:
@@ -148,8 +149,8 @@ def _read_new_events(engine: Engine, after: int, filters: dict[str, Any]) -> Ite
             else:
                 is_waiting = False
                 yield page
-                is_last_page = len(page) < _PAGE_SIZE
-                after, last_revision = (newest, revision) if is_last_page else (page[-1].event, None)
-                if not is_last_page:
+                if after is not None and len(page) == _PAGE_SIZE:  # there may be more
+                    after, last_revision = page[-1].event, None
                     continue
+                after, last_revision = newest, revision  # later than the page's last if filters omit events
         time.sleep(_POLL_SECONDS)

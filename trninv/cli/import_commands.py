@@ -1,11 +1,11 @@
-"""Import what machines and schedulers report, and collect it on a machine."""
+"""Import reports of machines and schedulers, and create such a report on a machine (`import`, `collect`)."""
 
 import json
-import os
+import platform
+import signal
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -13,42 +13,33 @@ from typing import IO, Any
 
 import click
 
-from trninv.catalog.instance_types import UnclaimedInstances
+from trninv.catalog.instance_types import render_unclaimed
 from trninv.characters import escape_controls
 from trninv.cli.messages import print_wrapped
 from trninv.cli.output import format_option, print_table, print_value
 from trninv.cli.progress_line import Progress
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.errors import InvalidFileError, UsageError
-from trninv.importers.collector import collect as collected
-from trninv.importers.collector import post_observation
+from trninv.errors import InvalidFileError, TrninvError, UsageError
+from trninv.importers import collector
+from trninv.importers.collection_schedule import CollectionSchedule, parse_duration
 from trninv.importers.import_report import ImportResult, render_unreported
 from trninv.importers.ingestion import ImportFile, parse_files, store_import
 from trninv.importers.json_value import MAX_TOTAL_BYTES
-from trninv.importers.source_readers import READERS
-from trninv.placement.allocations.job_import import READERS as JOB_READERS
-from trninv.placement.allocations.job_import import JobImportResult, read_jobs
-from trninv.placement.allocations.job_import import import_jobs as held
+from trninv.importers.observation_sender import ObservationSender, read_token
+from trninv.importers.source_register import all_sources
+from trninv.placement.allocations import job_import
+from trninv.placement.allocations.job_import import JobImportResult
 from trninv.placement.candidates.results import abbreviate_places
 from trninv.settings import Settings
 from trninv.units import pluralize
 
-
-def print_unclaimed(types: Iterable[UnclaimedInstances]) -> None:
-    """Print each type with its reason and its count, summed over repeated entries."""
-    counts, reasons = Counter[str](), dict[str, str]()
-    for unclaimed in types:
-        counts[unclaimed.type] += unclaimed.count
-        reasons[unclaimed.type] = unclaimed.why
-    for name, count in sorted(counts.items()):
-        print_wrapped(f"{pluralize(count, 'machine')} of type {name}: {reasons[name]}")
-
-
 _CHUNK_BYTES = 1 << 20
+_RETRY_SECONDS = 120
+"""How long `collect` retries by default."""
 
 
-class _ImportGroup(click.Command):
-    """The command ``import KIND FILE…``, which hands ``import jobs SYSTEM FILE…`` to another command."""
+class _ImportCommand(click.Command):
+    """The command ``import KIND FILE…``, which passes ``import jobs SYSTEM FILE…`` on to `import_jobs`."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -58,15 +49,15 @@ class _ImportGroup(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
 
-@click.command("import", cls=_ImportGroup)
-@click.argument("kind", type=click.Choice(list(READERS)))
+@click.command("import", cls=_ImportCommand)
+@click.argument("kind", type=click.Choice(list(all_sources())))
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option("--dry-run", is_flag=True, help="Read and check the files without storing anything.")
 @click.option(
     "--taken-at", metavar="TIME", help="When the files were written, such as 2026-11-22T02:10:00Z.  [default: now]"
 )
 @click.option("--trust-host-names", is_flag=True, help="Take the host from the file name if a file names no instance.")
-@click.option("--allow-empty", is_flag=True, help="Accept a complete listing without instances.")
+@click.option("--allow-empty", is_flag=True, help="Accept a complete listing that has no instances.")
 @format_option
 @click.pass_obj
 def import_(  # one parameter per option
@@ -79,11 +70,12 @@ def import_(  # one parameter per option
     allow_empty: bool,
     style: str,
 ) -> None:
-    """Import what machines and their managers report.
+    """Import reports of machines and of the tools that manage them.
 
-    The design stays unchanged. KIND is the program that wrote the files; - is stdin, and gzip is unpacked. If any file
-    has an error, all errors are listed and nothing is stored. Importing a file again only updates when it was last
-    reported. The newest 100 observations of each machine (TRNINV_OBSERVATIONS) are kept, and those that findings cite.
+    An import never changes the design. The first argument names the program that wrote the files; - reads stdin, and
+    gzip is decompressed. If any file has an error, all errors are listed and nothing is stored. Importing a file again
+    only updates when its machines were last reported. For each machine, the newest 100 observations
+    (TRNINV_OBSERVATIONS) and those that findings cite are kept.
 
     \b
     trninv import neuron-ls --trust-host-names node-*.json
@@ -123,7 +115,7 @@ def import_(  # one parameter per option
 
 
 @click.command("jobs")
-@click.argument("system", type=click.Choice(list(JOB_READERS)))
+@click.argument("system", type=click.Choice(list(job_import.READERS)))
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option(
     "--as",
@@ -131,12 +123,12 @@ def import_(  # one parameter per option
     metavar="NAME",
     help="Name of the scheduler, if there are several of a kind.  [default: SYSTEM]",
 )
-@click.option("--partial", is_flag=True, help="The listing is incomplete: do not end jobs that it omits.")
+@click.option("--partial", is_flag=True, help="Keep jobs that are not in the listing, because it is incomplete.")
 @click.option("--allow-empty", is_flag=True, help="Accept an empty listing, which ends all of the scheduler's jobs.")
 @click.option(
     "--keep-going",
     is_flag=True,
-    help="Omit and list jobs on unknown hosts or allocated chips, and cordon their servers.",
+    help="Omit jobs on unknown hosts or on chips of other jobs, list them and cordon their servers.",
 )
 @click.option("--dry-run", is_flag=True, help="Read and check the files without storing anything.")
 @format_option
@@ -154,8 +146,8 @@ def import_jobs(  # one parameter per option
 ) -> None:
     """Allocate the chips of a scheduler's jobs, and end jobs that it no longer lists.
 
-    Hosts are found by their bindings to slots (trninv bindings), or by the names that trninv place and topology print.
-    Jobs of other systems stay unchanged. Importing the same listing again changes nothing.
+    Hosts are matched by their bindings to slots (trninv bindings), or by the names that trninv place and trninv
+    topology print. Jobs of other systems stay unchanged. Importing the same listing again changes nothing.
 
     \b
     squeue --json | trninv import jobs slurm -
@@ -166,10 +158,10 @@ def import_jobs(  # one parameter per option
         engine = stack.enter_context(temporary_engine(database))
         file_progress = _ReadProgress(stack.enter_context(Progress("import jobs")), len(files))
         try:
-            jobs = read_jobs(system, _open_files(files, copies, file_progress))
+            jobs = job_import.read_jobs(system, _open_files(files, copies, file_progress))
             connection = stack.enter_context(write_transaction(engine))
             savepoint = connection.begin_nested()
-            result = held(
+            result = job_import.import_jobs(
                 connection,
                 owner or system,
                 jobs,
@@ -193,25 +185,62 @@ def import_jobs(  # one parameter per option
     default="-",
     show_default=True,
     metavar="URL",
-    help="URL of a trninv service, with its token in TRNINV_TOKEN; - for stdout.",
+    help="URL of a trninv service, with its token in TRNINV_TOKEN or TRNINV_TOKEN_FILE; - for stdout.",
 )
-def collect(service: str) -> None:
+@click.option("--host", metavar="NAME", help="Name of this machine.  [default: the system's host name]")
+@click.option("--every", metavar="TIME", help="Repeat in this interval, such as 5m, until stopped.")
+@click.option("--spread", is_flag=True, help="With --every: report at a time in the interval that depends on the host.")
+@click.option(
+    "--retry-for",
+    metavar="TIME",
+    help="How long to retry if the service is busy or unreachable.  [default: 2m; with --every, the interval]",
+)
+def collect(service: str, host: str | None, every: str | None, spread: bool, retry_for: str | None) -> None:
     """Print or send a report of this machine's chips.
 
     The report is one line of JSON with the output of neuron-ls and the files of the Neuron driver, without the command
-    lines of processes. The token needs the scope observe and the name of this instance.
+    lines of processes. To send it, you need a token with the scope observe and the name of this instance. If the
+    service is busy or unreachable, the report is sent again after a random pause, which grows with each attempt.
 
     \b
     trninv collect >> fleet.ndjson
     trninv collect | ssh admin trninv import neuron-ls -
     TRNINV_TOKEN=trninv_… trninv collect --to https://trninv.example
+    TRNINV_TOKEN_FILE=/etc/trninv/token trninv collect \\
+        --to https://trninv.example --every 5m --spread
     """
-    line = json.dumps(collected(), separators=(",", ":"))
-    click.echo(line if service == "-" else post_observation(service, line, os.environ.get("TRNINV_TOKEN")))
+    if spread and not every:
+        raise UsageError("--spread needs an interval; add --every, such as --every 5m")
+    retry_seconds = parse_duration(retry_for, "--retry-for") if retry_for else None
+    sender = None if service == "-" else ObservationSender(service, read_token, _print_retry)
+    if not every:
+        _report(sender, host, _RETRY_SECONDS if retry_seconds is None else retry_seconds)
+        return
+    seconds = parse_duration(every, "--every")
+    if not seconds:
+        raise UsageError("--every 0s is no interval; write for example 5m")
+    # the first process of a container ignores signals without a handler
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    schedule = CollectionSchedule(seconds, (host or platform.node()) if spread else None)
+    for seconds_left in schedule.wait():
+        try:
+            _report(sender, host, min(seconds_left, seconds if retry_seconds is None else retry_seconds))
+        except TrninvError as error:  # next time, the machine, its token and the service may be in order
+            print_wrapped(f"trninv: {error}", err=True)
+
+
+def _report(sender: ObservationSender | None, host: str | None, retry_seconds: float) -> None:
+    """Collect a report, and send it or print it."""
+    line = json.dumps(collector.collect(host=host), separators=(",", ":"))
+    click.echo(sender.send(line, retry_seconds) if sender else line)
+
+
+def _print_retry(message: str) -> None:
+    print_wrapped(f"trninv: {message}", err=True)
 
 
 class _ReadProgress:
-    """Callback that shows which file is being read and how many of its servers were."""
+    """Callback that shows which file is being read and how many of its servers have been read."""
 
     def __init__(self, progress: Progress, files: int) -> None:
         self._progress, self._index, self._files = progress, -1, files
@@ -232,7 +261,8 @@ def _render_imports(results: Sequence[ImportResult], *, dry_run: bool) -> None:
     )
     for line in render_unreported(results):
         print_wrapped(line)
-    print_unclaimed(unclaimed for result in results for unclaimed in result.unclaimed_types)
+    for line in render_unclaimed(unclaimed for result in results for unclaimed in result.unclaimed_types):
+        print_wrapped(line)
 
 
 def _render_job_import(result: JobImportResult, *, dry_run: bool) -> None:
@@ -270,8 +300,8 @@ def _parse_time(text: str | None) -> datetime | None:
 
 @contextmanager
 def _copy_stream(name: str) -> Iterator[IO[bytes]]:
-    """Yield a temporary copy of a stream, which can be read twice, and is complete before the database is locked."""
-    bytes_left = MAX_TOTAL_BYTES + 1
+    """Yield a temporary copy of a stream, which can be read twice and is complete before the database is locked."""
+    bytes_left = MAX_TOTAL_BYTES + 1  # the reader refuses more than the maximum
     with tempfile.TemporaryFile() as copy:
         with sys.stdin.buffer if name == "-" else Path(name).open("rb") as stream:
             while chunk := stream.read(min(bytes_left, _CHUNK_BYTES)):
@@ -282,7 +312,7 @@ def _copy_stream(name: str) -> Iterator[IO[bytes]]:
 def _open_files(
     names: Sequence[str], copies: Mapping[str, IO[bytes]], progress: "_ReadProgress"
 ) -> Iterator[ImportFile]:
-    """Yield the files of these names; a file is open only until the next one is requested."""
+    """Yield the named files, or their copies; each file is open only until the next one is requested."""
     for name in names:
         display_name = "stdin" if name == "-" else Path(name).name
         progress.start_file(display_name)

@@ -1,4 +1,4 @@
-"""List incidents and their impact, and watch them."""
+"""List incidents and their impact, and watch them (`incidents`, `watch`)."""
 
 import sys
 import time
@@ -25,7 +25,7 @@ from trninv.units import pluralize
 
 INCIDENT_HEADERS: Final = ("incident", "severity", "place", "what", "rule", "since", "who", "why")
 OPTIONAL_COLUMNS: Final = ("rule", "who", "severity")
-"""Columns that are omitted on a narrow terminal."""
+"""Columns that are omitted on a narrow terminal, in this order."""
 EMPTY_DATABASE_HINT: Final = "nothing is seeded yet: trninv seed"
 KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 
@@ -33,7 +33,10 @@ KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 @click.command()
 @click.argument("scope", required=False, metavar="[SCOPE]", type=ADDRESS)
 @click.option(
-    "--impact", "with_impact", is_flag=True, help="Include the impact of each: chips, memory, jobs and domains."
+    "--impact",
+    "with_impact",
+    is_flag=True,
+    help="Also show what each incident affects: chips, memory, jobs and domains.",
 )
 @at_option
 @format_option
@@ -41,8 +44,8 @@ KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 def incidents(database: str, scope: str | None, with_impact: bool, as_of: str | None, style: str) -> None:
     """List incidents: unhealthy parts, grouped by root cause.
 
-    The most severe come first, then the latest. A server with its parts is one incident; so are the parts of one
-    change, and changes in one rack within five minutes. An incident keeps the number of its first event, which --at
+    The most severe come first, then the latest. A server and its parts form one incident; so do all parts of one
+    change, and changes in one rack within five minutes. An incident has the number of its first event, which --at
     accepts as a time.
 
     \b
@@ -50,19 +53,19 @@ def incidents(database: str, scope: str | None, with_impact: bool, as_of: str | 
     trninv incidents u-trn2x64/d0 --impact
     trninv incidents --at 2026-11-22T02:00:00Z
     """
-    with trninv.open(database) as present:
-        fleet = present if as_of is None else present.at(as_of)
+    with trninv.open(database) as current_fleet:
+        fleet = current_fleet if as_of is None else current_fleet.at(as_of)
         with fleet.snapshot() as snapshot, Progress("incidents"):
             incident_list = snapshot.incidents(scope)
             is_empty = not incident_list and has_no_cluster(snapshot)
-            costs = [snapshot.impact(incident) for incident in incident_list] if with_impact else []
+            impacts = [snapshot.impact(incident) for incident in incident_list] if with_impact else []
     answer_json = [encode(incident) for incident in incident_list]
-    for incident, impact in zip(answer_json, costs, strict=False):
+    for incident, impact in zip(answer_json, impacts, strict=False):  # no impacts without --impact
         incident["impact"] = encode(impact)
     print_value(
         style,
         answer_json,
-        lambda: print_wrapped(EMPTY_DATABASE_HINT) if is_empty else _render_incidents(incident_list, costs, scope),
+        lambda: print_wrapped(EMPTY_DATABASE_HINT) if is_empty else _render_incidents(incident_list, impacts, scope),
     )
 
 
@@ -80,7 +83,7 @@ def _render_incidents(incident_list: list[Incident], impacts: list[Impact], scop
         INCIDENT_HEADERS, (incident_row(incident) for incident in incident_list), optional_columns=OPTIONAL_COLUMNS
     )
     if not impacts:
-        print_hint(f"impact of each: trninv incidents{'' if scope is None else f' {scope}'} --impact")
+        print_hint(f"what they affect: trninv incidents{'' if scope is None else f' {scope}'} --impact")
     for incident, impact in zip(incident_list, impacts, strict=False):
         click.echo()
         for line in _render_impact(incident, impact):
@@ -142,7 +145,7 @@ DrawFunction: TypeAlias = Callable[[str, Sequence[str], Rows], None]
 _POLL_SECONDS: Final = 1.0
 """Time between two checks for changes."""
 _MAX_INCIDENTS: Final = 200
-"""Incidents that are shown; the others are only counted."""
+"""The maximum number of incidents that `watch` shows; further ones are only counted."""
 
 
 @click.command()
@@ -151,7 +154,8 @@ _MAX_INCIDENTS: Final = 200
 def watch(database: str, scope: str | None) -> None:
     """Show incidents and update after every change, until Ctrl-C.
 
-    A terminal shows one screen; a pipe gets a table for each change. An unreachable database is retried.
+    A terminal shows one screen; a pipe gets a new table after each change. If the database is unreachable, the command
+    retries.
 
     \b
     trninv watch
@@ -163,16 +167,14 @@ def watch(database: str, scope: str | None) -> None:
 
 
 def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, list[Incident]]]:
-    """Yield a heading and the incidents now and after each change, and when the database becomes unreachable."""
-    revision_source, last_revision, last_incidents, last_empty_text, is_waiting = (
-        RevisionTracker(fleet.engine),
-        None,
-        None,
-        "",
-        False,
-    )
+    """Yield a heading and the incidents now, after each change, and when the database becomes unreachable or returns.
+
+    If the database is unreachable at the start, UnreachableError is raised.
+    """
+    revision_tracker, last_revision, last_incidents = RevisionTracker(fleet.engine), None, None
+    last_empty_text, is_waiting = "", False
     while True:
-        revision = revision_source.current()
+        revision = revision_tracker.current()
         if revision is None or revision != last_revision:
             try:
                 with fleet.snapshot() as snapshot:

@@ -24,6 +24,7 @@ _GROUPS = {
         "incidents": "incident_commands",
         "watch": "incident_commands",
         "show": "show_commands",
+        "list": "list_command",
         "events": "event_commands",
         "timeline": "chart_commands",
         "draw": "draw_command",
@@ -33,25 +34,18 @@ _GROUPS = {
     },
     "Ask": {"sweep": "sweep_command", "availability": "chart_commands"},
     "Live fleet": {
-        "set": "set_command",
+        "set": "change_commands",
         "import": "import_commands",
         "collect": "import_commands",
-        "adopt": "adopt_command",
-        "bindings": "binding_commands",
-        "bind": "binding_commands",
-        "unbind": "binding_commands",
+        "bindings": "listing",
         "drift": "drift_command",
     },
     "Jobs": {
-        "jobs": "job_commands",
-        "allocate": "job_commands",
-        "release": "job_commands",
+        "jobs": "listing",
         "place": "place_command",
         "make-room": "make_room_command",
         "capacity": "capacity_command",
-        "cordon": "job_commands",
-        "uncordon": "job_commands",
-        "cordons": "job_commands",
+        "cordons": "listing",
     },
     "Report": {
         "report": "report_commands",
@@ -73,26 +67,29 @@ _GROUPS = {
         "seed": "seed_commands",
         "unseed": "seed_commands",
         "verify": "seed_commands",
+        "grant": "grant_command",
         "copy": "database_commands",
         "archive": "archive_command",
     },
 }
 """Commands by group of the help page, each with its module in `trninv.cli`."""
-_QUESTION_GROUPS = {"routing": "Ask", "placement": "Jobs"}
-"""The group of commands that are built from questions, by the folder that declares the questions."""
+_GROUP_BY_PACKAGE = {"routing": "Ask", "inventory": "Live fleet", "reconcile": "Live fleet", "placement": "Jobs"}
+"""The group of the help page for commands built from questions and changes, by the package that declares them."""
 _SUMMARY_LENGTH = 60
+"""Maximum length of a command's summary on the help page; a longer summary stays whole if it has no clause to cut."""
 _MODULE_BY_COMMAND = {name: module for group in _GROUPS.values() for name, module in group.items()}
 
 
 class _PipeClosedError(Exception):
-    """The reader closed our output pipe.
+    """The program that reads our output closed the pipe, as ``| head`` does.
 
-    click turns BrokenPipeError into exit status 1; a closed pipe, as with ``| head``, is no failure.
+    That is not a failure, but click turns BrokenPipeError into exit status 1.
     """
 
 
 @contextlib.contextmanager
 def _detect_closed_pipe() -> Iterator[None]:
+    """Translate BrokenPipeError to _PipeClosedError before click sees it."""
     try:
         yield
     except BrokenPipeError:
@@ -100,8 +97,10 @@ def _detect_closed_pipe() -> Iterator[None]:
 
 
 class _LazyGroup(click.Group):
+    """The command ``trninv``, which imports a subcommand's module only when the subcommand is used."""
+
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        with _detect_closed_pipe():  # --help and --version already print while the context is made
+        with _detect_closed_pipe():  # --help and --version already print while the context is created
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -120,10 +119,14 @@ class _LazyGroup(click.Group):
             module = vars(import_module(f"trninv.cli.{_MODULE_BY_COMMAND[name]}"))
             command = module.get(name.replace("-", "_")) or module.get(f"{name}_")  # set_ avoids hiding Python's set
             return command if isinstance(command, click.Command) else None
-        files = (file for command, file, _ in command_index.read_questions(first=name) if command == name)
-        if (file := next(files, None)) is None:
+        # most commands have the name of their file, so the first file that is read is usually the right one
+        declared = command_index.read_declared(first=name)
+        file = next((file for command, file, _ in declared if command == name), None)
+        if file is None:
             return None
-        built_command: click.Command = import_module("trninv.cli.question_commands").question_command(file.stem)
+        kind = file.parent.name.removesuffix("s")  # question or change
+        build = vars(import_module(f"trninv.cli.{kind}_commands"))[f"{kind}_command"]
+        built_command: click.Command = build(file.stem)
         return built_command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -140,7 +143,7 @@ class _LazyGroup(click.Group):
 
 
 class _GroupedHelp(click.Group):
-    """Stand-ins for all commands, in the order of their groups, for help and completion."""
+    """The names and summaries of all commands without their code, for help and completion."""
 
     def __init__(self, groups: Mapping[str, Sequence[str]], descriptions: Mapping[str, str]) -> None:
         self.groups, self.descriptions = groups, descriptions
@@ -152,23 +155,26 @@ class _GroupedHelp(click.Group):
 
 
 def summary(description: str) -> str:
-    """Return a description short enough to fit beside the longest command name on 80 columns."""
+    """Shorten a description so that it fits next to the longest command name on 80 columns, if it can be cut."""
     return command_index.shorten(description, _SUMMARY_LENGTH)
 
 
 def _build_command_list() -> _GroupedHelp:
+    """Read all names and descriptions from the source files, without importing them."""
     descriptions, groups = dict[str, str](), {group: list(commands) for group, commands in _GROUPS.items()}
-    for name, file, description in command_index.read_questions():
+    for name, file, description in command_index.read_declared():
         descriptions[name] = description
         if name not in _MODULE_BY_COMMAND:
-            groups[_QUESTION_GROUPS[file.parent.parent.name]].append(name)
+            groups[_GROUP_BY_PACKAGE[file.parent.parent.name]].append(name)
     for module in dict.fromkeys(_MODULE_BY_COMMAND.values()):
         descriptions |= command_index.read_commands(module)
     return _GroupedHelp(groups, descriptions)
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--database", metavar="URL", help="sqlite:///FILE or postgresql://…  [default: TRNINV_DATABASE_URL]")
+@click.option(
+    "--database", metavar="URL", help="The database: sqlite:///FILE or postgresql://…  [default: TRNINV_DATABASE_URL]"
+)
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(__version__)
 @click.pass_context
@@ -176,7 +182,7 @@ def trninv(context: click.Context, database: str | None, debug: bool) -> None:  
     """Show what an AWS Trainium fleet is made of, how it is wired and what is unhealthy.
 
     \b
-    trninv migrate && trninv seed         # first: the documented systems
+    trninv migrate && trninv seed         # first run: load documented systems
     trninv incidents                      # unhealthy parts by root cause
     trninv show u-trn2x64/d0/s0/c0
     trninv path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
@@ -211,7 +217,7 @@ def _print_error(line: str) -> None:
 
 
 def _add_database_option(error: TrninvError, words: Sequence[str]) -> str:
-    """Return an error's message, adding the given --database to the `migrate` command that it suggests."""
+    """Return an error's message, adding the user's --database to the `migrate` command that it suggests."""
     from trninv.database.engine import redacted_url  # noqa: PLC0415 # needed only for errors
 
     urls = [
@@ -227,14 +233,14 @@ def _add_database_option(error: TrninvError, words: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and exit: 0 is success, 1 a failed check, no result or another failure, 2 a usage error."""
+    """Run a command and exit: 0 is success, 1 a failed check, no result or other error, 2 a usage error, 130 Ctrl-C."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         if has_forbidden_characters(words):
             raise UsageError(f"an argument {FORBIDDEN_MESSAGE}")
         status = trninv.main(args=words, prog_name="trninv", standalone_mode=False)
-    except click.exceptions.Exit as ended:
-        status = ended.exit_code
+    except click.exceptions.Exit as exit_request:
+        status = exit_request.exit_code
     except click.Abort:
         click.echo("interrupted: no partial changes were made", err=True)
         status = 130

@@ -1,16 +1,17 @@
-"""Plan moves that make room, and carry them out with --apply."""
+"""Plan moves of jobs that make room for a new one, and carry them out with --apply (`make-room`)."""
 
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from trninv.cli.change_commands import DRY_RUN, author, author_options
+from trninv.cli.messages import print_wrapped
 from trninv.cli.output import print_answer, print_revision, print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.question_commands import build_command, pop_job_options, question_arguments
 from trninv.cli.scenario_options import open_scenario
-from trninv.cli.set_command import current_user
 from trninv.errors import StalePlanError, UsageError
-from trninv.placement.placement_fleet import Fleet
+from trninv.placement.changes.move_jobs import move_jobs
 from trninv.placement.questions import find
 from trninv.units import pluralize
 
@@ -28,15 +29,18 @@ def _run_make_room(
     derate: tuple[str, ...],
     as_of: str | None,
     style: str,
-    apply: bool,
+    revision: str | None,
     who: str | None,
     why: str,
-    revision: str | None,
+    *,
+    apply: bool,
+    dry_run: bool,
     **arguments: Any,
 ) -> None:
     jobs = pop_job_options(arguments)
     if apply and (down or derate or as_of or any(jobs)):
-        raise UsageError("--apply moves jobs of the present fleet; omit --down, --derate, --at, --with and --without")
+        raise UsageError("--apply moves jobs of the current fleet; omit --down, --derate, --at, --with and --without")
+    extra_lines = list[str]()
     with open_scenario(database, down, derate, as_of, *jobs) as fleet:
         with fleet.snapshot() as snapshot:
             with Progress("make-room"):
@@ -44,16 +48,15 @@ def _run_make_room(
             print_revision(snapshot.as_of())
         if revision not in (None, plan.revision):
             raise StalePlanError(
-                f"the plan is of revision {revision:.40}, the fleet is at {plan.revision}; make a new plan"
+                f"the plan is for revision {revision:.40}, the fleet is at {plan.revision}; make a new plan"
             )
-        moved_jobs = (
-            fleet.move_jobs(plan, who=who or current_user(), why=why) if apply and isinstance(fleet, Fleet) else []
-        )
-    print_value(
-        style,
-        plan,
-        lambda: print_answer(plan, extra_lines=[f"moved {pluralize(len(moved_jobs), 'job')}"] if apply else ()),
-    )
+        if apply:
+            values = {"scope": plan.scope, "moves": plan.moves, "revision": plan.revision, "why": why}
+            moved = move_jobs.run(fleet.engine, **values, who=author(move_jobs, who), dry_run=dry_run)
+            extra_lines = [f"moved {pluralize(len(moved), 'job')}"]
+    print_value(style, plan, lambda: print_answer(plan, extra_lines=extra_lines))
+    if apply and dry_run:
+        print_wrapped("dry run: nothing was changed", err=True)
     if not plan.is_satisfied():
         raise click.exceptions.Exit(1)
 
@@ -62,7 +65,7 @@ make_room = build_command(
     _MAKE_ROOM,
     _run_make_room,
     click.Option(["--apply"], is_flag=True, help="Move the jobs, all or none."),
-    click.Option(["--who"], metavar="TEXT", show_default="you", help="Who moves them."),
-    click.Option(["--why"], metavar="TEXT", default="", help="The reason, recorded with the events."),
     click.Option(["--revision"], metavar="REVISION", help="Plan only if the fleet is still at this revision."),
+    *author_options(move_jobs),
+    DRY_RUN,
 )

@@ -1,4 +1,4 @@
-"""Print sentences, wrapped to the terminal."""
+"""Print the messages of all commands, wrapped to the terminal."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from trninv.characters import escape_controls
 
 
 def print_wrapped(text: str, *, err: bool = False) -> None:
-    """Print lines; on a terminal, wrap longer ones and indent their continuation."""
+    """Print lines; on a terminal, wrap long lines and indent their continuation."""
     if (sys.stderr if err else sys.stdout).isatty():
         columns = get_terminal_size().columns
         text = "\n".join(part for line in text.split("\n") for part in wrap(line, columns))
@@ -18,7 +18,7 @@ def print_wrapped(text: str, *, err: bool = False) -> None:
 
 
 def wrap(line: str, columns: int) -> Iterator[str]:
-    """Yield a line wrapped to a width; a longer word is not broken, so that it can be copied."""
+    """Yield the parts of a line wrapped to a width; words are never broken, so that they can be copied."""
     if _cell_count(line) <= columns:
         yield line
         return

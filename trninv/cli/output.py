@@ -1,4 +1,4 @@
-"""Print tables for people, and JSON with the field names of the GraphQL types for programs."""
+"""Print the results of commands: tables for people, JSON with the field names of the GraphQL types for programs."""
 
 import json
 import sys
@@ -14,12 +14,12 @@ from trninv.cli.messages import print_wrapped, to_cells
 from trninv.database.snapshot import AsOf
 from trninv.enumeration import DescribedEnum
 from trninv.errors import UsageError
+from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing.answer import (
     Answer,
     AnswerField,
     CitedFact,
     LinkRef,
-    RenderedTable,
     SchemaScalar,
     WiringSource,
     answer_fields,
@@ -31,7 +31,7 @@ from trninv.units import Bandwidth, Capacity, Duration
 _ADDRESS_COLUMN = "address"
 _NO_INSTANCES: Mapping[str, str] = {}
 MAX_LIMIT = 1_000_000_000
-"""Upper bound of every --limit, which all databases can represent."""
+"""Upper bound of every --limit and --last, which all databases can represent."""
 
 format_option = click.option(
     "--format",
@@ -85,7 +85,7 @@ def print_table(
     optional_columns
         Columns to omit, in this order, if the table does not fit the terminal.
     empty_text
-        Text that a terminal shows instead of an empty table: what that means, and which command comes next.
+        Text that a terminal shows instead of an empty table: why it is empty, and which command to run next.
 
     """
     table_cells = [to_cells(line) for line in lines]
@@ -104,7 +104,7 @@ def print_table(
 
 
 def print_truncation(listed: Sequence[object], limit: int, option: str) -> None:
-    """Print on stderr how to see the rest, if a list is longer than its limit."""
+    """If a list is longer than its limit, print to stderr which option shows the rest."""
     if len(listed) > limit:
         print_wrapped(f"only the first {limit:,} are shown: {option} shows more", err=True)
 
@@ -115,17 +115,27 @@ def print_answer(
     instances: Mapping[str, str] = _NO_INSTANCES,
     extra_lines: Iterable[str] = (),
 ) -> None:
-    """Print an answer, its comparison with the baseline, extra lines, its definition and its sources.
+    """Print an answer, its comparison with the fleet without the scenario, extra lines, its definition and its sources.
 
     Parameters
     ----------
     max_rows
-        Rows of each table to print; None for all.
+        Maximum number of rows of each table; None for all.
     instances
-        Names of the instances in servers, by the servers' addresses.
+        Names of the instances in servers, by the servers' addresses; tables that list addresses get a column with them.
+    extra_lines
+        Lines of the command itself, such as arguments for a scheduler.
 
     """
-    for block in answer.render():
+    print_blocks(answer.render(), max_rows, instances)
+    for line in (*answer.render_comparison(), *extra_lines):
+        print_wrapped(str(line))
+    _print_footnotes(answer)
+
+
+def print_blocks(blocks: Rendered, max_rows: int | None = None, instances: Mapping[str, str] = _NO_INSTANCES) -> None:
+    """Print lines and tables; see `print_answer` for the parameters."""
+    for block in blocks:
         if not isinstance(block, RenderedTable):
             print_wrapped(block)
             continue
@@ -134,12 +144,9 @@ def print_answer(
             index = headers.index(_ADDRESS_COLUMN)
             headers = [*headers, "instance"]
             cells = [[*line, instances.get(server_of(line[index]))] for line in cells]
-        print_table(headers, cells[:max_rows])
+        print_table(headers, cells[:max_rows], optional_columns=block.optional_columns)
         if len(cells) > len(cells[:max_rows]):
             click.echo(f"… {len(cells) - len(cells[:max_rows]):,} more (--top, --format json)")
-    for line in (*answer.render_comparison(), *extra_lines):
-        print_wrapped(str(line))
-    _print_footnotes(answer)
 
 
 def answer_servers(answer: Answer) -> set[str]:
@@ -151,7 +158,7 @@ def answer_servers(answer: Answer) -> set[str]:
 
 
 def server_of(address: object) -> str:
-    """Return the address of the server that contains a chip, core or NIC."""
+    """Return the address of the server that contains a chip, core, NIC or a link's first end."""
     return "/".join(str(address).split("--")[0].split("/")[:3])
 
 
@@ -237,12 +244,12 @@ def _fields_to_json(value: Any) -> dict[str, Any]:
     for field in answer_fields(value.__class__):
         content = getattr(value, field.name)
         if SchemaScalar.PAGED in field.scalars:
-            fields[_to_camel_case(field.name)] = {
+            fields[camel_case(field.name)] = {
                 "totalCount": total_count(value, field.name),
                 "nodes": encode(content),
             }
         elif content is not None or field.name not in _OPTIONAL_FIELDS:
-            fields[_to_camel_case(field.name)] = (
+            fields[camel_case(field.name)] = (
                 str(content) if content is not None and _is_exact_integer(field) else encode(content)
             )
     return fields
@@ -259,6 +266,7 @@ _OPTIONAL_FIELDS = ("baseline", "difference")
 """Fields that are omitted if they are None: they have values only under a scenario."""
 
 
-def _to_camel_case(name: str) -> str:
+def camel_case(name: str) -> str:
+    """Return a field's name as in GraphQL."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)

@@ -1,4 +1,4 @@
-"""Find where a job fits, and print what a scheduler needs."""
+"""Find where a job fits, and print the arguments that a scheduler needs to run it there (`place`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,15 +27,16 @@ _HOSTNAME_OPTION = click.Option(
     default=DEFAULT_TEMPLATE,
     show_default=True,
     metavar="TEMPLATE",
-    help="Names of servers in the lines for schedulers, with {cluster}, {domain} and {server}.",
+    help="Pattern of server names in the lines for schedulers, with {cluster}, {domain} and {server}.",
 )
 _NEAREST_OPTION = click.Option(
     ["--nearest"],
     type=click.Choice(["best", "here"]),
-    help="Find the nearest chips with --memory, allocated or not: around the best chip of SCOPE, or SCOPE itself.",
+    help="Find the nearest chips that together have --memory, allocated or not: around the best chip of SCOPE, or "
+    "around SCOPE itself.",
 )
 _MAX_KUBERNETES_LINES = 4
-"""At most this many servers get a Kubernetes line each."""
+"""Maximum number of Kubernetes lines printed for a placement, one per server; JSON has all."""
 
 
 @click.pass_obj
@@ -66,6 +67,7 @@ def _run_place(
     answer_json = encode(answer)
     for placement_json, placement in zip(answer_json["placements"], answer.placements, strict=True):
         placement_json.update(_scheduler_lines(placement, hostname))
+    # a table has commands only for the best placement, or for one placement of each copy with --copies
     print_value(
         style,
         answer_json,
@@ -76,7 +78,7 @@ def _run_place(
 
 
 def _memory_arguments(arguments: Mapping[str, Any], *, best: bool) -> dict[str, Any]:
-    """Return the arguments of `place --nearest`; refuse options that it ignores."""
+    """Return the arguments of `place --nearest`; require --memory and refuse options that it would ignore."""
     context = click.get_current_context()
     allowed = {"scope", "memory", "nearest", "style", "down", "derate", "as_of"}
     for parameter in context.command.params:

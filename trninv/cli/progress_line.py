@@ -1,4 +1,4 @@
-"""Show progress on stderr after two seconds."""
+"""Show the progress of a slow command on stderr, if it is a terminal."""
 
 import sys
 import threading
@@ -19,19 +19,20 @@ _MINUTE: Final = 60
 class Progress:
     """Callback that shows an activity, its count and total, its speed and the time left.
 
-    A thread updates the line between calls. Set `waits` to False if processes are forked, which is unsafe with threads:
-    the line is then updated by calls only. A new total or a smaller count starts a new phase, with its own speed.
+    A thread updates the line between calls. Commands that fork processes set `threaded` to False, because forking is
+    unsafe with threads; then only calls update the line. A new total or a smaller count starts a new phase, whose
+    speed is measured anew.
     """
 
-    def __init__(self, name: str, *, waits: bool = True) -> None:
-        self._name, self._waits = name, waits
+    def __init__(self, name: str, *, threaded: bool = True) -> None:
+        self._name, self._threaded = name, threaded
         self._started_at = self._phase_started_at = self._drawn_at = time.monotonic()
         self._state: tuple[str, int, int | None] = ("", 0, None)
         self._is_shown, self._lock, self._stopped = False, threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        if self._waits and sys.stderr.isatty():
+        if self._threaded and sys.stderr.isatty():
             self._thread = threading.Thread(target=self._refresh_until_stopped, daemon=True)
             self._thread.start()
         return self
@@ -44,12 +45,12 @@ class Progress:
             self._clear()
 
     def __call__(self, activity: str, done: int = 0, total: int | None = None) -> None:
-        """Set what is shown; without a count and a total, only the activity and the elapsed time are."""
+        """Set the activity, count and total to show; without a count, the line has only activity and elapsed time."""
         _, previous_done, previous_total = self._state
         if done < previous_done or total != previous_total:
             self._phase_started_at = time.monotonic()
         self._state = (activity, done, total)
-        if not self._waits and sys.stderr.isatty() and time.monotonic() - self._drawn_at > _REFRESH_SECONDS:
+        if not self._threaded and sys.stderr.isatty() and time.monotonic() - self._drawn_at > _REFRESH_SECONDS:
             self._draw()
 
     def print_above(self, line: str) -> None:
@@ -91,7 +92,7 @@ class Progress:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration in seconds, or in minutes from two minutes on."""
+    """Return a duration in seconds, or in minutes if it is two minutes or longer."""
     if seconds < 2 * _MINUTE:
         return f"{seconds:.0f} s"
     return f"{seconds / _MINUTE:.0f} min"

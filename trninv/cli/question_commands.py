@@ -1,4 +1,4 @@
-"""Build a command from each declared question."""
+"""Build a command from the declaration of each question; `main` looks it up by the question's file."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -8,16 +8,16 @@ from typing import Any
 import click
 
 from trninv.cli.output import answer_servers, encode, format_option, print_answer, print_revision, print_value
+from trninv.cli.parameter_options import build_options, help_text
 from trninv.cli.progress_line import Progress
 from trninv.cli.scenario_options import open_scenario, scenario_options
-from trninv.cli.shell_completion import ADDRESS
 from trninv.errors import UsageError, WorkerError
 from trninv.inventory.address.lookup import only_cluster
 from trninv.placement import questions as placement_questions
 from trninv.routing import questions as routing_questions
 from trninv.routing.evidence import servers_in_answer
 from trninv.routing.fleet import BaseFleet
-from trninv.routing.question import Question, QuestionParameter
+from trninv.routing.question import Question
 from trninv.units import Capacity
 
 SCHEDULER_OPTION = click.Option(
@@ -27,7 +27,7 @@ SCHEDULER_OPTION = click.Option(
 
 @contextmanager
 def dask_executor(scheduler: str | None) -> Iterator[Executor | None]:
-    """Yield the executor of a Dask cluster, or None if no scheduler is given: work then runs in local processes."""
+    """Yield the executor of a Dask cluster, or None without a scheduler, so that work runs in local processes."""
     if scheduler is None:
         yield None
         return
@@ -41,10 +41,6 @@ def dask_executor(scheduler: str | None) -> Iterator[Executor | None]:
         raise WorkerError(f"no Dask scheduler at {scheduler}: {str(error).partition(chr(10))[0]}") from None
     with client:
         yield client.get_executor()
-
-
-_MAX_EXAMPLE_COLUMNS = 76
-"""Columns of an example on a help page, which indents it by two."""
 
 
 def question_command(file: str) -> click.Command:
@@ -68,10 +64,11 @@ def question_command(file: str) -> click.Command:
 
 
 def ask_and_print(fleet: BaseFleet, question: Question, arguments: Mapping[str, Any], style: str) -> None:
-    """Ask a question and print the answer with its revision; exit with 1 if the answer is not satisfied."""
+    """Ask a question and print the answer with its revision; exit with 1 if it is negative, such as no path."""
     with fleet.snapshot() as snapshot:
         with Progress(question.command):
             answer = snapshot.ask(question, **question_arguments(question, arguments))
+        # a table has a column for the instances of the servers that it lists, JSON those of all servers in the answer
         instances = snapshot.instances(answer_servers(answer) if style == "table" else servers_in_answer(answer))
         print_revision(snapshot.as_of())
     content = encode(answer) | {"instances": instances} if style == "json" and instances else answer
@@ -82,7 +79,7 @@ def ask_and_print(fleet: BaseFleet, question: Question, arguments: Mapping[str, 
 
 
 def default_cluster(fleet: BaseFleet, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments with the only cluster as the place if none is given."""
+    """Return the arguments, with the only cluster as the scope if they have no scope."""
     if arguments["scope"] is not None:
         return dict(arguments)
     with fleet.connect() as connection:
@@ -92,33 +89,24 @@ def default_cluster(fleet: BaseFleet, arguments: Mapping[str, Any]) -> dict[str,
 def build_command(
     question: Question, callback: Callable[..., None], *extra_parameters: click.Parameter, requires_place: bool = True
 ) -> click.Command:
-    """Return a command with a question's parameters, extra ones and the scenario's options.
+    """Return a command with a question's parameters, extra parameters and the scenario's options.
 
-    If `requires_place` is False, the place is optional.
+    If `requires_place` is False, the argument SCOPE is optional.
     """
-    examples = "".join(f"{_wrap_example(f'trninv {example}')}\n" for example in question.examples)
     command = click.Command(
         question.command,
         params=[
             *(
                 option
                 for parameter in question.parameters
-                for option in _build_options(parameter, is_optional=not requires_place)
+                for option in build_options(parameter, is_optional=not requires_place)
             ),
             *extra_parameters,
         ],
         callback=callback,
-        help=f"{question.description}\n\n\b\n{examples}",
+        help=help_text(question.description, question.examples),
     )
     return scenario_options(format_option(command), jobs=question.name in placement_questions.NAMES)
-
-
-def _wrap_example(example: str) -> str:
-    """Return an example, with a backslash and a line break before an option if it is too long for a help page."""
-    if len(example) <= _MAX_EXAMPLE_COLUMNS:
-        return example
-    index = example.rfind(" --", 0, _MAX_EXAMPLE_COLUMNS)
-    return f"{example[:index]} \\\n    {example[index + 1 :]}"
 
 
 def pop_job_options(arguments: dict[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
@@ -127,7 +115,7 @@ def pop_job_options(arguments: dict[str, Any]) -> tuple[Sequence[str], Sequence[
 
 
 def question_arguments(question: Question, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a question's parameters; a memory size without a unit is in bytes."""
+    """Return the values of a question's parameters, or their defaults; a memory size without a unit is in bytes."""
     parsed = {}
     for parameter in question.parameters:
         value = arguments[parameter.name]
@@ -135,56 +123,3 @@ def question_arguments(question: Question, arguments: Mapping[str, Any]) -> dict
             value = int(value) if value.strip().isdecimal() else value
         parsed[parameter.name] = parameter.default if value is None and not parameter.is_required else value
     return parsed
-
-
-def _build_options(parameter: QuestionParameter, *, is_optional: bool) -> list[click.Parameter]:
-    """Return the argument or option of a parameter, or a flag for each choice but the default if it is declared so."""
-    argument = parameter.argument
-    if argument.positional or (parameter.is_required and not argument.option):
-        argument_type = ADDRESS if parameter.value_type is str else None
-        metavar = argument.metavar or None
-        if is_optional and parameter.name == "scope":
-            return [click.Argument([parameter.name], metavar=f"[{metavar}]", required=False, type=argument_type)]
-        return [click.Argument([parameter.name], metavar=metavar, required=parameter.is_required, type=argument_type)]
-    if argument.option == "":
-        return [
-            click.Option([_option_flag(word.name), parameter.name], flag_value=word.name.lower(), help=word.description)
-            for word in parameter.choices
-            if word is not parameter.default
-        ]
-    flag = argument.option or _option_flag(parameter.name)
-    if parameter.value_type is bool:
-        return [
-            click.Option([flag, parameter.name], is_flag=True, default=parameter.default, help=parameter.description)
-        ]
-    if parameter.choices:
-        choices = click.Choice([word.name.lower().replace("_", "-") for word in parameter.choices])
-        default = parameter.default and parameter.default.name.lower().replace("_", "-")
-        show_default = default is not None
-        return [
-            click.Option(
-                [flag, parameter.name],
-                type=choices,
-                default=default,
-                show_default=show_default,
-                help=parameter.description,
-            )
-        ]
-    is_repeatable = issubclass(parameter.value_type, tuple)
-    defaults = {"default": parameter.default} if parameter.value_type is int else {}
-    return [
-        click.Option(
-            [flag, parameter.name],
-            type=int if parameter.value_type is int else ADDRESS if parameter.value_type in (str, tuple) else str,
-            multiple=is_repeatable,
-            required=parameter.is_required,
-            show_default=parameter.value_type is int and parameter.default is not None,
-            metavar=argument.metavar or None,
-            help=f"{parameter.description.removesuffix('.')}; repeatable." if is_repeatable else parameter.description,
-            **defaults,
-        )
-    ]
-
-
-def _option_flag(name: str) -> str:
-    return f"--{name.lower().replace('_', '-')}"

@@ -1,33 +1,28 @@
-"""Run reports and SQL, and export tables."""
+"""Run reports and SQL, and export tables (`report`, `sql`, `export`)."""
 
 import sys
-from collections.abc import Callable
-from contextlib import closing
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import click
-from sqlalchemy import Engine
 
 from trninv.characters import escape_controls
 from trninv.cli.database_connection import at_option, open_engine
 from trninv.cli.output import MAX_LIMIT, print_revision, print_table, read_argument
 from trninv.cli.progress_line import Progress
 from trninv.database.revision import RevisionTracker
-from trninv.database.snapshot import read_with_revision
+from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import InvalidArgumentError, UsageError
 from trninv.reports.query_compiler import compile_query
 from trninv.reports.query_runner import MAX_RESULT_ROWS, QueryResult, RowStream, run_query
-from trninv.reports.report_library import find_report as named
-from trninv.reports.report_library import read_reports, run_report
+from trninv.reports.report_library import find_report, read_reports, run_report
 from trninv.reports.row_formats import FORMATS, available_formats, column_types, to_text, write_parquet
-from trninv.reports.table_export import export_tables as exported
+from trninv.reports.table_export import export_tables
 from trninv.settings import Settings
 
-T = TypeVar("T")
 _OPTIONAL_COLUMNS = ("answers", "parameters")
-"""Columns of the list of reports that are omitted on a narrow terminal."""
+"""Columns of the list of reports that a narrow terminal omits; results rarely have columns with these names."""
 
 _format_option = click.option(
     "--format",
@@ -54,7 +49,7 @@ def _check_seconds(_context: click.Context, _option: click.Parameter, seconds: f
 
 _SECONDS_PER_DAY = 86_400
 _seconds_option = click.option(
-    "--seconds", type=float, default=60.0, show_default=True, callback=_check_seconds, help="Time limit."
+    "--seconds", type=float, default=60.0, show_default=True, callback=_check_seconds, help="Time limit in seconds."
 )
 _folder_option = click.option(
     "--folder",
@@ -84,7 +79,7 @@ def report(  # one parameter per option
 ) -> None:
     """Run a report, or list all reports.
 
-    A report is an SQL file with a title and a description.
+    A report is an SQL file with a title and a description; --folder adds yours.
 
     \b
     trninv report
@@ -94,29 +89,35 @@ def report(  # one parameter per option
     if name is None:
         _list_reports(folder, style)
         return
-    definition = named(name, folder)
-    values = {key: value for setting in settings for key, _, value in [_parse_setting(setting)]}
-    with open_engine(database, as_of, values.get("cluster")) as engine:
-        run = partial(run_query, engine, seconds=seconds, max_rows=limit)
-        result = _run_with_progress(engine, name, lambda _: run_report(definition, values, engine.dialect.name, run))
+    definition = find_report(name, folder)
+    values = dict(map(_parse_setting, settings))
+    with _open_snapshot(database, as_of, values.get("cluster")) as (snapshot, _):
+        result = run_report(snapshot, definition, values, seconds=seconds, max_rows=limit)
     if style == "table":
         click.echo(f"{definition.title}\n")
-    _print_rows(result, style)
+    print_rows(result, style, _OPTIONAL_COLUMNS)
 
 
-def _run_with_progress(engine: Engine, name: str, read: Callable[[Progress], T]) -> T:
-    """Return the result of `read`, showing progress and then the revision that was read."""
-    with closing(RevisionTracker(engine)) as source, Progress(name) as progress:
-        result, snapshot = read_with_revision(source, lambda: read(progress))
-    print_revision(snapshot)
-    return result
+@contextmanager
+def _open_snapshot(
+    database: str, as_of: str | None, scope: str | None = None
+) -> Iterator[tuple[SharedSnapshot, Progress]]:
+    """Yield a snapshot and the progress that is shown meanwhile; at the end, print the revision that was read."""
+    with (
+        open_engine(database, as_of, scope) as engine,
+        closing(RevisionTracker(engine)) as tracker,
+        closing(SharedSnapshot(tracker)) as snapshot,
+    ):
+        with Progress(click.get_current_context().info_name or "") as progress:
+            yield snapshot, progress
+        print_revision(snapshot.as_of)
 
 
-def _parse_setting(text: str) -> tuple[str, str, str]:
+def _parse_setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
         raise InvalidArgumentError(f"--set {text}: write NAME=VALUE")
-    return name, equals, value
+    return name, value
 
 
 def _list_reports(folder: Path | None, style: str) -> None:
@@ -131,7 +132,9 @@ def _list_reports(folder: Path | None, style: str) -> None:
         )
         for definition in definitions
     ]
-    _print_rows(QueryResult(("name", "title", "answers", "parameters"), cells, truncated=False), style)
+    print_rows(
+        QueryResult(("name", "title", "answers", "parameters"), cells, truncated=False), style, _OPTIONAL_COLUMNS
+    )
 
 
 @click.command()
@@ -144,25 +147,26 @@ def _list_reports(folder: Path | None, style: str) -> None:
 def sql(database: str, query: str, as_of: str | None, style: str, limit: int, seconds: float) -> None:
     """Run one SELECT over the tables and the v_ views.
 
-    It cannot change anything. - reads it from stdin.
+    QUERY cannot change anything. - reads it from stdin.
 
     \b
     trninv sql "SELECT address, state FROM v_chip WHERE state <> 'up'"
     """
     text = read_argument(query)
-    with open_engine(database, as_of) as engine:
-        query = compile_query(text, engine.dialect.name)
-        result = _run_with_progress(engine, "sql", lambda _: run_query(engine, query, seconds=seconds, max_rows=limit))
-    _print_rows(result, style)
+    with _open_snapshot(database, as_of) as (snapshot, _):
+        compiled = compile_query(text, snapshot.engine.dialect.name)
+        result = run_query(snapshot, compiled, seconds=seconds, max_rows=limit)
+    print_rows(result, style, _OPTIONAL_COLUMNS)
 
 
-def _print_rows(result: QueryResult, style: str) -> None:
+def print_rows(result: QueryResult, style: str, optional_columns: Sequence[str]) -> None:
+    """Print rows as a table or in one of the `FORMATS`, and say on stderr if there are more rows."""
     if style == "parquet":
         if sys.stdout.isatty():
             raise UsageError("Parquet cannot be printed to a terminal; add > FILE.parquet")
         write_parquet(RowStream(result.columns, iter(result.rows)), column_types(result), sys.stdout.buffer)
     elif style == "table":
-        print_table(result.columns, result.rows, optional_columns=_OPTIONAL_COLUMNS, empty_text="no rows")
+        print_table(result.columns, result.rows, optional_columns=optional_columns, empty_text="no rows")
     else:
         text = to_text(result, style)
         click.echo(escape_controls(text, keep="\n") if style != "csv" or sys.stdout.isatty() else text)
@@ -183,20 +187,16 @@ def _print_rows(result: QueryResult, style: str) -> None:
 @at_option
 @click.pass_obj
 def export(database: str, directory: Path, style: str, as_of: str | None) -> None:
-    """Export every table and view to a file.
+    """Export every table and view, each to its own file.
 
-    The schema is exported as a property graph (SQL/PGQ).
+    DIRECTORY also gets property_graph.sql, which declares the tables as a property graph (SQL/PGQ).
 
     \b
     trninv export fleet --format parquet
     """
-
-    def write(progress: Progress) -> None:
-        for name, number in exported(engine, directory, style, progress):
-            progress.print_above(f"{directory / name}.{style}: {number:,} rows")
-
     if style not in available_formats():
         raise UsageError("Parquet needs PyArrow: pip install 'trninv[parquet]', or use --format csv or ndjson")
-    with open_engine(database, as_of) as engine:
-        _run_with_progress(engine, "export", write)
+    with _open_snapshot(database, as_of) as (snapshot, progress):
+        for name, number in export_tables(snapshot, directory, style, progress):
+            progress.print_above(f"{directory / name}.{style}: {number:,} rows")
     click.echo(f"{directory / 'property_graph.sql'}")

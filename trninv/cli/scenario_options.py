@@ -1,4 +1,4 @@
-"""Open the fleet now, as of a time, or under a scenario given by options."""
+"""Declare --down, --derate, --with, --without and --at, and open the fleet under the scenario that they describe."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ _SCENARIO_OPTIONS = (
         ["--derate"],
         multiple=True,
         metavar="ADDRESS=F",
-        help="Assume that a part carries this fraction, such as ADDRESS=0.5; repeatable.",
+        help="Assume that a part carries only this fraction of its bandwidth, such as ADDRESS=0.5; repeatable.",
     ),
     click.Option(["--at", "as_of"], **AT_OPTION),
 )
@@ -35,7 +35,7 @@ _JOB_SCENARIO_OPTIONS = (
 
 
 def scenario_options(command: click.Command, *, jobs: bool = False) -> click.Command:
-    """Add the options of a scenario and --at to a command, and with `jobs` the options that assume jobs."""
+    """Add the options of a scenario and --at to a command, and if `jobs` is True also --with and --without."""
     command.params.extend([*_SCENARIO_OPTIONS, *(_JOB_SCENARIO_OPTIONS if jobs else ())])
     return command
 
@@ -50,8 +50,8 @@ def open_scenario(
     assume_released: Sequence[str] = (),
 ) -> Iterator[BaseFleet]:
     """Open the fleet, now or as of a time, under the scenario that the options describe, if any."""
-    with trninv.open(database) as present:
-        fleet = present if as_of is None else present.at(as_of)
+    with trninv.open(database) as current_fleet:
+        fleet = current_fleet if as_of is None else current_fleet.at(as_of)
         if not (down or derate or assume_allocations or assume_released):
             yield fleet
             return
@@ -59,7 +59,8 @@ def open_scenario(
         for text in derate:
             address, _, factor = text.rpartition("=")
             try:
-                factors[address] = min(float(factor), factors.get(address, 1.0))
+                value = float(factor)
+                factors[address] = min(value, factors.get(address, value))
             except ValueError:
                 raise InvalidArgumentError(
                     f"--derate {text}: write ADDRESS=FACTOR, such as u-trn2x64/d0/s0/c0=0.5"
@@ -70,7 +71,7 @@ def open_scenario(
 
 
 def _parse_assumed_allocations(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Return the places of JOB=PLACE texts by job."""
+    """Parse texts of the form JOB=PLACE; return the places by job."""
     places_by_job: dict[str, list[str]] = {}
     for text in texts:
         job, _, place = text.rpartition("=")

@@ -8,24 +8,21 @@ from sqlalchemy import Connection, Engine
 import trninv
 from trninv.catalog.derived import SystemTotals
 from trninv.catalog.facts import default_catalog
-from trninv.catalog.models import System
-from trninv.catalog.models import default_systems as known_systems
+from trninv.catalog.models import System, default_systems
 from trninv.cli.messages import print_hint, print_wrapped
 from trninv.cli.output import format_option, print_table, print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.status_command import list_clusters
-from trninv.database import migration as migrations
+from trninv.database import migration
 from trninv.database.engine import read_transaction, redacted_url, temporary_engine, write_transaction
 from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLevelError
 from trninv.inventory.address.lookup import Place, resolve_place
 from trninv.inventory.address.syntax import parse_cluster_name
-from trninv.inventory.seeding import cluster_seeding
-from trninv.inventory.seeding.verification import verify as differences
-from trninv.inventory.seeding.verification import verify_history
+from trninv.inventory.seeding import cluster_seeding, verification
 from trninv.inventory.state import hash_chain
 from trninv.inventory.state.hash_chain import ChainRestart, ChainStatus
 from trninv.inventory.state.replay import unverifiable
-from trninv.inventory.state.seals import parse_anchor as read_seal
+from trninv.inventory.state.seals import parse_anchor
 from trninv.units import Capacity, pluralize
 
 _TOUR_PLACES = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
@@ -33,8 +30,8 @@ _TOUR_PLACES = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
 
 @click.command()
 @click.option("--check", "checking", is_flag=True, help="Send one request to every route of the service, then stop.")
-@click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
 @click.pass_context
 def up(context: click.Context, checking: bool, host: str, port: int) -> None:
     """Migrate, seed, answer four questions and serve the explorer.
@@ -43,8 +40,8 @@ def up(context: click.Context, checking: bool, host: str, port: int) -> None:
     trninv up --check
     """
     with temporary_engine(context.obj) as engine:
-        migrations.migrate(engine)
-        for system in _default_systems():
+        migration.migrate(engine)
+        for system in _seeded_by_default():
             try:
                 _seed_systems(engine, [system])
             except ClusterExistsError as error:
@@ -66,6 +63,7 @@ def up(context: click.Context, checking: bool, host: str, port: int) -> None:
 
 
 def _run_tour(database: str) -> None:
+    """Ask four questions about a seeded system and print the answers."""
     source, target, scope = _TOUR_PLACES
     with trninv.open(database) as fleet:
         path = fleet.path(source, target)
@@ -87,7 +85,7 @@ def systems(style: str) -> None:
     \b
     trninv systems
     """
-    catalog_systems = known_systems().systems
+    catalog_systems = default_systems().systems
     titles = {system.slug: [source.title for source in system.sources(default_catalog())] for system in catalog_systems}
     designs = {system.slug: SystemTotals.from_system(default_catalog(), system) for system in catalog_systems}
 
@@ -155,18 +153,18 @@ def seed(  # one parameter per option
 ) -> None:
     """Seed systems as clusters, each in one transaction.
 
-    Existing clusters stay unchanged. Without SYSTEM, all documented systems but the largest are seeded; trninv systems
-    lists all.
+    Existing clusters stay unchanged. Without SYSTEM, all documented systems except the largest are seeded. To list all
+    systems, run trninv systems.
 
     \b
     trninv seed
     trninv seed u-trn2x64 --domains 16 --name lab
     """
-    catalog_systems = known_systems()
+    catalog_systems = default_systems()
     if everything and system:
         raise UsageError("--all seeds every system; omit SYSTEM")
     chosen = [catalog_systems.get(slug) for slug in system] or (
-        list(catalog_systems.systems) if everything else _default_systems()
+        list(catalog_systems.systems) if everything else _seeded_by_default()
     )
     if name is not None:
         if len(chosen) != 1:
@@ -197,7 +195,7 @@ def unseed(database: str, cluster: str, yes: bool) -> None:
     with temporary_engine(database) as engine, write_transaction(engine) as connection:
         place = _require_cluster(connection, cluster, "removed")
         ended_counts = " and ".join(
-            pluralize(many, name) for name, many in cluster_seeding.unseed_impact(connection, place.id).items()
+            pluralize(count, name) for name, count in cluster_seeding.unseed_impact(connection, place.id).items()
         )
         if not yes:
             consequence = f", and ends {ended_counts}" if ended_counts else ""
@@ -209,30 +207,34 @@ def unseed(database: str, cluster: str, yes: bool) -> None:
 
 @click.command()
 @click.argument("cluster", required=False)
-@click.option("--sealed", metavar="N:SHA256", help="A seal recorded earlier elsewhere; exit 1 if the history lacks it.")
+@click.option(
+    "--sealed",
+    metavar="N:SHA256",
+    help="A seal that you noted earlier; exit with 1 if the history does not contain it.",
+)
 @format_option
 @click.pass_obj
 def verify(database: str, cluster: str | None, sealed: str | None, style: str) -> None:
     """Compare the database with the catalog and its history.
 
     Facts, models, every row and link, and documented totals must match the catalog. Without CLUSTER, the history is
-    checked too: seals are recomputed, and parts, jobs, allocations and cordons must match what the events lead to.
-    Exits with 1 if anything differs.
+    checked too: seals are recomputed, and parts, jobs, allocations and cordons must be in the state that the events
+    lead to. The exit status is 1 if anything differs.
 
     \b
     trninv verify
     trninv verify u-trn2x64
     """
-    anchor = read_seal(sealed) if sealed else None
+    anchor = parse_anchor(sealed) if sealed else None
     if anchor and cluster:
         raise UsageError("--sealed checks the whole history; omit CLUSTER")
     with temporary_engine(database) as engine, read_transaction(engine) as connection, Progress("verify") as progress:
         slug = _require_cluster(connection, cluster, "verified").address if cluster else None
-        mismatches = list(differences(connection, default_catalog(), known_systems(), slug, progress))
+        mismatches = list(verification.verify(connection, default_catalog(), default_systems(), slug, progress))
         progress("history")
         checked_clusters = [slug] if slug else [str(row["slug"]) for row in list_clusters(connection)]
         history = None if slug else hash_chain.verify_chain(connection)
-        mismatches += () if history is None else verify_history(connection, history, anchor)
+        mismatches += () if history is None else verification.verify_history(connection, history, anchor)
         not_compared = [] if history is None else list(unverifiable(connection))
 
     def table() -> None:
@@ -256,15 +258,15 @@ def verify(database: str, cluster: str | None, sealed: str | None, style: str) -
 
 
 def _render_history(history: ChainStatus) -> str:
-    """Return a line about a history without edits."""
+    """Return a line about the history: its events, the newest seal, and events that are archived or not sealed yet."""
     sealed = f", sealed up to {history.sealed} by {history.sha256}" if history.sha256 else ""
     unsealed = f"; {pluralize(history.unsealed, 'event')} from plain SQL, to be sealed by the next change"
-    archived = f" after {history.archived}, which is archived" if history.archived else ""
+    archived = f" after {history.archived}, the last event that only an archive has" if history.archived else ""
     return f"history: {pluralize(history.events, 'event')}{archived}{sealed}{unsealed if history.unsealed else ''}"
 
 
 def _render_restart(restart: ChainRestart) -> str:
-    """Return a line about the seals before the chain was restarted."""
+    """Return a line about the last seal before all events were sealed again."""
     return (
         f"schema version {restart.schema_version} renamed actions and sealed all events again: before that, events up "
         f"to {restart.event} were sealed by {restart.sha256}"
@@ -293,8 +295,8 @@ def _require_cluster(connection: Connection, address: str, verb: str) -> Place:
     return place
 
 
-def _default_systems() -> list[System]:
-    return [system for system in known_systems().systems if not (system.is_opt_in or system.is_by_name)]
+def _seeded_by_default() -> list[System]:
+    return [system for system in default_systems().systems if not (system.is_opt_in or system.is_by_name)]
 
 
 def _total_cells(design: SystemTotals) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Send one request to each route and check the responses."""
+"""Send requests to every route of the service and check the responses, for `trninv up --check`."""
 
 import json
 import secrets
@@ -24,6 +24,7 @@ from trninv.settings import Settings
 
 _HOST, _JSON = "127.0.0.1", "application/json"
 _SECONDS = 60.0
+"""Time limit of a response."""
 _WEB = Path(trninv.__file__).parent / "web"
 
 
@@ -93,6 +94,8 @@ def check_service(database: str) -> int:
 def build_probes(database: str) -> tuple[Probe, ...]:
     """Return at least one probe per route; expected content is read from the database and the served files.
 
+    A route that would store something or never end its response gets a request that it refuses.
+
     Raises
     ------
     SchemaOutdatedError
@@ -102,6 +105,7 @@ def build_probes(database: str) -> tuple[Probe, ...]:
     with temporary_engine(database) as engine, read_transaction(engine) as connection:
         slugs = connection.scalars(select(TABLES["cluster"].c.slug).order_by(TABLES["cluster"].c.id)).all()
         first_cluster = read_overview(connection, slugs[0])
+    # on PostgreSQL, /sql is refused unless it has a login of its own
     lacks_login = engine.dialect.name == "postgresql" and not Settings.load().sql_url
     ok_body, cluster_rows = _to_json({"status": "ok"}), [{"slug": slug} for slug in slugs]
     document = {"query": f'{{ resolve(address: "{first_cluster.cluster}") {{ address }} }}'}
@@ -125,6 +129,7 @@ def build_probes(database: str) -> tuple[Probe, ...]:
             "/chips/{cluster}", f"/chips/{first_cluster.cluster}", "application/octet-stream", first_cluster.to_bytes()
         ),
         Probe("/chips/{cluster}/jobs", f"/chips/{first_cluster.cluster}/jobs", _JSON, b'{"jobs":['),
+        Probe("/pictures/{name}", f"/pictures/timeline?scope={first_cluster.cluster}", "image/svg+xml", b"<svg "),
         Probe("/reports", "/reports", _JSON, b'"name":"capacity"'),
         Probe("/reports/{name}", "/reports/capacity.json", _JSON, b'"cluster":' + _to_json(first_cluster.cluster)),
         Probe("/sql", "/sql", _JSON, b"TRNINV_SQL_URL", sql, HTTPStatus.BAD_REQUEST)
@@ -132,6 +137,8 @@ def build_probes(database: str) -> tuple[Probe, ...]:
         else Probe("/sql", "/sql", _JSON, b'"rows":' + _to_json(cluster_rows), sql),
         Probe("/observations", "/observations", _JSON, b"lists no device", empty_observation, HTTPStatus.BAD_REQUEST),
         Probe("/export/{name}", file, "text/csv", table),
+        Probe("/enroll", "/enroll", _JSON, b"TRNINV_ENROLL_CERTIFICATES", {}, HTTPStatus.NOT_FOUND),
+        Probe("/openapi.json", "/openapi.json", _JSON, b'"openapi":"3.1.0"'),
         Probe("/healthz", "/healthz", _JSON, ok_body),
         Probe("/readyz", "/readyz", _JSON, ok_body),
         Probe("/metrics", "/metrics", "text/plain", b'trninv_requests_total{path="/graphql",status="200"}'),

@@ -1,17 +1,17 @@
-"""Serve the API, or run one query."""
+"""Serve the API and the explorer, run one GraphQL query, and print the schema (`serve`, `query`, `schema`)."""
 
 import asyncio
 import ipaddress
 import json
 import os
+import resource
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import replace
-from tempfile import TemporaryDirectory
 
 import click
 import uvicorn
+from uvicorn.importer import import_from_string
 from uvicorn.supervisors import Multiprocess
 
 import trninv
@@ -21,13 +21,15 @@ from trninv.cli.output import json_text, read_argument
 from trninv.cli.progress_line import Progress
 from trninv.database.engine import read_transaction, redacted_url, temporary_engine
 from trninv.errors import UsageError
+from trninv.graphql import graphql_schema
 from trninv.graphql.api import Api
 from trninv.graphql.document_request import Request
-from trninv.graphql.graphql_schema import schema as api
 from trninv.settings import Settings
 
 APPLICATION_PATH = "trninv.service.application:create_app"
 """The function that creates the application, for uvicorn."""
+WORKERS_PATH = "trninv.service.worker_processes:WorkerProcesses"
+"""The class that runs several server processes."""
 PROTOCOL_PATH = "trninv.service.connection_limits:TimeoutProtocol"
 """The HTTP protocol class, for uvicorn."""
 
@@ -35,13 +37,15 @@ PROTOCOL_PATH = "trninv.service.connection_limits:TimeoutProtocol"
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
-@click.option("--workers", default=1, show_default=True, help="Server processes.")
+@click.option(
+    "--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Number of server processes."
+)
 @click.option("--allow-unauthenticated", is_flag=True, help="Accept requests from other machines without tokens.")
 @click.pass_obj
 def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthenticated: bool = False) -> None:
     """Serve the explorer and the GraphQL API.
 
-    GraphiQL is at /graphql. With TRNINV_AUTH=tokens, every request needs a bearer token (trninv token create).
+    GraphiQL is at /graphql. If you set TRNINV_AUTH=tokens, every request needs a bearer token (trninv token create).
 
     \b
     trninv serve --port 8080
@@ -66,32 +70,39 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
         log_level="warning",
         ws="none",
         http=PROTOCOL_PATH,
+        proxy_headers=False,  # the application does it, because it also needs the address of the proxy itself
     )
-    with open_socket(host, port) as listener, _sweep_directory():
+    _raise_file_limit()
+    with open_socket(host, port) as listener:
         message = (
             f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {redacted_url(database)}"
         )
         click.echo(message, err=True)
         if workers > 1:
-            Multiprocess(config, sockets=[listener]).run()
+            _run_workers(config, listener)
         else:
             with no_garbage_collection():
                 config.load()
             uvicorn.Server(config).run(sockets=[listener])
 
 
-@contextmanager
-def _sweep_directory() -> Iterator[None]:
-    """Set TRNINV_JOBS to a temporary directory that all workers share, unless it is set already."""
-    if os.environ.get("TRNINV_JOBS"):
-        yield
+def _run_workers(config: uvicorn.Config, listener: socket.socket) -> None:
+    """Import all that workers share, and run them."""
+    if not hasattr(os, "fork"):
+        Multiprocess(config, sockets=[listener]).run()
         return
-    with TemporaryDirectory(prefix="trninv-jobs-") as directory:
-        os.environ["TRNINV_JOBS"] = directory
-        try:
-            yield
-        finally:
-            del os.environ["TRNINV_JOBS"]
+    with no_garbage_collection():
+        import_from_string(APPLICATION_PATH)
+        graphql_schema.schema()
+        workers = import_from_string(WORKERS_PATH)(config, listener)
+    workers.run()
+
+
+def _raise_file_limit() -> None:
+    """Allow as many open files as the system permits, since each connection is one and 1,024 is a usual default."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # macOS permits fewer than it says
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _is_loopback(host: str) -> bool:
@@ -137,7 +148,7 @@ def schema() -> None:
     \b
     trninv schema > schema.graphql
     """
-    click.echo(api().as_str())
+    click.echo(graphql_schema.schema().as_str())
 
 
 @click.command()
@@ -150,7 +161,7 @@ def schema() -> None:
 def query(database: str, document: str, variables: str, as_of: str | None) -> None:
     """Run a GraphQL document against the database.
 
-    No server is needed. - reads the document from stdin.
+    This needs no running service. - reads DOCUMENT from stdin.
 
     \b
     trninv query '{ clusters { nodes { slug } } }'
@@ -166,7 +177,7 @@ def query(database: str, document: str, variables: str, as_of: str | None) -> No
         raise UsageError("the document is empty; write a GraphQL query such as '{ clusters { nodes { slug } } }'")
     with trninv.open(database) as fleet:
         with read_transaction(fleet.engine):
-            pass
+            pass  # fail here with one line instead of in each field
         settings = replace(Settings.load(), database_url=database)
         with Progress("query"):
             answer = asyncio.run(Api(fleet, settings).run(Request(source, values, as_of=as_of)))

@@ -9,11 +9,11 @@ from trninv.errors import TrninvError
 from trninv.settings import Settings
 
 _BASH_TEMPLATE = r"""%(complete_func)s() {
-    local IFS=$' \t\n' words=() rest=$COMP_LINE word last=${COMP_WORDS[COMP_CWORD]} at type value
+    local IFS=$' \t\n' words=() rest=$COMP_LINE word last=${COMP_WORDS[COMP_CWORD]} index type value
     # bash breaks words at : = and @, which URLs and host names contain: join words that have no space between them
-    for ((at = 0; at <= COMP_CWORD; at++)); do
-        word=${COMP_WORDS[at]}
-        if [[ $at == 0 || $rest == [[:space:]]* ]]; then
+    for ((index = 0; index <= COMP_CWORD; index++)); do
+        word=${COMP_WORDS[index]}
+        if [[ $index == 0 || $rest == [[:space:]]* ]]; then
             words+=("$word")
         else
             words[${#words[@]} - 1]+=$word
@@ -48,9 +48,9 @@ class _BashCompletion(BashComplete):
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print a shell's completion script.
+    """Print a completion script for your shell.
 
-    It completes commands, options, and addresses level by level.
+    It completes commands, options and addresses, level by level.
 
     \b
     source <(trninv completion bash)
@@ -59,7 +59,7 @@ def completion(context: click.Context, shell: str) -> None:
     """
     completion_class = _BashCompletion if shell == "bash" else get_completion_class(shell)
     if completion_class is None:
-        raise click.UsageError(f"click has no completion for {shell}")
+        raise click.UsageError(f"no completion for {shell}; use bash, zsh or fish")
     click.echo(completion_class(context.find_root().command, {}, "trninv", "_TRNINV_COMPLETE").source())
 
 
@@ -76,7 +76,7 @@ class AddressType(click.ParamType[str]):
     ) -> list[CompletionItem]:
         """Return the addresses that begin with `incomplete`.
 
-        A single one that contains others is also returned with a "/", so that the shell appends no space.
+        If the only match contains other places, it is also returned with a "/", so that the shell appends no space.
         """
         from trninv.database.engine import read_transaction, temporary_engine  # noqa: PLC0415
         from trninv.inventory.address.completion import complete_address  # noqa: PLC0415 # needed only for completion

@@ -1,4 +1,4 @@
-"""Show a place or link, facts and the audit."""
+"""Show places and links, documented facts and the audit (`show`, `facts`, `audit`)."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -6,13 +6,12 @@ from typing import Any, TypeVar
 
 import click
 
-from trninv.catalog.derived import check_derivations as findings
+from trninv.catalog.derived import check_derivations
 from trninv.catalog.facts import Fact, conflict_kind, default_catalog
 from trninv.catalog.models import default_systems
 from trninv.cli.database_connection import at_option, read_connection
 from trninv.cli.messages import print_wrapped
-from trninv.cli.output import format_option, print_table
-from trninv.cli.output import print_value as put
+from trninv.cli.output import format_option, print_table, print_value
 from trninv.cli.shell_completion import ADDRESS
 from trninv.errors import UnknownFactError, suggestion
 from trninv.inventory.address.lookup import resolve
@@ -46,17 +45,17 @@ def show(database: str, address: str, as_of: str | None, style: str) -> None:
         "hasMoreUnhealthy": description.has_more_unhealthy,
         "facts": [_fact_to_json(fact) for fact in description.facts],
     }
-    put(style, fields, lambda: _render_description(description))
+    print_value(style, fields, lambda: _render_description(description))
 
 
 @click.command()
 @click.argument("subject", required=False)
-@click.option("--conflicts", is_flag=True, help="Only facts that sources disagree on, with notes.")
+@click.option("--conflicts", is_flag=True, help="Only facts on which sources disagree, with notes.")
 @format_option
 def facts(subject: str | None, conflicts: bool, style: str) -> None:
     """List documented numbers with their sources and quotes.
 
-    Bandwidths are for one direction.
+    SUBJECT is a model or system, such as trainium3. Bandwidths are for one direction.
 
     \b
     trninv facts trainium3
@@ -71,17 +70,17 @@ def facts(subject: str | None, conflicts: bool, style: str) -> None:
     def table() -> None:
         headers = ["subject", "attribute", "value", "used", "as written", "read as", "source", "quote"]
         print_table(
-            _insert_word(headers, "differ in") if conflicts else headers,
+            _insert_cell(headers, "differ in") if conflicts else headers,
             (_fact_cells(fact, is_conflict=conflicts) for fact in chosen),
             optional_columns=["used", "read as", "as written", "quote", "source"],
         )
-        about: dict[str, list[str]] = {}
+        keys_by_note: dict[str, list[str]] = {}
         for key in dict.fromkeys(fact.key for fact in chosen if fact.key in facts_catalog.notes):
-            about.setdefault(facts_catalog.notes[key], []).append(" ".join(key))
-        for note, keys in about.items():
+            keys_by_note.setdefault(facts_catalog.notes[key], []).append(" ".join(key))
+        for note, keys in keys_by_note.items():
             print_wrapped(f"\n{', '.join(keys)}: {note}")
 
-    put(style, [_fact_to_json(fact) for fact in chosen], table)
+    print_value(style, [_fact_to_json(fact) for fact in chosen], table)
 
 
 @click.command()
@@ -92,7 +91,7 @@ def audit(style: str) -> None:
     \b
     trninv audit
     """
-    checks = list(findings(default_catalog()))
+    checks = list(check_derivations(default_catalog()))
 
     def table() -> None:
         print_table(
@@ -112,7 +111,7 @@ def audit(style: str) -> None:
             optional_columns=["read as", "in", "derivation"],
         )
 
-    put(
+    print_value(
         style,
         [
             {
@@ -172,26 +171,26 @@ def _format_reading(fact: Fact) -> str:
 
 def _fact_cells(fact: Fact, *, is_conflict: bool) -> list[object]:
     facts = default_catalog().facts_about(*fact.key)
-    counts = "yes" if facts[0] is fact else ""
+    is_used = facts[0] is fact  # the first is the default pick
     line: list[object] = [
         *fact.key,
         fact,
-        counts,
+        "yes" if is_used else "",
         _written_cell(fact),
         _format_reading(fact),
         fact.source.title,
         fact.quote,
     ]
-    return _insert_word(line, conflict_kind(facts)) if is_conflict else line
+    return _insert_cell(line, conflict_kind(facts)) if is_conflict else line
 
 
-def _insert_word(line: Sequence[T], word: T) -> list[T]:
-    """Return a row with a word inserted after subject and attribute."""
-    return [*line[:2], word, *line[2:]]
+def _insert_cell(line: Sequence[T], cell: T) -> list[T]:
+    """Return a row of `facts` with a cell inserted after subject and attribute."""
+    return [*line[:2], cell, *line[2:]]
 
 
 def _abbreviate_parts(parts: Sequence[str]) -> Iterator[str]:
-    """Yield ranges such as "u-trn2x64/d0/s0/c0 to c15" for consecutive addresses that differ in their last number."""
+    """Yield addresses; join consecutive ones that differ only in their last number: "u-trn2x64/d0/s0/c0 to c15"."""
     for _, group in groupby(parts, key=lambda part: part.rstrip("0123456789")):
         first, *rest = group
         yield f"{first} to {rest[-1].rsplit('/', 1)[1]}" if rest else first

@@ -1,4 +1,4 @@
-"""Show what the database has, with few imports."""
+"""Show the database and its contents (`status`), with few imports, so that it starts quickly."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def status(database: str, style: str) -> None:
     trninv status --format json
     """
     with temporary_engine(database) as engine, read_transaction(engine) as connection, Progress("status"):
-        revision = newest_schema_version()  # another version can't be read
+        schema_version = newest_schema_version()  # a database of another version is refused when it is opened
         clusters = list_clusters(connection)
         seal = newest_seal(connection)
         sizes = {
@@ -33,7 +33,7 @@ def status(database: str, style: str) -> None:
 
     def table() -> None:
         click.echo(
-            f"database: {redacted_url(database)}\nschema version: {revision}\nsealed: {sealed or 'no events yet'}"
+            f"database: {redacted_url(database)}\nschema version: {schema_version}\nsealed: {sealed or 'no events yet'}"
         )
         print_table(
             ["cluster", "system", "domains", "chips"],
@@ -43,10 +43,11 @@ def status(database: str, style: str) -> None:
         click.echo()
         print_table(["table", "rows"], ([name, f"{size:,}"] for name, size in sizes.items()))
 
-    revisions = {"revision": revision, "newest": revision}
+    # both are equal, since a database of another schema version is refused
+    versions = {"revision": schema_version, "newest": schema_version}
     print_value(
         style,
-        {"database": redacted_url(database), **revisions, "sealed": sealed, "clusters": clusters, "rows": sizes},
+        {"database": redacted_url(database), **versions, "sealed": sealed, "clusters": clusters, "rows": sizes},
         table,
     )
 
@@ -61,7 +62,7 @@ def _cluster_cells(row: dict[str, object]) -> list[object]:
 
 
 def list_clusters(connection: Connection) -> Sequence[dict[str, object]]:
-    """Return slug, system and numbers of domains and chips of each cluster."""
+    """Return slug, system, number of domains and number of chips of each cluster."""
     cluster, node = TABLES["cluster"], TABLES["node"]
     chips = (
         select(func.count())

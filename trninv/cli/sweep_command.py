@@ -30,7 +30,7 @@ def _run_sweep(  # one parameter per option
     with (
         open_scenario(database, down, derate, as_of) as fleet,
         dask_executor(scheduler) as executor,
-        Progress("sweep", waits=False) as progress,
+        Progress("sweep", threaded=False) as progress,  # forking worker processes is unsafe with threads
     ):
         resources = {"executor": executor, "journal": journal, "progress": progress}
         answer = fleet.ask(_SWEEP, **question_arguments(_SWEEP, arguments), **resources)

@@ -1,4 +1,4 @@
-"""Print tables fitted to the terminal's width, with glyphs and colours for states, and page long ones.
+"""Print tables fitted to the terminal's width, with glyphs and colors for states, in a pager if they are long.
 
 `output.print_table` uses it on a terminal only; a pipe gets plain text.
 """
@@ -25,7 +25,7 @@ STATE_GLYPHS: Final = {
     "down": ("✕", "bold red"),
     "maintenance": ("◆", "magenta"),
 }
-"""Glyph and style by state; the glyph makes states distinguishable without colour."""
+"""Glyph and style by state; the glyph makes states distinguishable without color."""
 SEVERITY_GLYPHS: Final = {"high": ("▲", "bold red"), "medium": ("△", "yellow"), "info": ("·", "")}
 _GLYPHS_BY_COLUMN: Final = {
     "state": STATE_GLYPHS,
@@ -33,15 +33,18 @@ _GLYPHS_BY_COLUMN: Final = {
     "after": STATE_GLYPHS,
     "severity": SEVERITY_GLYPHS,
 }
-"""Glyphs by column name: in other columns, words such as "up" may be names, for instance of a job."""
+"""Glyphs by column name; in other columns, words such as "up" may be names, for instance of a job."""
 _WORD = re.compile(r"(\w+)(?: to [\d.]+)?")
+"""A state or severity; a degraded part has a factor too, as in "degraded to 0.5"."""
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)(?:\.\d+)?\+00:00")
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?( ?(%|[A-Za-z]{1,5}(/s)?))?")
+"""A number with an optional unit; columns of these are aligned to the right."""
 _SPACE = re.compile(rf"(?<![{''.join(glyph for glyph, _ in (*STATE_GLYPHS.values(), *SEVERITY_GLYPHS.values()))}])\s+")
+"""Spaces at which a cell may be wrapped, but not the one after a glyph."""
 _COLUMN_GAP: Final = 2
 """Spaces between columns."""
 _MAX_WORD_CELLS: Final = 64
-"""Longer words may be broken; addresses are shorter. In terminal cells."""
+"""The maximum width, in terminal cells, of a word that is never broken; addresses are shorter."""
 _MAX_CELL_LINES: Final = 4
 """If a cell needs more lines than this, optional columns are omitted first."""
 
@@ -51,8 +54,8 @@ def print_terminal_table(
 ) -> None:
     """Print a table of escaped cells to the terminal, in a pager if it is longer than the screen.
 
-    If it is too wide, empty columns are omitted, then optional ones, which is noted below the table. If that is not
-    enough, each row is printed as a block with one line per column.
+    If it is too wide or a cell would be too tall, empty columns are omitted, then optional columns, which a note below
+    the table names. If that is not enough, each row is printed as a block with one line per column.
     """
     console = Console(highlight=False)
     with console.capture() as captured:
@@ -67,7 +70,7 @@ def print_terminal_table(
 def full_screen(
     optional_columns: Sequence[str] = (),
 ) -> Iterator[Callable[[str, Sequence[str], Sequence[Sequence[object]]], None]]:
-    """Use the whole screen until the block ends, and yield a function that redraws it with a heading and a table."""
+    """Use the whole screen until the block ends; yield a function that redraws it with a heading and any rows."""
     console = Console(highlight=False)
     with Live(console=console, screen=True, auto_refresh=False) as live:
 
@@ -83,10 +86,13 @@ def full_screen(
 def _render_table(
     console: Console, headers: Sequence[str], lines: Sequence[Sequence[str]], optional_columns: Sequence[str]
 ) -> RenderableType:
+    """Return the table with as many columns as fit; if too few columns fit, return one block per row."""
     today = f"{datetime.now(UTC):%Y-%m-%d}"
-    named_lines = (zip(line, _cell_names(headers, line), strict=True) for line in lines)
-    styled_cells = [[_style_cell(cell, today, name) for cell, name in line] for line in named_lines]
-    texts = [[header, *(line[column].plain for line in styled_cells)] for column, header in enumerate(headers)]
+    styled_lines = [
+        [_style_cell(cell, today, name) for cell, name in zip(line, _cell_names(headers, line), strict=True)]
+        for line in lines
+    ]
+    texts = [[header, *(line[column].plain for line in styled_lines)] for column, header in enumerate(headers)]
     empty = [column for column, cells in enumerate(texts) if not any(cells[1:])]
     removable = [
         column
@@ -95,24 +101,18 @@ def _render_table(
         if header == name and column not in empty
     ]
     candidates = [*empty, *removable]
-    for removed in (candidates[:count] for count in range(len(candidates) + 1)):
+    for count in range(len(candidates) + 1):
+        removed = candidates[:count]
         kept = [column for column in range(len(headers)) if column not in removed]
-        column_widths = fit_columns([texts[column] for column in kept], console.width)
-        if column_widths and (
-            removed == candidates or not _has_tall_cell([texts[column] for column in kept], column_widths)
-        ):
-            renderable = _build_table(
-                [headers[column] for column in kept],
-                [[line[column] for column in kept] for line in styled_cells],
-                column_widths,
-            )
-            names = ", ".join(headers[column] for column in removed if column in removable)
-            return (
-                Group(renderable, Text(f"omitted to fit: {names} (--format json has all)", "dim"))
-                if names
-                else renderable
-            )
-    return Group(*_build_blocks(headers, styled_cells))
+        kept_texts = [texts[column] for column in kept]
+        column_widths = fit_columns(kept_texts, console.width)
+        if not column_widths or (removed != candidates and _has_tall_cell(kept_texts, column_widths)):
+            continue
+        kept_lines = [[line[column] for column in kept] for line in styled_lines]
+        table = _build_table([headers[column] for column in kept], kept_lines, column_widths)
+        names = ", ".join(headers[column] for column in removed if column in removable)
+        return Group(table, Text(f"omitted to fit: {names} (--format json has all)", "dim")) if names else table
+    return Group(*_build_blocks(headers, styled_lines))
 
 
 def _has_tall_cell(columns: Sequence[Sequence[str]], column_widths: Sequence[int]) -> bool:
@@ -177,7 +177,7 @@ def _cell_names(headers: Sequence[str], line: Sequence[str]) -> Sequence[str]:
 
 
 def _style_cell(text: str, today: str, name: str) -> Text:
-    """Add glyph and colour to states and severities; shorten times to the second for today, else to date and minute."""
+    """Add glyph and color to states and severities; shorten today's times to the second, others to date and minute."""
     if name in _GLYPHS_BY_COLUMN and (match := _WORD.fullmatch(text)) and match[1] in _GLYPHS_BY_COLUMN[name]:
         glyph, style = _GLYPHS_BY_COLUMN[name][match[1]]
         return Text(f"{glyph} {text}", style)

@@ -1,19 +1,20 @@
-"""Write a scope in another program's format."""
+"""Write a part of the fleet in the format of a scheduler, simulator or graph tool (`topology`)."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Final, TypeAlias
+from tempfile import TemporaryFile
+from typing import Final, TextIO, TypeAlias
 
 import click
 
 from trninv.atomic_file import atomic_write
-from trninv.cli.database_connection import at_option, open_engine
+from trninv.cli.database_connection import at_option
 from trninv.cli.messages import print_hint
 from trninv.cli.progress_line import Progress
+from trninv.cli.scenario_options import open_scenario
 from trninv.cli.shell_completion import ADDRESS
-from trninv.database.engine import read_transaction
 from trninv.errors import UsageError
 from trninv.exporters.export_source import ExportSource
 from trninv.exporters.format import Format, find_format, format_names
@@ -40,7 +41,7 @@ _PROGRESS_STEP: Final = 1_000
     "--check", is_flag=True, help="Read the output back and compare it with the inventory before FILE is replaced."
 )
 @click.option(
-    "--include-down", is_flag=True, help="Include parts that are down or in maintenance, marked if the format can."
+    "--include-down", is_flag=True, help="Include parts that are down or in maintenance, marked if the format allows."
 )
 @click.option(
     "--hostname",
@@ -48,7 +49,7 @@ _PROGRESS_STEP: Final = 1_000
     default=DEFAULT_TEMPLATE,
     show_default=True,
     metavar="TEMPLATE",
-    help="Names of servers; {server:02} pads with zeros.",
+    help="Pattern of server names; {server:02} pads with zeros.",
 )
 @click.option("--coarse", is_flag=True, help="In trees, use network nodes as leaves instead of domains.")
 @at_option
@@ -66,17 +67,17 @@ def topology_(  # one parameter per option
 ) -> None:
     """Write SCOPE in the format of a scheduler or graph tool.
 
-    Parts that are down or in maintenance are omitted, and so is what the format cannot express. If the result would
-    mislead, nothing is written.
+    The output omits parts that are down or in maintenance, and everything that the format cannot express. If that would
+    make it misleading, the command fails and writes nothing.
 
     \b
     trninv topology rainier --as slurm-block -o topology.conf --check
     trninv topology u-trn2x64 --as kubernetes --hostname 'n{domain:03}-{server}'
     """
     output_format = find_format(name)
-    with open_engine(database, as_of, scope) as engine, read_transaction(engine) as connection:
-        place = resolve_place(connection, scope)
-        source = ExportSource(connection, place, template, include_down=include_down, coarse=coarse)
+    with open_scenario(database, (), (), as_of) as fleet, fleet.open_snapshot() as snapshot:
+        place = resolve_place(snapshot.connection, scope)
+        source = ExportSource(snapshot, place, template, include_down=include_down, coarse=coarse)
         is_terminal = output == "-" and sys.stdout.isatty()  # the progress line would mix with the output
         with nullcontext(_no_progress) if is_terminal else Progress("topology") as progress:
             if output == "-":
@@ -87,7 +88,7 @@ def topology_(  # one parameter per option
         print_hint(f"written: {output}")
 
 
-def _no_progress(doing: str, done: int) -> None: ...
+def _no_progress(activity: str, done: int) -> None: ...
 
 
 def _generate_lines(output_format: Format, source: ExportSource, progress: ProgressFunction) -> Iterator[str]:
@@ -98,21 +99,31 @@ def _generate_lines(output_format: Format, source: ExportSource, progress: Progr
 
 
 def _print_lines(output_format: Format, source: ExportSource, progress: ProgressFunction, *, check: bool) -> None:
-    if check:
-        output_format.verify(source, _generate_lines(output_format, source, progress))
-    for line in _generate_lines(output_format, source, progress):
-        click.echo(line)
+    if not check:
+        for line in _generate_lines(output_format, source, progress):
+            click.echo(line)
+        return
+    with TemporaryFile("w+", encoding="utf-8", newline="\n") as copy:
+        _write_lines(output_format, source, progress, copy, check=check)
+        copy.seek(0)
+        for line in copy:
+            click.echo(line, nl=False)
 
 
 def _save_file(
     output_format: Format, source: ExportSource, progress: ProgressFunction, file: Path, *, check: bool
 ) -> None:
     try:
-        with atomic_write(file) as part:
-            with part.open("w", encoding="utf-8", newline="\n") as target:
-                target.writelines(f"{line}\n" for line in _generate_lines(output_format, source, progress))
-            if check:
-                with part.open(encoding="utf-8") as written:
-                    output_format.verify(source, (line.rstrip("\n") for line in written))
+        with atomic_write(file) as part, part.open("w+", encoding="utf-8", newline="\n") as target:
+            _write_lines(output_format, source, progress, target, check=check)
     except OSError as error:
         raise UsageError(f"can't write {file}: {error.strerror}") from None
+
+
+def _write_lines(
+    output_format: Format, source: ExportSource, progress: ProgressFunction, target: TextIO, *, check: bool
+) -> None:
+    target.writelines(f"{line}\n" for line in _generate_lines(output_format, source, progress))
+    if check:
+        target.seek(0)
+        output_format.verify(source, target)

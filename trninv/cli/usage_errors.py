@@ -1,4 +1,4 @@
-"""Explain a usage error and suggest what was meant."""
+"""Explain a usage error of the command line, with suggestions and examples; called by `main`."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -9,9 +9,9 @@ import click
 
 _MAX_EXAMPLES: Final = 2
 _MIN_SIMILARITY: Final = 0.7
-"""Similarity from which a word counts as a misspelt command name (see `difflib.get_close_matches`)."""
-_MIN_WORD_LENGTH: Final = 4
-"""Words of this length or shorter are not searched for in descriptions: they match too many."""
+"""The minimum similarity of a word that counts as a misspelled command name (see `difflib.get_close_matches`)."""
+_SHORT_WORD_LENGTH: Final = 4
+"""Words of this length or shorter are not searched for in descriptions, because they match too many."""
 _RENAMED_COMMANDS: Final = {
     "hold": "allocate",
     "close": "cordon",
@@ -19,7 +19,10 @@ _RENAMED_COMMANDS: Final = {
     "fits": "place",
     "drain": "drain-impact",
 }
-"""Commands that had another name before the first release."""
+"""The current names of commands, by the names that they had before the first release."""
+
+_RENAMED_OPTIONS: Final = {("bind", "--infer"): "trninv infer-bindings"}
+"""Options that became commands of their own, by their former command and name."""
 
 
 def explain_usage_error(error: click.UsageError, read_descriptions: Callable[[], Mapping[str, str]]) -> Iterator[str]:
@@ -77,6 +80,8 @@ def _suggest_values(parameter: click.Parameter) -> str:
 
 
 def _suggest_options(flag: str, context: click.Context | None) -> str:
+    if replacement := _RENAMED_OPTIONS.get(((context and context.info_name) or "", flag)):
+        return f"it is now called {replacement}"
     flags = [
         name
         for parameter in (context.command.params if context else ())
@@ -104,7 +109,7 @@ def _suggest_commands(word: str, descriptions: Mapping[str, str]) -> str:
     if matches := get_close_matches(word, descriptions, cutoff=_MIN_SIMILARITY):
         return f": did you mean {_join_or(matches)}?"
     mentions = [
-        name for name, text in descriptions.items() if len(word) > _MIN_WORD_LENGTH and word.lower() in text.lower()
+        name for name, text in descriptions.items() if len(word) > _SHORT_WORD_LENGTH and word.lower() in text.lower()
     ]
     return f": see {_join_or(f'trninv {name} --help' for name in mentions[:3])}" if mentions else ""
 

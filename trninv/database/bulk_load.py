@@ -1,54 +1,106 @@
-"""Load many rows quickly; on PostgreSQL, build indexes afterwards.
+"""Load many rows quickly: build indexes afterwards.
 
-Keys, indexes and foreign keys are dropped and created again in the same transaction: maintained row by row they cost
-several times the load itself (PostgreSQL documentation, 14.4 Populating a Database). Readers of the tables wait
-meanwhile; a killed load leaves everything as it was. SQLite loads faster with its indexes in place.
+For a large load into PostgreSQL, keys, indexes and foreign keys are dropped and created again in the same transaction,
+because to maintain them row by row costs several times the load itself (PostgreSQL documentation, 14.4 Populating a
+Database). Readers of the tables wait meanwhile; a killed load leaves everything as it was. SQLite has the keys and
+foreign keys in the tables themselves, so only the other indexes are dropped; its readers don't wait.
 
-Afterwards the tables are analyzed, since autovacuum, if it runs at all, would tell the planner the new sizes only a
-minute later.
+After a load that changes a large share of the rows, the tables are analyzed, since autovacuum, if it runs at all, would
+tell the planner the new sizes only a minute later.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, cast
 
 from sqlalchemy import (
+    JSON,
     Connection,
     PrimaryKeyConstraint,
     Table,
+    Text,
     UniqueConstraint,
+    bindparam,
+    column,
+    func,
     insert,
+    literal,
     text,
+    update,
 )
+from sqlalchemy import cast as cast_to
 from sqlalchemy.schema import AddConstraint, DropConstraint
 
-from trninv.database.engine import redacted_url
+from trninv.database.engine import error_class, redacted_url
 from trninv.database.tables import INSERT_ORDER, TABLES
-from trninv.errors import DatabaseError
 
 MIN_ROWS = 50_000
-"""The minimum number of rows for which recreating the indexes pays, unless more rows exist already."""
-_ANALYZED = 0.1
-"""The share of changed rows from which autovacuum analyzes a table (autovacuum_analyze_scale_factor)."""
+"""Indexes are recreated for at least this many rows, and for at least as many as the tables have already."""
+_ANALYZE_SHARE = 0.1
+"""The share of changed rows above which autovacuum analyzes a table (autovacuum_analyze_scale_factor)."""
+
+_CACHE_BYTES = 256 * 2**20
+"""The size of SQLite's cache during a large load."""
 
 
 @contextmanager
-def deferred_indexes(connection: Connection, rows: int, existing_rows: int) -> Iterator[None]:
-    """Speed up inserting or deleting `rows` rows in tables that hold `existing_rows`, and analyze the tables if it
-    matters.
+def deferred_indexes(connection: Connection, rows: int, existing_rows: int, *, deletes: bool = False) -> Iterator[bool]:
+    """Speed up inserting or deleting `rows` rows in the tables of clusters, which have `existing_rows` already.
+
+    SQLite keeps the indexes if rows are deleted, because it checks the foreign keys to each deleted row with them.
+
+    Yields whether no other transaction can use these tables meanwhile, so that triggers may be dropped too. On SQLite
+    that is always so.
     """
-    if connection.dialect.name != "postgresql":
-        yield
-        return
-    with _without_indexes(connection) if rows >= max(MIN_ROWS, existing_rows) else nullcontext():
-        yield
-    if rows > existing_rows * _ANALYZED:
+    is_postgresql = connection.dialect.name == "postgresql"
+    drop_indexes = _without_keys_and_indexes if is_postgresql else _without_indexes
+    is_deferred = is_large_load(rows, existing_rows) and (_is_owner(connection) if is_postgresql else not deletes)
+    with drop_indexes(connection) if is_deferred else nullcontext():
+        yield is_deferred or not is_postgresql
+    if is_postgresql and rows > existing_rows * _ANALYZE_SHARE:
         for table in INSERT_ORDER:
             connection.execute(text(f"ANALYZE {table}"))
 
 
+def is_large_load(rows: int, existing_rows: int) -> bool:
+    """Return whether `rows` rows are so many that tables with `existing_rows` are better indexed afterwards."""
+    return rows >= max(MIN_ROWS, existing_rows)
+
+
+@contextmanager
+def without_checks(connection: Connection) -> Iterator[None]:
+    """Don't evaluate CHECK constraints on SQLite, where they take a third of a load; the caller checks the rows."""
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
+    try:
+        yield
+    finally:  # a rollback does not reset the setting
+        connection.exec_driver_sql("PRAGMA ignore_check_constraints = OFF")
+
+
+def _is_owner(connection: Connection) -> bool:
+    """Return whether the login may drop and create indexes."""
+    owner = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('node')"
+    return bool(connection.scalar(text(owner)))
+
+
 @contextmanager
 def _without_indexes(connection: Connection) -> Iterator[None]:
+    """Drop the indexes of the tables of clusters, and create them again at the end."""
+    indexes = [index for name in INSERT_ORDER for index in TABLES[name].indexes]
+    for index in indexes:
+        index.drop(connection)
+    yield
+    for index in indexes:
+        index.create(connection)
+
+
+@contextmanager
+def _without_keys_and_indexes(connection: Connection) -> Iterator[None]:
+    """Drop keys, indexes and foreign keys of the tables of clusters, and create them again at the end."""
     tables = [TABLES[name] for name in INSERT_ORDER]
     constraints = [constraint for table in tables for constraint in table.constraints]
     keys = [constraint for constraint in constraints if isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)]
@@ -58,26 +110,43 @@ def _without_indexes(connection: Connection) -> Iterator[None]:
         for foreign_key in all_foreign_keys
         if foreign_key.table in tables or foreign_key.referred_table in tables
     ]
-    indexes = [index for table in tables for index in table.indexes]
     for constraint in (*foreign_keys, *keys):
         connection.execute(DropConstraint(constraint))
-    for index in indexes:
-        index.drop(connection)
     for setting in ("work_mem", "maintenance_work_mem"):
         connection.execute(text(f"SET LOCAL {setting} = '256MB'"))
-    yield
-    for constraint in keys:
-        connection.execute(AddConstraint(constraint, isolate_from_table=False))
-    for index in indexes:
-        index.create(connection)
+    with _without_indexes(connection):
+        yield
+        for constraint in keys:
+            connection.execute(AddConstraint(constraint, isolate_from_table=False))
     for constraint in foreign_keys:
         connection.execute(AddConstraint(constraint, isolate_from_table=False))
 
 
+@contextmanager
+def large_cache(connection: Connection) -> Iterator[None]:
+    """Let SQLite keep more pages in memory during a large load; by default, they leave and return all the time.
+
+    Indexes are written in random order, so nearly every row changes a page of each.
+    """
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    size = connection.exec_driver_sql("PRAGMA cache_size").scalar()
+    connection.exec_driver_sql(f"PRAGMA cache_size = {-_CACHE_BYTES // 1024}")
+    try:
+        yield
+    finally:
+        connection.exec_driver_sql(f"PRAGMA cache_size = {size}")
+
+
 def estimated_rows(connection: Connection) -> int:
-    """Return PostgreSQL's own estimate of the number of rows; 0 on SQLite."""
+    """Return about how many rows all clusters have: PostgreSQL's own estimate, on SQLite the span of their ids."""
     if connection.dialect.name != "postgresql":
-        return 0
+        spans = (
+            f"coalesce((SELECT max(id) FROM {name}) - (SELECT min(id) FROM {name}) + 1, 0)"  # noqa: S608 # our own names
+            for name in INSERT_ORDER
+        )
+        return int(connection.scalar(text(f"SELECT {' + '.join(spans)}")))
     rows = "SELECT coalesce(sum(greatest(reltuples, 0)), 0) FROM pg_class WHERE oid = ANY(CAST(:tables AS regclass[]))"
     return int(connection.scalar(text(rows), {"tables": list(INSERT_ORDER)}) or 0)
 
@@ -98,11 +167,30 @@ def bulk_insert(connection: Connection, table: Table, rows: Sequence[tuple[Any, 
     quote, cursor = connection.dialect.identifier_preparer.quote, cast("Any", connection.connection.cursor())
     columns = ", ".join(quote(column.name) for column in table.c)
     try:
-        with cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copied:
+        with cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copy:
             for row in rows:
-                copied.write_row(row)
-    except (
-        connection.dialect.loaded_dbapi.Error
-    ) as error:  # SQLAlchemy does not support COPY, so it does not translate its errors
+                copy.write_row(row)
+    except connection.dialect.loaded_dbapi.Error as error:  # SQLAlchemy does not support COPY, nor wrap its errors
         reason = str(error).partition("\n")[0]
-        raise DatabaseError(f"{redacted_url(connection.engine.url)} refused rows of {table.name}: {reason}") from error
+        where = redacted_url(connection.engine.url)
+        raise error_class(error)(f"{where} refused rows of {table.name}: {reason}") from error
+
+
+def bulk_update(connection: Connection, table: Table, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Set the columns that are in ``rows``, each of which also has the value of the column ``key``.
+
+    On PostgreSQL this is one statement, since the driver's time for many small ones exceeds the server's.
+    """
+    if not rows:
+        return
+    names = [name for name in rows[0] if name != key]
+    if connection.dialect.name == "postgresql":
+        recordset = func.json_to_recordset(cast_to(literal(json.dumps(rows), Text), JSON))
+        columns = (column(name, table.c[name].type) for name in (key, *names))
+        new = recordset.table_valued(*columns).render_derived("new_values", with_types=True)
+        values = {name: new.c[name] for name in names}
+        connection.execute(update(table).where(table.c[key] == new.c[key]).values(values))
+        return
+    values = {name: bindparam(f"new_{name}") for name in names}
+    statement = update(table).where(table.c[key] == bindparam(f"new_{key}")).values(values)
+    connection.execute(statement, [{f"new_{name}": value for name, value in row.items()} for row in rows])

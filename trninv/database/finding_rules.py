@@ -1,4 +1,7 @@
-"""List the drift rules, with the severity and meaning of their findings."""
+"""List the rules of drift detection, with the severity and meaning of their findings.
+
+A finding is a difference between the design and what machines report. `trninv.reconcile.rules` implements the rules.
+"""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -20,38 +23,48 @@ class FindingRule(NamedTuple):
 
 
 FINDING_RULES: Final[Mapping[str, FindingRule]] = {
-    "instance-type-unexpected": FindingRule("high", "The instance has another type than its slot's server model."),
+    "instance-type-unexpected": FindingRule("high", "The instance has a different type from its slot's server model."),
     "server-unbound": FindingRule("medium", "The slot has no instance."),
     "instance-unplaced": FindingRule("medium", "An observed instance has no slot."),
-    "instance-gone": FindingRule("high", "A newer complete listing lacks the slot's instance."),
+    "instance-gone": FindingRule("high", "The slot's instance is missing from a newer complete listing."),
     "instance-replaced": FindingRule("info", "Another instance took the slot."),
     "chip-missing": FindingRule("high", "A chip of the design is missing."),
-    "chip-extra": FindingRule("high", "A chip was reported that the design does not have."),
+    "chip-extra": FindingRule("high", "A source reports a chip that the design does not have."),
     "view-partial": FindingRule(
         "info", "A source sees only part of the server, such as a container; no chip is reported missing."
     ),
-    "neighbour-wrong": FindingRule("high", "The driver's table links a chip to other chips than the design."),
-    "memory-wrong": FindingRule("high", "A chip has a different memory size than its model."),
-    "cores-wrong": FindingRule("medium", "A chip has a different number of cores than its model."),
-    "lnc-differs": FindingRule("medium", "Servers of a domain have different logical core configurations."),
-    "numa-wrong": FindingRule("medium", "A chip is at another NUMA node than documented for its server type."),
-    "efa-map-wrong": FindingRule("medium", "A chip has another EFA device than documented for its server type."),
-    "domain-split": FindingRule("high", "Servers of a domain are in different UltraServers or capacity blocks."),
+    "neighbour-wrong": FindingRule("high", "The driver's table links a chip to different chips from the design."),
+    "memory-wrong": FindingRule("high", "A chip has a different memory size from its model."),
+    "cores-wrong": FindingRule("medium", "A chip has a different number of cores from its model."),
+    "lnc-differs": FindingRule("medium", "The servers of a domain have different logical core configurations."),
+    "numa-wrong": FindingRule(
+        "medium", "A chip is at a different NUMA node from the one documented for its instance type."
+    ),
+    "efa-map-wrong": FindingRule(
+        "medium", "A chip has a different EFA device from the one documented for its instance type."
+    ),
+    "domain-split": FindingRule("high", "The servers of a domain are in different UltraServers or capacity blocks."),
     "domain-overfull": FindingRule(
         "high", "An UltraServer or capacity block has more instances than its domain has servers."
     ),
     "node-id-duplicate": FindingRule("high", "Several instances have the same position in an UltraServer."),
-    "node-order-wrong": FindingRule("medium", "An UltraServer's ring has another order than its domain."),
-    "side-link-down": FindingRule("high", "The links of a server to a neighbour in its UltraServer are down."),
+    "node-order-wrong": FindingRule(
+        "medium", "The servers of an UltraServer are in a different order around its ring from those of its domain."
+    ),
+    "side-link-down": FindingRule("high", "The links from a server to a neighbor in its UltraServer are down."),
     "interconnect-impaired": FindingRule("high", "EC2 reports the interconnect of a capacity block as impaired."),
-    "network-node-moved": FindingRule("medium", "An instance is below another network node than before."),
-    "fabric-inconsistent": FindingRule("medium", "The instances' network nodes do not match those of the design."),
+    "network-node-moved": FindingRule(
+        "medium", "An instance is below a different network node than when it was bound."
+    ),
+    "fabric-inconsistent": FindingRule(
+        "medium", "The tree of network nodes above the instances differs from the design's."
+    ),
     "ecc-uncorrected": FindingRule("high", "A chip's counter of uncorrected memory errors increased."),
     "field-missing": FindingRule(
-        "medium", "No source reports a field that a source should report; it is not compared."
+        "medium", "No source reports a field that a source should report, so trninv cannot compare it."
     ),
     "health-condition": FindingRule("high", "A manager reports a server or a chip as unhealthy."),
-    "state-differs": FindingRule("medium", "A manager reports another state than the inventory."),
-    "stale": FindingRule("info", "The observations of an instance are old."),
-    "conflict-between-sources": FindingRule("medium", "Sources with fresh observations disagree."),
+    "state-differs": FindingRule("medium", "A manager reports a different state from the inventory's."),
+    "stale": FindingRule("info", "A source has not reported the instance for longer than the limit."),
+    "conflict-between-sources": FindingRule("medium", "Fresh observations from different sources disagree."),
 }

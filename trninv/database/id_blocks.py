@@ -1,4 +1,7 @@
-"""Give out ids in blocks, one for each cluster and table."""
+"""Reserve ids for new clusters: in each table, the rows of a cluster have one block of consecutive ids.
+
+An adopted cluster can grow by domains, so its blocks have room for more rows than it has now.
+"""
 
 from collections.abc import Mapping
 from typing import Final
@@ -19,8 +22,8 @@ BLOCK_CAPACITY: Final[Mapping[str, int]] = {
     "core": 15_000_000,
     "link": 20_000_000,
 }
-"""Ids reserved for the domains of a cluster that can grow; in ``node`` and ``link`` those of its fabric follow."""
-_FABRIC: Final = {"node": MAX_TIERS * MAX_NODES_PER_TIER, "link": MAX_TIERS * MAX_NODES_PER_TIER}
+"""The number of ids reserved for the domains of a cluster that can grow; ids for its fabric follow in node and link."""
+_FABRIC_CAPACITY: Final = {"node": MAX_TIERS * MAX_NODES_PER_TIER, "link": MAX_TIERS * MAX_NODES_PER_TIER}
 
 
 def next_id(connection: Connection, table: Table) -> int:
@@ -28,14 +31,15 @@ def next_id(connection: Connection, table: Table) -> int:
     return int(connection.scalar(select(func.coalesce(func.max(table.c.id), 0))) or 0) + 1
 
 
-def next_block_start(connection: Connection, block: str, growing: str) -> int:
-    """Return the first id of a new cluster's block: after all rows and after the reserve of every cluster that can
-    grow.
+def next_block_start(connection: Connection, block: str, growing_system: str) -> int:
+    """Return the first id of a new cluster's block in the table `block`.
 
-    It is also after the start of every other block: a block ends where the next one starts, even one without rows.
+    The id is greater than the ids of all rows, and than the ids reserved for clusters that can grow, which have the
+    system `growing_system`. It is also greater than the start of every other block, even of a block without rows,
+    because a block ends where the next one starts.
     """
     first, system = (TABLES["cluster"].c[name] for name in (f"first_{block}_id", "system"))
     last = connection.scalar(select(func.max(first))) or 0
-    may_grow = connection.scalar(select(func.max(first)).where(system == growing))
-    after_reserved = 0 if may_grow is None else may_grow + BLOCK_CAPACITY[block] + _FABRIC.get(block, 0)
+    may_grow = connection.scalar(select(func.max(first)).where(system == growing_system))
+    after_reserved = 0 if may_grow is None else may_grow + BLOCK_CAPACITY[block] + _FABRIC_CAPACITY.get(block, 0)
     return max(next_id(connection, TABLES[block]), last + 1, after_reserved)

@@ -1,4 +1,7 @@
-"""Upgrade and downgrade the schema with Alembic."""
+"""Upgrade and downgrade the schema with Alembic, for `trninv migrate`.
+
+A schema version is the number of a file in ``migrations/versions``; Alembic calls it a revision.
+"""
 
 import io
 import itertools
@@ -21,13 +24,14 @@ from trninv.database.engine import (
     translate_connect_errors,
     translate_statement_errors,
 )
+from trninv.database.privileges import require_privileges
 from trninv.deadline import Progress, silent
 from trninv.errors import DatabaseError, SchemaOutdatedError, UsageError
 from trninv.settings import resource_directory
 from trninv.units import pluralize
 
-_MOVED = {"_token_digest": ("token", "sha256")}
-"""Tables whose rows were a column of another table in older schema versions."""
+_MOVED = {"_token_digest": ("token", "sha256"), "principal": ("token", "name")}
+"""Tables whose data older schema versions store in a column of another table, with that table and column."""
 _FORMER_NAMES = {
     "cordon": "closing",
     "domain_allocated": "domain_held",
@@ -44,11 +48,12 @@ _FORMER_NAMES = {
     "finding.observed": "found",
     "fact.as_written": "written",
     "fact.reading_reason": "grounds",
+    "token.principal_id": "name",
 }
-"""Tables and columns that schema version 0033 renamed, each with its former name."""
-_DERIVED = {"seal_restart"}
-"""Tables whose rows say nothing in an older schema version."""
-_USAGE = "trninv migrate --to head, base, or a revision in migrations/"
+"""Tables and columns that schema versions 0033 and 0039 renamed, each with its former name."""
+_DISPENSABLE = {"seal_restart", "part_count"}
+"""Tables whose rows an older schema version does not need."""
+_USAGE = "trninv migrate --to head, base, or a version in migrations/"
 
 
 def schema_version(connection: Connection) -> str | None:
@@ -57,14 +62,14 @@ def schema_version(connection: Connection) -> str | None:
 
 
 def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> None:
-    """Upgrade or downgrade the schema to a version ("head", "base" or an identifier) in one transaction.
+    """Upgrade or downgrade the schema to a version ("head", "base" or a number) in one transaction.
 
-    On the newest version, stored facts are updated as well.
+    At the newest version, facts and legal sets of chips in the database are updated from the catalog as well.
 
     Parameters
     ----------
     progress
-        Called with the number of versions done and their total, on the way to "head".
+        Called with the number of finished and of all versions, if the schema is upgraded to "head".
 
     Raises
     ------
@@ -80,65 +85,96 @@ def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> No
     create_directory(engine)
     with translate_connect_errors(engine):
         connection = engine.connect().execution_options(writes=True)
-        now = schema_version(connection)
-        connection.rollback()
     with connection, translate_statement_errors(engine):
+        current = schema_version(connection)
+        require_privileges(connection)
+        connection.rollback()
         config = _config(connection)
-        if now is not None and now > newest_schema_version():
-            raise SchemaOutdatedError(f"the database is at revision {now}, made by a newer trninv: upgrade trninv")
+        if current is not None and current > newest_schema_version():
+            raise SchemaOutdatedError(f"the database has schema version {current} of a newer trninv: upgrade trninv")
         with _foreign_keys_off(connection):
             try:
                 if to == "head":
-                    config.attributes["reached"] = _revision_counter(config, now, progress)
-                (command.downgrade if _is_downgrade(config, now, to) else command.upgrade)(config, to)
+                    config.attributes["on_version"] = _version_counter(config, current, progress)
+                change_schema = command.downgrade if _is_downgrade(config, current, to) else command.upgrade
+                change_schema(config, to)
             except CommandError as error:
                 raise UsageError(f"{error}: {_USAGE}") from None
             _check_foreign_keys(connection)
             connection.commit()
 
 
+def oldest_reader(script: ScriptDirectory) -> str:
+    """Return the oldest schema version whose releases can read the newest one.
+
+    A migration after which releases of the version before can still read, because it only adds, has KEEPS_READERS.
+    """
+    revision = script.get_revision("head")
+    while getattr(revision.module, "KEEPS_READERS", False):
+        revision = script.get_revision(str(revision.down_revision))
+    return revision.revision
+
+
+def upgrade_effect(engine: Engine) -> str | None:
+    """Return what an upgrade to the newest schema version means for running services, or None if it changes nothing."""
+    file = database_file(engine)
+    if file and not file_exists(file):
+        return None
+    with translate_connect_errors(engine), engine.connect() as connection:
+        current = schema_version(connection)
+    if current is None or current >= newest_schema_version():
+        return None
+    if oldest_reader(ScriptDirectory.from_config(_config())) <= current:
+        return (
+            f"services of schema version {current} go on reading, but their changes are refused until you upgrade them"
+        )
+    return f"stop services of schema version {current} first, or they refuse all requests until you upgrade them"
+
+
 def create_tables_if_missing(engine: Engine) -> None:
-    """Create all tables in a database that has none of trninv's; leave any other database unchanged."""
+    """Create all tables in a database without trninv tables; leave any other database unchanged."""
     create_directory(engine)
     with translate_connect_errors(engine), engine.connect() as connection:
-        now = schema_version(connection)
-    if now is None:
+        current = schema_version(connection)
+    if current is None:
         migrate(engine)
 
 
 def data_loss(engine: Engine, to: str) -> list[str]:
     """List the tables and columns with data that a database would lose by migrating to a version.
 
-    An empty database is migrated the same way to see which ones go, so that this one is not locked.
+    To find them, an empty database in memory is migrated the same way, so that the engine's database is not locked.
     """
     file = database_file(engine)
     if file and not file_exists(file):
         return []
     with translate_connect_errors(engine), engine.connect() as connection:
-        now = schema_version(connection)
-        if now is None or now > newest_schema_version():
+        current = schema_version(connection)
+        if current is None or current > newest_schema_version():
             return []
         with temporary_engine("sqlite://") as trial:
-            migrate(trial, now)
+            migrate(trial, current)
             before = _columns(trial)
             migrate(trial, to)
             with trial.connect() as trial_connection:
-                if (schema_version(trial_connection) or "") >= now:  # an upgrade keeps all data
+                if (schema_version(trial_connection) or "") >= current:  # an upgrade keeps all data
                     return []
             after = _columns(trial)
         return list(_lost_data(connection, before, after))
 
 
 def _columns(engine: Engine) -> dict[str, set[str]]:
+    """Return the names of the columns of each table."""
     with engine.connect() as connection:
         columns_by_table = inspect(connection).get_multi_columns()
     return {table: {column_["name"] for column_ in columns} for (_, table), columns in columns_by_table.items()}
 
 
 def _lost_data(connection: Connection, before: dict[str, set[str]], after: dict[str, set[str]]) -> Iterator[str]:
-    for name in sorted(before.keys() - {"alembic_version"} - _DERIVED):
-        new_table, moved = _MOVED.get(name, ("", ""))
-        if moved in after.get(new_table, ()) or _FORMER_NAMES.get(name) in after:
+    """Yield the tables and columns with data that `before` has and `after` lacks, even under another name."""
+    for name in sorted(before.keys() - {"alembic_version"} - _DISPENSABLE):
+        other_table, moved_column = _MOVED.get(name, ("", ""))
+        if moved_column in after.get(other_table, ()) or _FORMER_NAMES.get(name) in after:
             continue
         if name not in after:
             yield from _non_empty(connection, name, select(func.count()).select_from(table(name)), "row")
@@ -151,13 +187,14 @@ def _lost_data(connection: Connection, before: dict[str, set[str]], after: dict[
 
 
 def _non_empty(connection: Connection, name: str, query: Select[int], thing: str) -> Iterator[str]:
-    if size := connection.scalar(query):
-        yield f"{name} ({pluralize(size, thing)})"
+    """Yield the name with the number that `query` counts, unless that is 0."""
+    if number := connection.scalar(query):
+        yield f"{name} ({pluralize(number, thing)})"
 
 
 @contextmanager
 def _foreign_keys_off(connection: Connection) -> Iterator[None]:
-    """Switch SQLite's foreign keys off: they would keep its batch mode from recreating tables."""
+    """Switch foreign keys off on SQLite, where they would prevent Alembic from recreating a table to change it."""
     if connection.dialect.name != "sqlite":
         yield
         return
@@ -167,12 +204,12 @@ def _foreign_keys_off(connection: Connection) -> Iterator[None]:
         yield
     finally:
         connection.rollback()
-        if not connection.invalidated:  # an interrupt closes it
+        if not connection.invalidated:  # an interrupt closes the connection
             cursor.execute("PRAGMA foreign_keys = ON")
 
 
 def schema_differences(engine: Engine) -> str | None:
-    """Return how the database differs from the schema, as `alembic check` reports it, or None."""
+    """Return the first differences between database and schema, as `alembic check` reports them, or None."""
     with engine.connect() as connection, redirect_stdout(io.StringIO()):
         try:
             command.check(_config(connection))
@@ -182,7 +219,7 @@ def schema_differences(engine: Engine) -> str | None:
 
 
 def upgrade_sql(engine: Engine, to: str = "head") -> str:
-    """Return the DDL of an upgrade from an empty database, for running it by hand."""
+    """Return the SQL that creates the schema of a version in an empty database, to be run by hand."""
     out = io.StringIO()
     config = _config()
     config.output_buffer = out
@@ -201,21 +238,22 @@ def _config(connection: Connection | None = None) -> Config:
     return config
 
 
-def _revision_counter(config: Config, now: str | None, progress: Progress) -> Callable[[], None]:
-    """Return the callback that counts finished versions up to the newest."""
-    total = len(list(ScriptDirectory.from_config(config).iterate_revisions("head", now or "base")))
+def _version_counter(config: Config, current: str | None, progress: Progress) -> Callable[[], None]:
+    """Return a function to call after each version; it reports progress towards the newest one."""
+    total = len(list(ScriptDirectory.from_config(config).iterate_revisions("head", current or "base")))
     done = itertools.count(1)
-    return lambda: progress("revisions", next(done), total)
+    return lambda: progress("schema versions", next(done), total)
 
 
-def _is_downgrade(config: Config, now: str | None, to: str) -> bool:
-    if to == "base" or to.startswith("-"):
+def _is_downgrade(config: Config, current: str | None, to: str) -> bool:
+    """Return whether a version is older than the current one."""
+    if to == "base" or to.startswith("-"):  # "-1" is one version back
         return True
-    if now is None or to == "head":
+    if current is None or to == "head":
         return False
     script = ScriptDirectory.from_config(config)
-    revisions = [revision.revision for revision in script.iterate_revisions(now, "base")]
-    return to != now and to in revisions
+    versions = [revision.revision for revision in script.iterate_revisions(current, "base")]
+    return to != current and to in versions
 
 
 def _check_foreign_keys(connection: Connection) -> None:

@@ -1,10 +1,13 @@
-"""Share one snapshot among all reads of an answer."""
+"""Read all of an answer from one snapshot, so that no change in between makes its parts disagree.
+
+`trninv.routing.fleet` opens a `SharedSnapshot` for each answer. `AsOf` is what the answer reports about it.
+"""
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from threading import Lock, RLock
+from threading import Lock
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -16,7 +19,7 @@ from trninv.database.engine import translate_statement_errors
 from trninv.database.revision import RevisionTracker, revision_id
 from trninv.errors import DatabaseError
 
-A = TypeVar("A")
+Result = TypeVar("Result")
 
 _MAX_WAIT = 60.0
 """Seconds between two checks of the deadline while waiting."""
@@ -42,49 +45,72 @@ class AsOf:
 
     @classmethod
     def latest(cls, revision: Hashable | None) -> "AsOf":
-        """Return the newest state, as read just now."""
+        """Return the newest state, as of now."""
         return cls(datetime.now(UTC), revision_id(revision))
 
     @classmethod
     def from_engine(cls, engine: Engine, revision: Hashable | None) -> "AsOf":
-        """Return what an engine has just read: the newest state, or for an engine of `engine_at` that of its event."""
+        """Return the state that an engine reads: the newest one, or the earlier one chosen with `engine_as_of`."""
         return cls(as_of_time(engine) or datetime.now(UTC), revision_id(revision), omitted_clusters(engine))
 
     def fields(self) -> dict[str, str | None]:
-        """Return time (to the millisecond) and revision as text."""
-        return {"time": f"{self.time:%Y-%m-%dT%H:%M:%S}.{self.time.microsecond // 1000:03}Z", "revision": self.revision}
+        """Return the time, rounded down to milliseconds, and the revision as text."""
+        time = self.time.replace(tzinfo=None).isoformat(timespec="milliseconds")
+        return {"time": f"{time}Z", "revision": self.revision}
 
 
-def read_with_revision(source: RevisionTracker, read: Callable[[], A]) -> tuple[A, AsOf]:
-    """Run a read on its own connections; its revision is None if the database changed meanwhile."""
-    revision = source.current()
-    result = read()
-    return result, AsOf.from_engine(source.engine, revision if revision == source.current() else None)
+class _LentConnection:
+    """A connection for several reads, one at a time; it closes once it is retired and no read uses it."""
+
+    def __init__(self, tracker: RevisionTracker) -> None:
+        self._stack, self._lock, self.is_retired = ExitStack(), Lock(), False
+        self.connection, self.revision = self._stack.enter_context(tracker.read())
+
+    def acquire(self, seconds: float = 0) -> bool:
+        """Begin a read; return False if another read has not ended after `seconds`, or the connection is retired."""
+        if not self._lock.acquire(timeout=seconds):
+            return False
+        if self.is_retired:
+            self.release()
+            return False
+        return True
+
+    def release(self) -> None:
+        """End a read."""
+        self._lock.release()
+        if self.is_retired:
+            self.retire()
+
+    def retire(self) -> None:
+        """Close the connection now, or at the end of the read that uses it."""
+        self.is_retired = True
+        if self._lock.acquire(blocking=False):
+            try:
+                self._stack.close()
+            finally:
+                self._lock.release()
 
 
 class SharedSnapshot:
-    """The snapshot of the first read, kept open on one connection for all later reads.
+    """The snapshot of the first read, kept open on one connection for all later reads; thread-safe.
 
-    A concurrent read uses a connection of its own if that sees the same revision; otherwise the reads are serialized.
+    A concurrent read opens another connection if that sees the same revision; otherwise the reads are serialized.
     """
 
-    def __init__(self, source: RevisionTracker) -> None:
-        self._source, self._connection_lock, self._opening, self._stack = source, Lock(), RLock(), ExitStack()
-        self._connection: Connection | None = None
+    def __init__(self, tracker: RevisionTracker) -> None:
+        self._tracker, self._opening = tracker, Lock()
+        self._lent: _LentConnection | None = None
         self._revision: Hashable | None = None
-        self._is_refresh_due = self._is_closing = False
+        self._is_closed = False
+        self.engine = tracker.engine
         self.as_of: AsOf | None = None
 
-    def revision(self) -> Hashable | None:
+    def current(self) -> Hashable | None:
         """Return the snapshot's revision, or None if it has none."""
-        self._ensure_open()
-        try:
-            return self._revision
-        finally:
-            self._release_if_closing()
+        return self._open().revision
 
     @contextmanager
-    def connection(self) -> Iterator[tuple[Connection, Hashable | None]]:
+    def read(self) -> Iterator[tuple[Connection, Hashable | None]]:
         """Lend a connection to the snapshot, together with its revision.
 
         Raises
@@ -92,69 +118,74 @@ class SharedSnapshot:
         TimeLimitError
             Another read holds the connection for too long.
         DatabaseError
-            A statement failed, or an earlier failure closed the snapshot.
+            A statement failed, an earlier failure ended the snapshot, or it is closed.
         """
-        self._ensure_open()
-        if not self._connection_lock.acquire(blocking=False):
-            with self._source.read() as (connection, revision):
-                if revision is not None and revision == self._revision:
+        lent = self._open()
+        if not lent.acquire():
+            with self._tracker.read() as (connection, revision):
+                if revision is not None and revision == lent.revision:
                     yield connection, revision
                     return
-            while not self._connection_lock.acquire(timeout=deadline.cap_timeout(_MAX_WAIT)):
-                deadline.raise_if_expired()
+            lent = self._wait(lent)
         try:
-            yield self._ensure_open(), self._revision
+            yield lent.connection, lent.revision
         except DBAPIError:
-            self._release()  # PostgreSQL takes no more statements in this transaction
-            with translate_statement_errors(self._source.engine):
+            self._retire(lent)  # PostgreSQL takes no more statements in this transaction
+            with translate_statement_errors(self.engine):
                 raise
         finally:
-            self._connection_lock.release()
-            self._release_if_closing()
+            lent.release()
 
-    def _ensure_open(self) -> Connection:
+    def _open(self) -> _LentConnection:
+        """Return the connection; open it first if there is none.
+
+        Raises
+        ------
+        DatabaseError
+            The snapshot is closed, or its connection failed and the database has changed since.
+        """
         with self._opening:
-            if self._is_refresh_due:
-                self._release()
-                self._is_refresh_due = False
-            if self._connection is None:
-                self._connection, revision = self._stack.enter_context(self._source.read())
-                if self.as_of and (revision is None or revision != self._revision):
-                    self._release()
-                    raise DatabaseError("a statement failed, and the database has changed since: ask again")
-                self._revision, self.as_of = revision, self.as_of or AsOf.from_engine(self._source.engine, revision)
-            return self._connection
+            if self._is_closed:
+                raise DatabaseError("the snapshot was closed; open another one")
+            if self._lent is None:
+                lent = _LentConnection(self._tracker)
+                if self.as_of and (lent.revision is None or lent.revision != self._revision):
+                    lent.retire()
+                    raise DatabaseError("the connection was lost, and the database has changed since; try again")
+                self._lent, self._revision = lent, lent.revision
+                self.as_of = self.as_of or AsOf.from_engine(self.engine, lent.revision)
+            return self._lent
 
-    def read_separately(self, read: Callable[[], A]) -> A:
-        """Run a read on its own connection; `as_of` loses its revision if the database changed."""
-        revision = self.revision()
+    def _wait(self, lent: _LentConnection) -> _LentConnection:
+        """Wait until no other read uses the connection, or the connection that replaces it meanwhile."""
+        while not lent.acquire(deadline.cap_timeout(_MAX_WAIT)):
+            deadline.raise_if_expired()
+            lent = self._open()
+        return lent
+
+    def read_separately(self, read: Callable[[], Result]) -> Result:
+        """Run `read`, which opens its own connection; `as_of` loses its revision if the database changed."""
+        revision = self.current()
         result = read()
-        if self.as_of and (revision is None or self._source.current() != revision):
+        if self.as_of and (revision is None or self._tracker.current() != revision):
             self.as_of = replace(self.as_of, revision=None)
         return result
 
     def refresh(self) -> None:
-        """Close the snapshot; the next read opens a new one."""
-        self._is_refresh_due, self.as_of = True, None
-        self._release_if_idle()
+        """End the snapshot; the next read opens a new one, while reads that have begun end with the old one."""
+        self.as_of = None
+        self._retire()
 
     def close(self) -> None:
-        """Close the snapshot, as soon as the current read ends."""
-        self._is_closing = True
-        self._release_if_idle()
+        """Close the snapshot, as soon as reads that have begun end; further reads raise an error."""
+        self._is_closed = True
+        self._retire()
 
-    def _release_if_closing(self) -> None:
-        if self._is_closing:
-            self._release_if_idle()
-
-    def _release_if_idle(self) -> None:
-        if self._connection_lock.acquire(blocking=False):
-            try:
-                self._release()
-            finally:
-                self._connection_lock.release()
-
-    def _release(self) -> None:
+    def _retire(self, lent: _LentConnection | None = None) -> None:
+        """Retire a connection, by default the current one."""
         with self._opening:
-            self._connection = None
-            self._stack.close()
+            lent = lent or self._lent
+            if self._lent is lent:
+                self._lent = None
+        if lent:
+            lent.retire()

@@ -1,9 +1,9 @@
-"""SQL constructs that compile differently on each database: concatenation and joins in a fixed order."""
+"""SQL constructs that compile differently on each database: concatenation, JSON, ordered joins, the hour."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Join, Text
+from sqlalchemy import ColumnClause, ColumnElement, Join, Text
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -12,57 +12,63 @@ _MAX_ARGUMENTS = 100
 ConcatArgument = str | ColumnElement[Any]
 
 
+class _Constant(ColumnClause[str]):
+    """Constant text in a concatenation; as an expression, it is part of the key under which a statement is cached."""
+
+    inherit_cache = True
+
+
 class Concat(FunctionElement[str]):
     """A concatenation of constant text and expressions that are never null; nested ones are flattened."""
 
-    inherit_cache = False
+    inherit_cache = True
     type = Text()
 
     def __init__(self, pieces: Sequence[ConcatArgument]) -> None:
-        flat: list[ConcatArgument] = []
-        for piece in _flat(pieces):
-            if isinstance(piece, str) and flat and isinstance(flat[-1], str):
-                flat[-1] += piece
+        merged: list[ConcatArgument] = []
+        for piece in _flatten(pieces):
+            if isinstance(piece, str) and merged and isinstance(merged[-1], str):
+                merged[-1] += piece
             else:
-                flat.append(piece)
-        self.form = tuple(piece if isinstance(piece, str) else None for piece in flat)
-        super().__init__(*(piece for piece in flat if not isinstance(piece, str)))
+                merged.append(piece)
+        super().__init__(*(_Constant(piece, Text()) if isinstance(piece, str) else piece for piece in merged))
 
     @property
     def pieces(self) -> list[ConcatArgument]:
         """Constant text and expressions, in order."""
-        arguments = iter(self.clauses)
-        return [next(arguments) if text is None else text for text in self.form]
+        return [piece.name if isinstance(piece, _Constant) else piece for piece in self.clauses]
 
 
-def _flat(pieces: Sequence[ConcatArgument]) -> list[ConcatArgument]:
+def _flatten(pieces: Sequence[ConcatArgument]) -> list[ConcatArgument]:
+    """Replace each nested concatenation by its pieces."""
     return [inner for piece in pieces for inner in (piece.pieces if isinstance(piece, Concat) else [piece])]
 
 
 @compiles(Concat, "sqlite")
-def _on_sqlite(template: Concat, compiler: Any, **how: Any) -> str:
-    pieces = template.pieces
+def _concat_on_sqlite(concat: Concat, compiler: Any, **options: Any) -> str:
+    pieces = concat.pieces
     return " || ".join(
-        _printf(pieces[start : start + _MAX_ARGUMENTS], compiler, how)
+        _printf(pieces[start : start + _MAX_ARGUMENTS], compiler, options)
         for start in range(0, len(pieces) or 1, _MAX_ARGUMENTS)
     )
 
 
-def _printf(pieces: Sequence[ConcatArgument], compiler: Any, how: dict[str, Any]) -> str:
-    form = "".join(piece.replace("%", "%%") if isinstance(piece, str) else "%s" for piece in pieces)
-    arguments = [compiler.process(piece, **how) for piece in pieces if not isinstance(piece, str)]
+def _printf(pieces: Sequence[ConcatArgument], compiler: Any, options: dict[str, Any]) -> str:
+    """Return a call of SQLite's printf for at most `_MAX_ARGUMENTS` pieces."""
+    template = "".join(piece.replace("%", "%%") if isinstance(piece, str) else "%s" for piece in pieces)
+    arguments = [compiler.process(piece, **options) for piece in pieces if not isinstance(piece, str)]
     if not arguments:
         return _quoted("".join(map(str, pieces)))
-    return f"printf({', '.join([_quoted(form), *arguments])})"
+    return f"printf({', '.join([_quoted(template), *arguments])})"
 
 
 @compiles(Concat, "postgresql")
-def _on_postgresql(template: Concat, compiler: Any, **how: Any) -> str:
+def _concat_on_postgresql(concat: Concat, compiler: Any, **options: Any) -> str:
     escaped = (
-        _quoted(piece).replace("%", "%%")
+        _quoted(piece).replace("%", "%%")  # psycopg takes a single % for a placeholder
         if isinstance(piece, str)
-        else f"CAST({compiler.process(piece, **how)} AS TEXT)"
-        for piece in template.pieces
+        else f"CAST({compiler.process(piece, **options)} AS TEXT)"
+        for piece in concat.pieces
     )
     return f"({' || '.join(escaped) or _quoted('')})"
 
@@ -72,18 +78,59 @@ def _quoted(text: str) -> str:
     return f"'{escaped}'"
 
 
+class JsonRows(FunctionElement[str]):
+    """A JSON array with an array of the arguments for each row, ordered by the first argument.
+
+    On SQLite, whose older versions cannot sort inside an aggregate, it has the order in which the rows are read.
+    """
+
+    inherit_cache = True
+    type = Text()
+
+
+@compiles(JsonRows, "sqlite")
+def _json_rows_on_sqlite(rows: JsonRows, compiler: Any, **options: Any) -> str:
+    return f"json_group_array(json_array({compiler.process(rows.clauses, **options)}))"
+
+
+@compiles(JsonRows, "postgresql")
+def _json_rows_on_postgresql(rows: JsonRows, compiler: Any, **options: Any) -> str:
+    first = compiler.process(next(iter(rows.clauses)), **options)
+    return f"json_agg(json_build_array({compiler.process(rows.clauses, **options)}) ORDER BY {first})"
+
+
 class OrderedJoin(Join):
-    """An inner join with a table that SQLite reads from left to right; other databases choose the order themselves.
+    """An inner join, its right side a table, that SQLite reads from left to right; other databases choose the order.
 
     After ANALYZE, SQLite may choose another order, and then compares every row of a domain with every row of its
-    blueprint.
+    blueprint, the pattern that domains of one model share.
     """
 
     inherit_cache = True
 
 
 @compiles(OrderedJoin, "sqlite")
-def _cross(join: OrderedJoin, compiler: Any, **how: Any) -> str:
+def _ordered_join_on_sqlite(join: OrderedJoin, compiler: Any, **options: Any) -> str:
     # the right side is a table, so the last JOIN is this one
-    tables, _, table = compiler.visit_join(join, **how).rpartition(" JOIN ")
+    tables, _, table = compiler.visit_join(join, **options).rpartition(" JOIN ")
     return f"{tables} CROSS JOIN {table}"
+
+
+class CurrentHour(FunctionElement[str]):
+    """The start of the current hour in UTC, as a text that sorts before every timestamp in that hour.
+
+    Fields use no other clock: responses with it are not kept (`trninv.graphql.compiler.statement_plan`).
+    """
+
+    inherit_cache = True
+    type = Text()
+
+
+@compiles(CurrentHour, "sqlite")
+def _current_hour_on_sqlite(*_: Any, **__: Any) -> str:
+    return "strftime('%Y-%m-%dT%H', 'now')"
+
+
+@compiles(CurrentHour, "postgresql")
+def _current_hour_on_postgresql(*_: Any, **__: Any) -> str:
+    return "to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24')"

@@ -1,4 +1,6 @@
-"""Configure SQLite: write-ahead log, busy wait, detection of a replaced file.
+"""Configure SQLite: write-ahead log, waiting for other writers, detection of a replaced file.
+
+`trninv.database.engine` calls this module for each engine of an SQLite file.
 
 With a write-ahead log, readers and the writer do not wait for each other. A file that cannot have one (it is read only,
 in a read-only directory or on a file system without shared memory) keeps its rollback journal.
@@ -23,13 +25,12 @@ from trninv.deadline import expired
 BUSY_TIMEOUT_MS = 60_000
 """Milliseconds that a writer waits for another writer."""
 _RETRY_MS = 200
-"""Milliseconds between two attempts while waiting."""
-
+"""Milliseconds that one attempt to begin a write transaction waits, before Ctrl-C is noticed."""
 _TRUNCATE_TIMEOUT_MS = 100
 """Milliseconds that a writer waits for readers before it gives up emptying the log."""
 
 FileIdentity = tuple[int, int]
-"""Device and inode."""
+"""Device and inode number."""
 
 
 def file_identity(file: Path) -> FileIdentity | None:
@@ -49,17 +50,17 @@ def configure(engine: Engine, file: Path | None) -> None:
         return
 
     def open_file(_dialect: object, entry: ConnectionPoolEntry, _args: object, options: dict[str, Any]) -> object:
-        while True:
+        while True:  # again if the file was replaced meanwhile, since it is unknown which file was opened
             identity_before = file_identity(file)
             connection = _open_file(file, options)
-            entry.info["place"] = file_identity(file)
-            if identity_before in (None, entry.info["place"]):
+            entry.info["file_identity"] = file_identity(file)
+            if identity_before in (None, entry.info["file_identity"]):
                 return connection
             connection.close()
 
     def check_identity(_connection: object, entry: ConnectionPoolEntry, _proxy: object) -> None:
         identity = file_identity(file)
-        if identity is not None and identity != entry.info["place"]:
+        if identity is not None and identity != entry.info["file_identity"]:
             raise DisconnectionError(f"{file} was replaced")
 
     event.listen(engine, "do_connect", open_file)
@@ -72,7 +73,7 @@ def _open_file(file: Path, options: dict[str, Any]) -> sqlite3.Connection:
         return connection
     try:
         connection.execute("PRAGMA schema_version")
-    except sqlite3.OperationalError:  # its log can't be created here, so nobody is writing it
+    except sqlite3.OperationalError:  # its log can't be created here, so nothing writes to it
         connection.close()
         connection = sqlite3.connect(f"file:{quote(str(file.absolute()))}?immutable=1", uri=True, **options)
     return connection
@@ -85,11 +86,12 @@ def _is_writable(directory: Path) -> bool:
 def _configure_connection(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
     connection.isolation_level = None  # SQLAlchemy decides where transactions begin, DDL included
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.set_progress_handler(expired, 100_000)  # and Python notices Ctrl-C during a long statement
+    # every 100,000 instructions of a statement: stop it if the deadline has passed, and let Python notice Ctrl-C
+    connection.set_progress_handler(expired, 100_000)
 
 
 def _begin(connection: Connection) -> None:
-    # lock at the start: a writer that reads first would fail if another one wrote meanwhile
+    # lock at the start, since a writer that reads first would fail if another writer commits meanwhile
     writes = connection.get_execution_options().get("writes", False)
     if writes:
         enable_wal(_driver(connection))
@@ -100,7 +102,7 @@ def _begin(connection: Connection) -> None:
 
 
 def _begin_immediate(connection: Connection) -> None:
-    """Begin a write transaction, after the current writer's; SQLite's own wait would not notice Ctrl-C."""
+    """Begin a write transaction once no other one is open; retry here, because SQLite's own wait ignores Ctrl-C."""
     end = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     with _busy_timeout(_driver(connection), _RETRY_MS):
         while True:
@@ -119,13 +121,13 @@ def is_locked(error: DBAPIError) -> bool:
 
 
 def enable_wal(driver: Any) -> None:
-    """Switch a file to a write-ahead log, if it can have one now."""
+    """Switch a file to a write-ahead log; leave it unchanged if that is impossible now."""
     with _busy_timeout(driver, 0), suppress(sqlite3.DatabaseError):  # the next statement reports the error
         driver.execute("PRAGMA journal_mode = WAL").fetchone()
 
 
 def truncate_wal(connection: Connection) -> None:
-    """Copy the log into the file and empty it, if no reader blocks that for long."""
+    """Copy the write-ahead log into the file and empty it; give up if readers prevent it for too long."""
     driver = _driver(connection)
     with _busy_timeout(driver, _TRUNCATE_TIMEOUT_MS), suppress(sqlite3.DatabaseError):
         driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

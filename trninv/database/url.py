@@ -1,4 +1,7 @@
-"""Parse database URLs and print them without passwords."""
+"""Parse database URLs and print them without passwords.
+
+SQLAlchemy's own parser takes ``?`` in a file name for the start of options, and accepts only one host.
+"""
 
 import re
 
@@ -8,9 +11,13 @@ from sqlalchemy.exc import ArgumentError
 from trninv.errors import UsageError
 
 _SQLITE = re.compile(r"(sqlite(?:\+pysqlite)?):///(.+)", re.DOTALL)
+"""Driver and path of an SQLite file."""
 _OPTIONS = re.compile(r"\w+=[^/]*")
+"""Text after a ``?`` that can only be meant as options, not as the rest of a file name."""
 _MULTI_HOST = re.compile(r"(postgresql(?:\+psycopg)?://(?:[^@/?]*@)?)([^@/?]*,[^@/?]*)([/?].*)?")
+"""A PostgreSQL URL with several hosts: the text before the hosts, the hosts, and the text after them."""
 _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::(\d*))?")
+"""Host, in brackets if it is an IPv6 address, and port."""
 
 
 def parse_url(url: str) -> URL:
@@ -19,7 +26,7 @@ def parse_url(url: str) -> URL:
     Raises
     ------
     UsageError
-        Options follow the name of an SQLite file, which only a file: URI can have.
+        Options follow the name of an SQLite file, although only a file: URI can have options.
     ArgumentError, ValueError
         The text is not a URL.
     """
@@ -40,11 +47,11 @@ def format_url(url: URL) -> str:
 
 def _file_url(driver: str, path: str) -> URL:
     name, _, options = path.partition("?")
-    if name.startswith("file:"):  # a URI, which SQLite itself takes apart
+    if name.startswith("file:"):  # a URI, which SQLite itself parses
         return make_url(f"{driver}:///?{options}").set(database=name)
     if _OPTIONS.fullmatch(options):
         raise UsageError(
-            f"a file takes no options: write sqlite:///{name}, or sqlite:///file:{name}?{options}&uri=true"
+            f"the name of a file has no options: write sqlite:///{name}, or sqlite:///file:{name}?{options}&uri=true"
         )
     return URL.create(driver, database=path)
 
@@ -53,7 +60,7 @@ def _multi_host_url(base_url: str, hosts: list[str]) -> URL:
     """Return a URL with several hosts, in libpq's form: host=A,B port=1,2 (PostgreSQL documentation, 32.1.1.3)."""
     matches = [match for match in map(_HOST.fullmatch, hosts) if match]
     if len(matches) < len(hosts):
-        raise ArgumentError("a host is not one")
+        raise ArgumentError("not a host")
     query = {"host": ",".join(match[1].strip("[]") for match in matches)}
     if any(match[2] for match in matches):
         query["port"] = ",".join(match[2] or "" for match in matches)

@@ -1,58 +1,84 @@
-"""Draw a domain's chips by job, with free, failed and cordoned chips and a proposed placement."""
+"""Draw a domain's chips by job, with free, unhealthy and cordoned chips and a proposed placement.
+
+The explorer's page of jobs and `trninv draw --jobs` show it.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
 from trninv.characters import escape_controls
-from trninv.drawing.palette import define_hatches, job_color, job_hatch, job_letters
+from trninv.database.tables import CARRYING_STATES, TABLES
+from trninv.drawing.palette import hatch_job, job_color, job_letters, on_job_color
+from trninv.drawing.rack_contents import job_address_name
 from trninv.drawing.svg import (
-    DOWN,
-    HIGHLIGHT,
     INK,
     MUTED,
     PANEL_FILL,
     PANEL_STROKE,
     PAPER,
+    SELECTION,
+    Coordinates,
+    Sample,
     Style,
     SvgDocument,
     add_element,
+    add_link,
     draw_label,
-    draw_line,
 )
-from trninv.drawing.symbols import draw_polyline
+from trninv.drawing.symbols import STATE_STYLES, body_style, draw_polyline, draw_state_symbol, text_color
 from trninv.drawing.wiring_diagram import DomainDiagram
-from trninv.drawing.wiring_layout import DrawnPart, NodeBox, WiringLayout
+from trninv.drawing.wiring_layout import DrawnPart, NodeBox
+from trninv.inventory.address.expressions import node_addresses
 from trninv.inventory.address.lookup import resolve_place
-from trninv.placement.allocations.allocation_masks import read_allocations
+from trninv.inventory.address.rows_in import rows_in
 from trninv.placement.allocations.job_allocations import OWN_SYSTEM, Job, jobs_by_key
-from trninv.placement.candidates.free_capacity import read_cluster_capacity
-from trninv.routing.wiring_cache import SnapshotReader
-from trninv.solvers.torus_blocks import unpack_masks
+from trninv.routing.snapshot import Snapshot
 from trninv.topology.planar_layout import RADIUS, Point2D, SymbolSize
 from trninv.units import pluralize
 
-_LINK_COLOR: Final = "#c9ced6"
-_MARGIN, _ROW_HEIGHT, _MAX_NAME_LENGTH = 44.0, 30.0, 48
-_OUTLINE_GAP, _OUTLINE_WIDTH = 5.0, 2.5
-"""The gap between a chip and the outline of a proposed placement, and the outline's width."""
+_LINK_COLOR: Final = "var(--link-idle)"
+_RING: Final[Style] = {"fill": "none", "stroke": SELECTION, "stroke_width": 3.0, "stroke_dasharray": "5 3"}
+_MARGIN, _MAX_NAME_LENGTH, _LEGEND_WIDTH, _RING_GAP, _MIN_FONT = 14.0, 48, 560.0, 5.0, 11.2
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnJob:
-    """A job with chips in a domain: its number of chips in all, and the addresses of those in the domain."""
+    """A job with chips in a domain.
+
+    Attributes
+    ----------
+    name, address_name
+        Its name as people read it, and as commands and the explorer's addresses have it.
+    chips
+        Number of all its chips, in the domain and elsewhere.
+    allocated, spare
+        Addresses of its chips in the domain, and of those that it has only in case others fail.
+
+    """
 
     name: str
+    address_name: str
     started_at: str
     chips: int
-    work: frozenset[str]
-    spare: frozenset[str]
+    allocated: Collection[str]
+    spare: Collection[str]
+
+
+class _Look(NamedTuple):
+    """The colors, letters and hatch of the job at an index."""
+
+    color: str
+    ink: str
+    letters: str
+    hatch: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class JobOverlay:
-    """The jobs of a domain, the oldest first, and the addresses of its free, failed and cordoned chips."""
+    """The jobs of a domain, those with the most chips first, and the addresses of its free, down and cordoned chips."""
 
     jobs: Sequence[DrawnJob]
     free: Collection[str]
@@ -60,45 +86,45 @@ class JobOverlay:
     cordoned: Collection[str]
 
 
-def read_job_overlay(reader: SnapshotReader, diagram: DomainDiagram) -> JobOverlay:
-    """Read the jobs on a diagram's chips in the reader's snapshot, which may have a scenario.
-
-    Raises
-    ------
-    InvalidArgumentError
-        The cluster has domains of several models.
-
-    """
-    place = resolve_place(reader.connection, diagram.scope)
-    capacity = read_cluster_capacity(reader, diagram.scope)
-    (row,) = (index for index, is_inside in enumerate(unpack_masks(capacity.in_scope)) if is_inside)
-    domain_capacity, chips_per_server = capacity.select([row], capacity.in_scope), capacity.model.chips_per_server
-    chip_bits = [
-        (part.address, 1 << chips_per_server * (part.server or 0) + part.ordinal) for part in _diagram_chips(diagram)
-    ]
-
-    def addresses_in_mask(mask: int) -> frozenset[str]:
-        return frozenset(address for address, bit in chip_bits if mask & bit)
-
-    sets = [
-        (
-            allocation.key,
-            addresses_in_mask(allocation.work.get(row, 0)),
-            addresses_in_mask(allocation.spare.get(row, 0)),
-        )
-        for allocation in read_allocations(reader, place.cluster_id, capacity.model)
-    ]
-    chips_by_job = {key: (work, spare) for key, work, spare in sets if work or spare}
-    jobs = [
-        DrawnJob(_display_name(job), job.started_at, job.chips, *chips_by_job[job.key])
-        for job in jobs_by_key(reader.connection, list(chips_by_job))
-    ]
-    (free,), (up,), (cordoned,) = (
-        unpack_masks(domain_capacity.free),
-        unpack_masks(domain_capacity.up),
-        unpack_masks(domain_capacity.cordoned),
+def read_job_overlay(snapshot: Snapshot, diagram: DomainDiagram) -> JobOverlay:
+    """Read the jobs on a diagram's chips in the snapshot, which may have a scenario."""
+    connection, place = snapshot.connection, resolve_place(snapshot.connection, diagram.scope)
+    node, chip, allocation, cordon = (TABLES[name] for name in ("node", "chip", "allocation", "cordon"))
+    chips = connection.execute(
+        node_addresses()
+        .add_columns(node.c.state, allocation.c.job_id, allocation.c.role, cordon.c.id.label("cordon"))
+        .outerjoin(allocation, (allocation.c.chip_id == node.c.id) & allocation.c.ended_at.is_(None))
+        .outerjoin(cordon, (cordon.c.server_id == chip.c.server_id) & cordon.c.ended_at.is_(None))
+        .where(rows_in(place, "node"), node.c.kind == "chip")
+        .order_by(node.c.id)
+    ).all()
+    down = {row.address for row in chips if row.state not in CARRYING_STATES or row.id in snapshot.changes.down}
+    cordoned = {row.address for row in chips if row.cordon is not None}
+    chips_by_job: dict[int, list[str]] = {}
+    for row in chips:
+        if row.job_id is not None:
+            chips_by_job.setdefault(row.job_id, []).append(row.address)
+    spare = {row.address for row in chips if row.role == "spare"}
+    first_seen = list(chips_by_job)
+    jobs = sorted(
+        jobs_by_key(connection, first_seen), key=lambda job: (-len(chips_by_job[job.key]), first_seen.index(job.key))
     )
-    return JobOverlay(jobs, addresses_in_mask(free), addresses_in_mask(~up), addresses_in_mask(cordoned))
+    return JobOverlay(
+        [
+            DrawnJob(
+                _display_name(job),
+                job_address_name(job),
+                job.started_at,
+                job.chips,
+                chips_by_job[job.key],
+                spare.intersection(chips_by_job[job.key]),
+            )
+            for job in jobs
+        ],
+        {row.address for row in chips if row.job_id is None} - down - cordoned,
+        down,
+        cordoned,
+    )
 
 
 def _display_name(job: Job) -> str:
@@ -106,54 +132,68 @@ def _display_name(job: Job) -> str:
     return escape_controls(job.name if job.system == OWN_SYSTEM else f"{job.name} ({job.system}:{job.external_id})")
 
 
-def draw_jobs(diagram: DomainDiagram, overlay: JobOverlay, proposed: Sequence[str] = (), caption: str = "") -> str:
-    """Return an SVG of a domain's jobs.
+def draw_jobs(
+    diagram: DomainDiagram,
+    overlay: JobOverlay,
+    proposed: Sequence[str] = (),
+    caption: str = "",
+    *,
+    width: float = 1_100,
+    narrow: bool = False,
+) -> SvgDocument:
+    """Return a picture of a domain's jobs.
 
     Parameters
     ----------
     proposed
-        Addresses of the places proposed for the next job, which are outlined.
+        Addresses of the places where a new job would run; their chips are ringed.
     caption
         Text below the title; by default a summary of jobs and free chips.
+    width
+        Width in pixels at which the picture is shown; if its layout is wider, texts are enlarged to stay readable.
+    narrow
+        Whether to lay it out for a small screen.
 
     """
-    document, layout = SvgDocument(diagram.scope, caption or _summarize(diagram, overlay)), diagram.layout()
-    define_hatches(document.drawing)
+    document = SvgDocument(diagram.scope, caption or _summarize(diagram, overlay))
+    root, layout = document.drawing, diagram.layout(narrow=narrow)
+    letters = [f"{job_letters(index)} {job.name}: {len(job.allocated)}" for index, job in enumerate(overlay.jobs)]
+    document.label = f"{diagram.scope}: {', '.join(letters) or 'no jobs'}; {pluralize(len(overlay.free), 'free chip')}"
+    x, y, layout_width, height = layout.bounds
+    picture_width = max(layout_width, min(width, _LEGEND_WIDTH))
+    document.text_scale = max(1, picture_width / width)
+    font = max(layout.font_size, _MIN_FONT * document.text_scale)
     for panel in layout.panels:
-        add_element(document.drawing, "rect", **panel._asdict(), rx=10.0, fill=PANEL_FILL, stroke=PANEL_STROKE)
+        add_element(root, "rect", **panel._asdict(), rx=10.0, fill=PANEL_FILL, stroke=PANEL_STROKE)
     for link in diagram.links:
         for stroke in layout.link_paths[link.endpoints].strokes:
-            draw_polyline(document.drawing, stroke, stroke=_LINK_COLOR, stroke_width=1.2)
-    proposed_chips = [
-        drawn for drawn in _diagram_chips(diagram) if any(_is_inside(drawn.address, place) for place in proposed)
+            draw_polyline(root, stroke, stroke=_LINK_COLOR, stroke_width=1.2)
+    looks = [
+        _Look(job_color(index), on_job_color(index), job_letters(index), hatch_job(root, index))
+        for index in range(len(overlay.jobs))
     ]
-    _draw_outline(document.drawing, diagram, layout, proposed_chips)
-    for drawn in diagram.parts:
-        if drawn.kind == "chip":
-            _draw_chip(document.drawing, drawn, layout.node_boxes[drawn.address], overlay)
+    job_of = {chip: (job, look) for job, look in zip(overlay.jobs, looks, strict=True) for chip in job.allocated}
+    is_proposed = {part.address for part in diagram.parts if any(_is_inside(part.address, place) for place in proposed)}
+    for part in diagram.parts:
+        box = layout.node_boxes[part.address]
+        if part.kind == "chip":
+            job, look = job_of.get(part.address, (None, None))
+            element = _link_chip(root, part, overlay, job)
+            visibility = "visible" if part.address in is_proposed else "hidden"  # a page shows it while it is proposed
+            _draw_shape(element, box, _RING_GAP, class_="proposal", visibility=visibility, **_RING)
+            state = _state_of(part, overlay)
+            _draw_chip(element, box, look, state, is_cordoned=part.address in overlay.cordoned)
+            _label_chip(element, box.center, look, state, font, str(part.ordinal))
+            if state != "up":
+                draw_state_symbol(element, box.symbol_position, state, backed=True)
         else:
-            title = f"{drawn.address}, {drawn.state}"
-            add_element(
-                document.drawing,
-                "rect",
-                title,
-                **_box_attributes(layout.node_boxes[drawn.address]),
-                rx=3.0,
-                fill=PAPER,
-                stroke=MUTED,
-            )
-    for text_label in layout.labels:
-        draw_label(
-            document.drawing,
-            (text_label.x, text_label.y),
-            text_label.text,
-            layout.font_size,
-            MUTED,
-            text_anchor=text_label.anchor,
-        )
-    x, y, width, height = layout.bounds
-    bottom = _draw_legend(document.drawing, overlay, (x + 26, y + height + _MARGIN), has_proposal=bool(proposed_chips))
-    return document.render(x, y, x + max(width, 560), bottom)
+            title = f"{part.address}, {part.state}"
+            add_element(root, "rect", title, **_box_attributes(box), rx=3.0, fill=PAPER, stroke=MUTED)
+    for text in layout.labels:
+        draw_label(root, (text.x, text.y), text.text, font, MUTED, text_anchor=text.anchor)
+    document.legend = _build_legend(diagram, overlay, looks, has_proposal=bool(is_proposed))
+    document.bounds = (x, y, x + picture_width, y + height + _MARGIN)
+    return document
 
 
 def _box_attributes(box: NodeBox, margin: float = 0.0) -> Style:
@@ -162,126 +202,108 @@ def _box_attributes(box: NodeBox, margin: float = 0.0) -> Style:
     return {"x": box.center.x - width / 2, "y": box.center.y - height / 2, "width": width, "height": height}
 
 
-def _draw_shape(root: Element, box: NodeBox, title: str = "", margin: float = 0.0, /, **style: float | str) -> None:
+def _draw_shape(root: Element, box: NodeBox, margin: float = 0.0, /, **style: float | str) -> None:
     """Draw a chip's circle or box."""
-    corner_radius = box.size.height / 2 + margin if box.is_circle else 3.0
-    add_element(root, "rect", title, **_box_attributes(box, margin), rx=corner_radius, **style)
-
-
-def _diagram_chips(diagram: DomainDiagram) -> list[DrawnPart]:
-    return [part for part in diagram.parts if part.kind == "chip"]
+    corner_radius = box.size.height / 2 + margin if box.is_circle else 3.0 + margin
+    add_element(root, "rect", **_box_attributes(box, margin), rx=corner_radius, **style)
 
 
 def _is_inside(address: str, place: str) -> bool:
     return address == place or address.startswith(f"{place}/")
 
 
+def _count_chips(diagram: DomainDiagram) -> int:
+    return sum(part.kind == "chip" for part in diagram.parts)
+
+
 def _summarize(diagram: DomainDiagram, overlay: JobOverlay) -> str:
     return (
-        f"{pluralize(len(overlay.jobs), 'job')}, {len(overlay.free)} of "
-        f"{pluralize(len(_diagram_chips(diagram)), 'chip')} free"
+        f"{pluralize(len(overlay.jobs), 'job')}, {len(overlay.free)} of {pluralize(_count_chips(diagram), 'chip')} free"
     )
 
 
-def _draw_outline(
-    root: Element, diagram: DomainDiagram, layout: WiringLayout, proposed_chips: Sequence[DrawnPart]
-) -> None:
-    """Outline chips and their links within a server: draw them enlarged in the outline's colour, then smaller in white.
-
-    What remains visible of the first is a joint outline.
-    """
-    server_of = {part.address: part.server for part in proposed_chips}
-    inner_links = [
-        layout.link_paths[link.endpoints].strokes
-        for link in diagram.links
-        if link.endpoints not in layout.wraparound_links
-        and link.a in server_of
-        and link.b in server_of
-        and server_of[link.a] == server_of[link.b]
-    ]
-    for margin, fill in ((_OUTLINE_GAP + _OUTLINE_WIDTH, HIGHLIGHT), (_OUTLINE_GAP, PAPER)):
-        for strokes in inner_links:
-            for stroke in strokes:
-                draw_polyline(root, stroke, stroke=fill, stroke_width=2 * (RADIUS + margin), stroke_linecap="round")
-        for part in proposed_chips:
-            _draw_shape(root, layout.node_boxes[part.address], "", margin, fill=fill)
+def _state_of(part: DrawnPart, overlay: JobOverlay) -> str:
+    """Return a chip's state; one that is up in the tables may be down in a scenario."""
+    return "down" if part.address in overlay.down and part.state in CARRYING_STATES else part.state
 
 
-def _draw_chip(root: Element, part: DrawnPart, box: NodeBox, overlay: JobOverlay) -> None:
-    is_down, is_cordoned = part.address in overlay.down, part.address in overlay.cordoned
-    job_index, job = next(
-        ((job_index, job) for job_index, job in enumerate(overlay.jobs) if part.address in job.work | job.spare),
-        (0, None),
-    )
-    notes = ["free"] if part.address in overlay.free else []
+def _link_chip(root: Element, part: DrawnPart, overlay: JobOverlay, job: DrawnJob | None) -> Element:
+    """Add the link to a chip, which says who has it."""
+    state, notes = _state_of(part, overlay), ["free"] if part.address in overlay.free else []
+    notes = ["degraded", *notes] if state == "degraded" else notes
     if job:
-        notes += [f"job {job.name}" + (", spare" if part.address in job.spare else "")]
-    notes += ["cordoned"] if is_cordoned else []
-    notes += [part.state if part.state in ("down", "maintenance") else "down"] if is_down else []
-    title = f"{part.address}, {', '.join(notes)}"
-    _draw_chip_shape(root, box, job_index if job else None, title, is_down=is_down, is_cordoned=is_cordoned)
-    name = job_letters(job_index) if job else str(part.ordinal)
-    halo: Style = {"paint_order": "stroke", "stroke": PAPER, "stroke_width": 3.0} if is_down else {}
-    ink = MUTED if not job else INK if is_down else PAPER
-    _label_chip(root, box.center, name, ink, **halo)
+        notes.append(f"job {job.name}" + (", spare" if part.address in job.spare else ""))
+    notes += ["cordoned"] if part.address in overlay.cordoned else []
+    notes += [state] if state not in CARRYING_STATES else []
+    data = {"data_address": part.address} | ({"data_job": job.address_name} if job else {})
+    return add_link(root, f"at/{part.address}", f"{part.address}, {', '.join(notes)}", **data)
 
 
-def _label_chip(root: Element, center: Point2D, name: str, color: str, **style: float | str) -> None:
-    draw_label(root, (center[0], center[1] + 4), name, 11, color, text_anchor="middle", font_weight="bold", **style)
-
-
-def _draw_chip_shape(
-    root: Element, box: NodeBox, job_index: int | None, title: str, *, is_down: bool, is_cordoned: bool
-) -> None:
-    """Draw a chip: filled if it is allocated and up, dotted if its server is cordoned, crossed out if it is down."""
-    stroke: Style = {
-        "stroke": INK if job_index is None else job_color(job_index),
-        "stroke_width": 1.2 if job_index is None else 3.0,
-    }
+def _draw_chip(root: Element, box: NodeBox, look: _Look | None, state: str, *, is_cordoned: bool) -> None:
+    """Draw a chip's body: in its job's color with its hatch, or else in its state's; dotted if it is cordoned."""
+    style = body_style(state) | {"stroke_width": 1.4}
+    if look:
+        style = {"fill": look.color, "stroke": look.color, "stroke_width": 1.6}
     if is_cordoned:
-        stroke |= {"stroke": INK, "stroke_width": 1.8, "stroke_dasharray": "0.1 3.4", "stroke_linecap": "round"}
-    is_filled = job_index is not None and not is_down
-    _draw_shape(root, box, title, fill=job_color(job_index) if job_index is not None and is_filled else PAPER, **stroke)
-    if job_index is not None and is_filled and (hatch_fill := job_hatch(job_index)):
-        _draw_shape(root, box, title, fill=hatch_fill)
-    if is_down:
-        (x, y), (width, height) = box.center, box.size
-        for turn in (-1, 1):
-            ends = ((x - 0.55 * width, y - turn * 0.55 * height), (x + 0.55 * width, y + turn * 0.55 * height))
-            draw_line(root, *ends, title, stroke=DOWN, stroke_width=2.2)
+        style |= {"stroke": INK, "stroke_width": 1.8, "stroke_dasharray": "0.1 3.4", "stroke_linecap": "round"}
+    _draw_shape(root, box, class_="shape", **style)
+    if look and look.hatch:
+        _draw_shape(root, box, fill=look.hatch)
 
 
-def _legend_sample(center: Point2D) -> NodeBox:
+def _label_chip(root: Element, center: Point2D, look: _Look | None, state: str, font: float, name: str = "") -> None:
+    """Write the letters of a chip's job on it, or its own name."""
+    color = look.ink if look else text_color(state, MUTED)
+    halo: Style = {"paint_order": "stroke", "stroke": look.color, "stroke_width": 4.0} if look and look.hatch else {}
+    baseline, text = (center.x, center.y + 0.35 * font), look.letters if look else name
+    draw_label(root, baseline, text, font, color, text_anchor="middle", font_weight="bold", **halo)
+
+
+def _build_legend(
+    diagram: DomainDiagram, overlay: JobOverlay, looks: Sequence[_Look], *, has_proposal: bool
+) -> list[tuple[str | Sample, str]]:
+    """Return an entry for each job and for each other look of a chip in the picture."""
+
+    def sample_job(job: DrawnJob, look: _Look, root: Element, center: Coordinates) -> Element:
+        options = {"in": diagram.scope, "sel": job.address_name}
+        link = add_link(root, "jobs", f"Job {job.name}", options, class_="job", data_job=job.address_name)
+        _draw_chip(link, _sample_box(center), look, "up", is_cordoned=False)
+        _label_chip(link, Point2D(*center), look, "up", _MIN_FONT)
+        return link
+
+    def sample_chip(root: Element, center: Coordinates, *, is_cordoned: bool = False) -> Element:
+        _draw_chip(root, _sample_box(center), None, "up", is_cordoned=is_cordoned)
+        return root
+
+    def sample_state(state: str, root: Element, center: Coordinates) -> Element:
+        draw_state_symbol(root, center, state)
+        return root
+
+    def sample_ring(root: Element, center: Coordinates) -> Element:
+        _draw_shape(root, _sample_box(center), -2.0, **_RING)
+        return root
+
+    states = {_state_of(part, overlay) for part in diagram.parts if part.kind == "chip"}
+    unusable = _count_chips(diagram) - sum(len(job.allocated) for job in overlay.jobs) - len(overlay.free)
+    entries: list[tuple[str | Sample, str]] = [
+        (partial(sample_job, job, look), _describe_job(job)) for job, look in zip(overlay.jobs, looks, strict=True)
+    ]
+    entries += [(sample_chip, f"{len(overlay.free)} free")] if overlay.free else []
+    entries += [("none", f"{unusable} unusable")] if unusable else []
+    entries += [(partial(sample_chip, is_cordoned=True), "dotted: on a cordoned server")] if overlay.cordoned else []
+    entries += [(partial(sample_state, state), state) for state in STATE_STYLES if state in states]
+    return entries + ([(sample_ring, "ringed: proposed placement")] if has_proposal else [])
+
+
+def _sample_box(center: Coordinates) -> NodeBox:
     """Return the box of a chip in the legend."""
-    return NodeBox(center, SymbolSize(2 * RADIUS, 2 * RADIUS), "", center)
+    return NodeBox(Point2D(*center), SymbolSize(2 * RADIUS, 2 * RADIUS), "", Point2D(*center))
 
 
-def _draw_legend(root: Element, overlay: JobOverlay, origin: tuple[float, float], *, has_proposal: bool) -> float:
-    """Draw a row for each job and each other look of a chip; return the bottom y."""
-    x, y = origin[0], origin[1] + RADIUS
-    for job_index, job in enumerate(overlay.jobs):
-        _draw_chip_shape(root, _legend_sample(Point2D(x, y)), job_index, "", is_down=False, is_cordoned=False)
-        _label_chip(root, Point2D(x, y), job_letters(job_index), PAPER)
-        allocated = len(job.work | job.spare)
-        chips = pluralize(allocated, "chip") + (f" of its {job.chips:,}" if allocated < job.chips else "")
-        spare = f", {len(job.spare)} of them spare" if job.spare else ""
-        name = job.name if len(job.name) <= _MAX_NAME_LENGTH else f"{job.name[: _MAX_NAME_LENGTH - 1]}…"
-        draw_label(
-            root, (x + 22, y + 4), f"{name}: {chips}{spare}, since {job.started_at[:16].replace('T', ' ')} UTC", 13
-        )
-        y += _ROW_HEIGHT
-    samples = (
-        ("free", False, False, bool(overlay.free)),
-        ("crossed: down or in maintenance", True, False, bool(overlay.down)),
-        ("dotted: on a cordoned server", False, True, bool(overlay.cordoned)),
-    )
-    for text, is_down, is_cordoned, is_present in samples:
-        if is_present:
-            _draw_chip_shape(root, _legend_sample(Point2D(x, y)), None, "", is_down=is_down, is_cordoned=is_cordoned)
-            draw_label(root, (x + 22, y + 4), text, 13)
-            y += _ROW_HEIGHT
-    if has_proposal:
-        add_element(root, "circle", cx=x, cy=y, r=RADIUS - 2, fill=PAPER, stroke=HIGHLIGHT, stroke_width=_OUTLINE_WIDTH)
-        draw_label(root, (x + 22, y + 4), "outlined: proposed placement", 13)
-        y += _ROW_HEIGHT
-    return y
+def _describe_job(job: DrawnJob) -> str:
+    """Return a job's entry in the legend."""
+    chips = pluralize(len(job.allocated), "chip")
+    chips += f" of its {job.chips:,}" if len(job.allocated) < job.chips else ""
+    spare = f", {len(job.spare)} of them spare" if job.spare else ""
+    name = job.name if len(job.name) <= _MAX_NAME_LENGTH else f"{job.name[: _MAX_NAME_LENGTH - 1]}…"
+    return f"{name}: {chips}{spare}, since {job.started_at[:16].replace('T', ' ')} UTC"

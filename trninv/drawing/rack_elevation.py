@@ -1,122 +1,208 @@
-"""Draw a rack's elevation."""
+"""Draw a rack's elevation: servers and trays with states, reasons, hosts and jobs, for the explorer and `trninv draw`.
+
+Heights are in rack units (U).
+"""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from datetime import datetime
+from typing import Final
+from xml.etree.ElementTree import Element
 
-from sqlalchemy import Connection, Row, select
-
-from trninv.database.tables import CARRYING_STATES, TABLES
+from trninv.drawing.rack_contents import RackChip, RackContents, RackServer, RackTray
 from trninv.drawing.svg import (
-    DEGRADED,
-    DOWN,
+    INACTIVE,
     INK,
-    MAINTENANCE,
     MUTED,
+    PANEL_FILL,
+    PANEL_STROKE,
     PAPER,
     Style,
     SvgDocument,
     add_element,
+    add_link,
+    define_hatch,
     draw_label,
+    truncate,
 )
-from trninv.inventory.address.lookup import Place
+from trninv.drawing.symbols import body_style, draw_state_counts, draw_state_symbol, text_color
 from trninv.units import pluralize
 
-_TABLES = TABLES
-_UNIT_HEIGHT, _RACK_WIDTH, _LEFT_MARGIN, _TOP_MARGIN = 18.0, 460.0, 46.0, 12.0
-_FILL_BY_KIND: Final = {"head": "#e9e3f7", "compute": "#dbe6fb", "server": "#f5f6f8"}
+_UNIT_HEIGHT, _LINE_HEIGHT, _MIN_TRAY_HEIGHT, _MIN_CHIP_WIDTH, _CHIP_LINE_HEIGHT = 16.0, 15.0, 36.0, 44.0, 22.0
+_SCALE_WIDTH, _TEXT_WIDTH, _TRAY_NAME_WIDTH, _JOB_WIDTH = 30.0, 210.0, 74.0, 110.0
+_NARROW: Final = 600
+"""A narrower picture has each server's text above its trays, and no scale."""
+_NARROW_LINES: Final = 3
+_MIN_NOTE_WIDTH: Final = 100.0
+"""Width of a chip from which its reason is written in it."""
 
 
-def draw_rack(connection: Connection, rack: Place) -> str:
-    """Return an SVG with servers from the bottom up; those of undocumented height are hatched and 1U high."""
-    units = connection.scalar(select(_TABLES["rack"].c.rack_units).where(_TABLES["rack"].c.id == rack.id)) or 0
-    trays = list(_read_trays(connection, rack))
-    used_units = sum(tray["units"] for tray in trays)
-    height = max(units, used_units)
-    servers = len({tray["server"] for tray in trays})
-    height_note = (
-        "heights not documented" if any(tray["assumed"] for tray in trays) else f"{used_units} of {units} rack units"
+def draw_rack(rack: RackContents, width: float = 900) -> SvgDocument:
+    """Return the elevation, from the bottom up; trays of undocumented height are not to scale and hatched."""
+    used = sum(tray.units or 0 for server in rack.servers for tray in server.trays)
+    is_assumed = any(tray.units is None for server in rack.servers for tray in server.trays)
+    heights = "heights not documented, not to scale" if is_assumed else f"{used} of {rack.units} rack units"
+    document = SvgDocument(
+        rack.address, f"{pluralize(len(rack.servers), 'server')}, {heights}; the order from bottom to top is assumed"
     )
-    document = SvgDocument(rack.address, f"{pluralize(servers, 'server')}, {height_note}")
-    root = document.drawing
-    hatch = add_element(root, "pattern", id="hatch", width=6.0, height=6.0, patternUnits="userSpaceOnUse")
-    hatch.set("patternTransform", "rotate(45)")
-    add_element(hatch, "rect", width=2.0, height=6.0, fill=MUTED, opacity="0.35")
-    frame: Style = {"fill": "none", "stroke": INK, "stroke_width": 1.5}
-    add_element(root, "rect", x=_LEFT_MARGIN, y=_TOP_MARGIN, width=_RACK_WIDTH, height=height * _UNIT_HEIGHT, **frame)
-    for unit in range(1, height + 1):
-        draw_label(
-            root,
-            (_LEFT_MARGIN - 8, _TOP_MARGIN + (height - unit) * _UNIT_HEIGHT + 13),
-            str(unit),
-            10,
-            MUTED,
-            text_anchor="end",
-        )
-    for tray in trays:
-        _draw_tray(document, tray, _TOP_MARGIN + (height - tray["from"] - tray["units"] + 1) * _UNIT_HEIGHT)
-    if any(tray["assumed"] for tray in trays):
-        document.legend.append((MUTED, "hatched: height not documented, drawn as 1U"))
-    return document.render(0, 0, _LEFT_MARGIN + _RACK_WIDTH + 20, 2 * _TOP_MARGIN + height * _UNIT_HEIGHT)
+    root, is_narrow = document.drawing, width < _NARROW
+    hatch = define_hatch(root, "hatch-rack", MUTED, opacity="0.35")
+    y = draw_state_counts(root, (0, 0), width, rack.counts)
+    scale = 0.0 if is_narrow else _SCALE_WIDTH
+    if (free := rack.units - used) > 0 and not is_assumed:
+        height = _UNIT_HEIGHT * (2 if is_narrow else free)
+        box: Style = {"x": scale, "y": y, "width": width - scale, "height": height}
+        add_element(root, "rect", **box, fill=PANEL_FILL, stroke=INACTIVE)
+        add_element(root, "rect", **box, fill=hatch)
+        text = f"U{used + 1} to U{rack.units}: not documented"
+        label_box: Style = {"x": width / 2 - 90, "y": y + height / 2 - 10, "width": 200.0, "height": 20.0, "rx": 10.0}
+        add_element(root, "rect", **label_box, fill=PAPER)
+        draw_label(root, (width / 2 + 10, y + height / 2 + 4), text, 12, MUTED, text_anchor="middle")
+        if not is_narrow:
+            _draw_scale(root, y, rack.units, free)
+        y += height
+    top_unit = used
+    for server in reversed(rack.servers):
+        units = sum(tray.units or 0 for tray in server.trays)
+        if not is_narrow:
+            _draw_scale(root, y, top_unit, units)
+        y = _draw_server(root, server, (scale, y, width - scale), (top_unit - units + 1, top_unit), hatch)
+        top_unit -= units
+        y += 6 if is_narrow or is_assumed else 0
+    if is_assumed:
+        document.legend.append((INACTIVE, "hatched: height not documented"))
+    document.bounds = (0, 0, width, y + 4)
+    return document
 
 
-def _draw_tray(document: SvgDocument, tray: dict[str, Any], top: float) -> None:
-    height, kind = tray["units"] * _UNIT_HEIGHT - 2, tray["kind"]
-    title = f"{tray['server']}, {kind}, " + ("height assumed" if tray["assumed"] else f"{tray['units']}U")
-    box: Style = {"x": _LEFT_MARGIN + 2, "y": top + 1, "width": _RACK_WIDTH - 4, "height": height}
-    add_element(document.drawing, "rect", title, fill=_FILL_BY_KIND[kind], stroke=MUTED, **box)
-    if tray["assumed"]:
-        add_element(document.drawing, "rect", fill="url(#hatch)", stroke=MUTED, **box)
-    name = tray["server"].rsplit("/", 1)[1] + ("" if kind == "server" else f" {kind} tray {tray['tray']}")
-    draw_label(document.drawing, (_LEFT_MARGIN + 10, top + height / 2 + 5), name)
-    for index, chip in enumerate(tray["chips"]):
-        style: Style = {"fill": PAPER, "stroke": MUTED}
-        if chip.state == "degraded":
-            style = {"fill": PAPER, "stroke": DEGRADED, "stroke_width": 2.0}
-        elif chip.state not in CARRYING_STATES:
-            color = MAINTENANCE if chip.state == "maintenance" else DOWN
-            style = {"fill": PAPER, "stroke": color, "stroke_dasharray": "3 2"}
-        x = _LEFT_MARGIN + 150 + index * 19
-        title = f"{tray['server']}/c{chip.ordinal}, {chip.state}"
-        add_element(
-            document.drawing, "rect", title, x=x, y=top + height / 2 - 6, width=16.0, height=14.0, rx=2.0, **style
-        )
-        draw_label(document.drawing, (x + 8, top + height / 2 + 5), str(chip.ordinal), 9, text_anchor="middle")
+def _draw_scale(root: Element, top: float, top_unit: int, units: int) -> None:
+    """Draw the numbers of ``units`` rack units downward from ``top_unit``."""
+    for index in range(units):
+        baseline = (_SCALE_WIDTH - 8, top + _UNIT_HEIGHT * index + 12)
+        draw_label(root, baseline, str(top_unit - index), 11, MUTED, text_anchor="end")
 
 
-def _read_trays(connection: Connection, rack: Place) -> Iterator[dict[str, Any]]:
-    """Yield the trays from the bottom up; a server without documented trays counts as one."""
-    server, domain, tray, chip, node = (_TABLES[name] for name in ("server", "domain", "tray", "chip", "node"))
-    cluster = rack.address.split("/")[0]
-    servers = connection.execute(
-        select(server.c.id, server.c.ordinal, domain.c.ordinal.label("domain"))
-        .join(domain, domain.c.id == server.c.domain_id)
-        .where(server.c.rack_id == rack.id)
-        .order_by(server.c.id)
-    ).all()
-    ids = [row.id for row in servers]
-    trays = connection.execute(select(tray).where(tray.c.server_id.in_(ids)).order_by(tray.c.id)).all()
-    chips = connection.execute(
-        select(chip.c.server_id, chip.c.tray_id, chip.c.ordinal, node.c.state)
-        .join(node, node.c.id == chip.c.id)
-        .where(chip.c.server_id.in_(ids))
-        .order_by(chip.c.id)
-    ).all()
-    lowest_unit = 1
-    for server_row in servers:
-        server_trays: list[Row[Any] | None] = [tray_row for tray_row in trays if tray_row.server_id == server_row.id]
-        for tray_row in server_trays or [None]:
-            units = tray_row.rack_units if tray_row else None
-            yield {
-                "server": f"{cluster}/d{server_row.domain}/s{server_row.ordinal}",
-                "tray": tray_row.ordinal if tray_row else None,
-                "kind": tray_row.kind if tray_row else "server",
-                "from": lowest_unit,
-                "units": units or 1,
-                "assumed": not units,
-                "chips": [
-                    chip_row
-                    for chip_row in chips
-                    if chip_row.server_id == server_row.id and (tray_row is None or chip_row.tray_id == tray_row.id)
-                ],
-            }
-            lowest_unit += units or 1
+def _draw_server(
+    root: Element, server: RackServer, area: tuple[float, float, float], units: tuple[int, int], hatch: str
+) -> float:
+    """Draw a server at ``area`` (x, y, width) that takes up ``units`` (lowest, highest); return the bottom y."""
+    x, y, width = area
+    is_narrow = x == 0
+    tray_x, tray_width = (x + 6, width - 12) if is_narrow else (x + _TEXT_WIDTH, width - _TEXT_WIDTH - 5)
+    heights = [_tray_height(tray, tray_width, is_narrow=is_narrow) for tray in server.trays]
+    text_height = _LINE_HEIGHT * _NARROW_LINES + 10 if is_narrow else 0.0
+    height = sum(heights) + text_height + (6 if is_narrow else 0)
+    link = add_link(root, f"at/{server.address}", f"{server.address}, {server.state}")
+    frame: Style = {"x": x + 1, "y": y + 1, "width": width - 2, "height": height - 2, "rx": 4.0}
+    add_element(link, "rect", **frame, **body_style(server.state), stroke_width=1.0 if server.state == "up" else 2.0)
+    text_width = width - 20 if is_narrow else _TEXT_WIDTH - 20
+    _draw_server_text(link, server, (x + 10, y, text_width), (text_height or height) - 4, units)
+    bottom = y + height - (6 if is_narrow else 0)
+    for tray, tray_height in zip(server.trays, heights, strict=True):
+        bottom -= tray_height
+        _draw_tray(root, server, tray, (tray_x, bottom, tray_width, tray_height), hatch)
+    return y + height
+
+
+def _draw_server_text(
+    link: Element, server: RackServer, area: tuple[float, float, float], height: float, units: tuple[int, int]
+) -> None:
+    """Draw a server's name and state, and as many lines about it as fit into the height."""
+    x, y, width = area
+    draw_state_symbol(link, (x + 5, y + 11), server.state)
+    name = server.address.rsplit("/", 1)[1]
+    draw_label(link, (x + 16, y + 15), name, 14, font_weight="600")
+    color = text_color(server.state, MUTED)
+    draw_label(link, (x + 16 + 9 * len(name) + 4, y + 15), server.state, 13, color)
+    lines = list(_server_lines(server))
+    if units[1] >= units[0]:
+        lines.append(f"U{units[0]} to U{units[1]}")
+    count = int((height - 15) / _LINE_HEIGHT)
+    if len(lines) > count:
+        lines = [*lines[: count - 1], " · ".join(lines[count - 1 :])] if count else []
+    for index, line in enumerate(lines):
+        baseline = (x, y + 30 + _LINE_HEIGHT * index)
+        draw_label(link, baseline, truncate(line, width, 12), 12, MUTED if index else color)
+
+
+def _server_lines(server: RackServer) -> Iterator[str]:
+    """Yield what is known about a server, the most urgent first."""
+    if server.state != "up" and server.change:
+        yield server.change.why
+        yield f"since {datetime.fromisoformat(server.change.at):%m-%d %H:%M} UTC"
+        yield f"set by {server.change.who}"
+    if server.cordon:
+        yield f"cordoned: {server.cordon}"
+    up = sum(chip.state == "up" for chip in server.chips)
+    yield f"{up} of {pluralize(len(server.chips), 'chip')} up"
+    jobs = {chip.job for chip in server.chips if chip.job}
+    yield f"job {jobs.pop()}" if len(jobs) == 1 else pluralize(len(jobs), "job") if jobs else "no jobs"
+    yield from (text for text in (server.host and f"host {server.host}", server.instance) if text)
+
+
+def _tray_height(tray: RackTray, width: float, *, is_narrow: bool) -> float:
+    if tray.units and not is_narrow:
+        return tray.units * _UNIT_HEIGHT
+    rows = -(-len(tray.chips) // _chips_per_row(tray, width))
+    return max(_CHIP_LINE_HEIGHT * max(rows, 1) + 8, 0 if is_narrow else _MIN_TRAY_HEIGHT)
+
+
+def _chips_per_row(tray: RackTray, width: float) -> int:
+    return max(1, min(len(tray.chips), int(_chip_area(tray, width) / _MIN_CHIP_WIDTH)))
+
+
+def _chip_area(tray: RackTray, width: float) -> float:
+    """Return the width of a tray's chips, between its name and its jobs."""
+    return width - (_TRAY_NAME_WIDTH if tray.name else 6) - _job_width(width)
+
+
+def _job_width(width: float) -> float:
+    return _JOB_WIDTH if width > _NARROW * 0.6 else 64.0
+
+
+def _draw_tray(
+    root: Element, server: RackServer, tray: RackTray, area: tuple[float, float, float, float], hatch: str
+) -> None:
+    x, y, width, height = area
+    title = f"{server.address}, {tray.name or 'server'}, " + (f"{tray.units}U" if tray.units else "height assumed")
+    box: Style = {"x": x, "y": y + 1.5, "width": width, "height": height - 3, "rx": 2.0}
+    add_element(root, "rect", title, **box, fill=PAPER if tray.chips else PANEL_FILL, stroke=PANEL_STROKE)
+    if not tray.units:
+        add_element(root, "rect", x=x, y=y + 1.5, width=6.0, height=height - 3, fill=hatch)
+    draw_label(root, (x + 10, y + height / 2 + 4), tray.name, 12, MUTED)
+    if not tray.chips:
+        return
+    per_row = _chips_per_row(tray, width)
+    chip_x, chip_width = x + (_TRAY_NAME_WIDTH if tray.name else 10), _chip_area(tray, width) / per_row
+    rows = -(-len(tray.chips) // per_row)
+    row_height = min((height - 6) / rows, 28.0)
+    top = y + (height - row_height * rows) / 2 + 1.5
+    for index, chip in enumerate(tray.chips):
+        row, column = divmod(index, per_row)
+        place = (chip_x + chip_width * column, top + row_height * row, chip_width - 4, row_height - 3)
+        _draw_chip(root, server, chip, place)
+    jobs = sorted({chip.job for chip in tray.chips if chip.job})
+    baseline = (x + width - _job_width(width) + 6, y + height / 2 + 4)
+    label_width = _job_width(width) - 10
+    if not jobs:
+        draw_label(root, baseline, "no job", 12, MUTED)
+        return
+    domain = server.address.rsplit("/", 1)[0]
+    options = {"in": domain} | ({"sel": jobs[0]} if len(jobs) == 1 else {})
+    link = add_link(root, "jobs", f"Jobs: {', '.join(jobs)}", options)
+    text = jobs[0] if len(jobs) == 1 else pluralize(len(jobs), "job")
+    draw_label(link, baseline, truncate(text, label_width, 12), 12, INK)
+
+
+def _draw_chip(root: Element, server: RackServer, chip: RackChip, area: tuple[float, float, float, float]) -> None:
+    x, y, width, height = area
+    reason = "" if chip.state == "up" else "with its server" if chip.state == server.state else chip.reason
+    notes = [chip.state, *filter(None, [reason, chip.job and f"job {chip.job}"])]
+    link = add_link(root, f"at/{chip.address}", f"{chip.address}, {', '.join(notes)}")
+    style = body_style(chip.state) | ({"fill": PANEL_FILL} if chip.state == "up" else {})
+    add_element(link, "rect", x=x, y=y, width=width, height=height, rx=2.0, **style)
+    name, baseline, color = f"c{chip.ordinal}", y + height / 2 + 4, text_color(chip.state)
+    draw_state_symbol(link, (x + 10, baseline - 4), chip.state)
+    draw_label(link, (x + 19, baseline), name, 11 if width < _MIN_NOTE_WIDTH else 12, color, font_weight="600")
+    if width >= _MIN_NOTE_WIDTH:
+        note = truncate(reason, width - 27 - 9 * len(name), 11)
+        draw_label(link, (x + width - 5, baseline), note, 11, color, text_anchor="end")

@@ -1,6 +1,6 @@
-"""Draw chips, switches, links and the symbols of their states."""
+"""Draw chips, switches, links and the symbols of their states, for the pictures of domains."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
@@ -16,17 +16,20 @@ from trninv.drawing.svg import (
     MAINTENANCE,
     MAINTENANCE_FILL,
     PAPER,
+    UP,
     Coordinates,
     Style,
     add_element,
     draw_label,
     format_number,
+    truncate,
 )
 from trninv.drawing.wiring_layout import DrawnPart, NodeBox
+from trninv.units import pluralize
 
 
 class _StateStyle(NamedTuple):
-    """Colours and glyph of an unhealthy state."""
+    """Colors and glyph of an unhealthy state."""
 
     stroke: str
     fill: str
@@ -35,14 +38,25 @@ class _StateStyle(NamedTuple):
 
 
 STATE_STYLES: Final = {
-    "down": _StateStyle(DOWN, DOWN_FILL, "#b01325", "✕"),
-    "degraded": _StateStyle(DEGRADED, DEGRADED_FILL, "#8a5600", "◐"),
+    "down": _StateStyle(DOWN, DOWN_FILL, "var(--down-text)", "✕"),
+    "degraded": _StateStyle(DEGRADED, DEGRADED_FILL, "var(--degraded-text)", "◐"),
     "maintenance": _StateStyle(MAINTENANCE, MAINTENANCE_FILL, MAINTENANCE, "◆"),
 }
 
 
+def body_style(state: str) -> Style:
+    """Return the fill and stroke of a part in a state."""
+    style = STATE_STYLES.get(state)
+    return {"fill": style.fill, "stroke": style.stroke} if style else {"fill": PAPER, "stroke": INACTIVE}
+
+
+def text_color(state: str, healthy: str = INK) -> str:
+    """Return the color of text about a part in a state."""
+    return STATE_STYLES[state].text_color if state in STATE_STYLES else healthy
+
+
 class NodeStyle(NamedTuple):
-    """The state of a chip or switch, whether a scenario assumes it, and how it is marked."""
+    """The state of a chip or switch, whether only a scenario takes it down (``is_assumed``), and how it is marked."""
 
     state: str
     is_assumed: bool
@@ -57,12 +71,15 @@ def draw_polyline(root: Element, points: Sequence[Coordinates], title: str = "",
     add_element(root, "polyline", title, points=coordinates, fill="none", stroke_linejoin="round", **style)
 
 
-def draw_state_symbol(root: Element, center: Coordinates, state: str, *, backed: bool) -> None:
-    """Draw the glyph of a state, on a white disc if ``backed``, so that what is below does not show through."""
+def draw_state_symbol(root: Element, center: Coordinates, state: str, *, backed: bool = False) -> None:
+    """Draw the glyph of a state, on a disc if ``backed``, so that what is below does not show through."""
     x, y = center
-    stroke = STATE_STYLES[state].stroke
     if backed:
         add_element(root, "circle", cx=x, cy=y, r=6.5, fill=PAPER)
+    if state == "up":
+        add_element(root, "circle", cx=x, cy=y, r=3.5, fill=UP)
+        return
+    stroke = STATE_STYLES[state].stroke
     if state == "degraded":
         add_element(root, "circle", cx=x, cy=y, r=4.4, fill="none", stroke=stroke, stroke_width=1.6)
         add_element(root, "path", d=f"M{format_number(x)},{format_number(y - 4.4)}a4.4,4.4 0 0 1 0,8.8z", fill=stroke)
@@ -73,6 +90,35 @@ def draw_state_symbol(root: Element, center: Coordinates, state: str, *, backed:
     else:
         cross = f"M{format_number(x - 3.2)},{format_number(y - 3.2)}l6.4,6.4m0,-6.4l-6.4,6.4"
         add_element(root, "path", d=cross, fill="none", stroke=stroke, stroke_width=2.2, stroke_linecap="round")
+
+
+def draw_state_counts(root: Element, corner: Coordinates, width: float, counts: Mapping[tuple[str, str], int]) -> float:
+    """Draw a line for each state with the numbers of parts, by kind and state; return the bottom y.
+
+    Only chips that are up are counted. Lines that fit into the width are joined.
+    """
+    x, y = corner
+    min_x, baseline = x, y + 14
+    for state in SEVERITY:
+        kinds = {kind: number for (kind, other), number in counts.items() if other == state and number}
+        if state == "up":
+            kinds = {kind: number for kind, number in kinds.items() if kind == "chip"}
+        if not kinds:
+            continue
+        nouns = [pluralize(number, _NOUNS.get(kind, kind.replace("_", " "))) for kind, number in kinds.items()]
+        text = f"{', '.join(nouns)} {'in ' if state == 'maintenance' else ''}{state}"
+        needed = 16 + 7.4 * len(text) + 18
+        if x > min_x and x + needed > min_x + width:
+            x, baseline = min_x, baseline + 20
+        draw_state_symbol(root, (x + 6, baseline - 4), state)
+        draw_label(root, (x + 16, baseline), truncate(text, width - 16, 13), 13, text_color(state))
+        x += needed
+    return baseline + 14
+
+
+_NOUNS: Final = {"nic": "NIC"}
+SEVERITY: Final = (*STATE_STYLES, "up")
+"""States, the worst first."""
 
 
 def draw_node(root: Element, part: DrawnPart, box: NodeBox, node_style: NodeStyle, font: float) -> None:
@@ -105,5 +151,5 @@ def draw_node(root: Element, part: DrawnPart, box: NodeBox, node_style: NodeStyl
     rotation: Style = {"transform": f"rotate(-90 {format_number(x)} {format_number(y)})"} if box.is_upright else {}
     weight: Style = {"font_weight": "600"} if part.kind == "chip" or box.is_upright else {}
     draw_label(root, (x, y + 0.35 * font), box.text, font, text_color, text_anchor="middle", **weight, **rotation)
-    if state:
+    if state:  # only in a chip's rectangle is nothing below the symbol
         draw_state_symbol(root, box.symbol_position, node_style.state, backed=box.is_circle or part.kind == "switch")

@@ -1,4 +1,7 @@
-"""Draw the wiring of a domain, or of part of one, with highlighted paths and cuts."""
+"""Read and draw the wiring of a domain, or of part of one, with a highlighted path or cut.
+
+`trninv draw` draws it as SVG; GraphQL serves the same layout to the explorer.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -26,11 +29,11 @@ from trninv.drawing.svg import (
     draw_label,
 )
 from trninv.drawing.symbols import STATE_STYLES, NodeStyle, draw_node, draw_polyline, draw_state_symbol
-from trninv.drawing.wiring_layout import DrawnPart, DrawnWire, WiringLayout, compute_layout
+from trninv.drawing.wiring_layout import DrawnLink, DrawnPart, WiringLayout, compute_layout
 from trninv.errors import WrongLevelError
-from trninv.inventory.address.containment import node_condition
 from trninv.inventory.address.expressions import node_addresses
 from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.address.rows_in import rows_in
 from trninv.topology.blueprint import Sides
 from trninv.topology.registry import parse_sides
 from trninv.units import Bandwidth
@@ -38,12 +41,10 @@ from trninv.units import Bandwidth
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
 
-_TABLES = TABLES
-
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """The links and nodes of a path, or the links of a cut and the chips on one side of it, and its end points."""
+    """The links and nodes of a path, or the links of a cut and the chips on one side of it; for both, the endpoints."""
 
     links: Collection[frozenset[str]] = ()
     nodes: Collection[str] = ()
@@ -55,16 +56,16 @@ class Highlight:
 
 @dataclass(frozen=True, slots=True)
 class DomainDiagram:
-    """A scope's parts and links of one domain, in any state, in the order of ids; ``pattern`` is its wiring's name."""
+    """The parts and links of a scope within one domain, in any state, by id; ``pattern`` is the name of its wiring."""
 
     scope: str
     pattern: str
     sides: Sides
     parts: Sequence[DrawnPart]
-    links: Sequence[DrawnWire]
+    links: Sequence[DrawnLink]
 
     def layout(self, *, narrow: bool = False) -> WiringLayout:
-        """Compute where its parts are drawn."""
+        """Compute the positions of its parts and links; ``narrow`` is for small screens."""
         return compute_layout(self.pattern, self.sides, self.parts, self.links, narrow=narrow)
 
 
@@ -79,10 +80,10 @@ def read_diagram(connection: Connection, scope: str) -> DomainDiagram:
 
     """
     place = resolve_place(connection, scope)
-    node = _TABLES["node"]
+    node = TABLES["node"]
     parts_query = _parts_query()
     chips = connection.execute(
-        parts_query.where(node_condition(place), node.c.kind == "chip").limit(_MAX_CHIPS + 1)
+        parts_query.where(rows_in(place, "node"), node.c.kind == "chip").limit(_MAX_CHIPS + 1)
     ).all()
     domains = {row.domain_id for row in chips}
     if not chips:
@@ -90,17 +91,19 @@ def read_diagram(connection: Connection, scope: str) -> DomainDiagram:
     if len(domains) > 1 or len(chips) > _MAX_CHIPS:
         raise WrongLevelError(f"{place.address} is more than one domain; draw one, such as {place.address}/d0")
     ids = {row.id for row in chips}
-    link = _TABLES["link"]
+    link = TABLES["link"]
+    # those of other scopes join chips and switches
     links = connection.execute(
         select(link.c.a_id, link.c.b_id, link.c.bandwidth_bytes_per_s, link.c.technology, link.c.state)
         .where(link.c.domain_id.in_(domains), link.c.scope.not_in(("host", "fabric")))
         .order_by(link.c.id)
     ).all()
-    neighbor_ids = {end for link in links if {link.a_id, link.b_id} & ids for end in (link.a_id, link.b_id)} - ids
+    link_ends = [{link.a_id, link.b_id} for link in links]
+    neighbor_ids = set[int]().union(*(ends for ends in link_ends if ends & ids)) - ids
     switches = connection.execute(parts_query.where(node.c.id.in_(neighbor_ids), node.c.kind == "switch")).all()
     rows = sorted([*chips, *switches], key=lambda row: int(row.id))
     address_of = {row.id: row.address for row in rows}
-    model, domain = _TABLES["domain_model"], _TABLES["domain"]
+    model, domain = TABLES["domain_model"], TABLES["domain"]
     pattern_query = select(model.c.wiring, model.c.sides).join(domain).where(domain.c.id.in_(domains))
     pattern = connection.execute(pattern_query).one()
     return DomainDiagram(
@@ -109,7 +112,7 @@ def read_diagram(connection: Connection, scope: str) -> DomainDiagram:
         parse_sides(pattern.sides),
         tuple(DrawnPart(row.address, row.kind, row.ordinal, row.server, row.rack, row.state) for row in rows),
         tuple(
-            DrawnWire(address_of[row.a_id], address_of[row.b_id], row.bandwidth_bytes_per_s, row.technology, row.state)
+            DrawnLink(address_of[row.a_id], address_of[row.b_id], row.bandwidth_bytes_per_s, row.technology, row.state)
             for row in links
             if row.a_id in address_of and row.b_id in address_of
         ),
@@ -118,8 +121,8 @@ def read_diagram(connection: Connection, scope: str) -> DomainDiagram:
 
 def _parts_query() -> Select[Any]:
     """Return the query of all chips and switches with their location."""
-    node, chip, switch, server, rack = (_TABLES[name] for name in ("node", "chip", "switch", "server", "rack"))
-    of_switch = server.alias("of_switch")
+    node, chip, switch, server, rack = (TABLES[name] for name in ("node", "chip", "switch", "server", "rack"))
+    switch_server = server.alias("of_switch")
     return (
         node_addresses()
         .add_columns(
@@ -127,10 +130,10 @@ def _parts_query() -> Select[Any]:
             node.c.domain_id,
             node.c.state,
             func.coalesce(chip.c.ordinal, switch.c.ordinal).label("ordinal"),
-            func.coalesce(server.c.ordinal, of_switch.c.ordinal).label("server"),
+            func.coalesce(server.c.ordinal, switch_server.c.ordinal).label("server"),
             rack.c.ordinal.label("rack"),
         )
-        .outerjoin(of_switch, of_switch.c.id == switch.c.server_id)
+        .outerjoin(switch_server, switch_server.c.id == switch.c.server_id)
         .join(rack, rack.c.id == func.coalesce(server.c.rack_id, switch.c.rack_id))
         .where(node.c.kind.in_(("chip", "switch")))
         .order_by(node.c.id)
@@ -138,7 +141,7 @@ def _parts_query() -> Select[Any]:
 
 
 _MAX_CHIPS = 1_000
-"""Most chips in one picture; no domain has as many."""
+"""Most chips to read; no domain has more, so a scope with more has several domains."""
 
 
 def draw_wiring(diagram: DomainDiagram, live: "Graph", highlight: Highlight | None = None) -> str:
@@ -184,19 +187,21 @@ def draw_wiring(diagram: DomainDiagram, live: "Graph", highlight: Highlight | No
             text_anchor=text_label.anchor,
             **weight,
         )
-    document.legend = _build_legend(diagram, bandwidths, highlight, live)
+    document.legend = [*_build_legend(diagram, bandwidths, highlight, live)]
     x, y, width, height = layout.bounds
-    return document.render(x, y, x + width, y + height)
+    document.bounds = (x, y, x + width, y + height)
+    return document.to_file()
 
 
-def _draw_order(link: DrawnWire, highlight: Highlight, live: "Graph") -> int:
-    """Return the layer of a link, from below: those that carry nothing, healthy, degraded and highlighted ones."""
+def _draw_order(link: DrawnLink, highlight: Highlight, live: "Graph") -> int:
+    """Return the layer of a link: 0 if it carries nothing, 1 if healthy, 2 if degraded, 3 if highlighted."""
     if link.endpoints in highlight.links:
         return 3
     return 1 + (link.state == "degraded") if live.has_edge(link.a, link.b) else 0
 
 
 def _node_style(drawn: DrawnPart, highlight: Highlight, live: "Graph") -> NodeStyle:
+    """Return how to draw a part; one that is up in the tables but not in ``live`` is down in the scenario."""
     is_assumed = drawn.address not in live and drawn.state in ("up", "degraded")
     return NodeStyle(
         "down" if is_assumed else drawn.state,
@@ -208,11 +213,12 @@ def _node_style(drawn: DrawnPart, highlight: Highlight, live: "Graph") -> NodeSt
 
 
 def _draw_link(
-    root: Element, link: DrawnWire, layout: WiringLayout, bandwidths: Sequence[int], highlight: Highlight, live: "Graph"
+    root: Element, link: DrawnLink, layout: WiringLayout, bandwidths: Sequence[int], highlight: Highlight, live: "Graph"
 ) -> None:
     is_up, is_highlighted = live.has_edge(link.a, link.b), link.endpoints in highlight.links
     bandwidth = Bandwidth(live.edges[link.a, link.b]["bandwidth"]) if is_up else "no bandwidth"
     title = f"{link.a}--{link.b}: {bandwidth}, one direction, {link.technology}"
+    # the root makes narrow links visible beside wide ones
     width = layout.stroke_width * (link.nominal_bandwidth / bandwidths[0]) ** 0.5
     for stroke in layout.link_paths[link.endpoints].strokes:
         if is_highlighted:
@@ -241,7 +247,7 @@ def _draw_link(
 def _build_legend(
     diagram: DomainDiagram, bandwidths: Sequence[int], highlight: Highlight, live: "Graph"
 ) -> list[tuple[str, str]]:
-    """Return colours and texts for everything in the picture."""
+    """Return colors and texts for everything in the picture."""
     entries = []
     for index, nominal in enumerate(bandwidths):
         technology = ", ".join(

@@ -1,4 +1,4 @@
-"""Compute positions for a domain's wiring diagram, shared with the explorer."""
+"""Compute positions for a domain's wiring diagram, for SVG and, over GraphQL, for the explorer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class DrawnPart:
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnWire:
+class DrawnLink:
     """A link of a domain; ``nominal_bandwidth`` is that of a healthy link, in bytes per second of one direction."""
 
     a: str
@@ -68,6 +68,8 @@ class WiringLayout:
         By address; ``space_positions`` has the positions in three dimensions, and is empty if the pattern has none.
     link_paths
         By the addresses of both ends.
+    panels, labels
+        Rectangles to draw behind everything, and texts beside the nodes' own.
     bounds
         The rectangle around everything, with a margin.
     wraparound_links
@@ -87,9 +89,9 @@ class WiringLayout:
 
 
 def compute_layout(
-    wiring: str, sides: Sides, parts: Sequence[DrawnPart], links: Sequence[DrawnWire], *, narrow: bool = False
+    wiring: str, sides: Sides, parts: Sequence[DrawnPart], links: Sequence[DrawnLink], *, narrow: bool = False
 ) -> WiringLayout:
-    """Compute the layout of a domain, or a part of one, by the pattern of its wiring.
+    """Compute the layout of a domain, or a part of one, by the pattern of its wiring; ``narrow`` is for small screens.
 
     Raises
     ------
@@ -129,16 +131,17 @@ def compute_layout(
 
 
 _MIN_LABELED_HEIGHT = 240.0
-"""Minimum height of a bar that fits a summary of its switch's links."""
+"""Minimum height of a bar, a box higher than wide, that fits a summary of its switch's links."""
 
 
-def _describe_links(part: DrawnPart, links: Sequence[DrawnWire]) -> str:
+def _describe_links(part: DrawnPart, links: Sequence[DrawnLink]) -> str:
     """Return the number and bandwidth of a switch's links as text; empty for chips."""
     switch_links = [link for link in links if part.address in link.endpoints] if part.kind == "switch" else []
     return f" · {len(switch_links)} × {Bandwidth(switch_links[0].nominal_bandwidth)}" if switch_links else ""
 
 
 def _place_node(planar_layout: PlanarLayout, index: int, node: BlueprintNode, link_summary: str) -> NodeBox:
+    """Return the box of a node, with its text and the position of its state's symbol."""
     center, size, text = (
         planar_layout.positions[index],
         planar_layout.size(index, node),
@@ -148,6 +151,7 @@ def _place_node(planar_layout: PlanarLayout, index: int, node: BlueprintNode, li
     if is_bar:
         symbol_position = Point2D(center.x, center.y - size.height / 2 + 14)
     elif size.width == size.height:
+        # just outside the circle, on its upper right
         symbol_position = Point2D(center.x + 0.76 * size.width / 2, center.y - 0.76 * size.height / 2)
     elif node.kind == "chip":
         symbol_position = Point2D(center.x + size.width / 2 - 9, center.y)

@@ -1,4 +1,8 @@
-"""Read the servers of a scope as schedulers see them, in one snapshot."""
+"""Read the servers of a scope, as all formats write them: the input of ``trninv topology``.
+
+The scope is the place that a user exports: a server, rack, domain or cluster. A domain is one server or one
+UltraServer.
+"""
 
 import re
 from collections import defaultdict
@@ -7,22 +11,36 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import func, select
 
 from trninv.database.tables import CARRYING_STATES, TABLES, is_unhealthy
-from trninv.errors import NotExpressibleError, WrongLevelError
+from trninv.errors import NotExpressibleError
+from trninv.inventory.address.expressions import join_containers
 from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE, ServerAddress, hostnames
 from trninv.inventory.address.lookup import Place
+from trninv.inventory.address.rows_in import rows_in
 from trninv.inventory.state.author import is_deliberate
+from trninv.routing.snapshot import Snapshot
 
-_T = TABLES
 VENDOR_NODE_ID: Final = re.compile(r"nn-[0-9a-z]{8,64}", re.ASCII)
-"""EC2's ids of network nodes; ids that match need no escapes in any format."""
-SERVER_CONTAINERS: Final = ("server", "rack", "domain", "cluster")
+"""The form of EC2's ids of network nodes; such ids need no escapes in any format."""
 
 
 class ServerSpec(NamedTuple):
-    """The slugs and sizes of a server's models."""
+    """The slugs and sizes of a server's models.
+
+    Attributes
+    ----------
+    domain, server, chip
+        Slugs of the models of its domain, of itself and of its chips.
+    domain_servers
+        Number of servers in its domain.
+    wiring, sides
+        The wiring pattern of the domain's chips and, for a torus, its sides, such as 4x4x4.
+    chips, vcpus, memory_bytes
+        Number of chips, number of vCPUs and host memory in bytes.
+
+    """
 
     domain: str
     domain_servers: int
@@ -35,11 +53,26 @@ class ServerSpec(NamedTuple):
     memory_bytes: int
 
 
-class ExportedServer(NamedTuple):
-    """A server with its host name.
+_SPEC_COLUMNS: Final = slice(-len(ServerSpec._fields), None)
+"""The last columns of `_servers_query`, in the order of `ServerSpec`."""
 
-    ``chips`` has the ordinals of the usable chips, judged by their own states and not the server's. ``network`` has the
-    names of the network nodes above it, the top first. ``cordon_reason`` is None if it is not cordoned.
+
+class ExportedServer(NamedTuple):
+    """A server as formats write it.
+
+    Attributes
+    ----------
+    location
+        The slug of its cluster, and the ordinals of its domain and itself.
+    name
+        Its host name.
+    chips
+        Ordinals of its usable chips, judged by the chips' own states and not the server's.
+    network
+        Names of the network nodes that are above all of its NICs, the top node first.
+    cordon_reason
+        Why a person keeps new jobs away from it, or None.
+
     """
 
     location: ServerAddress
@@ -62,17 +95,17 @@ class ExportedServer(NamedTuple):
 
     @property
     def domain(self) -> str:
-        """The domain's name in other programs' files, which do not allow the / of an address."""
+        """The name of its domain in files of other programs, which do not allow the / of an address."""
         return f"{self.location.cluster}-d{self.location.domain}"
 
     @property
     def is_usable(self) -> bool:
-        """Whether jobs may run on it."""
+        """Whether it is up or degraded, so that jobs may run on it."""
         return self.state in CARRYING_STATES
 
     @property
     def takes_jobs(self) -> bool:
-        """Whether new jobs may begin on it."""
+        """Whether new jobs may start on it."""
         return self.is_usable and self.cordon_reason is None
 
 
@@ -82,14 +115,18 @@ class ExportSource:
 
     Attributes
     ----------
+    place
+        The scope.
+    template
+        The template that derives host names from locations.
     include_down
         Whether parts that are down or in maintenance are written too.
     coarse
-        Whether a tree's leaves are network nodes rather than domains.
+        Whether the leaves of a tree of switches are network nodes rather than domains.
 
     """
 
-    connection: Connection
+    snapshot: Snapshot
     place: Place
     template: str = DEFAULT_TEMPLATE
     include_down: bool = False
@@ -102,8 +139,8 @@ class ExportSource:
 
     @cached_property
     def event(self) -> int:
-        """The id of the last event, 0 before the first; it identifies the revision."""
-        return self.connection.scalar(select(func.max(_T["state_event"].c.id))) or 0
+        """The id of the last event, 0 before the first; it says which state of the fleet a file shows."""
+        return self.snapshot.connection.scalar(select(func.max(TABLES["state_event"].c.id))) or 0
 
     @cached_property
     def servers(self) -> list[ExportedServer]:
@@ -112,7 +149,7 @@ class ExportSource:
         Raises
         ------
         NotExpressibleError
-            There are none.
+            The scope has no servers to write.
 
         """
         written = [server for server in self.all_servers if server.is_usable or self.include_down]
@@ -137,53 +174,52 @@ class ExportSource:
     @cached_property
     def all_servers(self) -> list[ExportedServer]:
         """Every server of the scope, in the order of their addresses."""
-        rows = self.connection.execute(_servers_query(self.place)).all()
+        rows = self.snapshot.connection.execute(_servers_query(self.place)).all()
         addresses = [ServerAddress(row.slug, row.domain, row.ordinal) for row in rows]
         names = hostnames(addresses, self.template, [row.host for row in rows])
         failed, network_paths = self._failed_chips(), self._network_paths()
-        models = {row[7:]: ServerSpec(*row[7:]) for row in rows}
+        models = {row[_SPEC_COLUMNS]: ServerSpec(*row[_SPEC_COLUMNS]) for row in rows}
         all_chips = {model: tuple(range(model.chips)) for model in models.values()}
         servers = []
         for row, name, location in zip(rows, names, addresses, strict=True):
-            model = models[row[7:]]
-            chips = (
-                tuple(c for c in all_chips[model] if c not in failed[row.id]) if row.id in failed else all_chips[model]
-            )
+            model = models[row[_SPEC_COLUMNS]]
+            chips = all_chips[model]
+            if row.id in failed:
+                chips = tuple(chip for chip in chips if chip not in failed[row.id])
             servers.append(
                 ExportedServer(location, name, row.state, model, chips, network_paths.get(row.id, ()), row.why)
             )
         return servers
 
     def _failed_chips(self) -> Mapping[int, set[int]]:
-        """Return the ordinals of chips that are unusable by their own state, by server."""
-        node, chip = _T["node"], _T["chip"]
+        """Return the ordinals of chips that are unusable by their own state, by the server's id."""
+        node, chip = TABLES["node"], TABLES["chip"]
         own = func.coalesce(node.c.own_state, node.c.state)
+        # + 0 keeps the planner off the index of cluster_id, because few rows are unhealthy
         query = (
             select(chip.c.server_id, chip.c.ordinal)
             .join(node, node.c.id == chip.c.id)
             .where(is_unhealthy(node), own.not_in(CARRYING_STATES), node.c.cluster_id + 0 == self.place.cluster_id)
         )
         failed: dict[int, set[int]] = defaultdict(set)
-        for server, ordinal in self.connection.execute(query):
+        for server, ordinal in self.snapshot.connection.execute(query):
             failed[server].add(ordinal)
         return failed
 
     def _network_paths(self) -> Mapping[int, tuple[str, ...]]:
-        """Return the names of the network nodes above all NICs of a server, the top first, by server."""
-        nic, link = _T["nic"], _T["link"]
+        """Return the names of the network nodes above all NICs of a server, the top node first, by the server's id."""
+        nic, link = TABLES["nic"], TABLES["link"]
         low, high = func.min(link.c.b_id), func.max(link.c.b_id)
         query = (
             select(nic.c.server_id, low, high)
             .join(link, link.c.a_id == nic.c.id)
-            .join(server := _T["server"], server.c.id == nic.c.server_id)
-            .where(link.c.scope == "fabric", _scope_condition(self.place))
+            .join(server := TABLES["server"], server.c.id == nic.c.server_id)
+            .where(link.c.scope == "fabric", rows_in(self.place, "server"))
             .group_by(nic.c.server_id)
         )
-        if self.place.level == "cluster":
-            query = query.join(domain := _T["domain"], domain.c.id == server.c.domain_id)
         paths = {node: tuple(self._path_from_root(node)) for node in self._network_names}
         names = {}
-        for server_id, first, last in self.connection.execute(query):
+        for server_id, first, last in self.snapshot.connection.execute(query):
             pairs = zip(paths[first], paths[last], strict=False)
             names[server_id] = tuple(self._network_names[a] for a, b in pairs if a == b)
         return names
@@ -196,13 +232,14 @@ class ExportSource:
 
     @cached_property
     def _network_names(self) -> dict[int, str]:
-        network_node, node = _T["network_node"], _T["node"]
+        """The name of each network node of the cluster, by id."""
+        network_node, node = TABLES["network_node"], TABLES["node"]
         query = (
             select(network_node)
             .join(node, node.c.id == network_node.c.id)
             .where(node.c.cluster_id == self.place.cluster_id)
         )
-        return {row.id: self._network_node_name(row) for row in self.connection.execute(query)}
+        return {row.id: self._network_node_name(row) for row in self.snapshot.connection.execute(query)}
 
     def _network_node_name(self, node: Any) -> str:
         """Return EC2's id of a network node, or a name made of its tier and ordinal if it has no such id."""
@@ -211,41 +248,23 @@ class ExportSource:
 
     @cached_property
     def _uplinks(self) -> dict[int, int]:
-        link = _T["link"]
+        """The id of the node above each network node; the lowest id if there are several."""
+        link = TABLES["link"]
         query = (
             select(link.c.a_id, link.c.b_id)
-            .join(network_node := _T["network_node"], network_node.c.id == link.c.a_id)
-            .join(node := _T["node"], node.c.id == network_node.c.id)
+            .join(network_node := TABLES["network_node"], network_node.c.id == link.c.a_id)
+            .join(node := TABLES["node"], node.c.id == network_node.c.id)
             .where(node.c.cluster_id == self.place.cluster_id)
             .order_by(link.c.b_id.desc())
         )
-        return {row.a_id: row.b_id for row in self.connection.execute(query)}
-
-
-def _scope_condition(place: Place) -> ColumnElement[bool]:
-    """Return the condition on servers in a place; if that is a cluster, the query must join domain.
-
-    Raises
-    ------
-    WrongLevelError
-        The place is smaller than a server, or has no servers.
-
-    """
-    server = _T["server"]
-    match place.level:
-        case "cluster":
-            return _T["domain"].c.cluster_id == place.id
-        case "server":
-            return server.c.id == place.id
-        case "domain" | "rack":
-            return server.c[f"{place.level}_id"] == place.id
-    raise WrongLevelError(f"{place.address} is a {place.level}; name a {', '.join(SERVER_CONTAINERS[:-1])} or cluster")
+        return {row.a_id: row.b_id for row in self.snapshot.connection.execute(query)}
 
 
 def _servers_query(place: Place) -> Any:
-    server, domain, cluster = _T["server"], _T["domain"], _T["cluster"]
-    domain_model, server_model, chip_model = _T["domain_model"], _T["server_model"], _T["chip_model"]
-    binding, cordon_table = _T["binding"], _T["cordon"]
+    """Select the servers of a place with their bound host and cordon; the last columns are those of `ServerSpec`."""
+    server, domain, cluster = TABLES["server"], TABLES["domain"], TABLES["cluster"]
+    domain_model, server_model, chip_model = TABLES["domain_model"], TABLES["server_model"], TABLES["chip_model"]
+    binding, cordon_table = TABLES["binding"], TABLES["cordon"]
     return (
         select(
             server.c.id,
@@ -255,24 +274,22 @@ def _servers_query(place: Place) -> Any:
             server.c.ordinal,
             binding.c.host,
             cordon_table.c.why,
-            domain_model.c.slug.label("of_domain"),
+            domain_model.c.slug.label("domain_model"),
             domain_model.c.servers,
             domain_model.c.wiring,
             domain_model.c.sides,
-            server_model.c.slug.label("of_server"),
+            server_model.c.slug.label("server_model"),
             chip_model.c.slug.label("chip"),
             server_model.c.chips,
             server_model.c.vcpus,
             server_model.c.host_memory_bytes,
         )
-        .select_from(server)
-        .join(domain, domain.c.id == server.c.domain_id)
-        .join(cluster, cluster.c.id == domain.c.cluster_id)
+        .select_from(join_containers("server"))
         .join(domain_model, domain_model.c.id == domain.c.domain_model_id)
         .join(server_model, server_model.c.id == server.c.server_model_id)
         .join(chip_model, chip_model.c.id == server_model.c.chip_model_id)
         .outerjoin(binding, (binding.c.server_id == server.c.id) & binding.c.ended_at.is_(None))
         .outerjoin(cordon_table, (cordon_table.c.server_id == server.c.id) & is_deliberate(cordon_table))
-        .where(_scope_condition(place))
+        .where(rows_in(place, "server"))
         .order_by(domain.c.ordinal, server.c.ordinal)
     )

@@ -1,20 +1,34 @@
-"""Define an export format, how to write and verify it, and find all formats by name."""
+"""Define what an export format is, and find formats by name for ``trninv topology``.
+
+Each module in `formats` declares one `Format`. A written file can be verified: it is read back, usually by a library,
+and compared with the values in the inventory.
+"""
 
 import pkgutil
+import reprlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import zip_longest
-from typing import Final
+from typing import Any, Final, TextIO
+from xml.parsers.expat import ExpatError
 
-from trninv.errors import InternalError
+from trninv.errors import InternalError, UsageError
 from trninv.exporters import formats as package
 from trninv.exporters.export_source import ExportSource
+from trninv.exporters.serialization import Syntax
 
-Record = tuple[object, ...]
-"""One statement of a file, such as a server's name and the switches above it."""
-HASH_COMMENT: Final = "# {}"
+_END: Final = "the end of the file"
+_SHORT: Final = reprlib.Repr()
+"""Abbreviates values of any size for error messages."""
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, 120, 120
+
+
+class Comment(str):
+    """A comment among the values of a file."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,54 +43,66 @@ class Format:
         The suffix of its files' names.
     description
         What it contains and which programs read it, in one line.
-    write
-        Yields lines without line ends. Raises NotExpressibleError for anything the format can't express.
-    read
-        Parses lines to records, with a reader that shares no code with `write`.
-    expected_records
-        The records that `read` must return, in its order.
-    comment_template
-        A comment line with {} for its text; empty if the format has no comments.
-    header_line
-        A line before all comments.
+    syntax
+        Writes values and reads them back.
+    content
+        Yields the values and comments of a file. Raises NotExpressibleError for anything the format can't express.
 
     """
 
     name: str
     suffix: str
     description: str
-    write: Callable[[ExportSource], Iterator[str]]
-    read: Callable[[Iterable[str]], Iterable[Record]]
-    expected_records: Callable[[ExportSource], Iterable[Record]]
-    comment_template: str = HASH_COMMENT
-    header_line: str = ""
+    syntax: Syntax
+    content: Callable[[ExportSource], Iterable[Any]]
 
     def lines(self, source: ExportSource) -> Iterator[str]:
-        """Yield the whole file, with comments, if the format has them, on its source and the omitted servers.
+        """Yield the lines of the file; if the format has comments, they name the scope and the omitted servers.
 
-        Nothing is yielded before `write` has yielded its first line, so that a refusal leaves no partial file.
+        Nothing is yielded before the first line of content is known, so that a refusal leaves no partial file.
         """
-        body = self.write(source)
+        body = self._body_lines(source)
         first_line = next(body)
-        if self.header_line:
-            yield self.header_line
-        if self.comment_template:
-            yield from map(self.comment_template.format, self._header_comments(source))
+        yield from self.syntax.header_lines
+        if self.syntax.comment_template:
+            yield from map(self.syntax.comment_template.format, self._header_comments(source))
         yield first_line
         yield from body
 
-    def verify(self, source: ExportSource, lines: Iterable[str]) -> None:
-        """Read lines back and compare them to the inventory.
+    def verify(self, source: ExportSource, file: TextIO) -> None:
+        """Read a file back and compare it with the inventory.
 
         Raises
         ------
         InternalError
-            They differ.
+            The file differs from the inventory, or can't be read.
 
         """
-        for actual, expected in zip_longest(self.read(lines), self.expected_records(source)):
+        for actual, expected in zip_longest(self._read_values(file), self._values(source), fillvalue=_END):
             if actual != expected:
-                raise InternalError(f"{self.name} reads back as {actual}, not as {expected}; please report this")
+                where, actual_part, expected_part = _first_difference(actual, expected, "")
+                raise InternalError(
+                    f"{self.name} reads back as {_SHORT.repr(actual_part)}, not as {_SHORT.repr(expected_part)}"
+                    f"{where and f', at {where}'}; please report this"
+                )
+
+    def _body_lines(self, source: ExportSource) -> Iterator[str]:
+        for value in self.content(source):
+            if isinstance(value, Comment):
+                yield self.syntax.comment_template.format(value)
+            else:
+                yield from self.syntax.write(value)
+
+    def _values(self, source: ExportSource) -> Iterator[Any]:
+        for value in self.content(source):
+            if not isinstance(value, Comment):
+                yield from self.syntax.flatten(value)
+
+    def _read_values(self, file: TextIO) -> Iterator[Any]:
+        try:
+            yield from self.syntax.read(file)
+        except (ValueError, LookupError, RecursionError, ExpatError, UsageError) as error:
+            raise InternalError(f"{self.name} can't be read back: {error}; please report this") from None
 
     def _header_comments(self, source: ExportSource) -> Iterator[str]:
         yield f"{source.place.address} as {self.name}, written by trninv as of event {source.event}"
@@ -84,19 +110,32 @@ class Format:
             yield f"omitted: {server.name} ({server.address}), {server.state}"
 
 
+def _first_difference(actual: Any, expected: Any, where: str) -> tuple[str, Any, Any]:
+    """Return the path to the first part in which two values differ, and that part of each value."""
+    pairs: Iterable[tuple[Any, Any, Any]] = ()
+    if isinstance(actual, dict) and isinstance(expected, dict) and actual.keys() == expected.keys():
+        pairs = ((key, actual[key], expected[key]) for key in expected)
+    elif isinstance(actual, list) and isinstance(expected, list) and len(actual) == len(expected):
+        pairs = zip(range(len(expected)), actual, expected, strict=True)
+    for key, actual_part, expected_part in pairs:
+        if actual_part != expected_part:
+            return _first_difference(actual_part, expected_part, f"{where}[{key!r}]")
+    return where, actual, expected
+
+
 def format_names() -> tuple[str, ...]:
-    """Return the names of all formats in order."""
+    """Return the sorted names of all formats."""
     return tuple(sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(package.__path__)))
 
 
 @cache
 def find_format(name: str) -> Format:
-    """Return the format of one of the names.
+    """Return the format with a name.
 
     Raises
     ------
     InternalError
-        Its module declares no Format of that name.
+        The module of this name declares no Format with the name.
 
     """
     declared = getattr(import_module(f"{package.__name__}.{name.replace('-', '_')}"), "FORMAT", None)

@@ -1,23 +1,22 @@
-"""Stream a scope as a graph: nodes, then links, with their attributes."""
+"""Stream a scope (the exported place) as a graph, for the graph formats.
 
-from collections.abc import Callable, Iterable, Iterator
+The nodes are chips, switches, NICs and network nodes; then come the links between them.
+"""
+
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
-from xml.etree.ElementTree import Element
 
 from sqlalchemy import ColumnElement, FromClause, Select, func, select
 
 from trninv.database.tables import CARRYING_STATES, TABLES
 from trninv.errors import NotExpressibleError
-from trninv.exporters import serialization
 from trninv.exporters.export_source import ExportSource
-from trninv.exporters.format import Record
-from trninv.inventory.address.containment import node_condition
 from trninv.inventory.address.expressions import node_address_expression, node_addresses
+from trninv.inventory.address.rows_in import rows_in
 from trninv.inventory.state.condition import carried_bandwidth_expression
 
-_T = TABLES
-_NODE, _LINK = _T["node"], _T["link"]
-_ROWS_AT_ONCE: Final = 10_000
+_NODE, _LINK = TABLES["node"], TABLES["link"]
+_FETCH_SIZE: Final = 10_000
 """Rows in memory at a time."""
 
 
@@ -30,7 +29,10 @@ class GraphNode(NamedTuple):
 
 
 class GraphEdge(NamedTuple):
-    """A link with the bandwidth that it carries now, in one direction."""
+    """A link with the bandwidth that it carries now, in one direction.
+
+    ``scope`` is what the link joins, such as fabric, and not the exported scope.
+    """
 
     a: str
     b: str
@@ -46,8 +48,8 @@ class GraphEdge(NamedTuple):
 
 
 def read_nodes(source: ExportSource) -> Iterator[GraphNode]:
-    """Yield the scope's nodes that carry traffic, or all of them with --include-down, in the order of ids."""
-    query = node_addresses().add_columns(_NODE.c.kind, _NODE.c.state).where(node_condition(source.place))
+    """Yield the scope's nodes that are up or degraded, or all with --include-down, in the order of ids."""
+    query = node_addresses().add_columns(_NODE.c.kind, _NODE.c.state).where(rows_in(source.place, "node"))
     if not source.include_down:
         query = query.where(_NODE.c.state.in_(CARRYING_STATES))
     for _, address, kind, state in _stream_rows(source, query.order_by(_NODE.c.id)):
@@ -55,7 +57,10 @@ def read_nodes(source: ExportSource) -> Iterator[GraphNode]:
 
 
 def read_edges(source: ExportSource) -> Iterator[GraphEdge]:
-    """Yield the links between the nodes of `read_nodes`, in the order of ids."""
+    """Yield the links between the nodes of `read_nodes`, in the order of ids.
+
+    Links that are down or in maintenance are omitted without --include-down.
+    """
     endpoints = end_a, end_b = _NODE.alias("end_a"), _NODE.alias("end_b")
     query = (
         select(
@@ -78,7 +83,7 @@ def read_edges(source: ExportSource) -> Iterator[GraphEdge]:
 
 
 def count_links(source: ExportSource) -> dict[tuple[str, str], int]:
-    """Return the number of links within the scope, by the links' scope and state."""
+    """Return the number of links in the exported scope, by the link's own scope (such as fabric) and state."""
     endpoints = end_a, end_b = _NODE.alias("end_a"), _NODE.alias("end_b")
     query = (
         select(_LINK.c.scope, _LINK.c.state, func.count())
@@ -87,11 +92,11 @@ def count_links(source: ExportSource) -> dict[tuple[str, str], int]:
         .where(*_scope_conditions(source, *endpoints))
         .group_by(_LINK.c.scope, _LINK.c.state)
     )
-    return {(scope, state): count for scope, state, count in source.connection.execute(query)}
+    return {(scope, state): count for scope, state, count in source.snapshot.connection.execute(query)}
 
 
 def require_one_domain(source: ExportSource) -> None:
-    """Refuse a scope of several domains, for simulators of one scale-up network.
+    """Refuse a scope of several domains, for formats that describe a single scale-up network.
 
     Raises
     ------
@@ -107,22 +112,17 @@ def require_one_domain(source: ExportSource) -> None:
         )
 
 
-def graph_records(source: ExportSource) -> Iterator[Record]:
-    """Yield the nodes and links that every graph format must contain, in the order of ids."""
-    yield from read_nodes(source)
-    yield from read_edges(source)
-
-
 def _scope_conditions(source: ExportSource, *endpoints: FromClause) -> list[ColumnElement[bool]]:
+    """Return the conditions that both ends of a link are in the exported scope."""
     level = source.place.level
     if level in ("cluster", "domain"):
         return [endpoint.c[f"{level}_id"] == source.place.id for endpoint in endpoints]
-    node_ids = select(_NODE.c.id).where(node_condition(source.place))
+    node_ids = select(_NODE.c.id).where(rows_in(source.place, "node"))
     return [endpoint.c.id.in_(node_ids) for endpoint in endpoints]
 
 
 def _stream_rows(source: ExportSource, query: Select[Any]) -> Iterator[Any]:
-    with source.connection.execute(query, execution_options={"yield_per": _ROWS_AT_ONCE}) as rows:
+    with source.snapshot.connection.execute(query, execution_options={"yield_per": _FETCH_SIZE}) as rows:
         yield from rows
 
 
@@ -130,20 +130,4 @@ ATTRIBUTES: Final = {
     "node": {"kind": "string", "state": "string"},
     "edge": {"bandwidth_bytes_per_s": "long", "scope": "string", "technology": "string", "state": "string"},
 }
-"""Names and types of the attributes of nodes and edges."""
-
-
-def read_graph_xml(lines: Iterable[str], leaf: str, pair: Callable[[Element], tuple[str, str]]) -> Iterator[Record]:
-    """Yield nodes and edges; ``pair`` returns name and value of the leaf elements, which are their attributes."""
-    values: dict[str, str] = {}
-    for element in serialization.read_elements(lines):
-        match element.tag:
-            case "node":
-                yield GraphNode(element.attrib["id"], **values)
-                values = {}
-            case "edge":
-                bandwidth = int(values.pop("bandwidth_bytes_per_s"))
-                yield GraphEdge(element.attrib["source"], element.attrib["target"], bandwidth, **values)
-                values = {}
-            case tag if tag == leaf:
-                values |= [pair(element)]
+"""The attributes of nodes and edges, with their types in graph formats."""

@@ -1,7 +1,8 @@
-"""Share names, limits, labels and job submission arguments among the Slurm and Kubernetes formats.
+"""Names, limits and labels that Slurm and Kubernetes accept, for their formats and for ``trninv place``.
 
-Slurm's --nodelist names nodes, not chips, so its arguments are for whole servers. A DRA claim of Kubernetes can select
-a node's devices (CEL, deviceId).
+``trninv place`` prints arguments for submitting a job. Slurm's --nodelist names nodes, not chips, so Slurm's arguments
+are for whole servers. In Kubernetes, a claim for dynamic resource allocation (DRA) can select a node's devices by a CEL
+expression.
 """
 
 import re
@@ -15,23 +16,16 @@ from trninv.hostlist import fold
 from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE, ServerAddress, hostnames
 
 MAX_SLURM_NODES: Final = 65_536
-"""MAX_SLURM_NODES of slurm.h."""
+"""The maximum number of nodes of a Slurm cluster: MAX_SLURM_NODES of slurm.h."""
 MAX_SLURM_LEAVES: Final = 2_048
-"""Leaf switches that slurmctld reads in seconds; the time grows with their square, and 6,250 take minutes."""
+"""The maximum number of leaf switches; slurmctld's time to read them grows quadratically, to minutes for 6,250."""
 MAX_SLURM_NAME_LENGTH: Final = 64
 MAX_SLURM_REASON_LENGTH: Final = 200
-_SETTING: Final = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
+"""The maximum length of a reason, in characters; longer ones are cut."""
 
 
 def slurm_servers(source: ExportSource) -> list[ExportedServer]:
-    """Return the source's servers if one Slurm cluster may have that many.
-
-    Raises
-    ------
-    NotExpressibleError
-        There are too many.
-
-    """
+    """Return the source's servers, or raise NotExpressibleError if a Slurm cluster may not have that many."""
     if len(source.servers) > MAX_SLURM_NODES:
         raise NotExpressibleError(
             f"{source.place.address} has {len(source.servers):,} servers, and a Slurm cluster has at most "
@@ -41,19 +35,13 @@ def slurm_servers(source: ExportSource) -> list[ExportedServer]:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Refuse names of switches and blocks that are too long for Slurm.
-
-    Raises
-    ------
-    NotExpressibleError
-
-    """
+    """Raise NotExpressibleError for names of switches and blocks that are too long for Slurm."""
     if too_long := next((name for name in names if len(name) > MAX_SLURM_NAME_LENGTH), None):
         raise NotExpressibleError(f"{too_long}: names in Slurm have at most {MAX_SLURM_NAME_LENGTH} characters")
 
 
 def server_blocks(source: ExportSource) -> dict[str, list[ExportedServer]]:
-    """Return the servers by domain; all domains must be complete and of one size.
+    """Return the servers of each Slurm block, which is a domain; all domains must be complete and of the same size.
 
     Raises
     ------
@@ -61,7 +49,7 @@ def server_blocks(source: ExportSource) -> dict[str, list[ExportedServer]]:
         Domains have different sizes, or a domain's server is omitted.
 
     """
-    slurm_servers(source)
+    slurm_servers(source)  # refuses too many
     blocks_by_name = source.servers_by_domain()
     sizes = {server.model.domain_servers for members in blocks_by_name.values() for server in members}
     if len(sizes) > 1:
@@ -72,38 +60,25 @@ def server_blocks(source: ExportSource) -> dict[str, list[ExportedServer]]:
     (size,) = sizes
     if partial := next((name for name, members in blocks_by_name.items() if len(members) < size), None):
         raise NotExpressibleError(
-            f"{partial} would be a block of {len(blocks_by_name[partial])} servers, and Slurm refuses blocks below its "
-            f"base size {size}; add --include-down, also to slurm-nodes, which drains unhealthy servers"
+            f"{partial} would be a block of {len(blocks_by_name[partial])} servers, and Slurm refuses blocks below the "
+            f"base size {size}; add --include-down, here and for slurm-nodes, which then lists unhealthy servers as "
+            "DOWN or DRAIN"
         )
     check_names(blocks_by_name)
     return blocks_by_name
 
 
 def block_sizes(blocks: dict[str, list[ExportedServer]]) -> list[int]:
-    """Return a domain's size and its multiples by powers of two, the only ones Slurm takes, up to all domains."""
+    """Return at most 16 block sizes for Slurm: a domain's size times each power of two up to the number of domains."""
     base = len(next(iter(blocks.values())))
     return [base << k for k in range(min(len(blocks).bit_length(), 16))]
 
 
 def to_one_line(text: str) -> str:
-    """Return a text as Slurm can store it: short, printable, and without double quotes, which values can't escape."""
+    """Return a text as Slurm can store it: short, printable, and without double quotes, which Slurm can't escape."""
     printable = "".join(character if character.isprintable() else " " for character in text)
     words = " ".join(printable.replace('"', "'").split())
     return words if len(words) <= MAX_SLURM_REASON_LENGTH else f"{words[:MAX_SLURM_REASON_LENGTH]}…"
-
-
-def quote(text: str) -> str:
-    """Quote such a text, with escapes: Slurm removes comments and backslashes before it looks for quotes."""
-    escaped = re.sub(r"([\\#])", r"\\\1", text)
-    return f'"{escaped}"'
-
-
-def parse_settings(lines: Iterable[str]) -> Iterator[dict[str, str]]:
-    """Yield the KEY=VALUE pairs of each line that has any, as Slurm's parse_config.c reads them."""
-    for line in lines:
-        bare = re.sub(r"\\(.)|#.*", lambda match: match[1] or "", line)
-        if pairs := _SETTING.findall(bare):
-            yield {key: quoted or plain for key, quoted, plain in pairs}
 
 
 LABEL_PREFIX: Final = "trninv.dev"
@@ -114,13 +89,7 @@ _MAX_OBJECT_NAME_LENGTH: Final = 253
 
 
 def check_label(value: str) -> str:
-    """Return a label's value if it is valid.
-
-    Raises
-    ------
-    NotExpressibleError
-
-    """
+    """Return a label's value, or raise NotExpressibleError if Kubernetes does not accept it."""
     if not _LABEL_VALUE.fullmatch(value):
         raise NotExpressibleError(
             f"{value} is not a Kubernetes label: use at most 63 characters, with a letter or digit first and last"
@@ -129,20 +98,14 @@ def check_label(value: str) -> str:
 
 
 def check_object_name(name: str) -> str:
-    """Return an object's name if it is valid.
-
-    Raises
-    ------
-    NotExpressibleError
-
-    """
+    """Return an object's name, or raise NotExpressibleError if Kubernetes does not accept it."""
     if not _OBJECT_NAME.fullmatch(name) or len(name) > _MAX_OBJECT_NAME_LENGTH:
         raise NotExpressibleError(f"{name} is not a Kubernetes object name: use small letters, digits, '-' and '.'")
     return name
 
 
 def topology_labels(server: ExportedServer) -> dict[str, str]:
-    """Return the labels for the network nodes above a server and its domain, the widest first."""
+    """Return the node labels that name the network nodes above a server, the top node first, and its domain."""
     tiers = {f"{LABEL_PREFIX}/network-node-layer-{tier}": name for tier, name in enumerate(server.network, start=1)}
     return {key: check_label(value) for key, value in (tiers | {f"{LABEL_PREFIX}/domain": server.domain}).items()}
 
@@ -151,7 +114,7 @@ _SERVER = re.compile(r"(.+)/d(\d+)/s(\d+)")
 
 
 def sbatch_arguments(servers: Sequence[str], template: str = DEFAULT_TEMPLATE) -> str:
-    """Return the sbatch command for whole servers.
+    """Return the sbatch command that runs a job on whole servers, which are named by their addresses.
 
     Raises
     ------
@@ -165,7 +128,12 @@ def sbatch_arguments(servers: Sequence[str], template: str = DEFAULT_TEMPLATE) -
 
 
 def pod_selectors(servers: Sequence[str], chips: Sequence[str], template: str = DEFAULT_TEMPLATE) -> Iterator[str]:
-    """Yield a node selector for each server and, if chips of it are given, the CEL expression that selects them.
+    """Yield a node selector for each server, and the CEL expression that selects its chips, if any.
+
+    Parameters
+    ----------
+    servers, chips
+        Addresses of servers, and of chips in them.
 
     Raises
     ------

@@ -1,17 +1,71 @@
-"""Write and read the subsets of JSON, XML and YAML that the formats need.
+"""Define file syntaxes, which write values line by line and read them back to verify a file; declare JSON and XML.
 
-A text is unquoted only if no version of YAML reads it as something else, unlike NO, on, 1:30 or 0x1f.
+Other syntaxes have modules of their own, which only the formats that need them import.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Any, Final
-from xml.etree.ElementTree import Element, XMLPullParser
-from xml.sax.saxutils import quoteattr
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any, Final, NamedTuple, TextIO
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
 
-from trninv.errors import UsageError
+HASH_COMMENT: Final = "# {}"
+"""The template of a comment line in most syntaxes."""
+
+
+def _itself(value: Any) -> Iterator[Any]:
+    yield value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Syntax:
+    """A syntax of files.
+
+    Attributes
+    ----------
+    write
+        Yields the lines of a value, without line ends.
+    read
+        Yields the values of a file, by code that is independent of `write`.
+    flatten
+        Yields what `read` must yield for a written value.
+    comment_template
+        A comment line with {} for its text; empty if there are no comments.
+    header_lines
+        Lines before all comments.
+
+    """
+
+    write: Callable[[Any], Iterator[str]]
+    read: Callable[[TextIO], Iterable[Any]]
+    flatten: Callable[[Any], Iterator[Any]] = _itself
+    comment_template: str = HASH_COMMENT
+    header_lines: tuple[str, ...] = ()
+
+
+class JsonDocument(NamedTuple):
+    """A JSON object of any size.
+
+    Attributes
+    ----------
+    skeleton
+        The object, in which some lists and objects are still empty.
+    members
+        What fills each of them, in order: values for a list, and pairs of key and value for an object.
+
+    """
+
+    skeleton: dict[str, Any]
+    members: Sequence[Iterable[Any]]
+
+
+_JSON_GAP: Final = re.compile(r"(?<=\[)(?=\])|(?<=\{)(?=\})")
+"""The position between the brackets of an empty list or object."""
+_JSON_MEMBERS: Final = re.compile(r"(?<=[\[{])0(?:,0)*+(?=[\]}])")
+"""The members of a list or object, each of which `_read_json` replaces by 0."""
 
 
 def json_text(value: object) -> str:
@@ -19,148 +73,133 @@ def json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def json_list(members: Iterable[str]) -> Iterator[str]:
-    """Yield members with a comma after each but the last."""
-    previous = None
-    for member in members:
+def _json_lines(document: JsonDocument) -> Iterator[str]:
+    """Yield a document with one member per line, so that it can be read back in little memory."""
+    first, *others = _JSON_GAP.split(json_text(document.skeleton))
+    yield first
+    for members, part in zip(document.members, others, strict=True):
+        previous = None
+        for member in members:
+            if previous is not None:
+                yield f"{previous},"
+            previous = ": ".join(map(json_text, member)) if isinstance(member, tuple) else json_text(member)
         if previous is not None:
-            yield f"{previous},"
-        previous = member
-    if previous is not None:
-        yield previous
+            yield previous
+        yield part
 
 
-def read_json_members(lines: Iterable[str]) -> Iterator[Any]:
-    """Yield what has a line of its own: objects of a list, and members of a map, each as a map with one key."""
-    for line in lines:
-        bare = line.strip().removesuffix(",")
-        if bare.endswith("}") and bare[:1] == "{":
-            yield json.loads(bare)
-        elif bare.endswith("}") and bare[:1] == '"':
-            yield json.loads(f"{{{bare}}}")
+def _json_values(document: JsonDocument) -> Iterator[Any]:
+    for members in document.members:
+        yield from members
+    yield document.skeleton
 
 
-XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
-XML_COMMENT = "<!-- {} -->"
-
-
-def format_tag(name: str, /, *, end: str = "/", **attributes: object) -> str:
-    """Return an empty element, or with an empty ``end`` a start tag; ``for_`` becomes ``for``, and ``__`` a dot."""
-    attribute_text = "".join(
-        f" {key.rstrip('_').replace('__', '.')}={quoteattr(str(value))}" for key, value in attributes.items()
-    )
-    return f"<{name}{attribute_text}{end}>"
-
-
-def read_elements(lines: Iterable[str]) -> Iterator[Element]:
-    """Yield each element at its end, without its namespace, then remove it from its parent to bound memory."""
-    parser: XMLPullParser[Element] = XMLPullParser(["start", "end"])
-    open_elements: list[Element] = []
-    for line in lines:
-        parser.feed(f"{line}\n")
-        for event in parser.read_events():
-            match event:
-                case "start", Element() as element:
-                    open_elements.append(element)
-                case "end", Element() as element:
-                    open_elements.pop()
-                    element.tag = element.tag.rpartition("}")[2]
-                    yield element
-                    if open_elements:
-                        open_elements[-1].remove(element)
-    parser.close()
-
-
-_BARE_TEXT: Final = re.compile(r"[A-Za-z_/][-\w./]*(?:\[[-\d,]+\][-\w.]*)*", re.ASCII)
-_RESERVED_WORDS: Final = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
-_KEY: Final = re.compile(r'("(?:[^"\\]|\\.)*"|[^\s"][^:\s]*):(?: (.*))?')
-_INDENT: Final = 2
-
-
-def yaml_document(value: Mapping[str, Any] | Sequence[Any]) -> Iterator[str]:
-    """Yield the lines of a map or list."""
-    return _map_lines(value, "") if isinstance(value, Mapping) else _list_lines(value, "")
-
-
-def _map_lines(value: Mapping[str, Any], pad: str) -> Iterator[str]:
-    for key, item in value.items():
-        if isinstance(item, Mapping | list | tuple) and item:
-            yield f"{pad}{_format_key(key)}:"
-            inner = pad + " " * _INDENT
-            yield from _map_lines(item, inner) if isinstance(item, Mapping) else _list_lines(item, inner)
+def _read_json(file: TextIO) -> Iterator[Any]:
+    """Yield the members, then the skeleton; the text around the members is also checked to be JSON."""
+    skeleton = StringIO()
+    for line in file:
+        text = line.rstrip("\n")
+        if text.endswith(("[", "{")) or text.startswith(("]", "}")):
+            skeleton.write(text)
+            continue
+        member = text.removesuffix(",")
+        skeleton.write("0" + text[len(member) :])
+        if member.startswith('"'):  # a member of an object; items of lists are never texts
+            yield from json.loads(f"{{{member}}}").items()
         else:
-            yield f"{pad}{_format_key(key)}: {_format_scalar(item)}"
+            yield json.loads(member)
+    yield json.loads(_JSON_MEMBERS.sub("", skeleton.getvalue()))
 
 
-def _list_lines(value: Sequence[Any], pad: str) -> Iterator[str]:
-    for item in value:
-        if isinstance(item, Mapping):
-            first, *rest = _map_lines(item, pad + " " * _INDENT)
-            yield f"{pad}- {first.lstrip()}"
-            yield from rest
-        else:
-            yield f"{pad}- {_format_scalar(item)}"
+JSON: Final = Syntax(write=_json_lines, read=_read_json, flatten=_json_values, comment_template="")
+"""The syntax of a `JsonDocument`."""
 
 
-def _format_key(key: str) -> str:
-    """Return a key, quoted if need be; y stays bare, because Slurm does not accept it in quotes."""
-    return key if key == "y" else _format_scalar(key)
+class XmlElement(NamedTuple):
+    """An XML element; its content is a text, a tuple of elements on the same line, or any number of lines of elements.
 
-
-def _format_scalar(value: object) -> str:
-    if isinstance(value, str) and _BARE_TEXT.fullmatch(value) and value.lower() not in _RESERVED_WORDS:
-        return value
-    return json.dumps(value)
-
-
-def read_yaml_documents(lines: Iterable[str]) -> Iterator[Any]:
-    """Yield the values of documents in this part of YAML, separated by ---.
-
-    Raises
-    ------
-    UsageError
-        A line is not in this part of YAML.
-
+    A namespace is an attribute like others.
     """
-    rows = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
-    for is_separator, group in groupby(rows, lambda line: line == "---"):
-        if not is_separator:
-            remaining = [(len(line) - len(line.lstrip()), line.strip()) for line in reversed(list(group))]
-            yield _parse_block(remaining, remaining[-1][0])
-            if remaining:
-                raise UsageError(f"not YAML that trninv writes: {remaining[-1][1][:80]!r}")
+
+    tag: str
+    attributes: Mapping[str, str]
+    content: "str | tuple[XmlElement, ...] | Iterable[XmlElement]"
 
 
-def _parse_block(remaining: list[tuple[int, str]], indent: int) -> Any:
-    """Parse the map or list at the end of the reversed remaining lines, and remove its lines."""
-    if remaining[-1][1].startswith("- "):
-        items = []
-        while remaining and remaining[-1][0] == indent and remaining[-1][1].startswith("- "):
-            text = remaining.pop()[1][_INDENT:]
-            if _KEY.fullmatch(text):
-                remaining.append((indent + _INDENT, text))
-                items.append(_parse_block(remaining, indent + _INDENT))
-            else:
-                items.append(_parse_scalar(text))
-        return items
-    mapping = {}
-    while remaining and remaining[-1][0] == indent and (pair := _KEY.fullmatch(remaining[-1][1])):
-        remaining.pop()
-        key, text = json.loads(pair[1]) if pair[1][0] == '"' else pair[1], pair[2]
-        if key in mapping:
-            raise UsageError(f"the key {key} is repeated")
-        mapping[key] = (
-            _parse_block(remaining, remaining[-1][0])
-            if text is None and remaining and remaining[-1][0] > indent
-            else _parse_scalar(text or "")
-        )
-    return mapping
+def xml_element(
+    tag: str, content: str | tuple[XmlElement, ...] | Iterable[XmlElement] = (), /, **attributes: object
+) -> XmlElement:
+    """Return an element.
+
+    In the names of attributes, a last ``_`` is dropped, as in ``for_`` and ``class_``, and ``__`` stands for a dot.
+    """
+    texts = {name.rstrip("_").replace("__", "."): str(value) for name, value in attributes.items()}
+    return XmlElement(tag, texts, content)
 
 
-def _parse_scalar(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        if _BARE_TEXT.fullmatch(text) and text.lower() not in _RESERVED_WORDS:
-            return text
-        raise UsageError(f"not YAML that trninv writes: {text[:80]!r}") from None
+def _xml_lines(element: XmlElement) -> Iterator[str]:
+    if isinstance(element.content, str | tuple):
+        yield _xml_line(element)
+        return
+    yield f"<{_xml_start(element)}>"
+    for child in element.content:
+        yield from _xml_lines(child)
+    yield f"</{element.tag}>"
+
+
+def _xml_line(element: XmlElement) -> str:
+    is_text = isinstance(element.content, str)
+    content = escape(element.content) if is_text else "".join(map(_xml_line, element.content))  # type: ignore[arg-type]
+    return f"<{_xml_start(element)}>{content}</{element.tag}>" if content else f"<{_xml_start(element)}/>"
+
+
+def _xml_start(element: XmlElement) -> str:
+    attributes = [
+        f' {name}="{value}"' if _PLAIN_VALUE.fullmatch(value) else f" {name}={quoteattr(value)}"
+        for name, value in element.attributes.items()
+    ]
+    return element.tag + "".join(attributes)
+
+
+_PLAIN_VALUE: Final = re.compile(r"[-\w./ ]*", re.ASCII)
+"""A value that needs no escapes, for which the slow quoteattr can be skipped."""
+
+
+def _xml_events(element: XmlElement) -> Iterator[tuple[Any, ...]]:
+    """Yield the events that an XML parser reports for an element."""
+    yield "start", element.tag, element.attributes
+    if isinstance(element.content, str):
+        if element.content:
+            yield "text", element.content
+    else:
+        for child in element.content:
+            yield from _xml_events(child)
+    yield "end", element.tag
+
+
+_CHUNK_SIZE: Final = 1 << 16
+
+
+def _read_xml(file: TextIO) -> Iterator[tuple[Any, ...]]:
+    """Yield the parser's events rather than a tree, whose size would grow with the file."""
+    events: list[tuple[Any, ...]] = []
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = lambda tag, attributes: events.append(("start", tag, attributes))
+    parser.EndElementHandler = lambda tag: events.append(("end", tag))
+    parser.CharacterDataHandler = lambda text: text != "\n" and events.append(("text", text))  # type: ignore[func-returns-value]
+    while lines := file.readlines(_CHUNK_SIZE):  # whole lines, so that no text is reported in parts
+        parser.Parse("".join(lines))
+        yield from events
+        events.clear()
+    parser.Parse("", True)
+
+
+XML: Final = Syntax(
+    write=_xml_lines,
+    read=_read_xml,
+    flatten=_xml_events,
+    comment_template="<!-- {} -->",
+    header_lines=('<?xml version="1.0" encoding="UTF-8"?>',),
+)
+"""The syntax of an `XmlElement`."""

@@ -1,14 +1,18 @@
-"""Build the tree of switches that schedulers see."""
+"""Build the tree of switches above servers, for Slurm's tree topologies.
+
+Its inner nodes are the network nodes of the fabric, and its lowest switches are domains: the servers that NeuronLink
+connects. With ``--coarse``, the lowest switches are network nodes, if there are any.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from trninv.errors import NotExpressibleError
 from trninv.exporters.export_source import ExportedServer, ExportSource
 
 SwitchPath = tuple[str, ...]
-"""The names of the switches above a server, the top first."""
+"""The names of the switches above a server, the top switch first."""
 
 
 class TreeSwitch(NamedTuple):
@@ -20,10 +24,10 @@ class TreeSwitch(NamedTuple):
 
 
 def switch_paths(source: ExportSource) -> list[tuple[ExportedServer, SwitchPath]]:
-    """Return each server's path, without tiers in which every switch has one child.
+    """Return each server with its path, without tiers in which every switch has one child.
 
-    If the paths have no common root, the cluster becomes it: schedulers assume that servers without a common
-    switch cannot reach each other.
+    If the paths have no common root, a switch named like the cluster is added as the root, because schedulers assume
+    that servers without a common switch cannot reach each other.
     """
     full_paths = [_server_path(server, coarse=source.coarse) for server in source.servers]
     trimmed = _drop_trivial_tiers(full_paths, [server.name for server in source.servers])
@@ -46,36 +50,17 @@ def build_switches(source: ExportSource) -> list[TreeSwitch]:
     depth: dict[str, int] = {}
     for server, path in switch_paths(source):
         servers[path[-1]].append(server.name)
-        for depth_index, name in enumerate(path):
-            depth[name] = max(depth.get(name, 0), depth_index)
-            if depth_index:
-                children[path[depth_index - 1]][name] = None
+        for level, name in enumerate(path):
+            depth[name] = max(depth.get(name, 0), level)
+            if level:
+                children[path[level - 1]][name] = None  # a dict as an ordered set
     if mixed := next((name for name in servers if name in children), None):
-        raise NotExpressibleError(f"{mixed} has both servers and switches below it, which the format cannot express")
+        raise NotExpressibleError(
+            f"{mixed} has both servers and switches below it, which Slurm's trees cannot express; "
+            "choose another format or a smaller scope"
+        )
     order = sorted(depth, key=lambda name: -depth[name])
     return [TreeSwitch(name, tuple(children.get(name, ())), tuple(servers.get(name, ()))) for name in order]
-
-
-def read_tree(switches: Iterable[TreeSwitch]) -> Iterator[tuple[str, SwitchPath]]:
-    """Yield each server with its path, in the order of the servers' names."""
-    parents: dict[str, str] = {}
-    switch_by_server: dict[str, str] = {}
-    for switch in switches:
-        parents |= dict.fromkeys(switch.switches, switch.name)
-        switch_by_server |= dict.fromkeys(switch.servers, switch.name)
-    for server in sorted(switch_by_server):
-        yield server, tuple(reversed(list(_path_upwards(switch_by_server[server], parents))))
-
-
-def tree_records(source: ExportSource) -> Iterator[tuple[str, SwitchPath]]:
-    """Yield the records that `read_tree` must yield for a source."""
-    yield from sorted((server.name, path) for server, path in switch_paths(source))
-
-
-def _path_upwards(name: str | None, parents: dict[str, str]) -> Iterator[str]:
-    while name is not None:
-        yield name
-        name = parents.get(name)
 
 
 def _server_path(server: ExportedServer, *, coarse: bool) -> SwitchPath:
@@ -83,14 +68,17 @@ def _server_path(server: ExportedServer, *, coarse: bool) -> SwitchPath:
 
 
 def _drop_trivial_tiers(server_paths: Sequence[SwitchPath], servers: Sequence[str]) -> list[SwitchPath]:
-    """Return the paths without tiers, counted from below, in which every switch has one child; keep at least one."""
-    tiers: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    """Return the paths without tiers in which every switch has one child; keep at least the lowest tier.
+
+    A tier is the set of all switches at one height; the lowest switches have the height 0.
+    """
+    tiers: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))  # children by height and switch
     for path, server in zip(server_paths, servers, strict=True):
         for height, (name, child) in enumerate(zip(reversed(path), reversed((*path[1:], server)), strict=True)):
             tiers[height][name].add(child)
-    kept_heights = {
-        height for height, tier in tiers.items() if any(len(children) > 1 for children in tier.values())
-    } or {0}
+    branching = {height for height, tier in tiers.items() if any(len(children) > 1 for children in tier.values())}
+    kept = branching or {0}
     return [
-        tuple(name for index, name in enumerate(path) if len(path) - 1 - index in kept_heights) for path in server_paths
+        tuple(name for height, name in zip(range(len(path) - 1, -1, -1), path, strict=True) if height in kept)
+        for path in server_paths
     ]

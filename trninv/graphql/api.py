@@ -1,6 +1,12 @@
-"""Run GraphQL requests: parse, price, then compile or execute."""
+"""Run GraphQL requests: parse, validate and price the document, then answer it.
 
-from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
+The service creates one `Api` and calls `run` for each query or mutation, `subscribe` for each subscription. A document
+runs in one of two ways. If it compiles as a whole, its plan writes the response, either from one SQL statement
+(`_run_statement`) or from the answer to a single routing question (`_answer_question`). Otherwise graphql-core executes
+it (`_execute`), and the resolvers of its root fields use the same compiler.
+"""
+
+from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from math import inf
@@ -34,37 +40,38 @@ from trninv.errors import (
     RequestError,
     TimeLimitError,
     TrninvError,
-    VariablesError,
 )
-from trninv.graphql import graphql_schema as schemas
-from trninv.graphql import task_scope
-from trninv.graphql.compiler import CompiledQuestion, CompiledStatement, OperationPlan
+from trninv.graphql import graphql_schema
+from trninv.graphql.compiler import CompiledQuestion
+from trninv.graphql.compiler.statement_plan import CompiledStatement, StatementPlan
+from trninv.graphql.compiling_executor import CompilingExecutor
 from trninv.graphql.document_cache import DocumentCache, Operation
 from trninv.graphql.document_request import PreparedOperation, Request, RequestRefused, refuse_errors
 from trninv.graphql.graphql_schema import EventSerializer
 from trninv.graphql.list_arguments import AddressTest
 from trninv.graphql.request_context import RequestContext, ThreadPools
+from trninv.graphql.response_cache import Key, ResponseCache, request_key
 from trninv.graphql.responses import (
     Response,
     failed_response,
     format_error,
     internal_cause,
     refused_response,
+    root_cause,
 )
-from trninv.graphql.row_loaders import resolve_values
+from trninv.graphql.revision_probe import RevisionProbe
 from trninv.graphql.statement_runner import StatementRunner
-from trninv.graphql.sweep_store import SweepStore
-from trninv.routing.evidence import ServerInstance, servers_in_answer
+from trninv.graphql.sweep_runner import SweepRunner
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.read_replicas import ReadReplicas
 from trninv.settings import Settings
 
 MAX_INLINE_OBJECTS = 250
-"""Responses with more objects, or requests with more variable values, are built in a worker thread."""
+"""Responses with more objects, or to requests with more values in variables, are built off the event loop."""
 MAX_CACHED_INLINE_OBJECTS = 4_000
 """A cached answer with at most this many objects (lists at their maximum length) is encoded on the event loop."""
 MAX_INLINE_VARIABLES = 16
-"""Variables that are checked on the event loop if the document is cached."""
+"""Requests with more variables, or with lists or objects in them, are prepared in a worker thread."""
 TIMEOUT_GRACE = 0.2
 """Grace period in seconds for a late task to report its own timeout."""
 
@@ -77,44 +84,59 @@ class Api:
         fleet: BaseFleet,
         settings: Settings,
         readers: ReadReplicas | None = None,
-        sweeps: SweepStore | None = None,
+        sweeps: SweepRunner | None = None,
     ) -> None:
         self.fleet, self.settings, self.threads, self._sweeps = fleet, settings, ThreadPools(), sweeps
-        self._schema = schemas.schema()._schema  # noqa: SLF001 # the graphql-core schema inside strawberry's
+        self._schema = graphql_schema.core_schema(graphql_schema.schema())
         self.documents = DocumentCache(
             self._schema,
             settings.documents,
             persisted_only=settings.persisted_only,
             introspection=settings.introspection,
         )
-        self._dialect = _keyword_dialect(fleet)
         self._readers = readers or ReadReplicas(fleet)
+        self._responses = ResponseCache()
+        self._revision_probe = RevisionProbe(fleet.revision_tracker, self.threads.reading)
         self._serializers = WeakValueDictionary[Hashable, EventSerializer]()
         self._statement_runners = {
-            readable_fleet: StatementRunner(readable_fleet.engine, readable_fleet.revision_tracker)
+            readable_fleet: StatementRunner(readable_fleet.revision_tracker)
             for readable_fleet in {fleet, *self._readers.fleets}
         }
 
     async def run(
-        self, request: Request, *, reads_only: bool = False, who: str = "", scope: str = "admin", reference: str = ""
+        self,
+        request: Request,
+        *,
+        reads_only: bool = False,
+        who: str = "",
+        scope: str = "admin",
+        reference: str = "",
+        prepared: PreparedOperation | None = None,
     ) -> Response:
         """Run a request and return its response; expected failures are responses too.
 
         Parameters
         ----------
+        reads_only
+            Whether to refuse mutations.
+        who, scope
+            Name and scope of the client's token.
         reference
-            Id of the request, shown to the client in place of internal errors.
+            Id of the request, which the client sees in place of internal errors.
+        prepared
+            The operation, if `run_inline` has prepared it and could not answer it.
 
         """
-        prepared: PreparedOperation | None = None
         with deadline.time_limit(self.settings.request_seconds) as clock:
             try:
-                prepared = self._prepare_inline(request, scope, reads_only)
-                response = self._cached_answer(prepared, request, reference) if prepared else None
-                if prepared is None or response is None:
-                    with fail_after(deadline.cap_timeout(inf) + TIMEOUT_GRACE):
-                        prepared = prepared or await self._prepare_in_thread(request, scope, reads_only)
-                        response = await self._respond(prepared, request, (who, scope), reference)
+                if prepared is None:
+                    inline = await self.run_inline(request, reads_only=reads_only, scope=scope, reference=reference)
+                    if isinstance(inline, Response):
+                        return inline
+                    prepared = inline
+                with fail_after(deadline.cap_timeout(inf) + TIMEOUT_GRACE):
+                    prepared = prepared or await self._prepare_in_thread(request, scope, reads_only)
+                    response = await self._respond(prepared, request, (who, scope), reference)
             except RequestRefused as refusal:
                 return refusal.response
             except BusyError as error:
@@ -125,10 +147,51 @@ class Api:
                 )
             finally:
                 clock.cancel()  # stops threads of failed fields and of disconnected clients
-        return self._add_extensions(response, prepared.cost.value) if prepared else response
+        return self._finish(response, prepared, request_key(request, scope)) if prepared else response
+
+    async def run_inline(
+        self, request: Request, *, reads_only: bool = False, scope: str = "admin", reference: str = ""
+    ) -> Response | PreparedOperation | None:
+        """Answer a request on the event loop if that takes little, from a cache or by a small statement.
+
+        Otherwise, return the prepared operation, or None if preparing it takes long, for `run`.
+        """
+        key = request_key(request, scope)
+        try:
+            if key is not None and key in self._responses:
+                revision = await self._current_revision()
+                if cached := self._responses.get(key, revision):
+                    return self._add_extensions(cached)
+            prepared = self._prepare_inline(request, scope, reads_only)
+        except RequestRefused as refusal:
+            return refusal.response
+        if prepared is None or request.as_of is not None:
+            return prepared
+        if prepared.plan.question:
+            response = await self._cached_answer(prepared.plan.question, prepared, reference)
+        elif prepared.plan.statement and not prepared.is_large:
+            response = self._run_small_statement(prepared.plan.statement, prepared)
+        else:
+            response = None
+        return self._finish(response, prepared, key) if response else prepared
+
+    def _finish(self, response: Response, prepared: PreparedOperation, key: Key | None) -> Response:
+        """Cache a response, and return it with its cost and extensions."""
+        response.cost = prepared.cost.value
+        if key is not None:
+            self._responses.add(key, response)
+        return self._add_extensions(response)
+
+    async def _current_revision(self) -> Hashable | None:
+        """Return the database's revision, or None if it is unknown."""
+        revision = self.fleet.revision_tracker.current_if_cheap()
+        return await self._revision_probe.current() if revision is None else revision
 
     async def subscribe(self, request: Request) -> tuple[EventSerializer, str | None] | Response:
-        """Return a subscription's event serializer and scope, or the response that refuses it."""
+        """Return a subscription's event serializer and its scope, or the response that refuses the subscription.
+
+        The scope is the place whose events it delivers, or None for the whole fleet.
+        """
         with deadline.time_limit(self.settings.request_seconds):
             try:
                 return await self.threads.preparing.run(self._prepare_subscription, request)
@@ -139,31 +202,30 @@ class Api:
 
     def _prepare_subscription(self, request: Request) -> tuple[EventSerializer, str | None]:
         with refuse_errors():
-            text = (
-                self.documents.persisted_text(request.document) if request.document is not None else request.query or ""
-            )
-            operation = self.documents.operation(text, request.operation)
+            text, operation = self._find_operation(request)
             if not operation.is_subscription:
                 raise RequestError("Accept: text/event-stream is for subscriptions; use application/json")
             if request.as_of is not None:
                 raise RequestError("a subscription delivers future events; remove at")
-            if characters.has_forbidden_characters(request.variables):
-                raise VariablesError(f"a variable {characters.FORBIDDEN_MESSAGE}")
             variables = operation.variables(request.variables)
             operation.cost(variables).check(self.settings.max_cost)
-            (field,) = operation.fields(variables)  # validation allows one root field only
+            ((field, *_),) = operation.plan_for(variables).roots.values()  # validation allows one root field only
             scope = operation.argument(field, "scope", variables)
             key = text, operation.node.name and operation.node.name.value, orjson.dumps(request.variables)
             serializer = self._serializers.get(key) or self._serializers.setdefault(
-                key, EventSerializer(self._schema, operation, request.variables)
+                key, EventSerializer(operation, variables)
             )
             return serializer, None if scope is None else str(scope)
 
-    async def _prepare_in_thread(self, request: Request, scope: str, reads_only: bool) -> "PreparedOperation":
+    async def _prepare_in_thread(self, request: Request, scope: str, reads_only: bool) -> PreparedOperation:
         return await self.threads.preparing.run(self._prepare, request, scope, reads_only)
 
-    def _prepare_inline(self, request: Request, scope: str, reads_only: bool) -> "PreparedOperation | None":
-        """Prepare a request on the event loop if its document, cost and plan are cached; else return None."""
+    def _prepare_inline(self, request: Request, scope: str, reads_only: bool) -> PreparedOperation | None:
+        """Prepare a request on the event loop if that is fast; else return None.
+
+        It is fast if the request has its document's text and few variables, none of them a list or an object, and the
+        document, its cost and its plan are cached.
+        """
         values = request.variables.values()
         if (
             request.query is None
@@ -177,27 +239,31 @@ class Api:
             operation, variables = self._parse_operation(request, scope, reads_only)
             return self._price(request, operation, variables) if operation.is_cached_for(variables) else None
 
-    def _prepare(self, request: Request, scope: str, reads_only: bool) -> "PreparedOperation":
+    def _prepare(self, request: Request, scope: str, reads_only: bool) -> PreparedOperation:
         """Prepare a request; parsing and validation are slow, so call it in a thread."""
         with refuse_errors():
             return self._price(request, *self._parse_operation(request, scope, reads_only))
 
     def _parse_operation(self, request: Request, scope: str, reads_only: bool) -> tuple[Operation, VariableValues]:
-        text = self.documents.persisted_text(request.document) if request.document is not None else request.query or ""
-        operation = self.documents.operation(text, request.operation)
+        _, operation = self._find_operation(request)
         if operation.is_subscription:
             raise RequestError("a subscription is a stream; POST it with Accept: text/event-stream")
         if not operation.is_query and request.as_of is not None:
             raise RequestError("the past cannot be changed; send the mutation without at")
         if not operation.is_query and reads_only:
             raise MethodError("GET only reads; send a mutation by POST")
-        if not operation.is_query and "operate" not in TOKEN_SCOPES_ALLOWED[scope]:
-            raise ForbiddenError("a mutation needs a token of scope operate")
-        if characters.has_forbidden_characters(request.variables):
-            raise VariablesError(f"a variable {characters.FORBIDDEN_MESSAGE}")
+        for name, required in operation.required_scopes().items():
+            if required not in TOKEN_SCOPES_ALLOWED[scope]:
+                raise ForbiddenError(f"{name} needs a token of scope {required}")
         return operation, operation.variables(request.variables)
 
-    def _price(self, request: Request, operation: Operation, variables: VariableValues) -> "PreparedOperation":
+    def _find_operation(self, request: Request) -> tuple[str, Operation]:
+        """Return the text of a request's document and the operation to run."""
+        text = self.documents.persisted_text(request.document) if request.document is not None else request.query or ""
+        return text, self.documents.operation(text, request.operation)
+
+    def _price(self, request: Request, operation: Operation, variables: VariableValues) -> PreparedOperation:
+        """Check the operation's cost, and return the prepared operation with its cost and plan."""
         cost = operation.cost(variables)
         cost.check(self.settings.max_cost)
         plan = operation.plan_for(variables)
@@ -208,85 +274,92 @@ class Api:
         )
         return PreparedOperation(operation, variables, cost, plan, is_large)
 
-    def _add_extensions(self, response: Response, cost: int) -> Response:
-        """Add the cost, the revision read and the omitted clusters to the body."""
-        response.cost = cost
-        cost_json = {"cost": {"spent": cost, "limit": self.settings.max_cost}}
+    def _add_extensions(self, response: Response) -> Response:
+        """Return the response with its cost, the time and revision read, and the clusters without data at that time."""
+        cost_json = {"cost": {"spent": response.cost, "limit": self.settings.max_cost}}
         as_of_json = {"asOf": response.as_of.fields()} if response.as_of else {}
         omitted_json = {"omittedClusters": omitted} if (omitted := response.omitted_clusters()) else {}
-        response.body = (
-            response.body[:-1] + b',"extensions":' + orjson.dumps(cost_json | as_of_json | omitted_json) + b"}"
-        )
-        return response
+        extensions = orjson.dumps(cost_json | as_of_json | omitted_json)
+        return response.with_body(response.body[:-1] + b',"extensions":' + extensions + b"}")
 
     async def _respond(
-        self, prepared: "PreparedOperation", request: Request, who: tuple[str, str], reference: str
+        self, prepared: PreparedOperation, request: Request, who_and_scope: tuple[str, str], reference: str
     ) -> Response:
-        plan, as_of = prepared.plan, request.as_of
-        is_compiled = self.settings.compiled and bool(plan.compiled_keys)
-        if is_compiled and as_of is None and len(plan.compiled_keys) == len(plan.roots):
-            compiled = await self._run_compiled_in_thread(prepared, None)
-            if compiled:
-                return Response(_merge_data(plan, compiled[0], {}), as_of=compiled[1])
-            is_compiled = False
-        if question := self._compiled_question(prepared, request):
-            return await self._answer_question(question, prepared, reference)
-        compiled_json: dict[str, str] = {}
-        fleet_now = self.fleet if as_of is None else await self.threads.reading.run(self.fleet.at, as_of)
-        fleet = fleet_now.snapshot()
-        async with self._closing_snapshot(fleet):
-            if is_compiled:
-                compiled_json, _ = await self._run_compiled_in_thread(prepared, fleet) or ({}, None)
-            nodes_left = [
-                node for key, nodes in plan.current_roots.items() if key not in compiled_json for node in nodes
-            ]
-            execution = await self._execute_selections(prepared, nodes_left, request, self._create_context(fleet, who))
-        resolved, errors_raised, as_of_by_key = execution.data, list(execution.errors or ()), dict[str, AsOf | None]()
-        if resolved is not None:
+        """Answer a prepared operation, compiled as a whole if possible."""
+        if request.as_of is None and prepared.plan.question:
+            return await self._answer_question(prepared.plan.question, prepared, reference)
+        if request.as_of is None and prepared.plan.statement:
+            try:
+                return await self.threads.reading.run(self._run_statement, prepared.plan.statement, prepared)
+            except (BusyError, DatabaseError, TimeLimitError):
+                raise
+            except (TrninvError, GraphQLError):  # an argument is wrong: execute field by field, which reports where
+                pass
+        return await self._execute(prepared, request, who_and_scope, reference)
+
+    async def _execute(
+        self, prepared: PreparedOperation, request: Request, who_and_scope: tuple[str, str], reference: str
+    ) -> Response:
+        """Execute a prepared operation field by field, each asOf field at its time."""
+        plan, as_of_by_key = prepared.plan, dict[str, AsOf | None]()
+        fleet = self.fleet if request.as_of is None else await self.threads.reading.run(self.fleet.at, request.as_of)
+        current_nodes = [node for nodes in plan.current_roots.values() for node in nodes]
+        execution, as_of = await self._execute_on(fleet, prepared, current_nodes, request, who_and_scope)
+        data, errors_raised = execution.data, list(execution.errors or ())
+        if data is not None:
             for key, nodes in plan.as_of_roots.items():
-                resolved[key], errors_below, as_of_by_key[key] = await self._run_as_of(prepared, nodes, request, who)
-                errors_raised += [_nest_error(key, error_below) for error_below in errors_below]
+                data[key], nested_errors, as_of_by_key[key] = await self._execute_as_of(
+                    prepared, nodes, request, who_and_scope
+                )
+                errors_raised += [_nest_error(key, error) for error in nested_errors]
+            data = {key: data[key] for key in plan.roots}
         errors = [self._mask_error(error, reference) for error in errors_raised]
-        failures = tuple(filter(None, map(internal_cause, errors_raised)))
-        tail = b',"errors":' + orjson.dumps(errors) if errors else b""
-        data = b'{"data":null' if resolved is None else _merge_data(plan, compiled_json, resolved)[:-1]
-        code = errors[0]["extensions"]["code"] if errors else None
         return Response(
-            data + tail + b"}", code=code, as_of=fleet.as_of(), as_of_by_key=as_of_by_key, failures=failures
+            orjson.dumps({"data": data, "errors": errors} if errors else {"data": data}),
+            code=errors[0]["extensions"]["code"] if errors else None,
+            as_of=as_of,
+            as_of_by_key=as_of_by_key,
+            failures=tuple(filter(None, map(internal_cause, errors_raised))),
         )
 
-    def _compiled_question(self, prepared: "PreparedOperation", request: Request) -> CompiledQuestion | None:
-        return prepared.plan.question if self.settings.compiled and request.as_of is None else None
+    async def _cached_answer(
+        self, question: CompiledQuestion, prepared: PreparedOperation, reference: str
+    ) -> Response | None:
+        """Return the response to a question, without blocking, if its answer is cached or asking it fails; else None.
 
-    def _cached_answer(self, prepared: "PreparedOperation", request: Request, reference: str) -> Response | None:
-        """Return the response to a question if its answer is cached, without blocking; else None."""
-        question = self._compiled_question(prepared, request)
-        if question is None or question.has_instances or prepared.cost.objects > MAX_CACHED_INLINE_OBJECTS:
+        Questions whose answer refers to rows, or with large answers, are left to `_answer_question`.
+        """
+        if (
+            question.question.answer_from_cache is None
+            or question.serializer.is_late
+            or prepared.cost.objects > MAX_CACHED_INLINE_OBJECTS
+            or (revision := await self._current_revision()) is None
+        ):
             return None
         try:
             cached = self.fleet.cached_answer(
-                question.question, without_waiting=True, **question.values(prepared.variables)
+                question.question, cached_revision=revision, **question.values(prepared.variables)
             )
-            return cached and _answer_response(question, *cached)
+            return cached and _answer_response(question, question.serializer.json(cached[0]), cached[1])
         except Exception as error:  # noqa: BLE001 # any error belongs to this field
             return self._failed_answer(question, error, None, reference)
 
     async def _answer_question(
-        self, question: CompiledQuestion, prepared: "PreparedOperation", reference: str
+        self, question: CompiledQuestion, prepared: PreparedOperation, reference: str
     ) -> Response:
         """Answer a question in a thread, from the cache if possible."""
         as_of: AsOf | None = None
 
         def compute() -> Response:
             nonlocal as_of
-            values = question.values(prepared.variables)
-            if not question.has_instances and (cached := self.fleet.cached_answer(question.question, **values)):
-                return _answer_response(question, *cached)
+            if not question.serializer.is_late:
+                values = question.values(prepared.variables)
+                if cached := self.fleet.cached_answer(question.question, **values):
+                    return _answer_response(question, question.serializer.json(cached[0]), cached[1])
             with self.fleet.snapshot() as snapshot:
                 try:
-                    answer = snapshot.ask(question.question, **values)
-                    instances = snapshot.instances(servers_in_answer(answer)) if question.has_instances else ()
-                    return _answer_response(question, answer, snapshot.as_of(), instances)
+                    answer_json = question.ask(snapshot, prepared.variables)
+                    return _answer_response(question, answer_json, snapshot.as_of())
                 finally:
                     as_of = snapshot.as_of()
 
@@ -298,79 +371,94 @@ class Api:
     def _failed_answer(
         self, question: CompiledQuestion, error: Exception, as_of: AsOf | None, reference: str
     ) -> Response:
-        """Return the response to a failed question, as the executor would."""
+        """Return the response to a failed question, as graphql-core's executor would."""
         graphql_error = located_error(error, question.nodes, [question.key])
         message, failure = self._mask_error(graphql_error, reference), internal_cause(graphql_error)
         body = orjson.dumps({"data": None, "errors": [message]})
         return Response(body, code=message["extensions"]["code"], as_of=as_of, failures=(failure,) if failure else ())
 
-    def _create_context(self, fleet: BaseFleet, who: tuple[str, str]) -> RequestContext:
-        context = RequestContext(fleet, self.settings, self.threads, *who)
-        context.sweeps = self._sweeps
-        context.login = self._readers.logins.get(self.fleet.engine)
-        return context
-
-    async def _run_as_of(
-        self, prepared: "PreparedOperation", nodes: Sequence[FieldNode], request: Request, who: tuple[str, str]
+    async def _execute_as_of(
+        self, prepared: PreparedOperation, nodes: Sequence[FieldNode], request: Request, who_and_scope: tuple[str, str]
     ) -> tuple[Any, list[GraphQLError], AsOf | None]:
-        """Execute an asOf field at its time; return its data, its errors and the revision read."""
+        """Execute the selections of an asOf field at its time; return their data and errors, and the revision read."""
         time = prepared.operation.argument(nodes[0], "time", prepared.variables)
         try:
-            past = await self.threads.reading.run(self.fleet.at, str(time))
+            earlier_fleet = await self.threads.reading.run(self.fleet.at, str(time))
         except InvalidTimeError as error:
             return None, [GraphQLError(str(error), nodes, original_error=error)], None
-        fleet = past.snapshot()
         selections = [
             node for field_node in nodes if field_node.selection_set for node in field_node.selection_set.selections
         ]
-        async with self._closing_snapshot(fleet):
-            execution = await self._execute_selections(prepared, selections, request, self._create_context(fleet, who))
-        return execution.data, list(execution.errors or ()), fleet.as_of()
+        execution, as_of = await self._execute_on(earlier_fleet, prepared, selections, request, who_and_scope)
+        return execution.data, list(execution.errors or ()), as_of
+
+    async def _execute_on(
+        self,
+        fleet: BaseFleet,
+        prepared: PreparedOperation,
+        selections: Sequence[SelectionNode],
+        request: Request,
+        who_and_scope: tuple[str, str],
+    ) -> tuple[ExecutionResult, AsOf | None]:
+        """Execute some of the operation's root selections on a snapshot; return their result and the revision read."""
+        snapshot = fleet.snapshot()
+        context = RequestContext(
+            snapshot,
+            self.settings,
+            self.threads,
+            prepared.operation.field_plans,
+            *who_and_scope,
+            is_large=prepared.is_large,
+        )
+        context.sweeps = self._sweeps
+        context.login = self._readers.logins.get(self.fleet.engine)
+        async with self._closing_snapshot(snapshot):
+            execution = await self._execute_selections(prepared, selections, request, context)
+        return execution, snapshot.as_of()
 
     @asynccontextmanager
-    async def _closing_snapshot(self, fleet: BaseFleet) -> AsyncIterator[None]:
-        """Close the snapshot on exit, even if the request is cancelled."""
-        async with self.threads.states.slot():
+    async def _closing_snapshot(self, snapshot: BaseFleet) -> AsyncIterator[None]:
+        """Wait for one of the snapshot slots, and close the snapshot on exit, even if the request is cancelled."""
+        async with self.threads.snapshots.slot():
             try:
                 yield
             finally:
                 with CancelScope(shield=True):
-                    await to_thread.run_sync(fleet.close)
+                    await to_thread.run_sync(snapshot.close)
 
-    async def _run_compiled_in_thread(
-        self, prepared: "PreparedOperation", fleet: BaseFleet | None
-    ) -> tuple[dict[str, str], AsOf | None] | None:
-        """Return the compiled fields' JSON by response key and the revision read, from a snapshot or the latest state.
-
-        None if an argument is wrong: the executor then reports the error with its path.
-        """
+    def _run_small_statement(self, plan: StatementPlan, prepared: PreparedOperation) -> Response | None:
+        """Run the statement of a whole operation on the event loop; return None if it may take long or fails."""
         try:
-            return await self.threads.reading.run(self._run_compiled, prepared, fleet)
-        except (BusyError, DatabaseError, TimeLimitError):
-            raise
-        except TrninvError:
+            statement, parameters = plan.statement_for(self.fleet.engine.dialect, prepared.variables)
+        except (TrninvError, GraphQLError):  # `_respond` reports the error
             return None
-
-    def _run_compiled(
-        self, prepared: "PreparedOperation", fleet: BaseFleet | None
-    ) -> tuple[dict[str, str], AsOf | None]:
-        statement, parameters = prepared.plan.statement_for(self._dialect, prepared.variables)
-        if fleet is None:
-            return self._readers.read(partial(self._run_single_statement, statement, parameters))
-        return _run_on_snapshot(statement, parameters, fleet)
-
-    def _run_single_statement(
-        self, statement: CompiledStatement, parameters: Mapping[str, Any], fleet: BaseFleet
-    ) -> tuple[dict[str, str], AsOf | None]:
         if any(isinstance(value, AddressTest) for value in parameters.values()):
-            with fleet.snapshot() as snapshot:
-                return _run_on_snapshot(statement, parameters, snapshot)
-        row, revision = self._statement_runners[fleet].fetch_row(statement.sql, parameters)
-        return dict(zip(statement.keys, row, strict=True)), AsOf.latest(revision)
+            return None
+        result = self._statement_runners[self.fleet].fetch_small_row(statement.sql, parameters)
+        if result is None:
+            return None
+        values, revision = result
+        return _statement_response(statement, prepared.plan.roots, values, AsOf.latest(revision))
+
+    def _run_statement(self, plan: StatementPlan, prepared: PreparedOperation) -> Response:
+        """Run the statement of a whole operation on the latest state, and write the response."""
+        statement, parameters = plan.statement_for(self.fleet.engine.dialect, prepared.variables)
+
+        def run(fleet: BaseFleet) -> tuple[Sequence[str], AsOf | None]:
+            if not any(isinstance(value, AddressTest) for value in parameters.values()):
+                row, revision = self._statement_runners[fleet].fetch_row(statement.sql, parameters)
+                return row, AsOf.latest(revision)
+            # resolving addresses takes further statements, which must read the same snapshot
+            with fleet.snapshot() as snapshot, snapshot.connect() as connection:
+                (row,) = plan.fetch(connection, prepared.variables)
+                return row, snapshot.as_of()
+
+        values, as_of = self._readers.read(run)
+        return _statement_response(statement, prepared.plan.roots, values, as_of)
 
     async def _execute_selections(
         self,
-        prepared: "PreparedOperation",
+        prepared: PreparedOperation,
         selections: Sequence[SelectionNode],
         request: Request,
         context: RequestContext,
@@ -388,60 +476,38 @@ class Api:
         )
         document = DocumentNode(definitions=(operation_node, *operation.fragments.values()))
 
-        async def execute_document() -> ExecutionResult:
-            async with task_scope.document_tasks():
-                result = execute(
-                    self._schema,
-                    document,
-                    context_value=context,
-                    variable_values=request.variables,
-                    hide_suggestions=not self.settings.introspection,
-                )
-                return result if isinstance(result, ExecutionResult) else await result
-
-        return await (self.threads.loops.run(execute_document) if prepared.is_large else execute_document())
+        start = partial(
+            execute,
+            self._schema,
+            document,
+            context_value=context,
+            variable_values=request.variables,
+            executor_class=CompilingExecutor,
+            hide_suggestions=not self.settings.introspection,
+        )
+        # variables are coerced and introspection is resolved before anything is awaited
+        result = await self.threads.preparing.run(start) if prepared.is_large else start()
+        return result if isinstance(result, ExecutionResult) else await result
 
     def _mask_error(self, error: GraphQLError, reference: str) -> dict[str, Any]:
-        return {**error.formatted, **format_error(error.original_error or error, reference)}
+        return {**error.formatted, **format_error(root_cause(error), reference)}
 
 
-def _run_on_snapshot(
-    statement: CompiledStatement, parameters: Mapping[str, Any], fleet: BaseFleet
-) -> tuple[dict[str, str], AsOf | None]:
-    with fleet.connect() as connection:
-        values = dict(zip(parameters, resolve_values(connection, parameters.values()), strict=True))
-        row = connection.exec_driver_sql(statement.sql, values).one()
-        return dict(zip(statement.keys, row, strict=True)), fleet.as_of()
-
-
-def _answer_response(
-    question: CompiledQuestion, answer: Any, as_of: AsOf | None, instances: tuple[ServerInstance, ...] = ()
+def _statement_response(
+    statement: CompiledStatement, keys: Iterable[str], values: Iterable[str], as_of: AsOf | None
 ) -> Response:
-    """Encode an answer as the response to a document with this one field."""
-    return Response(
-        b'{"data":{' + orjson.dumps(question.key) + b":" + question.json(answer, instances) + b"}}", as_of=as_of
-    )
+    """Return the response to a document, from the JSON of each root field."""
+    members = (f'"{key}":{value}' for key, value in zip(keys, values, strict=True))
+    return Response(f'{{"data":{{{",".join(members)}}}}}'.encode(), as_of=as_of, reads_clock=statement.reads_clock)
+
+
+def _answer_response(question: CompiledQuestion, answer_json: bytes, as_of: AsOf | None) -> Response:
+    """Return the response to a document whose only field is the question."""
+    body = b'{"data":{' + orjson.dumps(question.key) + b":" + answer_json + b"}}"
+    return Response(body, as_of=as_of, reads_clock=question.question.reads_clock)
 
 
 def _nest_error(key: str, error: GraphQLError) -> GraphQLError:
     """Prefix an error's path with the key of the enclosing field."""
     path = [key, *(error.path or ())]
     return GraphQLError(error.message, error.nodes, path=path, original_error=error.original_error)
-
-
-def _merge_data(plan: OperationPlan, compiled_json: Mapping[str, str], resolved: Mapping[str, Any]) -> bytes:
-    """Merge compiled JSON and resolved data in document order."""
-    members = (
-        f'"{key}":'.encode() + (compiled_json[key].encode() if key in compiled_json else orjson.dumps(resolved[key]))
-        for key in plan.roots
-    )
-    return b'{"data":{' + b",".join(members) + b"}}"
-
-
-def _keyword_dialect(fleet: BaseFleet) -> Any:
-    """Return the dialect of the fleet's database, with named parameters."""
-    if fleet.engine.dialect.name == "sqlite":
-        from sqlalchemy.dialects import sqlite  # noqa: PLC0415 # not needed on PostgreSQL
-
-        return sqlite.dialect(paramstyle="named")
-    return fleet.engine.dialect

@@ -1,8 +1,12 @@
-"""Parse and validate documents once, and look up persisted ones."""
+"""Parse and validate each GraphQL document once, and look up persisted documents.
+
+Persisted documents are files of the operator; clients send a name or digest instead of the text. `Api` takes an
+`Operation` from here for each request; an operation caches its costs and plans, which depend on some of its variables.
+"""
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,13 +17,16 @@ from graphql import (
     DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
+    FragmentSpreadNode,
     GraphQLError,
     GraphQLSchema,
     GraphQLSyntaxError,
+    InlineFragmentNode,
     NoSchemaIntrospectionCustomRule,
     OperationDefinitionNode,
     OperationType,
     OverlappingFieldsCanBeMergedRule,
+    SelectionSetNode,
     ValidationContext,
     parse,
     specified_rules,
@@ -31,26 +38,28 @@ from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 from trninv import characters
 from trninv.errors import DocumentError, RequestError, UnknownDocumentError, UsageError, VariablesError
 from trninv.graphql.compiler import OperationPlan
-from trninv.graphql.compiler.selections import SelectionCollector
+from trninv.graphql.compiler.selections import field_metadata
+from trninv.graphql.compiler.statement_plan import DocumentParts
 from trninv.graphql.query_cost import MAX_TOKENS, Cost, check_size, compute_cost
 
 T = TypeVar("T")
 
 MAX_CACHED_DOCUMENTS = 256
-"""Documents in the cache."""
+"""Maximum number of documents in the cache."""
 MAX_CACHED_CHARACTERS = 1_000_000
-"""Characters of all cached documents together; a parsed document takes about a hundred times as many bytes."""
+"""Maximum length of all cached documents together; a parsed document takes about a hundred bytes per character."""
 MAX_CHARACTERS = 100_000
-"""Characters of one document; send long values as variables."""
+"""Maximum length of one document; long values are sent as variables."""
 MAX_COMPARISONS = 50_000
-"""Steps of the overlapping-fields rule; comparing two fields takes two steps."""
+"""Maximum number of steps of the overlapping-fields rule; comparing two fields takes two steps."""
 _MAX_ERRORS = 20
+"""Maximum number of validation errors that a response lists."""
 _MAX_VARIABLE_SHAPES = 64
-"""Cached costs, and cached plans, of one operation."""
+"""Maximum number of cached costs, and of cached plans, of one operation."""
 
 
 class DocumentErrors(Exception):  # noqa: N818 # several errors in one
-    """Validation errors of a document or its variables, in GraphQL's words."""
+    """Errors of graphql-core in a document or its variables; `kind` is the trninv error whose code they get."""
 
     def __init__(self, kind: type[UsageError], errors: list[GraphQLError]) -> None:
         super().__init__(errors)
@@ -64,9 +73,12 @@ class Operation:
     schema: GraphQLSchema
     node: OperationDefinitionNode
     fragments: Mapping[str, FragmentDefinitionNode]
-    hide_names: bool
+    hide_suggestions: bool
+    field_plans: dict[Hashable, Any] = field(default_factory=dict)
+    """Plans of single fields, for `trninv.graphql.compiling_executor`."""
     _plans: dict[Hashable, OperationPlan] = field(default_factory=dict)
     _costs: dict[Hashable, Cost] = field(default_factory=dict)
+    _required_scopes: dict[str, str] | None = None
 
     @property
     def is_query(self) -> bool:
@@ -85,46 +97,74 @@ class Operation:
         ------
         DocumentErrors
             A variable is missing or has the wrong type.
+        VariablesError
+            A variable has characters that are not allowed.
 
         """
+        if characters.has_forbidden_characters(values):
+            raise VariablesError(f"a variable {characters.FORBIDDEN_MESSAGE}")
         definitions = self.node.variable_definitions or ()
-        coerced = get_variable_values(self.schema, definitions, values, max_errors=10, hide_suggestions=self.hide_names)
+        coerced = get_variable_values(
+            self.schema, definitions, values, max_errors=10, hide_suggestions=self.hide_suggestions
+        )
         if isinstance(coerced, list):
             raise DocumentErrors(VariablesError, coerced)
         return coerced
 
     def is_cached_for(self, variables: VariableValues) -> bool:
         """Return whether cost and plan for these variables are cached."""
-        return _variable_sizes(variables) in self._costs and _boolean_values(variables) in self._plans
+        return _variable_sizes(variables) in self._costs and boolean_values(variables) in self._plans
 
     def cost(self, variables: VariableValues) -> Cost:
         """Return the operation's cost, which depends only on numbers and list lengths among the variables."""
         compute = partial(compute_cost, self.schema, self.node, self.fragments, variables)
-        return _get_or_compute(self._costs, _variable_sizes(variables), compute)
+        return get_or_compute(self._costs, _variable_sizes(variables), compute)
 
-    def fields(self, variables: VariableValues) -> list[FieldNode]:
-        """Return the operation's root fields."""
+    def required_scopes(self) -> dict[str, str]:
+        """Return the scope that a token needs for each root field, by name, even if @skip drops it.
+
+        Every mutation declares its scope, and so does a query field that needs more than "read"; introspection needs
+        none.
+        """
+        if self._required_scopes is None:
+            self._required_scopes = self._find_required_scopes()
+        return self._required_scopes
+
+    def _find_required_scopes(self) -> dict[str, str]:
         root = self.schema.get_root_type(self.node.operation)
         assert root is not None
-        fields_by_key = SelectionCollector(self.schema, self.fragments, variables).collect(
-            root, [self.node.selection_set]
-        )
-        return [nodes[0] for nodes in fields_by_key.values()]
+        definitions = {
+            name: root.fields[name] for name in self._root_names(self.node.selection_set) if name[:2] != "__"
+        }
+        default = {"scope": "read"} if self.is_query else {}
+        return {name: (default | dict(field_metadata(definition)))["scope"] for name, definition in definitions.items()}
+
+    def _root_names(self, selections: SelectionSetNode) -> Iterator[str]:
+        for node in selections.selections:
+            if isinstance(node, FieldNode):
+                yield node.name.value
+                if node.name.value == "asOf" and node.selection_set:  # all of Query's fields again
+                    yield from self._root_names(node.selection_set)
+            elif isinstance(node, FragmentSpreadNode):
+                yield from self._root_names(self.fragments[node.name.value].selection_set)
+            elif isinstance(node, InlineFragmentNode):
+                yield from self._root_names(node.selection_set)
 
     def argument(self, node: FieldNode, name: str, variables: VariableValues) -> Any:
-        """Return an argument's value of a root field."""
+        """Return the value of a root field's argument."""
         root = self.schema.get_root_type(self.node.operation)
         assert root is not None
         definition = root.fields[node.name.value]
         return get_argument_values(definition, node, variables)[name]
 
     def plan_for(self, variables: VariableValues) -> OperationPlan:
-        """Return the plan for these variables; it depends on Boolean ones only, which directives may use."""
-        create = partial(OperationPlan, self.schema, self.node, self.fragments, variables)
-        return _get_or_compute(self._plans, _boolean_values(variables), create)
+        """Return the plan for these variables; only Boolean ones matter, because @skip and @include use them."""
+        create = partial(OperationPlan, DocumentParts(self.schema, self.fragments), self.node, variables)
+        return get_or_compute(self._plans, boolean_values(variables), create)
 
 
-def _boolean_values(variables: VariableValues) -> Hashable:
+def boolean_values(variables: VariableValues) -> Hashable:
+    """Return the Boolean variables, on which plans depend."""
     return tuple(item for item in variables.coerced.items() if isinstance(item[1], bool))
 
 
@@ -139,9 +179,12 @@ def _variable_size(value: object) -> Hashable:
     return value if value is None or isinstance(value, int) else "any"
 
 
-def _get_or_compute(cache: dict[Hashable, T], key: Hashable, compute: Callable[[], T]) -> T:
+def get_or_compute(
+    cache: dict[Hashable, Any], key: Hashable, compute: Callable[[], T], limit: int = _MAX_VARIABLE_SHAPES
+) -> T:
+    """Return a cached value, or compute and cache it."""
     if (value := cache.get(key)) is None:
-        if len(cache) >= _MAX_VARIABLE_SHAPES:
+        if len(cache) >= limit:
             cache.clear()
         value = cache[key] = compute()
     return value
@@ -160,7 +203,7 @@ class DocumentCache:
     ) -> None:
         self._schema, self._persisted_only, self._lock = schema, persisted_only, Lock()
         self._cache: OrderedDict[str, Mapping[str, Operation] | DocumentErrors] = OrderedDict()
-        self._characters, self._hide_names = 0, not introspection
+        self._cached_characters, self._hide_suggestions = 0, not introspection
         self._rules = [
             _BoundedOverlapRule if rule is OverlappingFieldsCanBeMergedRule else rule for rule in specified_rules
         ]
@@ -198,7 +241,7 @@ class DocumentCache:
         DocumentError
             The document has no such operation.
         RequestError
-            Only persisted documents are served, and this is none.
+            Only persisted documents are served, and this is not one.
 
         """
         if self._persisted_only and text not in self._allowed_texts:
@@ -221,10 +264,10 @@ class DocumentCache:
 
     def _store(self, text: str, entry: Mapping[str, Operation] | DocumentErrors) -> None:
         with self._lock:
-            self._characters += 0 if text in self._cache else len(text)
+            self._cached_characters += 0 if text in self._cache else len(text)
             self._cache[text] = entry
-            while len(self._cache) > MAX_CACHED_DOCUMENTS or self._characters > MAX_CACHED_CHARACTERS:
-                self._characters -= len(self._cache.popitem(last=False)[0])
+            while len(self._cache) > MAX_CACHED_DOCUMENTS or self._cached_characters > MAX_CACHED_CHARACTERS:
+                self._cached_characters -= len(self._cache.popitem(last=False)[0])
 
     def _parse(self, text: str) -> Mapping[str, Operation] | DocumentErrors:
         if len(text) > MAX_CHARACTERS:
@@ -237,7 +280,7 @@ class DocumentCache:
             check_size(document)
             _check_texts(text, document)
             errors = validate(
-                self._schema, document, self._rules, max_errors=_MAX_ERRORS, hide_suggestions=self._hide_names
+                self._schema, document, self._rules, max_errors=_MAX_ERRORS, hide_suggestions=self._hide_suggestions
             )
         except GraphQLSyntaxError as error:
             return DocumentErrors(DocumentError, [error])
@@ -246,7 +289,7 @@ class DocumentCache:
         except RecursionError:
             return DocumentErrors(DocumentError, [GraphQLError("the document is nested too deeply; nest less")])
         return (
-            DocumentErrors(DocumentError, [_explain_error(problem) for problem in errors])
+            DocumentErrors(DocumentError, [_explain_error(error) for error in errors])
             if errors
             else self._collect_operations(document)
         )
@@ -259,7 +302,7 @@ class DocumentCache:
         }
         return {
             definition.name.value if definition.name else "": Operation(
-                self._schema, definition, fragments, self._hide_names
+                self._schema, definition, fragments, self._hide_suggestions
             )
             for definition in document.definitions
             if isinstance(definition, OperationDefinitionNode)
@@ -275,6 +318,7 @@ class _BoundedOverlapRule(OverlappingFieldsCanBeMergedRule):
 
 
 def _check_texts(text: str, document: DocumentNode) -> None:
+    """Refuse strings with characters that `trninv.characters` forbids; only an escape sequence can produce them."""
     token = document.loc.start_token if "\\u" in text and document.loc else None
     while token:
         if characters.has_forbidden_characters(token.value):

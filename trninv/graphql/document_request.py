@@ -1,21 +1,14 @@
-"""Parse a GraphQL request, and refuse what is wrong with it."""
+"""Define a GraphQL request, the operation prepared from it, and its refusal before anything is executed."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphql import (
-    GraphQLError,
-)
+from graphql import GraphQLError
 from graphql.execution.values import VariableValues
 
-from trninv.errors import (
-    RequestError,
-    TrninvError,
-    UsageError,
-    VariablesError,
-)
+from trninv.errors import RequestError, TrninvError, UsageError, VariablesError
 from trninv.graphql.compiler import OperationPlan
 from trninv.graphql.document_cache import DocumentErrors, Operation
 from trninv.graphql.query_cost import Cost
@@ -24,7 +17,18 @@ from trninv.graphql.responses import Response, invalid_response, refused_respons
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A GraphQL request (GraphQL over HTTP, 5)."""
+    """A GraphQL request (GraphQL over HTTP, 5).
+
+    Attributes
+    ----------
+    operation
+        Name of the operation to run; None if the document has only one.
+    document
+        Name or digest of a persisted document, instead of a query.
+    as_of
+        Time or event number to answer for; None for now.
+
+    """
 
     query: str | None
     variables: dict[str, Any] = field(default_factory=dict)
@@ -39,10 +43,10 @@ class Request:
         Raises
         ------
         RequestError
-            If a parameter has the wrong type, or there is neither a query nor a documentId.
+            A parameter has the wrong type, or there is neither a query nor a documentId.
 
         """
-        kinds = {
+        types = {
             "query": str,
             "operationName": str,
             "documentId": str,
@@ -50,9 +54,9 @@ class Request:
             "extensions": dict,
             "at": str,
         }
-        for name, kind in kinds.items():
-            if parameters.get(name) is not None and not isinstance(parameters[name], kind):
-                raise RequestError(f"{name} is not {'a string' if kind is str else 'a map'}")
+        for name, expected_type in types.items():
+            if parameters.get(name) is not None and not isinstance(parameters[name], expected_type):
+                raise RequestError(f"{name} is not {'a string' if expected_type is str else 'a map'}")
         if parameters.get("query") is None and parameters.get("documentId") is None:
             raise RequestError(
                 'the request has no query; send {"query": "{ clusters { nodes { slug } } }"} or a documentId'
@@ -68,7 +72,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class PreparedOperation:
-    """A request that passed validation, authorization and the cost limit."""
+    """A request that passed validation, authorization and the cost limit.
+
+    Attributes
+    ----------
+    is_large
+        Whether to build the response in a worker thread, not on the event loop.
+
+    """
 
     operation: Operation
     variables: VariableValues
@@ -78,6 +89,8 @@ class PreparedOperation:
 
 
 class RequestRefused(Exception):  # noqa: N818 # carries the response to send
+    """The request is refused before execution, with this response."""
+
     def __init__(self, response: Response) -> None:
         super().__init__(response)
         self.response = response

@@ -1,4 +1,7 @@
-"""Resolve the layout of a domain's wiring diagram."""
+"""Resolve the layout field: where the explorer draws the chips, switches and links of a domain.
+
+A domain is the largest group of chips that NeuronLink connects, such as an UltraServer.
+"""
 
 from typing import Annotated, Self
 
@@ -6,7 +9,7 @@ import strawberry
 from sqlalchemy import Connection
 
 from trninv.drawing import wiring_diagram
-from trninv.drawing.wiring_layout import DrawnWire
+from trninv.drawing.wiring_layout import DrawnLink
 from trninv.errors import WrongLevelError
 from trninv.graphql.scalars import Address
 from trninv.inventory.address.lookup import resolve_place
@@ -23,7 +26,7 @@ class SolidType:
     z: float = strawberry.field(description="Distance towards the viewer.")
 
 
-@strawberry.type(name="Box", description="A rectangle, given by its upper left corner.")
+@strawberry.type(name="Box", description="A rectangle: the position of its upper left corner, and its size.")
 class BoxType:
     x: float = strawberry.field(description="Position of its left side.")
     y: float = strawberry.field(description="Position of its upper side.")
@@ -76,7 +79,7 @@ class LayoutType:
     font: float = strawberry.field(description="Height of text.")
     stroke_width: float = strawberry.field(description="Width of the widest link.")
     panels: list[BoxType] = strawberry.field(description="Backgrounds of servers or racks.")
-    labels: list[LabelType] = strawberry.field(description="Labels beside chips and switches.")
+    labels: list[LabelType] = strawberry.field(description="Labels other than those in chips and switches.")
     places: list[DrawnNodeType] = strawberry.field(description="Its chips and switches.")
     routes: list[DrawnLinkType] = strawberry.field(description="Its links.")
     wrap_links: list[Address] = strawberry.field(
@@ -85,7 +88,14 @@ class LayoutType:
 
     @classmethod
     def from_domain(cls, connection: Connection, address: str, narrow: bool) -> Self:
-        """Compute the layout of a domain, for a wide or a narrow screen."""
+        """Compute the layout of a domain, for a wide or a narrow screen.
+
+        Raises
+        ------
+        WrongLevelError
+            The place is not a domain.
+
+        """
         place = resolve_place(connection, address)
         if place.level != "domain":
             raise WrongLevelError(
@@ -116,13 +126,14 @@ class LayoutType:
                 )
                 for address, node in layout.node_boxes.items()
             ],
-            routes=[_to_drawn_link(wire, layout.link_paths[wire.endpoints]) for wire in diagram.links],
+            routes=[_to_drawn_link(link, layout.link_paths[link.endpoints]) for link in diagram.links],
             wrap_links=[
-                Address(f"{wire.a}--{wire.b}") for wire in diagram.links if wire.endpoints in layout.wraparound_links
+                Address(f"{link.a}--{link.b}") for link in diagram.links if link.endpoints in layout.wraparound_links
             ],
         )
 
 
-def _to_drawn_link(wire: DrawnWire, route: LinkPath) -> DrawnLinkType:
-    strokes = [[round(value, 1) for point in stroke for value in point] for stroke in route.strokes]
-    return DrawnLinkType(address=Address(f"{wire.a}--{wire.b}"), strokes=strokes, sign=list(route.symbol_position))
+def _to_drawn_link(link: DrawnLink, path: LinkPath) -> DrawnLinkType:
+    """Convert a link and its path, with each stroke's points as one list of coordinates."""
+    strokes = [[round(value, 1) for point in stroke for value in point] for stroke in path.strokes]
+    return DrawnLinkType(address=Address(f"{link.a}--{link.b}"), strokes=strokes, sign=list(path.symbol_position))

@@ -1,28 +1,25 @@
-"""Page lists with Relay cursors, from SQL or from memory."""
+"""Define connections: lists that are read page by page, with Relay's cursors, counts and sums.
+
+The compiler writes connections of inventory rows; `InMemoryPage` pages a list that was read as a whole. In the schema
+both are named after their items, such as ChipConnection.
+"""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from enum import Enum
 from inspect import isawaitable
-from typing import Annotated, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import strawberry
-from graphql.execution.values import get_argument_values
 from strawberry.annotation import StrawberryAnnotation
-from strawberry.types import Info
 from strawberry.types.arguments import StrawberryArgument
 from strawberry.types.field import StrawberryField
 
 from trninv.errors import InvalidArgumentError
 from trninv.graphql.enums import stored_enum
-from trninv.graphql.list_arguments import ListArguments, read_page_size
-from trninv.graphql.request_context import ChildList
-from trninv.graphql.row_loaders import Row, check_groups
+from trninv.graphql.list_arguments import read_page_size
+from trninv.graphql.request_context import CoreInfo, RequestContext
 from trninv.graphql.scalars import BandwidthType, CapacityType, list_type
 from trninv.inventory.schema.enumerations import COMPUTE_TYPE, GROUP_BY, GROUPS
 from trninv.routing.question import SCAN_COST
-from trninv.units import Bandwidth as Rate
-from trninv.units import Capacity as Size
-from trninv.units import Compute as Operations
 
 T = TypeVar("T")
 OptionalArgument = tuple[str, Any, str]
@@ -36,22 +33,20 @@ PAGE_ARGUMENTS: Final = (
 """Name, type and description of the arguments of every connection."""
 
 
+def declare_argument(
+    name: str, argument_type: object, description: str, default: object = strawberry.UNSET
+) -> StrawberryArgument:
+    """Return an argument, which is required if it has no default."""
+    return StrawberryArgument(name, None, StrawberryAnnotation(argument_type), description=description, default=default)
+
+
 def field_with_arguments(field: StrawberryField, optional_arguments: Iterable[OptionalArgument]) -> StrawberryField:
-    """Give a field optional arguments."""
+    """Replace a field's arguments by optional ones, and return the field."""
     field.arguments = [
-        StrawberryArgument(
-            name, None, StrawberryAnnotation(argument_type | None), description=description, default=None
-        )
+        declare_argument(name, argument_type | None, description, None)
         for name, argument_type, description in optional_arguments
     ]
     return field
-
-
-def read_arguments(info: Info[Any, Any]) -> dict[str, Any]:
-    """Return a field's arguments as GraphQL coerced them, by their names in the schema."""
-    raw = info._raw_info  # noqa: SLF001 # strawberry's arguments are already converted to its own types
-    field = raw.parent_type.fields[raw.field_name]
-    return get_argument_values(field, raw.field_nodes[0], raw.variable_values)
 
 
 @strawberry.type(name="PageInfo", description="Where a page begins and ends.")
@@ -76,10 +71,10 @@ class EdgeType(Generic[T]):
 class InMemoryPage(Generic[T]):
     """A page of a list in memory; each cursor is a text that identifies an item."""
 
-    page: strawberry.Private[Sequence[Any]]
-    cursors: strawberry.Private[Sequence[str]]
-    first: strawberry.Private[int]
-    total: strawberry.Private[int]
+    edges: list[EdgeType[T]] = strawberry.field(description="The items of the page, with their cursors.")
+    nodes: list[T] = strawberry.field(description="The items of the page.")
+    page_info: PageInfoType = strawberry.field(description="Where the page begins and ends.")
+    total_count: int = strawberry.field(description="Number of items on all pages.")
 
     @classmethod
     def from_items(
@@ -95,44 +90,30 @@ class InMemoryPage(Generic[T]):
         """
         size, backwards = read_page_size(arguments)
         cursors = [cursor(item) for item in items]
-        start, end = 0, len(items)
+        start, stop = 0, len(items)
         if (after := arguments.get("after")) is not None:
             start = _cursor_index("after", after, cursors) + 1
         if (before := arguments.get("before")) is not None:
-            end = max(start, _cursor_index("before", before, cursors))
-        start, end = (max(start, end - size), end) if backwards else (start, min(end, start + size))
-        return cls(page=items[start:end], cursors=cursors[start:end], first=start, total=len(items))
-
-    @strawberry.field(description="The items of the page, with their cursors.")
-    def edges(self) -> list[EdgeType[T]]:
-        return [EdgeType(node=item, cursor=cursor) for item, cursor in zip(self.page, self.cursors, strict=True)]
-
-    @strawberry.field(description="The items of the page.")
-    def nodes(self) -> list[T]:
-        return list(self.page)
-
-    @strawberry.field(description="Where the page begins and ends.")
-    def page_info(self) -> PageInfoType:
-        return PageInfoType(
-            has_next_page=self.first + len(self.page) < self.total,
-            has_previous_page=self.first > 0,
-            start_cursor=self.cursors[0] if self.cursors else None,
-            end_cursor=self.cursors[-1] if self.cursors else None,
+            stop = max(start, _cursor_index("before", before, cursors))
+        start, stop = (max(start, stop - size), stop) if backwards else (start, min(stop, start + size))
+        edges = [EdgeType(node=items[index], cursor=cursors[index]) for index in range(start, stop)]
+        page_info = PageInfoType(
+            has_next_page=stop < len(items),
+            has_previous_page=start > 0,
+            start_cursor=edges[0].cursor if edges else None,
+            end_cursor=edges[-1].cursor if edges else None,
         )
-
-    @strawberry.field(description="Number of items on all pages.")
-    def total_count(self) -> int:
-        return self.total
+        return cls(edges=edges, nodes=list(items[start:stop]), page_info=page_info, total_count=len(items))
 
 
-def _cursor_index(end: str, cursor: str, cursors: Sequence[str]) -> int:
+def _cursor_index(name: str, cursor: str, cursors: Sequence[str]) -> int:
     if cursor not in cursors:
-        raise InvalidArgumentError(f"{end}: {cursor[:40]!r} is not a cursor of this list; pass one from its pages")
+        raise InvalidArgumentError(f"{name}: {cursor[:40]!r} is not a cursor of this list; pass one from its pages")
     return cursors.index(cursor)
 
 
-ItemFinder = Callable[[Any, Any, Mapping[str, Any]], Sequence[Any] | Awaitable[Sequence[Any]]]
-"""Returns all items of a list for the parent, the request's info and the arguments."""
+ItemFinder = Callable[[RequestContext, Mapping[str, Any]], Sequence[Any] | Awaitable[Sequence[Any]]]
+"""Returns all items of a list for the request's context and the arguments."""
 
 
 def paged_field(
@@ -142,12 +123,12 @@ def paged_field(
     cursor: Callable[[Any], str],
     extra_arguments: Iterable[OptionalArgument] = (),
 ) -> StrawberryField:
-    """Create a field that pages a list read in full.
+    """Create a field that pages a list which is read as a whole.
 
     Parameters
     ----------
     item_type
-        Type of the items; the field's type is the connection of it.
+        Type of the items; the field returns a connection of them.
     cursor
         Returns a text that identifies an item in the list.
     extra_arguments
@@ -155,121 +136,74 @@ def paged_field(
 
     """
 
-    async def resolve(self: object, info: Info[Any, None], **_: object) -> InMemoryPage[Any]:
-        values = read_arguments(info)
-        items = find_items(self, info, values)
-        return InMemoryPage.from_items(await items if isawaitable(items) else items, cursor, values)
+    async def resolve(_source: object, info: CoreInfo, **arguments: Any) -> InMemoryPage[Any]:
+        items = find_items(info.context, arguments)
+        return InMemoryPage.from_items(await items if isawaitable(items) else items, cursor, arguments)
 
-    listing: Any = InMemoryPage
+    return in_memory_field(item_type, description, extra_arguments, resolve=resolve)
+
+
+def in_memory_field(
+    item_type: object, description: str, extra_arguments: Iterable[OptionalArgument] = (), **metadata: object
+) -> StrawberryField:
+    """Create a field whose type is a page of a list in memory."""
+    page_type: Any = InMemoryPage  # Any: mypy rejects a subscript that is computed
     field = strawberry.field(
-        resolver=resolve, description=description, graphql_type=listing[item_type], metadata={"price": SCAN_COST}
+        description=description, graphql_type=page_type[item_type], metadata={"price": SCAN_COST, **metadata}
     )
     return field_with_arguments(field, (*extra_arguments, *PAGE_ARGUMENTS))
 
 
 ComputeType: Final = stored_enum(COMPUTE_TYPE)
-_COMPUTE_TYPE_ARGUMENT: Final = strawberry.argument(description="Type of operation to sum.", graphql_type=ComputeType)
-_GROUPS_ARGUMENT: Final = strawberry.argument(
-    description="What to group by; null: all items are one group.",
-    graphql_type=list_type(stored_enum(GROUP_BY)) | None,
-)
 
 
-@strawberry.enum(description="Sort direction.")
-class Direction(Enum):
-    ASC = strawberry.enum_value("ASC", description="Ascending: lowest or alphabetically first comes first.")
-    DESC = strawberry.enum_value("DESC", description="Descending: highest or alphabetically last comes first.")
+def _group_field(name: str, description: str) -> Any:
+    group_type: Any = stored_enum(GROUPS[name]) if name in GROUPS else str
+    return strawberry.field(description=description, graphql_type=group_type | None)
 
 
-def _group_field(name: str, description: str) -> StrawberryField:
-    group_type: type[Enum | str] = stored_enum(GROUPS[name]) if name in GROUPS else str
-
-    def resolve(parent: strawberry.Parent["AggregateType"]) -> Any:
-        value = parent.row.get(f"group_{name}")
-        return None if value is None else group_type(value)
-
-    field: StrawberryField = strawberry.field(resolver=resolve, description=description, graphql_type=group_type | None)
+def _teraflops_field() -> Any:
+    field = strawberry.field(
+        description="10¹² operations per second of chips; null for other kinds, and if no chip has the type.",
+        graphql_type=float | None,
+    )
+    field.arguments = [declare_argument("type", ComputeType, "Type of operation to sum.", ComputeType["BF16"])]
     return field
 
 
 @strawberry.type(name="Aggregate", description="Counts and sums of a group.")
 class AggregateType:
-    row: strawberry.Private[Row]
-
-    generation = _group_field("generation", "Generation of their chips; null unless grouped by it.")
-    model = _group_field("model", "Slug of their model; null unless grouped by it.")
-    state = _group_field("state", "Their state; null unless grouped by it.")
-    cluster = _group_field("cluster", "Slug of their cluster; null unless grouped by it.")
-
-    @strawberry.field(description="Number of items.")
-    def count(self) -> int:
-        return int(self.row["count"])
-
-    @strawberry.field(
+    generation: Any = _group_field("generation", "Generation of their chips; null unless grouped by it.")
+    model: Any = _group_field("model", "Slug of their model; null unless grouped by it.")
+    state: Any = _group_field("state", "Their state; null unless grouped by it.")
+    cluster: Any = _group_field("cluster", "Slug of their cluster; null unless grouped by it.")
+    count: int = strawberry.field(description="Number of items.")
+    memory: Any = strawberry.field(
         description="HBM of chips, host memory of servers; null for other kinds.", graphql_type=CapacityType | None
     )
-    def memory(self) -> Size | None:
-        total = self._sum("memory")
-        return None if total is None else Size(total)
-
-    @strawberry.field(
+    bandwidth: Any = strawberry.field(
         description="HBM bandwidth of chips, nominal bandwidth of links and NICs; one direction; null for other kinds.",
         graphql_type=BandwidthType | None,
     )
-    def bandwidth(self) -> Rate | None:
-        total = self._sum("bandwidth")
-        return None if total is None else Rate(total)
+    teraflops: Any = _teraflops_field()
 
-    @strawberry.field(
-        description="10¹² operations per second of chips; null for other kinds, and if no chip has the type."
+
+def _aggregates_field() -> Any:
+    field = strawberry.field(
+        description="Counts and sums over all pages, group by group.",
+        graphql_type=list_type(AggregateType),
+        metadata={"price": SCAN_COST},
     )
-    def teraflops(
-        self,
-        type: Annotated[Enum, _COMPUTE_TYPE_ARGUMENT] = ComputeType["BF16"],  # noqa: A002 # as in the schema
-    ) -> float | None:
-        total = self._sum(type.value)
-        return None if total is None else Operations(total) / 1000
-
-    def _sum(self, name: str) -> int | None:
-        total = self.row.get(name)
-        return None if total is None else int(total)
+    groups = list_type(stored_enum(GROUP_BY))
+    return field_with_arguments(field, [("by", groups, "What to group by; null: all items are one group.")])
 
 
 @strawberry.type(name="Connection", description="A page of a list.")
 class ConnectionType(Generic[T]):
-    child_list: strawberry.Private[ChildList]
-    list_arguments: strawberry.Private[ListArguments]
-    to_object: strawberry.Private[Callable[[Row], Any]]
+    """A page of a list of inventory rows; only the compiler writes it."""
 
-    async def _read_page(self) -> list[Row]:
-        """Return the page's rows in list order."""
-        page_rows = (await self.child_list.page(self.list_arguments))[: self.list_arguments.size]
-        return page_rows[::-1] if self.list_arguments.shape.backwards else page_rows
-
-    @strawberry.field(description="The items of the page, with their cursors.")
-    async def edges(self) -> list[EdgeType[T]]:
-        return [EdgeType(node=self.to_object(row), cursor=row["cursor"]) for row in await self._read_page()]
-
-    @strawberry.field(description="The items of the page.")
-    async def nodes(self) -> list[T]:
-        return [self.to_object(row) for row in await self._read_page()]
-
-    @strawberry.field(description="Where the page begins and ends.")
-    async def page_info(self) -> PageInfoType:
-        page, shape = await self._read_page(), self.list_arguments.shape
-        has_more = len(await self.child_list.page(self.list_arguments)) > self.list_arguments.size
-        return PageInfoType(
-            has_next_page=shape.before if shape.backwards else has_more,
-            has_previous_page=has_more if shape.backwards else shape.after,
-            start_cursor=page[0]["cursor"] if page else None,
-            end_cursor=page[-1]["cursor"] if page else None,
-        )
-
-    @strawberry.field(description="Number of items on all pages.", metadata={"price": SCAN_COST})
-    async def total_count(self) -> int:
-        return await self.child_list.count(self.list_arguments)
-
-    @strawberry.field(description="Counts and sums over all pages, group by group.", metadata={"price": SCAN_COST})
-    async def aggregates(self, by: Annotated[list[Enum] | None, _GROUPS_ARGUMENT] = None) -> list[AggregateType]:
-        names = check_groups(self.child_list.kind, (group.value for group in by or ()))
-        return [AggregateType(row=row) for row in await self.child_list.aggregates(self.list_arguments, names)]
+    edges: list[EdgeType[T]] = strawberry.field(description="The items of the page, with their cursors.")
+    nodes: list[T] = strawberry.field(description="The items of the page.")
+    page_info: PageInfoType = strawberry.field(description="Where the page begins and ends.")
+    total_count: int = strawberry.field(description="Number of items on all pages.", metadata={"price": SCAN_COST})
+    aggregates: Any = _aggregates_field()

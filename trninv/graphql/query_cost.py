@@ -1,11 +1,12 @@
-"""Limit a document's size and its cost before it runs.
+"""Limit a GraphQL document's size and its cost before it runs.
 
-An object costs 1; a list multiplies the cost of its items by its length: the requested page size, but at most the
-longest such list in any documented system. A field that routes, scans or writes declares its own price, one of those in
-`trninv.routing.question`.
+`compute_cost` prices a valid operation: an object costs 1; a list multiplies the cost of its items by its length, which
+is the requested page size, but at most the longest such list in any documented system. A field that routes, scans or
+writes declares its own price, one of those in `trninv.routing.question`.
 
-Each fragment is counted once, so that a chain of fragments that spread each other twice takes linear time here; it is
-refused because every later step would take exponential time.
+`check_size` limits what a document selects, before it is validated. A chain of fragments, each of which spreads
+the next one twice, selects exponentially many fields: it is refused here, where each fragment is counted once, because
+every later step would take exponential time.
 """
 
 from collections import Counter
@@ -33,11 +34,11 @@ from graphql import (
 from graphql.execution.values import VariableValues, get_argument_values
 
 from trninv.errors import CostLimitError, DocumentError
-from trninv.graphql.compiler.selections import SelectionCollector
+from trninv.graphql.compiler.selections import SelectionCollector, field_metadata
 from trninv.graphql.list_arguments import DEFAULT_PAGE, MAX_PAGE
 
 _RUNS_PER_QUESTION: Final = {"Scenario": 2}
-"""Runs of a question by parent type, if not 1: a scenario also answers it for the baseline."""
+"""Times that a question is answered, by parent type, if not 1: a scenario also answers it for the baseline."""
 _LIST_LENGTHS: Final[Mapping[tuple[str, str], int]] = {
     ("Server", "chips"): 16,
     ("Server", "nics"): 16,
@@ -67,7 +68,7 @@ _LIST_LENGTHS: Final[Mapping[tuple[str, str], int]] = {
     ("HopRing", "reached"): 64,
     ("SweepAnswer", "classes"): 2_000,
 }
-"""Longest lists in documented systems."""
+"""Lengths of the longest lists in documented systems, or their maximum lengths, by type and field."""
 _DEFAULT_LENGTH: Final = 32
 """Assumed length of any other list without pages."""
 
@@ -111,23 +112,28 @@ def compute_cost(
 
 @dataclass(frozen=True, slots=True)
 class _CostVisitor:
+    """Adds up the costs of an operation's fields, from the root down."""
+
     schema: GraphQLSchema
     collector: SelectionCollector
     variables: VariableValues
 
-    def visit(self, object_type: GraphQLObjectType, selection_sets: list[SelectionSetNode], *, page: int = 1) -> Cost:
-        """Sum the costs of an object's fields; page is the length of a connection's lists."""
-        parts = []
+    def visit(
+        self, object_type: GraphQLObjectType, selection_sets: list[SelectionSetNode], *, page_length: int = 1
+    ) -> Cost:
+        """Sum the costs of an object's fields; `page_length` applies to the nodes and edges of a connection."""
+        field_costs = []
         for key, nodes in self.collector.collect(object_type, selection_sets).items():
-            if not key.startswith("__") and nodes[0].name.value in object_type.fields:
-                part = self._visit_field(object_type, nodes, page)
-                parts.append(Cost(part.value, (key, *part.costliest_path), part.objects))
-        total = sum(part.value for part in parts)
-        costliest = max(parts, key=lambda part: part.value, default=Cost(0, ()))
-        objects = sum(part.objects for part in parts)
+            if nodes[0].name.value in object_type.fields:
+                cost = self._visit_field(object_type, nodes, page_length)
+                field_costs.append(Cost(cost.value, (key, *cost.costliest_path), cost.objects))
+        total = sum(cost.value for cost in field_costs)
+        costliest = max(field_costs, key=lambda cost: cost.value, default=Cost(0, ()))
+        objects = sum(cost.objects for cost in field_costs)
+        # the path ends where no single field has half of the cost
         return Cost(total, costliest.costliest_path if 2 * costliest.value > total else (), objects)
 
-    def _visit_field(self, object_type: GraphQLObjectType, nodes: list[FieldNode], page: int) -> Cost:
+    def _visit_field(self, object_type: GraphQLObjectType, nodes: list[FieldNode], page_length: int) -> Cost:
         name = nodes[0].name.value
         definition = object_type.fields[name]
         price = _field_price(definition) * _RUNS_PER_QUESTION.get(object_type.name, 1)
@@ -136,22 +142,24 @@ class _CostVisitor:
         if not selection_sets:
             return Cost(price, ())
         arguments = get_argument_values(definition, nodes[0], self.variables)
-        if field_type.name.endswith("Connection"):
-            below = self._visit_below(field_type, selection_sets, page=self._page_length(object_type, name, arguments))
+        if field_type.name.endswith("Connection"):  # its page length applies to the nodes and edges below
+            requested_length = self._page_length(object_type, name, arguments)
+            below = self._visit_below(field_type, selection_sets, page_length=requested_length)
         elif object_type.name.endswith("Connection") and name in ("nodes", "edges"):
             below = self._visit_below(field_type, selection_sets)
-            return Cost(price + page * (1 + below.value), below.costliest_path, page * (1 + below.objects))
+            objects = page_length * (1 + below.objects)
+            return Cost(price + page_length * (1 + below.value), below.costliest_path, objects)
         else:
             below = self._visit_below(field_type, selection_sets)
-        repeats = max(arguments.get("k", 1), 1) if field_type.name == "PathAnswer" else 1
+        repeats = max(arguments.get("k", 1), 1) if field_type.name == "PathAnswer" else 1  # it has up to k paths
         length = self._list_length(object_type, name, arguments) if _is_list(definition.type) else 1
         objects = length * (1 + repeats * below.objects)
         return Cost(price + length * (1 + repeats * below.value), below.costliest_path, objects)
 
-    def _visit_below(self, field_type: object, selection_sets: list[SelectionSetNode], *, page: int = 1) -> Cost:
+    def _visit_below(self, field_type: object, selection_sets: list[SelectionSetNode], *, page_length: int = 1) -> Cost:
         """Return the cost of selections on a type; for an interface, that of its costliest type."""
         if isinstance(field_type, GraphQLObjectType):
-            return self.visit(field_type, selection_sets, page=page)
+            return self.visit(field_type, selection_sets, page_length=page_length)
         assert isinstance(field_type, GraphQLInterfaceType)
         types = self.schema.get_possible_types(field_type)
         return max((self.visit(object_type, selection_sets) for object_type in types), key=lambda cost: cost.value)
@@ -170,8 +178,7 @@ class _CostVisitor:
 
 def _field_price(definition: GraphQLField) -> int:
     """Return the price that a field declares, without its selections."""
-    declared = definition.extensions.get("strawberry-definition")
-    return int(declared.metadata.get("price", 0)) if declared else 0
+    return int(field_metadata(definition).get("price", 0))
 
 
 def _is_list(output_type: GraphQLOutputType) -> bool:
@@ -179,20 +186,22 @@ def _is_list(output_type: GraphQLOutputType) -> bool:
 
 
 MAX_DEPTH: Final = 14
-"""Nested fields; introspection fields don't count."""
+"""Maximum nesting of fields; introspection fields don't count."""
 MAX_ALIASES: Final = 50
+"""Maximum number of aliases in a document, with its fragments expanded."""
 MAX_TOKENS: Final = 5_000
+"""Maximum number of tokens that are parsed."""
 MAX_SELECTIONS: Final = MAX_TOKENS
-"""Fields, spreads and inline fragments after expansion: as many as a document without fragments could have."""
+"""Maximum number of selections with fragments expanded; a document without fragments cannot have more."""
 MAX_REPEATS: Final = 50
-"""Fields of one name in one selection set: validation compares all pairs."""
+"""Maximum number of fields of one name or alias in one selection set: validation compares all pairs."""
 _MAX_COUNT: Final = 1_000_000
-"""Counts are capped here."""
+"""Maximum of a count; fragments that spread each other repeatedly would otherwise lead to huge numbers."""
 
 
 @dataclass(slots=True)
 class _SelectionCounts:
-    """Counts of a definition: its own, until `add` includes the fragments that it spreads."""
+    """Counts of an operation or fragment; `add` includes the fragments that it spreads."""
 
     selections: int = 0
     aliases: int = 0
@@ -200,10 +209,10 @@ class _SelectionCounts:
     spreads: list[tuple[str, int | None]] = field(default_factory=list)
     """Names and depths of spreads; depth None below introspection fields."""
 
-    def add(self, sizes: Mapping[str, "_SelectionCounts"]) -> None:
+    def add(self, counts_by_fragment: Mapping[str, "_SelectionCounts"]) -> None:
         """Add the counts of spread fragments, which must be complete."""
         for name, depth in self.spreads:
-            if (spread := sizes.get(name)) is not None:
+            if (spread := counts_by_fragment.get(name)) is not None:
                 self.selections = min(self.selections + spread.selections, _MAX_COUNT)
                 self.aliases = min(self.aliases + spread.aliases, _MAX_COUNT)
                 self.depth = self.depth if depth is None else min(max(self.depth, depth + spread.depth), _MAX_COUNT)
@@ -215,7 +224,7 @@ def check_size(document: DocumentNode) -> None:
     Raises
     ------
     DocumentError
-        It is too deep, repeats itself too often, or its fragments multiply each other.
+        The document is nested too deeply, or selects too many fields or one field too often.
 
     """
     fragments = {
@@ -240,7 +249,8 @@ def _check_counts(operations: list[_SelectionCounts], fragments: Iterable[_Selec
         raise DocumentError(f"the document exceeds the maximum operation depth of {MAX_DEPTH}; nest less")
     if (aliases := sum(counts.aliases for counts in operations)) > MAX_ALIASES:
         raise DocumentError(
-            f"the document has {_format_count(aliases)} aliases, more than {MAX_ALIASES}; use two requests"
+            f"the document has {_format_count(aliases)} aliases, more than the {MAX_ALIASES} allowed; "
+            "split it into several requests"
         )
     selections = max(sum(counts.selections for counts in operations), *(counts.selections for counts in fragments), 0)
     if selections > MAX_SELECTIONS:
@@ -290,4 +300,5 @@ def _order_fragments(fragments: Mapping[str, _SelectionCounts]) -> Iterable[str]
     try:
         return list(TopologicalSorter(spreads_by_fragment).static_order())
     except CycleError as error:
-        raise DocumentError(f"fragment {error.args[1][0][:40]} spreads itself; remove the cycle") from None
+        _, cycle = error.args
+        raise DocumentError(f"fragment {cycle[0][:40]} spreads itself; remove the cycle") from None

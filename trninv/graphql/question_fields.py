@@ -1,28 +1,35 @@
-"""Add a field for each declared question to Query and Scenario."""
+"""Generate a GraphQL field for each declared question, for the types Query and Scenario.
+
+Questions are functions of `trninv.routing` and `trninv.placement`; their parameters become the field's arguments.
+"""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import strawberry
 from strawberry.annotation import StrawberryAnnotation
 from strawberry.types.arguments import StrawberryArgument
-from strawberry.utils.str_converters import to_camel_case as camel
+from strawberry.utils.str_converters import to_camel_case
 
 from trninv import units
-from trninv.graphql.answer_types import answer_type, enum_type
-from trninv.graphql.request_context import AppInfo
-from trninv.graphql.scalars import Address, BandwidthInput, BigInt, list_type
+from trninv.graphql.answer_types import answer_type
+from trninv.graphql.enums import enum_type, parameter_enum
+from trninv.graphql.scalars import Address, BandwidthInput, BigInt, exact_bandwidth, list_type
+from trninv.inventory.parameter import FreeText, Parameter, TimeOrEvent
 from trninv.placement import questions as placement_questions
 from trninv.routing.fleet import BaseFleet
-from trninv.routing.question import FreeText, Question, QuestionParameter
+from trninv.routing.question import Question
 from trninv.routing.questions import all_questions
 
 _ARGUMENT_TYPES: Final[dict[type, Any]] = {
     str: Address,
     FreeText: str,
+    TimeOrEvent: str,
     tuple: list_type(Address),
     bool: bool,
     int: int,
+    float: float,
     units.Capacity: BigInt,
     units.Bandwidth: BandwidthInput,
 }
@@ -40,22 +47,26 @@ class AssumedAllocationInput:
     places: list[Address] = strawberry.field(description="Chips, servers, racks or domains.")
 
 
-def question_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a field's arguments to a question's; nulls are dropped and bandwidths become bytes per second."""
-    present = {name: value for name, value in arguments.items() if value is not None}
-    return present | {name: value.exact() for name, value in present.items() if isinstance(value, BandwidthInput)}
+_camel = lru_cache(maxsize=None)(to_camel_case)
+"""Converts the name of a parameter; there are few, and each request needs some."""
+
+
+def question_arguments(question: Question, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a field's coerced arguments to a question's; nulls are dropped, bandwidths become bytes per second."""
+    values = {parameter.name: arguments.get(graphql_name(parameter)) for parameter in question.parameters}
+    return {
+        name: exact_bandwidth(value) if isinstance(value, Mapping) else value
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def _question_field(question: Question) -> Any:
-    async def resolve(self: Any, info: AppInfo, **arguments: Any) -> Any:
-        fleet = self.fleet if isinstance(self, ScenarioType) else info.context.fleet
-        return await info.context.ask(fleet.ask, question, **question_arguments(arguments))
-
     field: Any = strawberry.field(
-        resolver=resolve,
         description=question.description,
         graphql_type=answer_type(question.answer_type),
         metadata={"price": question.cost, "question": question},
+        default=None,
     )
     field.arguments = declared_arguments(question)
     return field
@@ -66,21 +77,36 @@ def declared_arguments(question: Question) -> list[StrawberryArgument]:
     return [_declare_argument(parameter) for parameter in question.parameters]
 
 
-def _declare_argument(parameter: QuestionParameter) -> StrawberryArgument:
-    argument_type = enum_type(parameter.value_type) if parameter.choices else _ARGUMENT_TYPES[parameter.value_type]
+def value_type(parameter: Parameter) -> Any:
+    """Return the GraphQL type of a parameter's value."""
+    if parameter.argument.words:
+        return parameter_enum(parameter.argument.words)
+    return enum_type(parameter.value_type) if parameter.choices else _ARGUMENT_TYPES[parameter.value_type]
+
+
+def graphql_name(parameter: Parameter) -> str:
+    """Return a parameter's name in GraphQL."""
+    return parameter.argument.name or _camel(parameter.name)
+
+
+def _declare_argument(parameter: Parameter) -> StrawberryArgument:
+    argument_type = value_type(parameter)
     default = strawberry.UNSET if parameter.is_required else parameter.default
     if parameter.value_type in (tuple, units.Capacity, units.Bandwidth) and not parameter.is_required:
-        argument_type, default = argument_type | None, None
+        argument_type, default = argument_type | None, None  # null stands for the question's own default
     elif parameter.is_optional:
         argument_type = argument_type | None
-    name = parameter.argument.name or camel(parameter.name)
     return StrawberryArgument(
-        parameter.name, name, StrawberryAnnotation(argument_type), description=parameter.description, default=default
+        parameter.name,
+        graphql_name(parameter),
+        StrawberryAnnotation(argument_type),
+        description=parameter.description,
+        default=default,
     )
 
 
 class QuestionFields:
-    """The question fields that Query and Scenario share."""
+    """The question fields that Query and Scenario share; added below."""
 
 
 for _question in (*all_questions(), *placement_questions.all_questions()):

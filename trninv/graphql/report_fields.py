@@ -1,7 +1,5 @@
-"""Resolve reports and their rows."""
+"""Resolve the reports and report fields: named SQL queries, and the rows that they return."""
 
-from dataclasses import asdict
-from functools import partial
 from typing import Annotated, Any
 
 import strawberry
@@ -10,7 +8,6 @@ from strawberry.scalars import JSON
 from trninv.errors import InvalidArgumentError
 from trninv.graphql.request_context import RequestContext
 from trninv.reports import report_library
-from trninv.reports.query_runner import run_query
 from trninv.reports.report_library import run_report
 
 
@@ -38,16 +35,6 @@ class ReportType:
     parameters: list[ReportParameterType] = strawberry.field(description="Its parameters.")
     chart: ReportChartType | None = strawberry.field(description="Chart of its rows, if it has one.")
 
-    @classmethod
-    def from_definition(cls, report: report_library.Report) -> "ReportType":
-        """Convert a report of the library."""
-        parameters = [
-            ReportParameterType(name=parameter.name, default=str(parameter.default), description=parameter.description)
-            for parameter in report.parameters
-        ]
-        chart = ReportChartType(**asdict(report.chart)) if report.chart else None
-        return cls(name=report.name, title=report.title, summary=report.summary, parameters=parameters, chart=chart)
-
 
 @strawberry.input(description="A value of a report's parameter.")
 class ReportValue:
@@ -65,14 +52,9 @@ class ReportRowsType:
     def run_report(
         cls, context: RequestContext, report: report_library.Report, values: dict[str, str]
     ) -> "ReportRowsType":
-        """Run a report on the document's snapshot; on SQLite, on the latest state."""
-        fleet, settings = context.fleet, context.settings
-        dialect, seconds, max_bytes = fleet.engine.dialect.name, settings.request_seconds, settings.answer_bytes
-        run = partial(run_query, fleet.engine, seconds=seconds, max_bytes=max_bytes, login=context.login)
-        if dialect == "sqlite":
-            result = fleet.read_separately(partial(run_report, report, values, dialect, run))
-        else:
-            result = run_report(report, values, dialect, partial(run, open_snapshot=fleet.connect))
+        """Run a report on the request's snapshot."""
+        limits = {"seconds": context.settings.request_seconds, "max_bytes": context.settings.answer_bytes}
+        result = run_report(context.fleet.shared_snapshot(), report, values, login=context.login, **limits)
         rows: Any = [list(row) for row in result.rows]
         return cls(columns=list(result.columns), rows=rows, truncated=result.truncated)
 

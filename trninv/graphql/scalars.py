@@ -1,13 +1,17 @@
-"""Define the scalars and the quantity types, and refer to types before they are made."""
+"""Define the schema's scalars and quantities (bandwidth, memory size, duration), and references to types and rows.
+
+`lazy_type` refers to a type that is defined later. A resolver returns a `Reference` in place of an inventory row; the
+compiler then reads the fields of the row that the document selects.
+"""
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import GenericAlias
 from typing import Annotated, Any, Final, NewType
 
 import strawberry
 from graphql import GraphQLError
-from strawberry.types import Info
 from strawberry.types.field import StrawberryField
 from strawberry.types.scalar import ScalarDefinition
 
@@ -15,24 +19,52 @@ from trninv import units
 from trninv.errors import InvalidArgumentError
 
 
+class Reference:
+    """A reference to an inventory row, which the compiler reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowReference(Reference):
+    """A reference to a row by its kind and id; written as null if the row does not exist."""
+
+    kind: str
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class AddressReference(Reference):
+    """A reference to the thing at an address."""
+
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactReference(Reference):
+    """A reference to the preferred fact about an attribute of a subject; written as null if no source states it."""
+
+    subject: str
+    attribute: str
+
+
 def lazy_type(name: str) -> Any:
-    """Return a lazy reference to an inventory type."""
+    """Return a reference to an inventory type by name, so that it may be defined later."""
     return Annotated[name, strawberry.lazy("trninv.graphql.inventory_types")]
 
 
 def lazy_list(name: str) -> GenericAlias:
-    """Return a list type of a lazy reference."""
+    """Return the type of a list of an inventory type, referred to by name."""
     return list_type(lazy_type(name))
 
 
 def list_type(item_type: object) -> GenericAlias:
-    """Return a list type."""
+    """Return the type of a list of a type."""
     return GenericAlias(list, (item_type,))
 
 
 Address = NewType("Address", str)
 BigInt = NewType("BigInt", int)
 MAX_GIGABYTES = 10**9
+"""Exclusive maximum of a bandwidth in gigabytes per second; does not apply to one in bytes per second."""
 UNITS: Final[Mapping[str, int]] = {
     "bytesPerSecond": 1,
     "gigabytesPerSecond": 10**9,
@@ -40,7 +72,7 @@ UNITS: Final[Mapping[str, int]] = {
     "bytes": 1,
     "gibibytes": 2**30,
 }
-"""Base units of each field of a quantity."""
+"""The unit of each field of a quantity, in bytes or bytes per second."""
 _INTEGER = re.compile(r"-?\d{1,20}", re.ASCII)
 
 
@@ -53,7 +85,7 @@ def _parse_big_int(value: object) -> int:
 def _parse_address(value: object) -> str:
     if isinstance(value, str):
         return value
-    raise GraphQLError(f"Address is a string such as u-trn2x64/d0/s1/c5, not {str(value)[:40]!r}")
+    raise GraphQLError(f"an Address must be a string such as u-trn2x64/d0/s1/c5, not {str(value)[:40]!r}")
 
 
 SCALARS: Mapping[object, ScalarDefinition] = {
@@ -72,30 +104,23 @@ SCALARS: Mapping[object, ScalarDefinition] = {
 }
 
 
-class CitedQuantity:
-    """A quantity of the inventory with the key of its fact: subject and attribute."""
+class CitedBandwidth(units.Bandwidth):
+    """A bandwidth with the fact that states it, if any."""
 
-    fact_key: tuple[str, str] | None = None
-
-
-class CitedBandwidth(units.Bandwidth, CitedQuantity):
-    """A bandwidth with the key of its fact."""
+    fact: FactReference | None = None
 
 
-class CitedCapacity(units.Capacity, CitedQuantity):
-    """A capacity with the key of its fact."""
+class CitedCapacity(units.Capacity):
+    """A capacity with the fact that states it, if any."""
 
-
-async def _resolve_fact(parent: strawberry.Parent[CitedQuantity], info: Info[Any, None]) -> Any:
-    fact_key = getattr(parent, "fact_key", None)
-    row = fact_key and await info.context.fact(*fact_key)
-    return row and info.context.to_object("fact", row)
+    fact: FactReference | None = None
 
 
 def _fact_field() -> StrawberryField:
-    description = "The fact that it comes from; null if it is computed from several."
     field: StrawberryField = strawberry.field(
-        resolver=_resolve_fact, description=description, graphql_type=lazy_type("Fact") | None
+        description="The fact that it comes from; null if it is computed from several.",
+        graphql_type=lazy_type("Fact") | None,
+        metadata={"is_optional": True},
     )
     return field
 
@@ -127,18 +152,23 @@ class BandwidthInput:
     gigabytes_per_second: strawberry.Maybe[float] = strawberry.field(description="Units of 10⁹ bytes per second.")
     gigabits_per_second: strawberry.Maybe[float] = strawberry.field(description="Units of 10⁹ bits per second.")
 
-    def exact(self) -> int:
-        """Return bytes per second, one direction."""
-        if self.bytes_per_second:
-            return self.bytes_per_second.value
-        gigabytes = self.gigabytes_per_second.value if self.gigabytes_per_second else 0.0
-        gigabytes += self.gigabits_per_second.value / 8 if self.gigabits_per_second else 0.0
-        if not abs(gigabytes) < MAX_GIGABYTES:
-            raise InvalidArgumentError(f"the bandwidth is out of range; use less than {MAX_GIGABYTES:,} GB/s")
-        return round(gigabytes * UNITS["gigabytesPerSecond"])
-
 
 @strawberry.input(one_of=True, description="A memory size, in the unit of the field that is set.")
 class CapacityInput:
     bytes: strawberry.Maybe[BigInt] = strawberry.field(description="Exact bytes.")
     gibibytes: strawberry.Maybe[float] = strawberry.field(description="Units of 2³⁰ bytes.")
+
+
+def exact_bandwidth(quantity: Mapping[str, float]) -> int:
+    """Convert a coerced BandwidthInput, {unit: value}, to bytes per second.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is out of range.
+
+    """
+    ((unit, value),) = quantity.items()
+    if unit != "bytesPerSecond" and not abs(value) * UNITS[unit] < MAX_GIGABYTES * UNITS["gigabytesPerSecond"]:
+        raise InvalidArgumentError(f"the bandwidth is out of range; use less than {MAX_GIGABYTES:,} GB/s")
+    return round(value * UNITS[unit])

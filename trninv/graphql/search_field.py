@@ -1,4 +1,4 @@
-"""Resolve a search for addresses, links, instances, hosts, jobs and reports."""
+"""Resolve the search field, which the explorer's search box uses: addresses, links, instances, hosts, jobs, reports."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
@@ -8,15 +8,16 @@ from sqlalchemy import Connection
 
 from trninv.errors import InvalidArgumentError
 from trninv.graphql.enums import stored_enum
-from trninv.graphql.inventory_types import LocatedInterface, resolve_addresses
-from trninv.graphql.request_context import AppInfo, RequestContext
-from trninv.graphql.scalars import Address
+from trninv.graphql.inventory_types import LocatedInterface
+from trninv.graphql.request_context import RequestContext
+from trninv.graphql.scalars import Address, AddressReference
 from trninv.inventory.address import search
 from trninv.inventory.address.syntax import LEVELS
 from trninv.inventory.schema.thing import Enumeration
 from trninv.reports import report_library
 
 MAX_HITS: Final = 20
+"""Maximum number of hits of one search."""
 
 _MEANINGS: Final = {
     **{level: f"A {level.replace('_', ' ')}." for level in LEVELS.values()},
@@ -36,12 +37,13 @@ class HitType:
     address: Address | None = strawberry.field(
         description="Address of the place or link, or of the slot of the instance or host; null for a job or report."
     )
+    target: Any = strawberry.field(description="What the address names.", graphql_type=LocatedInterface | None)
 
-    @strawberry.field(description="What the address names.")
-    async def target(self, info: AppInfo) -> LocatedInterface | None:
-        if self.address is None:
-            return None
-        return await info.context.load(("at address",), resolve_addresses, str(self.address))  # type: ignore[no-any-return]
+    @classmethod
+    def from_hit(cls, hit: search.SearchHit) -> "HitType":
+        """Convert a hit."""
+        address = None if hit.address is None else Address(hit.address)
+        return cls(kind=HitKind(hit.kind), name=hit.name, address=address, target=address and AddressReference(address))
 
 
 TextArgument = Annotated[
@@ -58,7 +60,7 @@ FirstArgument = Annotated[int, strawberry.argument(description=f"Maximum number 
 
 
 async def search_inventory(context: RequestContext, text: str, near: str | None, first: int) -> list[HitType]:
-    """Return the hits of a search, likeliest first: the exact address, hits near the reader, others, names."""
+    """Return the hits of a search, likeliest first: the exact address, hits near `near`, others, names, reports."""
     if not 0 <= first <= MAX_HITS:
         raise InvalidArgumentError(f"first: {first} hits are out of range; ask for 0 to {MAX_HITS}")
 
@@ -66,28 +68,26 @@ async def search_inventory(context: RequestContext, text: str, near: str | None,
         return search.search_inventory(connection, text, near, first)
 
     groups = [*await context.read(read), _find_reports(context, text)]
-    candidates = [candidate for group in _share_limit(groups, first) for candidate in group]
-    addresses = (None if candidate.address is None else Address(candidate.address) for candidate in candidates)
-    return [
-        HitType(kind=HitKind(candidate.kind), name=candidate.name, address=address)
-        for candidate, address in zip(candidates, addresses, strict=True)
-    ]
+    return [HitType.from_hit(hit) for group in _share_limit(groups, first) for hit in group]
 
 
 def _find_reports(context: RequestContext, text: str) -> list[search.SearchHit]:
-    part = text.strip().lower()
+    """Return the reports whose name or title contains a text."""
+    search_text = text.strip().lower()
     definitions = (
-        report_library.read_reports(context.settings.reports).values() if 0 < len(part) <= search.MAX_LENGTH else ()
+        report_library.read_reports(context.settings.reports).values()
+        if 0 < len(search_text) <= search.MAX_LENGTH
+        else ()
     )
     return [
         search.SearchHit("report", definition.name)
         for definition in definitions
-        if part in f"{definition.name} {definition.title}".lower()
+        if search_text in f"{definition.name} {definition.title}".lower()
     ]
 
 
 def _share_limit(groups: Sequence[list[search.SearchHit]], limit: int) -> list[list[search.SearchHit]]:
-    """Cut groups to a limit in all: each gets an equal share, and unused shares go to the first groups."""
+    """Cut groups to `limit` hits in total: each gets an equal share, and unused shares go to the first groups."""
     share = limit // max(1, len(groups))
     unused = limit - sum(min(share, len(group)) for group in groups)
     shortened = []

@@ -1,36 +1,88 @@
-"""Run a single compiled statement on the driver."""
+"""Run one compiled statement directly on the database driver, and find out which revision it saw.
+
+`Api` uses it for documents that are compiled as a whole, to save SQLAlchemy's overhead for each statement.
+"""
 
 from collections.abc import Hashable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
-from sqlalchemy import Engine, PoolProxiedConnection
+from sqlalchemy import PoolProxiedConnection
 from sqlalchemy.exc import DBAPIError
 
 from trninv.database.engine import (
     database_file,
     file_exists,
+    newest_schema_version,
     read_transaction,
     translate_connect_errors,
     translate_statement_errors,
 )
-from trninv.database.postgresql import SNAPSHOT
-from trninv.database.revision import RevisionTracker, revision_of_snapshot
+from trninv.database.pooler import transaction_setup
+from trninv.database.postgresql import snapshot_query
+from trninv.database.revision import RevisionTracker, StatementTooLargeError, revision_of_snapshot
 from trninv.errors import DatabaseError
 
-statement_counter: ContextVar[list[int] | None] = ContextVar("statements", default=None)
-"""One-item list with the number of SQL statements of the current request; a list, so that threads share it."""
+MAX_INLINE_STEPS: Final = 4_000
+"""Most instructions of SQLite's virtual machine that a statement may take on the event loop; about 0.2 ms."""
+MAX_INLINE_CHARACTERS: Final = 4_000
+"""Maximum length of a statement on the event loop: preparing it takes time before its instructions are counted."""
+_MAX_LARGE_STATEMENTS: Final = 1_000
+_VERSION_QUERY: Final = "SELECT version_num FROM alembic_version"
+
+
+@dataclass(slots=True)
+class StatementCounter:
+    """The number of SQL statements of one request, whose threads share it."""
+
+    count: int = 0
+
+
+statement_counter: ContextVar[StatementCounter | None] = ContextVar("statements", default=None)
+
+
+def count_statement() -> None:
+    """Count a statement for the request that sends it, if there is one."""
+    if counter := statement_counter.get():
+        counter.count += 1
 
 
 class StatementRunner:
-    """Runs compiled statements that return one row on an engine's pool; thread safe."""
+    """Runs compiled statements that return one row, each on the latest snapshot; thread safe."""
 
-    def __init__(self, engine: Engine, revision: RevisionTracker) -> None:
-        self._engine, self._file, self._is_checked = engine, database_file(engine), False
-        self._revision = revision
+    def __init__(self, tracker: RevisionTracker) -> None:
+        self._tracker, self._engine = tracker, tracker.engine
+        self._file, self._is_checked = database_file(tracker.engine), False
+        self._large_statements = set[str]()
+
+    def fetch_small_row(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[Any, ...], Hashable] | None:
+        """Run a small statement on SQLite without blocking the event loop; return None if `fetch_row` must run it.
+
+        SQLite counts the rows of a whole table in one instruction, so a statement that counts is not small.
+        """
+        if (
+            not self._is_checked
+            or sql in self._large_statements
+            or len(sql) > MAX_INLINE_CHARACTERS
+            or "count(" in sql.lower()
+        ):
+            return None
+        try:
+            result = self._tracker.read_small_row(sql, parameters, MAX_INLINE_STEPS)
+        except StatementTooLargeError:
+            if len(self._large_statements) >= _MAX_LARGE_STATEMENTS:
+                self._large_statements.clear()
+            self._large_statements.add(sql)
+            return None
+        if result:
+            count_statement()
+        return result
 
     def fetch_row(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[Any, ...], Hashable | None]:
-        """Run a statement and return its row with the revision it saw, or None if the database changed meanwhile.
+        """Run a statement; return its row and the revision it saw.
+
+        The revision is None if it is unknown, for instance because the database changed meanwhile.
 
         Raises
         ------
@@ -41,25 +93,36 @@ class StatementRunner:
 
         """
         if not self._is_checked or (self._file and not file_exists(self._file)):
-            with read_transaction(self._engine):
-                self._is_checked = True
+            self._check_schema_version()
+        try:
+            version, row, revision = self._run(sql, parameters)
+        except DatabaseError as error:
+            self._is_checked = False
+            if type(error) is DatabaseError:  # the schema may have changed meanwhile, which explains the error
+                self._check_schema_version()
+            raise
+        if version != newest_schema_version():
+            self._check_schema_version()
+        count_statement()
+        return row, revision
+
+    def _check_schema_version(self) -> None:
+        with read_transaction(self._engine):  # fails if the schema version is another one
+            self._is_checked = True
+
+    def _run(self, sql: str, parameters: Mapping[str, Any]) -> tuple[str, tuple[Any, ...], Hashable | None]:
+        """Run a statement; return the schema version, its row and the revision, all of one snapshot."""
         with translate_connect_errors(self._engine):
             pooled = self._engine.raw_connection()
         try:
             with translate_statement_errors(self._engine):
-                row = self._fetch(pooled, sql, parameters)
-        except DatabaseError:
-            self._is_checked = False
-            raise
+                return self._fetch(pooled, sql, parameters)
         finally:
             pooled.close()
-        if (counter := statement_counter.get()) is not None:
-            counter[0] += 1
-        return row
 
     def _fetch(
         self, pooled: PoolProxiedConnection, sql: str, parameters: Mapping[str, Any]
-    ) -> tuple[tuple[Any, ...], Hashable | None]:
+    ) -> tuple[str, tuple[Any, ...], Hashable | None]:
         driver = pooled.driver_connection
         assert driver is not None
         fetch = self._fetch_postgresql if self._engine.dialect.name == "postgresql" else self._fetch_sqlite
@@ -71,22 +134,27 @@ class StatementRunner:
 
     def _fetch_postgresql(
         self, pooled: PoolProxiedConnection, driver: Any, sql: str, parameters: Mapping[str, Any]
-    ) -> tuple[tuple[Any, ...], Hashable | None]:
-        driver.autocommit = True  # no BEGIN and COMMIT
-        with_snapshot = f"SELECT found.*, ({SNAPSHOT}) FROM ({sql}) AS found"  # noqa: S608 # compiled
-        row = driver.execute(with_snapshot, parameters).fetchone()
+    ) -> tuple[str, tuple[Any, ...], Hashable | None]:
+        setup = transaction_setup(pooled.info)
+        driver.autocommit = setup is None  # no BEGIN and COMMIT
+        if setup:
+            driver.execute(setup)
+        snapshot = snapshot_query(pooled.info)
+        query = f"SELECT result.*, ({_VERSION_QUERY}), ({snapshot}) FROM ({sql}) AS result"  # noqa: S608 # compiled
+        *row, version, snapshot = driver.execute(query, parameters).fetchone()
+        driver.rollback()  # ends the transaction, if there is one
         driver.autocommit = False
-        return row[:-1], revision_of_snapshot(pooled.info, row[-1])
+        return version, tuple(row), revision_of_snapshot(pooled.info, snapshot)
 
     def _fetch_sqlite(
         self, _pooled: PoolProxiedConnection, driver: Any, sql: str, parameters: Mapping[str, Any]
-    ) -> tuple[tuple[Any, ...], Hashable | None]:
-        before = self._revision.current()
+    ) -> tuple[str, tuple[Any, ...], Hashable | None]:
+        before = self._tracker.current()
         driver.execute("BEGIN")
         try:
-            driver.execute("SELECT 1 FROM alembic_version").fetchone()  # BEGIN alone takes no snapshot
-            after = self._revision.current()
+            (version,) = driver.execute(_VERSION_QUERY).fetchone()  # BEGIN alone takes no snapshot
+            after = self._tracker.current()
             row: tuple[Any, ...] = driver.execute(sql, parameters).fetchone()
         finally:
             driver.execute("ROLLBACK")
-        return row, before if before == after else None
+        return version, row, before if before == after else None

@@ -1,24 +1,35 @@
-"""Show a sweep, its progress and its answer in GraphQL."""
+"""Define the GraphQL type of a sweep job, with its progress and its answer.
 
-from typing import Annotated, Any
+The module `sweep_runner` explains and runs sweeps.
+"""
+
+import json
+from typing import Annotated, Any, Final
 
 import strawberry
+from sqlalchemy import Row
 
 from trninv.errors import UsageError
-from trninv.graphql.answer_types import answer_type, enum_type
+from trninv.graphql.answer_types import answer_type
+from trninv.graphql.enums import stored_enum
 from trninv.graphql.request_context import AppInfo
-from trninv.graphql.sweep_store import SweepRecord, SweepState, SweepStore
-from trninv.routing.questions.sweep import SweepAnswer
+from trninv.graphql.sweep_runner import SweepRunner
+from trninv.inventory.schema.enumerations import SWEEP_STATE
+from trninv.routing.answer import CitedFact
+from trninv.routing.link_selection import LinkSelection
+from trninv.routing.questions.sweep import FailureClass, SweepAnswer
+from trninv.solvers.graph_measures import SweepMeasure
 
 SweepIdArgument = Annotated[strawberry.ID, strawberry.argument(description="The sweep's id.")]
+_SweepState: Final = stored_enum(SWEEP_STATE)
 
 
 @strawberry.type(name="SweepJob", description="A sweep that the service runs or has run.")
 class SweepJobType:
-    id: strawberry.ID = strawberry.field(description="Id to query it by; anyone who knows it can.")
-    state: Any = strawberry.field(description="State of the sweep.", graphql_type=enum_type(SweepState))
-    done: int = strawberry.field(description="Number of failure classes that are solved.")
-    total: int | None = strawberry.field(description="Number of failure classes; null until the first is solved.")
+    id: strawberry.ID = strawberry.field(description="Id to query it by.")
+    state: Any = strawberry.field(description="State of the sweep.", graphql_type=_SweepState)
+    done: int = strawberry.field(description="Number of failure classes that are solved, as last reported.")
+    total: int | None = strawberry.field(description="Number of failure classes; null until the first report.")
     error: str | None = strawberry.field(description="Why it failed.")
     result: Any = strawberry.field(
         description="Its answer, as of its start; null until it is done.",
@@ -26,20 +37,27 @@ class SweepJobType:
     )
 
     @classmethod
-    def from_record(cls, record: SweepRecord) -> "SweepJobType":
-        """Convert a sweep's record."""
+    def from_row(cls, row: Row[Any]) -> "SweepJobType":
+        """Convert a row of ``sweep``."""
         return cls(
-            id=strawberry.ID(record.id),
-            state=record.state,
-            done=record.done,
-            total=record.total,
-            error=record.error,
-            result=record.answer,
+            id=strawberry.ID(str(row.id)),
+            state=_SweepState(row.state),
+            done=row.done,
+            total=row.total,
+            error=row.error,
+            result=row.answer and _parse_answer(json.loads(row.answer)),
         )
 
 
-def sweep_store(info: AppInfo) -> SweepStore:
-    """Return the service's sweeps.
+def _parse_answer(answer_json: dict[str, Any]) -> SweepAnswer:
+    classes = tuple(FailureClass(**item | {"failure": tuple(item["failure"])}) for item in answer_json["classes"])
+    facts = tuple(CitedFact(**item) for item in answer_json["facts"])
+    enum_members = {"measure": SweepMeasure[answer_json["measure"]], "via": LinkSelection[answer_json["via"]]}
+    return SweepAnswer(**answer_json | enum_members | {"classes": classes, "facts": facts})
+
+
+def sweep_runner(info: AppInfo) -> SweepRunner:
+    """Return the runner of the service's sweeps.
 
     Raises
     ------

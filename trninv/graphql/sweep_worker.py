@@ -1,67 +1,63 @@
-"""Run one sweep as a process and report its progress."""
+"""Work on one sweep as a process; `sweep_runner` starts it with the sweep's id, attempt and arguments (JSON)."""
 
+import json
 import os
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Final
 
 import trninv
-from trninv.errors import TrninvError, WorkerError
-from trninv.graphql.sweep_store import SweepRecord, SweepState, is_cancelled, read_request, write_progress
-from trninv.routing.answer import Answer
+from trninv.errors import TrninvError
+from trninv.graphql.sweep_runner import SweepLease
 from trninv.routing.questions import find
 from trninv.settings import Settings
 
-_NICE = 10
+RENEWAL_SECONDS: Final = 20.0
+"""Seconds between two renewals of the lease; each changes the database's revision, which empties caches."""
+_NICE: Final = 10
 """Low priority, so that requests come first."""
 
 
-class _SweepCancelledError(Exception):
-    """The sweep was cancelled."""
-
-
-class _ProgressWriter:
-    """Writes a sweep's progress; raises if it was cancelled or its service has ended."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory, self.record, self._parent = directory, SweepRecord(directory.name), os.getppid()
-
-    def __call__(self, _: str, done: int, total: int) -> None:
-        self.write(done=done, total=total)
-        if is_cancelled(self.directory):
-            raise _SweepCancelledError
-        if os.getppid() != self._parent:
-            raise WorkerError("the service that started it has ended; start it again")
-
-    def write(self, **changed: object) -> None:
-        self.record = replace(self.record, **changed)  # type: ignore[arg-type] # fields of a SweepRecord
-        write_progress(self.directory, self.record)
-
-
-def main(directory: Path) -> None:
-    """Run a sweep and write its result or error."""
-    progress = _ProgressWriter(directory)
+def main(sweep_id: int, attempt: int, arguments: str) -> None:
+    """Run a sweep and write its answer or error, unless it is cancelled or started again meanwhile."""
     os.nice(_NICE)
-    try:
-        answer = _run_sweep(directory, progress)
-    except _SweepCancelledError:
-        progress.write(state=SweepState.CANCELLED)
-    except TrninvError as error:
-        progress.write(state=SweepState.FAILED, error=str(error))
-    else:
-        progress.write(state=SweepState.DONE, answer=answer)
+    with trninv.open(Settings.load().database_url) as fleet:
+        lease = SweepLease(fleet.engine, sweep_id, attempt)
+        threading.Thread(target=_renew_periodically, args=(lease, os.getppid()), daemon=True).start()
+
+        def report(_label: str, done: int, total: int) -> None:
+            lease.done, lease.total = done, total
+
+        try:
+            with fleet.snapshot() as snapshot, ThreadPoolExecutor(1) as executor:
+                answer = snapshot.ask(find("sweep"), **json.loads(arguments), executor=executor, progress=report)
+        except TrninvError as error:
+            _finish(lease, state="failed", error=str(error))
+        else:
+            _finish(lease, state="done", answer=json.dumps(asdict(answer)))
 
 
-def _run_sweep(directory: Path, progress: _ProgressWriter) -> Answer:
-    with (
-        trninv.open(Settings.load().database_url) as fleet,
-        fleet.snapshot() as snapshot,
-        ThreadPoolExecutor(1) as executor,
-    ):
-        answer: Answer = snapshot.ask(find("sweep"), **read_request(directory), executor=executor, progress=progress)
-        return answer
+def _finish(lease: SweepLease, **changes: str) -> None:
+    """Write the end of the sweep; retry while the database does not answer, or another writer locks it for long."""
+    while True:
+        with suppress(TrninvError):
+            lease.renew(**changes)
+            return
+        time.sleep(RENEWAL_SECONDS)
+
+
+def _renew_periodically(lease: SweepLease, service_pid: int) -> None:
+    """Renew the lease until this process ends; end it if the lease cannot be renewed or the service has ended."""
+    while True:
+        time.sleep(RENEWAL_SECONDS)
+        with suppress(TrninvError):  # the database does not answer, or is locked for long: retry
+            if os.getppid() != service_pid or not lease.renew():
+                os._exit(1)  # a solver can't be interrupted
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

@@ -1,19 +1,18 @@
-"""Run blocking work in thread pools with bounded, deadline-aware queues.
+"""Run blocking work in thread pools whose queues respect deadlines and are fair to clients.
 
-Waiting counts towards the deadline, a disconnected client leaves the queue, and one client uses at most half of a pool.
-A thread counts as busy until its work ends, even if nobody waits for the result any more.
+Waiting counts towards the deadline, a disconnected client leaves the queue, and one client uses at most half of a pool
+(but at least one thread). A thread counts as busy until its work ends, even if nobody waits for the result any more.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future as ConcurrentFuture
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from contextvars import ContextVar, copy_context
 from functools import partial
 from math import inf
-from threading import Thread
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from anyio import CancelScope, CapacityLimiter, WouldBlock, move_on_after
@@ -24,24 +23,22 @@ from trninv.errors import BusyError
 T = TypeVar("T")
 
 MAX_READING: Final = 4
-"""Reading threads per process; each may hold a connection, as may each routing thread."""
+"""Threads per process that read; each may hold one database connection, or two while it runs a report."""
 MAX_ROUTING: Final = 4
+"""Threads per process that answer routing questions; each may hold connections, as those that read."""
 MAX_WRITING: Final = 1
-"""Writing threads: databases serialize writes; a pool of their own keeps them from queueing behind reads."""
+"""Writing threads: databases serialize writes; a separate pool keeps them from queueing behind reads."""
 MAX_PREPARING: Final = 2
 """Threads that parse and validate documents."""
 MAX_SNAPSHOTS: Final = 6
-"""Documents executed at a time; each holds a connection beyond those of the threads, of a pool of 15."""
-
-_serving_loop: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("home", default=None)
-"""The serving event loop, which owns the queues; set for work on a loop of `LoopPool`."""
+"""Documents that are executed at a time; with the 4 + 4 + 1 threads above they use all 15 connections of an engine."""
 
 current_client: ContextVar[str | None] = ContextVar("client", default=None)
 """The client: a token's name, else an address; None is the process itself, which may use every worker."""
 
 
 class _LimiterToken(NamedTuple):
-    """The limiters that running work has acquired."""
+    """The limiters that running work has acquired, on behalf of `borrower`, an object that identifies the work."""
 
     borrower: object
     limiters: tuple[CapacityLimiter, ...]
@@ -52,11 +49,16 @@ class _LimiterToken(NamedTuple):
 
 
 class FairLimiter:
-    """Concurrency limit of which one client gets at most half."""
+    """A number of slots for concurrent work, of which one client gets at most half, but at least one."""
 
     def __init__(self, limit: int) -> None:
         self._all, self._share = CapacityLimiter(limit), max(limit // 2, 1)
         self._clients = WeakValueDictionary[str, CapacityLimiter]()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any slot is taken."""
+        return self._all.borrowed_tokens > 0
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
@@ -122,7 +124,7 @@ class WorkerPool(FairLimiter):
         Parameters
         ----------
         to_end
-            Whether to wait for the end even if the client disconnects.
+            Whether to wait until the work ends even if the client disconnects, as for a write.
 
         Raises
         ------
@@ -131,85 +133,39 @@ class WorkerPool(FairLimiter):
 
         """
         loop = asyncio.get_running_loop()
-        if (home := _serving_loop.get()) not in (None, loop):
-            remote = asyncio.run_coroutine_threadsafe(self.run(work, *args, to_end=to_end), home)
-            return await _await_result(asyncio.wrap_future(remote), to_end=to_end)
-        token, answer = await self._acquire(), loop.create_future()
-        submitted = self._pool.submit(copy_context().run, partial(work, *args))
-        submitted.add_done_callback(partial(_deliver_result, loop, token, answer))
-        return await _await_result(answer, to_end=to_end)
+        token, result = await self._acquire(), loop.create_future()
+        thread_future = self._pool.submit(copy_context().run, partial(work, *args))
+        thread_future.add_done_callback(partial(_deliver_result, loop, token, result))
+        return await _await_result(result, to_end=to_end)
 
     def close(self) -> None:
         """End each thread once its work ends, without waiting for that."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-async def _await_result(answer: asyncio.Future[T], *, to_end: bool) -> T:
+async def _await_result(result: asyncio.Future[T], *, to_end: bool) -> T:
     if to_end:
         with CancelScope(shield=True):
-            await asyncio.wait([answer])
-    return await answer
-
-
-class LoopPool:
-    """Threads with an event loop each, for large documents that would block the serving loop."""
-
-    def __init__(self) -> None:
-        self._idle = list[asyncio.AbstractEventLoop]()
-        self._threads = dict[asyncio.AbstractEventLoop, Thread]()
-
-    async def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run a coroutine on one of the loops; it has ended when this returns, even if cancelled."""
-        loop = self._idle.pop() if self._idle else self._start_loop()
-        serving_loop, scope = asyncio.get_running_loop(), CancelScope()
-
-        async def cancellable() -> T | None:
-            _serving_loop.set(serving_loop)
-            with scope:
-                return await work()
-            return None
-
-        submitted = asyncio.run_coroutine_threadsafe(cancellable(), loop)
-        answer = asyncio.wrap_future(submitted)
-        try:
-            await asyncio.wait([answer])
-        finally:
-            if not answer.done():
-                loop.call_soon_threadsafe(scope.cancel)
-                with CancelScope(shield=True):
-                    await asyncio.wait([answer])
-            self._idle.append(loop)
-        return cast("T", answer.result())
-
-    def _start_loop(self) -> asyncio.AbstractEventLoop:
-        loop = asyncio.new_event_loop()
-        thread = self._threads[loop] = Thread(target=loop.run_forever, name="trninv-document", daemon=True)
-        thread.start()
-        return loop
-
-    def close(self) -> None:
-        """End the threads; nothing may run on them any more."""
-        for loop, thread in self._threads.items():
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()
-        self._threads.clear()
-        self._idle.clear()
+            await asyncio.wait([result])
+    return await result
 
 
 def _deliver_result(
-    loop: asyncio.AbstractEventLoop, token: _LimiterToken, answer: asyncio.Future[Any], done: ConcurrentFuture[Any]
+    loop: asyncio.AbstractEventLoop,
+    token: _LimiterToken,
+    result: asyncio.Future[Any],
+    thread_future: ConcurrentFuture[Any],
 ) -> None:
     """Release the slot and set the result on the loop, in one call from the thread."""
 
     def set_result() -> None:
         token.release()
-        if answer.done():  # cancelled
+        if result.done():  # the waiting task was cancelled
             return
-        if (error := done.exception()) is None:
-            answer.set_result(done.result())
+        if (error := thread_future.exception()) is None:
+            result.set_result(thread_future.result())
         else:
-            answer.set_exception(error)
+            result.set_exception(error)
 
     try:
         loop.call_soon_threadsafe(set_result)

@@ -1,1 +1,1 @@
-"""Read events and past states of the fleet."""
+"""Read events and earlier states of the fleet."""

@@ -1,8 +1,11 @@
-"""Compute availability, failures and repair times of groups of parts from events alone.
+"""Compute availability, failures and repair times of groups of parts from their current states and the events.
 
-The time that parts spent in a state between two times is the time that the parts in it now would have spent, minus the
-difference that each later change made: one sum over the events, without reading any part's own history. One statement
-counts, for each group of parts, all parts, the unhealthy ones and the transitions of each kind.
+The time that parts spent in a state is computed backwards: at first, each part counts as if it had been in its current
+state for the whole period; then each change corrects this by the time from the start of the period to the change. So
+one sum over the events is enough, and no part is followed through its history. One statement counts, for each group of
+parts, the parts, the unhealthy parts and the transitions between each pair of states.
+
+`trninv availability` uses this module; `trninv.history.archive.availability` computes the same from an archive.
 """
 
 from collections import defaultdict
@@ -10,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, reduce
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -20,13 +23,13 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    and_,
     case,
     cast,
     func,
     literal,
     literal_column,
     null,
-    or_,
     select,
     text,
     union_all,
@@ -39,16 +42,17 @@ from trninv.database.as_of import maybe_unhealthy
 from trninv.database.tables import BIGINT, NODE_KINDS, PART_KINDS, STATES, TABLES, is_unhealthy
 from trninv.enumeration import DescribedEnum
 from trninv.history.availability_sums import AvailabilitySums, Transition, TransitionPeriod
-from trninv.inventory.address.containment import node_condition
-from trninv.inventory.address.expressions import address_expression
+from trninv.inventory.address.expressions import address_expression, join_containers
 from trninv.inventory.address.lookup import Place
+from trninv.inventory.address.rows_in import CONTAINERS, rows_in
 from trninv.inventory.schema.thing import id_block_range
 from trninv.inventory.schema.things import THINGS
 from trninv.units import format_timestamp
 
 _EVENT, _NODE, _SERVER = (TABLES[name] for name in ("state_event", "node", "server"))
 _RACK, _CLUSTER = (TABLES[name] for name in ("rack", "cluster"))
-_SECOND: Final = 1_000_000
+_MICROS_PER_SECOND: Final = 1_000_000
+_MICROSECOND: Final = datetime.resolution
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -56,77 +60,100 @@ class AvailabilityBy(DescribedEnum):
     """Grouping of the parts of one kind."""
 
     KIND = "KIND", "All parts of the kind."
-    MODEL = "MODEL", "Parts of the same model; NICs and network nodes have none."
-    RACK = "RACK", "Parts in the same rack; links and network nodes are in none."
+    MODEL = "MODEL", "Parts of the same model; NICs and network nodes have no model."
+    RACK = "RACK", "Parts in the same rack; links and network nodes are in no rack."
     CLUSTER = "CLUSTER", "Parts of the same cluster."
 
 
 def availability_sums(
     connection: Connection, place: Place, by: AvailabilityBy, known_from: int, since: datetime, until: datetime
 ) -> Iterator[AvailabilitySums]:
-    """Yield the sums of each group of parts of a place, from the events after ``known_from``."""
-    event_times_ = event_times(connection, known_from)
-    times = (
-        _EVENT.c.id > known_from,
-        event_times_.c.at > format_timestamp(since),
-        event_times_.c.at <= format_timestamp(until),
-    )
-    branches = (
-        branch
-        for parts in _part_queries(connection, place, by)
-        for branch in (_all_parts(parts), _unhealthy_parts(connection, parts), _changes(parts, event_times_, times))
-    )
+    """Yield the sums of each group of the parts in a place, for the time from `since` to `until`.
+
+    Only events with numbers above `known_from`, where the recorded history of the cluster starts, are read.
+    """
+    times = event_times(connection, known_from)
+    is_after_start = and_(_EVENT.c.id > known_from, times.c.at > format_timestamp(since))
+    is_before_end = times.c.at <= format_timestamp(until)
+    branches = list[Select[Any]]()
+    for parts in _part_queries(connection, place, by):
+        branches += (_all_parts(parts), _unhealthy_parts(connection, parts))
+        branches.append(_changes(parts, times, is_after_start, is_before_end))
     if connection.dialect.name == "postgresql":  # group racks × transitions in memory instead of sorting on disk
         connection.execute(text("SET LOCAL work_mem = '64MB'"))
     groups: defaultdict[tuple[str, int], list[_CountedRow]] = defaultdict(list)
-    for kind, key, *counted in connection.execute(union_all(*branches)).all():
-        groups[kind, key or 0].append(tuple(counted))
+    for kind, key, *counts in connection.execute(union_all(*branches)).all():
+        # a key is NULL if parts are not grouped or have no model or rack; 0 stands for it, so that keys can be sorted
+        groups[kind, key or 0].append(_CountedRow(*counts))
     names = _group_names(connection, by, place)
     start, span = (since - _EPOCH) // _MICROSECOND, (until - since) // _MICROSECOND
     for (kind, key), rows in sorted(groups.items()):
         yield _group_sums(kind, names.get((kind, key)), rows, start, span)
 
 
-_MICROSECOND: Final = datetime.resolution
+class _CountedRow(NamedTuple):
+    """A row of `_count_query` without the columns of its group.
 
-_CountedRow = tuple[str, int, int, int, int, int]
-"""Category, encoded states, count, count within the time, and the sums of their seconds and microseconds."""
+    Attributes
+    ----------
+    category
+        What was counted: `_ALL`, `_UNHEALTHY` or `_CHANGED`.
+    states
+        Four states as one number; see `_encode_states`.
+    number
+        The number of counted parts or transitions.
+    within, seconds, micros
+        The number of transitions up to the end of the period, and the sums of their times since 1970: whole seconds,
+        and the remaining microseconds.
+    """
+
+    category: str
+    states: int
+    number: int
+    within: int
+    seconds: int
+    micros: int
 
 
 def _group_sums(kind: str, name: str | None, rows: Sequence[_CountedRow], start: int, span: int) -> AvailabilitySums:
-    """Sum up the rows of one group: all parts, those unhealthy now, and the transitions since the start."""
-    parts = sum(number for category, _, number, *_ in rows if category == _ALL)
-    transitions = (move for row in rows for move in _transitions(row, start, span))
+    """Sum up the rows of one group, for `span` microseconds from `start`."""
+    parts = sum(row.number for row in rows if row.category == _ALL)
+    transitions = (transition for row in rows for transition in _transitions(row, start, span))
     return AvailabilitySums.from_transitions(kind, name, parts, parts * span, transitions, backwards=True)
 
 
 def _transitions(row: _CountedRow, start: int, span: int) -> Iterator[Transition]:
-    category, sort, number, within, seconds, micros = row
-    if category == _UNHEALTHY:
-        yield Transition(TransitionPeriod.INITIAL, number, number * span, *_decode_states(sort))
-    if category == _CHANGED and within:
-        yield Transition(
-            TransitionPeriod.INSIDE,
-            within,
-            within * start - int(seconds) * _SECOND - int(micros),
-            *_decode_states(sort),
-        )
-    if category == _CHANGED and (later := number - within):
-        yield Transition(TransitionPeriod.OUTSIDE, later, -later * span, *_decode_states(sort))
+    """Yield the transitions of a row.
+
+    Unhealthy parts count as transitions from "up" to their current states. Changes are divided into those up to the
+    end of the period and later ones.
+    """
+    states = _decode_states(row.states)
+    if row.category == _UNHEALTHY:
+        yield Transition(TransitionPeriod.INITIAL, row.number, row.number * span, *states)
+    if row.category == _CHANGED and row.within:
+        # minus the time from the start to each transition: until then, the part was in the state before
+        micros = row.within * start - int(row.seconds) * _MICROS_PER_SECOND - int(row.micros)
+        yield Transition(TransitionPeriod.INSIDE, row.within, micros, *states)
+    if row.category == _CHANGED and (later := row.number - row.within):
+        yield Transition(TransitionPeriod.OUTSIDE, later, -later * span, *states)
 
 
 @dataclass(frozen=True, slots=True)
 class _PartQuery:
-    """Parts of a kind in a place.
+    """Selects the parts of a kind in a place.
 
     Attributes
     ----------
     table
-        Table of the kind; the table that has its state uses the same ids.
+        The table of the kind. The states of chips, switches, NICs and network nodes are in the rows of the table
+        ``node`` with the same ids.
     source
-        The table, joined with the one that has the group key.
+        ``table``, joined with another table if that has ``key``.
     key
-        Group key; None if all parts are one group.
+        The column to group by; None if all parts are one group.
+    in_scope
+        The condition that a part is in the place.
 
     """
 
@@ -138,25 +165,29 @@ class _PartQuery:
 
     @property
     def groups(self) -> tuple[ColumnElement[int], ...]:
-        """Columns to group by."""
+        """``key`` as a tuple, which is empty if all parts are one group."""
         return () if self.key is None else (self.key,)
 
 
-_ALL, _UNHEALTHY, _CHANGED = "all", "lost", "changed"
+_ALL, _UNHEALTHY, _CHANGED = "all", "unhealthy", "changed"
+"""Categories of counted rows: all parts, currently unhealthy parts, and transitions since the start of the period."""
 _UP: Final = literal_column("'up'", Text)
-_NONE: Final = literal_column("0", BIGINT)
-_NUMBERS: Final[dict[Any, Any]] = {
-    literal_column(f"'{state}'", Text): literal_column(str(at), Integer) for at, state in enumerate(STATES)
+_ZERO: Final = literal_column("0", BIGINT)
+_STATE_NUMBERS: Final[dict[Any, Any]] = {
+    literal_column(f"'{state}'", Text): literal_column(str(number), Integer) for number, state in enumerate(STATES)
 }
 
 
-def _count_query(parts: _PartQuery, category: str, sort: ColumnElement[int], *sums: ColumnElement[Any]) -> Select[Any]:
-    within, seconds, micros = sums or (_NONE, _NONE, _NONE)
+def _count_query(
+    parts: _PartQuery, category: str, states: ColumnElement[int], *sums: ColumnElement[Any]
+) -> Select[Any]:
+    """Select the kind, the group's key and the columns of `_CountedRow`, the last three of which are `sums` or 0."""
+    within, seconds, micros = sums or (_ZERO, _ZERO, _ZERO)
     return select(
         literal_column(f"'{parts.kind}'", Text).label("kind"),
         (cast(null(), Integer) if parts.key is None else parts.key).label("key"),
-        literal_column(f"'{category}'", Text).label("what"),
-        sort.label("sort"),
+        literal_column(f"'{category}'", Text).label("category"),
+        states.label("states"),
         func.count().label("number"),
         within.label("within"),
         seconds.label("seconds"),
@@ -165,56 +196,61 @@ def _count_query(parts: _PartQuery, category: str, sort: ColumnElement[int], *su
 
 
 def _all_parts(parts: _PartQuery) -> Select[Any]:
-    counted = _count_query(parts, _ALL, _NONE).select_from(parts.source).where(parts.in_scope)
+    """Count the parts of each group."""
+    counted = _count_query(parts, _ALL, _ZERO).select_from(parts.source).where(parts.in_scope)
+    # without a column to group by, SQL returns a row even if there are no parts
     return counted.group_by(*parts.groups).having(func.count() > 0)
 
 
 def _unhealthy_parts(connection: Connection, parts: _PartQuery) -> Select[Any]:
+    """Count the unhealthy parts of each group by effective and own state, as transitions from "up" to these states."""
     is_node = parts.kind in NODE_KINDS
     table = _NODE if is_node else parts.table
     source = parts.source.join(_NODE, _NODE.c.id == parts.table.c.id) if is_node else parts.source
-    sort = _encode_states(
+    states = _encode_states(
         _UP, table.c.state, _UP, func.coalesce(_NODE.c.own_state, _NODE.c.state) if is_node else table.c.state
     )
-    unhealthy = _count_query(parts, _UNHEALTHY, sort).select_from(source)
+    unhealthy = _count_query(parts, _UNHEALTHY, states).select_from(source)
+    # `maybe_unhealthy` excludes no unhealthy part, but an index supports it
     return unhealthy.where(parts.in_scope, is_unhealthy(table), maybe_unhealthy(connection, table)).group_by(
-        *parts.groups, "sort"
+        *parts.groups, "states"
     )
 
 
-def _changes(parts: _PartQuery, when: FromClause, times: tuple[ColumnElement[bool], ...]) -> Select[Any]:
-    """Count each transition since the start, and those up to the end with the sums of their times."""
-    after_start, since_condition, until_condition = times
+def _changes(
+    parts: _PartQuery, times: FromClause, is_after_start: ColumnElement[bool], is_before_end: ColumnElement[bool]
+) -> Select[Any]:
+    """Count each transition since the start of the period, and sum the times of those up to its end."""
     own_before = func.coalesce(_EVENT.c.own_before, _EVENT.c.before)
     own_state = func.coalesce(_EVENT.c.own_state, _EVENT.c.state)
-    sort = _encode_states(_EVENT.c.before, _EVENT.c.state, own_before, own_state)
-    seconds, micros = EpochSeconds(when.c.at), cast(func.substr(when.c.at, 21, 6), Integer)
-    within = (
-        func.count().filter(until_condition),
-        *(func.sum(column_).filter(until_condition) for column_ in (seconds, micros)),
-    )
-    source = _EVENT if when is _EVENT else _EVENT.join(when, when.c.id == _EVENT.c.id)
-    counted = _count_query(parts, _CHANGED, sort, *within)
+    states = _encode_states(_EVENT.c.before, _EVENT.c.state, own_before, own_state)
+    sums = func.count(), func.sum(EpochSeconds(times.c.at)), func.sum(microseconds(times.c.at))
+    source = _EVENT if times is _EVENT else _EVENT.join(times, times.c.id == _EVENT.c.id)
+    counted = _count_query(parts, _CHANGED, states, *(sum_.filter(is_before_end) for sum_ in sums))
     joined = counted.select_from(source.join(parts.source, parts.table.c.id == _EVENT.c.part_id))
-    return joined.where(_EVENT.c.kind == parts.kind, after_start, since_condition, parts.in_scope).group_by(
-        *parts.groups, "sort"
-    )
+    return joined.where(_EVENT.c.kind == parts.kind, is_after_start, parts.in_scope).group_by(*parts.groups, "states")
 
 
 def _encode_states(*states: ColumnElement[str]) -> ColumnElement[int]:
-    """Encode states as one number, which SQLite sorts faster than texts; see `_decode_states`."""
-    numbers = (case(_NUMBERS, value=state) for state in states)
-    return reduce(lambda one, other: one * literal_column(str(len(STATES)), Integer) + other, numbers)
+    """Encode four states as the digits of one number, which SQLite sorts faster than four texts.
+
+    `_decode_states` returns the states in the same order.
+    """
+    numbers = (case(_STATE_NUMBERS, value=state) for state in states)
+    base = literal_column(str(len(STATES)), Integer)
+    return reduce(lambda encoded, number: encoded * base + number, numbers)
 
 
 @lru_cache(maxsize=len(STATES) ** 4)
-def _decode_states(sort: int) -> tuple[str, str, str, str]:
-    one, two, three, four = (STATES[sort // len(STATES) ** place % len(STATES)] for place in (3, 2, 1, 0))
-    return one, two, three, four
+def _decode_states(encoded: int) -> tuple[str, str, str, str]:
+    """Return the states before and after, and the own states before and after."""
+    base = len(STATES)
+    before, state, own_before, own_state = (STATES[encoded // base**digit % base] for digit in (3, 2, 1, 0))
+    return before, state, own_before, own_state
 
 
 def _group_names(connection: Connection, by: AvailabilityBy, place: Place) -> dict[tuple[str, int], str]:
-    """Return group names by kind and key; groups without a name are missing."""
+    """Return the names of groups by kind and key. Groups without a name are not included."""
     if by is AvailabilityBy.MODEL:
         models = ((kind, TABLES[f"{kind}_model"]) for kind in ("server", "chip", "switch", "link"))
         return {
@@ -223,9 +259,7 @@ def _group_names(connection: Connection, by: AvailabilityBy, place: Place) -> di
             for key, slug in connection.execute(select(model_table.c.id, model_table.c.slug))
         }
     if by is AvailabilityBy.RACK:
-        rack_addresses = select(_RACK.c.id, address_expression("rack")).join(
-            _CLUSTER, _CLUSTER.c.id == _RACK.c.cluster_id
-        )
+        rack_addresses = select(_RACK.c.id, address_expression("rack")).select_from(join_containers("rack"))
         racks = connection.execute(rack_addresses.where(_CLUSTER.c.id == place.cluster_id)).all()
         return {(kind, key): name for key, name in racks for kind in PART_KINDS}
     if by is AvailabilityBy.CLUSTER:
@@ -234,26 +268,40 @@ def _group_names(connection: Connection, by: AvailabilityBy, place: Place) -> di
     return {}
 
 
-def event_times(connection: Connection, known_from: int) -> FromClause:
-    """Return number and time of each event, corrected where the clock went back.
+def microseconds(time_column: ColumnElement[str]) -> ColumnElement[int]:
+    """Return the microseconds of a time.
 
-    The corrected time is the earliest of its own and all later times, as `trninv.history.point_in_time` reads them.
+    The oldest events have whole seconds, with the zone 00:00 where later events have microseconds; 00:00 counts as 0.
     """
-    back = select(_EVENT.c.id).where(text("clock_went_back"), _EVENT.c.id > known_from).limit(1)
-    if connection.scalar(back) is None:
+    return cast(func.replace(func.substr(time_column, 21, 6), ":", "0"), Integer)
+
+
+def event_times(connection: Connection, known_from: int) -> FromClause:
+    """Return a table with the number (``id``) and time (``at``) of each event, corrected where the clock went back.
+
+    The corrected time is the earliest of an event's own time and the times of all later events, as in
+    `trninv.history.point_in_time`.
+    """
+    clock_changes = select(_EVENT.c.id).where(text("clock_went_back"), _EVENT.c.id > known_from).limit(1)
+    if connection.scalar(clock_changes) is None:
         return _EVENT
     timed = _EVENT.alias("timed")
-    least = func.min(timed.c.at).over(order_by=timed.c.id.desc(), rows=(None, 0))
-    return select(timed.c.id, least.label("at")).where(timed.c.id > known_from).cte("timed")
+    earliest = func.min(timed.c.at).over(order_by=timed.c.id.desc(), rows=(None, 0))
+    return select(timed.c.id, earliest.label("at")).where(timed.c.id > known_from).cte("timed")
 
 
 def _part_queries(connection: Connection, place: Place, by: AvailabilityBy) -> Iterator[_PartQuery]:
-    """Yield a query of each kind of part in a place, or of the part itself."""
+    """Yield one query for each kind of part that a place contains, including the kind of the place itself."""
     for kind in PART_KINDS:
         table = TABLES[kind]
-        in_scope = _scope_condition(connection, place, kind, table)
-        if in_scope is None:
+        if place.level not in CONTAINERS[kind]:
             continue
+        in_scope = rows_in(place, kind)
+        if place.level == "cluster":
+            # a cluster's parts have consecutive ids. The limits are literals, because PostgreSQL would expect few rows
+            # for a subquery and look up each row
+            first, end = connection.execute(select(*id_block_range(THINGS[kind], literal(place.id)))).one()
+            in_scope = table.c.id.between(first, end - 1)
         source: FromClause = table
         key: ColumnElement[int] | None = None
         if by is AvailabilityBy.MODEL:
@@ -265,22 +313,8 @@ def _part_queries(connection: Connection, place: Place, by: AvailabilityBy) -> I
         yield _PartQuery(kind, table, source, key, in_scope)
 
 
-def _scope_condition(connection: Connection, place: Place, kind: str, table: Table) -> ColumnElement[bool] | None:
-    """Return the condition for parts of a kind in a place; None if a place has no such parts."""
-    if place.level == "cluster":  # as literal ids: from a subquery PostgreSQL would expect few rows and look up each
-        first, end = connection.execute(select(*id_block_range(THINGS[kind], literal(place.id)))).one()
-        return table.c.id.between(first, end - 1)
-    if kind == "server":
-        column = {"server": table.c.id, "rack": table.c.rack_id, "domain": table.c.domain_id}.get(place.level)
-        return None if column is None else column == place.id
-    if kind == "link" and place.level == "link":
-        return table.c.id == place.id
-    if place.level == "link":
-        return None
-    nodes_ = select(_NODE.c.id).where(node_condition(place))
-    if kind == "link":
-        return or_(table.c.a_id.in_(nodes_), table.c.b_id.in_(nodes_))
-    return table.c.id.in_(nodes_)
+_JULIAN_SECONDS_OF_1970: Final = 210_866_760_000
+"""Seconds from the start of the count of Julian days to 1970."""
 
 
 class EpochSeconds(FunctionElement[int]):
@@ -291,14 +325,14 @@ class EpochSeconds(FunctionElement[int]):
 
 
 @compiles(EpochSeconds, "sqlite")
-def _on_sqlite(function: EpochSeconds, compiler: SQLCompiler, **how: object) -> str:
-    days = (
-        f"julianday(substr({compiler.process(function.clauses, **how)}, 1, 19))"  # strftime would format a text first
-    )
-    return f"(CAST({days} * 86400 + 0.5 AS INTEGER) - 210866760000)"
+def _on_sqlite(function: EpochSeconds, compiler: SQLCompiler, **options: object) -> str:
+    time = f"substr({compiler.process(function.clauses, **options)}, 1, 19)"
+    days = f"julianday({time})"  # strftime is slower, because it formats a text first
+    # the number of days is a float, so a half is added to round to the nearest second
+    return f"(CAST({days} * 86400 + 0.5 AS INTEGER) - {_JULIAN_SECONDS_OF_1970})"
 
 
 @compiles(EpochSeconds, "postgresql")
-def _on_postgresql(function: EpochSeconds, compiler: SQLCompiler, **how: object) -> str:
-    time = f"CAST(substr({compiler.process(function.clauses, **how)}, 1, 19) AS timestamp)"
+def _on_postgresql(function: EpochSeconds, compiler: SQLCompiler, **options: object) -> str:
+    time = f"CAST(substr({compiler.process(function.clauses, **options)}, 1, 19) AS timestamp)"
     return f"CAST(date_part('epoch', {time}) AS bigint)"

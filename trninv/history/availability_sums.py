@@ -12,14 +12,17 @@ _UP, _DOWN = "up", "down"
 
 
 class TransitionPeriod(Enum):
-    """When a transition happened, relative to the two times."""
+    """When a transition happened, relative to the period for which availability is computed.
+
+    Transitions are counted forwards from the beginning of the history, or backwards from its end.
+    """
 
     INITIAL = auto()
-    """The initial state of a part, at the end of the known history where counting starts."""
+    """Not a change of state, but the step from "up" to the state that a part has where counting starts."""
     OUTSIDE = auto()
-    """Between that end and the nearer of the two times; it only changes the initial state."""
+    """Between the start of counting and the period, so that it changes the state in which a part enters the period."""
     INSIDE = auto()
-    """Between the two times."""
+    """Within the period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Transition:
     Attributes
     ----------
     micros
-        Microseconds, summed over all of them, to subtract from the state before and add to the state after.
+        Microseconds, summed over all transitions, to subtract from the time in state `before` and add to the time in
+        `state`.
     own_before, own_state
         The own states of the parts, without the effect of their server.
 
@@ -46,7 +50,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class AvailabilitySums:
-    """Times and counts of a group of parts between two times.
+    """Times and counts of a group of parts in the period.
 
     Attributes
     ----------
@@ -55,9 +59,9 @@ class AvailabilitySums:
     observed
         Microseconds observed, summed over all parts.
     time_in_state
-        Those microseconds by state; a node's state includes the effect of its server.
+        The observed microseconds by effective state, which for a chip or NIC includes the effect of its server's state.
     repairing
-        Microseconds in which parts were down themselves, not only because of their server.
+        Microseconds for which parts were down themselves, not only because of their server.
     failures, repaired
         How often a part itself went down, and came back.
     down_before, down_after
@@ -96,27 +100,25 @@ class AvailabilitySums:
         *,
         backwards: bool = False,
     ) -> "AvailabilitySums":
-        """Sum up transitions, starting from parts that are up for all of the observed time.
+        """Sum up transitions, starting with all parts "up" for all of the observed time.
 
-        With ``backwards``, initial states are those at the end of the history, and transitions after the second time
-        are undone.
+        With `backwards`, initial states are those at the end of the history, and transitions after the period are
+        undone.
         """
-        spent = {_UP: observed, "degraded": 0, _DOWN: 0, "maintenance": 0}
-        edge = repairing = failures = repaired = 0
+        time_in_state = {_UP: observed, "degraded": 0, _DOWN: 0, "maintenance": 0}
+        down_at_edge = repairing = failures = repaired = 0  # edge: the start of the period, or its end if backwards
         for transition in transitions:
-            spent[transition.before] -= transition.micros
-            spent[transition.state] += transition.micros
-            failed = (transition.own_state == _DOWN) - (transition.own_before == _DOWN)
-            repairing += failed * transition.micros
+            time_in_state[transition.before] -= transition.micros
+            time_in_state[transition.state] += transition.micros
+            down_change = (transition.own_state == _DOWN) - (transition.own_before == _DOWN)  # 1: failed, -1: repaired
+            repairing += down_change * transition.micros
             if transition.period is TransitionPeriod.INSIDE:
-                failures += transition.number if failed > 0 else 0
-                repaired += transition.number if failed < 0 else 0
+                failures += transition.number if down_change > 0 else 0
+                repaired += transition.number if down_change < 0 else 0
+            elif backwards and transition.period is TransitionPeriod.OUTSIDE:
+                down_at_edge -= down_change * transition.number
             else:
-                edge += (
-                    failed
-                    * transition.number
-                    * (-1 if backwards and transition.period is TransitionPeriod.OUTSIDE else 1)
-                )
+                down_at_edge += down_change * transition.number
         net = failures - repaired
-        ends = (edge - net, edge) if backwards else (edge, edge + net)
-        return cls(kind, name, parts, observed, spent, repairing, failures, repaired, *ends)
+        down = (down_at_edge - net, down_at_edge) if backwards else (down_at_edge, down_at_edge + net)
+        return cls(kind, name, parts, observed, time_in_state, repairing, failures, repaired, *down)

@@ -1,4 +1,7 @@
-"""List events, and test in SQL whether an event belongs to a scope."""
+"""List events: changes of state, and actions on jobs and cordons.
+
+`trninv events`, the GraphQL subscription and the event stream read them here.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from trninv.errors import InvalidArgumentError
 from trninv.history.point_in_time import parse_time
 from trninv.history.scope_filter import in_scope
 from trninv.inventory.address.syntax import level_of
-from trninv.inventory.schema.event_fields import EVENT, EVENT_FIELDS
+from trninv.inventory.schema.event_fields import EVENT, EVENT_FIELDS, IS_STATE_CHANGE
 from trninv.inventory.schema.thing import Sql
 from trninv.inventory.state.condition import PPM, Condition
 from trninv.inventory.state.state_change import is_cascaded
@@ -37,7 +40,8 @@ class Event:
     address
         The part's address, or the smallest place that contains all of the job's chips.
     before, after
-        The part's condition, or its own condition if its server is not up either. None if no state was changed.
+        The part's condition. If only its own condition changed, which its server's condition hides, that one. None for
+        an action, which changes no state.
     cascaded
         Whether the change cascaded from the part's server.
 
@@ -79,7 +83,7 @@ class EventFilter:
     Attributes
     ----------
     scope
-        The address of a place: selects its events, those of its contents and those of links that end there. The place
+        The address of a place. Selects events of the place, of everything in it and of links that end there. The place
         may have been deleted.
     since, until
         Times with their zones, both inclusive.
@@ -90,6 +94,8 @@ class EventFilter:
         Text that the reason must contain.
     batch
         The number of the first event of a change.
+    states_only
+        Whether to exclude actions on jobs and servers.
 
     """
 
@@ -103,6 +109,7 @@ class EventFilter:
     why: str | None = None
     source: str | None = None
     batch: int | None = None
+    states_only: bool = False
 
     def conditions(self, connection: Connection) -> Iterator[Sql]:
         """Yield the conditions in SQL, and exclude cascaded events if their server is in scope too.
@@ -130,19 +137,20 @@ class EventFilter:
                 yield EVENT.c[name] == value
         if self.why is not None:
             yield EVENT.c.why.contains(self.why, autoescape=True)
+        yield from [IS_STATE_CHANGE] if self.states_only else []
         level = None if self.scope is None else level_of(self.scope)
         if level in (None, "cluster", "domain", "rack", "server"):
-            yield ~is_cascaded()  # last: SQLite tests in this order, and this test is the slowest
+            yield ~is_cascaded()  # SQLite tests conditions in order, so the slowest is the last
 
 
 def list_events(
-    connection: Connection, scope: str | None = None, *, limit: int = 50, after: int | None = None, **tests: Any
+    connection: Connection, scope: str | None = None, *, limit: int = 50, after: int | None = None, **filters: Any
 ) -> Iterator[Event]:
-    """Yield the latest events, newest first, or with `after` the first ones after that number, oldest first.
+    """Yield the latest events, newest first; with `after`, the first events after that number, oldest first.
 
     Parameters
     ----------
-    scope, tests
+    scope, filters
         Fields of `EventFilter`.
 
     Raises
@@ -151,14 +159,14 @@ def list_events(
         See `EventFilter.conditions`.
 
     """
-    query = select(*_COLUMNS).where(*EventFilter(scope, **tests).conditions(connection)).limit(limit)
+    query = select(*_COLUMNS).where(*EventFilter(scope, **filters).conditions(connection)).limit(limit)
     newest_first = query.order_by(EVENT.c.id.desc())
     ordered = newest_first if after is None else query.where(EVENT.c.id > after).order_by(EVENT.c.id)
     yield from map(_event_from_row, connection.execute(ordered))
 
 
 def events_after(connection: Connection, after: int, limit: int) -> list[Event]:
-    """Return the first events after a number, oldest first, cascaded ones included."""
+    """Return the first events after a number, oldest first, including cascaded events."""
     query = select(*_COLUMNS).where(EVENT.c.id > after).order_by(EVENT.c.id).limit(limit)
     return [_event_from_row(row) for row in connection.execute(query)]
 

@@ -1,10 +1,14 @@
-"""Compare two points in time, ignoring changes that were undone in between."""
+"""Find the states, jobs, cordons and bindings that differ between two points in time, for `trninv diff`.
 
+A change that was undone before the second point in time is not a difference.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, and_, case, func, or_, select, true
+from sqlalchemy import CTE, ColumnElement, Connection, FromClause, Row, Select, and_, case, func, or_, select, true
 
 from trninv.database.as_of import as_of_time
 from trninv.database.tables import NODE_KINDS, PART_KINDS, TABLES
@@ -12,11 +16,10 @@ from trninv.errors import InvalidTimeError, WrongLevelError
 from trninv.history.events import last_event_number
 from trninv.history.point_in_time import PointInTime, Time, resolve_point_in_time
 from trninv.history.scope_filter import in_scope
-from trninv.inventory.address.containment import chip_ids_of
-from trninv.inventory.address.expressions import address_expression, concat
-from trninv.inventory.address.lookup import CHIP_CONTAINERS, Place
+from trninv.inventory.address.expressions import address_expression, concat, join_containers
+from trninv.inventory.address.lookup import Place
+from trninv.inventory.address.rows_in import CONTAINERS, rows_in
 from trninv.inventory.schema.thing import Sql
-from trninv.inventory.state.bindings import slot_addresses
 from trninv.inventory.state.history_start import history_start_error
 from trninv.inventory.state.state_change import server_address
 from trninv.units import format_timestamp
@@ -24,15 +27,16 @@ from trninv.units import format_timestamp
 _EVENT, _NODE, _SERVER, _LINK = (TABLES[name] for name in ("state_event", "node", "server", "link"))
 _DOMAIN, _CLUSTER, _JOB, _ALLOCATION = (TABLES[name] for name in ("domain", "cluster", "job", "allocation"))
 _CORDON, _BINDING = TABLES["cordon"], TABLES["binding"]
-HOLDS_SERVERS: Final = ("server", "rack", "domain", "cluster")
 GROUPINGS: Final = ("place", "kind", "part")
-_LARGEST: Final = 2**63 - 1  # the largest offset that both SQLite and PostgreSQL accept
-_CHANGE: Final = ("before", "factor_before", "after", "factor")
+"""How `state_changes` can group parts."""
+_MAX_OFFSET: Final = 2**63 - 1  # the largest that both SQLite and PostgreSQL accept
+_CONDITION_COLUMNS: Final = ("before", "factor_before", "after", "factor")
+"""State and capacity factor (if degraded) of a part at the first point in time, then at the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiffRange:
-    """Two points in time, the earlier first, and the place to compare; None is the whole fleet."""
+    """Two points in time, the earlier first, and the place to compare; the place None is the whole fleet."""
 
     first: PointInTime
     last: PointInTime
@@ -56,28 +60,26 @@ class DiffRange:
         if place and place.level == "core":
             raise WrongLevelError(f"{place.address} is a core and has no state: name its chip")
         now = PointInTime(last_event_number(connection), as_of_time(connection.engine) or datetime.now(UTC))
-        first, end = (
-            resolve_point_in_time(connection, since),
-            now if until is None else resolve_point_in_time(connection, until),
-        )
-        for point, text in ((end, until), (first, since)):
+        first = resolve_point_in_time(connection, since)
+        last = now if until is None else resolve_point_in_time(connection, until)
+        for point, text in ((last, until), (first, since)):
             if point.time > now.time:
                 raise InvalidTimeError(
                     f"{text} is after {now.time.isoformat()}, the time that is read; use an earlier time"
                 )
-        if first.event > end.event or (first.event == end.event and first.time > end.time):
+        if (first.event, first.time) > (last.event, last.time):
             raise InvalidTimeError(f"{since} is after {'now' if until is None else until}; name the earlier time first")
-        for later in first.omitted:
+        for cluster in first.omitted:
             if place is None:
-                raise InvalidTimeError(f"{later}; name a later time, or another cluster")
-            if place.cluster_id == later.id:
-                raise history_start_error(connection, later)
-        return cls(first, end, place)
+                raise InvalidTimeError(f"{cluster}; name a later time, or another cluster")
+            if place.cluster_id == cluster.id:
+                raise history_start_error(connection, cluster)
+        return cls(first, last, place)
 
 
 @dataclass(frozen=True, slots=True)
 class DiffPage:
-    """A page of differences: one of GROUPINGS to group by, a limit and an offset."""
+    """How to group differences in state (one of GROUPINGS), and which page of the results to return."""
 
     group_by: str = "place"
     limit: int = 1_000
@@ -85,57 +87,80 @@ class DiffPage:
 
 
 DiffRows = tuple[int, list[Row[Any]]]
-"""The total number of rows, and the rows of the page."""
+"""The total number of rows, and the rows of one page."""
 
 
-def change_counts(connection: Connection, span: DiffRange) -> list[Row[Any]]:
-    """Return for each kind of part how many differ, and how many changed and changed back."""
-    net = _net_changes(connection, span).subquery("net")
+class ChangeCount(NamedTuple):
+    """How many parts of a kind differ, and how many changed and changed back."""
+
+    kind: str
+    differ: int
+    back: int
+
+
+def change_counts(connection: Connection, span: DiffRange, state_rows: Sequence[Row[Any]]) -> list[ChangeCount]:
+    """Return the count of each kind with changes; rows of `state_changes`, if there are any, have it already."""
+    if state_rows:
+        packed = state_rows[0].counts
+    else:
+        packed = connection.scalar(_packed_counts(_net_changes(connection, span).cte("net")))
+    counts = (kind_counts.split() for kind_counts in (packed or "").split(","))
+    unordered = (ChangeCount(kind, int(differ), int(back)) for kind, differ, back in filter(None, counts))
+    return sorted(unordered, key=lambda count: PART_KINDS.index(count.kind))
+
+
+def _packed_counts(net: CTE) -> Select[Any]:
+    """Select the fields of all change counts as one text, which the statement that lists changes can select too."""
     differ = func.sum(case((net.c.differs, 1), else_=0))
-    query = select(net.c.kind, differ.label("differ"), (func.count() - differ).label("back")).group_by(net.c.kind)
-    return sorted(connection.execute(query), key=lambda row: PART_KINDS.index(row.kind))
+    counts = select(net.c.kind, differ.label("differ"), (func.count() - differ).label("back")).group_by(net.c.kind)
+    by_kind = counts.subquery("by_kind")
+    return select(func.aggregate_strings(concat(by_kind.c.kind, " ", by_kind.c.differ, " ", by_kind.c.back), ","))
 
 
 def state_changes(connection: Connection, span: DiffRange, page: DiffPage) -> DiffRows:
-    """Return groups of parts whose state differs, the latest change first.
+    """Return groups of parts whose state differs, the latest change first; see also `change_counts`.
 
-    Parts of a group changed from the same condition to the same condition. Grouped by place, they also share the last
-    change and the server, or the domain for links.
+    The parts of a group had the same condition at the first point in time, and the same at the last one. If grouped by
+    place, they also share the last change and a container: the server, for links the domain, and for network nodes and
+    their uplinks the cluster.
     """
-    net = _net_changes(connection, span).subquery("net")
-    own = {"place": (net.c.container, net.c.batch), "kind": (net.c.kind,), "part": (net.c.address,)}[page.group_by]
-    one = case((func.count() == 1, func.max(net.c.address)), else_=func.max(net.c.container))
+    net = _net_changes(connection, span).cte("net")  # used twice, so that both databases compute it once
+    group_columns = {"place": (net.c.container, net.c.batch), "kind": (net.c.kind,), "part": (net.c.address,)}
+    part_or_container = case((func.count() == 1, func.max(net.c.address)), else_=func.max(net.c.container))
     grouped = (
         select(
-            *(net.c[name] for name in _CHANGE),
+            *(net.c[name] for name in _CONDITION_COLUMNS),
             func.max(net.c.last).label("event"),
-            (func.max(net.c.kind) if page.group_by == "kind" else one).label("of"),
+            (func.max(net.c.kind) if page.group_by == "kind" else part_or_container).label("name"),
             *(func.sum(case((net.c.kind == kind, 1), else_=0)).label(kind) for kind in PART_KINDS),
         )
         .where(net.c.differs)
-        .group_by(*own, *(net.c[name] for name in _CHANGE))
+        .group_by(*group_columns[page.group_by], *(net.c[name] for name in _CONDITION_COLUMNS))
         .subquery("grouped")
     )
-    event = _EVENT.alias("said")
-    query = select(grouped, event.c.at, event.c.who, event.c.why).join(event, event.c.id == grouped.c.event)
-    return _page_rows(connection, query, page, grouped.c.event.desc(), grouped.c.of, *(grouped.c[n] for n in _CHANGE))
+    event = _EVENT.alias("last_event")
+    counts = _packed_counts(net).scalar_subquery().label("counts")
+    query = select(grouped, event.c.at, event.c.who, event.c.why, counts).join(event, event.c.id == grouped.c.event)
+    conditions = (grouped.c[name] for name in _CONDITION_COLUMNS)
+    return _page_rows(connection, query, page, grouped.c.event.desc(), grouped.c.name, *conditions)
 
 
 def job_changes(connection: Connection, span: DiffRange, page: DiffPage) -> DiffRows:
     """Return the jobs whose allocation in the place differs, with numbers of chips before, after, lost and gained."""
-    if span.place and span.place.level not in CHIP_CONTAINERS:
+    if span.place and span.place.level not in CONTAINERS["allocation"]:
         return 0, []
-    exists_then, (before, after) = _held_at_either(_ALLOCATION, "started_at", "ended_at", span)
-    in_scope = true() if span.place is None else _ALLOCATION.c.chip_id.in_(chip_ids_of(span.place))
-    when = func.max(case((after, _ALLOCATION.c.started_at), else_=_ALLOCATION.c.ended_at)).label("at")
+    is_valid, (before, after) = _validity(_ALLOCATION, span)
+    is_in_scope = true() if span.place is None else rows_in(span.place, "allocation")
+    changed_at = func.max(case((after, _ALLOCATION.c.started_at), else_=_ALLOCATION.c.ended_at)).label("at")
     chips = (
-        select(_ALLOCATION.c.job_id, _max_flag(before, "before"), _max_flag(after, "after"), when)
-        .where(exists_then, in_scope)
+        select(_ALLOCATION.c.job_id, _max_flag(before, "before"), _max_flag(after, "after"), changed_at)
+        .where(is_valid, is_in_scope)
         .group_by(_ALLOCATION.c.job_id, _ALLOCATION.c.chip_id)
         .subquery("chips")
     )
-    lost, gained = (func.sum(case((test, 1), else_=0)) for test in _lost_and_gained(chips))
-    changed_at = func.max(case((chips.c.before != chips.c.after, chips.c.at)))
+    lost = func.sum(case((chips.c.before > chips.c.after, 1), else_=0))
+    gained = func.sum(case((chips.c.before < chips.c.after, 1), else_=0))
+    last_changed_at = func.max(case((chips.c.before != chips.c.after, chips.c.at)))
     sums = (
         select(
             chips.c.job_id,
@@ -143,7 +168,7 @@ def job_changes(connection: Connection, span: DiffRange, page: DiffPage) -> Diff
             func.sum(chips.c.after).label("after"),
             lost.label("lost"),
             gained.label("gained"),
-            changed_at.label("at"),
+            last_changed_at.label("at"),
         )
         .group_by(chips.c.job_id)
         .having(lost + gained > 0)
@@ -154,37 +179,38 @@ def job_changes(connection: Connection, span: DiffRange, page: DiffPage) -> Diff
 
 
 def cordon_changes(connection: Connection, span: DiffRange, page: DiffPage) -> DiffRows:
-    """Return the servers that were cordoned at one of the two times only."""
-    if span.place and span.place.level not in HOLDS_SERVERS:
+    """Return the servers that were cordoned at only one of the two times."""
+    if span.place and span.place.level not in CONTAINERS["cordon"]:
         return 0, []
-    exists_then, (before, after) = _held_at_either(_CORDON, "started_at", "ended_at", span)
-    since = func.max(case((after, _CORDON.c.started_at), else_=_CORDON.c.ended_at)).label("at")
+    is_valid, (before, after) = _validity(_CORDON, span)
+    changed_at = func.max(case((after, _CORDON.c.started_at), else_=_CORDON.c.ended_at)).label("at")
     who, why = (func.max(case((after, _CORDON.c[name]))).label(name) for name in ("who", "why"))
     cordoned = (
-        select(_CORDON.c.server_id, _max_flag(before, "before"), _max_flag(after, "after"), since, who, why)
-        .where(exists_then)
+        select(_CORDON.c.server_id, _max_flag(before, "before"), _max_flag(after, "after"), changed_at, who, why)
+        .where(is_valid)
         .group_by(_CORDON.c.server_id)
-        .subquery("closed")
+        .subquery("cordoned")
     )
     address = address_expression("server")
     query = (
         select(cordoned, address.label("address"))
-        .join(_SERVER, _SERVER.c.id == cordoned.c.server_id)
-        .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
-        .join(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)
-        .where(cordoned.c.before != cordoned.c.after, *_slot_conditions(span, address))
+        .join(join_containers("server"), _SERVER.c.id == cordoned.c.server_id)
+        .where(
+            cordoned.c.before != cordoned.c.after,
+            true() if span.place is None else rows_in(span.place, "server"),
+        )
     )
     return _page_rows(connection, query, page, _SERVER.c.id)
 
 
 def binding_changes(connection: Connection, span: DiffRange, page: DiffPage) -> DiffRows:
-    """Return the slots that are bound to another instance or host than before, or to none."""
-    if span.place and span.place.level not in HOLDS_SERVERS:
+    """Return the slots whose bound instance or host differs between the two times, or are bound at only one."""
+    if span.place and span.place.level not in CONTAINERS["binding"]:
         return 0, []
-    exists_then, (before, after) = _held_at_either(_BINDING, "started_at", "ended_at", span)
+    is_valid, (before, after) = _validity(_BINDING, span)
     machines = {
-        f"{name}_{when}": func.max(case((test, _BINDING.c[name])))
-        for when, test in (("before", before), ("after", after))
+        f"{name}_{when}": func.max(case((is_valid_then, _BINDING.c[name])))
+        for when, is_valid_then in (("before", before), ("after", after))
         for name in ("instance", "host")
     }
     slot = (
@@ -196,7 +222,7 @@ def binding_changes(connection: Connection, span: DiffRange, page: DiffPage) -> 
                 "who"
             ),
         )
-        .where(exists_then, *_slot_conditions(span, _BINDING.c.address))
+        .where(is_valid, true() if span.place is None else rows_in(span.place, "binding"))
         .group_by(_BINDING.c.address)
         .subquery("slot")
     )
@@ -204,91 +230,98 @@ def binding_changes(connection: Connection, span: DiffRange, page: DiffPage) -> 
     return _page_rows(connection, select(slot).where(or_(*differs)), page, slot.c.address)
 
 
-def _slot_conditions(span: DiffRange, address: Sql) -> list[Sql]:
-    return [] if span.place is None else [address.in_(slot_addresses(span.place))]
+def _validity(table: FromClause, span: DiffRange) -> tuple[Sql, tuple[Sql, Sql]]:
+    """Return the condition that a row is valid at either time, and a pair of conditions, one for each time."""
 
-
-def _held_at_either(table: FromClause, began: str, ended: str, span: DiffRange) -> tuple[Sql, tuple[Sql, Sql]]:
-    """Return the conditions that a row is valid at either time, and that it is at the first and at the last."""
-
-    def held_at(time: datetime) -> Sql:
+    def is_valid_at(time: datetime) -> Sql:
         time_text = format_timestamp(time)
-        return and_(table.c[began] <= time_text, or_(table.c[ended].is_(None), table.c[ended] > time_text))
+        return and_(table.c.started_at <= time_text, or_(table.c.ended_at.is_(None), table.c.ended_at > time_text))
 
-    both = held_at(span.first.time), held_at(span.last.time)
-    return or_(*both), both
-
-
-def _max_flag(test: Sql, name: str) -> ColumnElement[int]:
-    return func.max(case((test, 1), else_=0)).label(name)
+    first_and_last = is_valid_at(span.first.time), is_valid_at(span.last.time)
+    return or_(*first_and_last), first_and_last
 
 
-def _lost_and_gained(table: FromClause) -> tuple[Sql, Sql]:
-    return table.c.before > table.c.after, table.c.before < table.c.after
+def _max_flag(condition: Sql, name: str) -> ColumnElement[int]:
+    """Return 1 if any row of a group meets a condition, else 0."""
+    return func.max(case((condition, 1), else_=0)).label(name)
 
 
 def _net_changes(connection: Connection, span: DiffRange) -> Select[Any]:
-    """Select each existing part with events in the range, and its condition before the first and after the last.
+    """Select each existing part with events in the range, and its conditions before the first and after the last one.
 
-    If the effective conditions are equal, the part's own are compared and shown: its server may hide the difference.
+    If the effective conditions are equal, the part's own conditions, without the effect of its server, are compared and
+    shown, because the server's condition may hide the difference.
     """
-    is_in_scope = true() if span.place is None else in_scope(connection, span.place.address)
-    changed = (
-        select(
-            _EVENT.c.kind, _EVENT.c.part_id, func.min(_EVENT.c.id).label("first"), func.max(_EVENT.c.id).label("last")
-        )
-        .where(_EVENT.c.id > span.first.event, _EVENT.c.id <= span.last.event, _EVENT.c.kind.is_not(None), is_in_scope)
-        .group_by(_EVENT.c.kind, _EVENT.c.part_id)
-        .subquery("changed")
+    first, last, next_ = (_EVENT.alias(name) for name in ("first", "last", "next"))
+    is_first = func.coalesce(first.c.previous_id, 0) <= span.first.event
+    later_in_range = select(next_.c.previous_id).where(
+        _is_in_range(next_, span), next_.c.previous_id > span.first.event
     )
-    first, end = _EVENT.alias("first"), _EVENT.alias("last")
-    was = _EventCondition(first, "before", "factor_ppm_before", "own_before", "own_factor_ppm_before")
-    became = _EventCondition(end, "state", "factor_ppm", "own_state", "own_factor_ppm")
-    is_same = and_(*(a.is_not_distinct_from(b) for a, b in zip(was.effective, became.effective, strict=True)))
-    own_same = and_(*(a.is_not_distinct_from(b) for a, b in zip(was.own, became.own, strict=True)))
+    is_last: ColumnElement[bool]
+    if connection.dialect.name == "sqlite":  # there is no index to look a later event up
+        is_last = last.c.id.not_in(later_in_range)
+    else:  # NOT IN would be slow for more ids than fit in memory
+        is_last = ~later_in_range.where(next_.c.previous_id == last.c.id).exists()
+    before = _EventCondition(first, "before", "factor_ppm_before", "own_before", "own_factor_ppm_before")
+    after = _EventCondition(last, "state", "factor_ppm", "own_state", "own_factor_ppm")
+    is_same = and_(*(a.is_not_distinct_from(b) for a, b in zip(before.effective, after.effective, strict=True)))
+    own_same = and_(*(a.is_not_distinct_from(b) for a, b in zip(before.own, after.own, strict=True)))
     values = [
         case((is_same, own), else_=effective)
-        for condition in (was, became)
+        for condition in (before, after)
         for own, effective in zip(condition.own, condition.effective, strict=True)
     ]
-    source, container = _with_container(changed, end.c.address)
-    return (
+    differs = ~and_(is_same, own_same)
+    is_same_part = and_(last.c.kind == first.c.kind, last.c.part_id == first.c.part_id)
+    source, container = _with_container(first.join(last, is_same_part), last)
+    query = (
         select(
-            changed.c.kind,
-            changed.c.last,
-            end.c.address,
-            func.coalesce(end.c.batch, end.c.id).label("batch"),
-            container.label("container"),
-            (~and_(is_same, own_same)).label("differs"),
-            *(column.label(name) for name, column in zip(_CHANGE, values, strict=True)),
+            last.c.kind,
+            last.c.id.label("last"),
+            last.c.address,
+            func.coalesce(last.c.batch, last.c.id).label("batch"),
+            case((differs, container)).label("container"),  # no other part is listed
+            differs.label("differs"),
+            *(column.label(name) for name, column in zip(_CONDITION_COLUMNS, values, strict=True)),
         )
         .select_from(source)
-        .join(first, first.c.id == changed.c.first)
-        .join(end, end.c.id == changed.c.last)
+        .where(_is_in_range(first, span), is_first, _is_in_range(last, span), is_last)
         .where(func.coalesce(_SERVER.c.id, _LINK.c.id, _NODE.c.id).is_not(None))
     )
+    if span.place is None:
+        return query
+    in_place = select(_EVENT.c.id).where(_is_in_range(_EVENT, span), in_scope(connection, span.place.address))
+    return query.where(last.c.id.in_(in_place))
+
+
+def _is_in_range(event: FromClause, span: DiffRange) -> ColumnElement[bool]:
+    """Return the condition that an event changed a part's state in the range."""
+    return and_(event.c.id > span.first.event, event.c.id <= span.last.event, event.c.kind.is_not(None))
 
 
 class _EventCondition:
-    """The columns of a part's condition in an event: the effective one, and its own regardless of its server."""
+    """Columns (state, factor) of an event.
 
-    def __init__(self, event: FromClause, state: str, factor: str, own: str, own_factor: str) -> None:
+    ``effective`` is the condition of a part; ``own`` is its condition without the effect of its server.
+    """
+
+    def __init__(self, event: FromClause, state: str, factor: str, own_state: str, own_factor: str) -> None:
         self.effective = event.c[state], event.c[factor]
-        has_own = event.c[own].is_not(None)
+        has_own = event.c[own_state].is_not(None)
         self.own = tuple(
-            case((has_own, event.c[name]), else_=effective_)
-            for name, effective_ in zip((own, own_factor), self.effective, strict=True)
+            case((has_own, event.c[name]), else_=effective)
+            for name, effective in zip((own_state, own_factor), self.effective, strict=True)
         )
 
 
-def _with_container(changed: FromClause, address: Sql) -> tuple[FromClause, Sql]:
-    """Join changed parts to their rows, null if deleted; also return the address of their server, domain or cluster."""
-    kind, key = changed.c.kind, changed.c.part_id
+def _with_container(events: FromClause, event: FromClause) -> tuple[FromClause, Sql]:
+    """Join events to the rows of their parts, null for deleted parts; also return the address of the container."""
+    kind, part_id, address = event.c.kind, event.c.part_id, event.c.address
     is_link, is_node = kind == "link", kind.in_(NODE_KINDS)
     joined = (
-        changed.outerjoin(_SERVER, and_(kind == "server", _SERVER.c.id == key))
-        .outerjoin(_LINK, and_(is_link, _LINK.c.id == key))
-        .outerjoin(_NODE, _NODE.c.id == case((is_link, _LINK.c.a_id), (is_node, key)))
+        events.outerjoin(_SERVER, and_(kind == "server", _SERVER.c.id == part_id))
+        .outerjoin(_LINK, and_(is_link, _LINK.c.id == part_id))
+        .outerjoin(_NODE, _NODE.c.id == case((is_link, _LINK.c.a_id), (is_node, part_id)))
         .outerjoin(_DOMAIN, _DOMAIN.c.id == _LINK.c.domain_id)
         .outerjoin(_CLUSTER, _CLUSTER.c.id == _NODE.c.cluster_id)
     )
@@ -302,8 +335,9 @@ def _with_container(changed: FromClause, address: Sql) -> tuple[FromClause, Sql]
 
 
 def _page_rows(connection: Connection, query: Select[Any], page: DiffPage, *order: ColumnElement[Any]) -> DiffRows:
-    numbered = query.add_columns(func.count().over().label("of_all")).order_by(*order)
-    rows = list(connection.execute(numbered.limit(page.limit).offset(min(page.offset, _LARGEST))))
+    """Return a page of a query's rows and the total number of rows, in one statement unless the page is empty."""
+    counted = query.add_columns(func.count().over().label("total")).order_by(*order)
+    rows = list(connection.execute(counted.limit(page.limit).offset(min(page.offset, _MAX_OFFSET))))
     if rows or not page.offset:
-        return (rows[0].of_all if rows else 0), rows
+        return (rows[0].total if rows else 0), rows
     return connection.scalar(select(func.count()).select_from(query.subquery())) or 0, []

@@ -1,4 +1,8 @@
-"""Test whether an event belongs to a scope, in SQL and in memory."""
+"""Test whether an event belongs to a scope, in SQL (`in_scope`) and in memory (`ScopeMatcher`).
+
+A scope is a place. Its events are those of the place, of everything in it, of links that end there, and of jobs with
+chips there. Only `in_scope` covers jobs, because `ScopeMatcher` gets only the addresses of parts.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,31 +13,31 @@ from sqlalchemy import Connection, Text, and_, func, literal, literal_column, or
 
 from trninv.database.tables import NODE_KINDS, SERVER_ACTIONS, TABLES
 from trninv.errors import UnknownAddressError, WrongLevelError
-from trninv.inventory.address.containment import node_condition_at
+from trninv.inventory.address.expressions import address_expression, join_containers
 from trninv.inventory.address.lookup import parse_or_look_up, resolve, resolve_place
 from trninv.inventory.address.machine_names import split_link
+from trninv.inventory.address.rows_in import address_is_in, rows_at, rows_in
 from trninv.inventory.address.syntax import level_of
-from trninv.inventory.schema.event_fields import EVENT, is_at_or_below
-from trninv.inventory.schema.thing import Sql, select_thing
-from trninv.inventory.schema.things import THINGS
+from trninv.inventory.schema.event_fields import EVENT
+from trninv.inventory.schema.thing import Sql
 
 
 def in_scope(connection: Connection, scope: str) -> Sql:
-    """Return the condition of `in_place` for an address as users write it."""
+    """Return the condition that an event belongs to the place with an address, as users write it."""
     level = level_of(scope)
     if level == "rack":
         return in_place(level, lambda: literal(resolve_place(connection, scope).id))
-    link_names = [
-        "--".join(str(parse_or_look_up(connection, end)) for end in ends_)
-        for ends_ in (split_link(scope), split_link(scope)[::-1])
+    ends = split_link(scope)  # the two ends of a link, or the address alone
+    values: list[str | int] = [
+        "--".join(str(parse_or_look_up(connection, end)) for end in ordered_ends) for ordered_ends in (ends, ends[::-1])
     ]
-    if level in ALLOCATION_LEVELS:
-        return in_place(level, map(literal, (link_names[0], place_id(connection, scope))).__next__)
-    return in_place(level, lambda: literal(link_names.pop()))
+    if level in ALLOCATION_LEVELS:  # for these, `in_place` takes the address, then the id
+        values[1] = place_id(connection, scope)
+    return in_place(level, map(literal, values).__next__)
 
 
 def place_id(connection: Connection, scope: str) -> int:
-    """Return the id of a place, or 0 if it is unknown, for instance because it was deleted."""
+    """Return the id of a place, or 0 if the place is unknown, for instance because it was deleted."""
     try:
         return resolve_place(connection, scope).id
     except UnknownAddressError:
@@ -41,14 +45,14 @@ def place_id(connection: Connection, scope: str) -> int:
 
 
 def in_place(level: str, next_value: Callable[[], Sql]) -> Sql:
-    """Return the condition that an event is of a place, its contents, a link ending there or a job with chips there.
+    """Return the condition that an event belongs to a place whose address or id may be a bound parameter.
 
     Parameters
     ----------
     next_value
-        Returns one value a call: the address. For a link, its address from one end, then from the other. For a rack
-        only its id, since servers' addresses do not contain their rack. For `ALLOCATION_LEVELS`, the address, then
-        the id.
+        Returns the next value that identifies the place. For a link: its address from one end, then from the other.
+        For a rack: its id, since servers' addresses do not contain their rack. For `ALLOCATION_LEVELS`: the address,
+        then the id. For any other place: its address.
 
     """
     place = next_value()
@@ -56,43 +60,35 @@ def in_place(level: str, next_value: Callable[[], Sql]) -> Sql:
         return EVENT.c.address.in_([place, next_value()])
     if level == "rack":
         return _in_rack(place)
-    ends_there = or_(*(EVENT.c.address.like(literal_column("'%--%'") + place + rest) for rest in _SUFFIXES))
-    conditions = [
-        is_at_or_below(EVENT.c.address, place),
-        and_(EVENT.c.address.like(literal_column("'%--%'")), ends_there),
-    ]
+    conditions = [address_is_in(EVENT.c.address, place)]
     if level in ALLOCATION_LEVELS:
-        holds = EVENT.c.address + literal_column("'/'")
-        conditions.append(_job_was_in(level, next_value(), func.substr(place, 1, func.length(holds)) == holds))
+        job_prefix = EVENT.c.address + literal_column("'/'")
+        is_below_job = func.substr(place, 1, func.length(job_prefix)) == job_prefix
+        conditions.append(_has_job_in(level, next_value(), is_below_job))
     return or_(*conditions)
 
 
 ALLOCATION_LEVELS: Final = ("domain", "server", "chip")
-"""Levels of places that may have chips of a job whose events name a larger place."""
+"""Levels of places that may contain chips of a job whose events have the address of a larger place."""
 
 
-def _job_was_in(level: str, key: Sql, *first_tests: Sql) -> Sql:
-    """Return the condition that an event is of a job with chips in a place; cheap `first_tests` are tested first."""
-    allocation, chip, server = (TABLES[name] for name in ("allocation", "chip", "server"))
-    columns = {"chip": chip.c.id, "server": chip.c.server_id, "rack": server.c.rack_id, "domain": server.c.domain_id}
-    chips = select(chip.c.id).join(server, server.c.id == chip.c.server_id).where(columns[level] == key)
+def _has_job_in(level: str, place_key: Sql, *cheap_conditions: Sql) -> Sql:
+    """Return the condition that an event belongs to a job with chips in a place; test `cheap_conditions` first."""
+    allocation = TABLES["allocation"]
     query = (
         select(allocation.c.id)
-        .where(allocation.c.job_id == EVENT.c.part_id, allocation.c.chip_id.in_(chips))
+        .where(allocation.c.job_id == EVENT.c.part_id, rows_at(level, place_key, "allocation"))
         .correlate(EVENT)
     )
-    return and_(EVENT.c.job.is_not(None), *first_tests, query.exists())
-
-
-_SUFFIXES: Final[tuple[Sql, ...]] = (literal_column("''"), literal_column("'/%'"))
+    return and_(EVENT.c.job.is_not(None), *cheap_conditions, query.exists())
 
 
 def _in_rack(rack: Sql) -> Sql:
-    """Return the condition that an event is of a part that is in a rack now.
+    """Return the condition that an event belongs to a part that is now in a rack, or to a job with chips there.
 
     Ids can be reused after a cluster is removed, so the address must also begin with the rack's cluster.
     """
-    node, server, link, racks, cluster = (TABLES[name] for name in ("node", "server", "link", "rack", "cluster"))
+    racks, cluster = TABLES["rack"], TABLES["cluster"]
     slash = literal_column("'/'", Text)
     cluster_prefix = (
         select(cluster.c.slug + slash).join(racks, racks.c.cluster_id == cluster.c.id).where(racks.c.id == rack)
@@ -101,15 +97,13 @@ def _in_rack(rack: Sql) -> Sql:
         func.substr(EVENT.c.address + slash, 1, func.length(cluster_prefix.scalar_subquery()))
         == cluster_prefix.scalar_subquery()
     )
-    nodes = select(node.c.id).where(node_condition_at("rack", rack))
-    parts = [
-        (("server",), select(server.c.id).where(server.c.rack_id == rack)),
-        (NODE_KINDS, nodes),
-        (("link",), select(link.c.id).where(or_(link.c.a_id.in_(nodes), link.c.b_id.in_(nodes)))),
-    ]
+    server_ids, node_ids, link_ids = (
+        select(TABLES[kind].c.id).where(rows_at("rack", rack, kind)) for kind in ("server", "node", "link")
+    )
+    parts = ((("server",), server_ids), (NODE_KINDS, node_ids), (("link",), link_ids))
     states = (and_(EVENT.c.kind.in_(list(map(_literal, kinds))), EVENT.c.part_id.in_(ids)) for kinds, ids in parts)
-    cordons = and_(EVENT.c.action.in_(list(map(_literal, SERVER_ACTIONS))), EVENT.c.part_id.in_(parts[0][1]))
-    return and_(in_cluster, or_(*states, cordons, _job_was_in("rack", rack)))
+    cordons = and_(EVENT.c.action.in_(list(map(_literal, SERVER_ACTIONS))), EVENT.c.part_id.in_(server_ids))
+    return and_(in_cluster, or_(*states, cordons, _has_job_in("rack", rack)))
 
 
 def _literal(kind: str) -> Sql:
@@ -118,34 +112,41 @@ def _literal(kind: str) -> Sql:
 
 @dataclass(frozen=True, slots=True)
 class ScopeMatcher:
-    """A scope: a place, everything below it, and the links that end there; a rack's contents are read once."""
+    """Matches the addresses of parts at or below a place, and of links that end there.
+
+    Attributes
+    ----------
+    places
+        The address of the place, or the addresses of a rack's servers and switches.
+    """
 
     places: frozenset[str]
 
     @classmethod
     def from_scope(cls, connection: Connection, scope: str) -> "ScopeMatcher":
-        """Make the matcher of an existing place.
+        """Return the matcher of an existing place.
 
         Raises
         ------
         AddressError, UnknownAddressError
         WrongLevelError
-            A core, which has no state.
+            The place is a core; cores have no state.
 
         """
         place = resolve(connection, scope)
         if place.level == "core":
             raise WrongLevelError(f"{place.address} is a core and has no state: name its chip")
         if place.level == "rack":
-            things = THINGS["server"], THINGS["switch"]
-            results = (
-                connection.execute(select_thing(kind).where(kind.containers["rack"] == place.id)) for kind in things
+            queries = (
+                select(address_expression(kind)).select_from(join_containers(kind)).where(rows_in(place, kind))
+                for kind in ("server", "switch")
             )
-            return cls(frozenset(row.address for rows_ in results for row in rows_))
+            return cls(frozenset(address for query in queries for address in connection.scalars(query)))
         return cls(frozenset({place.address}))
 
     def matches(self, address: str) -> bool:
-        """Whether the part with this address is in the scope."""
-        return address in self.places or any(
-            above in self.places for end in split_link(address) for above in accumulate(end.split("/"), "{}/{}".format)
+        """Return whether the part with this address is in the scope."""
+        ends_and_containers = (
+            container for end in split_link(address) for container in accumulate(end.split("/"), "{}/{}".format)
         )
+        return address in self.places or any(container in self.places for container in ends_and_containers)

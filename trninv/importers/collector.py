@@ -1,30 +1,30 @@
-"""Collect this machine's chips and driver files."""
+"""Collect what neuron-ls and the Neuron driver report about this machine, for ``trninv collect``.
 
-import json
+`trninv.importers.sources.neuron_ls` reads the output, on this machine or in the service that it is posted to.
+"""
+
 import platform
 import subprocess
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from trninv.errors import NotFoundError, UnreachableError, UsageError
+from trninv.errors import NotFoundError
 from trninv.importers.input_file import parse_json
-from trninv.importers.neuron_ls import DEVICE_KEYS, MACHINE_KEYS, PROCESSES_KEY, device_list_keys
-from trninv.importers.neuron_sysfs import CLASS_DIRECTORY, DEVICES_DIRECTORY
+from trninv.importers.sources.neuron_ls import DEVICE_KEYS, MACHINE_KEYS, PROCESSES_KEY, device_list_keys
+from trninv.importers.sources.neuron_sysfs import CLASS_DIRECTORY, DEVICES_DIRECTORY
 
 _COMMANDS = (("neuron-ls", "--json-output"), ("neuron-ls", "--output-format", "json"))
-"""The option for JSON up to Neuron 2.33, and the one from 2.34 on."""
+"""The JSON option of neuron-ls up to Neuron 2.33, and its replacement since Neuron 2.34."""
 _TIMEOUT_SECONDS = 60
-_MAX_RESPONSE = 1 << 16
 _MAX_VALUE = 4_096
+"""The maximum number of characters read from a driver's file."""
 _SERVER_FILES = (
     "ultraserver_mode",
     *(f"{name}_{size}" for size in (2, 4) for name in ("node_id", "server_id")),
     "node_id",
     "reservation_id",
 )
+"""The driver's files about the machine, below `CLASS_DIRECTORY`."""
 _CHIP_FILES = (
     "connected_devices",
     "core_count",
@@ -33,15 +33,18 @@ _CHIP_FILES = (
     "stats/hardware/*ecc*uncorrected",
     "stats/hardware/*ecc*uncorrected/total",
 )
+"""Patterns of the driver's files about a chip, below the chip's directory in `DEVICES_DIRECTORY`."""
 
 
-def collect(root: Path = Path("/")) -> dict[str, Any]:
-    """Return what ``trninv import neuron-ls`` reads: host, neuron_ls without processes, and sysfs by path.
+def collect(root: Path = Path("/"), host: str | None = None) -> dict[str, Any]:
+    """Return what ``trninv import neuron-ls`` reads: the host, neuron-ls's devices, and the driver's files by path.
 
     Parameters
     ----------
     root
         The directory that contains ``sys``.
+    host
+        The machine's name; None: the system's.
 
     Raises
     ------
@@ -49,53 +52,7 @@ def collect(root: Path = Path("/")) -> dict[str, Any]:
         neuron-ls is not installed, times out or lists no device.
 
     """
-    return {"host": platform.node(), "neuron_ls": _list_devices(), "sysfs": _read_sysfs(root)}
-
-
-def post_observation(service: str, observation: str, token: str | None) -> str:
-    """Post an observation to a service's /observations and return the response's text.
-
-    Raises
-    ------
-    UsageError
-        The URL is not http or https, or the service refuses; the message includes the service's own.
-    UnreachableError
-        The service does not answer.
-
-    """
-    if not service.startswith(("https://", "http://")):
-        raise UsageError(f"--to {service[:80]}: write the service's URL, such as https://trninv.example")
-    headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    if token:
-        headers["Authorization"] = f"Bearer {token}"
-    request = Request(f"{service.rstrip('/')}/observations", observation.encode(), headers)  # noqa: S310 # as above
-    try:
-        with _OPENER.open(request, timeout=_TIMEOUT_SECONDS) as response:
-            return str(response.read(_MAX_RESPONSE).decode(errors="replace"))
-    except HTTPError as error:
-        raise UsageError(
-            f"{service} responded with {error.code}: {_error_message(error.read(_MAX_RESPONSE))}"
-        ) from None
-    except (URLError, TimeoutError, HTTPException, ValueError) as error:
-        raise UnreachableError(f"{service} does not answer: {getattr(error, 'reason', error)}") from None
-
-
-def _error_message(body: bytes) -> str:
-    """Return the message in an error response; the server may be any HTTP server."""
-    try:
-        return str(json.loads(body)["errors"][0]["message"])
-    except (ValueError, TypeError, LookupError):
-        return "it is not a trninv service"
-
-
-class _NoRedirect(HTTPRedirectHandler):
-    """A handler that refuses redirects: the token must not reach another server."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
-
-
-_OPENER = build_opener(_NoRedirect)
+    return {"host": host or platform.node(), "neuron_ls": _list_devices(), "sysfs": _read_sysfs(root)}
 
 
 def _list_devices() -> list[Any] | dict[str, Any]:
@@ -108,13 +65,10 @@ def _list_devices() -> list[Any] | dict[str, Any]:
         except ValueError as error:
             lines = process.stderr.decode(errors="replace").strip().splitlines()
             failures[" ".join(command)] = lines[-1] if lines else f"its output {error}"
-    reasons = set(failures.values())
-    reason = (
-        reasons.pop()
-        if len(reasons) == 1
-        else "; ".join(f"{command_line}: {reason}" for command_line, reason in failures.items())
-    )
-    raise NotFoundError(f"neuron-ls found no devices: {reason}")
+    reasons = dict.fromkeys(failures.values())
+    if len(reasons) > 1:
+        reasons = dict.fromkeys(f"{command_line}: {reason}" for command_line, reason in failures.items())
+    raise NotFoundError(f"neuron-ls found no devices: {'; '.join(reasons)}")
 
 
 def _run_neuron_ls(command: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
@@ -133,7 +87,7 @@ def _run_neuron_ls(command: tuple[str, ...]) -> subprocess.CompletedProcess[byte
 
 
 def _public_fields(output: Any) -> list[Any] | dict[str, Any]:
-    """Return the output with null for the values of keys that importing does not read: they may be secrets.
+    """Return the output without processes, with null for unread values, which may be secret.
 
     Raises
     ------
@@ -155,6 +109,7 @@ def _public_fields(output: Any) -> list[Any] | dict[str, Any]:
 
 
 def _read_sysfs(root: Path) -> dict[str, str]:
+    """Return the values in the driver's files, by their paths below ``root``."""
     paths = [root / CLASS_DIRECTORY.lstrip("/") / name for name in _SERVER_FILES]
     for chip in sorted((root / DEVICES_DIRECTORY.lstrip("/")).glob("neuron[0-9]*")):
         paths += [path for pattern in _CHIP_FILES for path in sorted(chip.glob(pattern))]
@@ -163,8 +118,9 @@ def _read_sysfs(root: Path) -> dict[str, str]:
 
 
 def _read_value(path: Path) -> str | None:
+    """Return the beginning of a file, or None if it can't be read."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             return file.read(_MAX_VALUE).strip()
-    except OSError:  # some exist only on some instance types, or are directories
+    except OSError:  # some files exist only on some instance types, and some paths are directories
         return None

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from trninv.catalog.instance_types import UnclaimedInstances
+from trninv.catalog.instance_types import UnclaimedType
 from trninv.importers.records import shorten_keys
-from trninv.importers.source_readers import EXPECTED
+from trninv.importers.source_register import find_source
 from trninv.units import pluralize
 
 
@@ -34,16 +34,16 @@ class ImportResult:
 
     Attributes
     ----------
-    is_known
+    is_duplicate
         Whether the same content was imported before; then only its ``seen_at`` is updated.
     missing_fields
         Expected fields that the file does not report for some or all of its servers.
     unknown_keys
-        Keys that the reader does not read; empty if ``is_known``.
+        Keys that the reader does not read; empty for a duplicate.
     unread
-        Other parts that were not read, with place and reason; limited in number, and empty if ``is_known``.
-    unclaimed
-        Instance types that no model in the catalog claims, with their numbers of servers.
+        Other parts that were not read, with position and reason; limited in number, and empty for a duplicate.
+    unclaimed_types
+        Instance types that no model in the catalog claims, with the number of servers of each type.
 
     """
 
@@ -54,16 +54,17 @@ class ImportResult:
     missing_fields: tuple[MissingField, ...] = ()
     unknown_keys: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
-    unclaimed_types: tuple[UnclaimedInstances, ...] = ()
+    unclaimed_types: tuple[UnclaimedType, ...] = ()
 
 
 def describe_missing_fields(kind: str, servers: Counter[str]) -> tuple[MissingField, ...]:
-    """Return the missing fields in order, with the number of servers and the field's name in this kind of source."""
-    return tuple(MissingField(name, EXPECTED[kind].get(name, name), servers[name]) for name in sorted(servers))
+    """Return the missing fields by name, from the number of servers that lack each; ``kind`` is the source's name."""
+    expected = find_source(kind).expected
+    return tuple(MissingField(name, expected.get(name, name), servers[name]) for name in sorted(servers))
 
 
 def render_unreported(files: Iterable[ImportResult]) -> Iterator[str]:
-    """Yield lines for a terminal: the fields that all files together did not report, and the keys not read."""
+    """Yield lines for a terminal: fields that servers in the files lack, and keys and parts that were not read."""
     files = list(files)
     servers, missing = sum(file.servers for file in files), dict[str, MissingField]()
     for file in files:
@@ -74,10 +75,10 @@ def render_unreported(files: Iterable[ImportResult]) -> Iterator[str]:
             )
     for missing_field in missing.values():
         yield (
-            f"not reported: {missing_field.field} ({missing_field.source_field}) of "
+            f"not reported: {missing_field.field} ({missing_field.source_field}) for "
             f"{missing_field.servers:,} of {pluralize(servers, 'server')}"
         )
     if unread_keys := shorten_keys({key for file in files for key in file.unknown_keys}):
         yield f"not read: unknown keys {', '.join(unread_keys)}"
-    for unread_part in sorted({unread_part for file in files for unread_part in file.unread}):
-        yield f"not read: {unread_part}"
+    for part in sorted({part for file in files for part in file.unread}):
+        yield f"not read: {part}"

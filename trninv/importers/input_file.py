@@ -1,4 +1,7 @@
-"""Read untrusted files within size limits."""
+"""Read untrusted files within size limits: as lines, JSON, JSON lines or YAML.
+
+Every source reader, such as `ec2` and `neuron_ls`, gets an `InputFile`. Errors are collected with their positions.
+"""
 
 import gzip
 import json
@@ -12,18 +15,20 @@ from trninv.importers.json_value import MAX_INTEGER, MAX_KEY, ImportErrors, Json
 from trninv.importers.yaml_parser import YamlError, parse_yaml
 
 MAX_DOCUMENT: Final = 64 << 20
-"""Bytes of a file that is one document rather than one per line."""
+"""The maximum number of bytes of a file that is one document rather than one per line."""
 MAX_LINE: Final = 1 << 20
+"""The maximum number of bytes of a line."""
 MAX_MEMORY: Final = 512 << 20
-"""Bytes of memory that the values of a document may take, as estimated before parsing."""
+"""The maximum number of bytes of memory for a document's values, as estimated before parsing."""
 _MEMORY_COSTS: Final = {b"{": 240, b"[": 64, b",": 64}
-"""Approximate bytes of an object, a list, and an item or member; marks within texts are counted too, being few."""
+"""Approximate bytes of memory per character that begins an object or a list, or separates items or members. Characters
+in strings are counted too, but are few."""
 _YAML_MEMORY_COSTS: Final = _MEMORY_COSTS | {b"\n": 240, b"- ": 88}
 """In YAML a line may begin an object, and a dash may begin a list."""
 
 
 class InputFile:
-    """A file that is read within the limits; gzip is unpacked.
+    """A file to read within the limits; gzip is unpacked.
 
     Attributes
     ----------
@@ -43,7 +48,7 @@ class InputFile:
         self._errors.add(":".join([self.name, *(str(number) for number in position if number is not None)]), message)
 
     def starts_with(self, prefix: bytes) -> bool:
-        """Return whether the file starts with a prefix, ignoring leading blanks; the position stays at the start."""
+        """Return whether the file starts with a prefix, ignoring leading blanks; then go back to its start."""
         bytes_left = self._errors.bytes_left
         line = next((line for _, line in self.lines(skip_long=False)), b"")
         self._file.seek(0)
@@ -129,7 +134,7 @@ class InputFile:
         Parameters
         ----------
         skip_long
-            False yields a first line that is too long in pieces, rather than skipping it with an error.
+            False yields the beginning of a first line that is too long, instead of an error; the caller reads the rest.
 
         """
         number = 0
@@ -143,9 +148,9 @@ class InputFile:
                 yield number, line
 
     def _read_whole(self, first: bytes, lines: int, costs: Mapping[bytes, int] = _MEMORY_COSTS) -> bytes | None:
-        """Return blank lines, the first piece and the rest of the file; None, with an error noted, if it is too large.
+        """Return the whole file, whose beginning was read already; note an error and return None if it is too large.
 
-        The blank lines keep the line numbers in error messages right.
+        ``lines`` blank lines came before ``first``; they are restored for the line numbers in error messages.
         """
         chunks, size, memory = [b"\n" * lines, first], len(first), _estimate_memory(first, costs)
         while chunk := self._read_line(MAX_LINE):
@@ -158,6 +163,7 @@ class InputFile:
         return b"".join(chunks)
 
     def _read_document(self, number: int, first: bytes) -> Iterator[JsonValue]:
+        """Yield the whole file as one JSON value; ``first``, in line ``number``, was read already."""
         if (whole := self._read_whole(first, number - 1)) is None:
             return
         try:
@@ -168,6 +174,7 @@ class InputFile:
             yield self.wrap(raw)
 
     def _read_line(self, limit: int) -> bytes:
+        """Return the next line, or the next ``limit`` bytes of a longer line; empty at the end of the file."""
         try:
             data = self._file.readline(limit)
         except (EOFError, OSError, zlib.error) as error:
@@ -187,12 +194,12 @@ def _starts_document(line: bytes) -> bool:
 
 
 def _estimate_memory(chunk: bytes, costs: Mapping[bytes, int] = _MEMORY_COSTS) -> int:
-    """Return about the most bytes of memory that the values in a piece will take."""
+    """Return an upper estimate of the memory that the values in a part of a file take, in bytes."""
     return sum(chunk.count(mark) * cost for mark, cost in costs.items())
 
 
 class JsonError(ValueError):
-    """Text that is not the JSON accepted here, with its line and column if they are known."""
+    """Raised for text that `parse_json` refuses, with the line and column if they are known."""
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(message)
@@ -200,11 +207,12 @@ class JsonError(ValueError):
 
 
 def parse_json(raw: bytes) -> Any:
-    """Return a JSON value: no duplicate keys, no NaN, whole numbers of at most 63 bits.
+    """Parse JSON, refusing duplicate keys, NaN, infinity and whole numbers of more than 63 bits.
 
     Raises
     ------
     JsonError
+        The text is not JSON, or has something that is refused.
 
     """
     try:
@@ -251,4 +259,5 @@ _HOOKS: Final[Mapping[str, Any]] = {
 }
 _DECODER, _CHECKED_DECODER = json.JSONDecoder(**_HOOKS), json.JSONDecoder(**_HOOKS, parse_int=_parse_integer)
 _DIGITS_TO_ZERO, _LONG_NUMBER = bytes.maketrans(b"123456789", b"000000000"), b"0" * len(str(MAX_INTEGER))
-"""A whole number can be too large only in text with this many digits in a row; other text skips the slower check."""
+"""A whole number can be too large only in text that has this many zeros in a row after all digits are replaced by 0.
+Other text skips the slower check of each number."""

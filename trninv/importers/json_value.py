@@ -1,31 +1,41 @@
-"""Access untrusted JSON and collect errors with their positions."""
+"""Access untrusted JSON and collect errors with their positions.
+
+Source readers use `JsonValue` instead of raw values: a member of the wrong type becomes an error in the import's list
+and reads as None, so that one run reports all errors of all files.
+"""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from trninv.characters import has_forbidden_characters
+from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
 from trninv.errors import InvalidFileError
 from trninv.units import pluralize
 
 MAX_TOTAL_BYTES: Final = 1 << 30
-"""Unpacked bytes of all files of one import."""
+"""The maximum number of unpacked bytes of all files of one import."""
 MAX_KEY: Final = 256
+"""The maximum length of an object's key, in characters."""
 MAX_TEXT: Final = 4_096
+"""The maximum length of a text, in characters."""
 MAX_NAME: Final = 253
+"""The maximum length of a host name, in characters."""
 MAX_ITEMS: Final = 100_000
+"""The maximum number of items of a list."""
 MAX_MESSAGES: Final = 1_000
-"""Errors that are reported; all are counted."""
+"""The maximum number of errors that are reported; all are counted."""
 MAX_INTEGER: Final = 2**63 - 1
 _MAX_QUOTED = 60
 _BDF = re.compile(r"(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
+"""A PCI address: an optional domain, then bus:device.function."""
 _UNKNOWN_TEXTS = ("", "null")
+"""Texts that tools write for an unknown value."""
 
 
 @dataclass(slots=True)
 class ImportErrors:
-    """The errors in a set of files, and how many more of their bytes may be read."""
+    """The errors in the files of one import, and how many more bytes of these files may be read."""
 
     messages: list[str] = field(default_factory=list)
     count: int = 0
@@ -52,13 +62,7 @@ class ImportErrors:
             self.raise_if_any()
 
     def raise_if_any(self) -> None:
-        """Refuse the import if there are errors.
-
-        Raises
-        ------
-        InvalidFileError
-
-        """
+        """Raise InvalidFileError, which refuses the import, if there are errors."""
         if self.count:
             raise InvalidFileError(f"{pluralize(self.count, 'error')}; nothing was imported", self.messages)
 
@@ -100,7 +104,7 @@ class JsonValue:
         return JsonValue(raw, self.errors, self._parent, self._key)
 
     def objects(self) -> Iterator["JsonValue"]:
-        """Return the items of a list that are objects; none if the value is null."""
+        """Return the items of a list that are objects, and note errors for others; no items if the value is null."""
         return (item for item in self._items() if item.is_a(dict, "an object"))
 
     def integers(self, limit: int) -> tuple[int, ...] | None:
@@ -125,13 +129,16 @@ class JsonValue:
         """Return the value as text; None for "", "null" and null."""
         if self.raw is None or self.raw in _UNKNOWN_TEXTS:
             return None
-        if isinstance(self.raw, str) and len(self.raw) <= MAX_TEXT and not has_forbidden_characters(self.raw):
-            return self.raw
-        self.add_error(f"is {quote_value(self.raw)}, not text of up to {MAX_TEXT:,} characters")
-        return None
+        if not isinstance(self.raw, str) or len(self.raw) > MAX_TEXT:
+            self.add_error(f"is {quote_value(self.raw)}, not text of up to {MAX_TEXT:,} characters")
+            return None
+        if has_forbidden_characters(self.raw):
+            self.add_error(f"is {quote_value(self.raw)}, which {FORBIDDEN_MESSAGE}")
+            return None
+        return self.raw
 
     def as_name(self) -> str | None:
-        """Return the value as a printable name without blanks."""
+        """Return the value as a printable name without blanks; None for "", "null" and null."""
         text = self.as_text()
         if text is None or (len(text) <= MAX_NAME and text.isprintable() and " " not in text):
             return text
@@ -139,7 +146,7 @@ class JsonValue:
         return None
 
     def as_integer(self, limit: int = MAX_INTEGER) -> int | None:
-        """Return the value as a whole number from 0; Slurm's {set, infinite, number} is one, and null is None."""
+        """Return the value as a whole number from 0; None for null, or for an object of Slurm that is not set."""
         if isinstance(self.raw, dict) and "number" in self.raw:
             return self.get("number").as_integer(limit) if self.raw.get("set") is True else None
         if self.raw is None or not self.is_a(int, f"a whole number from 0 to {limit:,}", limit):
@@ -147,7 +154,7 @@ class JsonValue:
         return int(self.raw)
 
     def as_digits(self, limit: int) -> int | None:
-        """Return the value as a whole number from 0, which may be written as text; None for null and -1."""
+        """Return the value as a whole number from 0, which may be written as text; None for null, -1, "" and "null"."""
         text = self.as_text() if isinstance(self.raw, str) else None
         if text is None:
             return None if self.raw in (-1, *_UNKNOWN_TEXTS) else self.as_integer(limit)
@@ -159,7 +166,7 @@ class JsonValue:
         return None
 
     def as_bdf(self) -> str | None:
-        """Return the value as a PCI address with its domain."""
+        """Return the value as a PCI address with its domain, which is 0000 if not written; None for null."""
         text = self.as_text()
         if text is None:
             return None

@@ -1,4 +1,4 @@
-"""Read the health that Kubernetes reports: conditions and taints of nodes, and taints of single devices.
+"""Read the health that Kubernetes reports: conditions and taints of nodes, and taints of devices (chips).
 
 A device is tainted by its driver in a ResourceSlice, or by a DeviceTaintRule that selects it; both have the same
 effect.
@@ -11,27 +11,28 @@ from trninv.importers.json_value import JsonValue
 from trninv.importers.records import Unread
 
 DRIVER: Final = "neuron.aws.com"
+"""The name of Neuron's driver for dynamic resource allocation (DRA)."""
 CORDONED: Final = "unschedulable"
-"""The reason given for a cordoned node."""
+"""The reason that is reported with the state of a cordoned node."""
 _PROBLEM_STATUSES: Final = {
     "Ready": ("False", "Unknown"),
     "NeuronHealth": ("True",),
     "AcceleratedHardwareReady": ("False",),
 }
-"""Conditions of a node and the statuses that mean a problem: agents differ in whether True is good or bad."""
+"""The statuses that mean a problem, by condition of a node: True is good in some conditions and bad in others."""
 _TAINT_STATES: Final = {
     "node.kubernetes.io/not-ready": "down",
     "node.kubernetes.io/unreachable": "down",
     "node.kubernetes.io/out-of-service": "down",
     f"node.kubernetes.io/{CORDONED}": "maintenance",
 }
-"""Taints that concern a node's health, with the state they mean; other taints reserve nodes for some jobs."""
+"""Taints that concern a node's health, with the state they mean; other taints only say which jobs a node takes."""
 _UNEVALUATED: Final = "is not supported, so this rule is ignored; select devices by driver, pool and device"
 _HYPERPOD_HEALTH_LABEL: Final = "sagemaker.amazonaws.com/node-health-status"
 
 
 def node_state(spec: JsonValue, status: JsonValue, labels: JsonValue) -> tuple[str, str | None]:
-    """Return a node's state and all its problems joined by semicolons, or None if it has none."""
+    """Return a node's state, and its problems joined by semicolons, or None if it has no problem."""
     problems = list(_read_problems(spec, status, labels))
     if not problems:
         return "up", None
@@ -40,10 +41,11 @@ def node_state(spec: JsonValue, status: JsonValue, labels: JsonValue) -> tuple[s
 
 
 def _read_problems(spec: JsonValue, status: JsonValue, labels: JsonValue) -> Iterator[tuple[str, str]]:
+    """Yield the state and the reason of each problem of a node."""
     for condition in status.get("conditions").objects():
-        kind = condition.get("type").as_text() or ""
-        if condition.get("status").as_text() in _PROBLEM_STATUSES.get(kind, ()):
-            yield "down", f"{kind}: {condition.get('reason').as_text() or 'no reason given'}"
+        name = condition.get("type").as_text() or ""
+        if condition.get("status").as_text() in _PROBLEM_STATUSES.get(name, ()):
+            yield "down", f"{name}: {condition.get('reason').as_text() or 'no reason given'}"
     for taint in spec.get("taints").objects():
         key = taint.get("key").as_text() or ""
         if key in _TAINT_STATES:
@@ -56,7 +58,7 @@ def _read_problems(spec: JsonValue, status: JsonValue, labels: JsonValue) -> Ite
 
 
 class TaintRule(NamedTuple):
-    """A DeviceTaintRule: its device selector, in which None selects all, and its taint."""
+    """A DeviceTaintRule: the driver, pool and device that it selects (None selects all), and its taint."""
 
     driver: str | None
     pool: str | None
@@ -89,7 +91,7 @@ def parse_taint_rule(rule: JsonValue) -> TaintRule | Unread | None:
 
 
 def device_taints(device: JsonValue, pool: str | None, rules: Iterable[TaintRule]) -> tuple[str, ...]:
-    """Return a device's taints as kubectl writes them, KEY=VALUE:EFFECT; v1beta1 nests them in ``basic``."""
+    """Return a device's taints as kubectl writes them, KEY=VALUE:EFFECT; the API v1beta1 nests them in ``basic``."""
     name, details = device.get("name").as_name(), device.get("basic") if "basic" in device.raw else device
     own = (_format_taint(taint) for taint in details.get("taints").objects())
     by_rule = (rule.taint for rule in rules if rule.selects(pool, name))
@@ -97,6 +99,7 @@ def device_taints(device: JsonValue, pool: str | None, rules: Iterable[TaintRule
 
 
 def _format_taint(taint: JsonValue) -> str | None:
+    """Return a taint as KEY=VALUE:EFFECT, or None and note an error if it is invalid."""
     key, value, effect = (taint.get(name).as_name() for name in ("key", "value", "effect"))
     if key is None or effect is None:
         taint.add_error("has no key and effect")
@@ -105,5 +108,5 @@ def _format_taint(taint: JsonValue) -> str | None:
 
 
 def is_active(taint: str) -> bool:
-    """Return whether a taint keeps work off a device; the effect None and unknown effects only inform."""
+    """Return whether a taint keeps pods off a device; other effects, such as None, only inform."""
     return taint.endswith((":NoSchedule", ":NoExecute"))

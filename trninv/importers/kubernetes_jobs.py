@@ -1,7 +1,8 @@
-"""Read ``kubectl get resourceclaims,resourceslices -A -o json``: claims with chips by dynamic resource allocation.
+"""Read ``kubectl get resourceclaims,resourceslices -A -o json``: jobs with chips.
 
-An allocated claim is a job, and its results name devices by pool. The ResourceSlices map a device to a node's chip;
-without them, the number in the device's name is the chip's, and the pool's name is the node's.
+Dynamic resource allocation (DRA) assigns chips to claims. An allocated claim counts as a job; each result of its
+allocation names a pool and a device, which the ResourceSlices map to a node and a chip. Without slices, the pool's name
+is taken as the node's, and the number in the device's name as the chip's.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,14 +16,16 @@ from trninv.importers.list_response import is_list, next_page_token, read_object
 from trninv.importers.scheduler_job import HostAllocation, SchedulerJob, clean_job_name
 from trninv.units import format_timestamp
 
-DeviceLocations = Mapping[tuple[str, str], tuple[str, int | None]]
-"""Node and chip number by pool and device; the number None means all chips of the node."""
+DeviceKey = tuple[str, str]
+"""A pool and a device in it, by name."""
+DeviceLocation = tuple[str, int | None]
+"""A node and the number of a chip; None means all chips of the node."""
 
 
 def read(source: InputFile) -> Iterator[SchedulerJob]:
     """Yield the allocated claims in a file as jobs."""
     claims: list[JsonValue] = []
-    devices: dict[tuple[str, str], tuple[str, int | None]] = {}
+    devices: dict[DeviceKey, DeviceLocation] = {}
     page: JsonValue | None = None
     for value in source.yaml_or_json():
         for kind, resource in read_objects(value, "ResourceClaim", "ResourceSlice"):
@@ -37,7 +40,8 @@ def read(source: InputFile) -> Iterator[SchedulerJob]:
         yield from _read_claim(claim, devices)
 
 
-def _read_devices(spec: JsonValue) -> Iterator[tuple[tuple[str, str], tuple[str, int | None]]]:
+def _read_devices(spec: JsonValue) -> Iterator[tuple[DeviceKey, DeviceLocation]]:
+    """Yield the devices in a ResourceSlice of Neuron's driver."""
     node, pool = spec.get("nodeName").as_name(), spec.get("pool").get("name").as_name()
     if spec.get("driver").as_text() != DRIVER or node is None or pool is None:
         return
@@ -47,7 +51,8 @@ def _read_devices(spec: JsonValue) -> Iterator[tuple[tuple[str, str], tuple[str,
             yield (pool, name), (node, chip)
 
 
-def _read_claim(claim: JsonValue, devices: DeviceLocations) -> Iterator[SchedulerJob]:
+def _read_claim(claim: JsonValue, devices: Mapping[DeviceKey, DeviceLocation]) -> Iterator[SchedulerJob]:
+    """Yield a claim's job if Neuron devices are allocated to it, not counting those with shared admin access."""
     metadata, status = claim.get("metadata"), claim.get("status")
     chips_by_host: dict[str, set[int] | None] = {}
     for result in status.get("allocation").get("devices").get("results").objects():
@@ -59,13 +64,13 @@ def _read_claim(claim: JsonValue, devices: DeviceLocations) -> Iterator[Schedule
             location = pool, number
         if location is None:
             result.add_error(
-                "is a device of no ResourceSlice; use kubectl get resourceclaims,resourceslices -A -o json"
+                "has a device that no ResourceSlice lists; use kubectl get resourceclaims,resourceslices -A -o json"
             )
             continue
         host, chip = location
         host_chips = chips_by_host.setdefault(host, set())
         if chip is None:
-            chips_by_host[host] = None
+            chips_by_host[host] = None  # all chips of the host
         elif host_chips is not None:
             host_chips.add(chip)
     if not chips_by_host:
@@ -89,7 +94,7 @@ def _read_claim(claim: JsonValue, devices: DeviceLocations) -> Iterator[Schedule
 
 
 def _read_time(value: JsonValue) -> str | None:
-    """Return the timestamp of a time as Kubernetes writes it, such as 2026-11-22T02:10:00Z."""
+    """Convert a time as Kubernetes writes it, such as 2026-11-22T02:10:00Z, to the database's format."""
     if (text := value.as_text()) is None:
         return None
     try:

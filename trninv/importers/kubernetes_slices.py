@@ -1,8 +1,8 @@
 """Read ResourceSlices of Neuron's DRA driver: the chips of a node, and their taints.
 
-A device that represents a whole node is not a chip. Its taints apply to every chip of the node, unless a chip has an
-active taint of its own: then the node's taint follows from the chip's. If the slices have no other device, the chips
-follow from the node's instance type.
+A device that represents a whole node is not a chip. Its taints apply to every chip of the node, unless a chip itself
+has an active taint, which keeps pods off it: then the driver derived the node's taint from that chip's taint. If the
+slices have no other device, the number of chips follows from the node's instance type.
 """
 
 import re
@@ -16,7 +16,9 @@ from trninv.importers.kubernetes_health import DRIVER, TaintRule, device_taints,
 from trninv.importers.records import ObservedChip, ObservedServer, Unread
 
 EXPECTED: Final = {"instance_type": "instanceType", "efa_bdf": "resource.aws.com/devicegroup1_id"}
+"""Fields of a server and its chips that the slices should report, with the names of their attributes."""
 MAX_CHIPS: Final = 128
+"""The maximum number of chips of a node."""
 _UNKNOWN_CHIPS: Final = "is tainted, but no device or instanceType identifies its chips"
 _DEVICE_NAME: Final = re.compile(r"neuron-?device-?(\d{1,4})", re.ASCII)
 
@@ -35,9 +37,15 @@ def is_neuron_slice(resource_slice: JsonValue) -> bool:
     return resource_slice.get("spec").get("driver").as_text() == DRIVER
 
 
-def servers_of(host: str, slices: Sequence[JsonValue], rules: Sequence[TaintRule]) -> Iterator[ObservedServer | Unread]:
-    """Yield a node with its chips from the newest generation of each pool; partial if slices are missing."""
-    pools = _pools(slices)
+def servers_from_slices(
+    host: str, slices: Sequence[JsonValue], rules: Sequence[TaintRule]
+) -> Iterator[ObservedServer | Unread]:
+    """Yield a node with its chips, from all of its slices.
+
+    The node is partial if slices are missing, or if no device represents a single chip. If the number of its chips is
+    unknown, its tainted devices are yielded as `Unread`.
+    """
+    pools = _newest_pools(slices)
     specs = [spec for pool in pools for spec in pool]
     devices = [device for spec in specs for device in _read_devices(spec, rules)]
     chips = _build_chips(devices)
@@ -46,17 +54,19 @@ def servers_of(host: str, slices: Sequence[JsonValue], rules: Sequence[TaintRule
     elif len({chip.ordinal for chip in chips}) < len(chips):
         specs[0].add_error("names a device twice")
     elif devices:
-        first, kind = min(devices, key=lambda device: device.number is None).attributes, _instance_type(devices)
+        # the attributes of a chip if there is one, else of the device for the whole node
+        attributes = min(devices, key=lambda device: device.number is None).attributes
+        instance_type = _instance_type(devices)
         is_partial = not chips or any(len(pool) < _expected_slices(pool[0]) for pool in pools)
-        if not (chips := chips or _chips_of_node(devices, kind)):
+        if not (chips := chips or _chips_of_node(devices, instance_type)):
             tainted = (device for device in devices if any(map(is_active, device.taints)))
             yield from (Unread(device.where, _UNKNOWN_CHIPS) for device in tainted)
-        layers = (first.get(f"networkNodeLayer{number}").as_name() for number in (1, 2, 3))
+        layers = (attributes.get(f"networkNodeLayer{number}").as_name() for number in (1, 2, 3))
         yield ObservedServer(
             where=specs[0].where,
             host=host,
-            instance_type=kind,
-            capacity_block=first.get("capacityBlockId").as_name(),
+            instance_type=instance_type,
+            capacity_block=attributes.get("capacityBlockId").as_name(),
             network_nodes=tuple(layer for layer in layers if layer) or None,
             is_partial=is_partial,
             chips=tuple(sorted(chips, key=lambda chip: chip.ordinal)),
@@ -64,8 +74,8 @@ def servers_of(host: str, slices: Sequence[JsonValue], rules: Sequence[TaintRule
         )
 
 
-def _pools(slices: Sequence[JsonValue]) -> list[list[JsonValue]]:
-    """Return each pool's slices of its newest generation."""
+def _newest_pools(slices: Sequence[JsonValue]) -> list[list[JsonValue]]:
+    """Return the slices of each pool; a newer generation replaces all slices of older ones."""
     pools = defaultdict[str | None, dict[int, list[JsonValue]]](lambda: defaultdict(list))
     for spec in (resource_slice.get("spec") for resource_slice in slices):
         pool = spec.get("pool")
@@ -74,10 +84,12 @@ def _pools(slices: Sequence[JsonValue]) -> list[list[JsonValue]]:
 
 
 def _expected_slices(spec: JsonValue) -> int:
+    """Return how many slices the pool of a slice has in total, according to the slice."""
     return spec.get("pool").get("resourceSliceCount").as_integer() or 1
 
 
 def _read_devices(spec: JsonValue, rules: Sequence[TaintRule]) -> list[_Device]:
+    """Return the devices of a slice, with the taints of the driver and of rules."""
     pool, devices = spec.get("pool").get("name").as_name(), []
     for device in spec.get("devices").objects():
         device_attributes, taints = untyped_attributes(device), device_taints(device, pool, rules)
@@ -90,11 +102,12 @@ def _read_devices(spec: JsonValue, rules: Sequence[TaintRule]) -> list[_Device]:
 
 
 def _instance_type(devices: Sequence[_Device]) -> str | None:
-    kinds = (device.attributes.get("instanceType").as_name() for device in devices)
-    return next((kind for kind in kinds if kind), None)
+    instance_types = (device.attributes.get("instanceType").as_name() for device in devices)
+    return next(filter(None, instance_types), None)
 
 
 def _build_chips(devices: Sequence[_Device]) -> list[ObservedChip]:
+    """Return the chips that are devices, with their own taints and the node's taints that apply to them."""
     node_taints = _taints_of_node(devices)
     if any(map(is_active, (taint for device in devices if device.number is not None for taint in device.taints))):
         node_taints = set()
@@ -109,19 +122,20 @@ def _build_chips(devices: Sequence[_Device]) -> list[ObservedChip]:
     ]
 
 
-def _chips_of_node(devices: Sequence[_Device], kind: str | None) -> list[ObservedChip]:
-    """Return the chips that a node has by its instance type, with the node's taints."""
+def _chips_of_node(devices: Sequence[_Device], instance_type: str | None) -> list[ObservedChip]:
+    """Return as many chips as the node's instance type has, with the node's taints."""
     taints = tuple(sorted(_taints_of_node(devices))) or None
-    count = chips_of(kind) if kind else None
+    count = chips_of(instance_type) if instance_type else None
     return [ObservedChip(ordinal, taints=taints) for ordinal in range(count or 0)]
 
 
 def _taints_of_node(devices: Sequence[_Device]) -> set[str]:
+    """Return the taints of the devices that represent a whole node."""
     return {taint for device in devices if device.number is None for taint in device.taints}
 
 
 def untyped_attributes(device: JsonValue) -> JsonValue:
-    """Return a device's attributes without the wrapper that names their type; v1beta1 nests them in ``basic``."""
+    """Return a device's attributes without the object that names the type of each; v1beta1 nests them in ``basic``."""
     original = device.get("attributes") if "attributes" in device.raw else device.get("basic").get("attributes")
     typed = original.raw if isinstance(original.raw, dict) else {}
     plain = {

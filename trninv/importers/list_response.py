@@ -1,4 +1,4 @@
-"""Read the lists in the responses of EC2, Kubernetes and Slurm.
+"""Read the lists in the responses of EC2, HyperPod, Kubernetes and Slurm, for their source readers.
 
 A response with errors, or without its list, comes from a failed call.
 """
@@ -9,7 +9,9 @@ from typing import Final
 from trninv.importers.json_value import JsonValue, quote_value
 
 _ERRORS: Final = ("errors", "Errors", "error", "Error")
+"""Keys of a response that hold errors."""
 _MESSAGES: Final = ("description", "error", "message", "Message", "Code")
+"""Keys of an error that hold its text; the first one present is used."""
 _RETRY_HINT: Final = "run the command again"
 
 
@@ -37,7 +39,7 @@ def _error_message(error: object) -> object:
 
 
 def read_objects(response: JsonValue, *kinds: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield Kubernetes objects with their kinds: the items of a list, or the response itself if it is of these kinds.
+    """Yield Kubernetes objects with their kinds: a list's items, or the response itself if it is of one of ``kinds``.
 
     The items of a typed list, such as the API's NodeList, may omit their kind.
     """
@@ -58,5 +60,5 @@ def is_list(response: JsonValue) -> bool:
 
 
 def next_page_token(response: JsonValue) -> str | None:
-    """Return the token of Kubernetes' next page, or None on the last page."""
+    """Return the token for the next page of a Kubernetes list, or None on the last page."""
     return response.get("metadata").get("continue").as_text()

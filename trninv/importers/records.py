@@ -1,4 +1,4 @@
-"""Represent what a source reports about servers."""
+"""Represent what a source reports about servers: the records that source readers yield and `ingestion` stores."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -8,10 +8,11 @@ from typing import Final, NamedTuple, TypeAlias
 from trninv.characters import escape_controls
 
 _NEURON_TYPE_PREFIXES: Final = ("trn", "inf")
-"""Instance types with Neuron devices begin with one of these."""
+"""Prefixes of the instance types that have Neuron devices."""
 MAX_UNKNOWN_KEYS: Final = 20
-"""Unknown keys, and unread parts, that are reported per server and per file."""
+"""The maximum number of unknown keys, and of unread parts, that are reported per server and per file."""
 _MAX_KEY: Final = 60
+"""The maximum length of an unknown key in reports, in characters."""
 
 
 class ObservedChip(NamedTuple):
@@ -26,7 +27,7 @@ class ObservedChip(NamedTuple):
     cores
         Physical NeuronCores: the tool's count times the logical core configuration.
     neighbours
-        Chips of the same server that the driver's static table links it to, ascending; not a measurement.
+        Ordinals of the chips that the driver's static table links it to, ascending; not a measurement.
     efa_bdf
         PCI address of its EFA device.
     ecc_uncorrected
@@ -57,13 +58,17 @@ class ObservedServer:
     where
         Its position in the source, for error messages.
     network_nodes
-        Ids from the top layer down to the layer above the server.
+        Ids of the network nodes above the server, the top layer first.
     ultraserver, position, ultraserver_mode
-        The UltraServer that its driver elected, the server's position in that ring, and the possible sizes.
+        The id of its UltraServer, its position in that ring of servers, and the possible sizes of UltraServers.
+    state, reason
+        Its state in trninv's terms, such as down, and the reason in the source's words.
+    logical_cores
+        Its logical core configuration: the number of physical NeuronCores in a logical one.
     chip_count
         The number of chips, if the source only counts them.
     is_partial
-        Whether there may be more chips than reported, as in a container.
+        Whether the server may have more chips than reported, as in a container.
     expected
         Fields of the server and its chips that its source should report.
     unknown_keys
@@ -93,11 +98,14 @@ class ObservedServer:
 
     @property
     def missing_fields(self) -> tuple[str, ...] | None:
-        """The expected fields that the server or any of its chips lacks; None if none, or if it has no Neuron chips."""
+        """The expected fields that the server or one of its chips lacks; None if nothing is missing.
+
+        Always None for instance types without Neuron chips.
+        """
         if self.instance_type and not self.instance_type.lower().startswith(_NEURON_TYPE_PREFIXES):
             return None
         unset = set[str]().union(*map(_unset_fields, self.chips)) if self.chips else _CHIP_FIELDS
-        if len(self.chips) == 1:
+        if len(self.chips) == 1:  # a single chip has no neighbours
             unset = unset - {"neighbours"}
         unset |= {name for name in _SERVER_FIELDS if getattr(self, name) is None}
         missing = tuple(name for name in self.expected if name in unset)
@@ -116,7 +124,7 @@ class Unread:
 
 
 def shorten_keys(names: Iterable[str]) -> tuple[str, ...]:
-    """Return a source's first unknown keys as short, printable ASCII: they are untrusted text."""
+    """Return a source's first unknown keys as short, printable ASCII, because they are untrusted text."""
     short = {escape_controls(name.encode("ascii", "backslashreplace").decode())[:_MAX_KEY] for name in names}
     return tuple(sorted(short)[:MAX_UNKNOWN_KEYS])
 
@@ -132,7 +140,7 @@ def _unset_fields(chip: ObservedChip) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class ObservedSide:
-    """The links of a server to one neighbour in its UltraServer: H to another rack, V within the rack."""
+    """The state of a server's links on one side in its UltraServer: "H" to another rack, "V" within the rack."""
 
     host: str
     side: str
@@ -149,7 +157,7 @@ class CapacityBlockStatus:
 
 @dataclass(frozen=True, slots=True)
 class InstanceListing:
-    """A marker that a file lists instances; such a file is refused if it has none."""
+    """A marker that a file lists instances; an empty listing is refused unless the import allows it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""Buffer parsed rows on disk."""
+"""Convert observed records to rows and buffer them on disk, until `ingestion` stores them in a transaction."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import IO, Any, Final, NamedTuple
 
 import orjson
@@ -15,11 +16,12 @@ from trninv.importers.records import CapacityBlockStatus, ObservedChip, Observed
 
 _SERVER, _CHIP, _LINK = (TABLES[name] for name in ("observed_server", "observed_chip", "observed_link"))
 _SERVER_COLUMNS: Final = tuple(column.name for column in _SERVER.c)[2:]
-"""The columns after the row's own key and its observation's."""
+"""All columns except the first two, the ids of the row and of its observation."""
+_MISSING_FIELDS: Final = _SERVER_COLUMNS.index("missing_fields")
 
 
 class RowBatch(NamedTuple):
-    """Rows of one file without their keys; a chip's row begins with its server's index in the batch."""
+    """Rows of one file without their ids; a chip's row begins with its server's index in the batch."""
 
     servers: Sequence[Sequence[Any]]
     chips: Sequence[Sequence[Any]]
@@ -36,14 +38,25 @@ class RowBatch(NamedTuple):
             [_link_row(record) for record in links],
         )
 
-    def load(self, connection: Connection, observation: int) -> None:
-        """Write the rows below an observation."""
-        first, chip, link = (next_id(connection, table) for table in (_SERVER, _CHIP, _LINK))
-        bulk_insert(connection, _SERVER, [(first + n, observation, *row) for n, row in enumerate(self.servers)])
-        bulk_insert(
-            connection, _CHIP, [(chip + n, first + server, *row) for n, (server, *row) in enumerate(self.chips)]
-        )
-        bulk_insert(connection, _LINK, [(link + n, observation, *row) for n, row in enumerate(self.links)])
+    def missing_fields(self) -> Iterator[str]:
+        """Yield the expected fields that servers lack, once for each server that lacks one."""
+        return (name for row in self.servers for name in (row[_MISSING_FIELDS] or "").split())
+
+
+def load_batches(connection: Connection, batches: Sequence[tuple[int, RowBatch]]) -> None:
+    """Insert the rows of batches with new ids, each as part of the observation whose id is beside it.
+
+    The caller holds the lock of `trninv.inventory.state.observation_lock`.
+    """
+    server_id, chip_id, link_id = (count(next_id(connection, table)) for table in (_SERVER, _CHIP, _LINK))
+    servers, chips, links = list[tuple[Any, ...]](), list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+    for observation, batch in batches:
+        keys = [next(server_id) for _ in batch.servers]
+        servers += [(key, observation, *row) for key, row in zip(keys, batch.servers, strict=True)]
+        chips += [(key, keys[server], *row) for (server, *row), key in zip(batch.chips, chip_id, strict=False)]
+        links += [(key, observation, *row) for row, key in zip(batch.links, link_id, strict=False)]
+    for table, rows in ((_SERVER, servers), (_CHIP, chips), (_LINK, links)):
+        bulk_insert(connection, table, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +70,7 @@ class BatchSpool:
         self.file.write(orjson.dumps(tuple(batch)) + b"\n")
 
     def batches(self) -> Iterator[RowBatch]:
-        """Return all batches from the first."""
+        """Return all batches, from the first one."""
         self.file.seek(0)
         return (RowBatch(*orjson.loads(line)) for line in self.file)
 
@@ -66,16 +79,18 @@ def _server_row(server: ObservedServer) -> tuple[Any, ...]:
     return tuple(_column_value(getattr(server, name)) for name in _SERVER_COLUMNS)
 
 
-@lru_cache(maxsize=4_096)  # most servers have the same chips
+@lru_cache(maxsize=4_096)  # many servers report equal chips
 def _chip_row(chip: ObservedChip) -> tuple[Any, ...]:
     return tuple(map(_column_value, chip))
 
 
 def _column_value(value: Any) -> Any:
+    """Return a field as its column stores it: the items of a tuple as text, separated by blanks."""
     return " ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def _link_row(link: ObservedSide | CapacityBlockStatus) -> tuple[str | None, ...]:
+    """Return the host or None, the capacity block or None, the side or "interconnect", and the state of links."""
     if isinstance(link, CapacityBlockStatus):
         return None, link.capacity_block, "interconnect", link.interconnect
     return link.host, None, link.side, "up" if link.is_up else "down"

@@ -1,6 +1,5 @@
-"""Represent what a source reports about a job and its chips."""
+"""Represent what a scheduler reports about a job and its chips, for `slurm_jobs` and `kubernetes_jobs`."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -22,8 +21,8 @@ class HostAllocation:
     chips
         The numbers of the chips, or None if the scheduler does not report them.
     count
-        The number of chips, if the scheduler reports only that. If both are None, the job has the whole host, unless
-        the scheduler reports chips for any job: then it has none.
+        The number of chips, if the scheduler reports only that. If both are None, the job has all chips of the host, or
+        none if the scheduler reports chips for other jobs.
 
     """
 
@@ -42,6 +41,8 @@ class SchedulerJob:
         Its position in its file, for error messages.
     identity
         The scheduler's id, which is never used again for another job.
+    who
+        Who runs the job, or the scheduler's name if it does not report that.
 
     """
 
@@ -55,15 +56,11 @@ class SchedulerJob:
     priority: int | None = None
 
 
-ErrorCallback = Callable[[str, str], None]
-SchedulerJobs = Iterator[SchedulerJob]
-
-
 def clean_job_name(value: JsonValue, default: str) -> str:
-    """Return a user-chosen name with control characters escaped, cut to ``MAX_NAME_LENGTH``."""
+    """Return a name that a user chose, or the default, with control characters escaped, cut to ``MAX_NAME_LENGTH``."""
     return escape_controls(value.as_text() or default)[:MAX_NAME_LENGTH]
 
 
 def from_unix_time(seconds: int | None) -> str | None:
-    """Return a Unix time as a stored UTC timestamp; Slurm writes 0 for no time."""
+    """Convert a Unix time to the database's format; None for 0, which Slurm writes if there is no time."""
     return format_timestamp(datetime.fromtimestamp(seconds, UTC)) if seconds else None

@@ -1,9 +1,9 @@
-"""Read Slurm's jobs: ``squeue --json`` and, from 23.02, ``scontrol show job --json``; or their ``jobs``, one per line.
+"""Read Slurm's jobs: ``squeue --json``, ``scontrol show job --json`` (since Slurm 23.02), or one job object per line.
 
-Either may also be ``--yaml``.
+Both commands may also use ``--yaml``.
 
 ``gres_detail`` has a job's chip numbers on its nodes if gres.conf gives each device a file
-(``neuron:trainium2:4(IDX:0-3)``). Without files it has only their number (``neuron:trainium2(CNT:4)``).
+(``neuron:trainium2:4(IDX:0-3)``). Without files it has only the number of chips (``neuron:trainium2(CNT:4)``).
 """
 
 import re
@@ -27,12 +27,13 @@ _ALLOCATING_STATES: Final = {
     "STAGE_OUT",
     "STOPPED",
 }
+"""States in which a job has nodes allocated."""
 _COMMA = re.compile(r",(?![^(]*\))")
 """A comma outside parentheses."""
 _COUNT = re.compile(r"\d{1,4}", re.ASCII)
 _INDEX = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?", re.ASCII)
 _MAX_UNIX_TIME = 2**33
-"""Later Unix times, past the year 2242, are errors."""
+"""The latest Unix time that is accepted, in the year 2242."""
 
 
 def read(source: InputFile) -> Iterator[SchedulerJob]:
@@ -48,6 +49,7 @@ def read(source: InputFile) -> Iterator[SchedulerJob]:
 
 
 def _read_job(job: JsonValue) -> Iterator[SchedulerJob]:
+    """Yield a job if it has nodes allocated."""
     state = job.get("job_state")
     words = state.names() or () if isinstance(state.raw, list) else (state.as_text() or "").split()
     identity = job.get("job_id").as_integer()
@@ -86,7 +88,7 @@ def _read_allocations(details: JsonValue, hosts: list[str]) -> Iterator[HostAllo
 
 
 def _read_allocation(host: str, detail: JsonValue, text: str) -> HostAllocation:
-    """Return a job's allocation on a host; only the number of chips unless every entry has chip numbers."""
+    """Return a job's allocation on a host: chip numbers if every entry has them, else only the number of chips."""
     chips, count, has_chip_numbers = set[int](), 0, True
     for entry in _COMMA.split(text):
         name, _, amount = entry.removeprefix("gres/").partition("(")
@@ -109,7 +111,10 @@ def _read_allocation(host: str, detail: JsonValue, text: str) -> HostAllocation:
 
 
 def _parse_amount(words: list[str], amount: str) -> set[int] | int | None:
-    """Return the chips that an entry names, or else their number; None if the entry is invalid."""
+    """Return the chips that an entry names, or else their number; None if the entry is invalid.
+
+    ``words`` follow the name neuron, separated by colons; ``amount`` is the text in parentheses, with the closing one.
+    """
     count = words.pop() if words and _COUNT.fullmatch(words[-1]) else None
     if len(words) > 1 or (amount and not amount.endswith(")")):
         return None
@@ -124,6 +129,7 @@ def _parse_amount(words: list[str], amount: str) -> set[int] | int | None:
 
 
 def _parse_indices(text: str) -> set[int] | None:
+    """Return the numbers in a list such as 0-3,8; an empty set for "" and "N/A", and None if it is invalid."""
     indices = set[int]()
     for item in text.split(",") if text not in ("", "N/A") else ():
         match = _INDEX.fullmatch(item)

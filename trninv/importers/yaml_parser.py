@@ -1,8 +1,8 @@
-"""Parse the YAML that kubectl and Slurm write.
+"""Parse the YAML that kubectl and Slurm write, for `input_file`.
 
-Plain text is null, true, false or a number only if it is written as in JSON, and otherwise text: NO and 1:30 are texts.
-Everything that JSON does not have is refused: aliases, with which few lines expand to billions of values, other tags
-and duplicate keys.
+An unquoted scalar is null, true, false or a number only if it is written as in JSON, or null if it is ~ or empty;
+others, such as NO and 1:30, are text. Everything that JSON does not have is refused: aliases, with which few lines
+expand to billions of values, and tags of other types. Duplicate keys are refused too.
 """
 
 import re
@@ -14,29 +14,26 @@ import yaml
 from trninv.importers.json_value import MAX_INTEGER, MAX_KEY, quote_value
 
 MAX_DEPTH: Final = 100
+"""The maximum number of objects and lists within each other."""
 _TAG: Final = "tag:yaml.org,2002:"
 _TAGS: Final = {None, *(_TAG + name for name in ("str", "int", "float", "bool", "null", "map", "seq"))}
 _LITERALS: Final = {"": None, "~": None, "null": None, "true": True, "false": False}
 _INTEGER, _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)"), re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _NO_KEY: Final = object()
+"""Stands in place of a key for an object whose next scalar is a key, and for every list."""
 
 
 class YamlError(ValueError):
-    """Text that is not the YAML accepted here, with its line and column."""
+    """Raised for text that `parse_yaml` refuses, with the line and column if they are known."""
 
     def __init__(self, message: str, mark: Any) -> None:
         super().__init__(message)
+        # the parser counts lines and columns from 0
         self.message, self.line, self.column = message, mark and mark.line + 1, mark and mark.column + 1
 
 
 def parse_yaml(raw: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield the documents of a text that have a value, with the lines where they begin.
-
-    Raises
-    ------
-    YamlError
-
-    """
+    """Yield the documents that have a value, with the lines where they begin; raise YamlError for invalid text."""
     try:
         builder = _DocumentBuilder()
         for event in yaml.parse(raw, Loader=yaml.CSafeLoader):
@@ -50,10 +47,11 @@ def parse_yaml(raw: bytes) -> Iterator[tuple[int, Any]]:
 
 
 class _DocumentBuilder:
-    """A builder of documents from parser events, without recursion."""
+    """Build documents from parser events, without recursion."""
 
     def __init__(self) -> None:
         self.value, self.line = None, 1
+        # the open objects and lists, each with the key of its next value or _NO_KEY
         self._containers: list[tuple[Any, Any]] = []
 
     def add_event(self, event: Any) -> None:
@@ -70,6 +68,7 @@ class _DocumentBuilder:
             self._add_value(self._containers.pop()[0], event)
 
     def _start_value(self, event: Any) -> None:
+        """Add a scalar, or open an object or a list."""
         if isinstance(event, yaml.ScalarEvent):
             self._add_value(_parse_scalar(event), event)
             return
@@ -78,10 +77,11 @@ class _DocumentBuilder:
         if not self._containers:
             self.line = event.start_mark.line + 1
         elif isinstance(self._containers[-1][0], dict) and self._containers[-1][1] is _NO_KEY:
-            raise YamlError("has a key that is not text", event.start_mark)
+            raise YamlError("has a key that is not a string; quote it", event.start_mark)
         self._containers.append(({} if isinstance(event, yaml.MappingStartEvent) else [], _NO_KEY))
 
     def _add_value(self, value: Any, event: Any) -> None:
+        """Add a finished value to the innermost open container, where it may be a key."""
         if not self._containers:
             self.value = value
             return
@@ -100,6 +100,7 @@ class _DocumentBuilder:
 
 
 def _parse_scalar(event: Any) -> Any:
+    """Return a scalar's value; a scalar in quotes is text."""
     text, is_plain = event.value, event.implicit[0]
     kind = event.tag and event.tag.removeprefix(_TAG)
     if kind == "str" or not (is_plain or kind):

@@ -1,1 +1,1 @@
-"""Group what is unhealthy by root cause, and estimate its cost: docs/reference/incidents.md."""
+"""Group unhealthy parts into incidents by root cause, and estimate their cost: docs/reference/incidents.md."""

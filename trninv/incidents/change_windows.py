@@ -1,7 +1,11 @@
-"""Join changes in one rack that are at most five minutes apart.
+"""Join changes in one rack into windows of five minutes, which `trninv.incidents.grouping` makes into incidents.
 
-Only the history before a change decides its window, so later changes never move it, and an incident keeps its number
-while any of its parts is unhealthy. A change of parts in several racks, or in none, has a window of its own.
+A change is one command or import that set the states of one or more parts; its number is that of its first event. A
+window starts with a change that is in no earlier window, and has all changes of its rack up to five minutes later. A
+change of parts in several racks, or in none, is the only one in its window.
+
+The window of a change depends only on earlier changes, so later ones never alter it. An incident, whose number is that
+of its window's first change, keeps the number while any of its parts is unhealthy.
 """
 
 from bisect import bisect_left
@@ -14,9 +18,12 @@ from trninv.incidents.failures import FailureEvent
 from trninv.incidents.model import Location, PartKey
 
 WINDOW: Final = timedelta(minutes=5)
+"""The most time between the first and the last change of a window."""
 _TICK: Final = timedelta(microseconds=1)
+"""The smallest difference between two times."""
 
 Span = tuple[datetime, datetime]
+"""The first and the last time of a time span, both included."""
 FailureLoader = Callable[[list[Span]], Iterable[FailureEvent]]
 """Loads the failure events of disjoint time spans."""
 LocationLoader = Callable[[Collection[PartKey]], Iterable[tuple[PartKey, Location]]]
@@ -25,19 +32,27 @@ LocationLoader = Callable[[Collection[PartKey]], Iterable[tuple[PartKey, Locatio
 
 @dataclass(slots=True)
 class _ChangeIndex:
-    """The changes loaded so far: their times, and the racks of the parts that failed."""
+    """The changes loaded so far, by number: their times, and the ids of the racks in which parts failed.
+
+    None stands for parts that are in no rack.
+    """
 
     times: dict[int, datetime] = field(default_factory=dict)
     racks: dict[int, set[int | None]] = field(default_factory=dict)
 
     def add(self, failures: Iterable[FailureEvent], locations: Mapping[PartKey, Location]) -> None:
+        """Add the changes that these failure events belong to.
+
+        Parts that no longer exist are skipped, and so are events of an earlier cluster that had the same ids.
+        """
         for failure in failures:
-            if failure.part in locations and failure.change > locations[failure.part].history_from_event:
+            location = locations.get(failure.part)
+            if location and failure.change > location.history_from_event:
                 self.times.setdefault(failure.change, datetime.fromisoformat(failure.time))
-                self.racks.setdefault(failure.change, set()).add(locations[failure.part].rack)
+                self.racks.setdefault(failure.change, set()).add(location.rack)
 
     def common_rack(self, change: int) -> int | None:
-        """Return the rack that contains all of a change, or None."""
+        """Return the id of the rack that contains all parts of a change; None if no single rack does."""
         racks = self.racks[change]
         return next(iter(racks)) if len(racks) == 1 else None
 
@@ -48,67 +63,74 @@ def window_starts(
     load_failures: FailureLoader,
     load_locations: LocationLoader,
 ) -> dict[int, int]:
-    """Map each current change to the first change of its window.
+    """Map each change that made a part unhealthy to the first change of its window.
 
     Parameters
     ----------
     current
-        Failure events of the unhealthy parts.
+        Failure events of the parts that are unhealthy now.
     locations
         Locations of these parts.
 
     """
+    # The window of a change may start up to five minutes before it, and a change in these minutes may itself belong to
+    # a still earlier window. So the five minutes before every change are loaded, until they have no new change in a
+    # rack of a part that is unhealthy now.
     index, all_locations = _ChangeIndex(), dict(locations)
     index.add(current, all_locations)
     racks = {location.rack for location in locations.values()} - {None}
     covered: list[Span] = []
-    waiting = set(index.times.values())
-    while waiting:
-        spans = _subtract(((time - WINDOW, time) for time in waiting), covered)
+    new_times = set(index.times.values())
+    while new_times:
+        spans = _subtract(((time - WINDOW, time) for time in new_times), covered)
         failures = list(load_failures(spans)) if spans else []
         covered = _merge_spans([*covered, *spans])
         all_locations.update(load_locations({failure.part for failure in failures} - all_locations.keys()))
-        indexed = set(index.times)
+        earlier_changes = set(index.times)
         index.add(failures, all_locations)
-        waiting = {index.times[change] for change in index.times.keys() - indexed if index.common_rack(change) in racks}
+        new_changes = index.times.keys() - earlier_changes
+        new_times = {index.times[change] for change in new_changes if index.common_rack(change) in racks}
     starts = _window_starts(index)
     return {failure.change: starts.get(failure.change, failure.change) for failure in current}
 
 
 def _window_starts(index: _ChangeIndex) -> dict[int, int]:
     """Map every change that lies in one rack to the first change of its window."""
-    starts, open_windows = dict[int, int](), dict[int, tuple[datetime, int]]()
+    starts, latest_windows = dict[int, int](), dict[int, tuple[datetime, int]]()
     for time, change in sorted((time, change) for change, time in index.times.items()):
         if (rack := index.common_rack(change)) is None:
             continue
-        if rack not in open_windows or time - open_windows[rack][0] > WINDOW:
-            open_windows[rack] = time, change
-        starts[change] = open_windows[rack][1]
+        start_time, first_change = latest_windows.get(rack, (time, change))
+        if time - start_time > WINDOW:
+            start_time, first_change = time, change
+        latest_windows[rack] = start_time, first_change
+        starts[change] = first_change
     return starts
 
 
 def _merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Merge spans into disjoint spans that cover the same time."""
     merged: list[Span] = []
-    for low, high in sorted(spans):
-        if merged and low <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged_start, merged_end = merged[-1]
+            merged[-1] = merged_start, max(end, merged_end)
         else:
-            merged.append((low, high))
+            merged.append((start, end))
     return merged
 
 
 def _subtract(spans: Iterable[Span], covered: list[Span]) -> list[Span]:
-    """Return the parts of spans that are not covered yet; an end point that both share counts as covered."""
-    remaining, covered_ends = list[Span](), [high for _, high in covered]
-    for low, high in _merge_spans(spans):
-        start = low
-        for covered_start, covered_end in covered[bisect_left(covered_ends, low) :]:
-            if covered_start > high:
+    """Return the parts of spans that no covered span contains; ``covered`` is disjoint and ascending."""
+    remaining, covered_ends = list[Span](), [end for _, end in covered]
+    for start, end in _merge_spans(spans):
+        uncovered_start = start
+        for covered_start, covered_end in covered[bisect_left(covered_ends, start) :]:
+            if covered_start > end:
                 break
-            if covered_start > start:
-                remaining.append((start, covered_start - _TICK))
-            start = covered_end + _TICK
-        if start <= high:
-            remaining.append((start, high))
+            if covered_start > uncovered_start:
+                remaining.append((uncovered_start, covered_start - _TICK))
+            uncovered_start = covered_end + _TICK
+        if uncovered_start <= end:
+            remaining.append((uncovered_start, end))
     return remaining

@@ -1,4 +1,8 @@
-"""Find the smallest place that contains some parts."""
+"""Find the smallest place that contains some parts: the place that an incident names.
+
+Places are servers, racks, domains and clusters. Racks and domains are compared by their number of servers, because a
+rack may have several domains, and a domain several racks.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf
@@ -9,31 +13,35 @@ from sqlalchemy import Connection, Select, func, select
 from trninv.database.tables import TABLES
 from trninv.incidents.failures import select_by_ids
 from trninv.incidents.model import Location, UnhealthyPart
-from trninv.inventory.address.expressions import address_expression
+from trninv.inventory.address.expressions import address_expression, join_containers
 from trninv.inventory.address.lookup import Place
 
-_SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("server", "domain", "cluster"))
+_SERVER = TABLES["server"]
 _LEVELS: Final = ("server", "rack", "domain", "cluster")
-"""Fields of a Location, smallest first; a rack may have several domains, and a domain several racks."""
+"""Levels of places; `Location` has a field for each."""
 
 _PlaceKey = tuple[str, int]
+"""Level and id of a place."""
 
 
 def smallest_common_place(connection: Connection, groups: Sequence[Sequence[UnhealthyPart]]) -> list[str | None]:
-    """Return the address of the smallest place that contains all parts of a group, or None."""
-    candidates = [list(_common_places([part.location for part in group])) for group in groups]
-    sized_places = {place for options in candidates for place in options if place[0] in ("rack", "domain")}
+    """Return for each group the address of the smallest place that contains its parts.
+
+    For a single part, this is its own address. For parts in several clusters, it is None.
+    """
+    common_places = [list(_common_places([part.location for part in group])) for group in groups]
+    all_places = {place for places in common_places for place in places}
     sizes = {
-        level: _count_servers(connection, level, {key for place_level, key in sized_places if place_level == level})
+        level: _count_servers(connection, level, {key for place_level, key in all_places if place_level == level})
         for level in ("rack", "domain")
     }
-    chosen = [min(options, key=lambda place: _rank(place, sizes), default=None) for options in candidates]
+    smallest = [min(places, key=lambda place: _size(place, sizes), default=None) for places in common_places]
     addresses = place_addresses(
-        connection, {place for group, place in zip(groups, chosen, strict=True) if place and len(group) > 1}
+        connection, {place for group, place in zip(groups, smallest, strict=True) if place and len(group) > 1}
     )
     return [
         group[0].address if len(group) == 1 else place and addresses[place]
-        for group, place in zip(groups, chosen, strict=True)
+        for group, place in zip(groups, smallest, strict=True)
     ]
 
 
@@ -47,20 +55,23 @@ def is_in_place(part: UnhealthyPart, place: Place) -> bool:
 
 
 def _common_places(locations: Collection[Location]) -> Iterator[_PlaceKey]:
+    """Yield the places of every level that contain all locations."""
     for level in _LEVELS:
         ids = {getattr(location, level) for location in locations}
         if len(ids) == 1 and None not in ids:
             yield level, *ids
 
 
-def _rank(place: _PlaceKey, sizes: Mapping[str, Mapping[int, int]]) -> tuple[float, int]:
+def _size(place: _PlaceKey, sizes: Mapping[str, Mapping[int, int]]) -> tuple[float, int]:
+    """Return a sort key: the number of servers; if a rack and a domain have equally many, the domain comes first."""
     level, key = place
-    servers = sizes[level][key] if level in sizes else 0 if level == "server" else inf
-    return servers, -_LEVELS.index(level)  # if a domain has the same servers as its rack, use the domain
+    # A server counts as 0 servers, so that it comes before a domain of one server.
+    servers = sizes[level][key] if level in sizes else {"server": 0, "cluster": inf}[level]
+    return servers, -_LEVELS.index(level)
 
 
 def _count_servers(connection: Connection, level: str, keys: Iterable[int]) -> dict[int, int]:
-    """Count the servers of places."""
+    """Count the servers of racks or domains, by their ids."""
     column = _SERVER.c[f"{level}_id"]
     query = select(column, func.count()).group_by(column)
     return dict(select_by_ids(connection, query, column, keys))
@@ -81,11 +92,6 @@ def place_addresses(connection: Connection, places: Collection[_PlaceKey]) -> di
 
 
 def _address_query(level: str) -> Select[Any]:
-    table = TABLES[level]
-    query = select(table.c.id, address_expression(level).label("address")).select_from(table)
-    if level == "server":
-        query = query.join(_DOMAIN, _DOMAIN.c.id == table.c.domain_id)
-    if level != "cluster":
-        owner = _DOMAIN if level == "server" else table
-        query = query.join(_CLUSTER, _CLUSTER.c.id == owner.c.cluster_id)
-    return query
+    """Return a query for the ids and addresses of all places of a level."""
+    address = address_expression(level).label("address")
+    return select(TABLES[level].c.id, address).select_from(join_containers(level))

@@ -1,4 +1,9 @@
-"""Load unhealthy parts and the events behind them."""
+"""Load unhealthy parts, where they are, and the events that made them unhealthy, for `trninv.incidents.grouping`.
+
+A part of a server has a state of its own, and an effective state: the worse of its own and its server's. Servers and
+links have only one state. An event has both states, before and after it; the own state is null if it is the effective
+one. A change is one command or import; its number is that of its first event, the ``batch`` of all its events.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -23,7 +28,7 @@ from sqlalchemy.types import UserDefinedType
 from trninv.database.as_of import maybe_unhealthy
 from trninv.database.tables import TABLES, is_unhealthy
 from trninv.incidents.model import Location, PartKey, UnhealthyPart, part_key
-from trninv.inventory.address.expressions import address_expression, node_addresses
+from trninv.inventory.address.expressions import address_expression, join_containers, node_addresses
 from trninv.inventory.state.condition import Condition
 from trninv.units import format_lower_bound, format_timestamp
 
@@ -33,13 +38,16 @@ _EVENT, _NODE, _LINK, _SERVER, _DOMAIN, _CLUSTER = (
     TABLES[name] for name in ("state_event", "node", "link", "server", "domain", "cluster")
 )
 _BATCH_SIZE: Final = 5_000
+"""The most ids in one SQL statement."""
 _SPAN_BATCH_SIZE: Final = 100
+"""The most time spans in one SQL statement."""
 _HISTORY_FROM_EVENT: ColumnElement[int] = func.coalesce(_CLUSTER.c.known_from, literal_column("0"))
+"""The last event before a cluster's history; events up to it may be about an earlier cluster with the same ids."""
 _UP: ColumnElement[str] = literal_column("'up'")
 
 
 class FailureEvent(NamedTuple):
-    """An event by which a part itself became unhealthy."""
+    """An event that made a part itself unhealthy, not only its server; ``change`` is the number of its change."""
 
     change: int
     time: str
@@ -47,7 +55,7 @@ class FailureEvent(NamedTuple):
 
 
 class EventSummary(NamedTuple):
-    """An event's change, time, author, reason and source."""
+    """The number of an event's change, and the event's time, author, reason and source."""
 
     change: int
     time: str
@@ -68,39 +76,42 @@ def load_unhealthy_parts(connection: Connection) -> list[UnhealthyPart]:
 
 
 def _unhealthy_ids(connection: Connection, table: Table) -> Sequence[int]:
-    """Return the ids of unhealthy parts: with ids, PostgreSQL uses an index to load the parts themselves."""
+    """Return the ids of unhealthy parts; with these ids, PostgreSQL can use an index to load the parts.
+
+    `maybe_unhealthy` only narrows the search when a past state is read.
+    """
     return connection.scalars(select(table.c.id).where(is_unhealthy(table), maybe_unhealthy(connection, table))).all()
 
 
 def load_locations(connection: Connection, parts: Collection[PartKey]) -> Iterator[tuple[PartKey, Location]]:
-    """Load where parts are; parts that no longer exist are omitted."""
+    """Yield parts with their locations; parts that no longer exist are omitted."""
     ids = {
         kind: sorted(number for part_kind, number in parts if part_kind == kind) for kind in ("server", "node", "link")
     }
     for row in select_by_ids(connection, _servers_query(), _SERVER.c.id, ids["server"]):
-        yield ("server", row.id), Location(*row[3:8])
-    yield from (
-        (("node", number), location) for number, (location, _) in _node_locations(connection, ids["node"]).items()
-    )
+        yield ("server", row.id), _location(row)
+    for number, (location, _) in _node_locations(connection, ids["node"]).items():
+        yield ("node", number), location
     query = select(_LINK.c.id, _LINK.c.a_id, _LINK.c.b_id)
     links = list(select_by_ids(connection, query, _LINK.c.id, ids["link"]))
-    node_locations = _node_locations(connection, {end for row in links for end in row[1:]})
-    yield from (
-        (("link", row.id), _common_location(node_locations[row.a_id][0], node_locations[row.b_id][0])) for row in links
-    )
+    node_locations = _node_locations(connection, {end for row in links for end in (row.a_id, row.b_id)})
+    for row in links:
+        (a, _), (b, _) = node_locations[row.a_id], node_locations[row.b_id]
+        yield ("link", row.id), _common_location(a, b)
 
 
 def load_event_summaries(connection: Connection, events: Collection[int]) -> dict[int, EventSummary]:
     """Load events by their numbers."""
-    batch = func.coalesce(_EVENT.c.batch, _EVENT.c.id)
-    query = select(_EVENT.c.id, batch, _EVENT.c.at, _EVENT.c.who, _EVENT.c.why, _EVENT.c.source)
-    return {row[0]: EventSummary(*row[1:]) for row in select_by_ids(connection, query, _EVENT.c.id, events)}
+    change_number = func.coalesce(_EVENT.c.batch, _EVENT.c.id)
+    query = select(_EVENT.c.id, change_number, _EVENT.c.at, _EVENT.c.who, _EVENT.c.why, _EVENT.c.source)
+    rows = select_by_ids(connection, query, _EVENT.c.id, events)
+    return {number: EventSummary(*summary) for number, *summary in rows}
 
 
 def load_failure_events(connection: Connection, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[FailureEvent]:
-    """Load the failure events of disjoint time spans, both ends included."""
-    batch = func.coalesce(_EVENT.c.batch, _EVENT.c.id)
-    query = select(batch, _EVENT.c.at, _EVENT.c.kind, _EVENT.c.part_id).where(
+    """Yield the failure events of disjoint time spans, both ends included."""
+    change_number = func.coalesce(_EVENT.c.batch, _EVENT.c.id)
+    query = select(change_number, _EVENT.c.at, _EVENT.c.kind, _EVENT.c.part_id).where(
         _EVENT.c.kind.is_not(None), _failed_itself()
     )
     for span_batch in _batches(spans, _SPAN_BATCH_SIZE):
@@ -120,6 +131,8 @@ def _failed_itself() -> ColumnElement[bool]:
 def _own_state_changed() -> ColumnElement[bool]:
     """Return the condition that an event changed a part's own state, not only its server's."""
     before, after = (func.coalesce(_EVENT.c[own], _EVENT.c[effective]) for own, effective in _STATE_COLUMNS)
+    # If both own states are null, they are the effective ones, so the event is about the part itself. It may change
+    # only the part's factor, the fraction of bandwidth that a degraded part has.
     return or_(before != after, and_(_EVENT.c.own_before.is_(None), _EVENT.c.own_state.is_(None)))
 
 
@@ -129,18 +142,22 @@ def _state_changed() -> ColumnElement[bool]:
 
 
 _STATE_COLUMNS: Final = (("own_before", "before"), ("own_state", "state"))
+"""Columns of the own and the effective state, before and after an event."""
 
 
-def _latest_event(kind: ColumnElement[str], key: ColumnElement[int], *where: ColumnElement[bool]) -> ColumnElement[int]:
-    """Select the last event of a part that meets conditions, in the part's current cluster."""
-    number = _EVENT.c.id + literal_column("0")  # otherwise PostgreSQL scans all events backwards
+def _latest_event(
+    kind: ColumnElement[str], part_id: ColumnElement[int], *conditions: ColumnElement[bool]
+) -> ColumnElement[int]:
+    """Return a subquery: the number of a part's last event that meets conditions, in the part's current cluster."""
+    number = _EVENT.c.id + literal_column("0")  # without "+ 0", PostgreSQL scans all events backwards
     query = select(func.max(number)).where(
-        _EVENT.c.kind == kind, _EVENT.c.part_id == key, _EVENT.c.id > _HISTORY_FROM_EVENT
+        _EVENT.c.kind == kind, _EVENT.c.part_id == part_id, _EVENT.c.id > _HISTORY_FROM_EVENT
     )
-    return query.where(*where).correlate(_CLUSTER, _NODE, _SERVER, _LINK).scalar_subquery()
+    return query.where(*conditions).correlate(_CLUSTER, _NODE, _SERVER, _LINK).scalar_subquery()
 
 
 def _servers_query(*, events: bool = False) -> Select[Any]:
+    """Return a query for all servers with the columns that `_unhealthy_part` reads, event columns only if requested."""
     kind: ColumnElement[str] = literal_column("'server'")
     query = (
         select(
@@ -154,20 +171,24 @@ def _servers_query(*, events: bool = False) -> Select[Any]:
             _HISTORY_FROM_EVENT.label("known_from"),
             _SERVER.c.state,
             _SERVER.c.factor_ppm,
-            _SERVER.c.state.label("own"),
+            _SERVER.c.state.label("own_state"),
         )
-        .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
-        .join(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)
+        .select_from(join_containers("server"))
         .order_by(_SERVER.c.id)
     )
     if not events:
         return query
-    fault, last = _latest_event(kind, _SERVER.c.id, _failed_itself()), _latest_event(kind, _SERVER.c.id)
-    return query.add_columns(fault.label("fault"), last.label("last"))
+    failure, last = _latest_event(kind, _SERVER.c.id, _failed_itself()), _latest_event(kind, _SERVER.c.id)
+    return query.add_columns(failure.label("failure_event"), last.label("last_event"))
 
 
 def _nodes_query(*, events: bool = False) -> Select[Any]:
+    """Return a query for all nodes with the columns that `_unhealthy_part` reads, event columns only if requested.
+
+    If a node is unhealthy only because of its server, the events are those that changed its effective state.
+    """
     switch, chip, nic = TABLES["switch"], TABLES["chip"], TABLES["nic"]
+    own_state = func.coalesce(_NODE.c.own_state, _NODE.c.state)
     query = node_addresses(_is_selected).add_columns(
         _NODE.c.kind,
         _NODE.c.cluster_id,
@@ -177,36 +198,54 @@ def _nodes_query(*, events: bool = False) -> Select[Any]:
         _HISTORY_FROM_EVENT.label("known_from"),
         _NODE.c.state,
         _NODE.c.factor_ppm,
-        func.coalesce(_NODE.c.own_state, _NODE.c.state).label("own"),
+        own_state.label("own_state"),
     )
     query = query.order_by(_NODE.c.id)
     if not events:
         return query
-    server_failed = and_(_EVENT.c.before == _UP, _EVENT.c.state != _UP)
+    became_unhealthy = and_(_EVENT.c.before == _UP, _EVENT.c.state != _UP)
     own_failure, cascaded_failure = (
-        _latest_event(_NODE.c.kind, _NODE.c.id, condition) for condition in (_failed_itself(), server_failed)
+        _latest_event(_NODE.c.kind, _NODE.c.id, condition) for condition in (_failed_itself(), became_unhealthy)
     )
     own_change, state_change = (
         _latest_event(_NODE.c.kind, _NODE.c.id, condition) for condition in (_own_state_changed(), _state_changed())
     )
-    is_own = func.coalesce(_NODE.c.own_state, _NODE.c.state) != _UP
-    fault, last = case((is_own, own_failure), else_=cascaded_failure), case((is_own, own_change), else_=state_change)
-    return query.add_columns(fault.label("fault"), last.label("last"))
+    failure, last = (
+        case((own_state != _UP, own_event), else_=effective_event)
+        for own_event, effective_event in ((own_failure, cascaded_failure), (own_change, state_change))
+    )
+    return query.add_columns(failure.label("failure_event"), last.label("last_event"))
 
 
 def _unhealthy_part(row: Any) -> UnhealthyPart:
-    location, condition = Location(*row[3:8]), Condition(row.state, row.factor_ppm)
-    events = {"failure_event": row.fault, "last_event": row.last}
-    return UnhealthyPart(row.kind, row.id, row.address, condition, row.own != "up", location, (location,), **events)
+    """Return the part that a row of `_servers_query` or `_nodes_query` describes."""
+    location = _location(row)
+    return UnhealthyPart(
+        kind=row.kind,
+        id=row.id,
+        address=row.address,
+        condition=Condition(row.state, row.factor_ppm),
+        failed_itself=row.own_state != "up",
+        location=location,
+        locations=(location,),
+        failure_event=row.failure_event,
+        last_event=row.last_event,
+    )
+
+
+def _location(row: Any) -> Location:
+    """Return the location that a row of `_servers_query` or `_nodes_query` describes."""
+    return Location(row.cluster_id, row.domain_id, row.rack_id, row.server_id, row.known_from)
 
 
 def _unhealthy_links(connection: Connection) -> Iterator[UnhealthyPart]:
+    """Yield every unhealthy link; its state is always its own, whatever the states of its ends."""
     kind: ColumnElement[str] = literal_column("'link'")
     query = (
         select(
             *(_LINK.c[name] for name in ("id", "a_id", "b_id", "state", "factor_ppm")),
-            _latest_event(kind, _LINK.c.id, _failed_itself()).label("fault"),
-            _latest_event(kind, _LINK.c.id).label("last"),
+            _latest_event(kind, _LINK.c.id, _failed_itself()).label("failure_event"),
+            _latest_event(kind, _LINK.c.id).label("last_event"),
         )
         .join(_NODE, _NODE.c.id == _LINK.c.a_id)
         .join(_CLUSTER, _CLUSTER.c.id == _NODE.c.cluster_id)
@@ -225,31 +264,33 @@ def _unhealthy_links(connection: Connection) -> Iterator[UnhealthyPart]:
             location=_common_location(a, b),
             locations=(a, b),
             ends=(row.a_id, row.b_id),
-            failure_event=row.fault,
-            last_event=row.last,
+            failure_event=row.failure_event,
+            last_event=row.last_event,
         )
 
 
 def _node_locations(connection: Connection, nodes: Iterable[int]) -> dict[int, tuple[Location, str]]:
-    """Load the locations and addresses of nodes."""
+    """Return the locations and addresses of nodes, by id."""
     return {
-        row.id: (Location(*row[3:8]), row.address)
-        for row in select_by_ids(connection, _nodes_query(), _NODE.c.id, nodes)
+        row.id: (_location(row), row.address) for row in select_by_ids(connection, _nodes_query(), _NODE.c.id, nodes)
     }
 
 
 def _common_location(a: Location, b: Location) -> Location:
-    """Return the location that contains both locations."""
-    domain, rack, server = (
-        one if one == other else None for one, other in ((a.domain, b.domain), (a.rack, b.rack), (a.server, b.server))
+    """Return the smallest location that contains both locations, which are in one cluster."""
+    return Location(
+        cluster=a.cluster,
+        domain=a.domain if a.domain == b.domain else None,
+        rack=a.rack if a.rack == b.rack else None,
+        server=a.server if a.server == b.server else None,
+        history_from_event=a.history_from_event,
     )
-    return Location(a.cluster, domain, rack, server, a.history_from_event)
 
 
 def select_by_ids(
     connection: Connection, query: Select[Any], column: ColumnElement[int], ids: Iterable[int]
 ) -> Iterator[Any]:
-    """Return the rows of a query whose column is one of many ids."""
+    """Yield the rows of a query whose ``column`` is one of ``ids``, with one statement per batch of ids."""
     selected = query.where(_is_selected(column))
     for id_batch in _batches(sorted(ids), _BATCH_SIZE):
         yield from connection.execute(selected, {_SELECTED_IDS.key: id_batch}).all()
@@ -261,7 +302,7 @@ def _is_selected(column: ColumnElement[int]) -> ColumnElement[bool]:
 
 
 class _InlineIds(UserDefinedType[Sequence[int]]):
-    """A list of ids written into the statement as one literal: parameters and single literals are slower."""
+    """A list of ids, written into the statement as one literal; a parameter or literal for each id is slower."""
 
     cache_ok = True
 
@@ -270,6 +311,7 @@ class _InlineIds(UserDefinedType[Sequence[int]]):
 
 
 _SELECTED_IDS: Final = bindparam("numbers", type_=_InlineIds(), required=True, literal_execute=True)
+"""The parameter for the ids of one batch."""
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -1,11 +1,16 @@
-"""Group unhealthy parts into incidents by root cause."""
+"""Group unhealthy parts into incidents by root cause, for commands, GraphQL and `trninv.open`.
+
+The root cause, or cause for short, of a part is its server if that is unhealthy, otherwise the part itself. The cause
+of a link is that of one of its ends if an end is unhealthy, otherwise the link itself. Causes share an incident if the
+changes that made them unhealthy are in one window: a change, and others in its rack up to five minutes later
+(`trninv.incidents.change_windows`). A change has the number of its first event.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Final
 
 from sqlalchemy import Connection
 
@@ -18,56 +23,57 @@ from trninv.incidents.model import (
     Incident,
     IncidentChange,
     IncidentRule,
-    IncidentSeverity,
     PartCount,
     PartKey,
     RelatedFinding,
     UnhealthyPart,
     classify_severity,
 )
-from trninv.inventory.address.containment import chip_ids_of
 from trninv.inventory.address.lookup import resolve
+from trninv.inventory.address.rows_in import row_ids_in
 
 
 def root_causes(parts: Sequence[UnhealthyPart]) -> dict[PartKey, UnhealthyPart]:
-    """Map each part's key to its root cause; a link with two unhealthy ends belongs to its first end."""
+    """Map each part's key to its root cause; a link with two unhealthy ends has the cause of its first end."""
     servers = {part.id: part for part in parts if part.kind == "server"}
+    # No server has id 0, so a part outside servers is its own cause.
     cause_by_part = {part.key: servers.get(part.location.server or 0, part) for part in parts if part.kind != "link"}
 
-    def end_cause(part: UnhealthyPart) -> UnhealthyPart:
-        return next(
-            (cause_by_part["node", node_id] for node_id in part.ends if ("node", node_id) in cause_by_part), part
-        )
+    def link_cause(link: UnhealthyPart) -> UnhealthyPart:
+        end_causes = (cause_by_part.get(("node", node_id)) for node_id in link.ends)
+        return next(filter(None, end_causes), link)
 
-    return cause_by_part | {part.key: end_cause(part) for part in parts if part.kind == "link"}
+    return cause_by_part | {part.key: link_cause(part) for part in parts if part.kind == "link"}
 
 
 def grouping_rule(
-    changes: Iterable[int], roots: Sequence[UnhealthyPart], members: Sequence[UnhealthyPart]
+    changes: Iterable[int], causes: Sequence[UnhealthyPart], members: Sequence[UnhealthyPart]
 ) -> IncidentRule:
-    """Return the widest rule that joins any of the parts.
+    """Return the widest rule that joins any parts of an incident.
 
     Parameters
     ----------
     changes
-        The changes of its causes, and its first change.
+        Numbers of the changes that made its causes unhealthy, and of the first change of their window.
+    causes, members
+        The incident's root causes, and all of its parts.
 
     """
     if len(set(changes)) > 1:
         return IncidentRule.RACK
-    if len(roots) > 1:
+    if len(causes) > 1:
         return IncidentRule.CHANGE
     if len(members) == 1:
         return IncidentRule.SINGLE
-    return IncidentRule.CONTAINMENT if roots[0].kind == "server" else IncidentRule.END
-
-
-_WORST_FIRST: Final = tuple(reversed(IncidentSeverity))
+    return IncidentRule.CONTAINMENT if causes[0].kind == "server" else IncidentRule.END
 
 
 @dataclass(frozen=True, slots=True)
 class _PartGroup:
-    """The parts of one incident, its causes, their changes, and the first change; None if that is unknown."""
+    """The parts of one incident, its causes, and the changes that made the causes unhealthy.
+
+    ``first_change`` is the first change of the incident's window, or None if no change is known.
+    """
 
     members: tuple[UnhealthyPart, ...]
     causes: tuple[UnhealthyPart, ...]
@@ -85,7 +91,7 @@ def list_incidents(connection: Connection, scope: str | None = None) -> list[Inc
     Parameters
     ----------
     scope
-        Only incidents with a part at or below this address, or a link that ends there.
+        An address: only incidents that have a part at or below it, or a link that ends there, are returned.
 
     Raises
     ------
@@ -94,68 +100,68 @@ def list_incidents(connection: Connection, scope: str | None = None) -> list[Inc
     """
     place = None if scope is None else resolve(connection, scope)
     parts = failures.load_unhealthy_parts(connection)
-    summaries = failures.load_event_summaries(
-        connection, {event for part in parts for event in (part.failure_event, part.last_event) if event}
-    )
+    events = {event for part in parts for event in (part.failure_event, part.last_event) if event}
+    summaries = failures.load_event_summaries(connection, events)
     groups = list(_group_parts(connection, parts, summaries))
     if place is not None:
-        if place.level == "core":
-            place = replace(place, level="chip", id=connection.scalar(chip_ids_of(place)) or 0)
+        if place.level == "core":  # a core has no state; its chip has
+            place = replace(place, level="chip", id=connection.scalar(row_ids_in(place, "chip")) or 0)
         groups = [group for group in groups if any(common_place.is_in_place(part, place) for part in group.members)]
     summaries |= failures.load_event_summaries(
         connection, {group.first_change for group in groups if group.first_change} - summaries.keys()
     )
     context = IncidentContext.load(connection, (part for group in groups for part in group.members))
     group_places = common_place.smallest_common_place(connection, [group.causes for group in groups])
-    unsorted = [
+    incidents = (
         _build_incident(group, group_place, summaries, context)
         for group, group_place in zip(groups, group_places, strict=True)
-    ]
-    return sorted(unsorted, key=_sort_key)
+    )
+    return sorted(incidents, key=_sort_key)
 
 
 def _sort_key(incident: Incident) -> tuple[int, int, str]:
-    return _WORST_FIRST.index(incident.severity), -min(incident.changes, default=0), incident.id
+    return incident.severity_rank, -min(incident.changes, default=0), incident.id
 
 
 def _group_parts(
     connection: Connection, parts: Sequence[UnhealthyPart], summaries: Mapping[int, EventSummary]
 ) -> Iterator[_PartGroup]:
+    """Yield the parts of each incident: their causes are in one window, or they have one cause of unknown change."""
     summary_by_part = {part.key: summaries[part.failure_event] for part in parts if part.failure_event}
     cause_by_part = root_causes(parts)
-    roots = {root.key: root for root in cause_by_part.values()}
+    cause_by_key = {cause.key: cause for cause in cause_by_part.values()}
     current_failures = [
         FailureEvent(summary_by_part[key].change, summary_by_part[key].time, key)
-        for key in roots
+        for key in cause_by_key
         if key in summary_by_part
     ]
     starts = change_windows.window_starts(
         current_failures,
-        {key: root.location for key, root in roots.items()},
+        {key: cause.location for key, cause in cause_by_key.items()},
         partial(failures.load_failure_events, connection),
         partial(failures.load_locations, connection),
     )
     members_by_group: dict[int | PartKey, list[UnhealthyPart]] = defaultdict(list)
     for part in parts:
-        root = cause_by_part[part.key].key
-        members_by_group[starts[summary_by_part[root].change] if root in summary_by_part else root].append(part)
+        cause_key = cause_by_part[part.key].key
+        group_key: int | PartKey = (
+            starts[summary_by_part[cause_key].change] if cause_key in summary_by_part else cause_key
+        )
+        members_by_group[group_key].append(part)
     for group_key, members in members_by_group.items():
-        root_parts = sorted(
-            (part for part in members if part.key in roots), key=lambda part: (part.failure_event or 0, part.key)
+        causes = sorted(
+            (part for part in members if part.key in cause_by_key), key=lambda part: (part.failure_event or 0, part.key)
         )
-        changes = {summary_by_part[part.key].change for part in root_parts if part.key in summary_by_part}
-        yield _PartGroup(
-            tuple(members), tuple(root_parts), tuple(sorted(changes)), group_key if isinstance(group_key, int) else None
-        )
+        changes = {summary_by_part[part.key].change for part in causes if part.key in summary_by_part}
+        first_change = group_key if isinstance(group_key, int) else None
+        yield _PartGroup(tuple(members), tuple(causes), tuple(sorted(changes)), first_change)
 
 
 def _build_incident(
     group: _PartGroup, place: str | None, summaries: Mapping[int, EventSummary], context: IncidentContext
 ) -> Incident:
-    first_summary, cause_summary = (
-        summaries.get(group.first_change or 0),
-        summaries.get(group.causes[0].last_event or 0),
-    )
+    first_summary = summaries.get(group.first_change or 0)  # no event has number 0
+    cause_summary = summaries.get(group.causes[0].last_event or 0)
     cause_addresses = [part.address for part in group.causes[:MAX_LISTED]]
     servers = dict.fromkeys(server for part in group.causes for server in enclosing_servers(part.address))
     instances = [context.instances[server] for server in servers if server in context.instances]

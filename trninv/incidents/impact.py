@@ -1,4 +1,7 @@
-"""Estimate what an incident costs: lost chips, affected jobs and what its domains can still do."""
+"""Estimate what an incident costs: lost chips, affected jobs and what its domains can still do.
+
+Commands, GraphQL and `trninv.open` call this for incidents that `trninv.incidents.grouping` lists.
+"""
 
 from collections import Counter
 
@@ -11,39 +14,44 @@ from trninv.incidents.incident_context import is_open_then
 from trninv.incidents.model import MAX_DOMAINS, MAX_LISTED, AffectedJob, DomainImpact, Impact, Incident
 from trninv.routing.answer import incomparability_reason
 from trninv.routing.questions.capability import compute_capability
+from trninv.routing.snapshot import Snapshot
 from trninv.routing.wiring import UpOverrides
-from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import Capacity
 
 _CHIP, _MODEL, _JOB, _ALLOCATION = (TABLES[name] for name in ("chip", "chip_model", "job", "allocation"))
 
 
-def estimate_impact(reader: SnapshotReader, incident: Incident) -> Impact:
-    """Return what an incident costs now; domains with most of its parts are solved with these parts up and as is."""
-    connection = reader.connection
+def estimate_impact(snapshot: Snapshot, incident: Incident) -> Impact:
+    """Return what an incident costs now.
+
+    For the domains with most of its parts, the capability is computed twice: as they are now, and with these parts up.
+    """
+    connection = snapshot.connection
     unusable_chips = [part.id for part in incident.members if part.kind == "chip" and not part.condition.carries]
     cores, memory = _lost_capacity(connection, unusable_chips)
     jobs = _chips_by_job(connection, incident)
     listed = sorted(jobs, key=lambda job: (-jobs[job], job))[:MAX_LISTED]
-    domains = Counter(
-        key for part in incident.members for key in {spot.domain for spot in part.locations} if key is not None
-    )
-    solved = sorted(domains, key=lambda key: (-domains[key], key))[:MAX_DOMAINS]
-    addresses = place_addresses(connection, {("domain", key) for key in solved})
+    domains = Counter[int]()
+    for part in incident.members:
+        domains.update({location.domain for location in part.locations if location.domain is not None})
+    solved_domains = sorted(domains, key=lambda key: (-domains[key], key))[:MAX_DOMAINS]
+    addresses = place_addresses(connection, {("domain", key) for key in solved_domains})
     return Impact(
         chips=len(unusable_chips),
         cores=cores,
         memory=Capacity(memory),
         jobs=tuple(_affected_job(connection, key, jobs[key]) for key in listed),
         job_count=len(jobs),
-        domains=tuple(_domain_impact(reader, incident, key, addresses["domain", key]) for key in sorted(solved)),
+        domains=tuple(
+            _domain_impact(snapshot, incident, key, addresses["domain", key]) for key in sorted(solved_domains)
+        ),
         domain_count=len(domains),
-        truncated=len(domains) > len(solved) or len(jobs) > len(listed),
+        truncated=len(domains) > len(solved_domains) or len(jobs) > len(listed),
     )
 
 
 def _lost_capacity(connection: Connection, chips: list[int]) -> tuple[int, int]:
-    """Return the cores and bytes of HBM of chips."""
+    """Return the number of cores and the bytes of HBM of some chips (ids)."""
     query = select(func.sum(_MODEL.c.cores), func.sum(_MODEL.c.device_memory_bytes))
     query = query.join(_CHIP, _CHIP.c.chip_model_id == _MODEL.c.id)
     sums = list(select_by_ids(connection, query, _CHIP.c.id, chips))
@@ -51,7 +59,7 @@ def _lost_capacity(connection: Connection, chips: list[int]) -> tuple[int, int]:
 
 
 def _chips_by_job(connection: Connection, incident: Incident) -> Counter[int]:
-    """Count the chips of an incident that each job has, by the job's key."""
+    """Count the incident's chips that each job has, by the job's key."""
     query = select(_ALLOCATION.c.job_id, func.count()).group_by(_ALLOCATION.c.job_id)
     query = query.where(is_open_then(connection, _ALLOCATION.c.started_at, _ALLOCATION.c.ended_at))
     counts = Counter[int]()
@@ -68,11 +76,11 @@ def _affected_job(connection: Connection, key: int, chips: int) -> AffectedJob:
     return AffectedJob(row.name, row.system, row.external_id, connection.scalar(allocated) or 0, chips)
 
 
-def _domain_impact(reader: SnapshotReader, incident: Incident, key: int, address: str) -> DomainImpact:
-    """Compare a domain with all parts of an incident up to the domain as it is."""
+def _domain_impact(snapshot: Snapshot, incident: Incident, key: int, address: str) -> DomainImpact:
+    """Compare the domain as it is now with the same domain if all parts of an incident in it were up ("before")."""
     restored = UpOverrides(incident.ids("chip", "switch", "nic", domain=key), incident.ids("link", domain=key))
     restored_answer, current_answer = (
-        compute_capability(wiring, address) for wiring in (reader.with_up_overrides(restored), reader)
+        compute_capability(wiring, address) for wiring in (snapshot.with_up_overrides(restored), snapshot)
     )
     return DomainImpact(
         domain=address,

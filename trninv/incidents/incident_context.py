@@ -1,4 +1,4 @@
-"""Load the instances and findings of an incident's parts."""
+"""Load what is recorded about an incident's parts: the instances in their servers, and their open drift findings."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -10,11 +10,13 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, or_, select
 from trninv.database.as_of import as_of_time
 from trninv.database.tables import TABLES
 from trninv.incidents.model import RelatedFinding, UnhealthyPart
+from trninv.inventory.address.machine_names import split_link
+from trninv.inventory.address.syntax import Address, parse
 from trninv.routing.evidence import ServerInstance
 from trninv.units import format_timestamp
 
 _MAX_ADDRESSES: Final = 500
-"""The most addresses to select by name; beyond that, all open rows are read."""
+"""The most addresses that a query lists; if there are more, all open rows are read and filtered here."""
 _BINDING, _FINDING = TABLES["binding"], TABLES["finding"]
 
 
@@ -27,7 +29,7 @@ class IncidentContext:
 
     @classmethod
     def load(cls, connection: Connection, parts: Iterable[UnhealthyPart]) -> Self:
-        """Load it for some parts and the servers that contain them."""
+        """Load the instances and findings of some parts and of the servers that contain them."""
         context = cls()
         addresses = {part.address for part in parts}
         addresses |= {server for address in addresses for server in enclosing_servers(address)}
@@ -39,21 +41,21 @@ class IncidentContext:
 
 
 def enclosing_servers(address: str) -> list[str]:
-    """Return the addresses of the servers that contain a part; for a link, of both ends."""
-    ends = (end.split("/") for end in address.split("--"))
-    return list(dict.fromkeys("/".join(steps[:3]) for steps in ends if len(steps) > 2 and steps[2].startswith("s")))  # noqa: PLR2004
+    """Return the addresses of a part's servers, up to two for a link: rainier/d17/s2 of rainier/d17/s2/c5."""
+    servers = (Address(end.cluster, end.steps[:2]) for end in map(parse, split_link(address)))
+    return list(dict.fromkeys(str(server) for server in servers if server.level == "server"))
 
 
 def is_open_then(connection: Connection, start: ColumnElement[str], end: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition that a span, perhaps without an end, covers the time that a connection reads."""
-    if (time := as_of_time(connection.engine)) is None:
+    """Return the condition that a row is open at the time that the connection reads: now, or an earlier time."""
+    if (earlier_time := as_of_time(connection.engine)) is None:
         return end.is_(None)
-    now = format_timestamp(time)
-    return and_(start <= now, or_(end.is_(None), end > now))
+    timestamp = format_timestamp(earlier_time)
+    return and_(start <= timestamp, or_(end.is_(None), end > timestamp))
 
 
 def _open_rows(connection: Connection, table: Table, start: str, end: str, addresses: Collection[str]) -> Iterator[Any]:
-    """Return the rows of some addresses that are open at the time that the connection reads."""
+    """Return the open rows of some addresses; ``start`` and ``end`` name the columns with the times of a row."""
     query = select(table).where(is_open_then(connection, table.c[start], table.c[end])).order_by(table.c.id)
     if len(addresses) <= _MAX_ADDRESSES:
         query = query.where(table.c.address.in_(addresses))

@@ -1,4 +1,7 @@
-"""Declare incidents as frozen values; the command line and GraphQL generate their output from the fields."""
+"""Declare incidents as frozen values: unhealthy parts that share a root cause, and what they cost.
+
+The command line and GraphQL generate their output from the fields.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,7 +10,7 @@ from typing import Annotated, Final
 from trninv.database.tables import NODE_KINDS
 from trninv.enumeration import DescribedEnum
 from trninv.inventory.state.condition import Condition
-from trninv.routing.answer import AddressText, Bounds, SchemaScalar
+from trninv.routing.answer import AddressText, Bounds, HiddenInt, SchemaScalar
 from trninv.routing.evidence import ServerInstance
 from trninv.units import Capacity
 
@@ -36,19 +39,21 @@ class IncidentSeverity(DescribedEnum):
 
 
 PartKey = tuple[str, int]
-"""Table and id of a part."""
+"""Table (server, node or link) and id of a part."""
 
 
 def part_key(kind: str, number: int) -> PartKey:
-    """Return the key of a part of a kind."""
+    """Return the key of a part: chips, switches, NICs and network nodes are rows of ``node``."""
     return ("node" if kind in NODE_KINDS else kind, number)
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The ids of the places that contain a part, or None, and the event from which the cluster's history is known.
+    """The ids of the places that contain a part, and the event after which the cluster's history begins.
 
-    Events up to ``history_from_event`` belong to an earlier cluster with the same ids.
+    A domain, rack or server is None if no single one contains the part.
+
+    Events up to and including ``history_from_event`` belong to an earlier cluster with the same ids.
     """
 
     cluster: int
@@ -66,8 +71,10 @@ class UnhealthyPart:
     ----------
     failed_itself
         Whether the part itself is unhealthy, not only its server.
-    location, locations
-        What contains it; for a link, also the locations of both ends.
+    location
+        The smallest places that contain all of it.
+    locations
+        For a link, the locations of both ends; otherwise only ``location``.
     ends
         For a link, the ids of its nodes.
     failure_event, last_event
@@ -147,6 +154,11 @@ class Incident:
     changes: Annotated[tuple[int, ...], SchemaScalar.HIDDEN]
     members: Annotated[tuple[UnhealthyPart, ...], SchemaScalar.HIDDEN]
 
+    @property
+    def severity_rank(self) -> HiddenInt:
+        """Rank of the severity, 0 for the worst."""
+        return len(IncidentSeverity) - 1 - list(IncidentSeverity).index(self.severity)
+
     def ids(self, *kinds: str, domain: int | None = None) -> frozenset[int]:
         """Return the ids of its parts of some kinds, in one domain or all."""
         parts = (part for part in self.members if part.kind in kinds)
@@ -201,5 +213,5 @@ def classify_severity(parts: Collection[UnhealthyPart]) -> IncidentSeverity:
     down = {part.kind for part in parts if part.condition.state == "down"}
     if down - {"nic", "link"}:
         return IncidentSeverity.HIGH
-    is_wrong = down or any(part.condition.state == "degraded" for part in parts)
-    return IncidentSeverity.MEDIUM if is_wrong else IncidentSeverity.INFO
+    has_failed = down or any(part.condition.state == "degraded" for part in parts)
+    return IncidentSeverity.MEDIUM if has_failed else IncidentSeverity.INFO

@@ -1,1 +1,1 @@
-"""What exists: the database as the single source of truth, addresses, stamping, and comparison with the catalog."""
+"""Create clusters in the database, address and describe their parts, record changes, and verify all of it."""

@@ -1,1 +1,1 @@
-"""Allocate chips to jobs, find candidates for new jobs and plan moves."""
+"""Allocate chips to jobs, find places for new jobs, and plan moves that make room."""

@@ -1,4 +1,23 @@
-"""Read failure rates and list which chip sets each failure destroys."""
+"""Read failure rates, and list which sets of chips each failure destroys, for `trninv capacity`.
+
+Capacity is the number of sets of chips that survive failures. A domain's counted sets are its legal sets of every size
+(sets that a scheduler may give to one job) and the whole domain with its NICs. If any servers of a rack form a legal
+set, single servers are counted instead. The effect of a failure on a domain is a bit mask of counted sets: bit i stands
+for set i, not for chip i. Example: a domain of chips 0 and 1 with one link, where jobs of one chip and of two are
+legal::
+
+    counted set      chips    chip 1 fails    the link fails    chip 0 is down now
+    0  legal         0        intact          intact            destroyed
+    1  legal         1        destroyed       intact            intact
+    2  legal         0, 1     destroyed       destroyed         destroyed
+    3  whole domain  0, 1     destroyed       destroyed         destroyed
+
+    destroyed (bit 3 on the left)   1110            1100
+    intact                                                      0010
+
+If the link then fails, ``0010 & ~1100`` = ``0010`` remains: set 1, on which a job of one chip can run.
+`trninv.solvers.survival` counts such masks, exactly or by sampling.
+"""
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,26 +39,32 @@ if TYPE_CHECKING:
     from trninv.solvers.survival import CountedSets, FailureCause
 
 FAILURE_KINDS: Final = ("chip", "server", "rack", "switch", "nic", "link")
-_HOURS: Final = ("mtbf_hours", "mttr_hours")
+"""Kinds of parts that may have a failure rate."""
+_RATE_KEYS: Final = ("mtbf_hours", "mttr_hours")
 MAX_RATES_LENGTH: Final = 10_000
+"""Maximum length of the rates file in characters."""
 _MAX_HOURS: Final = 10**12
+"""Maximum of ``mtbf_hours`` and ``mttr_hours``: longer than any part lasts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureRate:
-    """How often parts of a kind fail, and how long they are down."""
+    """The mean time between failures of one kind of part, and its mean time to repair, in hours.
+
+    ``mttr_hours`` is None if the rates file states no repair time.
+    """
 
     kind: str
     mtbf_hours: float
     mttr_hours: float | None
 
     def unavailability(self, mission_time: float | None) -> float:
-        """Return the probability that a part is down: at any time, or after so many hours without repair.
+        """Return the probability that a part is down: in the long run, or after ``mission_time`` hours without repair.
 
         Raises
         ------
         InvalidArgumentError
-            The rates have no repair time.
+            ``mission_time`` and ``mttr_hours`` are both None.
 
         """
         if mission_time is not None:
@@ -52,12 +77,12 @@ class FailureRate:
 
 
 def parse_rates(text: str) -> tuple[FailureRate, ...]:
-    """Parse rates in TOML: one table per kind of part, with ``mtbf_hours`` and ``mttr_hours``.
+    """Parse rates in TOML: one table per kind of part, with ``mtbf_hours`` and optionally ``mttr_hours``.
 
     Raises
     ------
     InvalidArgumentError
-        The text is empty or invalid.
+        The text is empty, too long or invalid.
 
     """
     if len(text) > MAX_RATES_LENGTH:
@@ -70,7 +95,8 @@ def parse_rates(text: str) -> tuple[FailureRate, ...]:
         raise InvalidArgumentError("rates: a number has too many digits, or tables are nested too deeply") from None
     if not document:
         raise InvalidArgumentError(
-            f"rates: the file has no rates; add a table for {', '.join(FAILURE_KINDS)}, such as [chip] mtbf_hours = …"
+            f"rates: the file has no rates; add a table such as [chip] with mtbf_hours = …, for any of "
+            f"{', '.join(FAILURE_KINDS)}"
         )
     return tuple(
         sorted(
@@ -80,10 +106,11 @@ def parse_rates(text: str) -> tuple[FailureRate, ...]:
     )
 
 
-def _parse_rate(kind: str, table: Any) -> FailureRate:  # as written
+def _parse_rate(kind: str, table: Any) -> FailureRate:  # any TOML value
+    """Check and return the rate of one kind of part."""
     if kind not in FAILURE_KINDS:
         raise InvalidArgumentError(f"rates of {kind[:40]!r}: choose one of {', '.join(FAILURE_KINDS)}")
-    if not isinstance(table, dict) or not {"mtbf_hours"} <= set(table) <= set(_HOURS):
+    if not isinstance(table, dict) or not {"mtbf_hours"} <= set(table) <= set(_RATE_KEYS):
         raise InvalidArgumentError(f"rates of {kind}: give mtbf_hours, and mttr_hours unless --mission is used")
     for name, value in table.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MAX_HOURS:
@@ -95,31 +122,40 @@ def _parse_rate(kind: str, table: Any) -> FailureRate:  # as written
 
 @dataclass(frozen=True)
 class FailureModel:
-    """The counted sets, one bit each: sets of every legal size, and last the whole domain with its NICs."""
+    """The counted sets of a domain model, and which failures destroy them.
+
+    A size in ``legal_sets`` has no listed sets if any servers of a rack form a set of that size. Then each server is a
+    counted set, and `counted_sets` returns how many servers form a group.
+    """
 
     model: PlacementModel
     legal_sets: LegalSets
 
     @cached_property
     def sets(self) -> tuple[int, ...]:
-        """The counted sets as chips; for sizes of any servers of a rack, single servers."""
-        listed = dict.fromkeys(mask for size in self.legal_sets.sizes for mask in self.legal_sets.sets.get(size, ()))
-        return (*(listed | dict.fromkeys(self.model.server_masks if self.legal_sets.any_of else ())), self.model.full)
+        """The counted sets as masks of chips: legal sets by size, then servers, then the whole domain.
+
+        Servers are included only if any servers of a rack form a legal set.
+        """
+        listed = [mask for size in self.legal_sets.sizes for mask in self.legal_sets.sets.get(size, ())]
+        servers = self.model.server_masks if self.legal_sets.any_of else ()
+        return (*dict.fromkeys([*listed, *servers]), self.model.full)
 
     def bits(self, masks: Iterable[int]) -> MaskRows:
-        """Return one row of words with the bits of some sets."""
+        """Return one row of words with the bits of the counted sets that have these masks of chips."""
+        # Omit the whole domain: it has its own bit even if a legal set has the same chips.
         index = {mask: bit for bit, mask in enumerate(self.sets[:-1])}
         row: MaskRows = pack_masks([sum(1 << index[mask] for mask in masks)], len(self.sets))
         return row
 
     @property
     def whole_domain(self) -> MaskRows:
-        """The bit of the whole domain."""
+        """The bit of the whole domain, as one row of words."""
         row: MaskRows = pack_masks([1 << len(self.sets) - 1], len(self.sets))
         return row
 
     def counted_sets(self, size: int) -> "CountedSets":
-        """Return the counted sets for jobs of a size."""
+        """Return what to count for jobs of a size: its listed sets, or groups of servers in each rack."""
         counted_type = solvers.survival.CountedSets
         if (any_of := self.legal_sets.any_of.get(size)) is None:
             return counted_type(self.bits(self.legal_sets.sets[size]))
@@ -127,26 +163,29 @@ class FailureModel:
         return counted_type(np.vstack(racks), any_of.servers)
 
     def intact_sets(self, capacity: FreeCapacity) -> MaskRows:
-        """Return the intact sets, by domain."""
+        """Return which counted sets are intact before any failure is assumed, as bits, one row per domain."""
         sets = pack_masks(self.sets, self.model.chips)
         is_intact = contains(capacity.usable, sets)
         for row, failures in capacity.failures_by_row.items():
             is_intact[row] &= ~failures.sets_with_down_link(sets, self.model.chips)
         for row, parts in capacity.unhealthy_parts.items():
-            is_intact[row, -1] &= all(parts.values())
+            is_intact[row, -1] &= all(parts.values())  # a part that is down has the value 0
         return _pack_bits(is_intact)
 
     def causes(self, probabilities: Mapping[str, float], capacity: FreeCapacity) -> "tuple[FailureCause, ...]":
-        """Return which failures destroy which sets, by kind."""
-        cause_type, model, domains_per_rack = (
-            solvers.survival.FailureCause,
-            self.model,
-            self.model.domain_model.domains_per_rack,
-        )
-        offsets: tuple[int, ...] = ()
-        if domains_per_rack > 1:
+        """Return which counted sets each part destroys when it fails, one entry per kind of part.
+
+        Parameters
+        ----------
+        probabilities
+            The probability that a part is down, by kind.
+
+        """
+        cause_type, model = solvers.survival.FailureCause, self.model
+        first_rows_of_racks: tuple[int, ...] = ()  # each rack's first domain; only if domains share racks
+        if (domains_per_rack := model.domain_model.domains_per_rack) > 1:
             rack_ordinals = capacity.ordinals // domains_per_rack
-            offsets = tuple(np.flatnonzero(np.diff(rack_ordinals, prepend=-1)).tolist())
+            first_rows_of_racks = tuple(np.flatnonzero(np.diff(rack_ordinals, prepend=-1)).tolist())
         racks = [sum(model.server_masks[server] for server in rack) for rack in model.racks]
         nodes = model.domain_model.blueprint.nodes
         switches = [index for index, node in enumerate(nodes) if node.kind == "switch"]
@@ -155,46 +194,51 @@ class FailureModel:
             "chip": [self._overlapping(1 << chip) for chip in range(model.chips)],
             "server": [self._overlapping(mask) for mask in model.server_masks],
             "rack": [self._overlapping(mask) for mask in racks],
-            "switch": [self._behind_switch(switch) for switch in switches],
+            "switch": [self._using_switch(switch) for switch in switches],
             "nic": [[False] * (len(self.sets) - 1) + [True]] * nics,
-            "link": [self._spanning(wire.a, wire.b) for wire in model.domain_model.blueprint.scale_up_links],
+            "link": [self._using_link(link.a, link.b) for link in model.domain_model.blueprint.scale_up_links],
         }
         return tuple(
             cause_type(
                 probability,
                 _pack_bits(np.array(destroyed[kind], bool).reshape(-1, len(self.sets))),
-                offsets if kind == "rack" else (),
+                first_rows_of_racks if kind == "rack" else (),
             )
             for kind, probability in probabilities.items()
         )
 
     def _overlapping(self, chips: int) -> list[bool]:
+        """Return for each counted set whether it contains any chip of the mask ``chips``."""
         return [bool(mask & chips) for mask in self.sets]
 
-    def _spanning(self, a: int, b: int) -> list[bool]:
+    def _using_link(self, a: int, b: int) -> list[bool]:
+        """Return for each counted set whether it needs the link between nodes ``a`` and ``b``.
+
+        The whole domain needs every link. Any other set needs the link if it has several chips, including all chips at
+        the link's ends.
+        """
         ends = sum(1 << end for end in (a, b) if end < self.model.chips)
         return [mask & ends == ends and mask.bit_count() > 1 for mask in self.sets[:-1]] + [True]
 
-    def _behind_switch(self, switch: int) -> list[bool]:
-        spanning = [
-            self._spanning(wire.a, wire.b)
-            for wire in self.model.domain_model.blueprint.scale_up_links
-            if switch in (wire.a, wire.b)
-        ]
-        return [any(column) for column in zip(*spanning, strict=True)]
+    def _using_switch(self, switch: int) -> list[bool]:
+        """Return for each counted set whether it needs any link of a switch."""
+        links = [link for link in self.model.domain_model.blueprint.scale_up_links if switch in (link.a, link.b)]
+        by_link = [self._using_link(link.a, link.b) for link in links]
+        return [any(uses) for uses in zip(*by_link, strict=True)]
 
 
 def _pack_bits(rows: NDArray[Any]) -> MaskRows:
-    """Pack rows of booleans into words, lowest bit first."""
+    """Pack rows of booleans into words of 64 bits, lowest bit first."""
     padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % WORD_BITS)))
     packed: MaskRows = np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
     return packed
 
 
 def single_bits(counts: "Sequence[CountedSets]") -> list[MaskRows]:
-    """Return the counted sets as rows of one bit each."""
-    rows = []
+    """Return for each entry of ``counts`` one row per counted set in it, with only the bit of that set."""
+    split = []
     for counted in counts:
         bits = np.unpackbits(counted.sets.view(np.uint8), axis=1, bitorder="little")
-        rows.append(_pack_bits(np.eye(bits.shape[1], dtype=np.bool_)[np.flatnonzero(bits.any(axis=0))]))
-    return rows
+        single = np.eye(bits.shape[1], dtype=np.bool_)[np.flatnonzero(bits.any(axis=0))]
+        split.append(_pack_bits(single))
+    return split

@@ -1,1 +1,4 @@
-"""Decide which machine is in which slot, and detect drift."""
+"""Compare observed machines with the design: decide which machine is in which slot, and detect differences (drift).
+
+A slot is a server's place in the design.
+"""

@@ -1,9 +1,13 @@
-"""Create or grow a cluster from imported machines."""
+"""Create or grow a cluster from imported machines, for ``trninv adopt``.
+
+A new cluster is planned by `plan_cluster`, an existing one is extended by `plan_growth`. This module writes the plan:
+it creates the parts, binds each machine to its slot (a server's place in the design), and sets the state of empty
+slots to down.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Final
 
 from sqlalchemy import Connection, func, select
@@ -13,7 +17,7 @@ from trninv.catalog.models import SystemCatalog
 from trninv.database.tables import TABLES
 from trninv.deadline import Progress, silent
 from trninv.errors import AdoptionError, ClusterExistsError
-from trninv.inventory.address.expressions import address_expression
+from trninv.inventory.address.expressions import address_expression, join_containers
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.address.machine_names import is_host_name, is_instance_id
 from trninv.inventory.address.syntax import parse_cluster_name
@@ -23,29 +27,34 @@ from trninv.inventory.seeding.cluster_plan import ADOPTED, ClusterPlan, load_pla
 from trninv.inventory.state.bindings import ProposedBinding, bind, list_bindings
 from trninv.inventory.state.condition import UP, Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.reconcile.adoption_plan import PlannedCluster, PlannedDomain, SkippedMachine, plan_cluster
+from trninv.reconcile.adoption_plan import PlannedCluster, PlannedDomain, PlannedSlot, SkippedMachine, plan_cluster
 from trninv.reconcile.growth_plan import GrowthInput, plan_growth
-from trninv.reconcile.latest_observations import LatestObservations, Machine, load_latest_observations
+from trninv.reconcile.identification import MACHINE_EXPIRY
+from trninv.reconcile.latest_observations import (
+    LatestObservations,
+    Machine,
+    load_latest_observations,
+    valid_host_name,
+)
 from trninv.reconcile.machine_groups import group_machines, load_chip_counts, recent_machines
 from trninv.topology.fabric_tree import ServerOrdinals
 
 NO_INSTANCE: Final = "no instance"
-"""The reason in the event that sets an empty slot down."""
+"""The reason recorded in the event that sets an empty slot down; later adoptions find the empty slots by it."""
 AUTHOR: Final = "trninv adopt"
-MACHINE_EXPIRY: Final = timedelta(hours=24)
-"""A machine is treated as gone if its last observation is older than the latest of all by this much."""
+"""The author of the events and bindings that adoption records."""
 
 _CLUSTER, _DOMAIN, _SERVER = (TABLES[name] for name in ("cluster", "domain", "server"))
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptedModel:
-    """The domains of one model, the machines in them, and slots without one.
+    """How many domains of one model an adoption added, and how many of their slots have a machine or are empty.
 
     Attributes
     ----------
-    ordered
-        Machines that were placed in their domain in the order of their names, because no source tells them apart.
+    placed_by_order
+        Number of machines whose slots were chosen in the order of machine names, because no source reports the slots.
 
     """
 
@@ -58,18 +67,20 @@ class AdoptedModel:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionResult:
-    """What an adoption created or added, or would with ``dry_run``.
+    """What an adoption created or added.
 
     Attributes
     ----------
+    models
+        The added domains, by model.
     tiers
-        Number of network nodes per tier, top tier first; empty if no source reports them.
+        Number of added network nodes (switches of the EFA fabric) per tier, top tier first; empty if there are none.
     skipped
-        Machines that are in no domain, and why.
+        Machines that were not added, and why.
     is_extended
-        Whether the cluster was adopted before.
+        Whether the cluster had been adopted before, so that this adoption could only extend it.
     filled_slots
-        Slots that were empty and have an instance now; they are up again.
+        Addresses of slots that were empty and have an instance now; their state is up again.
 
     """
 
@@ -87,12 +98,12 @@ def adopt(
     systems: SystemCatalog,
     name: str,
     progress: Progress = silent,
-    *,
-    dry_run: bool = False,
 ) -> AdoptionResult:
     """Create or grow a cluster from all machines without a slot, within the caller's transaction.
 
-    Existing parts of a cluster do not change. If its domains or its fabric grow, its history starts then.
+    In an existing cluster, only empty slots that get a machine change: their state becomes up, and the network nodes
+    above them become those that are reported. If the cluster gets new domains or network nodes, its recorded history is
+    complete only from that time.
 
     Raises
     ------
@@ -101,7 +112,7 @@ def adopt(
     ClusterExistsError
         A cluster with this name exists and was not adopted.
     AdoptionError
-        Nothing can be adopted, observations contradict each other, or the cluster can't grow.
+        No machine can be adopted, observations contradict each other, or the cluster can't grow.
 
     """
     slug = parse_cluster_name(name)
@@ -109,12 +120,11 @@ def adopt(
     if current_system not in (None, ADOPTED):
         raise ClusterExistsError(f"cluster {slug} already exists, as {current_system}; adopt under another name")
     if current_system == ADOPTED:
-        return _grow_adopted(connection, catalog, systems, slug, progress, dry_run=dry_run)
+        return _grow_adopted(connection, catalog, systems, slug, progress)
     plan = _plan_new_cluster(connection, systems)
-    if not dry_run:
-        cluster_seeding.create_cluster(connection, catalog, plan.plan, slug, progress)
-        _occupy(connection, slug, plan.slots, plan.empty_slots)
-    return _result(slug, plan.domains, plan.plan, plan.skipped)
+    cluster_seeding.create_cluster(connection, catalog, plan.plan, slug, progress)
+    _bind_new_slots(connection, slug, plan.slots, plan.empty_slots)
+    return _build_result(slug, plan.domains, plan.plan, plan.skipped)
 
 
 def _grow_adopted(
@@ -123,59 +133,43 @@ def _grow_adopted(
     systems: SystemCatalog,
     slug: str,
     progress: Progress,
-    *,
-    dry_run: bool,
 ) -> AdoptionResult:
-    """Grow a cluster, and set up slots that were empty and have an instance now."""
+    """Add machines to a cluster that was adopted before; set the state of empty slots that got a machine to up."""
     cluster = connection.execute(select(_CLUSTER).where(_CLUSTER.c.slug == slug)).mappings().one()
     plan = load_plan(connection, catalog, systems, cluster)
     if plan is None:
         raise AdoptionError(f"{slug} has domains of models that the catalog does not have; trninv verify lists them")
-    place, latest, empty = (
-        resolve_place(connection, slug),
-        load_latest_observations(connection),
-        _empty_slots(connection),
-    )
+    place = resolve_place(connection, slug)
+    latest = load_latest_observations(connection)
+    empty = _empty_slots(connection)
     unbound = _unbound_machines(connection, latest)
     growth_input = GrowthInput.load(connection, place, latest, unbound, empty)
     extension = plan_growth(connection, plan, systems.domains, growth_input, load_chip_counts(connection, unbound))
-    if not dry_run and extension.plan:
+    if extension.plan:
         cluster_seeding.grow_cluster(connection, catalog, extension.plan, cluster, progress)
-    if not dry_run:
-        bind(connection, extension.new_bindings, who=AUTHOR)
-        _occupy(connection, slug, extension.slots, extension.empty_slots)
-    occupied = {binding.address for binding in list_bindings(connection, place)} | {
-        binding.address for binding in extension.new_bindings
-    }
-    filled = sorted(occupied & empty)
-    if not dry_run:
-        set_state(connection, filled, UP, why="an instance is bound now", who=AUTHOR, source="import")
-    result = _result(slug, extension.domains, extension.plan, extension.skipped, plan)
+    bind(connection, extension.new_bindings, who=AUTHOR)
+    _bind_new_slots(connection, slug, extension.slots, extension.empty_slots)
+    filled = sorted({binding.address for binding in list_bindings(connection, place)} & empty)
+    set_state(connection, filled, UP, why="an instance is bound now", who=AUTHOR, source="import")
+    result = _build_result(slug, extension.domains, extension.plan, extension.skipped, plan)
     return replace(result, is_extended=True, filled_slots=tuple(filled))
 
 
-def _occupy(
+def _bind_new_slots(
     connection: Connection,
     slug: str,
-    assignments: Iterable[tuple[ServerOrdinals, Machine, bool]],
+    planned_slots: Iterable[PlannedSlot],
     empty: Iterable[ServerOrdinals],
 ) -> None:
-    """Bind machines to new slots, and set empty slots down."""
-    slots = _slots_by_ordinals(connection, slug)
-    bind(
-        connection,
-        [
-            _propose_binding(*slots[slot], machine, is_placed_by_order=is_ordered)
-            for slot, machine, is_ordered in assignments
-        ],
-        who=AUTHOR,
-    )
-    empty_addresses = [slots[slot][1] for slot in empty]
+    """Bind machines to new slots, and set the state of new empty slots to down."""
+    servers = _servers_by_ordinals(connection, slug)
+    bind(connection, [_propose_binding(*servers[slot.ordinals], slot) for slot in planned_slots], who=AUTHOR)
+    empty_addresses = [address for _, address in (servers[ordinals] for ordinals in empty)]
     set_state(connection, empty_addresses, Condition("down"), why=NO_INSTANCE, who=AUTHOR, source="import")
 
 
 def _empty_slots(connection: Connection) -> set[str]:
-    """Return the addresses of slots that adoption set down because they had no instance."""
+    """Return the addresses of slots whose latest state change is that adoption set them down as empty."""
     event = TABLES["state_event"]
     state_events = select(event.c.address, func.max(event.c.id).label("id")).where(IS_STATE_CHANGE)
     last_events = state_events.group_by(event.c.address).subquery()
@@ -184,16 +178,17 @@ def _empty_slots(connection: Connection) -> set[str]:
 
 
 def _plan_new_cluster(connection: Connection, systems: SystemCatalog) -> PlannedCluster:
+    """Plan a cluster from all machines without a slot."""
     unbound = _unbound_machines(connection, load_latest_observations(connection))
     sizes = {slug: model.blueprint.servers for slug, model in systems.domains.items()}
-    if not unbound and any(True for _ in list_bindings(connection)):
+    if not unbound and next(list_bindings(connection), None):
         raise AdoptionError("every imported machine already has a slot; trninv bindings lists them")
     groups = group_machines(((machine, None) for machine in unbound), sizes, load_chip_counts(connection, unbound))
     return plan_cluster(groups, systems.domains)
 
 
 def _unbound_machines(connection: Connection, latest: LatestObservations) -> list[Machine]:
-    """Return the machines without a slot that have a valid name."""
+    """Return the recently observed machines that have a valid name and no slot."""
     bound_names = {name for entry in list_bindings(connection) for name in (entry.instance, entry.host) if name}
     machines = (
         entry for entry in recent_machines(latest, MACHINE_EXPIRY) if not {entry.name, entry.host} & bound_names
@@ -201,31 +196,30 @@ def _unbound_machines(connection: Connection, latest: LatestObservations) -> lis
     return [entry for entry in machines if is_instance_id(entry.name) or is_host_name(entry.name)]
 
 
-def _slots_by_ordinals(connection: Connection, slug: str) -> Mapping[ServerOrdinals, tuple[int, str]]:
+def _servers_by_ordinals(connection: Connection, slug: str) -> Mapping[ServerOrdinals, tuple[int, str]]:
     """Return id and address of each server of a cluster, by the ordinals of its domain and itself."""
     query = (
         select(_DOMAIN.c.ordinal, _SERVER.c.ordinal, _SERVER.c.id, address_expression("server"))
-        .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
-        .join(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)
+        .select_from(join_containers("server"))
         .where(_CLUSTER.c.slug == slug)
     )
-    return {(domain, server): (key, address) for domain, server, key, address in connection.execute(query)}
+    return {(domain, server): (server_id, address) for domain, server, server_id, address in connection.execute(query)}
 
 
-def _propose_binding(key: int, address: str, machine: Machine, *, is_placed_by_order: bool) -> ProposedBinding:
-    host = machine.host if machine.host and is_host_name(machine.host, instance=machine.instance) else None
-    confidence = "interchangeable" if is_placed_by_order else "certain"
-    return ProposedBinding(key, address, machine.instance, host, "adopted", confidence)
+def _propose_binding(server_id: int, address: str, slot: PlannedSlot) -> ProposedBinding:
+    confidence = "interchangeable" if slot.is_placed_by_order else "certain"
+    host = valid_host_name(slot.machine)
+    return ProposedBinding(server_id, address, slot.machine.instance, host, "adopted", confidence)
 
 
-def _result(
+def _build_result(
     slug: str,
     domains: Sequence[PlannedDomain],
     plan: ClusterPlan | None,
     skipped: tuple[SkippedMachine, ...],
     previous_plan: ClusterPlan | None = None,
 ) -> AdoptionResult:
-    """Build the result from the added domains and tiers."""
+    """Summarize the added domains, and count the network nodes in each tier that the previous plan does not have."""
     names = dict.fromkeys(domain.model.name for domain in domains)
     models = tuple(
         _summarize_model(name, [domain for domain in domains if domain.model.name == name]) for name in names
@@ -235,14 +229,15 @@ def _result(
 
 
 def _count_tiers(plan: ClusterPlan | None) -> Counter[int]:
+    """Return the number of network nodes by tier; tier 1 is the top."""
     return Counter(node.tier for node in plan.fabric.nodes()) if plan and plan.fabric else Counter[int]()
 
 
 def _summarize_model(name: str, domains: Sequence[PlannedDomain]) -> AdoptedModel:
-    counts = (
-        sum(map(len, values))
-        for values in zip(
-            *((domain.machines, domain.empty_servers, domain.placed_by_order) for domain in domains), strict=True
-        )
+    return AdoptedModel(
+        name,
+        len(domains),
+        machines=sum(len(domain.machines) for domain in domains),
+        empty_slots=sum(len(domain.empty_servers) for domain in domains),
+        placed_by_order=sum(len(domain.placed_by_order) for domain in domains),
     )
-    return AdoptedModel(name, len(domains), *counts)

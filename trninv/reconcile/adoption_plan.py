@@ -1,4 +1,9 @@
-"""Plan the domains of an adopted cluster."""
+"""Plan the domains and the fabric of an adopted cluster, without writing to the database.
+
+A domain is the largest group of chips that NeuronLink connects: one server or one UltraServer. The fabric is the EFA
+network between domains, and a network node is one of its switches. `adoption` calls `plan_cluster` for a new cluster;
+`growth_plan` calls `arrange_domains` and `extend_fabric` for a cluster that grows.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +19,7 @@ from trninv.reconcile.ring_order import server_ring
 from trninv.topology.fabric_tree import FabricTree, ServerOrdinals
 
 NetworkPath = tuple[str, ...]
+"""The names of the network nodes above a server, top tier first."""
 
 
 class SkippedMachine(NamedTuple):
@@ -23,18 +29,36 @@ class SkippedMachine(NamedTuple):
     why: str
 
 
+class PlannedSlot(NamedTuple):
+    """A new slot and the machine that is in it.
+
+    Attributes
+    ----------
+    ordinals
+        The ordinal of the domain in the cluster, and of the server in the domain.
+    is_placed_by_order
+        Whether the machine got this slot in the order of machine names, because no source reports its server.
+
+    """
+
+    ordinals: ServerOrdinals
+    machine: Machine
+    is_placed_by_order: bool
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedDomain:
-    """A planned domain.
+    """A domain that adoption will create.
 
     Attributes
     ----------
     machines
         Machines by server ordinal.
     placed_by_order
-        Servers whose machines were placed in the order of their names, because no source tells them apart.
+        Ordinals of servers whose machines were assigned in the order of machine names, because no source reports which
+        server each machine is.
     network_paths
-        The network nodes above each server, top tier first; empty if no source reports them.
+        The network nodes above each server, by server ordinal; empty if no source reports them.
 
     """
 
@@ -45,18 +69,20 @@ class PlannedDomain:
 
     @property
     def empty_servers(self) -> list[int]:
-        """Servers without a machine."""
+        """The ordinals of the servers without a machine."""
         return [server for server in range(self.model.blueprint.servers) if server not in self.machines]
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCluster:
-    """A planned cluster.
+    """A cluster that adoption will create.
 
     Attributes
     ----------
+    plan
+        The domain models and the fabric from which `cluster_seeding` creates the cluster.
     domains
-        In the order of their ordinals.
+        The domains, in the order of their ordinals.
 
     """
 
@@ -65,18 +91,28 @@ class PlannedCluster:
     skipped: tuple[SkippedMachine, ...]
 
     @property
-    def slots(self) -> Iterator[tuple[ServerOrdinals, Machine, bool]]:
-        """The ordinals of each machine's domain and server, the machine, and whether its slot is interchangeable."""
-        return (
-            ((ordinal, server), machine, server in domain.placed_by_order)
-            for ordinal, domain in enumerate(self.domains)
-            for server, machine in domain.machines.items()
-        )
+    def slots(self) -> Iterator[PlannedSlot]:
+        """The slots with a machine."""
+        return planned_slots(self.domains)
 
     @property
     def empty_slots(self) -> Iterator[ServerOrdinals]:
         """The slots without a machine."""
-        return ((ordinal, server) for ordinal, domain in enumerate(self.domains) for server in domain.empty_servers)
+        return empty_slots(self.domains)
+
+
+def planned_slots(domains: Iterable[PlannedDomain], first_ordinal: int = 0) -> Iterator[PlannedSlot]:
+    """Yield the slots of domains that have a machine; the domains are numbered from ``first_ordinal``."""
+    for ordinal, domain in enumerate(domains, first_ordinal):
+        for server, machine in domain.machines.items():
+            yield PlannedSlot((ordinal, server), machine, server in domain.placed_by_order)
+
+
+def empty_slots(domains: Iterable[PlannedDomain], first_ordinal: int = 0) -> Iterator[ServerOrdinals]:
+    """Yield the slots of domains that have no machine; the domains are numbered from ``first_ordinal``."""
+    for ordinal, domain in enumerate(domains, first_ordinal):
+        for server in domain.empty_servers:
+            yield ordinal, server
 
 
 def plan_cluster(groups: Iterable[MachineGroup], models: Mapping[str, DomainModel]) -> PlannedCluster:
@@ -90,7 +126,7 @@ def plan_cluster(groups: Iterable[MachineGroup], models: Mapping[str, DomainMode
     Raises
     ------
     AdoptionError
-        Nothing can be adopted, or the observed network nodes contradict each other.
+        No machine can be adopted, or the observed network nodes contradict each other.
 
     """
     domains, skipped = arrange_domains(groups, models)
@@ -106,12 +142,15 @@ def plan_cluster(groups: Iterable[MachineGroup], models: Mapping[str, DomainMode
 def arrange_domains(
     groups: Iterable[MachineGroup], models: Mapping[str, DomainModel], *, extends_cluster: bool = False
 ) -> tuple[list[PlannedDomain], list[SkippedMachine]]:
-    """Return the domains that groups of machines form, in order, and the machines that are in none.
+    """Return the domains that groups of machines form, in the cluster's order, and the skipped machines.
+
+    The fabric connects the domains of a cluster. So if the cluster has or gets more than one domain, domains whose
+    network nodes no source reports are skipped.
 
     Parameters
     ----------
     extends_cluster
-        Whether the cluster has other domains, so that the network nodes above these must be known.
+        Whether the cluster already has domains.
 
     """
     skipped, domains = list[SkippedMachine](), list[PlannedDomain]()
@@ -146,7 +185,7 @@ def arrange_domains(
 
 
 def _isolation_reason(domain: PlannedDomain) -> str:
-    """Return why a domain can't join others."""
+    """Return why a domain can't be in one cluster with others."""
     if domain.model.nic_link is None:
         slug = domain.model.slug
         return f"{slug} has no EFA device and can't join others; run trninv seed {slug} --name NAME, then bind"
@@ -165,46 +204,56 @@ def _nothing_adopted_message(skipped: Sequence[SkippedMachine]) -> str:
 
 
 def _plan_domain(group: MachineGroup, models: Mapping[str, DomainModel]) -> tuple[PlannedDomain | None, str]:
-    """Return a group as a domain, or the reason why it can't be one."""
+    """Return the domain that a group forms and an empty text, or None and the reason why it forms none."""
     types = sorted({instance_type for member in group.members if (instance_type := instance_type_of(member.machine))})
     if not types:
         return None, "no source reports its type"
-    domain_models = [models[instance_type] for instance_type in group.domain_models]
+    domain_models = [models[slug] for slug in group.domain_models]
     if len(domain_models) != 1:
-        hint = "; its number of chips would decide" if domain_models else ""
-        return None, f"no single model in the catalog has its type {' and '.join(types)}{hint}"
+        type_names = " and ".join(types)
+        if domain_models:
+            return None, f"several models in the catalog have its type {type_names}; its number of chips would decide"
+        return None, f"no model in the catalog has its type {type_names}"
     (model,) = domain_models
     servers = model.blueprint.servers
     if servers > 1 and not group.key:
-        return None, f"no source reports its {model.name}: neither its capacity block nor its driver's election"
+        hint = "import its capacity block from EC2, or the output of trninv collect"
+        return None, f"no source reports which {model.name} it is in; {hint}"
     if len(group.members) > servers:
         return None, f"{group.key} has {len(group.members)} machines, but one {model.name} has {servers}"
     machines, placed_by_order = _assign_servers(group.members, model)
-    return PlannedDomain(
-        model, machines, placed_by_order, _network_paths(machines, servers) if model.nic_link else {}
-    ), ""
+    # a model without EFA devices can't be part of a fabric
+    network_paths = _network_paths(machines, servers) if model.nic_link else {}
+    return PlannedDomain(model, machines, placed_by_order, network_paths), ""
 
 
 def _assign_servers(members: Sequence[GroupMember], model: DomainModel) -> tuple[dict[int, Machine], frozenset[int]]:
-    """Return machines by server: by ring position if known, the others in the order of their names."""
+    """Assign machines to the servers of a domain by ring position, or by the order of their names if that is unknown.
+
+    Return the machine of each server, and the servers whose machines were assigned by the order of names (none in a
+    domain of one server). If two machines have the same position, the second one by name is omitted.
+    """
     ring, free = server_ring(model.slug), list(range(model.blueprint.servers))
-    by_position, waiting = dict[int, Machine](), list[Machine]()
+    by_position, without_position = dict[int, Machine](), list[Machine]()
     for member in sorted(members, key=lambda member: member.name):
-        position = member.position
-        if position is None:
-            waiting.append(member.machine)
-        elif (
-            server := ring[position] if position < len(ring) else position
-        ) in free:  # of two with one position, the first by name
+        if (position := member.position) is None:
+            without_position.append(member.machine)
+            continue
+        # if the servers form no ring, a position is taken as the ordinal of a server
+        server = ring[position] if position < len(ring) else position
+        if server in free:
             free.remove(server)
             by_position[server] = member.machine
-    by_name = dict(zip(free, waiting, strict=False))
+    by_name = dict(zip(free, without_position, strict=False))
     placed_by_order = frozenset(by_name) if model.blueprint.servers > 1 else frozenset[int]()
     return dict(sorted((by_position | by_name).items())), placed_by_order
 
 
 def _network_paths(machines: Mapping[int, Machine], servers: int) -> dict[int, NetworkPath]:
-    """Return the network nodes above each server; if not reported, the ones that most servers have."""
+    """Return the network nodes above each server, or an empty dictionary if no source reports any.
+
+    A server without a report gets the nodes that are reported most often.
+    """
     reported_paths = {
         server: tuple(str(nodes).split())
         for server, machine in machines.items()
@@ -217,6 +266,7 @@ def _network_paths(machines: Mapping[int, Machine], servers: int) -> dict[int, N
 
 
 def _build_fabric(domains: Sequence[PlannedDomain]) -> FabricTree | None:
+    """Return the fabric above domains, or None if no source reports network nodes."""
     network_paths = {
         (ordinal, server): path
         for ordinal, domain in enumerate(domains)
@@ -226,7 +276,7 @@ def _build_fabric(domains: Sequence[PlannedDomain]) -> FabricTree | None:
 
 
 def extend_fabric(fabric: FabricTree, network_paths: Mapping[ServerOrdinals, NetworkPath]) -> FabricTree:
-    """Extend a fabric by the network nodes above more servers.
+    """Return a copy of a fabric that also has the network nodes above more servers.
 
     Raises
     ------

@@ -1,13 +1,18 @@
-"""Detect drift and record it as findings."""
+"""Detect drift and record it as findings, for ``trninv drift``.
+
+Drift is any disagreement between the design and what tools observed of the machines. Each rule yields a draft of a
+finding for each disagreement. Drafts that are not recorded yet become findings, and findings without a draft are
+cleared.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from trninv.catalog.instance_types import UnclaimedInstances
+from trninv.catalog.instance_types import UnclaimedType
 from trninv.database.bulk_load import bulk_insert
 from trninv.database.finding_rules import FINDING_RULES
 from trninv.database.id_blocks import next_id
@@ -26,10 +31,20 @@ from trninv.units import format_timestamp
 _FINDING, _OBSERVATION = TABLES["finding"], TABLES["observation"]
 _COMPARISON = TABLES["comparison"]
 _MAX_TEXT: Final = 1_000
+"""The maximum length of the expected and the observed text of a finding, in characters."""
 
 NamedDraft = tuple[str, FindingDraft]
-"""A rule's name and its finding."""
+"""A rule's name and one of its drafts."""
 _FindingKey = tuple[str, str | None, str | None, str | None, str | None]
+"""Rule, address, instance, expected and observed text; drafts with equal keys are one finding, also over time."""
+
+
+@dataclass(frozen=True, slots=True)
+class UncomparedServers:
+    """Bound servers that a rule could not compare, because no current source reports the field."""
+
+    rule: Annotated[str, "The rule."]
+    count: Annotated[int, "Number of servers."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +58,11 @@ class DriftResult:
     new_count, cleared_count
         Numbers of new and of cleared findings, regardless of the scope.
     applied_changes
-        Changed states.
+        The changes of states that were made, if requested.
     uncompared_servers
-        For each rule, the number of bound servers that it could not compare because no source reports the field.
+        For each rule that could not compare all bound servers, the number of those that it could not.
     bound_servers
-        Number of bound servers.
+        Number of servers that are bound to an instance.
     unclaimed_types
         Instance types that no model in the catalog claims, of recently observed machines without a slot.
 
@@ -57,9 +72,9 @@ class DriftResult:
     new_count: int
     cleared_count: int
     applied_changes: tuple[ConditionChange, ...]
-    uncompared_servers: Mapping[str, int]
+    uncompared_servers: tuple[UncomparedServers, ...]
     bound_servers: int
-    unclaimed_types: tuple[UnclaimedInstances, ...] = ()
+    unclaimed_types: tuple[UnclaimedType, ...] = ()
 
 
 def detect_drift(
@@ -68,7 +83,7 @@ def detect_drift(
     *,
     now: datetime | None = None,
     stale_after: timedelta = STALE_AFTER,
-    apply: bool = False,
+    apply_as: str | None = None,
     progress: Progress = silent,
 ) -> DriftResult:
     """Compare all observations with the design and record the findings, within the caller's transaction.
@@ -77,14 +92,17 @@ def detect_drift(
     ----------
     scope
         Address at or below which findings are returned and applied.
-    apply
-        Whether to set the states of failed parts.
+    now, stale_after
+        Observations count as stale if they are older than ``stale_after`` at the time ``now``.
+    apply_as
+        The author of the state changes of parts that findings report as failed; None leaves their states unchanged.
     progress
         Called with a label, the number compared and the total.
 
     Raises
     ------
     AddressError, UnknownAddressError
+        The scope is not an address, or no place has it.
 
     """
     time = (now or datetime.now(UTC)).astimezone(UTC)
@@ -92,20 +110,18 @@ def detect_drift(
     drafts_by_key = _merge_by_key(evaluate_rules(connection, drift_input, progress))
     ids, new, cleared = _record(connection, drafts_by_key, format_timestamp(time))
     scope_findings = list_findings(connection, scope)
-    scope_ids = {entry.id for entry in scope_findings}
+    scope_ids = {finding.id for finding in scope_findings}
     failed_drafts = {
-        number: entry
-        for key, entry in drafts_by_key.items()
-        if entry.failed_parts and (number := ids[key]) in scope_ids
+        ids[key]: draft for key, draft in drafts_by_key.items() if draft.failed_parts and ids[key] in scope_ids
     }
-    applied = tuple(_apply_states(connection, failed_drafts, scope_findings)) if apply else ()
+    applied = tuple(_apply_states(connection, failed_drafts, scope_findings, apply_as)) if apply_as is not None else ()
     servers = sum(slot.bound_name is not None for slot in drift_input.slots)
-    not_compared = count_uncompared(drift_input.slots)
+    not_compared = tuple(UncomparedServers(*entry) for entry in count_uncompared(drift_input.slots).items())
     return DriftResult(tuple(scope_findings), new, cleared, applied, not_compared, servers, drift_input.unclaimed())
 
 
 def _merge_by_key(drafts: Iterable[NamedDraft]) -> dict[_FindingKey, FindingDraft]:
-    """Merge drafts with the same identity over time: equal reports of several sources are one finding."""
+    """Merge drafts with equal keys, so that equal reports of several sources are one finding with joint evidence."""
     by_key: dict[_FindingKey, FindingDraft] = {}
     for rule, draft in drafts:
         key = (rule, draft.address, draft.instance, _truncate(draft.expected), _truncate(draft.observed))
@@ -121,64 +137,53 @@ def _truncate(text: str | None) -> str | None:
 def _record(
     connection: Connection, drafts: Mapping[_FindingKey, FindingDraft], time: str
 ) -> tuple[dict[_FindingKey, int], int, int]:
-    """Record findings; return the ids of all, the number of new ones and of cleared ones."""
+    """Record drafts as findings, and clear findings without a draft; return ids and the numbers of new and cleared."""
     is_open = _FINDING.c.cleared_at.is_(None)
-    key = [_FINDING.c[name] for name in ("rule", "address", "instance", "expected", "observed")]
-    open_ids = {tuple(row[1:]): row.id for row in connection.execute(select(_FINDING.c.id, *key).where(is_open))}
+    key_columns = [_FINDING.c[name] for name in ("rule", "address", "instance", "expected", "observed")]
+    open_findings = connection.execute(select(_FINDING.c.id, *key_columns).where(is_open))
+    open_ids = {tuple(key): finding_id for finding_id, *key in open_findings}
     connection.execute(delete(_COMPARISON))
     connection.execute(insert(_COMPARISON).values(id=1, at=time))
-    ended = [{"key": key} for open_key, key in open_ids.items() if open_key not in drafts]
-    if ended:
-        connection.execute(update(_FINDING).where(_FINDING.c.id == bindparam("key")).values(cleared_at=time), ended)
+    cleared = [{"finding_id": finding_id} for key, finding_id in open_ids.items() if key not in drafts]
+    if cleared:
+        clear = update(_FINDING).where(_FINDING.c.id == bindparam("finding_id")).values(cleared_at=time)
+        connection.execute(clear, cleared)
     connection.execute(update(_FINDING).where(is_open).values(last_seen=time))
-    first = next_id(connection, _FINDING)
-    new = {key: first + number for number, key in enumerate(key for key in drafts if key not in open_ids)}
-    bulk_insert(connection, _FINDING, [_finding_row(number, key, drafts[key], time) for key, number in new.items()])
-    return {key: open_ids.get(key) or new[key] for key in drafts}, len(new), len(ended)
+    new_keys = (key for key in drafts if key not in open_ids)
+    new_ids = {key: new_id for new_id, key in enumerate(new_keys, next_id(connection, _FINDING))}
+    bulk_insert(connection, _FINDING, [_finding_row(new_id, key, drafts[key], time) for key, new_id in new_ids.items()])
+    return {key: open_ids.get(key) or new_ids[key] for key in drafts}, len(new_ids), len(cleared)
 
 
-def _finding_row(number: int, key: _FindingKey, draft: FindingDraft, time: str) -> tuple[object, ...]:
+def _finding_row(finding_id: int, key: _FindingKey, draft: FindingDraft, time: str) -> tuple[object, ...]:
+    """Return the row of a new finding, in the order of the table's columns."""
     rule, address, instance, expected, observed = key
     evidence = " ".join(map(str, draft.evidence)) or None
-    return (
-        number,
-        rule,
-        FINDING_RULES[rule].severity,
-        address,
-        instance,
-        expected,
-        observed,
-        evidence,
-        time,
-        time,
-        None,
-    )
+    severity, cleared_at = FINDING_RULES[rule].severity, None
+    return (finding_id, rule, severity, address, instance, expected, observed, evidence, time, time, cleared_at)
 
 
 def _apply_states(
-    connection: Connection, failed_drafts: Mapping[int, FindingDraft], open_findings: list[Finding]
+    connection: Connection, failed_drafts: Mapping[int, FindingDraft], open_findings: list[Finding], who: str
 ) -> Iterator[ConditionChange]:
-    """Set the states of failed parts that still carry traffic; the author is the source, the reason is the finding."""
+    """Set the states of failed parts that are up or degraded; the reason is the finding with its sources."""
     query = select(_OBSERVATION.c.id, _OBSERVATION.c.source)
     sources = {row.id: row.source for row in connection.execute(query)}
     for finding in open_findings:
-        if finding.id in failed_drafts:
-            parts, state, evidence = (
-                failed_drafts[finding.id].failed_parts,
-                failed_drafts[finding.id].state,
-                failed_drafts[finding.id].evidence,
-            )
-            who = ", ".join(sorted({sources[number] for number in evidence}))
-            why = f"finding {finding.id}: {finding.rule}: {finding.observed}"[:MAX_LENGTH]
-            yield from set_state(
-                connection, parts, Condition(state), why=why, who=who, only_carrying=True, source="drift"
-            )
+        if (draft := failed_drafts.get(finding.id)) is None:
+            continue
+        reporters = ", ".join(sorted({sources[observation] for observation in draft.evidence}))
+        why = f"finding {finding.id} by {reporters}: {finding.rule}: {finding.observed}"[:MAX_LENGTH]
+        state = Condition(draft.state)
+        yield from set_state(
+            connection, draft.failed_parts, state, why=why, who=who, only_carrying=True, source="drift"
+        )
 
 
 def evaluate_rules(connection: Connection, drift_input: DriftInput, progress: Progress = silent) -> list[NamedDraft]:
-    """Apply all rules to one state of the database."""
+    """Apply all rules and return the drafts of their findings, without recording them."""
     counted_errors: CountedErrors = {}
-    drafts = list(check_chips(connection, drift_input, counted_errors))
+    drafts = list(check_chips(connection, drift_input, counted_errors))  # also fills counted_errors
     for done, slot in enumerate(drift_input.slots):
         progress("servers", done, len(drift_input.slots))
         drafts += ((rule, draft) for rule, check in SERVER_RULES.rules.items() for draft in check(slot, drift_input))

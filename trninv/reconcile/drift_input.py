@@ -1,4 +1,9 @@
-"""Collect what drift rules compare."""
+"""Load what drift rules compare: slots with their machines, and how machines and listings changed over time.
+
+A slot is a server's place in the design; the instance that runs there is bound to it. A complete listing is an
+observation that names all instances of an account or cluster, so an instance that it lacks is gone. `drift` calls this
+module.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,27 +14,28 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, func, or_, select
 
-from trninv.catalog.instance_types import UnclaimedInstances, count_unclaimed_types
+from trninv.catalog.instance_types import UnclaimedType, count_unclaimed_types
 from trninv.database.tables import TABLES
+from trninv.importers.source_register import find_source
 from trninv.reconcile.findings import last_comparison_time
 from trninv.reconcile.latest_observations import LatestObservations, Machine, ObservedValue, load_latest_observations
 from trninv.reconcile.occupied_slots import OccupiedSlot, load_occupied_slots
 from trninv.units import format_timestamp
 
 STALE_AFTER: Final = timedelta(hours=1)
+"""The default age beyond which an observation counts as stale."""
 REPLACED_FOR: Final = timedelta(days=1)
-"""How long a replaced instance stays a finding."""
+"""How long a replacement of the instance in a slot is reported as a finding."""
 _OBSERVATION, _SERVER, _CHIP = TABLES["observation"], TABLES["observed_server"], TABLES["observed_chip"]
 _BINDING = TABLES["binding"]
 _BATCH_SIZE = 500
-_IGNORED_SOURCES: Final = {"instance_type": "hyperpod", "place": "hyperpod"}
-"""HyperPod has its own ids for UltraServers, and reports the instances with a plain type."""
 
 
 class CounterIncrease(NamedTuple):
-    """An error counter of a chip that grew since its machine last started.
+    """An error counter of a chip that grew since it was last reset.
 
-    ``evidence`` has the observations of the first and of the latest count.
+    ``ordinal`` is the chip's. ``before`` and ``now`` are the first and the latest count since the reset; ``evidence``
+    has the ids of the observations that report them.
     """
 
     slot: OccupiedSlot
@@ -40,25 +46,41 @@ class CounterIncrease(NamedTuple):
 
 
 class NetworkMove(NamedTuple):
-    """A slot whose instance is below another network node than when it was bound."""
+    """A slot whose instance is below a different network node than before it was bound.
+
+    ``before`` is the earlier network node; ``now`` has all network nodes that were last observed above the instance.
+    """
 
     slot: OccupiedSlot
     before: str
     now: ObservedValue
 
 
+class _TimedNode(NamedTuple):
+    """The network node directly above an instance, as observed at a time."""
+
+    time: str
+    node: str
+
+
 @dataclass(frozen=True, slots=True)
 class DriftInput:
-    """Everything that rules compare, except chips, which are streamed.
+    """Everything that rules compare, except chips, which `chip_drift` reads in batches.
+
+    A fact is one kind of observed value, such as instance_type.
 
     Attributes
     ----------
     fresh_from
-        Earlier observations are stale (UTC, like all times in the database).
+        Time from which observations are fresh; earlier ones are stale (UTC).
+    latest
+        The latest observations of all machines.
     missing_from_listing
-        The complete listing that lacks a machine, by machine name.
+        Id of the complete listing that lacks a machine, by machine name.
     replaced_bindings
-        Bindings that another instance ended recently.
+        Bindings that ended recently because another instance took the slot.
+    network_moves
+        Instances that are below a different network node than before they were bound.
 
     """
 
@@ -70,25 +92,25 @@ class DriftInput:
     network_moves: list[NetworkMove]
 
     def is_fresh(self, observed: ObservedValue) -> bool:
-        """Return whether a value is fresh."""
+        """Return whether a value was observed recently."""
         return observed.observed_at >= self.fresh_from
 
     def fresh_values(self, machine: Machine | None, fact: str) -> dict[str, ObservedValue]:
-        """Return the fresh values of a fact."""
+        """Return each source's fresh value of a fact, latest first."""
         return self._filter_fresh(self._comparable_values(machine, fact))
 
     def best_values(self, machine: Machine | None, fact: str) -> dict[str, ObservedValue]:
-        """Return the fresh values of a fact, or else the latest: a stale value never overrides a fresh one."""
+        """Return each source's fresh value of a fact, or if none is fresh, only the latest value."""
         observed = self._comparable_values(machine, fact)
         return self._filter_fresh(observed) or dict(islice(observed.items(), 1))
 
     def agreed_value(self, machine: Machine | None, fact: str) -> ObservedValue | None:
-        """Return the latest value of a fact, unless fresh sources disagree."""
+        """Return the latest value of a fact, or None if fresh sources disagree or no source reports it."""
         observed = list(self.best_values(machine, fact).values())
         return observed[0] if observed and all(value.value == observed[0].value for value in observed) else None
 
     def unassigned_machines(self) -> Iterator[tuple[Machine, ObservedValue]]:
-        """Yield recently observed machines without a slot, with their types."""
+        """Yield machines that have no slot and are not gone, with the instance type on which fresh reports agree."""
         bound_machines = {slot.machine for slot in self.slots}
         for machine in self.latest.machines.values():
             if machine not in bound_machines and machine.name not in self.missing_from_listing:
@@ -96,7 +118,7 @@ class DriftInput:
                 if observed and self.is_fresh(observed):
                     yield machine, observed
 
-    def unclaimed(self) -> tuple[UnclaimedInstances, ...]:
+    def unclaimed(self) -> tuple[UnclaimedType, ...]:
         """Return the types of unassigned machines that no model in the catalog claims."""
         return count_unclaimed_types(observed.value for _, observed in self.unassigned_machines())
 
@@ -105,15 +127,13 @@ class DriftInput:
         return {source: value for source, value in observed.items() if value.observed_at >= earliest}
 
     def _comparable_values(self, machine: Machine | None, fact: str) -> dict[str, ObservedValue]:
-        """Return each source's value of a fact, latest first, normalized so that sources compare."""
+        """Return each source's latest value of a fact, latest first, without sources that report the fact inexactly."""
         observed = machine.latest_by_source(fact) if machine else {}
-        if fact in _IGNORED_SOURCES:
-            observed.pop(_IGNORED_SOURCES[fact], None)
-        return observed
+        return {source: value for source, value in observed.items() if find_source(source).is_exact(fact)}
 
 
 def load_drift_input(connection: Connection, now: datetime, stale_after: timedelta) -> DriftInput:
-    """Collect what the drift rules compare."""
+    """Load what the drift rules compare; observations are stale if they are older than ``stale_after`` at ``now``."""
     latest, occupied_slots = load_latest_observations(connection), load_occupied_slots(connection)
     missing = _missing_machines(connection, latest)
     for slot in occupied_slots:
@@ -132,10 +152,10 @@ def load_drift_input(connection: Connection, now: datetime, stale_after: timedel
     )
 
 
-def unclaimed_types(connection: Connection) -> tuple[UnclaimedInstances, ...]:
-    """Return the unclaimed types of machines without a slot, as of the last comparison.
+def unclaimed_types(connection: Connection) -> tuple[UnclaimedType, ...]:
+    """Return the types of machines without a slot that no model in the catalog claims, as of the last comparison.
 
-    It counts machines observed at most `STALE_AFTER` before the comparison, or since.
+    Machines count if they were observed at most `STALE_AFTER` before the last comparison, or after it.
     """
     compared_at = last_comparison_time(connection)
     types = select(_SERVER.c.instance_type).where(_SERVER.c.instance_type.is_not(None)).distinct()
@@ -145,10 +165,11 @@ def unclaimed_types(connection: Connection) -> tuple[UnclaimedInstances, ...]:
 
 
 def _missing_machines(connection: Connection, latest: LatestObservations) -> dict[str, int]:
-    """Return the machines that the latest complete listing lacks, with that listing.
+    """Return the names of machines that are gone, each with the id of the latest complete listing, which lacks it.
 
-    A listing supersedes an earlier one if it has the same name, a common instance, or no instance at all. So listings
-    of two regions or clusters do not declare each other's instances gone.
+    A machine that any source reported later is not missing. A listing supersedes an earlier one of the same source if
+    both have the same name, if they share an instance, or if the later one has no instance at all. So listings of two
+    regions or clusters do not declare each other's instances gone.
     """
     listings = connection.execute(
         select(_OBSERVATION).where(_OBSERVATION.c.is_whole).order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)
@@ -161,20 +182,19 @@ def _missing_machines(connection: Connection, latest: LatestObservations) -> dic
     for (name, _), last_listing in _last_listings(connection, candidates).items():
         if last_listing not in successors:
             successors[last_listing] = _next_listing(connection, by_id[last_listing], listings)
-        if (successor := successors[last_listing]) is not None and last_seen_time(latest.machines[name]) < by_id[
-            successor
-        ].seen_at:
+        successor = successors[last_listing]
+        if successor is not None and last_seen_time(latest.machines[name]) < by_id[successor].seen_at:
             missing[name] = successor
     return missing
 
 
 def last_seen_time(machine: Machine) -> str:
-    """Return when any source last reported a machine."""
+    """Return when any source last reported a machine; empty if no source did."""
     return max((observation.observed_at for observation in machine.observations), default="")
 
 
 def _last_listings(connection: Connection, names: list[str]) -> dict[tuple[str, str], int]:
-    """Return the latest complete listing of each source that has each of these machines."""
+    """Return the id of the latest complete listing that has a machine, by machine name and source."""
     listings: dict[tuple[str, str], int] = {}
     for batch in _batches(names):
         name = func.coalesce(_SERVER.c.instance, _SERVER.c.host)
@@ -190,7 +210,7 @@ def _last_listings(connection: Connection, names: list[str]) -> dict[tuple[str, 
 
 
 def _next_listing(connection: Connection, previous: Row[Any], listings: Iterable[Row[Any]]) -> int | None:
-    """Return the latest listing with the scope of an older one."""
+    """Return the id of the latest listing that supersedes an older one, or None."""
     newer = [
         listing for listing in listings if listing.source == previous.source and listing.seen_at > previous.seen_at
     ]
@@ -207,6 +227,7 @@ def _next_listing(connection: Connection, previous: Row[Any], listings: Iterable
 
 
 def _replaced_bindings(connection: Connection, now: datetime) -> list[Row[Any]]:
+    """Return the bindings that ended within `REPLACED_FOR` because another instance took the slot."""
     earliest = format_timestamp(now - REPLACED_FOR)
     is_replaced = _BINDING.c.ending == "replaced"
     return list(
@@ -215,13 +236,17 @@ def _replaced_bindings(connection: Connection, now: datetime) -> list[Row[Any]]:
 
 
 def _network_moves(connection: Connection, slots: list[OccupiedSlot]) -> Iterator[NetworkMove]:
-    """Yield instances whose lowest network node differs from the one before binding, or when first observed."""
+    """Yield the slots whose instance is below a different network node than before it was bound.
+
+    An instance that was first observed after it was bound is compared with its first observation.
+    """
     moved_instances = (
         select(_SERVER.c.instance)
         .where(_SERVER.c.network_nodes.is_not(None), _SERVER.c.instance.is_not(None))
         .group_by(_SERVER.c.instance)
         .having(func.count(_SERVER.c.network_nodes.distinct()) > 1)
     )
+    # a binding that ended as renewed was continued by another binding of the same instance and slot
     bound_query = select(_BINDING.c.instance, _BINDING.c.address, func.min(_BINDING.c.started_at)).where(
         _BINDING.c.instance.in_(moved_instances), or_(_BINDING.c.ending.is_(None), _BINDING.c.ending == "renewed")
     )
@@ -237,27 +262,33 @@ def _network_moves(connection: Connection, slots: list[OccupiedSlot]) -> Iterato
     }
     nodes_by_instance = defaultdict(list)
     for row in connection.execute(query):
-        nodes_by_instance[row.instance].append((row.at, lowest_network_node(row.network_nodes)))
+        nodes_by_instance[row.instance].append(_TimedNode(row.at, lowest_network_node(row.network_nodes)))
     for slot in slots:
         current = slot.machine.latest("network_nodes") if slot.machine else None
         if current is None or (history := nodes_by_instance.get(slot.instance or "")) is None:
             continue
         bound_time = bound_since.get((str(slot.instance), slot.address), "")
-        (before,) = [name for time, name in history if time < bound_time][-1:] or [history[0][1]]
+        nodes_before = [entry.node for entry in history if entry.time < bound_time]
+        before = nodes_before[-1] if nodes_before else history[0].node
         if before != lowest_network_node(current.value):
             yield NetworkMove(slot, before, current)
 
 
 def lowest_network_node(network_nodes: str) -> str:
-    """Return the network node directly above an instance."""
+    """Return the network node directly above an instance: the last of its nodes, which are separated by blanks."""
     return network_nodes.rpartition(" ")[2]
 
 
 def counter_increases(
     connection: Connection, counted_errors: Mapping[tuple[str, str, int], tuple[OccupiedSlot, ObservedValue]]
 ) -> Iterator[CounterIncrease]:
-    """Yield the non-zero counters that grew since they were last cleared."""
-    counter_runs: dict[tuple[str, str, int], tuple[int, int, int]] = {}
+    """Yield the non-zero counters that grew since they were last reset.
+
+    ``counted_errors`` has the slot and listing of each chip with a non-zero counter, by machine name, source and chip
+    ordinal.
+    """
+    # first count since the last reset, latest count, and the id of the observation that reports the first count
+    counts_since_reset: dict[tuple[str, str, int], tuple[int, int, int]] = {}
     machines = {slot.machine.name: slot.machine for slot, _ in counted_errors.values() if slot.machine}
     instance_by_host = {
         observation.host: name
@@ -274,23 +305,25 @@ def counter_increases(
         ]
         for row in connection.execute(_counters_query(batch, hosts)):
             key = (row.instance or instance_by_host[row.host], row.source, row.ordinal)
-            first, last, observation = counter_runs.get(key, (row.n, row.n, row.observation))
-            counter_runs[key] = (first, row.n, observation) if row.n >= last else (row.n, row.n, row.observation)
+            first, last, observation = counts_since_reset.get(key, (row.errors, row.errors, row.observation))
+            if row.errors < last:
+                first, observation = row.errors, row.observation
+            counts_since_reset[key] = (first, row.errors, observation)
     for key, (slot, observed) in counted_errors.items():
-        before, now, observation = counter_runs.get(key, (0, 0, 0))
+        before, now, observation = counts_since_reset.get(key, (0, 0, 0))
         if now > before:
             yield CounterIncrease(slot, key[2], before, now, (observation, observed.observation))
 
 
 def _counters_query(instances: list[str], hosts: list[str | None]) -> Select[Any]:
-    """Select the error counters of chips, oldest first."""
+    """Select all observed error counters of chips of these instances and hosts, oldest first."""
     return (
         select(
             _SERVER.c.instance,
             _SERVER.c.host,
             _OBSERVATION.c.source,
             _CHIP.c.ordinal,
-            _CHIP.c.ecc_uncorrected.label("n"),
+            _CHIP.c.ecc_uncorrected.label("errors"),
             _OBSERVATION.c.id.label("observation"),
         )
         .join(_SERVER, _SERVER.c.id == _CHIP.c.observed_server_id)

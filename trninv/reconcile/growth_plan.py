@@ -1,4 +1,8 @@
-"""Plan what an adopted cluster gains."""
+"""Plan how an adopted cluster grows, without writing to the database.
+
+`adoption` calls `plan_growth` for a cluster that was adopted before. Machines without a slot either form new domains or
+fill the empty slots of existing ones.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,7 +14,16 @@ from trninv.catalog.models import DomainModel
 from trninv.inventory.address.lookup import Place
 from trninv.inventory.seeding.cluster_plan import ADOPTED, ClusterPlan, group_domains
 from trninv.inventory.state.bindings import Binding, ProposedBinding, list_bindings
-from trninv.reconcile.adoption_plan import NetworkPath, PlannedDomain, SkippedMachine, arrange_domains, extend_fabric
+from trninv.reconcile.adoption_plan import (
+    NetworkPath,
+    PlannedDomain,
+    PlannedSlot,
+    SkippedMachine,
+    arrange_domains,
+    empty_slots,
+    extend_fabric,
+    planned_slots,
+)
 from trninv.reconcile.domain_assignment import DomainAssignment, UnassignedMachine
 from trninv.reconcile.identification import Identification, attach_bindings, drop_undone_inferences
 from trninv.reconcile.latest_observations import LatestObservations, Machine
@@ -18,10 +31,13 @@ from trninv.reconcile.machine_groups import ULTRASERVER, MachineGroup, Slot, gro
 from trninv.reconcile.slot_assignment import assign_slots
 from trninv.topology.fabric_tree import FabricTree, ServerOrdinals
 
+_ALTERNATIVE = "adopt it under another name, or run trninv unseed and adopt the cluster again"
+"""What to do instead if a cluster can't get more domains."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterGrowth:
-    """What a cluster gains.
+    """The new domains, network nodes and bindings of a cluster that grows.
 
     Attributes
     ----------
@@ -30,7 +46,7 @@ class ClusterGrowth:
     first_ordinal
         Ordinal of the first new domain.
     new_bindings
-        Machines in existing slots.
+        Bindings of machines to existing empty slots.
     skipped
         Machines that are not added, and why.
 
@@ -43,34 +59,28 @@ class ClusterGrowth:
     skipped: tuple[SkippedMachine, ...]
 
     @property
-    def slots(self) -> Iterable[tuple[ServerOrdinals, Machine, bool]]:
-        """The ordinals of each new slot's domain and server, its machine, and whether its slot is interchangeable."""
-        return (
-            ((ordinal, server), machine, server in domain.placed_by_order)
-            for ordinal, domain in enumerate(self.domains, self.first_ordinal)
-            for server, machine in domain.machines.items()
-        )
+    def slots(self) -> Iterable[PlannedSlot]:
+        """The new slots with a machine."""
+        return planned_slots(self.domains, self.first_ordinal)
 
     @property
     def empty_slots(self) -> Iterable[ServerOrdinals]:
         """The new slots without a machine."""
-        return (
-            (ordinal, server)
-            for ordinal, domain in enumerate(self.domains, self.first_ordinal)
-            for server in domain.empty_servers
-        )
+        return empty_slots(self.domains, self.first_ordinal)
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthInput:
-    """The slots and bindings of a cluster, and the observations.
+    """The slots of a cluster, and the bindings and observations from which its growth is planned.
 
     Attributes
     ----------
+    open_bindings
+        The current bindings of all clusters.
     machines
-        Machines without a slot, and bound ones.
+        The bound machines of all clusters, and the machines without a slot.
     empty_addresses
-        Addresses of slots that never had a machine.
+        Addresses of slots that adoption set down because they had no machine.
 
     """
 
@@ -89,7 +99,7 @@ class GrowthInput:
         unbound: Sequence[Machine],
         empty_addresses: Collection[str],
     ) -> "GrowthInput":
-        """Read from the tables; ``unbound`` are the machines without a slot."""
+        """Load the slots of a cluster and all open bindings; ``unbound`` are the machines without a slot."""
         open_bindings = list(list_bindings(connection))
         bound_names = {name for entry in open_bindings for name in (entry.instance, entry.host) if name}
         bound_machines = [entry for entry in latest.machines.values() if {entry.name, entry.host} & bound_names]
@@ -103,7 +113,14 @@ def plan_growth(
     growth_input: GrowthInput,
     chips: Mapping[str, int],
 ) -> ClusterGrowth:
-    """Plan what a cluster gains; write nothing.
+    """Plan how a cluster grows.
+
+    Parameters
+    ----------
+    models
+        Domain models by slug, in the order that new domains have in the cluster.
+    chips
+        Numbers of chips by machine name, if observed.
 
     Raises
     ------
@@ -118,20 +135,16 @@ def plan_growth(
         chips,
     )
     new_groups = [group for group in groups if group.unbound and not group.bound]
-    identification = drop_undone_inferences(
-        connection, _fill_empty_slots([group for group in groups if group.unbound and group.bound], growth_input)
-    )
+    partly_bound_groups = [group for group in groups if group.unbound and group.bound]
+    identification = drop_undone_inferences(connection, _fill_empty_slots(partly_bound_groups, growth_input))
     domains, skipped = arrange_domains(new_groups, models, extends_cluster=True)
     if reason := _growth_blocker(current_plan):
         skipped += (SkippedMachine(machine.name, reason) for domain in domains for machine in domain.machines.values())
         domains = []
     skipped += (SkippedMachine(unassigned.name, unassigned.why) for unassigned in identification.unassigned)
-    extended_plan = _extended_plan(
-        current_plan, domains, _changed_paths(current_plan, identification.proposed_bindings, growth_input)
-    )
-    return ClusterGrowth(
-        extended_plan, current_plan.domains, tuple(domains), identification.proposed_bindings, tuple(sorted(skipped))
-    )
+    new_bindings = identification.proposed_bindings
+    extended_plan = _extended_plan(current_plan, domains, _changed_paths(current_plan, new_bindings, growth_input))
+    return ClusterGrowth(extended_plan, current_plan.domains, tuple(domains), new_bindings, tuple(sorted(skipped)))
 
 
 def _growth_blocker(plan: ClusterPlan) -> str:
@@ -143,15 +156,10 @@ def _growth_blocker(plan: ClusterPlan) -> str:
     return ""
 
 
-_ALTERNATIVE = "adopt it under another name, or run trninv unseed and adopt the cluster again"
-
-
 def _fill_empty_slots(groups: Iterable[MachineGroup], growth_input: GrowthInput) -> Identification:
-    """Assign machines of existing domains to the free slots there."""
-    occupied_ids, free_slots = (
-        {binding.server_id for binding in growth_input.open_bindings},
-        defaultdict[int, list[Slot]](list),
-    )
+    """Assign the unbound machines of each group to free slots of the domain in which its bound machines are."""
+    occupied_ids = {binding.server_id for binding in growth_input.open_bindings}
+    free_slots = defaultdict[int, list[Slot]](list)
     for slot in growth_input.slots:
         if slot.id not in occupied_ids:
             free_slots[slot.domain].append(slot)
@@ -160,11 +168,12 @@ def _fill_empty_slots(groups: Iterable[MachineGroup], growth_input: GrowthInput)
         if reason := _conflict_reason(group):
             unassigned += (UnassignedMachine(member.name, reason) for member in group.unbound)
             continue
-        first = next(iter(group.slots))
+        bound_slot = group.slots[0]
         method = "ultraserver" if group.key.startswith(ULTRASERVER) else "capacity-block"
-        evidence = f"{group.bound[0].name} stands in {first.address.rpartition('/')[0]}"
-        assignment = DomainAssignment(first.domain, method, "certain", evidence)
-        group_proposals, group_unassigned = assign_slots(group, assignment, free_slots[first.domain], {}, in_order=True)
+        evidence = f"{group.bound[0].name} is in {bound_slot.address.rpartition('/')[0]}"
+        domain = bound_slot.domain
+        assignment = DomainAssignment(domain, method, "certain", evidence)
+        group_proposals, group_unassigned = assign_slots(group, assignment, free_slots[domain], {}, in_order=True)
         proposals += group_proposals
         unassigned += group_unassigned
     return Identification(tuple(proposals), tuple(unassigned))
@@ -184,13 +193,13 @@ def _conflict_reason(group: MachineGroup) -> str:
             f"{group.key} has {len(group.members)} instances, but its domain has {slot.servers} servers; if one "
             "replaces another, run trninv bind"
         )
-    return ""
+    return MachineGroup(group.key, group.unbound).duplicate_reason
 
 
 def _changed_paths(
     plan: ClusterPlan, proposals: Iterable[ProposedBinding], growth_input: GrowthInput
 ) -> dict[ServerOrdinals, NetworkPath]:
-    """Return the reported network nodes above empty slots that differ from the assumed ones."""
+    """Return the observed network nodes above empty slots that get a machine, where the current plan has others."""
     if not isinstance(plan.fabric, FabricTree):
         return {}
     names, current_paths = {node.vendor_id for node in plan.fabric.nodes_by_number}, plan.fabric.network_paths()
@@ -201,15 +210,13 @@ def _changed_paths(
             proposal.host or ""
         )
         nodes = machine and machine.value("network_nodes")
-        slot = by_id[proposal.server_id]
-        ordinals = slot.domain_ordinal, slot.ordinal
-        if (
-            not nodes
-            or proposal.address not in growth_input.empty_addresses
-            or current_paths.get(ordinals) == (path := tuple(str(nodes).split()))
-        ):
+        if not nodes or proposal.address not in growth_input.empty_addresses:
             continue
-        if names.issuperset(path) or not plan.fabric.is_dense:
+        slot = by_id[proposal.server_id]
+        ordinals, path = (slot.domain_ordinal, slot.ordinal), tuple(str(nodes).split())
+        # a dense fabric has no free numbers for new nodes
+        can_be_added = names.issuperset(path) or not plan.fabric.is_dense
+        if path != current_paths.get(ordinals) and can_be_added:
             paths[ordinals] = path
     return paths
 
@@ -217,7 +224,7 @@ def _changed_paths(
 def _extended_plan(
     plan: ClusterPlan, domains: Sequence[PlannedDomain], changed_paths: Mapping[ServerOrdinals, NetworkPath]
 ) -> ClusterPlan | None:
-    """Return the cluster with the new domains, or None if nothing changes."""
+    """Return the plan of the cluster with the new domains and network paths, or None if nothing changes."""
     if not isinstance(plan.fabric, FabricTree) or not (domains or changed_paths):
         return None
     new_paths = {

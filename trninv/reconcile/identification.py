@@ -1,8 +1,10 @@
-"""Infer which slot each machine is in, and record how.
+"""Infer which slot each machine is in, for ``trninv infer-bindings``.
 
-Machines of one UltraServer or capacity block fill one domain. It follows, in this order, from those of them that are
-bound already, from host names that are those of slots, from the network node above them, or because no other domain is
-left. Within a domain, ring positions decide.
+A slot is a server's place in the design; a binding records the instance in it. Machines of one UltraServer or capacity
+block fill one domain. The first of these that leads to a domain decides: machines of the group that are bound already,
+host names that match those of slots, the network node above the machines, or that no other domain has enough free
+slots. Within a domain, ring positions decide first. This module only reads the database: its callers record the
+proposed bindings.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +15,7 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
-from trninv.catalog.instance_types import UnclaimedInstances, count_unclaimed_types
+from trninv.catalog.instance_types import UnclaimedType, count_unclaimed_types
 from trninv.database.tables import TABLES
 from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE
 from trninv.inventory.address.lookup import Place
@@ -37,14 +39,8 @@ from trninv.reconcile.machine_groups import (
 from trninv.reconcile.slot_assignment import assign_slots
 
 _BINDING = TABLES["binding"]
-
-
 MACHINE_EXPIRY: Final = timedelta(hours=24)
-
-
-"""A machine is treated as gone if its last observation is older than the latest of all by this much."""
-
-
+"""A machine is treated as gone if it was last observed more than this before the latest of all observations."""
 _NO_CHIPS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
@@ -61,7 +57,7 @@ class Identification:
 
     proposed_bindings: tuple[ProposedBinding, ...]
     unassigned: tuple[UnassignedMachine, ...]
-    unclaimed_types: tuple[UnclaimedInstances, ...] = ()
+    unclaimed_types: tuple[UnclaimedType, ...] = ()
 
 
 def identify(
@@ -72,16 +68,18 @@ def identify(
     expiry: timedelta = MACHINE_EXPIRY,
     in_order: bool = False,
 ) -> Identification:
-    """Find a slot for every machine that has none, in a constant number of statements; write nothing.
+    """Propose slots for machines that have none, and new bindings of machines whose names changed.
 
     Parameters
     ----------
     place
-        The cluster of the machines; None means all clusters.
+        The cluster whose slots are used; None means all clusters.
     template
-        The template of host names that are derived from slots.
+        The template that derives a host name from each slot.
+    expiry
+        A machine is treated as gone if it was last observed more than this before the latest of all observations.
     in_order
-        Whether domains and slots that fit equally well are used in order.
+        Whether machines that fit several domains or slots equally well are assigned in order.
 
     Raises
     ------
@@ -105,7 +103,7 @@ def identify(
 
 
 def drop_undone_inferences(connection: Connection, identification: Identification) -> Identification:
-    """Drop inferences that a person undid before."""
+    """Drop proposed bindings that a person undid before; their machines become unassigned."""
     undone = _undone_inferences(connection)
     repeated = [entry for entry in identification.proposed_bindings if _inference_key(entry) in undone]
     unassigned = [
@@ -132,14 +130,14 @@ def match_machines(
     in_order: bool = False,
     covers_all_slots: bool = True,
 ) -> Identification:
-    """Match machines to slots from open bindings and observations, ignoring undone inferences.
+    """Match machines to slots by open bindings and observations, regardless of bindings that a person undid.
 
     Parameters
     ----------
     chips
-        Numbers of chips by machine name, if observed, of machines whose type several models claim.
+        Numbers of chips by machine name, if observed, for machines whose instance type several models claim.
     covers_all_slots
-        Whether there are no other slots, so that every machine should get one of these.
+        Whether ``slots`` are all slots of the inventory; if not, a machine may belong to a slot that is not among them.
 
     """
     machines = [entry for entry in recent_machines(latest, expiry) if has_valid_name(entry)]
@@ -159,14 +157,14 @@ def match_machines(
         unassigned += group_unassigned
     bound_ids = {entry.server_id for entry in proposals}
     renamed = [entry for entry in _renamed_bindings(open_bindings, slots, latest) if entry.server_id not in bound_ids]
-    types = count_unclaimed_types(kind for entry in unclaimed_machines if (kind := instance_type_of(entry)))
+    types = count_unclaimed_types(name for entry in unclaimed_machines if (name := instance_type_of(entry)))
     return Identification((*renamed, *proposals), (*assigner.unassigned, *unassigned), types)
 
 
 def attach_bindings(
     machines: Iterable[Machine], slots: Sequence[Slot], open_bindings: Iterable[Binding], latest: LatestObservations
 ) -> Iterator[tuple[Machine, Slot | None]]:
-    """Yield machines with their slots, or None; machines in slots that are not listed are skipped."""
+    """Yield each machine with its slot, or None if it is unbound; skip machines in slots other than ``slots``."""
     by_id, server_by_machine = {slot.id: slot for slot in slots}, dict[str, int]()
     for binding in open_bindings:
         if (machine := _bound_machine(binding, latest)) is not None:
@@ -179,6 +177,7 @@ def attach_bindings(
 
 
 def _bound_machine(binding: Binding, latest: LatestObservations) -> Machine | None:
+    """Return the observed machine of a binding, or None if no source reports it."""
     if binding.instance is not None:
         return latest.machines.get(binding.instance)
     return latest.hosts.get(binding.host or "")
@@ -187,7 +186,7 @@ def _bound_machine(binding: Binding, latest: LatestObservations) -> Machine | No
 def _renamed_bindings(
     open_bindings: Iterable[Binding], slots: Iterable[Slot], latest: LatestObservations
 ) -> Iterator[ProposedBinding]:
-    """Yield bindings whose instance or host is now known, or has another name."""
+    """Yield current bindings again with the instance and host names that are now observed, where the names changed."""
     slot_ids = {slot.id for slot in slots}
     for binding in open_bindings:
         machine = _bound_machine(binding, latest) if binding.server_id in slot_ids else None

@@ -1,6 +1,9 @@
-"""Merge the latest observation of each machine over all sources.
+"""Merge what all sources last reported about each machine.
 
-A fact is as new as its file's last import (``observation.seen_at``: the same content again confirms it).
+Sources are tools that run on one machine, such as neuron-ls, and managers of many, such as Kubernetes and EC2. Some
+name a machine by its instance id, others by its host name; reports of one machine under both names are merged. A fact
+is as new as its file's last import (``observation.seen_at``): importing the same content again confirms it.
+Identification, adoption and drift use the result.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,26 +15,20 @@ from sqlalchemy import ColumnElement, Connection, FromClause, Select, Subquery, 
 
 from trninv.database.tables import TABLES
 from trninv.errors import UsageError
+from trninv.importers.source_register import find_source
 from trninv.inventory.address.machine_names import is_host_name, is_instance_id, unique_full_names
 from trninv.inventory.state.bindings import ProposedBinding, resolve_slot
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
-
-
 _CHIP, _LINK = TABLES["observed_chip"], TABLES["observed_link"]
-
-
 _FETCH_SIZE: Final = 5_000
 
 
-MANAGERS: Final = ("kubernetes", "slurm", "hyperpod", "ec2")
-
-
-"""Sources that report many machines, in the order of preference for host names; others report themselves."""
-
-
 class MachineObservation(NamedTuple):
-    """A row of ``observed_server`` with its source; None marks values that it does not report."""
+    """A row of ``observed_server`` with its source; values that it does not report are None.
+
+    ``id`` is the row's, and ``observation`` is the id of the imported file that has it.
+    """
 
     source: str
     observation: int
@@ -57,7 +54,7 @@ class MachineObservation(NamedTuple):
 
 
 class RingPosition(NamedTuple):
-    """An UltraServer as its driver elected it, and a machine's number in its ring, if known."""
+    """The UltraServer that a machine belongs to, and the machine's number in the ring of its servers, if known."""
 
     ultraserver: str
     position: int | None
@@ -71,14 +68,14 @@ class ReportedState(NamedTuple):
 
 
 class ChipListing(NamedTuple):
-    """The row of ``observed_server`` with the chips, and whether there may be more chips."""
+    """The id of the ``observed_server`` whose chips a source lists, and whether the machine may have more chips."""
 
     observed_server: int
     is_partial: bool
 
 
 class ObservedValue(NamedTuple):
-    """A fact, the source and observation that report it, and when it was last confirmed (UTC)."""
+    """A fact's value, its source, the id of the observation that reports it, and when it was last confirmed (UTC)."""
 
     value: Any
     source: str
@@ -97,20 +94,16 @@ _SIMPLE_FACTS = (
     "logical_cores",
     "chip_count",
 )
-
-
+"""Facts that are columns of ``observed_server``. Network nodes are separated by blanks, top tier first."""
 _FACT_READERS: Final[Mapping[str, Callable[[MachineObservation], Any]]] = {
     **{name: attrgetter(name) for name in _SIMPLE_FACTS},
-    "place": lambda observation: (
+    "ring_position": lambda observation: (
         observation.ultraserver and RingPosition(observation.ultraserver, observation.position)
     ),
     "condition": lambda observation: observation.state and ReportedState(observation.state, observation.reason),
     "chips": lambda observation: ChipListing(observation.id, observation.is_partial) if observation.has_chips else None,
 }
-
-
-"""The facts about a machine: columns of ``observed_server`` and the tuples above. Network nodes are separated by
-blanks, top tier first."""
+"""A function for each fact that returns its value in an observation, or None."""
 
 
 @dataclass(slots=True, eq=False)
@@ -120,11 +113,12 @@ class Machine:
     Attributes
     ----------
     host
-        The host name by its manager or by itself; None if it is unknown or ambiguous.
+        The host name that a manager or the machine itself reports; None if it is unknown or ambiguous.
     observations
-        The latest row of each source for each set of facts, latest first.
+        For each source and each set of facts that it reports together, the latest row; latest first.
     link_states
-        Whether its links to another rack (H) and within its own (V) are up or down.
+        The reported states, up or down, of its links in an UltraServer: key H for those to another rack, V for those
+        within its rack.
 
     """
 
@@ -139,7 +133,7 @@ class Machine:
         return self.instance or self.host or ""
 
     def latest(self, fact: str) -> ObservedValue | None:
-        """Return the latest value of a fact over all sources; of two at one time, the one observed later."""
+        """Return the latest value of a fact over all sources, or None if no source reports it."""
         read_fact = _FACT_READERS[fact]
         for observation in self.observations:
             if (reported := read_fact(observation)) is not None:
@@ -169,13 +163,13 @@ class LatestObservations:
     Attributes
     ----------
     machines
-        Machines by name, in order.
+        Machines by name, in the order of names.
     hosts
-        Machines by host name, if the name is unambiguous.
+        Machines by host name, without ambiguous names.
     ambiguous_hosts
         Host names that several instances claim, with these instances.
     capacity_blocks
-        EC2's status of the interconnect of each capacity block.
+        EC2's status of the links between a capacity block's servers, by capacity block.
 
     """
 
@@ -186,36 +180,41 @@ class LatestObservations:
 
 
 def load_latest_observations(connection: Connection) -> LatestObservations:
-    """Merge all observations, in two statements whatever the number of machines."""
-    machines, nameless, claims = dict[str, Machine](), dict[str, Machine](), _HostNameClaims()
+    """Merge all observations, in two statements whatever the number of machines.
+
+    Rows with an instance id are collected by instance, rows with only a host name by host. Then each host whose name
+    belongs to one instance is merged into that instance. A host's short and full names are merged too.
+    """
+    machines, hosts_only, claims = dict[str, Machine](), dict[str, Machine](), _HostNameClaims()
     for observation in _read_observations(connection):
         if observation.instance is None:
-            _machine_for(nameless, None, observation.host).observations.append(observation)
+            _machine_for(hosts_only, None, observation.host).observations.append(observation)
             continue
         _machine_for(machines, observation.instance).observations.append(observation)
         if observation.host is not None:
             claims.add(observation.instance, observation.host, observation)
     owners, ambiguous = claims.settle()
-    blocks = _read_links(connection, nameless)
-    aliases = _host_aliases(nameless, owners, ambiguous)
+    blocks = _read_links(connection, hosts_only)
+    aliases = _host_aliases(hosts_only, owners, ambiguous)
     for host, name in aliases.items():
-        if host in nameless and name not in owners:
-            _merge_machine(_machine_for(nameless, None, name), nameless.pop(host))
+        if host in hosts_only and name not in owners:
+            _merge_machine(_machine_for(hosts_only, None, name), hosts_only.pop(host))
     owners |= {host: owners[name] for host, name in aliases.items() if name in owners}
-    for host in [host for host in nameless if host in owners]:
-        _merge_machine(machines[owners[host]], nameless.pop(host))
-    for machine in (*machines.values(), *nameless.values()):
+    for host in [host for host in hosts_only if host in owners]:
+        _merge_machine(machines[owners[host]], hosts_only.pop(host))
+    for machine in (*machines.values(), *hosts_only.values()):
         machine.observations.sort(key=_age_key, reverse=True)
     for instance, machine in machines.items():
         machine.host = _preferred_host(
             candidate for candidate in machine.observations if owners.get(candidate.host or "") == instance
         )
-    hosts = {host: machines[instance] for host, instance in owners.items()} | nameless
+    hosts = {host: machines[instance] for host, instance in owners.items()} | hosts_only
     hosts |= {host: hosts[name] for host, name in aliases.items()}
-    return LatestObservations(dict(sorted({**nameless, **machines}.items())), hosts, ambiguous, blocks)
+    return LatestObservations(dict(sorted({**hosts_only, **machines}.items())), hosts, ambiguous, blocks)
 
 
 def _machine_for(machines: dict[str, Machine], instance: str | None, host: str | None = None) -> Machine:
+    """Return the machine with this instance id or host name; add it if it is missing."""
     name = instance or host or ""
     if name not in machines:
         machines[name] = Machine(instance, host)
@@ -227,7 +226,8 @@ def _age_key(observation: MachineObservation) -> tuple[str, int]:
 
 
 def _read_observations(connection: Connection) -> Iterator[MachineObservation]:
-    """Yield the latest row of each source, machine and kind; rows that report the same facts are of one kind."""
+    """Yield the latest row of each source and machine, separately for rows that report different sets of facts."""
+    # [1:] leaves out the host, because rows are partitioned by its name anyway
     fact_columns = [_SERVER.c[name] for name in (*_SIMPLE_FACTS[1:], "ultraserver", "state")]
     has_chips = exists(select(_CHIP.c.id).where(_CHIP.c.observed_server_id == _SERVER.c.id)).label("has_chips")
     partition = [_SERVER.c.instance, _SERVER.c.host, *(column.is_(None) for column in fact_columns), has_chips]
@@ -239,30 +239,35 @@ def _read_observations(connection: Connection) -> Iterator[MachineObservation]:
         yield MachineObservation(*values)
 
 
-def _rank_rows(table: FromClause, partition: Iterable[ColumnElement[Any]], *more: ColumnElement[Any]) -> Subquery:
-    """Select a table's rows with source and time, ranked from the latest among equal rows."""
+def _rank_rows(
+    table: FromClause, partition: Iterable[ColumnElement[Any]], *extra_columns: ColumnElement[Any]
+) -> Subquery:
+    """Select a table's rows with source and time; ``number`` is 1 in the latest row of each source and partition."""
     seen_at, source = _OBSERVATION.c.seen_at, _OBSERVATION.c.source
     number = func.row_number().over(partition_by=[source, *partition], order_by=[seen_at.desc(), table.c.id.desc()])
     labels = [_OBSERVATION.c.id.label("observation"), seen_at.label("observed_at"), number.label("number")]
-    rows: Select[Any] = select(table, source, *labels, *more)
+    rows: Select[Any] = select(table, source, *labels, *extra_columns)
     return rows.join(_OBSERVATION, _OBSERVATION.c.id == table.c.observation_id).subquery()
 
 
 class _HostNameClaims:
     """Decide which instance has which host name.
 
-    A manager's report wins over a machine's own, and a newer one over an older one. A name that two instances have at
-    the same time is ambiguous, and so is one that two machines ever gave themselves: no machine can impersonate another
-    by taking its name.
+    A manager's report wins over a machine's own, and of managers' reports the latest wins. A name that managers report
+    equally recently for two instances is ambiguous. A name that no manager reports is ambiguous as soon as two machines
+    have ever reported it as their own, so that no machine can impersonate another.
     """
 
     def __init__(self) -> None:
+        # for each host name and instance: whether a manager reports it, and when
         self._by_host: dict[str, dict[str, tuple[bool, str]]] = {}
 
     def add(self, instance: str, host: str, observation: MachineObservation) -> None:
+        """Add an observation that reports an instance under a host name."""
         host_claims = self._by_host.setdefault(host, {})
         host_claims[instance] = max(
-            host_claims.get(instance, (False, "")), (observation.source in MANAGERS, observation.observed_at)
+            host_claims.get(instance, (False, "")),
+            (find_source(observation.source).is_manager, observation.observed_at),
         )
 
     def settle(self) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
@@ -280,30 +285,36 @@ class _HostNameClaims:
 
 
 def _host_aliases(
-    nameless: Iterable[str], owners: Mapping[str, str], ambiguous: Mapping[str, object]
+    hosts_only: Iterable[str], owners: Mapping[str, str], ambiguous: Mapping[str, object]
 ) -> Mapping[str, str]:
-    """Map host names to aliases: one name has a domain, the other has none, and no third matches them."""
-    names, aliases = {*nameless, *owners, *ambiguous}, dict[str, str]()
+    """Map host names to other names of the same host.
+
+    A short name and a full name belong to one host if no other known full name begins with the short name. If only one
+    of them belongs to an instance, the other name is mapped to it. If neither does, the short name is mapped to the
+    full name. If both do, or one of them is ambiguous, they are not mapped.
+    """
+    names, aliases = {*hosts_only, *owners, *ambiguous}, dict[str, str]()
     for short, name in unique_full_names(name for name in names if "." in name).items():
-        is_one = short in names and not {short, name} & ambiguous.keys() and not {short, name} <= owners.keys()
-        if is_one:
+        is_same_host = short in names and not {short, name} & ambiguous.keys() and not {short, name} <= owners.keys()
+        if is_same_host:
             aliases |= {name: short} if short in owners else {short: name}
     return aliases
 
 
-def _read_links(connection: Connection, nameless: dict[str, Machine]) -> dict[str, ObservedValue]:
-    """Set the latest link states of hosts; return the status of capacity blocks."""
+def _read_links(connection: Connection, hosts_only: dict[str, Machine]) -> dict[str, ObservedValue]:
+    """Set the latest link states of hosts, adding missing hosts; return the status of the links of capacity blocks."""
     rows, blocks = _rank_rows(_LINK, [_LINK.c.host, _LINK.c.capacity_block, _LINK.c.part]), dict[str, ObservedValue]()
     for row in connection.execute(select(rows).where(rows.c.number == 1)):
         observed = ObservedValue(row.state, row.source, row.observation, row.observed_at)
         if row.host is None:
             blocks[row.capacity_block] = observed
         else:
-            _machine_for(nameless, None, row.host).link_states[row.part] = observed
+            _machine_for(hosts_only, None, row.host).link_states[row.part] = observed
     return blocks
 
 
 def _merge_machine(machine: Machine, other: Machine) -> None:
+    """Add to a machine what was observed of ``other``, which is the same machine under another name."""
     machine.observations += other.observations
     for side, observed in other.link_states.items():
         machine.link_states[side] = max(
@@ -312,14 +323,14 @@ def _merge_machine(machine: Machine, other: Machine) -> None:
 
 
 def _preferred_host(observations: Iterable[MachineObservation]) -> str | None:
-    """Return the host name that the manager reports, else the machine's own; per source the latest."""
-    order = {source: number for number, source in enumerate(MANAGERS)}
-    preferred = min(
-        observations,
-        key=lambda observation: (order.get(observation.source, len(order)), observation.source),
-        default=None,
-    )
+    """Return the host name from the manager with the best rank, or without a manager, from the machine itself."""
+    preferred = min(observations, key=_host_name_preference, default=None)
     return preferred and preferred.host
+
+
+def _host_name_preference(observation: MachineObservation) -> tuple[bool, int, str]:
+    source = find_source(observation.source)
+    return not source.is_manager, source.host_name_rank, observation.source
 
 
 def has_valid_name(machine: Machine) -> bool:
@@ -336,7 +347,14 @@ def valid_host_name(machine: Machine) -> str | None:
 
 
 def pinned_binding(connection: Connection, slot: str, name: str) -> ProposedBinding:
-    """Return a binding of an instance, or of a host's instance, to a slot that a person chose; write nothing.
+    """Return the binding of a machine to a slot that a person chose; write nothing.
+
+    Parameters
+    ----------
+    slot
+        Address of the slot.
+    name
+        An instance id, or the name of a host; its instance is bound too, if known.
 
     Raises
     ------

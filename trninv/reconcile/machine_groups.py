@@ -1,18 +1,26 @@
-"""Group machines that must share a domain."""
+"""Group machines that must share a domain, and load the slots that they can be in.
 
-from collections import defaultdict
+A domain is one server or one UltraServer, and a slot is a server's place in it. The machines of an UltraServer or of a
+capacity block form a group, and any other machine is a group alone. Adoption makes new domains from groups;
+identification assigns groups to existing domains.
+"""
+
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, func, select
 
 from trninv.catalog.instance_types import models_of
 from trninv.database.tables import TABLES
-from trninv.inventory.address.expressions import address_expression
+from trninv.importers.source_register import find_source
+from trninv.inventory.address.expressions import address_expression, join_containers
 from trninv.inventory.address.lookup import Place
-from trninv.reconcile.latest_observations import MANAGERS, LatestObservations, Machine, RingPosition
+from trninv.reconcile.latest_observations import LatestObservations, Machine, RingPosition
+from trninv.reconcile.occupied_slots import network_nodes_above
 from trninv.units import format_timestamp
 
 _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("server", "domain", "cluster"))
@@ -20,12 +28,25 @@ _FETCH_SIZE: Final = 5_000
 _BATCH_SIZE: Final = 500
 ULTRASERVER: Final = "UltraServer"
 """The prefix of a group's key if its machines share an UltraServer."""
-_HYPERPOD: Final = "hyperpod"
-"""HyperPod has its own ids for UltraServers, and reports the instances with a plain type."""
 
 
 class Slot(NamedTuple):
-    """A server's place in the design; ``network_node`` is directly above it if all of its NICs share one."""
+    """A server's place in the design.
+
+    Attributes
+    ----------
+    domain, domain_ordinal
+        Id of its domain, and the domain's number in the cluster.
+    ordinal
+        Its number in the domain.
+    cluster, model
+        Slugs of its cluster and of its domain's model.
+    servers
+        Number of servers in its domain.
+    network_node
+        Id of the network node directly above it; None if its NICs do not share one.
+
+    """
 
     id: int
     address: str
@@ -40,7 +61,16 @@ class Slot(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class GroupMember:
-    """A machine, its slot if it is bound, and the domain models whose servers have its type."""
+    """A machine in a group.
+
+    Attributes
+    ----------
+    slot
+        Its slot; None if it is unbound.
+    domain_models
+        Slugs of the domain models that it could be part of; only that of its slot if it is bound.
+
+    """
 
     machine: Machine
     slot: Slot | None
@@ -55,29 +85,29 @@ class GroupMember:
     @property
     def is_unclaimed(self) -> bool:
         """Whether its type is known but no model in the catalog claims it."""
-        kind = instance_type_of(self.machine)
-        return kind is not None and not models_of(kind)
+        instance_type = instance_type_of(self.machine)
+        return instance_type is not None and not models_of(instance_type)
 
     @property
     def position(self) -> int | None:
-        """Its position in its UltraServer."""
+        """Its number in the ring of its UltraServer's servers, if known."""
         return self.ring_position and self.ring_position.position
 
     @property
     def network_node(self) -> str | None:
-        """The lowest network node above it."""
+        """The network node directly above it, if known."""
         nodes = self.machine.value("network_nodes")
         return str(nodes).rpartition(" ")[2] if nodes else None
 
 
 @dataclass(slots=True, eq=False)
 class MachineGroup:
-    """Machines of one domain: those that share an UltraServer or a capacity block, or a single machine.
+    """Machines that must share a domain: those of one UltraServer or capacity block, or a single machine.
 
     Attributes
     ----------
     key
-        What they share, as text.
+        The UltraServer or capacity block that they share, as text; empty for a single machine.
 
     """
 
@@ -86,7 +116,7 @@ class MachineGroup:
 
     @property
     def domain_models(self) -> frozenset[str]:
-        """Domain models whose servers have the type of all members."""
+        """The domain models that all members could be part of."""
         return frozenset.intersection(*(member.domain_models for member in self.members))
 
     @property
@@ -105,22 +135,22 @@ class MachineGroup:
         return [member for member in self.members if member.slot is None]
 
     @property
+    def duplicate_reason(self) -> str:
+        """Why its machines can't be in one domain: several report one ring position; empty if all positions differ."""
+        positions = Counter(member.position for member in self.members if member.position is not None)
+        duplicates = (position for position, count in positions.items() if count > 1)
+        return next((f"{self.key} has several instances at position {position}" for position in duplicates), "")
+
+    @property
     def network_node(self) -> str | None:
-        """The lowest network node above all members, if they share one."""
+        """The network node directly above all members, if they share one."""
         nodes = {member.network_node for member in self.members} - {None}
         return nodes.pop() if len(nodes) == 1 else None
 
 
 def load_slots(connection: Connection, place: Place | None) -> list[Slot]:
-    """Load the slots of a cluster, or of all clusters."""
-    model, nic, link = TABLES["domain_model"], TABLES["nic"], TABLES["link"]
-    nodes_above = (
-        select(nic.c.server_id, func.min(link.c.b_id).label("low"), func.max(link.c.b_id).label("high"))
-        .join(link, link.c.a_id == nic.c.id)
-        .where(link.c.scope == "fabric")
-        .group_by(nic.c.server_id)
-        .subquery()
-    )
+    """Load the slots of a place's cluster, or of all clusters."""
+    model, nodes_above = TABLES["domain_model"], network_nodes_above()
     query = (
         select(
             _SERVER.c.id,
@@ -130,9 +160,8 @@ def load_slots(connection: Connection, place: Place | None) -> list[Slot]:
             _CLUSTER.c.slug,
             _DOMAIN.c.ordinal,
         )
-        .add_columns(model.c.slug, model.c.servers, case((nodes_above.c.low == nodes_above.c.high, nodes_above.c.low)))
-        .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
-        .join(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)
+        .add_columns(model.c.slug, model.c.servers, nodes_above.c.node_id)
+        .select_from(join_containers("server"))
         .join(model, model.c.id == _DOMAIN.c.domain_model_id)
         .outerjoin(nodes_above, nodes_above.c.server_id == _SERVER.c.id)
         .order_by(_SERVER.c.id)
@@ -145,7 +174,10 @@ def load_slots(connection: Connection, place: Place | None) -> list[Slot]:
 
 
 def recent_machines(latest: LatestObservations, expiry: timedelta) -> list[Machine]:
-    """Return the machines whose last observation is close to the latest of all; others are treated as gone."""
+    """Return the machines that were last observed at most ``expiry`` before the latest observation of any machine.
+
+    The others are treated as gone.
+    """
     last_times = {
         name: max(observation.observed_at for observation in machine.observations)
         for name, machine in latest.machines.items()
@@ -158,31 +190,28 @@ def recent_machines(latest: LatestObservations, expiry: timedelta) -> list[Machi
 
 
 def instance_type_of(machine: Machine) -> str | None:
-    """Return the machine's EC2 type, from HyperPod only if no other source reports one; None if unknown."""
+    """Return the machine's EC2 type, from an inexact source only if no other source has one; None if unknown."""
     observed = machine.latest_by_source("instance_type")
-    types = [entry.value for source, entry in observed.items() if source != _HYPERPOD] or [
-        entry.value for entry in observed.values()
-    ]
+    preferred = [entry.value for source, entry in observed.items() if find_source(source).is_exact("instance_type")]
+    types = preferred or [entry.value for entry in observed.values()]
     return str(types[0]) if types else None
 
 
 def load_chip_counts(connection: Connection, machines: Iterable[Machine]) -> dict[str, int]:
-    """Return the number of chips by machine name, for machines whose type several models claim, if observed."""
-    ambiguous = (
-        candidate for candidate in machines if (kind := instance_type_of(candidate)) and len(models_of(kind)) > 1
-    )
-    counts, rows = dict[str, int](), dict[int, str]()
+    """Return the observed number of chips by machine name, for machines whose type several models claim."""
+    ambiguous = (machine for machine in machines if (name := instance_type_of(machine)) and len(models_of(name)) > 1)
+    counts, name_by_row = dict[str, int](), dict[int, str]()
     for machine in ambiguous:
         if number := machine.value("chip_count"):
             counts[machine.name] = int(number)
         if (listing := machine.value("chips")) and not listing.is_partial:
-            rows[listing.observed_server] = machine.name
-    key = TABLES["observed_chip"].c.observed_server_id
-    servers = list(rows)
-    for first in range(0, len(servers), _BATCH_SIZE):
-        batch = servers[first : first + _BATCH_SIZE]
-        count_rows = connection.execute(select(key, func.count()).where(key.in_(batch)).group_by(key))
-        counts |= {rows[server]: number for server, number in count_rows}
+            name_by_row[listing.observed_server] = machine.name
+    server = TABLES["observed_chip"].c.observed_server_id
+    row_ids = list(name_by_row)
+    for first in range(0, len(row_ids), _BATCH_SIZE):
+        batch = row_ids[first : first + _BATCH_SIZE]
+        chip_counts = connection.execute(select(server, func.count()).where(server.in_(batch)).group_by(server))
+        counts |= {name_by_row[row_id]: number for row_id, number in chip_counts}
     return counts
 
 
@@ -191,13 +220,15 @@ def group_machines(
 ) -> list[MachineGroup]:
     """Group machines that must share a domain.
 
-    A capacity block is one group if it fits in a domain and its instances are not in several UltraServers; a block
-    may have been bought for several.
+    The machines of a capacity block are one group only if they fit in one domain and are not in several UltraServers,
+    because a block can also be bought for several domains.
 
     Parameters
     ----------
+    machines
+        Machines with their slots, None for unbound ones.
     sizes
-        Servers per domain, by model.
+        Servers per domain, by the domain model's slug.
     chips
         Numbers of chips by machine name, if observed.
 
@@ -205,13 +236,14 @@ def group_machines(
     members_by_key, single_groups = defaultdict[str, list[GroupMember]](list), list[MachineGroup]()
     for machine, slot in machines:
         instance_type = instance_type_of(machine)
-        claiming_models = (
-            models_of(instance_type, chips.get(machine.name)).intersection(sizes) if instance_type else frozenset[str]()
-        )
-        member = GroupMember(
-            machine, slot, _ring_position(machine), frozenset([slot.model]) if slot else claiming_models
-        )
-        if key := _group_key(member, max((sizes[model] for model in member.domain_models), default=0)):
+        if slot:
+            domain_models = frozenset([slot.model])
+        elif instance_type:
+            domain_models = models_of(instance_type, chips.get(machine.name)).intersection(sizes)
+        else:
+            domain_models = frozenset[str]()
+        member = GroupMember(machine, slot, _ring_position(machine), domain_models)
+        if key := _group_key(member, max((sizes[model] for model in domain_models), default=0)):
             members_by_key[key].append(member)
         else:
             single_groups.append(MachineGroup("", [member]))
@@ -222,14 +254,18 @@ def group_machines(
 
 
 def _ring_position(machine: Machine) -> RingPosition | None:
-    observed = machine.latest_by_source("place")
-    position = next((entry.value for source, entry in observed.items() if source != _HYPERPOD), None)
-    return position or next(
-        (RingPosition(f"HyperPod's {entry.value.ultraserver}", None) for entry in observed.values()), None
+    """Return the ring position that a source reports; from an inexact source, only its own id of the UltraServer."""
+    observed = machine.latest_by_source("ring_position")
+    exact = (entry.value for source, entry in observed.items() if find_source(source).is_exact("ring_position"))
+    own_ids = (
+        RingPosition(f"{find_source(source).title or source}'s {entry.value.ultraserver}", None)
+        for source, entry in observed.items()
     )
+    return next(chain(exact, own_ids), None)
 
 
 def _group_key(member: GroupMember, servers: int) -> str:
+    """Return a machine's UltraServer or capacity block as text; empty if unknown, or if domains have one server."""
     if servers <= 1:
         return ""
     if member.ring_position:
@@ -239,22 +275,24 @@ def _group_key(member: GroupMember, servers: int) -> str:
 
 
 def _join_by_block(groups: Iterable[MachineGroup], sizes: Mapping[str, int]) -> Iterator[MachineGroup]:
-    """Join groups that share a capacity block, unless they have several UltraServers or too many machines."""
+    """Join groups that share a capacity block, unless they are several UltraServers or too many for one domain."""
     by_block = defaultdict[str, list[MachineGroup]](list)
     for group in groups:
-        blocks = {block for group_member in group.members if (block := group_member.machine.value("capacity_block"))}
+        blocks = {block for member in group.members if (block := member.machine.value("capacity_block"))}
         by_block[blocks.pop() if len(blocks) == 1 else group.key].append(group)
     for subgroups in by_block.values():
-        elected = [subgroup for subgroup in subgroups if subgroup.key.startswith(ULTRASERVER)]
-        joined_group = MachineGroup(
-            (elected or subgroups)[0].key, [member for subgroup in subgroups for member in subgroup.members]
-        )
+        ultraservers = [subgroup for subgroup in subgroups if subgroup.key.startswith(ULTRASERVER)]
+        members = [member for subgroup in subgroups for member in subgroup.members]
+        joined_group = MachineGroup((ultraservers or subgroups)[0].key, members)
         max_servers = max((sizes[model] for model in joined_group.domain_models), default=0)
-        yield from subgroups if len(elected) > 1 or len(joined_group.members) > max_servers else [joined_group]
+        yield from subgroups if len(ultraservers) > 1 or len(members) > max_servers else [joined_group]
 
 
 def replaced_members(members: Iterable[GroupMember]) -> list[GroupMember]:
-    """Return bound machines that were replaced: a manager reports a newer machine at the same position."""
+    """Return bound machines that were replaced: an unbound machine at the same ring position was reported later.
+
+    Only reports of managers (Kubernetes, Slurm, HyperPod, EC2) count: they stop listing a machine that is gone.
+    """
     by_position = defaultdict[int, list[GroupMember]](list)
     for member in members:
         if member.position is not None:
@@ -268,15 +306,11 @@ def replaced_members(members: Iterable[GroupMember]) -> list[GroupMember]:
 
 
 def _is_after(new: Machine, old: Machine) -> bool:
-    """Return whether a manager that reported both last reported the old one before the new one."""
-    for source in MANAGERS:
-        old_time, new_time = (
-            max(
-                (observation.observed_at for observation in machine.observations if observation.source == source),
-                default="",
-            )
-            for machine in (old, new)
-        )
-        if "" < old_time < new_time:
-            return True
-    return False
+    """Return whether a manager reported both machines, and the new one after its last report of the old one."""
+    managers = {entry.source for entry in old.observations if find_source(entry.source).is_manager}
+    return any(_last_report_time(old, source) < _last_report_time(new, source) for source in managers)
+
+
+def _last_report_time(machine: Machine, source: str) -> str:
+    """Return when a source last reported a machine; empty if it never did."""
+    return max((entry.observed_at for entry in machine.observations if entry.source == source), default="")

@@ -1,16 +1,19 @@
-"""Load slots with the machine bound to each."""
+"""Load the slots of the design, with the properties that the model of each slot expects of its machine.
+
+A slot is a server's place in the design. `drift_input` adds the observed machines, and the drift rules compare the two.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Row, Select, case, select
+from sqlalchemy import Connection, Row, Select, Subquery, case, func, select
 
 from trninv.catalog.instance_types import models_of, type_names
 from trninv.catalog.models import DomainModel, default_systems
 from trninv.database.tables import TABLES
-from trninv.inventory.address.expressions import address_expression
+from trninv.inventory.address.expressions import address_expression, join_containers
 from trninv.inventory.state.author import is_deliberate
 from trninv.reconcile.latest_observations import Machine, ObservedValue
 
@@ -20,7 +23,7 @@ _NETWORK_NODE, _CORDON = TABLES["network_node"], TABLES["cordon"]
 
 
 class SlotModel(NamedTuple):
-    """The properties of a domain model's servers.
+    """What a domain model expects of the servers in its slots.
 
     Attributes
     ----------
@@ -29,13 +32,16 @@ class SlotModel(NamedTuple):
     chips, memory_bytes, cores
         Chips per server, and memory and cores per chip.
     neighbours
-        Neighbours of each chip within its server, ascending, separated by blanks; empty for switched chips.
+        Neighbours of each chip within its server, ascending, separated by blanks; empty if switches connect the chips,
+        or if the catalog lacks the model.
     is_ring
         Whether the servers of a domain form a ring.
     types
-        EC2 types of its servers, or patterns of them, for people; empty if the catalog lacks the model.
+        EC2 types of its servers, or patterns for them, as text for messages that marks assumed types as such; empty if
+        the catalog lacks the model.
     chip_addresses, efa_addresses, numa_nodes
-        Values for each chip of a server; empty if no document states them.
+        PCI address, PCI address of the EFA device and NUMA node of each chip; empty if no document states them or
+        the catalog lacks the model.
 
     """
 
@@ -57,7 +63,10 @@ class SlotModel(NamedTuple):
 
 
 class ChipView(NamedTuple):
-    """The chips of a machine that a source reports, as bits, and the fields that it reports for all of them."""
+    """The chips of a machine that a source lists, and the fields that it reports for all of them.
+
+    Bit n of ``chip_bits`` is set if it lists chip n; ``is_partial`` means that the machine may have more chips.
+    """
 
     chip_bits: int
     is_partial: bool
@@ -67,22 +76,22 @@ class ChipView(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class OccupiedSlot:
-    """A slot, and the machine bound to it.
+    """A slot of a cluster in use, and the machine bound to it, if there is one.
 
     Attributes
     ----------
     network_node
-        Address of the network node directly above it, or None.
+        Address of the network node directly above it, if all of its NICs share one, or None.
     bound_name
         The bound instance or host, or None.
     is_cordoned
-        Whether a person cordoned it.
+        Whether a person keeps new jobs away from it.
     machine
-        The observed machine; None without observations.
+        The observed machine; None if no source reports it, or if it is missing from a complete listing.
     missing_from_listing
-        The complete listing that lacks its instance; then its observations no longer count.
+        Id of the complete listing that lacks its instance, or None.
     chip_views
-        The chips that each source reports.
+        The chips that each source lists, by source.
     chip_taints
         Taints by chip number, with the listing that reports them.
 
@@ -104,7 +113,7 @@ class OccupiedSlot:
 
     @property
     def instance(self) -> str | None:
-        """The machine's name in findings."""
+        """The name of the machine in findings: the observed one, or else the bound one."""
         return self.machine.name if self.machine else self.bound_name
 
 
@@ -121,15 +130,27 @@ def load_occupied_slots(connection: Connection) -> list[OccupiedSlot]:
             state=row.state,
             network_node=row.network_node,
             bound_name=row.instance or row.host,
-            is_cordoned=row.is_closed,
+            is_cordoned=row.is_cordoned,
         )
         for row in connection.execute(_slots_query(), execution_options={"yield_per": 5_000})
     ]
 
 
 def slots_by_domain(slots: list[OccupiedSlot]) -> Iterator[list[OccupiedSlot]]:
-    """Yield the slots of each domain."""
+    """Yield the slots of each domain; ``slots`` must be sorted by domain."""
     return (list(members) for _, members in groupby(slots, key=lambda slot: slot.domain))
+
+
+def network_nodes_above() -> Subquery:
+    """Select the id of the network node directly above each server's NICs; null if they do not share one."""
+    lowest, highest = func.min(_LINK.c.b_id), func.max(_LINK.c.b_id)
+    return (
+        select(_NIC.c.server_id, case((lowest == highest, lowest)).label("node_id"))
+        .join(_LINK, _LINK.c.a_id == _NIC.c.id)
+        .where(_LINK.c.scope == "fabric")
+        .group_by(_NIC.c.server_id)
+        .subquery()
+    )
 
 
 def _slots_query() -> Select[tuple[object, ...]]:
@@ -139,14 +160,13 @@ def _slots_query() -> Select[tuple[object, ...]]:
         .join(_SERVER, _SERVER.c.domain_id == _DOMAIN.c.id)
         .join(_BINDING, (_BINDING.c.server_id == _SERVER.c.id) & is_open)
     )
+    nodes_above = network_nodes_above()
     joined_tables = (
-        _SERVER.join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
-        .join(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)
+        join_containers("server")
         .outerjoin(_BINDING, (_BINDING.c.server_id == _SERVER.c.id) & is_open)
         .outerjoin(_CORDON, (_CORDON.c.server_id == _SERVER.c.id) & is_deliberate(_CORDON))
-        .outerjoin(_NIC, (_NIC.c.server_id == _SERVER.c.id) & (_NIC.c.ordinal == 0))
-        .outerjoin(_LINK, (_LINK.c.a_id == _NIC.c.id) & (_LINK.c.scope == "fabric"))
-        .outerjoin(_NETWORK_NODE, _NETWORK_NODE.c.id == _LINK.c.b_id)
+        .outerjoin(nodes_above, nodes_above.c.server_id == _SERVER.c.id)
+        .outerjoin(_NETWORK_NODE, _NETWORK_NODE.c.id == nodes_above.c.node_id)
     )
     return (
         select(
@@ -158,7 +178,7 @@ def _slots_query() -> Select[tuple[object, ...]]:
             case((_NETWORK_NODE.c.id.is_not(None), address_expression("network_node"))).label("network_node"),
             _BINDING.c.instance,
             _BINDING.c.host,
-            _CORDON.c.id.is_not(None).label("is_closed"),
+            _CORDON.c.id.is_not(None).label("is_cordoned"),
         )
         .select_from(joined_tables)
         .where(_CLUSTER.c.id.in_(clusters_in_use))
@@ -191,6 +211,7 @@ def _slot_model(row: Row[tuple[object, ...]]) -> SlotModel:
         and bool(domain.blueprint.scale_up_links)
         and all(node.kind != "switch" for node in domain.blueprint.nodes)
     )
+    claimed_types = type_names(domain) if domain else ()
     return SlotModel(
         row.slug,
         row.servers,
@@ -199,9 +220,7 @@ def _slot_model(row: Row[tuple[object, ...]]) -> SlotModel:
         row.cores,
         _neighbours(domain, row.chips) if domain and is_direct else (),
         is_torus and row.servers > 1,
-        tuple(name if name in type_names(domain) else f"{name} (assumed)" for name in domain.ec2_types)
-        if domain
-        else (),
+        tuple(name if name in claimed_types else f"{name} (assumed)" for name in (domain.ec2_types if domain else ())),
         server.chip_addresses if server else (),
         server.efa_addresses if server else (),
         server.numa_nodes if server else (),
@@ -209,13 +228,13 @@ def _slot_model(row: Row[tuple[object, ...]]) -> SlotModel:
 
 
 def servers_per_domain(instance_type: str) -> int:
-    """Return the most servers per domain of all models that claim a type; 0 if none does."""
+    """Return the largest number of servers per domain of the models that claim an EC2 type; 0 if none does."""
     models = (default_systems().domains[slug] for slug in models_of(instance_type))
     return max((model.blueprint.servers for model in models), default=0)
 
 
 def _neighbours(domain: DomainModel, chips: int) -> tuple[str, ...]:
-    """Return the neighbours of each chip of the first server; all servers are alike."""
+    """Return the neighbours of each chip within the first server, which hold for every server of the model."""
     neighbours: list[set[int]] = [set() for _ in range(chips)]
     nodes = domain.blueprint.nodes
     for link in domain.blueprint.scale_up_links:

@@ -1,6 +1,8 @@
-"""Match ring positions with the servers of a domain.
+"""Match the ring positions that drivers report with the servers of a domain.
 
-A driver numbers the ring from any server, in either direction, so rotated and mirrored numbers mean the same ring.
+The servers of some UltraServers are linked in a ring. The drivers number them around the ring from any server, in
+either direction, so rotated and mirrored numbers mean the same ring. `slot_assignment` and `adoption_plan` use this
+module.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,25 +13,26 @@ from trninv.catalog.models import default_systems
 
 @cache
 def server_ring(domain_model: str) -> tuple[int, ...]:
-    """Return the servers of a domain model in ring order, from the first; empty if they form no ring."""
-    domain = next((item.domain for item in default_systems().systems if item.domain.slug == domain_model), None)
+    """Return the ordinals of a domain model's servers in ring order, from 0; empty if they form no ring."""
+    domain = next((system.domain for system in default_systems().systems if system.domain.slug == domain_model), None)
     if domain is None:
         return ()
-    adjacent = dict[int, set[int]]()
-    nodes, by_switch = domain.blueprint.nodes, dict[int, set[int]]()
+    nodes, adjacent, servers_by_switch = domain.blueprint.nodes, dict[int, set[int]](), dict[int, set[int]]()
     for link in domain.blueprint.scale_up_links:
-        servers = [nodes[end].server for end in (link.a, link.b)]
-        for own, other, end in ((servers[0], servers[1], link.b), (servers[1], servers[0], link.a)):
-            if own is not None:
-                neighbours = by_switch.setdefault(end, set()) if other is None else {other}
-                neighbours.add(own)
-                for item in neighbours - {own}:
-                    adjacent.setdefault(own, set()).add(item)
-                    adjacent.setdefault(item, set()).add(own)
+        for near, far in ((link.a, link.b), (link.b, link.a)):
+            server, far_server = nodes[near].server, nodes[far].server
+            if server is None:  # a switch between servers belongs to no server
+                continue
+            linked = servers_by_switch.setdefault(far, set()) if far_server is None else {far_server}
+            linked.add(server)
+            for other in linked - {server}:
+                adjacent.setdefault(server, set()).add(other)
+                adjacent.setdefault(other, set()).add(server)
     return _find_cycle(adjacent)
 
 
 def _find_cycle(adjacent: Mapping[int, set[int]]) -> tuple[int, ...]:
+    """Return the vertices of a graph in the order of its cycle; empty if it is not exactly one cycle."""
     if {len(neighbours) for neighbours in adjacent.values()} != {2}:
         return ()
     cycle = [min(adjacent)]
@@ -41,17 +44,30 @@ def _find_cycle(adjacent: Mapping[int, set[int]]) -> tuple[int, ...]:
 
 
 def ring_symmetries(ring: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield the servers by position for each symmetry of the ring: the identity first, then rotated, then mirrored."""
+    """Yield all rotations of the ring, the unchanged one first, then all its reflections."""
     size = len(ring)
     for step in (1, -1):
         for first in range(size):
-            yield tuple(ring[(first + step * place) % size] for place in range(size))
+            yield tuple(ring[(first + step * position) % size] for position in range(size))
 
 
 def matching_orders(
     ring: Sequence[int], known_servers: Mapping[int, int], taken_servers: set[int], free_positions: Sequence[int]
 ) -> list[tuple[int, ...]]:
-    """Return the arrangements with each known position at its server, and no free position at an occupied one."""
+    """Return the rotations and reflections of a ring that agree with the known positions.
+
+    The item of an order at index n is the server at position n.
+
+    Parameters
+    ----------
+    known_servers
+        The servers of bound machines, by position.
+    taken_servers
+        Servers that have a machine already.
+    free_positions
+        Positions of machines without a slot; none of them may be at a taken server.
+
+    """
     return [
         order
         for order in ring_symmetries(ring)

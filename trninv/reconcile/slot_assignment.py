@@ -1,4 +1,8 @@
-"""Assign the machines of a group to slots."""
+"""Assign the machines of a group to the slots of its domain.
+
+`domain_assignment` or `growth_plan` chose the domain; a slot is a server's place in it. Ring positions decide first,
+then host names; a single remaining machine gets a single remaining slot.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -10,6 +14,7 @@ from trninv.reconcile.machine_groups import ULTRASERVER, GroupMember, MachineGro
 from trninv.reconcile.ring_order import matching_orders, server_ring
 
 _CONFIDENCE_ORDER: Final = ("certain", "likely", "interchangeable")
+"""From most to least confident; machines are interchangeable if they fit several slots equally well."""
 
 
 def assign_slots(
@@ -21,6 +26,13 @@ def assign_slots(
     in_order: bool,
 ) -> tuple[list[ProposedBinding], list[UnassignedMachine]]:
     """Assign machines of a group to free slots of its domain; assigned slots are removed from ``free_slots``.
+
+    Parameters
+    ----------
+    slots_by_hostname
+        Slots by the host name that the caller's template derives from them.
+    in_order
+        Whether machines that fit several slots equally well get them in order.
 
     Returns
     -------
@@ -38,6 +50,8 @@ def assign_slots(
 
 
 class _SlotAssigner:
+    """Propose bindings for the unbound machines of one group, and collect the machines that get no slot."""
+
     def __init__(
         self,
         group: MachineGroup,
@@ -45,27 +59,31 @@ class _SlotAssigner:
         free_slots: list[Slot],
         slots_by_hostname: Mapping[str, Slot],
     ) -> None:
-        self._group, self._assignment, self._free_slots, self._slots_by_hostname = (
-            group,
-            assignment,
-            free_slots,
-            slots_by_hostname,
-        )
+        self._group, self._assignment = group, assignment
+        self._free_slots, self._slots_by_hostname = free_slots, slots_by_hostname
         self._waiting = sorted(group.unbound, key=lambda member: member.name)
         self.proposals, self.unassigned = list[ProposedBinding](), list[tuple[GroupMember, str]]()
 
     def assign_by_ring(self) -> None:
-        """Assign by ring position, allowing rotations and reflections."""
+        """Assign machines by their ring positions.
+
+        A ring can be numbered from any server, in either direction. Only orders that agree with the bound machines
+        count. If no order agrees, machines with a position stay unassigned. If several agree, orders that match the
+        host names too are preferred, and a slot is certain only if all orders lead to it.
+        """
         ring = server_ring(self._free_slots[0].model) if self._free_slots else ()
-        numbered = {position: candidate for candidate in self._waiting if (position := candidate.position) is not None}
-        bound_ordinals = {position: candidate.slot.ordinal for candidate in self._group.bound if candidate.slot
-                 if (position := candidate.position) is not None}  # fmt: skip
+        numbered = {member.position: member for member in self._waiting if member.position is not None}
+        bound_ordinals = {
+            member.position: member.slot.ordinal
+            for member in self._group.bound
+            if member.slot and member.position is not None
+        }
         if not numbered or not ring or max([*numbered, *bound_ordinals]) >= len(ring):
             return
         slot_by_ordinal = {slot.ordinal: slot for slot in self._free_slots}
         orders = matching_orders(ring, bound_ordinals, set(ring) - slot_by_ordinal.keys(), list(numbered))
         slots_by_position = {
-            position: slot for position, candidate in numbered.items() if (slot := self._slot_by_hostname(candidate))
+            position: slot for position, member in numbered.items() if (slot := self._slot_by_hostname(member))
         }
         agreeing_orders = [
             order
@@ -83,20 +101,17 @@ class _SlotAssigner:
             self._assign(member, slot_by_ordinal[(agreeing_orders or orders)[0][position]], confidence)
 
     def assign_by_hostname(self) -> None:
-        """Assign by host name."""
+        """Assign machines whose host name is that of a free slot."""
         for member in list(self._waiting):
             if slot := self._slot_by_hostname(member):
                 self._assign(member, slot, "likely")
 
     def assign_rest(self, *, in_order: bool) -> None:
-        """Assign the last machine to the last slot; several in order, if requested."""
+        """Assign a last machine to a last slot, or several in order if requested; leave the others unassigned."""
         if len(self._waiting) == len(self._free_slots) == 1:
             self._assign(self._waiting[0], self._free_slots[0], "certain")
         elif in_order:
-            last = len(self._free_slots) + len(self._waiting)
-            ordered = sorted(
-                self._waiting, key=lambda candidate: last if candidate.position is None else candidate.position
-            )
+            ordered = sorted(self._waiting, key=lambda member: (member.position is None, member.position or 0))
             for member, slot in zip(ordered, list(self._free_slots), strict=False):
                 self._assign(member, slot, "interchangeable", method="in-order")
         for member in list(self._waiting):
@@ -129,6 +144,7 @@ class _SlotAssigner:
         )
 
     def _binding_method(self, *, matches_hostname: bool) -> str:
+        """Return the method by which the domain was assigned; a host name counts only for the machine that has it."""
         if self._assignment.method != "host-name" or matches_hostname or not self._group.key:
             return self._assignment.method
         return "ultraserver" if self._group.key.startswith(ULTRASERVER) else "capacity-block"
@@ -137,5 +153,5 @@ class _SlotAssigner:
         if self._group.key:
             yield self._group.key
         if member.position is not None:
-            yield f"place {member.position}"
+            yield f"position {member.position}"
         yield self._assignment.evidence

@@ -1,6 +1,8 @@
-"""Resolve every column name in a query and bound the length of its texts.
+"""Resolve every column name in a user's query and bound the length of the texts that it makes.
 
-PostgreSQL reads ``x.f`` as ``f(x)`` if x has no column f. So a name that is not certainly a column must not reach it.
+`query_compiler` calls `resolve_names`. PostgreSQL reads ``x.f`` as a function call ``f(x)`` if x has no column f, so a
+name that is not certainly a column must not reach it. A text without a bound could exhaust the database's memory.
+All lengths are in characters.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,22 +14,37 @@ from sqlglot import exp
 from trninv.errors import SqlError, suggestion
 
 MAX_TEXT_LENGTH: Final = 100_000
-"""Most characters of a text that a query may make."""
+"""Maximum length of a text that a query may make."""
 _MAX_PATTERN_LENGTH: Final = 2_200
+"""Maximum length of the pattern of a LIKE."""
 _MAX_COLUMN_LENGTH: Final = 1_000
-"""Assumed length of a text in the tables."""
+"""Assumed maximum length of a text in the tables."""
 _MAX_NUMBER_LENGTH: Final = 25
+"""Assumed maximum length of a number as text."""
 _MAX_ROW_LENGTH: Final = 2_000_000
+"""Maximum sum of the lengths of a result's columns."""
 _RECURSIVE_TEXT_LENGTH: Final = 60_000
-"""Assumed length of texts of recursive queries and string_agg; over half the limit, so that doubling is refused."""
+"""Assumed length of texts of recursive queries and string_agg; over half the maximum, so doubling one is refused."""
 
 ColumnLengths = Mapping[str, int]
-"""The most characters that a column may hold, by the column's name."""
+"""Maximum length of each column's texts, by the column's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _NameScope:
-    """The names visible in a query: the schema's tables, queries of WITH, and its own and outer queries' sources."""
+    """The names that are visible in a query.
+
+    Attributes
+    ----------
+    schema
+        Columns of the tables and views.
+    queries
+        Columns of the queries in WITH.
+    source_levels
+        Columns of the tables and queries in FROM, by alias: one mapping per enclosing query, the outermost first, and
+        that of the query itself last.
+
+    """
 
     schema: Mapping[str, ColumnLengths]
     queries: Mapping[str, ColumnLengths]
@@ -45,7 +62,7 @@ def resolve_names(query: exp.Expr, tables: Mapping[str, ColumnLengths]) -> None:
     Raises
     ------
     SqlError
-        The query has one.
+        The query has such a name, text or row.
 
     """
     lengths = _output_lengths(query, _NameScope(tables, {}))
@@ -68,8 +85,8 @@ def _alias_name(node: exp.Expr) -> str:
 def _output_lengths(query: exp.Expr, scope: _NameScope) -> ColumnLengths:
     """Return the columns of a query that an outer query can name, with their lengths."""
     if isinstance(query, exp.Values):
-        _max_lengths(query.expressions, scope, {})
-        return {f"column{index + 1}": MAX_TEXT_LENGTH // 10 for index in range(len(query.expressions[0].expressions))}
+        longest = max(_max_lengths(query.expressions, scope, {}))
+        return {f"column{index + 1}": longest for index in range(len(query.expressions[0].expressions))}
     with_ = query.args.get("with_")
     for cte in with_.expressions if with_ else ():
         scope = replace(scope, queries={**scope.queries, **_cte_lengths(cte, scope)})
@@ -88,6 +105,7 @@ def _output_lengths(query: exp.Expr, scope: _NameScope) -> ColumnLengths:
 
 
 def _cte_lengths(cte: exp.Expr, scope: _NameScope) -> Mapping[str, ColumnLengths]:
+    """Return the columns of one query of WITH, under its name."""
     name, query, with_ = _alias_name(cte), cte.this, cte.parent
     column_names = [fold_identifier(column) for column in cte.args["alias"].args.get("columns") or ()]
 
@@ -102,6 +120,7 @@ def _cte_lengths(cte: exp.Expr, scope: _NameScope) -> Mapping[str, ColumnLengths
 
 
 def _select_lengths(query: exp.Select, scope: _NameScope) -> ColumnLengths:
+    """Return the columns of a SELECT, resolving all names in its clauses."""
     sources = dict[str, ColumnLengths]()
     outer_scope, outer_levels = scope, scope.source_levels
     for node in (*_arguments(query, "from_"), *query.args.get("joins", ())):
@@ -130,6 +149,7 @@ def _arguments(node: exp.Expr, *names: str) -> list[exp.Expr]:
 
 
 def _source_lengths(node: exp.Expr, scope: _NameScope) -> tuple[str, ColumnLengths]:
+    """Return the alias and the columns of a table or query in FROM."""
     if isinstance(node, exp.Table):
         name = fold_identifier(node.this)
         tables = {**scope.schema, **scope.queries}
@@ -142,7 +162,7 @@ def _source_lengths(node: exp.Expr, scope: _NameScope) -> tuple[str, ColumnLengt
 
 
 def _expression_lengths(part: exp.Expr, size: int, sources: Mapping[str, ColumnLengths]) -> ColumnLengths:
-    """Return the names that an expression of a SELECT has on both databases, with lengths; "" if it has none."""
+    """Return the column names of an expression in a SELECT, with lengths; "" if databases name it differently."""
     if part.is_star:
         table_name = fold_identifier(part.args["table"]) if isinstance(part, exp.Column) else None
         return {
@@ -157,13 +177,16 @@ def _expression_lengths(part: exp.Expr, size: int, sources: Mapping[str, ColumnL
 
 
 def _max_lengths(parts: list[exp.Expr], scope: _NameScope, aliases: ColumnLengths) -> list[int]:
-    """Return the most characters of each expression, resolving all names in them."""
+    """Return the maximum length of each expression, resolving all names in them.
+
+    `aliases` are the query's own output columns, where a clause such as ORDER BY may name them too.
+    """
     sizes = dict[int, int]()
     for node in reversed(list(_nodes(parts))):
         sizes[id(node)] = _max_length(node, sizes, scope, aliases)
         if sizes[id(node)] > MAX_TEXT_LENGTH:
             raise SqlError(
-                f"{node.sql(dialect='postgres')[:60]} may make a text of more than {MAX_TEXT_LENGTH:,} "
+                f"{node.sql(dialect='postgres')[:60]} may produce a text longer than {MAX_TEXT_LENGTH:,} "
                 "characters; shorten it"
             )
     return [sizes[id(part)] for part in parts]
@@ -186,19 +209,21 @@ def _max_length(node: exp.Expr, sizes: Mapping[int, int], scope: _NameScope, ali
         return _column_length(node, scope, aliases)
     if isinstance(node, exp.Literal):
         return len(str(node.this))
-    inner = {name: sizes.get(id(part), 0) for name, part in node.args.items() if isinstance(part, exp.Expr)}
-    return _result_max_length(node, inner, [sizes.get(id(part), 0) for part in node.iter_expressions()])
+    by_argument = {name: sizes.get(id(part), 0) for name, part in node.args.items() if isinstance(part, exp.Expr)}
+    return _result_max_length(node, by_argument, [sizes.get(id(part), 0) for part in node.iter_expressions()])
 
 
-def _result_max_length(node: exp.Expr, lengths_by_argument: Mapping[str, int], parts: list[int]) -> int:
-    """Return the most characters that a node makes of its arguments."""
+def _result_max_length(node: exp.Expr, lengths_by_argument: Mapping[str, int], lengths: list[int]) -> int:
+    """Return the maximum length of a node's result, from the maximum lengths of its arguments."""
     if isinstance(node, (exp.Like, exp.ILike)) and lengths_by_argument["expression"] > _MAX_PATTERN_LENGTH:
-        raise SqlError(f"the pattern of a LIKE may have more than {_MAX_PATTERN_LENGTH:,} characters; write it out")
+        raise SqlError(
+            f"the pattern of a LIKE may have more than {_MAX_PATTERN_LENGTH:,} characters; use a shorter one"
+        )
     if isinstance(node, (exp.DPipe, exp.Concat)):
-        return sum(parts)
+        return sum(lengths)
     if isinstance(node, exp.Replace):
         return lengths_by_argument["this"] * max(lengths_by_argument.get("replacement", 0), 1)
-    return _RECURSIVE_TEXT_LENGTH if isinstance(node, exp.GroupConcat) else max(parts, default=_MAX_NUMBER_LENGTH)
+    return _RECURSIVE_TEXT_LENGTH if isinstance(node, exp.GroupConcat) else max(lengths, default=_MAX_NUMBER_LENGTH)
 
 
 def _column_length(node: exp.Column, scope: _NameScope, aliases: ColumnLengths) -> int:
@@ -228,5 +253,5 @@ def _find_column_length(table_name: str | None, name: str, scope: _NameScope, al
     known_names = {name for sources in scope.source_levels for columns in sources.values() for name in columns if name}
     full_name = name if table_name is None else f"{table_name}.{name}"
     raise SqlError(
-        f"the column {full_name[:60]} is not known here: {suggestion(name, {*known_names, *aliases} - {''})}"
+        f"there is no column {full_name[:60]} in this query: {suggestion(name, {*known_names, *aliases} - {''})}"
     )

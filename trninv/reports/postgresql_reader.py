@@ -1,37 +1,37 @@
-"""Read PostgreSQL with a time limit, in a session that can only read.
+"""Read PostgreSQL with a time limit, in a session that can only read; `query_runner` opens it.
 
 Queries run in a read-only transaction as the role trninv_read, which has SELECT and nothing else. At the time limit,
-the query is cancelled; if that fails, the connection is closed and the backend terminated. A session is never reused.
+the query is canceled; if that fails, the connection is closed and the backend terminated. A session is never reused.
 """
 
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
 import psycopg.sql
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
-from sqlalchemy import Connection, Engine, make_url, text
+from sqlalchemy import Engine, make_url, text
 
 from trninv.database.engine import translate_connect_errors, translate_statement_errors
+from trninv.database.pooler import backend_pid
+from trninv.database.snapshot import SharedSnapshot
+from trninv.database.tables import PRIVATE_TABLES
 from trninv.errors import SqlError
-from trninv.reports.views import ROLE
-
-SnapshotOpener = Callable[[], AbstractContextManager[Connection]]
-"""Opens a connection whose snapshot of the database is to be read."""
+from trninv.reports.views import ROLE, as_of_statements
 
 FIRST_ROWS = 64
-"""Rows fetched together with the statement."""
+"""Rows that are fetched when a statement is executed."""
 
 _GRACE = 1.0
-"""Seconds after the limit until a query that ignores its cancellation is terminated."""
+"""Seconds that a query may take to react to its cancellation before its session is terminated."""
 
 
 class _NumericLoader(Loader):
-    """A loader of numeric as an integer if it is whole, because sums of bigint are numeric."""
+    """A loader of numeric as an integer if it is whole and fits in 63 bits, because sums of bigint are numeric."""
 
     def load(self, data: Buffer) -> int | float:
         text = bytes(data).decode()
@@ -48,32 +48,23 @@ class _BooleanLoader(Loader):
 
 @contextmanager
 def open_session(
-    engine: Engine,
-    seconds: float,
-    timed_out: threading.Event,
-    *,
-    is_login: bool = False,
-    open_snapshot: SnapshotOpener | None = None,
-    setup: Iterable[str] = (),
+    snapshot: SharedSnapshot, seconds: float, timed_out: threading.Event, login: Engine | None = None
 ) -> Iterator[Any]:
-    """Open a cursor that can only read; at the time limit ``timed_out`` is set and the cursor's calls fail.
+    """Open a cursor that only reads a snapshot; at the time limit ``timed_out`` is set and the cursor's calls fail.
 
     Parameters
     ----------
-    is_login
-        Whether the engine has the login for users' SQL, which must not be able to do more than read.
-    open_snapshot
-        Opens a connection whose snapshot of the database is to be read.
-    setup
-        trninv's own statements that make the transaction read an earlier time.
+    login
+        The engine of TRNINV_SQL_URL, whose login must have no right but to read; None uses the snapshot's engine.
 
     Raises
     ------
     SqlError
-        The role is missing or not granted, the login can do more than read, or it leads to another server than
-        ``open_snapshot``.
+        The role is missing or not granted, the login can do more than read, or its server is not that of the
+        snapshot.
 
     """
+    engine = login or snapshot.engine
     with translate_connect_errors(engine):
         pooled = engine.connect()
     driver: psycopg.Connection[Any] = pooled.connection.driver_connection  # type: ignore[assignment] # psycopg's
@@ -82,16 +73,17 @@ def open_session(
     finished = threading.Event()
     try:
         driver.execute("SET TRANSACTION READ ONLY")
-        if open_snapshot:
-            with open_snapshot() as connection:
-                _import_snapshot(driver, str(connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar()))
-        if is_login:
+        with snapshot.read() as (connection, _):
+            _import_snapshot(driver, str(connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar()))
+        if login:
             _check_read_only(driver)
         _set_role(driver)
+        # the server's own limit is a second longer: it counts only if this process cannot cancel the query
         driver.execute(_SETTINGS.format(milliseconds=int(seconds * 1000) + 1000))
-        for statement in setup:
+        for statement in as_of_statements(snapshot.engine):
             driver.execute(statement.encode())
-        threading.Thread(target=_terminate_when_late, args=(driver, seconds, timed_out, finished), daemon=True).start()
+        late_session = (driver, backend_pid(driver), seconds, timed_out, finished)
+        threading.Thread(target=_terminate_when_late, args=late_session, daemon=True).start()
         with driver.cursor(name="trninv_read") as cursor:
             yield _NamedCursor(cursor)
     finally:
@@ -105,16 +97,19 @@ SET LOCAL statement_timeout = {milliseconds}; SET LOCAL standard_conforming_stri
 SET LOCAL DateStyle = 'ISO'; SET LOCAL extra_float_digits = 1"""
 _EXCESS_RIGHTS_SQL = """
 SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
-    OR coalesce(has_table_privilege(oid, to_regclass('token'), 'SELECT'), false)
-    OR coalesce(has_table_privilege(oid, to_regclass('_token_digest'), 'SELECT'), false)
+    OR EXISTS (SELECT FROM unnest(%s::text[]) AS name WHERE has_table_privilege(login.oid, to_regclass(name), 'SELECT'))
     OR EXISTS (SELECT FROM pg_class WHERE relowner = login.oid)
     OR EXISTS (SELECT FROM pg_auth_members WHERE member = login.oid AND roleid <> to_regrole(%s))
 FROM pg_roles AS login WHERE rolname = session_user"""
+"""Selects whether the session's login has more rights than those of a role.
+
+The parameters are the names of the tables that it may not read, and the name of the role.
+"""
 
 
 def _check_read_only(driver: psycopg.Connection[Any]) -> None:
     """Refuse a login that can do more than the role: a statement that undoes SET ROLE would run as the login."""
-    if driver.execute(_EXCESS_RIGHTS_SQL, [ROLE]).fetchone() != (0,):
+    if driver.execute(_EXCESS_RIGHTS_SQL, [sorted(PRIVATE_TABLES), ROLE]).fetchone() != (0,):
         raise SqlError(
             f"the login of TRNINV_SQL_URL owns something or has more rights than {ROLE}; give it nothing but "
             f"CREATE ROLE … LOGIN PASSWORD '…' IN ROLE {ROLE}"
@@ -122,7 +117,7 @@ def _check_read_only(driver: psycopg.Connection[Any]) -> None:
 
 
 def make_login(engine: Engine, url: str) -> None:
-    """Create the login of a URL unless it exists.
+    """Create the login of a URL unless it exists or the URL names none.
 
     Raises
     ------
@@ -155,13 +150,12 @@ def _set_role(driver: psycopg.Connection[Any]) -> None:
         driver.execute(f"SET LOCAL ROLE {ROLE}")
     except psycopg.Error:
         raise SqlError(
-            f"the read-only role {ROLE} is missing or not granted to you; an administrator runs CREATE ROLE "
-            f"{ROLE}; GRANT {ROLE} TO you; GRANT SELECT ON the tables and v_ views TO {ROLE}"
+            f"the read-only role {ROLE} is missing or not granted to you; run trninv grant as the owner of the tables"
         ) from None
 
 
 def _terminate_when_late(
-    driver: psycopg.Connection[Any], seconds: float, timed_out: threading.Event, finished: threading.Event
+    driver: psycopg.Connection[Any], backend: int, seconds: float, timed_out: threading.Event, finished: threading.Event
 ) -> None:
     """End a session at its time limit: cancel its query, then close the socket, then terminate the backend."""
     if finished.wait(seconds):
@@ -177,7 +171,7 @@ def _terminate_when_late(
         finally:
             client_socket.detach()
     with suppress(psycopg.Error), _reconnect(driver) as other:
-        other.execute("SELECT pg_terminate_backend(%s)", [driver.info.backend_pid])
+        other.execute("SELECT pg_terminate_backend(%s)", [backend])
 
 
 def _reconnect(driver: psycopg.Connection[Any]) -> psycopg.Connection[Any]:

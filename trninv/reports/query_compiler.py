@@ -1,7 +1,7 @@
 """Compile a user's SQL: allow one read-only query and fill in its parameters.
 
 The text that runs is generated from the checked tree. Independently of that, the database is opened read only
-(`trninv.reports.query_runner`); either measure alone would suffice.
+(`trninv.reports.query_runner`); either protection alone would suffice.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from trninv import characters
-from trninv.database.tables import CLOSED, TABLES
+from trninv.database.tables import PRIVATE_TABLES, TABLES
 from trninv.errors import AddressError, SqlError, suggestion
 from trninv.inventory.address.syntax import parse
 from trninv.reports import name_resolution
@@ -21,9 +21,10 @@ from trninv.reports.sql_grammar import check_node, replace_time_functions
 from trninv.reports.views import READABLE, VIEWS, definition
 
 MAX_LENGTH = 20_000
+"""Maximum characters of a query."""
 
 _PARSER_ERRORS = (SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What sqlglot's parser raises for invalid SQL: its own errors, and accidental ones on unexpected input."""
+"""Exceptions of sqlglot's parser for invalid SQL: its documented ones, and accidental ones on unexpected input."""
 _INPUT_DIALECT = "postgres"
 """The dialect of users' queries, on either database."""
 _WRITE_NODES = (
@@ -46,7 +47,7 @@ def compile_query(text: str, dialect: str, values: Mapping[str, str | int | floa
     Raises
     ------
     SqlError
-        The text is not exactly one query, reads something else than the readable tables and views, or uses SQL that
+        The text is not exactly one query, reads anything but the readable tables and views, or uses SQL that
         is not listed in `trninv.reports.sql_grammar`.
 
     """
@@ -58,7 +59,7 @@ def compile_query(text: str, dialect: str, values: Mapping[str, str | int | floa
     try:
         tree = _parse(text)
         for placeholder in list(tree.find_all(exp.Placeholder)):
-            placeholder.replace(_literal(placeholder, values or {}))
+            placeholder.replace(_parameter_value(placeholder, values or {}))
         tree = replace_time_functions(tree)
         _check_tree(tree)
         name_resolution.resolve_names(tree, _schema())
@@ -72,7 +73,7 @@ def _parse(text: str) -> exp.Expr:
     try:
         trees = [tree for tree in sqlglot.parse(text, read=_INPUT_DIALECT) if tree is not None]
     except _PARSER_ERRORS as error:
-        line = str(error).partition("\n")[0].partition("\x1b")[0]
+        line = str(error).partition("\n")[0].partition("\x1b")[0]  # up to where sqlglot underlines the query
         raise SqlError(f"not a query: {line}") from None
     if len(trees) != 1:
         raise SqlError(f"there are {len(trees)} queries; write exactly one")
@@ -81,7 +82,7 @@ def _parse(text: str) -> exp.Expr:
 
 @lru_cache(maxsize=1)
 def _schema() -> Mapping[str, name_resolution.ColumnLengths]:
-    """Return the columns of the readable tables and views."""
+    """Return the columns of the readable tables and views, each with the assumed maximum length of its texts."""
     view_columns = {name: _view_columns(name) for name in VIEWS}
     table_columns = {name: tuple(TABLES[name].columns.keys()) for name in READABLE - set(VIEWS)}
     return name_resolution.build_schema({**table_columns, **view_columns})
@@ -94,14 +95,15 @@ def _view_columns(view: str) -> tuple[str, ...]:
 
 
 def _check_tree(tree: exp.Expr) -> None:
+    """Refuse everything but one query that reads public tables and views and uses listed SQL."""
     for node in tree.walk():
-        if isinstance(node, _WRITE_NODES) and not isinstance(node, exp.Query):
+        if isinstance(node, _WRITE_NODES):
             raise SqlError(f"{node.key.upper()} is refused; write a SELECT")
     if not isinstance(tree, exp.Query):
         raise SqlError(f"{tree.key.upper()} is refused; write a SELECT")
     cte_names = {name_resolution.fold_identifier(cte.args["alias"].this) for cte in tree.find_all(exp.CTE)}
     if conflicts := sorted(name for name in cte_names if name.lower() in READABLE or _is_private(name.lower())):
-        # Outside the CTE's scope the same name would be the table, which may be private.
+        # Where the query of WITH is not visible, its name would mean the table, which may be private.
         raise SqlError(f"WITH {conflicts[0]} is refused, because a table has this name; use another name")
     for table in tree.find_all(exp.Table):
         _check_table(table, cte_names)
@@ -110,7 +112,7 @@ def _check_tree(tree: exp.Expr) -> None:
 
 
 def _is_private(name: str) -> bool:
-    return name in CLOSED or name == "alembic_version" or name.startswith(("sqlite_", "pg_"))
+    return name in PRIVATE_TABLES or name == "alembic_version" or name.startswith(("sqlite_", "pg_"))
 
 
 def _check_table(table: exp.Table, cte_names: set[str]) -> None:
@@ -125,7 +127,7 @@ def _check_table(table: exp.Table, cte_names: set[str]) -> None:
         raise SqlError(f"there is no table or view {name[:60]}: {suggestion(name, READABLE)}")
 
 
-def _literal(placeholder: exp.Placeholder, values: Mapping[str, str | int | float]) -> exp.Expr:
+def _parameter_value(placeholder: exp.Placeholder, values: Mapping[str, str | int | float]) -> exp.Expr:
     if placeholder.name not in values:
         raise SqlError(f"no value for :{placeholder.name or '?'}; pass it as a parameter, or write it into the query")
     value = values[placeholder.name]
@@ -133,6 +135,7 @@ def _literal(placeholder: exp.Placeholder, values: Mapping[str, str | int | floa
 
 
 _ADDRESS_COLUMNS = {"address", "domain", "server", "rack", "chip", "a", "b"}
+"""Columns of views that hold addresses, computed from the ordinals."""
 _IN_DOMAIN = {"d": "domain_ordinal", "r": "rack_ordinal"}
 _ORDINALS: Mapping[str, Mapping[str, str]] = {
     "v_domain": {"d": "ordinal"},

@@ -1,35 +1,33 @@
 """Run a read-only query with a time limit and stream its rows.
 
-`trninv.reports.sqlite_reader` and `trninv.reports.postgresql_reader` enforce both on their database.
+`trninv.reports.sqlite_reader` and `trninv.reports.postgresql_reader` enforce the limit and refuse all changes.
 """
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from sqlalchemy import Engine
 
-from trninv.database.engine import error_class, read_transaction
+from trninv.database.engine import error_class
+from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import SqlError, TimeLimitError
 from trninv.reports import sqlite_reader
 from trninv.reports.name_resolution import MAX_TEXT_LENGTH
-from trninv.reports.views import as_of_statements
-
-if TYPE_CHECKING:
-    from trninv.reports.postgresql_reader import SnapshotOpener
 
 MAX_RESULT_ROWS = 10_000
-"""Most rows of a result that is not streamed."""
+"""Maximum rows of a result that is not streamed, by default."""
 MAX_RESULT_BYTES = 64 * 2**20
-"""Most bytes of a result that is not streamed, as JSON."""
+"""Maximum bytes of a result that is not streamed, as JSON."""
 
 _CHUNK = 5_000
+"""Rows that are fetched at a time of a query that trninv wrote."""
 _SMALL_CHUNK = 64
-"""Rows of a user's query that are fetched at a time, since each may be large."""
+"""Rows that are fetched at a time of a user's query, whose rows may be large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class QueryResult:
         Raises
         ------
         SqlError
-            Two columns have one name.
+            Two columns have the same name.
 
         """
         check_unique_columns(self.columns)
@@ -62,30 +60,30 @@ def check_unique_columns(columns: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RowStream:
-    """Rows of a query as they arrive."""
+    """The columns of a query, and its rows as they are fetched."""
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]
 
 
 def run_query(
-    engine: Engine,
+    snapshot: SharedSnapshot,
     sql: str,
     *,
     seconds: float,
     max_rows: int = MAX_RESULT_ROWS,
     max_bytes: int = MAX_RESULT_BYTES,
     login: Engine | None = None,
-    open_snapshot: "SnapshotOpener | None" = None,
 ) -> QueryResult:
-    """Run a compiled query and return its rows, up to a number of rows and bytes.
+    """Run a compiled query in its own session and return its rows, up to a number of rows and bytes.
+
+    On SQLite, the query reads the current state of the database, in a connection of its own. If that state is not the
+    snapshot's, the revision in ``snapshot.as_of`` becomes None.
 
     Parameters
     ----------
     login
-        On PostgreSQL, the engine to run the query on, if not the same.
-    open_snapshot
-        On PostgreSQL, opens a connection whose snapshot of the database is to be read.
+        On PostgreSQL, the engine of the login to use instead of the snapshot's.
 
     Raises
     ------
@@ -95,22 +93,11 @@ def run_query(
         The database refuses the query.
 
     """
-    rows, size, timed_out = list[tuple[Any, ...]](), 0, Event()
-    _check_database(engine)
-    if engine.dialect.name == "sqlite":
-        session: AbstractContextManager[Any] = sqlite_reader.process_cursor(engine, seconds, timed_out)
-    else:
-        session = _postgresql_session(
-            login or engine,
-            seconds,
-            timed_out,
-            open_snapshot=open_snapshot,
-            setup=as_of_statements(engine),
-            is_login=login is not None,
-        )
-    with _execute(engine, session, timed_out, sql, _SMALL_CHUNK, seconds) as row_stream:
+    rows, size = list[tuple[Any, ...]](), 0
+    with _open_stream(snapshot, sql, _SMALL_CHUNK, seconds, sqlite_reader.process_cursor, login) as row_stream:
+        # each row may be written as an object, which repeats the names
         names_size = len(orjson.dumps(row_stream.columns))
-        for row in islice(row_stream.rows, max_rows + 1):
+        for row in islice(row_stream.rows, max_rows + 1):  # one more, to see whether there are more
             size += names_size + _json_size(row)
             if len(rows) == max_rows or size > max_bytes:
                 return QueryResult(row_stream.columns, rows, truncated=True)
@@ -136,43 +123,47 @@ def _json_size(row: tuple[Any, ...]) -> int:
 
 
 @contextmanager
-def stream_query(engine: Engine, sql: str, *, seconds: float) -> Iterator[RowStream]:
-    """Open a stream of the rows of one of trninv's own compiled queries; it ends with the context."""
-    _check_database(engine)
-    timed_out = Event()
-    if engine.dialect.name == "sqlite":
-        session: AbstractContextManager[Any] = sqlite_reader.open_cursor(engine, seconds, timed_out)
-    else:
-        session = _postgresql_session(engine, seconds, timed_out, setup=as_of_statements(engine))
-    with _execute(engine, session, timed_out, sql, _CHUNK, seconds) as row_stream:
+def stream_query(snapshot: SharedSnapshot, sql: str, *, seconds: float) -> Iterator[RowStream]:
+    """Open a stream of the rows of a compiled query that trninv wrote, not a user; it ends with the context.
+
+    It reads the same state of the database as `run_query` would.
+    """
+    with _open_stream(snapshot, sql, _CHUNK, seconds, sqlite_reader.open_cursor) as row_stream:
         yield row_stream
 
 
-def _check_database(engine: Engine) -> None:
-    with read_transaction(engine):
-        pass  # fails if the database does not exist or has another schema version
-
-
-def _postgresql_session(*arguments: Any, **options: Any) -> AbstractContextManager[Any]:
-    from trninv.reports import postgresql_reader  # noqa: PLC0415 # imports psycopg, which SQLite does not need
-
-    return postgresql_reader.open_session(*arguments, **options)
-
-
 @contextmanager
-def _execute(
-    engine: Engine, session: AbstractContextManager[Any], timed_out: Event, sql: str, chunk: int, seconds: float
+def _open_stream(
+    snapshot: SharedSnapshot,
+    sql: str,
+    chunk: int,
+    seconds: float,
+    open_sqlite_cursor: Callable[[Engine, float, Event], AbstractContextManager[Any]],
+    login: Engine | None = None,
 ) -> Iterator[RowStream]:
-    driver: Any = engine.dialect.loaded_dbapi
+    driver: Any = snapshot.engine.dialect.loaded_dbapi
+    is_sqlite, timed_out = snapshot.engine.dialect.name == "sqlite", Event()
+
+    def execute() -> Any:
+        cursor = stack.enter_context(session)
+        cursor.execute(sql)
+        return cursor
+
     try:
-        with session as cursor:
-            cursor.execute(sql)
-            yield RowStream(tuple(column[0] for column in cursor.description), _rows(cursor, chunk))
+        with ExitStack() as stack:
+            if is_sqlite:
+                session = open_sqlite_cursor(snapshot.engine, seconds, timed_out)
+            else:
+                from trninv.reports.postgresql_reader import open_session  # noqa: PLC0415 # imports psycopg
+
+                session = open_session(snapshot, seconds, timed_out, login)
+            cursor = snapshot.read_separately(execute) if is_sqlite else execute()
+            yield RowStream(tuple(column[0] for column in cursor.description), _fetch_rows(cursor, chunk))
     except driver.Error as error:
         raise _translate_error(error, seconds, getattr(driver, "errors", None), timed_out=timed_out.is_set()) from error
 
 
-def _rows(cursor: Any, chunk: int) -> Iterator[tuple[Any, ...]]:
+def _fetch_rows(cursor: Any, chunk: int) -> Iterator[tuple[Any, ...]]:
     while rows := cursor.fetchmany(chunk):
         yield from rows
 

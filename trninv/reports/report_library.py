@@ -1,4 +1,6 @@
-"""Read report files and check the values of their parameters.
+"""Read report files, check the values of their parameters, and run reports.
+
+A report is a query with a header of comments:
 
     -- title: Capacity by generation and cluster
     -- answers: How much is there of what?
@@ -7,8 +9,8 @@
     SELECT …
 
 A parameter's default determines its type: 'text', 5 or 0.5. The query refers to it as :cluster. After ``of`` comes the
-column of its valid values: any value but the default must be in it (`trninv.reports.report_library`). A chart has a bar
-for each row: one column's value is its length, and the column after ``by`` its label; with ``x, y by name``, a point.
+column of its valid values: any value but the default must be in it. A chart has a bar for each row: the first column is
+its length, and the column after ``by`` its label. With ``x, y by name``, it has a point for each row instead.
 """
 
 import re
@@ -16,12 +18,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from sqlglot import exp
 
+from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import InvalidArgumentError, UnknownReportError, UnknownValueError, suggestion
 from trninv.reports.query_compiler import compile_query
-from trninv.reports.query_runner import QueryResult
+from trninv.reports.query_runner import QueryResult, run_query
 
 REPORTS_DIRECTORY = Path(__file__).parent / "sql"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -87,7 +91,7 @@ class ReportChart:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report: its name, which is its file's, its header and its query."""
+    """A report: its file's name without suffix, its header (``summary`` is its answers lines), and the whole text."""
 
     name: str
     title: str
@@ -158,14 +162,17 @@ def _parse_chart(file: Path, lines: Sequence[str]) -> ReportChart | None:
 
 
 def read_reports(directory: Path | None = None) -> dict[str, Report]:
-    """Return all reports by name; a user's report replaces trninv's own of the same name."""
-    own = _own_reports()
-    users = {file.stem: Report.from_file(file) for file in sorted(directory.glob("*.sql"))} if directory else {}
-    return {name: report for name, report in {**own, **users}.items() if _NAME.fullmatch(name)}
+    """Return all reports by name; a user's report replaces a built-in one of the same name.
+
+    Files whose names are not valid names of reports are skipped.
+    """
+    built_in = _built_in_reports()
+    user_reports = {file.stem: Report.from_file(file) for file in sorted(directory.glob("*.sql"))} if directory else {}
+    return {name: report for name, report in {**built_in, **user_reports}.items() if _NAME.fullmatch(name)}
 
 
 @lru_cache(maxsize=1)
-def _own_reports() -> dict[str, Report]:
+def _built_in_reports() -> dict[str, Report]:
     return {file.stem: Report.from_file(file) for file in sorted(REPORTS_DIRECTORY.glob("*.sql"))}
 
 
@@ -175,7 +182,7 @@ def find_report(name: str, directory: Path | None = None) -> Report:
     Raises
     ------
     UnknownReportError
-        There is none.
+        No report has this name.
 
     """
     all_reports = read_reports(directory)
@@ -184,12 +191,8 @@ def find_report(name: str, directory: Path | None = None) -> Report:
     return all_reports[name]
 
 
-QueryRunner = Callable[[str], QueryResult]
-"""A function that runs a compiled query."""
-
-
-def run_report(report: Report, values: Mapping[str, str], dialect: str, run_query: QueryRunner) -> QueryResult:
-    """Run a report and return its rows.
+def run_report(snapshot: SharedSnapshot, report: Report, values: Mapping[str, str], **limits: Any) -> QueryResult:
+    """Run a report and return its rows; ``limits`` are those of `run_query`.
 
     Raises
     ------
@@ -201,22 +204,28 @@ def run_report(report: Report, values: Mapping[str, str], dialect: str, run_quer
         The report's query is not allowed, or the database refuses it.
 
     """
+
+    def run(sql: str) -> QueryResult:
+        return run_query(snapshot, sql, **limits)
+
+    dialect = snapshot.engine.dialect.name
     sql = report.sql(dialect, values)
     for parameter in report.parameters:
         value = values.get(parameter.name, parameter.default)
         if parameter.source_column and value != parameter.default:
-            _check_value(parameter, parameter.source_column, str(value), dialect, run_query)
-    return run_query(sql)
+            _check_value(parameter, parameter.source_column, str(value), dialect, run)
+    return run(sql)
 
 
 def _check_value(
-    parameter: ReportParameter, source_column: str, text: str, dialect: str, run_query: QueryRunner
+    parameter: ReportParameter, source_column: str, text: str, dialect: str, run: Callable[[str], QueryResult]
 ) -> None:
+    """Refuse a value that is not in its parameter's column of valid values."""
     table, _, column = source_column.partition(".")
     values = exp.select(column).from_(table).distinct()
     lookup = values.where(exp.column(column).eq(text))
-    if run_query(compile_query(lookup.sql("postgres"), dialect)).rows:
+    if run(compile_query(lookup.sql("postgres"), dialect)).rows:
         return
-    rows = run_query(compile_query(values.sql("postgres"), dialect)).rows
+    rows = run(compile_query(values.sql("postgres"), dialect)).rows
     hint = suggestion(text.lower(), (str(value) for (value,) in rows))
     raise UnknownValueError(f"there is no {parameter.name} {text[:60]!r}: {hint}")

@@ -1,6 +1,6 @@
-"""Write rows as JSON, CSV, NDJSON or Parquet, in one piece or streamed.
+"""Write the rows of a query as JSON, CSV, NDJSON or Parquet, in one piece or streamed.
 
-SQLite writes NDJSON itself: that takes less than half of the time that Python needs to fetch and encode the rows.
+On SQLite, streamed NDJSON is made by a query with json_object, in less than half of the time that Python would need.
 """
 
 import csv
@@ -15,16 +15,18 @@ from types import NoneType
 from typing import Any, BinaryIO, Final, Literal
 
 import orjson
-from sqlalchemy import Engine
 
+from trninv.database.snapshot import SharedSnapshot
 from trninv.history.archive.parquet import import_pyarrow
 from trninv.reports.query_runner import QueryResult, RowStream, check_unique_columns, stream_query
 
 ColumnType = type[int] | type[float] | type[bool] | type[str]
-FILE_FORMATS = ("parquet", "csv", "ndjson")
 FORMATS = ("json", "csv", "ndjson", "parquet")
+"""The formats of a query's result."""
 _CHUNK = 10_000
+"""Rows that are encoded at a time."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""First characters of a cell that a spreadsheet takes for a formula."""
 _MAYBE_FORMULA = re.compile(r'(?:^|,)"?[=+\-@\t]|\r', re.MULTILINE)
 """CSV text in which a cell may look like a formula; most texts have none and are not checked cell by cell."""
 
@@ -72,7 +74,7 @@ def _ndjson(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> bytes:
 
 
 def is_fraction(column: str) -> bool:
-    """Return whether a view's column of this name has fractions."""
+    """Return whether a view's column has fractions, by the conventions for its name."""
     return column.startswith("factor") or column.endswith(("_gb_per_s", "_tflops"))
 
 
@@ -104,7 +106,7 @@ def available_formats() -> list[str]:
 
 
 def column_types(result: QueryResult) -> list[ColumnType]:
-    """Return the type of each column, inferred from all of its values; text if all are null."""
+    """Return the type of each column, into which all of its values can be converted; text if all are null."""
     kinds: list[ColumnType] = []
     for index in range(len(result.columns)):
         types = {type(row[index]) for row in result.rows if row[index] is not None}
@@ -127,17 +129,17 @@ def to_text(result: QueryResult, file_format: str) -> str:
 
 
 _JSON_CHUNK: Final = 5_000
+"""Rows of NDJSON that are joined into one piece."""
 _MAX_COLUMNS: Final = 50
 """Half the arguments that a function may take in any build of SQLite; a column takes two."""
 
 
 @contextmanager
-def stream_rows(engine: Engine, sql: str, file_format: str, *, seconds: float) -> Iterator[Iterator[bytes]]:
+def stream_rows(snapshot: SharedSnapshot, sql: str, file_format: str, *, seconds: float) -> Iterator[Iterator[bytes]]:
     """Open a stream of a compiled query's rows, in pieces of whole rows; it ends with the context."""
-    json_sql = (
-        _json_query(engine, sql, seconds) if file_format == "ndjson" and engine.dialect.name == "sqlite" else None
-    )
-    with stream_query(engine, json_sql or sql, seconds=seconds) as row_stream:
+    makes_json = file_format == "ndjson" and snapshot.engine.dialect.name == "sqlite"
+    json_sql = _json_query(snapshot, sql, seconds) if makes_json else None
+    with stream_query(snapshot, json_sql or sql, seconds=seconds) as row_stream:
         yield _join_rows(row_stream) if json_sql else encode_lines(row_stream, file_format)
 
 
@@ -146,11 +148,11 @@ def _join_rows(row_stream: RowStream) -> Iterator[bytes]:
         yield "\n".join([*texts, ""]).encode()
 
 
-def _json_query(engine: Engine, sql: str, seconds: float) -> str | None:
-    """Return a query whose only column is a row's JSON; None if columns have the same name, or are too many."""
-    with stream_query(engine, f"SELECT * FROM ({sql}) LIMIT 0", seconds=seconds) as row_stream:  # noqa: S608 # checked
+def _json_query(snapshot: SharedSnapshot, sql: str, seconds: float) -> str | None:
+    """Return a query whose only column is a row's JSON; None if columns may have the same name, or are too many."""
+    with stream_query(snapshot, f"SELECT * FROM ({sql}) LIMIT 0", seconds=seconds) as row_stream:  # noqa: S608 # checked
         columns = row_stream.columns
-    if len(columns) > _MAX_COLUMNS or any(":" in column for column in columns):  # SQLite writes x:1 for another x
+    if len(columns) > _MAX_COLUMNS or any(":" in column for column in columns):  # SQLite names a second x x:1
         return None
     return f"SELECT {_json_object(columns)} FROM ({sql})"  # noqa: S608 # checked
 

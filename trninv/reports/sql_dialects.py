@@ -1,4 +1,4 @@
-"""Translate a compiled query to SQLite or PostgreSQL so that both return the same rows.
+"""Translate a checked query to SQLite or PostgreSQL, so that both return the same rows; called by `query_compiler`.
 
 Functions that SQLite lacks are in `trninv.reports.sqlite_process`, under PostgreSQL's names. Where the two differ,
 texts compare by bytes and change case in ASCII only, halves round away from zero, and a division by zero is null.
@@ -7,28 +7,38 @@ texts compare by bytes and change case in ASCII only, halves round away from zer
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from sqlalchemy import Boolean
 from sqlglot import exp
 
+from trninv.database.tables import TABLES
 from trninv.errors import SqlError
 from trninv.reports.name_resolution import MAX_TEXT_LENGTH
 from trninv.reports.sql_grammar import cast_type
 
-_TRUNCATED_LENGTH: Final = str(MAX_TEXT_LENGTH + 1)
+_TRUNCATED_LENGTH: Final = str(MAX_TEXT_LENGTH + 1)  # still too long for the reader, which refuses it
 _WRAPPERS: Final = (exp.Filter, exp.Window, exp.WithinGroup)
+"""The nodes of FILTER, OVER and WITHIN GROUP, which have the function that they follow as a child."""
 _PREDICATES: Final = (exp.Predicate, exp.Connector, exp.Not, exp.Boolean)
+"""Expressions whose value is a boolean."""
+_BOOLEAN_COLUMNS: Final = frozenset(
+    column.name for table in TABLES.values() for column in table.columns if isinstance(column.type, Boolean)
+)
 _GROWING: Final = (exp.DPipe, exp.Concat, exp.Replace)
+"""Expressions whose text may be longer than each argument; in a recursive query it could grow without bound."""
 
 TranslationRule = Callable[[exp.Expr], exp.Expr]
+"""Returns the node to put in place of a node, which may be the same one, changed."""
 
 
 def translate(tree: exp.Expr, dialect: str) -> exp.Expr:
     """Return the tree translated to a dialect (sqlite, postgres)."""
-    rules = {**_BOTH, **(_SQLITE if dialect == "sqlite" else _POSTGRES)}
+    rules = {**_COMMON_RULES, **(_SQLITE_RULES if dialect == "sqlite" else _POSTGRES_RULES)}
     nodes = list(tree.walk())
     if dialect == "postgres":
         for node in nodes:
             if isinstance(node, _GROWING) and _is_recursive(node) and not isinstance(node.parent, _GROWING):
                 _wrap(node, _truncate)
+        _number_booleans(tree)
     for node in reversed(nodes):  # children before parents
         if (rule := rules.get(type(node))) and (replacement := rule(node)) is not node:
             node.replace(replacement)
@@ -52,6 +62,29 @@ def _double(node: exp.Expr) -> exp.Expr:
 def _truncate(node: exp.Expr) -> exp.Expr:
     """Cut a text to one character more than the limit, so that the reader still refuses it."""
     return _call("left", node, exp.Literal.number(_TRUNCATED_LENGTH))
+
+
+def _number_booleans(tree: exp.Expr) -> None:
+    """Convert booleans to 1 or 0 before casts, as on SQLite; PostgreSQL casts them only to integer and text."""
+    aliases = {alias.alias for alias in tree.find_all(exp.Alias) if _is_boolean(alias.this, _BOOLEAN_COLUMNS)}
+    for cast in list(tree.find_all(exp.Cast)):
+        if _is_boolean(cast.this, _BOOLEAN_COLUMNS | aliases):
+            cast.set("this", _cast(cast.this, exp.DType.INT))
+
+
+def _is_boolean(value: exp.Expr, columns: frozenset[str]) -> bool:
+    """Return whether a value is boolean, if `columns` are the names of boolean columns."""
+    match value:
+        case exp.Column():
+            return value.name.lower() in columns
+        case exp.Paren():
+            return _is_boolean(value.this, columns)
+        case exp.Coalesce():
+            return any(_is_boolean(argument, columns) for argument in (value.this, *value.expressions))
+        case exp.Case():
+            results = [branch.args["true"] for branch in value.args["ifs"]] + [value.args.get("default")]
+            return any(result is not None and _is_boolean(result, columns) for result in results)
+    return isinstance(value, _PREDICATES)
 
 
 def _collate_recursive_starts(tree: exp.Expr) -> None:
@@ -107,6 +140,8 @@ def _date(node: exp.Expr) -> exp.Expr:
 
 
 def _ilike(lower: TranslationRule) -> TranslationRule:
+    """Return a rule that replaces ILIKE with a LIKE of both texts in lower case."""
+
     def translate_ilike(node: exp.Expr) -> exp.Expr:
         negate = node.args.get("negate")
         return exp.Like(this=lower(node.this), expression=lower(node.expression), negate=negate)
@@ -133,6 +168,7 @@ def _substring(node: exp.Expr) -> exp.Expr:
 
 
 def _checked_substring(node: exp.Expr) -> exp.Expr:
+    """Refuse a negative start, which means different things on SQLite and PostgreSQL."""
     if isinstance(node.args.get("start"), exp.Neg):
         raise SqlError("substr counts from 1, not from the end; use a positive start")
     return node
@@ -163,7 +199,8 @@ def _cast_on_postgres(node: exp.Expr) -> exp.Expr:
     match cast_type(node):
         case "date":
             return _date(node)
-        case "bigint" if not isinstance(node.this, _PREDICATES):
+        case "bigint":
+            # numeric rounds halves away from zero, a float to even
             return _cast(_cast(node.this, exp.DType.DECIMAL), exp.DType.BIGINT)
         case "double":
             return _double(node.this)
@@ -187,6 +224,7 @@ def _round_on_postgres(node: exp.Expr) -> exp.Expr:
 
 
 def _own_function_on_postgres(node: exp.Expr) -> exp.Expr:
+    """Translate trninv's functions: epoch(text) to seconds, total(x) to a sum that is 0.0 without rows."""
     (argument,) = node.expressions
     if node.name.lower() == "epoch":
         timestamp = _cast(argument, exp.DType.TIMESTAMPTZ)
@@ -221,7 +259,7 @@ def _string_agg_on_sqlite(node: exp.Expr) -> exp.Expr:
         (sort_key,) = argument.expressions
         argument, order = argument.this, [sort_key.this, exp.Literal.number(1 if sort_key.args.get("desc") else 0)]
     if isinstance(argument, exp.Distinct):
-        raise SqlError("string_agg(DISTINCT …) is refused; put the DISTINCT into a query of its own")
+        raise SqlError("string_agg(DISTINCT …) is refused; put the DISTINCT into a subquery")
     return _call("string_agg", argument, node.args.get("separator") or exp.Literal.string(","), *order)
 
 
@@ -249,12 +287,12 @@ def _rename_function(name: str) -> TranslationRule:
     return rename
 
 
-_BOTH: Final[Mapping[type[exp.Expr], TranslationRule]] = {
+_COMMON_RULES: Final[Mapping[type[exp.Expr], TranslationRule]] = {
     **dict.fromkeys((exp.Ceil, exp.Floor, exp.Pow, exp.Sqrt, exp.Ln, exp.Log, exp.Sign), _as_double),
     **dict.fromkeys((exp.Avg, exp.Stddev, exp.Variance), _as_double),
     exp.Substring: _checked_substring,
 }
-_POSTGRES: Final[Mapping[type[exp.Expr], TranslationRule]] = {
+_POSTGRES_RULES: Final[Mapping[type[exp.Expr], TranslationRule]] = {
     exp.Anonymous: _own_function_on_postgres,
     exp.Cast: _cast_on_postgres,
     exp.Div: _divide_or_null,
@@ -268,7 +306,7 @@ _POSTGRES: Final[Mapping[type[exp.Expr], TranslationRule]] = {
     exp.Substring: lambda node: _substring(_checked_substring(node)),
     exp.Upper: _collate_argument,
 }
-_SQLITE: Final[Mapping[type[exp.Expr], TranslationRule]] = {
+_SQLITE_RULES: Final[Mapping[type[exp.Expr], TranslationRule]] = {
     exp.Anonymous: _own_function_on_sqlite,
     exp.Cast: _cast_on_sqlite,
     exp.Concat: _rename_function("concat"),

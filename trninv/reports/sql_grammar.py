@@ -1,6 +1,7 @@
-"""List the SQL constructs, functions and types a query may use, and reject all others.
+"""List the SQL constructs, functions and types that a user's query may use, and reject all others.
 
-Queries are parsed as PostgreSQL's on either database. This is an allow list: an omission can't let anything through.
+Queries are parsed as PostgreSQL's on either database. Because the lists say what is allowed, an omission from them
+can't let anything through.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +41,7 @@ FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
 }  # fmt: skip
 """The functions allowed, with their names; those that sqlglot has no class for are in `OWN_FUNCTIONS`."""
 OWN_FUNCTIONS: Final = {"total": 1, "epoch": 1}
-"""trninv's own functions, with their numbers of arguments."""
+"""The functions that trninv adds to SQL, with their numbers of arguments."""
 
 _TYPES: Final = {
     **dict.fromkeys((exp.DType.TEXT, exp.DType.VARCHAR), "text"),
@@ -49,6 +50,7 @@ _TYPES: Final = {
     exp.DType.DATE: "date",
 }
 _NUMBER_LIMIT: Final = 2**63
+"""Whole numbers in a query must be less than this."""
 _ARGUMENTS: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Table: frozenset({"this", "alias"}),
     exp.Distinct: frozenset({"expressions"}),
@@ -63,7 +65,7 @@ _ARGUMENTS: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
 
 
 def check_node(node: exp.Expr) -> None:
-    """Refuse a node of a query that is not in this language.
+    """Refuse a node of a query that is not listed here.
 
     Raises
     ------
@@ -114,15 +116,19 @@ def cast_type(cast: exp.Expr) -> str:
     return _TYPES[to.this]
 
 
-def _check_number(node: exp.Expr) -> None:
+def _check_literal(node: exp.Expr) -> None:
     text = str(node.this)
-    if not node.args.get("is_string") and not (text.isdigit() and int(text) < _NUMBER_LIMIT) and not _is_small(text):
+    if (
+        not node.args.get("is_string")
+        and not (text.isdigit() and int(text) < _NUMBER_LIMIT)
+        and not _is_finite_fraction(text)
+    ):
         raise SqlError(
             f"the number {text[:40]} is refused: it is out of the range of both databases; use a smaller one"
         )
 
 
-def _is_small(text: str) -> bool:
+def _is_finite_fraction(text: str) -> bool:
     try:
         return not text.isdigit() and isfinite(float(text))
     except ValueError:
@@ -141,12 +147,12 @@ def _check_join(node: exp.Expr) -> None:
         raise SqlError(f"{_node_text(node)} is refused; use an INNER, LEFT, RIGHT, FULL or CROSS join")
 
 
-def _check_set(node: exp.Expr) -> None:
+def _check_set_operation(node: exp.Expr) -> None:
     if _argument_names(node) & {"by_name", "side", "kind", "on"}:
         raise SqlError("UNION BY NAME is refused; put the columns into the same order")
 
 
-def _check_aggregate(node: exp.Expr) -> None:
+def _check_within_group(node: exp.Expr) -> None:
     if not isinstance(node.this, exp.PercentileCont) or len(node.expression.expressions) != 1:
         raise SqlError("WITHIN GROUP is for percentile_cont and one ORDER BY only")
     if not isinstance(node.this.this, exp.Literal):
@@ -165,17 +171,17 @@ def _check_alias(node: exp.Expr) -> None:
 
 _CHECKS: Final[Mapping[type[exp.Expr], Callable[[exp.Expr], object]]] = {
     exp.Cast: cast_type,
-    exp.Literal: _check_number,
+    exp.Literal: _check_literal,
     exp.Join: _check_join,
-    exp.Union: _check_set,
-    exp.Intersect: _check_set,
-    exp.Except: _check_set,
-    exp.WithinGroup: _check_aggregate,
+    exp.Union: _check_set_operation,
+    exp.Intersect: _check_set_operation,
+    exp.Except: _check_set_operation,
+    exp.WithinGroup: _check_within_group,
     exp.PercentileCont: _check_percentile,
     exp.TableAlias: _check_alias,
 }
 
-_UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+_SECONDS_BY_UNIT: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 
 
 def replace_time_functions(tree: exp.Expr) -> exp.Expr:
@@ -194,13 +200,14 @@ def replace_time_functions(tree: exp.Expr) -> exp.Expr:
 
 
 def _is_now(node: exp.Expr) -> bool:
+    # sqlglot parses SYSDATE as now() with the argument sysdate; both mean the current time
     return isinstance(node, exp.CurrentTimestamp) and not _argument_names(node) - {"sysdate"}
 
 
 def _parse_interval(interval: exp.Expr) -> timedelta:
     unit = str(interval.args.get("unit") or "").lower().removesuffix("s")
     try:
-        return timedelta(seconds=float(interval.name) * _UNITS[unit])
+        return timedelta(seconds=float(interval.name) * _SECONDS_BY_UNIT[unit])
     except (KeyError, ValueError, OverflowError):
         raise SqlError(f"{_node_text(interval)} is refused; write INTERVAL '7 days', in weeks, days, hours …") from None
 

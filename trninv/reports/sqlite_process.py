@@ -1,4 +1,4 @@
-"""Run one statement on an SQLite file in a process that can be killed.
+"""Run one statement on an SQLite file in a separate process that can be killed; `sqlite_reader` starts it.
 
 It is started by its path and imports only the standard library, so that it starts quickly. It reads
 {"uri": …, "sql": …, "readable": […], "setup": […]} from stdin, and writes lines of JSON: the names of the columns,
@@ -15,15 +15,20 @@ from math import ceil, floor, log, log10, sqrt
 from typing import Any
 
 MEMORY = 512 * 2**20
-"""Bytes that SQLite may use."""
-_LENGTH, _PATTERN, _CHUNK = 1_000_000, 10_000, 64
-_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-_EXPONENT = 10**15
+"""Maximum bytes of memory that SQLite may use."""
+_MAX_VALUE_BYTES, _MAX_PATTERN_BYTES = 1_000_000, 10_000
+"""Maximum bytes of a text or row, and of the pattern of a LIKE."""
+_CHUNK = 64
+"""Rows that are sent at a time."""
+_ALLOWED_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+_MIN_EXPONENT_VALUE = 10**15
+"""Whole floats are written with an exponent from this size on, as in PostgreSQL."""
 _MAX_KEPT_ROWS = 1_000_000
+"""Maximum rows of an aggregate that keeps them, such as string_agg."""
 
 
 def open_connection(uri: str, readable: Iterable[str], setup: Iterable[str] = ()) -> sqlite3.Connection:
-    """Open a connection that can only read these tables and views, with PostgreSQL's functions and size limits.
+    """Open a connection that can only read the readable tables and views, with PostgreSQL's functions and size limits.
 
     The setup statements run first: they create the views of an earlier time.
     """
@@ -32,8 +37,8 @@ def open_connection(uri: str, readable: Iterable[str], setup: Iterable[str] = ()
         connection.execute(statement)
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA case_sensitive_like = ON")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LENGTH)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _PATTERN)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _MAX_PATTERN_BYTES)
     for name, arguments, function in _FUNCTIONS:
         connection.create_function(name, arguments, function, deterministic=True)
     for name, arguments, aggregate in _AGGREGATES:
@@ -43,7 +48,7 @@ def open_connection(uri: str, readable: Iterable[str], setup: Iterable[str] = ()
 
 
 def _make_authorizer(connection: sqlite3.Connection, readable: Iterable[str]) -> Callable[..., int]:
-    """Return an authorizer that denies everything but reading what is readable.
+    """Return an authorizer that denies everything but reading the readable tables and views.
 
     It denies the file's other tables rather than all other names, because SQLite reports a subquery in FROM without a
     name, or under a name that is not a table's.
@@ -54,7 +59,7 @@ def _make_authorizer(connection: sqlite3.Connection, readable: Iterable[str]) ->
     def authorize(action: int, table: str | None, *_: str | None) -> int:
         name = (table or "").lower()
         is_private = action == sqlite3.SQLITE_READ and (name in private or name.startswith("sqlite_"))
-        return sqlite3.SQLITE_DENY if action not in _ALLOWED or is_private else sqlite3.SQLITE_OK
+        return sqlite3.SQLITE_DENY if action not in _ALLOWED_ACTIONS or is_private else sqlite3.SQLITE_OK
 
     return authorize
 
@@ -67,7 +72,7 @@ def _to_text(value: object) -> object:
     if not isinstance(value, float):
         return value if value is None else str(value)
     if value.is_integer():
-        return str(int(value)) if abs(value) < _EXPONENT else f"{value:.17g}"
+        return str(int(value)) if abs(value) < _MIN_EXPONENT_VALUE else f"{Decimal(repr(value)).normalize():e}"
     return repr(value)
 
 
@@ -97,6 +102,7 @@ _FUNCTIONS: tuple[tuple[str, int, Callable[..., Any]], ...] = (
     ("log", 1, _null_if_any_null(log10)),
     ("power", 2, _null_if_any_null(lambda base, exponent: float(base) ** exponent)),
 )
+"""Functions that SQLite lacks, or has unlike PostgreSQL: name, number of arguments (-1 for any), and function."""
 
 
 class _Variance:
@@ -123,7 +129,7 @@ class _StandardDeviation(_Variance):
 
 
 class _CollectingAggregate:
-    """An aggregate that needs all values at the end."""
+    """A base class of aggregates that keep the arguments of all rows whose first argument is not null."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[Any, ...]] = []
@@ -136,6 +142,8 @@ class _CollectingAggregate:
 
 
 class _Percentile(_CollectingAggregate):
+    """The percentile of numbers; each row has a number, the fraction, and whether the order is descending."""
+
     def finalize(self) -> float | None:
         if not self._rows:
             return None
@@ -163,6 +171,7 @@ _AGGREGATES: tuple[tuple[str, int, Any], ...] = (
     ("string_agg", 2, _StringAgg),
     ("string_agg", 4, _StringAgg),
 )
+"""Aggregates that SQLite lacks: name, number of arguments, and class."""
 
 
 def _send(value: object) -> None:
@@ -181,6 +190,7 @@ def _run(uri: str, sql: str, readable: Iterable[str], setup: Iterable[str]) -> N
 def _main() -> None:
     request = json.load(sys.stdin.buffer)
     with closing(sqlite3.connect(":memory:")) as memory_connection:
+        # on any connection, this limits the whole process
         memory_connection.execute(f"PRAGMA hard_heap_limit = {MEMORY}")
     try:
         _run(**request)

@@ -1,7 +1,7 @@
-"""Read SQLite with a time limit, on a connection that can only read.
+"""Read SQLite with a time limit, on a connection that can only read; `query_runner` opens it.
 
 The file is opened with mode=ro, and an authorizer denies everything but reading its tables. A user's query runs in a
-process of its own, which is killed at the time limit; trninv's own queries run in this process.
+separate process, which is killed at the time limit; queries that trninv wrote run in this process.
 """
 
 import json
@@ -61,7 +61,7 @@ def _call_after(seconds: float, stop: Any) -> Iterator[None]:
 
 
 class ProcessCursor:
-    """A cursor for one statement that runs in a process of its own."""
+    """A cursor for one statement that runs in a separate process."""
 
     def __init__(self, stdout: IO[bytes], stdin: IO[bytes], engine: Engine) -> None:
         self._stdout, self._stdin = stdout, stdin
@@ -81,7 +81,7 @@ class ProcessCursor:
     def _read_message(self) -> Any:
         line = self._stdout.readline()
         if not line.endswith(b"\n"):
-            raise sqlite3.DatabaseError("the process of the statement ended before it was done")
+            raise sqlite3.DatabaseError("the process that runs the query ended before the query did")
         value = json.loads(line)
         if isinstance(value, str):
             raise sqlite3.DatabaseError(value)
@@ -91,7 +91,7 @@ class ProcessCursor:
 @contextmanager
 def process_cursor(engine: Engine, seconds: float, timed_out: threading.Event) -> Iterator[ProcessCursor]:
     """Open a cursor in a process that is killed at the time limit or at the end of the context."""
-    process = subprocess.Popen(  # noqa: S603 # this interpreter, a file of ours
+    process = subprocess.Popen(  # noqa: S603 # this interpreter, a file of trninv
         [sys.executable, *_COMMAND],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -1,32 +1,34 @@
-"""Export all tables and views to files, with the schema as a property graph.
+"""Export the tables and views that users may read to files, with the schema as a property graph, for `trninv export`.
 
 Rows are streamed, so memory does not grow with the fleet. A file gets its name only once it is complete.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from sqlalchemy import Boolean, Engine, Integer
+from sqlalchemy import Boolean, Integer
 
 from trninv.atomic_file import atomic_write
+from trninv.database.snapshot import SharedSnapshot
 from trninv.database.tables import NODE_KINDS, TABLES
+from trninv.deadline import Progress
 from trninv.errors import UnreachableError
 from trninv.reports.query_compiler import compile_query
 from trninv.reports.query_runner import RowStream, stream_query
 from trninv.reports.row_formats import ColumnType, encode_lines, is_fraction, stream_rows, write_parquet
 from trninv.reports.views import READABLE, VIEWS
 
-Progress = Callable[[str, int, int], None]
-
 TABLES_AND_VIEWS = (*sorted(READABLE - set(VIEWS)), *VIEWS)
-_NO_LIMIT = 24 * 3600.0
+_TIME_LIMIT_SECONDS = 24 * 3600.0
 
 
 def export_tables(
-    engine: Engine, directory: Path, file_format: str, progress: Progress | None = None
+    snapshot: SharedSnapshot, directory: Path, file_format: str, progress: Progress | None = None
 ) -> Iterator[tuple[str, int]]:
     """Write each table and view to DIRECTORY/NAME.FORMAT; yield its name and number of rows once it is written.
+
+    Before them, DIRECTORY/property_graph.sql is written.
 
     Raises
     ------
@@ -36,26 +38,30 @@ def export_tables(
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        with atomic_write(directory / "property_graph.sql") as part:
-            part.write_text(property_graph_sql(), encoding="utf-8")
+        with atomic_write(directory / "property_graph.sql") as temporary_file:
+            temporary_file.write_text(property_graph_sql(), encoding="utf-8")
         for index, name in enumerate(TABLES_AND_VIEWS):
             if progress:
                 progress(name, index, len(TABLES_AND_VIEWS))
-            yield name, _write(engine, name, directory / f"{name}.{file_format}", file_format)
+            yield name, _write_table(snapshot, name, directory / f"{name}.{file_format}", file_format)
     except OSError as error:
         raise UnreachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
 
 
-def _write(engine: Engine, name: str, file: Path, file_format: str) -> int:
-    query = compile_query(f"SELECT * FROM {name}", engine.dialect.name)  # noqa: S608 # a name of ours
-    with atomic_write(file) as part:
+def _write_table(snapshot: SharedSnapshot, name: str, file: Path, file_format: str) -> int:
+    query = compile_query(f"SELECT * FROM {name}", snapshot.engine.dialect.name)  # noqa: S608 # a constant name
+    with atomic_write(file) as temporary_file:
         if file_format == "parquet":
-            with stream_query(engine, query, seconds=_NO_LIMIT) as row_stream:
-                return write_parquet(row_stream, [column_type(name, column) for column in row_stream.columns], part)
+            with stream_query(snapshot, query, seconds=_TIME_LIMIT_SECONDS) as row_stream:
+                types = [column_type(name, column) for column in row_stream.columns]
+                return write_parquet(row_stream, types, temporary_file)
         if file_format == "ndjson":
-            with stream_rows(engine, query, file_format, seconds=_NO_LIMIT) as pieces, part.open("wb") as out:
+            with (
+                stream_rows(snapshot, query, file_format, seconds=_TIME_LIMIT_SECONDS) as pieces,
+                temporary_file.open("wb") as out,
+            ):
                 return sum(_write_piece(out, piece) for piece in pieces)
-        with stream_query(engine, query, seconds=_NO_LIMIT) as row_stream, part.open("wb") as out:
+        with stream_query(snapshot, query, seconds=_TIME_LIMIT_SECONDS) as row_stream, temporary_file.open("wb") as out:
             rows = _CountingIterator(row_stream.rows)
             out.writelines(encode_lines(RowStream(row_stream.columns, rows), file_format))
             return rows.count
@@ -68,7 +74,7 @@ def _write_piece(out: BinaryIO, piece: bytes) -> int:
 
 
 def column_type(table: str, column: str) -> ColumnType:
-    """Return the type of a table's column, or of a view's column by its name: a view's first values may be null."""
+    """Return the type of a table's column, or of a view's column by its name, because a view declares no types."""
     if table in TABLES:
         sql_type = TABLES[table].c[column].type
         return bool if isinstance(sql_type, Boolean) else int if isinstance(sql_type, Integer) else str
@@ -81,6 +87,7 @@ _INTEGER_COLUMNS = frozenset(
     {"ordinal", "domains", "servers", "chips", "cores", "cables", "lanes", "tray", "vcpus", "facts", "exact", "tier"}
     | {"event", "batch"}
 )
+"""Columns of views that hold whole numbers, besides those whose names end with one of `_INTEGER_SUFFIXES`."""
 _INTEGER_SUFFIXES = ("_ordinal", "_gib", "_exact", "_units", "_bytes_per_s")
 
 
@@ -116,8 +123,8 @@ def property_graph_sql() -> str:
             f"{table} AS {table}_in_{container} KEY (id) SOURCE KEY (id) REFERENCES {table} (id)\n"
             f"        DESTINATION KEY ({column}) REFERENCES {container} (id) LABEL in_{container} NO PROPERTIES"
         )
-    body = ",\n    ".join(vertices), ",\n    ".join(edges)
-    return f"CREATE PROPERTY GRAPH fleet\nVERTEX TABLES (\n    {body[0]}\n)\nEDGE TABLES (\n    {body[1]}\n);\n"
+    vertex_list, edge_list = ",\n    ".join(vertices), ",\n    ".join(edges)
+    return f"CREATE PROPERTY GRAPH fleet\nVERTEX TABLES (\n    {vertex_list}\n)\nEDGE TABLES (\n    {edge_list}\n);\n"
 
 
 _CONTAINMENT = [
@@ -128,3 +135,4 @@ _CONTAINMENT = [
     if table.name in ("core", "chip", "nic", "server", "rack", "domain")
     and reference.column.table.name in ("cluster", "domain", "rack", "server", "chip")
 ]
+"""For each foreign key to a table that contains another: the contained table, the column, and the containing table."""

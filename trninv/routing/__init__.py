@@ -1,1 +1,1 @@
-"""Answer questions about the wiring: paths, flows, memory pools and bisection."""
+"""Answer questions about the wiring of a fleet and its history: paths, flows, memory pools, availability and others."""

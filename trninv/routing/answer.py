@@ -1,36 +1,40 @@
 """Define what every answer contains and the values that several answers share.
 
 Answers are frozen values; the command line, GraphQL and notebooks only render them. Users see the texts of this module:
-`trninv.graphql.answer_types` builds the types of the schema from them. A field's description is part of its annotation
-(``Annotated[Bandwidth, "…"]``); a property's and a class's description is its docstring.
+`trninv.graphql.answer_types` builds the GraphQL types from these classes, with the texts as descriptions. A field's
+description is part of its annotation (``Annotated[Bandwidth, "…"]``); a property's and a class's description is its
+docstring.
 
-Every bandwidth is for one direction. ``lower`` ≤ exact value ≤ ``upper``; an answer is exact if they are equal.
+Every bandwidth is for one direction unless its description says otherwise. If an answer has the bounds ``lower`` and
+``upper``, the exact value is not below the first and not above the second.
 """
 
 import dataclasses
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
 from typing import Annotated, Any, Self, get_args, get_origin
 
 from trninv.enumeration import DescribedEnum
+from trninv.rendered_text import Rendered
 from trninv.routing.link_selection import LinkSelection
 from trninv.units import Bandwidth, Duration, pluralize
 
 
 class SchemaScalar(Enum):
-    """How the schema represents a field whose Python type does not determine it."""
+    """Marks in a field's annotation, for what the Python type does not tell the GraphQL schema."""
 
     ADDRESS = auto()
+    """The schema's type for addresses instead of a string."""
     EXACT = auto()
-    """An integer that may need more than 31 bits, as text."""
+    """The schema's type for integers that may need more than 31 bits, which are sent as text."""
     PAGED = auto()
-    """A tuple of unbounded length, as a GraphQL connection."""
+    """A GraphQL connection, for a tuple of unbounded length."""
     HIDDEN = auto()
-    """Not in the schema: row ids change when a cluster is seeded again, addresses do not."""
+    """Not in the schema, such as a row id: seeding a cluster again changes its ids, but not its addresses."""
 
 
 AddressText = Annotated[str, SchemaScalar.ADDRESS]
@@ -42,11 +46,14 @@ class WiringSource(DescribedEnum):
     """Source of an answer's wiring."""
 
     DESIGN = "DESIGN", "The design."
-    OBSERVED = "OBSERVED", "The design, with the wiring in the driver's table; it is not measured."
+    OBSERVED = (
+        "OBSERVED",
+        "The design, but with neighbors as the drivers list them; nothing is measured.",
+    )
 
     @classmethod
     def from_observed(cls, *, is_observed: bool) -> "WiringSource":
-        """Return OBSERVED if the wiring of any of the places was observed."""
+        """Return OBSERVED if ``is_observed``, which is whether any of the answer's wiring was observed; else DESIGN."""
         return cls.OBSERVED if is_observed else cls.DESIGN
 
 
@@ -54,7 +61,10 @@ class PathShape(DescribedEnum):
     """Which paths to list."""
 
     BEST = "BEST", "The k best paths."
-    ALL = "ALL", "The k best paths, and the graph of all best ones with the share of each link."
+    ALL = (
+        "ALL",
+        "The k best paths, and all links of the best ones, each with the share of these paths.",
+    )
     LINK_DISJOINT = "LINK_DISJOINT", "Up to k paths that share no link; for k = 1, as many as there are."
     NODE_DISJOINT = (
         "NODE_DISJOINT",
@@ -67,18 +77,6 @@ class Balance(DescribedEnum):
 
     LIVE = "LIVE", "The healthy chips."
     NOMINAL = "NOMINAL", "All chips; failed ones fill up either side."
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedTable:
-    """A table within an answer rendered as text; cells are printed with `str`."""
-
-    headers: Sequence[str]
-    rows: Iterable[Iterable[object]]
-
-
-Rendered = Iterator[str | RenderedTable]
-"""An answer rendered as text: lines and tables, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +134,7 @@ class AnswerDifference:
 
 
 def incomparability_reason(before: int, current: int) -> str | None:
-    """Return why bisections of these numbers of chips can't be compared: the halves differ; None for equal numbers."""
+    """Return why the bisections of ``before`` and ``current`` chips can't be compared, or None if the two are equal."""
     return None if before == current else f"{current:,} chips are halved instead of {before:,}"
 
 
@@ -166,12 +164,12 @@ class Answer(ABC):
         """Effect of the scenario; null without one."""
         return None if self.baseline is None else self.difference_from(self.baseline)
 
-    def difference_from(self, other: Self) -> AnswerDifference:  # noqa: ARG002 # for subclasses
+    def difference_from(self, other: Self) -> AnswerDifference:  # noqa: ARG002 # subclasses use it
         """Return this answer less another of the same class; empty unless a class overrides it."""
         return AnswerDifference()
 
     def is_satisfied(self) -> bool:
-        """Return whether the answer is positive; if not, the command exits with status 1."""
+        """Return whether the answer is positive, for example that a path exists; if not, the command exits with 1."""
         return True
 
     @abstractmethod
@@ -227,13 +225,13 @@ class Path:
     bandwidth: Annotated[Bandwidth | None, "Bandwidth of the narrowest link, one direction; null without links."]
     steps: Annotated[tuple[PathStep, ...], "Node, link, node, … in order."]
     bottlenecks: Annotated[tuple[LinkRef, ...], "The narrowest links."]
-    time: Annotated[Duration | None, "Time that the message takes, by TIME."] = None
+    time: Annotated[Duration | None, "Time of a message of the chosen size; null unless ranked by time."] = None
 
     @classmethod
     def from_nodes(
         cls, nodes: Sequence[tuple[str, str]], links: Sequence[LinkRef], time: Duration | None = None
     ) -> "Path":
-        """Return the path over nodes, each its kind and address, and the links between them."""
+        """Return the path over ``nodes``, which are pairs of a kind and an address, and over the links between them."""
         narrowest = min((link.bandwidth for link in links), default=None)
         kind, address = nodes[0]
         steps = [PathStep(StepKind(kind), address)]
@@ -274,17 +272,17 @@ def bandwidth_range(values: Iterable[Bandwidth]) -> str:
 
 
 def total_count(answer: object, name: str) -> int:
-    """Return the total number of items of a paged field, which may list only the first of them (``{name}_size``)."""
+    """Return a paged field's number of items: ``{name}_size`` if the field lists only the first of them."""
     count: int = getattr(answer, f"{name}_size", len(getattr(answer, name)))
     return count
 
 
 _MAX_LISTED_LINKS = 40
-"""Links of a cut that the text output lists."""
+"""Most links of a cut that the text output lists."""
 
 
 def render_cut(name: str, links: Sequence[LinkRef], size: int) -> Rendered:
-    """Yield a cut of ``size`` links; ``links`` has all of them or the first."""
+    """Yield a cut of ``size`` links as text; ``links`` has all of them or only the first ones."""
     yield f"{name}: {pluralize(size, 'link')}"
     for link in links[:_MAX_LISTED_LINKS]:
         yield f"  {link.address}  {link.bandwidth}"
@@ -295,7 +293,7 @@ def render_cut(name: str, links: Sequence[LinkRef], size: int) -> Rendered:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AnswerField:
-    """A field or property of an answer, with its type, its representations in the schema and its description."""
+    """A field or property of an answer, with its type, its marks for the GraphQL schema and its description."""
 
     name: str
     type_hint: Any
@@ -321,16 +319,16 @@ def answer_fields(answer_type: type) -> tuple[AnswerField, ...]:
 
 
 def _to_field(name: str, type_hint: Any, default: str) -> AnswerField:  # Any: a type
-    type_hint, notes = strip_annotations(type_hint)
-    description = next((note for note in notes if isinstance(note, str)), default)
-    return AnswerField(
-        name, type_hint, frozenset(note for note in notes if isinstance(note, SchemaScalar)), description
-    )
+    """Describe a field by its annotated type; ``default`` is its description if the annotation has none."""
+    value_type, annotations = strip_annotations(type_hint)
+    description = next((annotation for annotation in annotations if isinstance(annotation, str)), default)
+    scalars = frozenset(annotation for annotation in annotations if isinstance(annotation, SchemaScalar))
+    return AnswerField(name, value_type, scalars, description)
 
 
 def strip_annotations(type_hint: Any) -> tuple[Any, tuple[Any, ...]]:  # Any: a type
     """Split an annotated type into the type and its annotations."""
     if get_origin(type_hint) is not Annotated:
         return type_hint, ()
-    inner, *notes = get_args(type_hint)
-    return inner, tuple(notes)
+    value_type, *annotations = get_args(type_hint)
+    return value_type, tuple(annotations)

@@ -1,27 +1,43 @@
-"""Group a cluster's domains into classes of equal wiring and failures, and bisect the cluster by class.
+"""Group a cluster's domains into classes of equal wiring and equivalent failures, and bisect the cluster by class.
 
-Each class is read and solved once; a solver's island is one domain of a class with the fabric above it.
+The questions about a whole cluster (bisection, collectives, distances, sweep, memory placement) read and solve one
+domain per class instead of all domains. To a solver that domain is an island: its graph, together with the NICs and
+the network node above them. A hub is a group of network nodes that never limit traffic among themselves
+(`trninv.routing.hubs`). The quotient is a graph of the cluster whose vertices are its islands and hubs
+(`trninv.solvers.quotient`); bounds on the bisection of the quotient hold for the cluster.
+
+The local number of a node or link is its id minus the lowest id of its domain's nodes or links. Nodes of two domains of
+a class correspond if the symmetry that makes the domains' failures equivalent maps one node to the other; for domains
+with the same failures these are the nodes with equal local numbers.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
 from trninv import solvers
 from trninv.database.tables import TABLES
 from trninv.errors import ScopeTooLargeError
-from trninv.inventory.address.expressions import address_expression, node_addresses
+from trninv.inventory.address.expressions import address_expression, join_containers, node_addresses
 from trninv.routing.answer import LinkRef
-from trninv.routing.domain_failures import DomainExits, FailurePattern, failures_by_domain, first_ids, read_uplinks
+from trninv.routing.domain_failures import (
+    DomainExits,
+    FailurePattern,
+    add_scenario,
+    failures_by_domain,
+    first_ids,
+    read_uplinks,
+)
 from trninv.routing.hubs import Hubs, find_hubs, uplinks_between
+from trninv.routing.pattern_groups import LocalMap, group_patterns
 from trninv.routing.scenario import ScenarioChanges
 from trninv.routing.scope import Scope
-from trninv.routing.wiring import MAX_DOMAINS, Wiring, cut_links
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.routing.snapshot import Snapshot
+from trninv.routing.wiring import MAX_DOMAINS, UpOverrides, Wiring, cut_links, link_ref
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
@@ -29,39 +45,60 @@ if TYPE_CHECKING:
     from trninv.solvers.islands import Island
     from trninv.solvers.quotient import ClassSelection, Quotient
 
-_TABLES = TABLES
 MAX_CUT_LINKS = 1_000
-"""Links of a cut that an answer lists."""
+"""Most links of a cut that an answer lists."""
 _DOMAINS_PER_READ = 16
-"""Domains whose uplinks are read together; a small number, because few domains fill a listed cut."""
+"""Number of domains whose uplinks one query reads; small, because a few domains already have MAX_CUT_LINKS uplinks."""
 
 
 @dataclass(frozen=True, slots=True)
 class DomainClass:
-    """Domains with the same wiring and the same failures.
+    """Domains with the same wiring and equivalent failures.
 
     Attributes
     ----------
     island
-        One of the domains, or another domain of the model whose node ids stand for theirs.
+        The island of a sample domain: one of ``domains``, or another domain of the model with the class's failures
+        applied to it.
     domains
         Ids of the domains.
+    sample
+        Id of the sample domain, whose node ids the island has.
     failed_count
-        Chips of each domain that carry nothing.
+        Number of chips in each domain that carry nothing.
+    local_maps
+        For a class of equivalent failures, by domain id: a map from the local number of each node of the island to that
+        of the corresponding node of the domain. A domain without a map has the island's local numbers.
     is_degraded
-        Whether the island is another class's domain less some failures; it has no models that the other lacks.
+        Whether the island is the sample of the healthy class with failures applied; then it has no model of a node or
+        link that the healthy class lacks.
 
     """
 
     island: "Island"
     domains: tuple[int, ...]
+    sample: int
     failed_count: int
+    local_maps: Mapping[int, LocalMap] = field(default_factory=dict)
     is_degraded: bool = False
+
+    def nodes_in(self, first_id_of: Mapping[int, int], domain: int, nodes: Collection[int]) -> dict[int, int]:
+        """Map some nodes of the island to the corresponding nodes of one of the class's domains.
+
+        ``first_id_of`` has the lowest node id of that domain and of the sample, by domain id.
+        """
+        first, sample_first = first_id_of[domain], first_id_of[self.sample]
+        if (local_map := self.local_maps.get(domain)) is None:
+            return {node: node - sample_first + first for node in nodes}
+        return {node: local_map[node - sample_first] + first for node in nodes}
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterBisection:
-    """A quotient's bisection as domains and links; ``cut`` has the first MAX_CUT_LINKS of its ``cut_size`` links."""
+    """The bisection of a cluster's quotient, with the domains and links that the quotient stands for.
+
+    ``cut`` has the first MAX_CUT_LINKS of the ``cut_size`` links of the cut.
+    """
 
     classes: Sequence[DomainClass]
     quotient: "Quotient"
@@ -79,72 +116,68 @@ class ClusterBisection:
         return self.quotient.upper
 
     @property
-    def size(self) -> int:
-        """Chips on side A."""
+    def side_a_chips(self) -> int:
+        """Number of chips on side A."""
         return sum(len(selection.chips) * selection.island_count for selection in self.quotient.selections)
 
     @property
     def method(self) -> str:
-        """How the bounds were found and why they are proven, in words."""
+        """The method that gave the bounds, and why it proves them, in words."""
         return self.quotient.method
 
     def sides(self, connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the addresses on side A and side B: domains, and the chips of domains that are split."""
-        domains_a, split_chips = list[int](), (list[str](), list[str]())
+        domains_a, chips_of_split_domains = list[int](), (list[str](), list[str]())  # the chips on side A and on side B
         domains_b = {domain for domain_class in self.classes for domain in domain_class.domains}
-        for domain, island, selection in assign_sides(self.classes, self.quotient):
-            chips = selection.chips
-            if not chips:  # only its hub is on side A
+        for domain, domain_class, selection in assign_sides(self.classes, self.quotient):
+            chips_a, island = selection.chips, domain_class.island
+            if not chips_a:  # only the domain's hub is on side A
                 continue
             domains_b.remove(domain)
-            if len(chips) == island.chip_count:
+            if len(chips_a) == island.chip_count:
                 domains_a.append(domain)
                 continue
-            sample_domain = next(
-                attributes["domain_id"] for _, attributes in island.graph.nodes(data=True) if attributes["domain_id"]
-            )
-            first_id_of = first_ids(connection, "node", [domain, sample_domain])
-            offset = first_id_of[domain] - first_id_of[sample_domain]
-            chip_address = _node_addresses(connection, [chip + offset for chip in island.chips])
+            first_id_of = first_ids(connection, "node", [domain, domain_class.sample])
+            node_in = domain_class.nodes_in(first_id_of, domain, island.chips)
+            chip_address = _node_addresses(connection, node_in.values())
             for chip in island.chips:
-                split_chips[chip not in chips].append(chip_address[chip + offset])
+                chips_of_split_domains[0 if chip in chips_a else 1].append(chip_address[node_in[chip]])
         domain_address = _domain_addresses(connection, {*domains_a, *domains_b})
-        a, b = ([domain_address[domain] for domain in sorted(side)] for side in (domains_a, domains_b))
-        return (*a, *split_chips[0]), (*b, *split_chips[1])
+        a, b = ([domain_address[domain] for domain in sorted(domains)] for domains in (domains_a, domains_b))
+        return (*a, *chips_of_split_domains[0]), (*b, *chips_of_split_domains[1])
 
 
 def assign_sides(
     classes: "Sequence[DomainClass]", quotient: "Quotient"
-) -> "Iterator[tuple[int, Island, ClassSelection]]":
-    """Assign a domain to each island that has chips, or its hub, on side A.
+) -> "Iterator[tuple[int, DomainClass, ClassSelection]]":
+    """Yield a domain for each island of the quotient that has chips, or its hub, on side A.
 
-    Yields the domain's id, the island of its class, and the selection in that island's node ids. Whole domains get the
-    first ids of a class, split ones the last.
+    Each item is the domain's id, its class, and the selection, whose chips are node ids of the class's island. The
+    first domains of a class stand for the islands that are wholly on side A, the last ones for the others.
     """
     remaining = [list(domain_class.domains) for domain_class in classes]
     for selection in sorted(quotient.selections, key=lambda selection: -len(selection.chips)):
-        island = classes[selection.class_index].island
-        position = 0 if len(selection.chips) == island.chip_count else -1
+        domain_class = classes[selection.class_index]
+        position = 0 if len(selection.chips) == domain_class.island.chip_count else -1
         for _ in range(selection.island_count):
-            yield remaining[selection.class_index].pop(position), island, selection
+            yield remaining[selection.class_index].pop(position), domain_class, selection
 
 
 def _domain_addresses(connection: Connection, domains: Collection[int]) -> dict[int, str]:
-    domain, cluster = _TABLES["domain"], _TABLES["cluster"]
-    query = select(domain.c.id, address_expression("domain").label("address"))
-    query = query.join(cluster, cluster.c.id == domain.c.cluster_id)
-    if len(domains) <= MAX_DOMAINS:
+    domain = TABLES["domain"]
+    query = select(domain.c.id, address_expression("domain").label("address")).select_from(join_containers("domain"))
+    if len(domains) <= MAX_DOMAINS:  # more ids would make the query too long: the rows are filtered below
         query = query.where(domain.c.id.in_(domains))
     return {row.id: row.address for row in connection.execute(query) if row.id in domains}
 
 
 def _node_addresses(connection: Connection, nodes: Collection[int]) -> dict[int, str]:
-    query = node_addresses().where(_TABLES["node"].c.id.in_(nodes))
+    query = node_addresses().where(TABLES["node"].c.id.in_(nodes))
     return {row.id: row.address for row in connection.execute(query)}
 
 
-def read_domain_classes(reader: SnapshotReader, scope: Scope) -> list[DomainClass]:
-    """Return the classes of a scope's domains; each domain is in one of them.
+def read_domain_classes(snapshot: Snapshot, scope: Scope) -> list[DomainClass]:
+    """Return the classes of a scope's domains; each domain is in exactly one.
 
     Raises
     ------
@@ -152,22 +185,28 @@ def read_domain_classes(reader: SnapshotReader, scope: Scope) -> list[DomainClas
         The scope has chips of more than MAX_DOMAINS domains but is not the whole cluster.
 
     """
-    connection, domains = reader.connection, scope.domains
+    connection, domains = snapshot.connection, scope.domains
     if scope.members is not None and len(domains) > MAX_DOMAINS:
         raise ScopeTooLargeError(
             f"the chips are in {len(domains)} domains; name at most {MAX_DOMAINS} domains, or the cluster"
         )
-    cluster_hubs = find_hubs(reader, scope.place.cluster_id)
-    if scope.members is not None:
-        classes = [_read_class(reader, [domain], scope, cluster_hubs) for domain in domains]
+    cluster_hubs = find_hubs(snapshot, scope.place.cluster_id)
+    if scope.members is not None:  # some chips of each domain, which may differ from domain to domain
+        classes = [_read_class(snapshot, [domain], scope, cluster_hubs) for domain in domains]
     else:
-        failures = failures_by_domain(connection, scope.place.cluster_id)
+        failures, separate = add_scenario(
+            connection, failures_by_domain(connection, scope.place.cluster_id), snapshot.changes
+        )
         classes = [
             domain_class
-            for model_domains in reader.cached(("by model", *domains), lambda: _group_by_model(connection, domains))
-            for domain_class in _classes_of_model(reader, replace(scope, domains=model_domains), failures, cluster_hubs)
+            for model_domains in snapshot.cached(("by model", *domains), lambda: _group_by_model(connection, domains))
+            for domain_class in _classes_of_model(
+                snapshot, replace(scope, domains=model_domains), failures, separate, cluster_hubs
+            )
         ]
-    has_several_hubs = len(frozenset[int]().union(*(domain_class.island.joins for domain_class in classes))) > 1
+    has_several_hubs = (  # then the fabric may limit traffic, which the solvers learn from ``uplink_degraded``
+        len(frozenset[int]().union(*(domain_class.island.reachable_hubs for domain_class in classes))) > 1
+    )
     return (
         [replace(domain_class, island=replace(domain_class.island, uplink_degraded=True)) for domain_class in classes]
         if has_several_hubs
@@ -176,159 +215,235 @@ def read_domain_classes(reader: SnapshotReader, scope: Scope) -> list[DomainClas
 
 
 def _group_by_model(connection: Connection, domains: Sequence[int]) -> list[list[int]]:
-    """Group domains by model."""
-    domain = _TABLES["domain"]
-    query = select(domain.c.id, domain.c.domain_model_id).where(domain.c.id.between(min(domains), max(domains)))
-    models = {row.id: row.domain_model_id for row in connection.execute(query)}
+    """Return the ids of domains in one list per domain model."""
+    table = TABLES["domain"]
+    query = select(table.c.id, table.c.domain_model_id).where(table.c.id.between(min(domains), max(domains)))
+    model_of = {row.id: row.domain_model_id for row in connection.execute(query)}
     groups: dict[int, list[int]] = {}
-    for key in domains:
-        groups.setdefault(models[key], []).append(key)
+    for domain in domains:
+        groups.setdefault(model_of[domain], []).append(domain)
     return list(groups.values())
 
 
 def _classes_of_model(
-    reader: SnapshotReader, scope: Scope, failures: Mapping[int, FailurePattern], cluster_hubs: Hubs
+    snapshot: Snapshot,
+    scope: Scope,
+    failures: Mapping[int, FailurePattern],
+    separate: Collection[int],
+    cluster_hubs: Hubs,
 ) -> list[DomainClass]:
-    """Return the classes of domains of one model: single irregular domains, the healthy ones, and each failure pattern.
+    """Return the classes of a scope's domains, which are all of one model.
 
-    A domain is irregular, and a class of its own, if its links differ from those of most domains, if the scenario
-    changes it, or if it is attached to a hub other than the first.
+    The healthy domains form a class, and so do those with equivalent failures. A domain is a class by itself if its
+    links differ from those of most domains, if it is in ``separate`` (a scenario changes it in a way that no failure
+    pattern expresses), or if it is attached to a hub other than the first.
     """
     domains = scope.domains
-    irregular = reader.cached(("unlike", *domains), lambda: _irregular_domains(reader.connection, domains))
-    separate = irregular | reader.changes.domains | set(cluster_hubs.domains)
-    classes = [_read_class(reader, [domain], scope, cluster_hubs) for domain in domains if domain in separate]
+    irregular = snapshot.cached(("unlike", *domains), lambda: _irregular_domains(snapshot.connection, domains))
+    single = irregular.union(separate, cluster_hubs.domains)
+    classes = [_read_class(snapshot, [domain], scope, cluster_hubs) for domain in domains if domain in single]
     groups: dict[FailurePattern, list[int]] = {}
     for domain in domains:
-        if domain not in separate:
+        if domain not in single:
             groups.setdefault(failures.get(domain, ()), []).append(domain)
-    if () not in groups:
-        return classes + [_read_class(reader, equal_domains, scope, cluster_hubs) for equal_domains in groups.values()]
-    healthy = groups.pop(())
-    healthy_class = _read_class(reader, healthy, scope, cluster_hubs)
-    first_id_of = {table: first_ids(reader.connection, table, healthy[-1:])[healthy[-1]] for table in ("node", "link")}
-    exits = DomainExits(reader.load(healthy[-1:], fabric=True), healthy_class.island)
-    degraded_classes = (
-        _degraded_class(exits, _local_failures(first_id_of, failure), equal_domains, scope, cluster_hubs)
-        for failure, equal_domains in groups.items()
+    healthy = groups.pop((), [])
+    if healthy:
+        classes.append(_read_class(snapshot, healthy, scope, cluster_hubs))
+    elif len(groups) == 1:  # all have the same failures, so that any of them is a sample as it is
+        return [*classes, _read_class(snapshot, next(iter(groups.values())), scope, cluster_hubs)]
+    if not groups:
+        return classes
+    sample = healthy[-1] if healthy else max(chain.from_iterable(groups.values()))
+    first_id_of = {table: first_ids(snapshot.connection, table, [sample])[sample] for table in ("node", "link")}
+    wiring = _read_undamaged(snapshot, sample, failures.get(sample, ()), first_id_of)
+    island = classes[-1].island if healthy else _build_class(wiring, [sample], scope, cluster_hubs).island
+    exits = DomainExits(wiring, island)
+    for group in group_patterns(groups, wiring, first_id_of):
+        degraded_class = _degraded_class(
+            exits, _changes_in_domain(first_id_of, group.canonical), sample, scope, cluster_hubs
+        )
+        local_maps = {
+            domain: local_map for pattern, local_map in group.local_maps.items() for domain in groups[pattern]
+        }
+        classes.append(
+            replace(degraded_class, domains=tuple(sorted(local_maps)), local_maps=local_maps, is_degraded=bool(healthy))
+        )
+    return classes
+
+
+def _read_undamaged(snapshot: Snapshot, domain: int, failure: FailurePattern, first_id_of: Mapping[str, int]) -> Wiring:
+    """Return a domain's wiring without its failures and those of the scenario, but with the fabric's failures."""
+    if not failure:
+        return snapshot.load([domain], fabric=True)
+    up = {
+        table: frozenset(first_id_of[table] + number for name, number, _ in failure if name == table)
+        for table in first_id_of
+    }
+    overrides = UpOverrides(up["node"], up["link"])
+    wiring = replace(snapshot.with_up_overrides(overrides), changes=ScenarioChanges()).load([domain], fabric=True)
+    changes = snapshot.changes
+    changes_elsewhere = ScenarioChanges(
+        {node: carried_ppm for node, carried_ppm in changes.nodes.items() if node not in up["node"]},
+        {link: carried_ppm for link, carried_ppm in changes.links.items() if link not in up["link"]},
     )
-    return [*classes, healthy_class, *degraded_classes]
+    return wiring.with_scenario(changes_elsewhere)
 
 
 def healthy_graphs(classes: Sequence[DomainClass]) -> list["Graph"]:
-    """Return graphs of the classes that together contain every model of node and link."""
+    """Return the graphs of the classes that are not degraded copies of the healthy class.
+
+    Together they contain every model of a node or link in the cluster.
+    """
     return [domain_class.island.graph for domain_class in classes if not domain_class.is_degraded]
+
+
+def read_island(snapshot: Snapshot, scope: Scope, domain: int) -> "Island":
+    """Return a domain of a scope as an island that has the domain's own node ids."""
+    return _read_class(snapshot, [domain], scope, find_hubs(snapshot, scope.place.cluster_id)).island
+
+
+def name_links(
+    snapshot: Snapshot, scope: Scope, domain_class: DomainClass, ends: Collection[tuple[int, int]]
+) -> tuple[LinkRef, ...]:
+    """Return the links of a class's first domain that correspond to some links of its island, in the order of ids.
+
+    They are read from the first domain itself, because the island may have the ids of another domain.
+    """
+    domain, island = domain_class.domains[0], domain_class.island
+    own_island = read_island(snapshot, scope, domain)
+    first_id_of = first_ids(snapshot.connection, "node", [domain, domain_class.sample])
+    node_in = domain_class.nodes_in(first_id_of, domain, set(chain.from_iterable(ends)) - {island.network_node})
+    if island.network_node is not None and own_island.network_node is not None:
+        node_in[island.network_node] = own_island.network_node
+    graph = own_island.graph
+    links = (link_ref(graph.nodes, graph.adj, node_in[a], node_in[b]) for a, b in ends)
+    return tuple(sorted(links, key=lambda link: link.id))
 
 
 def bisect_classes(
     classes: Sequence[DomainClass], min_side: int, max_side: int, narrow_links: "Sequence[NarrowUplink]" = ()
 ) -> "Quotient":
-    """Bound the least cut with ``min_side`` to ``max_side`` chips on one side; ``narrow_links`` join hubs."""
+    """Bound the least cut of a cluster with ``min_side`` to ``max_side`` chips on one side.
+
+    ``narrow_links`` are the links between its hubs.
+    """
     return solvers.quotient.bisect_quotient(
         [(domain_class.island, len(domain_class.domains)) for domain_class in classes], min_side, max_side, narrow_links
     )
 
 
 def bisect_cluster(
-    reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass], min_side: int, max_side: int
+    snapshot: Snapshot, scope: Scope, classes: Sequence[DomainClass], min_side: int, max_side: int
 ) -> ClusterBisection:
-    """Bisect a cluster's chips on its quotient, and find the domains and links that the result stands for."""
-    cluster_hubs = find_hubs(reader, scope.place.cluster_id)
+    """Bisect a cluster with ``min_side`` to ``max_side`` chips on one side, and find the links of the cut."""
+    cluster_hubs = find_hubs(snapshot, scope.place.cluster_id)
     quotient = bisect_classes(classes, min_side, max_side, cluster_hubs.narrow_links)
-    selected = ((selection, classes[selection.class_index].island) for selection in quotient.selections)
-    cut_size = sum(
-        selection.island_count * len(_cut_links(island, _across(island, selection))) for selection, island in selected
-    )
-    between = uplinks_between(reader, cluster_hubs, quotient.links)
-    cut = islice(chain(between, _cut_links_of_cluster(reader, scope, classes, quotient, cluster_hubs)), MAX_CUT_LINKS)
-    return ClusterBisection(classes, quotient, tuple(sorted(cut, key=lambda link: link.id)), cut_size + len(between))
+    hub_links = uplinks_between(snapshot, cluster_hubs, quotient.links)
+    cut_size = len(hub_links)
+    for selection in quotient.selections:
+        island = classes[selection.class_index].island
+        cut_size += selection.island_count * len(_island_cut(island, _chips_across_from_hub(island, selection)))
+    domain_links = _domain_cut_links(snapshot, scope, classes, quotient, cluster_hubs)
+    cut = islice(chain(hub_links, domain_links), MAX_CUT_LINKS)
+    return ClusterBisection(classes, quotient, tuple(sorted(cut, key=lambda link: link.id)), cut_size)
 
 
-def _across(island: "Island", selection: "ClassSelection") -> tuple[int, ...]:
-    """Return the chips of an island on the side that its hub is not on."""
+def _chips_across_from_hub(island: "Island", selection: "ClassSelection") -> tuple[int, ...]:
+    """Return the chips of an island that are not on the side of its hub."""
     return island.others(selection.chips) if selection.is_hub_taken else selection.chips
 
 
-def are_apart(reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass]) -> bool:
-    """Return whether some domains have no connection to others: by no hubs, and by no domain below several hubs."""
+def has_disconnected_domains(snapshot: Snapshot, scope: Scope, classes: Sequence[DomainClass]) -> bool:
+    """Return whether some domains are not connected to the others; a domain below several hubs connects the hubs."""
     islands = [(domain_class.island, len(domain_class.domains)) for domain_class in classes]
-    return len(solvers.quotient.connected_pieces(islands, find_hubs(reader, scope.place.cluster_id).narrow_links)) > 1
+    return len(solvers.quotient.connected_pieces(islands, find_hubs(snapshot, scope.place.cluster_id).narrow_links)) > 1
 
 
-def _read_class(reader: SnapshotReader, domains: Sequence[int], scope: Scope, cluster_hubs: Hubs) -> DomainClass:
-    """Read the class of equal domains from the tables' rows of the last one."""
-    return _build_class(reader.load([domains[-1]], fabric=True), domains, scope, cluster_hubs)
+def _read_class(snapshot: Snapshot, domains: Sequence[int], scope: Scope, cluster_hubs: Hubs) -> DomainClass:
+    """Read the class of some equal domains; the last one is the sample."""
+    return _build_class(snapshot.load([domains[-1]], fabric=True), domains, scope, cluster_hubs)
 
 
-def _local_failures(first_id_of: Mapping[str, int], failure: FailurePattern) -> ScenarioChanges:
-    """Convert a failure pattern into changes of a domain whose nodes and links start at these ids."""
+def _changes_in_domain(first_id_of: Mapping[str, int], failure: FailurePattern) -> ScenarioChanges:
+    """Convert a failure pattern into changes of a domain; ``first_id_of`` has its lowest node and link id."""
     failures = ScenarioChanges()
-    for table, local, factor in failure:
-        (failures.nodes if table == "node" else failures.links)[first_id_of[table] + local] = factor
+    for table, local_number, carried_ppm in failure:
+        (failures.nodes if table == "node" else failures.links)[first_id_of[table] + local_number] = carried_ppm
     return failures
 
 
 def _degraded_class(
-    domain_exits: DomainExits, failures: ScenarioChanges, domains: Sequence[int], scope: Scope, cluster_hubs: Hubs
+    domain_exits: DomainExits, failures: ScenarioChanges, sample: int, scope: Scope, cluster_hubs: Hubs
 ) -> DomainClass:
-    """Return the class of domains that equal the healthy one less some failures.
+    """Return the class of a healthy domain with some failures applied.
 
-    If each remaining chip's capacity to the fabric is known, the island's graph is built only when a solver needs it.
+    If the exit capacities of the chips that remain can be computed without the graph, the graph is built only when a
+    solver needs it.
     """
 
-    def remaining_class() -> DomainClass:
-        return _build_class(domain_exits.wiring.with_scenario(failures), domains, scope, cluster_hubs)
+    def class_from_graph() -> DomainClass:
+        return _build_class(domain_exits.wiring.with_scenario(failures), [sample], scope, cluster_hubs)
 
     exit_capacities = domain_exits.exit_capacities(failures)
     if exit_capacities is None:
-        return replace(remaining_class(), is_degraded=True)
+        return class_from_graph()
     island = solvers.islands.Island(
-        lambda: remaining_class().island.graph,
+        lambda: class_from_graph().island.graph,
         tuple(exit_capacities),
         domain_exits.island.network_node,
         tuple(exit_capacities.values()),
         sum(exit_capacities.values()),
         hubs=domain_exits.island.hubs,
     )
-    return DomainClass(island, tuple(domains), domain_exits.island.chip_count - len(exit_capacities), is_degraded=True)
+    return DomainClass(island, (sample,), sample, domain_exits.island.chip_count - len(exit_capacities))
 
 
 def _build_class(wiring: Wiring, domains: Sequence[int], scope: Scope, cluster_hubs: Hubs) -> DomainClass:
+    """Build the class of some equal domains from the wiring of their sample, limited to the scope's chips.
+
+    With forwarding, the other chips stay in the graph.
+    """
     graph = wiring.graph
     chips = {node for node, attributes in graph.nodes(data=True) if attributes["kind"] == "chip"}
+    # without the network nodes, which are in no domain
     kept_nodes = {node for node, attributes in graph.nodes(data=True) if attributes["domain"] is not None}
     failed = wiring.failed
     if scope.members is not None:
         kept_nodes -= set() if scope.forwarding else chips - scope.members
         chips &= scope.members
         failed &= scope.members
-    network_nodes = _above(graph, kept_nodes)
+    network_nodes = _network_nodes_above(graph, kept_nodes)
     nodes_by_hub: dict[int, set[int]] = {}
     for node in network_nodes:
         nodes_by_hub.setdefault(cluster_hubs.hub_by_node.get(node, node), set()).add(node)
 
-    def island_below(above: Collection[int], hubs: Collection[int]) -> "Island":
-        island_graph = _merge_network_nodes(solvers.graph.Graph(graph.subgraph({*kept_nodes, *above})), above)
-        return solvers.islands.Island.from_graph(island_graph, chips, min(above, default=None), frozenset(hubs))
+    def island_below(network_nodes: Collection[int], hubs: Collection[int]) -> "Island":
+        subgraph = solvers.graph.Graph(graph.subgraph({*kept_nodes, *network_nodes}))
+        island_graph = _merge_network_nodes(subgraph, network_nodes)
+        return solvers.islands.Island.from_graph(island_graph, chips, min(network_nodes, default=None), frozenset(hubs))
 
     island = island_below(network_nodes, nodes_by_hub)
-    if len(nodes_by_hub) > 1:
+    if len(nodes_by_hub) > 1:  # lower bounds count such an island as if it were below its first hub only
         first_hub = min(nodes_by_hub)
-        island = replace(island, at_one=island_below(nodes_by_hub[first_hub], [first_hub]))
-    return DomainClass(island, tuple(domains), len(failed))
+        island = replace(island, one_hub_variant=island_below(nodes_by_hub[first_hub], [first_hub]))
+    return DomainClass(island, tuple(domains), domains[-1], len(failed))
 
 
-def _above(graph: "Graph", kept_nodes: Collection[int]) -> set[int]:
+def _network_nodes_above(graph: "Graph", kept_nodes: Collection[int]) -> set[int]:
     """Return the network nodes above the NICs of the kept chips, or above all NICs if no kept chip has one."""
+    kept_chips = {node for node in kept_nodes if graph.nodes[node]["kind"] == "chip"}
     nics = set(solvers.graph.nics_in(graph))
-    used = {
-        nic for nic in nics if any(near in kept_nodes and graph.nodes[near]["kind"] == "chip" for near in graph[nic])
-    }
-    return {near for nic in used or nics for near in graph[nic] if graph.nodes[near]["kind"] == "network_node"}
+    used_nics = {nic for nic in nics if not kept_chips.isdisjoint(graph[nic])}
+    neighbors = {neighbor for nic in used_nics or nics for neighbor in graph[nic]}
+    return {neighbor for neighbor in neighbors if graph.nodes[neighbor]["kind"] == "network_node"}
 
 
 def _merge_network_nodes(graph: "Graph", network_nodes: Collection[int]) -> "Graph":
-    """Merge network nodes into the one with the lowest id, in place; valid because the fabric above does not block."""
+    """Merge network nodes into the one with the lowest id, in place, and return the graph.
+
+    If they are of one hub, this changes no cut, because traffic within a hub is not limited. A moved link has the
+    address of its real upper end as ``above``.
+    """
     first = min(network_nodes, default=None)
     for other in set(network_nodes) - {first}:
         address = graph.nodes[other]["address"]
@@ -340,8 +455,8 @@ def _merge_network_nodes(graph: "Graph", network_nodes: Collection[int]) -> "Gra
 
 
 def _irregular_domains(connection: Connection, domains: Sequence[int]) -> set[int]:
-    """Return the domains whose number of links or total bandwidth differs from that of most."""
-    link = _TABLES["link"]
+    """Return the domains whose number of links, or their total bandwidth, differs from that of most domains."""
+    link = TABLES["link"]
     measures = func.count(), func.sum(link.c.bandwidth_bytes_per_s)
     query = select(link.c.domain_id, *measures).where(link.c.domain_id.between(min(domains), max(domains)))
     measures_by_domain = {key: tuple(values) for key, *values in connection.execute(query.group_by(link.c.domain_id))}
@@ -349,11 +464,14 @@ def _irregular_domains(connection: Connection, domains: Sequence[int]) -> set[in
     return {domain for domain in domains if measures_by_domain.get(domain) != usual_measures}
 
 
-def _cut_links(island: "Island", chips: Collection[int]) -> tuple[LinkRef, ...]:
-    """Return a minimum cut between some chips of an island, and its other chips and network node."""
+def _island_cut(island: "Island", chips: Collection[int]) -> tuple[LinkRef, ...]:
+    """Return a minimum cut between some chips of an island and the rest: its other chips and its network node.
+
+    The cut is empty if there are no chips or there is no rest.
+    """
     if island.network_node is not None and len(chips) == island.chip_count:
         uplinks = cut_links(island.graph, {island.network_node})
-        if sum(link.bandwidth for link in uplinks) == island.exit_capacity:
+        if sum(link.bandwidth for link in uplinks) == island.exit_capacity:  # the uplinks are a minimum cut
             return uplinks
     other_side = [chip for chip in island.chips if chip not in set(chips)] + (
         [] if island.network_node is None else [island.network_node]
@@ -365,29 +483,41 @@ def _cut_links(island: "Island", chips: Collection[int]) -> tuple[LinkRef, ...]:
     )
 
 
-def _cut_links_of_cluster(
-    reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass], quotient: "Quotient", cluster_hubs: Hubs
+class _CutDomain(NamedTuple):
+    """A domain's id, its class, and the chips of the class's island that the cut separates from their hub."""
+
+    domain: int
+    domain_class: DomainClass
+    chips: tuple[int, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the cut separates all chips of the domain."""
+        return len(self.chips) == self.domain_class.island.chip_count
+
+
+def _domain_cut_links(
+    snapshot: Snapshot, scope: Scope, classes: Sequence[DomainClass], quotient: "Quotient", cluster_hubs: Hubs
 ) -> Iterator[LinkRef]:
-    """Yield the cut's links within domains and above their NICs, those of split domains first."""
-    listed = (
-        (domain, island, _across(island, selection)) for domain, island, selection in assign_sides(classes, quotient)
-    )
-    shares = sorted((share for share in listed if share[2]), key=lambda share: len(share[2]) == share[1].chip_count)
+    """Yield the cut's links within domains and from their NICs to the fabric, those of split domains first."""
+    cut_domains = [
+        _CutDomain(domain, domain_class, _chips_across_from_hub(domain_class.island, selection))
+        for domain, domain_class, selection in assign_sides(classes, quotient)
+    ]
+    cut_domains = sorted((cut for cut in cut_domains if cut.chips), key=lambda cut: cut.is_whole)
     uplinks_by_domain: dict[int, list[LinkRef]] = {}
-    for index, (domain, island, chips) in enumerate(shares):
+    for index, (domain, domain_class, chips) in enumerate(cut_domains):
+        # only uplinks of all chips of a domain that the scenario leaves alone can be taken from the tables
         if index % _DOMAINS_PER_READ == 0 and scope.members is None:
-            whole_domains = (
-                other_domain
-                for other_domain, other_island, other_chips in shares[index : index + _DOMAINS_PER_READ]
-                if len(other_chips) == other_island.chip_count
-            )
-            uplinks_by_domain = read_uplinks(reader.connection, set(whole_domains) - reader.changes.domains)
-        if (
+            next_domains = cut_domains[index : index + _DOMAINS_PER_READ]
+            whole_domains = {cut.domain for cut in next_domains if cut.is_whole}
+            uplinks_by_domain = read_uplinks(snapshot.connection, whole_domains - snapshot.changes.domains)
+        if (  # the uplinks are a minimum cut
             domain in uplinks_by_domain
-            and sum(link.bandwidth for link in uplinks_by_domain[domain]) == island.exit_capacity
+            and sum(link.bandwidth for link in uplinks_by_domain[domain]) == domain_class.island.exit_capacity
         ):
             yield from uplinks_by_domain[domain]
             continue
-        own_island = _read_class(reader, [domain], scope, cluster_hubs).island
-        offset = own_island.chips[0] - island.chips[0]
-        yield from _cut_links(own_island, [chip + offset for chip in chips])
+        own_island = _read_class(snapshot, [domain], scope, cluster_hubs).island
+        first_id_of = first_ids(snapshot.connection, "node", [domain, domain_class.sample])
+        yield from _island_cut(own_island, domain_class.nodes_in(first_id_of, domain, chips).values())

@@ -1,4 +1,8 @@
-"""Pack the state and memory pool of every chip of a cluster into a few bytes per chip."""
+"""Pack the state and memory pool size of every chip of a cluster into two bytes per chip, for whole-cluster maps.
+
+The service sends these bytes to the explorer (GET /chips), and `trninv.drawing.fleet_map` draws them. A chip's pool is
+the set of chips that carry traffic (up or degraded) and that it reaches over scale-up links, including itself.
+"""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -16,17 +20,20 @@ from trninv.database.tables import CARRYING_STATES, STATES, TABLES, is_unhealthy
 from trninv.inventory.address.lookup import resolve_place
 from trninv.routing.domain_failures import failures_by_domain
 
-_TABLES = TABLES
-_DOMAIN, _SERVER, _NODE, _CHIP, _LINK = (_TABLES[name] for name in ("domain", "server", "node", "chip", "link"))
+_DOMAIN, _SERVER, _NODE, _CHIP, _LINK = (TABLES[name] for name in ("domain", "server", "node", "chip", "link"))
 
 MAGIC: Final = b"TRNI"
+"""First bytes of `ClusterOverview.to_bytes`."""
 
 Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
 class DomainRange:
-    """Consecutive domains of one model; ``first_…`` are the ordinals of their first domain, chip and rack."""
+    """Consecutive domains of a cluster that are of one model.
+
+    ``first_domain``, ``first_chip`` and ``first_rack`` are the numbers of domains, chips and racks before the range.
+    """
 
     domains: int
     servers_per_domain: int
@@ -64,12 +71,11 @@ class ClusterOverview:
     Attributes
     ----------
     ranges
-        The cluster's domains by model, in the order of their ordinals.
+        The cluster's domains in the order of their ordinals, in ranges of consecutive domains of one model.
     states
         One byte per chip: the index of its state in `STATES`.
     pool_sizes
-        One byte per chip: the healthy chips that it reaches over scale-up links, including itself; 0 if it carries
-        nothing.
+        One byte per chip: the number of chips in its pool; 0 if it carries nothing.
 
     """
 
@@ -89,7 +95,7 @@ class ClusterOverview:
         return sum(domain_range.domains for domain_range in self.ranges)
 
     def address(self, chip: int) -> str:
-        """Return the address of the chip at an index of the order."""
+        """Return the address of a chip, by its index in the order of addresses."""
         domain_range = next(domain_range for domain_range in reversed(self.ranges) if domain_range.first_chip <= chip)
         server, ordinal = divmod(chip - domain_range.first_chip, domain_range.chips_per_server)
         domain, server_ordinal = divmod(server, domain_range.servers_per_domain)
@@ -118,7 +124,8 @@ class ClusterOverview:
 def read_overview(connection: Connection, cluster: str) -> ClusterOverview:
     """Read the overview of a cluster.
 
-    Only unhealthy parts are read, the rest follows from the domain models; domains with equal failures are read once.
+    The tables are read for unhealthy parts, and for the chips and links of one domain per set of domains with equal
+    failures. The rest follows from the domain models.
 
     Raises
     ------
@@ -132,7 +139,7 @@ def read_overview(connection: Connection, cluster: str) -> ClusterOverview:
         [np.full(domain_range.chips, domain_range.chips_per_domain, dtype=np.uint8) for domain_range in ranges]
     )
     if unhealthy := connection.execute(
-        _chips_query(_NODE.c.state).where(*_is_unhealthy(connection, place.cluster_id))
+        _chips_query(_NODE.c.state).where(*_unhealthy_conditions(connection, place.cluster_id))
     ).all():
         positions = chip_positions(ranges, np.array([(chip.domain, chip.server, chip.ordinal) for chip in unhealthy]))
         states[positions] = [STATES.index(chip.state) for chip in unhealthy]
@@ -142,7 +149,7 @@ def read_overview(connection: Connection, cluster: str) -> ClusterOverview:
 
 
 def chip_positions(ranges: Sequence[DomainRange], ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the index of each chip in the order of addresses, given rows of domain, server and chip ordinal."""
+    """Return the index of each chip in the order of addresses; a row has its domain's, its server's and its ordinal."""
     positions = np.zeros(len(ordinals), dtype=np.int64)
     domain, server, chip = ordinals.T
     for domain_range in ranges:
@@ -153,12 +160,12 @@ def chip_positions(ranges: Sequence[DomainRange], ordinals: NDArray[np.int64]) -
 
 
 def domain_ranges(connection: Connection, cluster: int) -> tuple[DomainRange, ...]:
-    """Return the ranges of a cluster's domains, by the cluster's id."""
+    """Return the ranges of consecutive domains of one model in a cluster, by the cluster's id."""
     return tuple(_read_domain_ranges(connection, cluster))
 
 
 def _read_domain_ranges(connection: Connection, cluster: int) -> Iterator[DomainRange]:
-    server_model, model = _TABLES["server_model"], _TABLES["domain_model"]
+    server_model, model = TABLES["server_model"], TABLES["domain_model"]
     domains = connection.execute(
         select(_DOMAIN.c.id, model.c.servers, server_model.c.chips, _DOMAIN.c.domain_model_id)
         .join(model, model.c.id == _DOMAIN.c.domain_model_id)
@@ -176,15 +183,15 @@ def _read_domain_ranges(connection: Connection, cluster: int) -> Iterator[Domain
 
 
 def _chips_query(*columns: ColumnElement[Any]) -> Select[Any]:
-    """Select each chip's domain, server and own ordinal, and the given columns."""
+    """Select the ordinals of each chip, its server and its domain, and further columns."""
     chips = _CHIP.join(_NODE, _NODE.c.id == _CHIP.c.id).join(_SERVER).join(_DOMAIN)
     ordinals = _DOMAIN.c.ordinal.label("domain"), _SERVER.c.ordinal.label("server"), _CHIP.c.ordinal
     return select(*ordinals, *columns).select_from(chips)
 
 
-def _is_unhealthy(connection: Connection, cluster: int) -> tuple[ColumnElement[bool], ...]:
+def _unhealthy_conditions(connection: Connection, cluster: int) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions for a cluster's unhealthy nodes."""
-    # + 0 keeps the planner off the cluster's index: few rows are unhealthy
+    # + 0 keeps the database from using the index by cluster, which is slower than the index of the few unhealthy rows
     return is_unhealthy(_NODE), maybe_unhealthy(connection, _NODE), _NODE.c.cluster_id + 0 == cluster
 
 
@@ -195,12 +202,15 @@ def _pool_sizes_by_domain(
     ordinals = select(_DOMAIN.c.id, _DOMAIN.c.ordinal).where(_DOMAIN.c.cluster_id == cluster)
     ordinal_of = {row.id: row.ordinal for row in connection.execute(ordinals)}
     domains_by_failure: dict[tuple[DomainRange, frozenset[tuple[str, int]]], list[int]] = {}
-    for domain, failures in failures_by_domain(connection, cluster).items():
-        if failure := frozenset((table, local) for table, local, carried in failures if not carried):
+    for domain, pattern in failures_by_domain(connection, cluster).items():
+        failed_parts = frozenset(
+            (table, local_number) for table, local_number, carried_ppm in pattern if not carried_ppm
+        )
+        if failed_parts:
             domain_range = next(
                 domain_range for domain_range in reversed(ranges) if domain_range.first_domain <= ordinal_of[domain]
             )
-            domains_by_failure.setdefault((domain_range, failure), []).append(domain)
+            domains_by_failure.setdefault((domain_range, failed_parts), []).append(domain)
     sizes_by_domain = (
         _pool_sizes(connection, [domains[0] for domains in domains_by_failure.values()]) if domains_by_failure else {}
     )
@@ -213,7 +223,7 @@ def _pool_sizes_by_domain(
 def _pool_sizes(connection: Connection, domains: Sequence[int]) -> dict[int, Bytes]:
     """Return the pool size of each chip of some domains, by the domain's ordinal.
 
-    A pool is a connected component of the carrying scale-up links.
+    A pool is a connected component of the scale-up links that carry traffic.
     """
     chip_query = _chips_query(_NODE.c.id, _NODE.c.state).where(_NODE.c.domain_id.in_(domains))
     chips = connection.execute(chip_query.order_by(_DOMAIN.c.ordinal, _SERVER.c.ordinal, _CHIP.c.ordinal)).all()
@@ -227,19 +237,19 @@ def _pool_sizes(connection: Connection, domains: Sequence[int]) -> dict[int, Byt
             *(table.c.state.in_(CARRYING_STATES) for table in (_LINK, end_a, end_b)),
         )
     ).all()
-    link_ends = np.array([tuple(link) for link in links], dtype=np.int64).reshape(-1, 2)
-    healthy = np.array([chip.state in CARRYING_STATES for chip in chips])
-    component_sizes = solvers.graph.component_sizes(link_ends, np.array([chip.id for chip in chips]), healthy)
-    pool_sizes = np.where(healthy, component_sizes, 0).astype(np.uint8)
+    link_ends = np.array([(link.a_id, link.b_id) for link in links], dtype=np.int64).reshape(-1, 2)
+    carries = np.array([chip.state in CARRYING_STATES for chip in chips])
+    component_sizes = solvers.components.component_sizes(link_ends, np.array([chip.id for chip in chips]), carries)
+    pool_sizes = np.where(carries, component_sizes, 0).astype(np.uint8)
     first_indices = [index for index, chip in enumerate(chips) if not index or chips[index - 1].domain != chip.domain]
     return {
-        chips[index].domain: pool
-        for index, pool in zip(first_indices, np.split(pool_sizes, first_indices[1:]), strict=True)
+        chips[index].domain: domain_sizes
+        for index, domain_sizes in zip(first_indices, np.split(pool_sizes, first_indices[1:]), strict=True)
     }
 
 
 def _servers_per_rack(connection: Connection, domain: int) -> int:
-    """Return the number of servers in the rack of a domain's first server."""
+    """Return the number of servers in the rack of a domain's first server; 1 if that server has no rack."""
     first = select(_SERVER.c.rack_id).where(_SERVER.c.domain_id == domain, _SERVER.c.ordinal == 0).scalar_subquery()
     count = select(func.count()).select_from(_SERVER).where(_SERVER.c.rack_id == first)
     return int(connection.scalar(count) or 1)

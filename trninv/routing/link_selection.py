@@ -1,7 +1,8 @@
-"""Choose the links that traffic may use: scale-up links alone, or EFA as well.
+"""Choose the links that traffic may use: scale-up links (NeuronLink) alone, or the EFA network as well.
 
-One rule for every question: within a domain, scale-up links alone, even if failures split the domain; across domains,
-the EFA fabric as well. The places that a question names decide, not which of their parts are healthy.
+Unless a question or its caller chooses otherwise, traffic within a domain uses scale-up links alone, even if failures
+split the domain; traffic across domains uses the EFA fabric as well. What counts are the domains of the places that a
+question names, even if only one of these domains has healthy chips.
 """
 
 from collections.abc import Collection
@@ -23,14 +24,14 @@ class LinkSelection(DescribedEnum):
 
     @property
     def definition_suffix(self) -> str:
-        """End of an answer's definition."""
+        """Text to append to an answer's definition: the links used."""
         return {
             LinkSelection.SCALE_UP: "; over scale-up links",
             LinkSelection.ANY: "; over scale-up links and the EFA fabric, through no other domain",
         }[self]
 
     def disconnected_reason(self, subject: str, alternative: str = "") -> str:
-        """Return a sentence that nothing joins ``subject``; ``alternative`` states the result over EFA as well."""
+        """Return a clause that says that nothing joins ``subject``; ``alternative`` says what EFA would connect."""
         if self is LinkSelection.ANY:
             return f"no links that are up join {subject}"
         reason = f"no scale-up links that are up join {subject}"

@@ -1,73 +1,70 @@
 """Answer path questions between two chips from cached domain graphs.
 
-If two domains each touch the fabric at one network node, a best path between them consists of a best path to the first
-one's network node, the way through the tree above, and a best path from the second one's network node. Domains with
-equal wiring share one graph in local numbers and its search results. Everything is dropped when the database changes.
-Answers equal those computed on the graph of both domains.
+If two domains each have links to one network node, a best path between them consists of a best path up to the first
+domain's network node, the only path through the fabric's tree above, and a best path down from the second domain's
+network node. Domains with equal wiring share one graph and its search results (`trninv.routing.cached_domain`). The
+cache is dropped when the database changes. The answers equal those computed on the graph of both domains.
+
+A question that this cache can answer names a function as its ``answer_from_cache``, which `BaseFleet` calls first.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING, TypeVar
 
+from trninv import solvers
 from trninv.inventory.address.syntax import Address
 from trninv.routing import evidence
-from trninv.routing.answer import CitedFact, LinkRef, Path, WiringSource
+from trninv.routing.answer import LinkRef, Path, WiringSource
 from trninv.routing.cached_domain import (
-    A,
     CachedDomain,
     Facts,
-    NotCachedError,
-    RevisionCache,
-    is_cached_only,
     link_model,
     link_references,
     node_kind,
     read_cached_domain,
+    read_scale_up_graph,
 )
+from trninv.routing.revision_cache import NotCachedError, RevisionCache
+from trninv.routing.snapshot import Snapshot, SnapshotSource
 from trninv.routing.wiring import Wiring
-from trninv.routing.wiring_cache import SnapshotReader, WiringCache
 from trninv.solvers.adjacency import node_of_port
 from trninv.solvers.shortest_paths import PathMetric, PathsToTarget
 
-MAX_DOMAINS_CACHED = 20_000
-"""Domains cached; an entry of a healthy domain takes a few hundred bytes."""
+if TYPE_CHECKING:
+    from trninv.solvers.pair_flows import PairFlow, PairFlows
+
+A = TypeVar("A")
 PathResult = tuple[Path, int, Facts]
 """The best path, the number of equally good paths, and the facts that it depends on."""
 
 
+@dataclass(frozen=True, slots=True)
 class PathCache:
-    """A cache of the latest revision's domains; thread-safe."""
+    """The domains cached for one revision; others are read from the database if it still has that revision."""
 
-    def __init__(self, wirings: WiringCache) -> None:
-        self._wiring_cache, self._revision_cache = wirings, [RevisionCache(None)]
-
-    def with_wirings(self, wirings: WiringCache) -> "PathCache":
-        """Return a view of this cache that reads through another cache of wirings."""
-        copied = copy(self)
-        copied._wiring_cache = wirings  # noqa: SLF001 # its own
-        return copied
+    _source: SnapshotSource
+    _cache: RevisionCache
 
     def path(self, source: Address, target: Address, metric: PathMetric) -> PathResult | None:
-        """Return the best path, or None if it takes the graph of both domains to find it."""
+        """Return the best path between two chips, or None if it takes more than cached domains to find it."""
         if metric is PathMetric.TIME:
             return None
         by_bandwidth = metric is PathMetric.BANDWIDTH
 
-        def find(first: CachedChip, second: CachedChip) -> PathResult | None:
+        def find(source_chip: CachedChip, target_chip: CachedChip) -> PathResult | None:
             return (
-                first.path(second, by_bandwidth=by_bandwidth)
-                if first.domain is second.domain
-                else self._path_across(first, second, by_bandwidth=by_bandwidth)
+                source_chip.path(target_chip, by_bandwidth=by_bandwidth)
+                if source_chip.domain is target_chip.domain
+                else self._path_across(source_chip, target_chip, by_bandwidth=by_bandwidth)
             )
 
         return self.answer_for_chips((source, target), find)
 
     def wiring_source(self, *places: Address) -> WiringSource | None:
-        """Return the source of the wiring of the chips' domains, or None if it takes the tables to tell."""
+        """Return whether the wiring of some chips' domains is designed or observed; None if the cache can't tell."""
         return self.answer_for_chips(
             places,
             lambda *chips: WiringSource.from_observed(
@@ -76,48 +73,49 @@ class PathCache:
         )
 
     def answer_for_chips(self, addresses: Sequence[Address], answer: "Callable[..., A | None]") -> A | None:
-        """Return ``answer`` of healthy chips of one cluster; None for other places, or if only the tables can tell."""
-        revision = self._wiring_cache.current_revision()
-        if revision is None or any(
-            address.level != "chip" or address.cluster != addresses[0].cluster for address in addresses
-        ):
+        """Call ``answer`` with the chips at some addresses, and return its result.
+
+        Return None if an address is not that of a chip that carries traffic, if the clusters differ, or if the result
+        is not cached and `cached_only` forbids computing it.
+        """
+        if any(address.level != "chip" or address.cluster != addresses[0].cluster for address in addresses):
             return None
-        cache = self._revision_cache[0]
-        if cache.revision != revision or len(cache.domains) > MAX_DOMAINS_CACHED:
-            cache = self._revision_cache[0] = RevisionCache(revision)
         try:
-            chips = [self._chip(cache, address) for address in addresses]
+            chips = [self._chip(address) for address in addresses]
             return answer(*chips) if all(chips) else None
         except NotCachedError:
             return None
 
-    def _chip(self, cache: RevisionCache, address: Address) -> "CachedChip | None":
-        """Return the chip at an address, or None if it carries nothing."""
-        if (domain := self._domain(cache, address)) is None:
+    def _chip(self, address: Address) -> "CachedChip | None":
+        """Return the chip at an address, or None if it does not exist or carries nothing."""
+        if (domain := self._domain(address)) is None:
             return None
         number = domain.class_entry.chips.get(_address_suffix(address))
-        return None if number is None else CachedChip(self, cache, domain, number)
+        return None if number is None else CachedChip(self, domain, number)
 
     def _path_across(self, source: "CachedChip", target: "CachedChip", *, by_bandwidth: bool) -> PathResult | None:
+        """Return the best path between chips of two domains over the fabric.
+
+        Return None if there is no path, or if a domain is not below exactly one network node.
+        """
         (source_domain, start), (target_domain, end) = (source.domain, source.number), (target.domain, target.number)
-        common = next((node for node in source_domain.chain if node in target_domain.chain), None)
-        source_top, target_top = source_domain.class_entry.network_node, target_domain.class_entry.network_node
-        if common is None or source_top is None or target_top is None:
+        source_chain, target_chain = source_domain.chain, target_domain.chain
+        common = next((node for node in source_chain.addresses if node in target_chain.addresses), None)
+        source_exit, target_exit = source_domain.class_entry.network_node, target_domain.class_entry.network_node
+        if common is None or source_exit is None or target_exit is None:
             return None
-        source_height, target_height = source_domain.chain.index(common), target_domain.chain.index(common)
-        uplinks = source_domain.uplinks[:source_height] + target_domain.uplinks[:target_height][::-1]
-        floor = 0
+        source_height, target_height = source_chain.addresses.index(common), target_chain.addresses.index(common)
+        uplinks = source_chain.uplinks[:source_height] + target_chain.uplinks[:target_height][::-1]
+        floor = 0  # bytes per second that each link of the path must carry
         if by_bandwidth:
             widths = (
-                source_domain.class_entry.widest_to(source_top).get(start, 0),
-                target_domain.class_entry.widest_to(target_top).get(end, 0),
+                source_domain.class_entry.widest_to(source_exit).get(start, 0),
+                target_domain.class_entry.widest_to(target_exit).get(end, 0),
             )
             floor = min(*widths, *(link.bandwidth for link in uplinks))
-        paths_up, paths_down = (
-            source_domain.class_entry.paths_to(source_top, floor),
-            target_domain.class_entry.paths_to(end, floor),
-        )
-        up, down = (tuple(map(node_of_port, path)) for path in (paths_up.path(start), paths_down.path(target_top)))
+        paths_up = source_domain.class_entry.paths_to(source_exit, floor)
+        paths_down = target_domain.class_entry.paths_to(end, floor)
+        up, down = (tuple(map(node_of_port, path)) for path in (paths_up.path(start), paths_down.path(target_exit)))
         if not up or not down:
             return None
         links = [*link_references(source_domain, up), *uplinks, *link_references(target_domain, down)]
@@ -125,7 +123,10 @@ class PathCache:
             *((node_kind(source_domain, node), source_domain.address_of(node)) for node in up),
             *(
                 ("network_node", node)
-                for node in (*source_domain.chain[1 : source_height + 1], *target_domain.chain[:target_height][::-1])
+                for node in (
+                    *source_chain.addresses[1 : source_height + 1],
+                    *target_chain.addresses[:target_height][::-1],
+                )
             ),
             *((node_kind(target_domain, node), target_domain.address_of(node)) for node in down[1:]),
         ]
@@ -134,81 +135,92 @@ class PathCache:
             for domain, segment in ((source_domain, up), (target_domain, down))
             for a, b in pairwise(segment)
         }
-        models |= {*source_domain.uplink_models[:source_height], *target_domain.uplink_models[:target_height]}
-        count = paths_up.path_counts[start] * paths_down.path_counts[target_top]
-        return Path.from_nodes(nodes, links), count, source.facts(models, {source_domain.model, target_domain.model})
+        models |= {*source_chain.uplink_models[:source_height], *target_chain.uplink_models[:target_height]}
+        count = paths_up.path_counts[start] * paths_down.path_counts[target_exit]
+        return (
+            Path.from_nodes(nodes, links),
+            count,
+            source.facts(models, {source_domain.stored.model, target_domain.stored.model}),
+        )
 
-    def _domain(self, cache: RevisionCache, address: Address) -> CachedDomain | None:
+    def _domain(self, address: Address) -> CachedDomain | None:
         key = address.cluster, address.steps[0][1]
-        if key not in cache.domains:
-            with self._open_reader(cache) as reader:
-                cache.domains[key] = read_cached_domain(reader, cache, *key)
-        return cache.domains[key]
+        return self._cache.domains.get_or_compute(
+            key, lambda: self._read(lambda snapshot: read_cached_domain(snapshot, *key))
+        )
 
-    def cached_facts(
-        self, cache: RevisionCache, key: Hashable, read: Callable[[SnapshotReader], tuple[CitedFact, ...]]
-    ) -> Facts:
+    def facts(self, key: Hashable, read: Callable[[Snapshot], Facts]) -> Facts:
         """Return the facts cached under a key, or read and cache them."""
-        if key not in cache.facts:
-            with self._open_reader(cache) as reader:
-                cache.facts[key] = read(reader)
-        return cache.facts[key]
+        return self._cache.results.get_or_compute(("path facts", key), lambda: self._read(read))
 
-    @contextmanager
-    def _open_reader(self, cache: RevisionCache) -> Iterator[SnapshotReader]:
-        """Open a reader of a cache's revision; refuse if the database has changed or nothing may be read."""
-        if is_cached_only.get():
-            raise NotCachedError
-        with self._wiring_cache.open_reader() as reader:
-            if reader.revision != cache.revision:
+    def pair_flows(self, domain: CachedDomain) -> "PairFlows | None":
+        """Return the table of a domain's maximum flows by symmetry.
+
+        Return None if the total link capacities of its chips differ, because symmetries are then unlikely.
+        """
+        graph = self._read(lambda snapshot: read_scale_up_graph(snapshot, domain))
+        kind_of = graph.nodes(data="kind")
+        chip_capacities = {
+            sum(link["capacity"] for link in graph[node].values()) for node in graph if kind_of[node] == "chip"
+        }
+        if len(chip_capacities) > 1:
+            return None
+        return solvers.symmetry.share_by_wiring(solvers.pair_flows.PairFlows, graph)
+
+    def _read(self, read: Callable[[Snapshot], A]) -> A:
+        """Read from a snapshot of the cache's revision.
+
+        Raises
+        ------
+        NotCachedError
+            The database has changed since that revision.
+
+        """
+        with self._source.open_without_scenario() as snapshot:
+            if snapshot.revision != self._cache.revision:
                 raise NotCachedError
-            yield reader
+            return read(snapshot)
 
 
 @dataclass(frozen=True, slots=True)
 class CachedChip:
-    """A healthy chip, by its local number in its domain's class."""
+    """A chip of a cached domain that carries traffic; ``number`` is its local number."""
 
     _cache: PathCache
-    _revision_cache: RevisionCache
     domain: CachedDomain
     number: int
 
     @property
     def wiring(self) -> Wiring:
-        """Scale-up wiring of its domain in local numbers; its addresses lack the domain's part."""
+        """Scale-up wiring of the chip's domain in local numbers; the addresses in it lack the domain's part."""
         return self.domain.class_entry.scale_up
 
     def address_of(self, node: int) -> str:
-        """Return the full address of a node of the domain."""
+        """Return the full address of a node of the domain, by its local number."""
         return self.domain.address_of(node)
 
     def get_or_search(self, key: Hashable, search: Callable[[], A]) -> A:
         """Return the cached result of a search in the wiring, shared by all domains of the class."""
-        return self.domain.class_entry.searches.get_or_search((id(self.domain.class_entry), key), search)
+        return self.domain.class_entry.get_or_search(key, search)
 
     def facts(self, models: AbstractSet[str], domain_models: AbstractSet[str] = frozenset()) -> Facts:
-        """Return the facts about link models, and about the fabric above domain models if any are given."""
+        """Return the facts about link models, and about the fabric above ``domain_models`` if it names any."""
 
-        def read(reader: SnapshotReader) -> Facts:
+        def read(snapshot: Snapshot) -> Facts:
             fabric_facts = (
-                evidence.cite_fabric_above(reader, domain_models, is_observed=is_fabric_observed)
+                evidence.cite_fabric_above(snapshot, domain_models, is_observed=is_fabric_observed)
                 if domain_models
                 else ()
             )
-            return evidence.cite_links(reader, models) + fabric_facts
+            return evidence.cite_links(snapshot, models) + fabric_facts
 
-        is_fabric_observed = self.domain.is_fabric_observed
-        return self._cache.cached_facts(
-            self._revision_cache, (frozenset(models), frozenset(domain_models), is_fabric_observed), read
-        )
+        is_fabric_observed = self.domain.chain.is_observed
+        return self._cache.facts((frozenset(models), frozenset(domain_models), is_fabric_observed), read)
 
     def memory_facts(self) -> Facts:
         """Return the memory facts of the chip's model."""
         model = self.wiring.nodes[self.number]["model"]
-        return self._cache.cached_facts(
-            self._revision_cache, model, lambda reader: evidence.cite_memory_models(reader, [model])
-        )
+        return self._cache.facts(model, lambda snapshot: evidence.cite_memory_models(snapshot, [model]))
 
     def paths_to(self, other: "CachedChip", *, by_bandwidth: bool) -> PathsToTarget:
         """Return the best paths to another chip of the domain over scale-up links."""
@@ -231,10 +243,31 @@ class CachedChip:
             self.facts({link_model(self.domain, a, b) for a, b in pairwise(nodes)}),
         )
 
+    @property
+    def address(self) -> str:
+        """Full address of the chip."""
+        return self.domain.address_of(self.number)
+
+    @property
+    def link_models(self) -> frozenset[str]:
+        """Models of all scale-up links of the domain."""
+        return self.get_or_search("link models", lambda: frozenset(link["model"] for _, _, link in self.wiring.edges()))
+
+    def minimum_cut(self, other: "CachedChip") -> "PairFlow":
+        """Return the maximum flow to another chip of the domain over scale-up links, and the links of a minimum cut.
+
+        In a regular wiring, such as an undamaged one, the result is looked up by symmetry (`PathCache.pair_flows`).
+        """
+        if flows := self.get_or_search("pair flows", lambda: self._cache.pair_flows(self.domain)):
+            return flows.minimum_cut(self.number, other.number)
+        network = self.get_or_search("network", lambda: solvers.max_flow.FlowNetwork(self.wiring.links))
+        return network.cut_links([self.number], [other.number])
+
     def link(self, a: int, b: int) -> LinkRef:
-        """Return the link between two nodes of the domain."""
+        """Return the link between two nodes of the domain, by their local numbers."""
         return link_references(self.domain, (a, b))[0]
 
 
 def _address_suffix(address: Address) -> str:
+    """Return an address without the cluster's and the domain's part."""
     return "".join(f"/{letters}{ordinal}" for letters, ordinal in address.steps[1:])

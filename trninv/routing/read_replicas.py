@@ -1,4 +1,7 @@
-"""Send reads to a standby that is up to date, and to the primary otherwise."""
+"""Send the service's reads to a PostgreSQL standby while it is up to date, and otherwise to the primary.
+
+The engine of the standby's fleet raises a DatabaseError while the standby lags (`trninv.database.standby`).
+"""
 
 import time
 from collections.abc import Callable
@@ -13,7 +16,7 @@ from trninv.routing.fleet import BaseFleet
 T = TypeVar("T")
 
 STANDBY_PAUSE_SECONDS: Final = 5.0
-"""Time in which a standby that lagged or did not answer is not tried again."""
+"""Time after which a standby that lagged or did not answer is tried again."""
 
 
 class ReadReplicas:
@@ -27,7 +30,10 @@ class ReadReplicas:
     Attributes
     ----------
     logins
-        For an engine of a fleet, the engine with the login that users' SQL runs under, if it has its own.
+        By the engine of a fleet: the engine that logs in with the database role for users' SQL. Empty unless
+        `trninv.service.services` sets it.
+    fleets
+        The fleet of the primary, and that of the standby if there is one.
 
     """
 

@@ -1,4 +1,7 @@
-"""Apply a hypothetical change to the wiring and the jobs without writing it."""
+"""Describe a hypothetical change to the wiring and the jobs, and resolve it to ids; nothing is written.
+
+`Fleet.what_if`, options such as `--down` and GraphQL's `whatIf` create scenarios. `Wiring.with_scenario` applies them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,13 +11,11 @@ from sqlalchemy import Connection, select
 
 from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError, WrongLevelError
-from trninv.inventory.address.containment import node_condition
 from trninv.inventory.address.lookup import resolve_link, resolve_place
+from trninv.inventory.address.rows_in import rows_in
 from trninv.inventory.address.syntax import expand_chip_ranges, is_link
+from trninv.inventory.parameter import unique_addresses
 from trninv.inventory.state.condition import PPM, to_ppm
-
-MAX_ADDRESSES = 1_000
-"""Addresses allowed in one list of a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,11 @@ class Scenario:
     down
         Places and links that carry nothing; a server includes its chips, NICs and switches.
     derate
-        Places and links with the fraction, between 0 and 1, of their present capacity.
+        Places and links with the fraction, between 0 and 1, of their present capacity that they carry.
     assumed_allocations
-        Pairs of a job and a place that is allocated to it.
+        Pairs of a job and a place that is allocated to it in the scenario.
     assumed_released
-        Jobs that have ended.
+        Jobs that have ended in the scenario.
 
     """
 
@@ -60,6 +61,7 @@ class Scenario:
             (job, place) for job, places in (assume_allocations or {}).items() for place in unique_addresses(places)
         )
         scenario = cls(tuple(unique_addresses(down)), factors, allocations, tuple(unique_addresses(assume_released)))
+        # the results are not needed: these calls refuse too many addresses
         unique_addresses([address for address, _ in factors])
         unique_addresses([f"{job}={place}" for job, place in allocations])
         if scenario == cls():
@@ -74,8 +76,12 @@ class Scenario:
         """Combine two scenarios; where both derate a part, the lower factor applies."""
         if other is None:
             return self
-        parts = self.down + other.down, self.derate + other.derate, self.assumed_allocations + other.assumed_allocations
-        return Scenario(*parts, self.assumed_released + other.assumed_released)
+        return Scenario(
+            self.down + other.down,
+            self.derate + other.derate,
+            self.assumed_allocations + other.assumed_allocations,
+            self.assumed_released + other.assumed_released,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +91,13 @@ class ScenarioChanges:
     Attributes
     ----------
     nodes, links
-        Millionths of its present capacity that each changed part carries; 0 if it is down.
+        Millionths of its present capacity that each changed part carries, by its id; 0 if it is down.
     domains
-        Domains with a changed part.
+        Ids of the domains with a changed part.
     network_nodes
-        Network nodes that are changed, or whose uplink is.
+        Ids of the network nodes that are changed, or whose uplink is changed.
     assumed_allocations, assumed_released
-        As in the scenario, by name: placement resolves them.
+        As in the scenario, with names instead of ids, which `trninv.placement` looks up.
 
     """
 
@@ -107,47 +113,33 @@ class ScenarioChanges:
         """Ids of the nodes that carry nothing."""
         return frozenset(node for node, factor in self.nodes.items() if not factor)
 
-    def link_capacity_ppm(self, key: int, a: int, b: int) -> int:
+    def link_capacity_ppm(self, link: int, a: int, b: int) -> int:
         """Return the millionths of its present capacity that a link from node ``a`` to node ``b`` carries."""
-        return min(self.links.get(key, PPM), self.nodes.get(a, PPM), self.nodes.get(b, PPM))
+        return min(self.links.get(link, PPM), self.nodes.get(a, PPM), self.nodes.get(b, PPM))
 
     def add(self, connection: Connection, address: str, factor: int) -> None:
-        """Limit everything an address names or contains to this many millionths of its present capacity."""
+        """Limit everything an address names or contains to ``factor`` millionths of its present capacity."""
         if is_link(address):
             link = TABLES["link"]
-            key = resolve_link(connection, address).id
-            row = connection.execute(select(link).where(link.c.id == key)).one()
-            self.links[key] = min(factor, self.links.get(key, PPM))
+            link_id = resolve_link(connection, address).id
+            row = connection.execute(select(link).where(link.c.id == link_id)).one()
+            self.links[link_id] = min(factor, self.links.get(link_id, PPM))
             self._mark_domain(row.a_id, row.domain_id)
             return
         place = resolve_place(connection, address)
         if place.level == "cluster":
             raise WrongLevelError(f"{address} is a cluster; name places within it")
         node = TABLES["node"]
-        for row in connection.execute(select(node.c.id, node.c.domain_id).where(node_condition(place))):
+        for row in connection.execute(select(node.c.id, node.c.domain_id).where(rows_in(place, "node"))):
             self.nodes[row.id] = min(factor, self.nodes.get(row.id, PPM))
             self._mark_domain(row.id, row.domain_id)
 
     def _mark_domain(self, node: int, domain: int | None) -> None:
+        """Record a changed part by its domain, or by its network node if it is in none."""
         if domain is None:
             self.network_nodes.add(node)
         else:
             self.domains.add(domain)
-
-
-def unique_addresses(addresses: Sequence[str] | str) -> Sequence[str]:
-    """Return addresses without duplicates; a single address needs no list.
-
-    Raises
-    ------
-    InvalidArgumentError
-        There are more than MAX_ADDRESSES.
-
-    """
-    unique = [addresses] if isinstance(addresses, str) else list(dict.fromkeys(addresses))
-    if len(unique) > MAX_ADDRESSES:
-        raise InvalidArgumentError(f"{len(unique):,} addresses are too many; name at most {MAX_ADDRESSES}")
-    return unique
 
 
 def resolve_scenario(connection: Connection, scenario: Scenario) -> ScenarioChanges:

@@ -1,4 +1,4 @@
-"""Resolve which chips a question is about, and whether the fabric connects them."""
+"""Resolve the scope of a question: the chips that it is about, and the links that may carry their traffic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from sqlalchemy import Connection
 
 from trninv import solvers
 from trninv.errors import ScopeTooLargeError, WrongLevelError
-from trninv.inventory.address.containment import chip_ids_of
 from trninv.inventory.address.lookup import Place, resolve_place
+from trninv.inventory.address.rows_in import row_ids_in
 from trninv.routing.link_selection import LinkSelection
+from trninv.routing.snapshot import Snapshot
 from trninv.routing.wiring import domains_in_cluster, domains_of_nodes
-from trninv.routing.wiring_cache import SnapshotReader
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
@@ -39,10 +39,8 @@ class Scope:
     forwarding: bool = False
 
     @classmethod
-    def resolve(
-        cls, reader: SnapshotReader, scope: str, chips: Sequence[str] = (), *, forwarding: bool = False
-    ) -> "Scope":
-        """Resolve a scope, limited to ``chips`` if any are given.
+    def resolve(cls, snapshot: Snapshot, scope: str, chips: Sequence[str] = (), *, forwarding: bool = False) -> "Scope":
+        """Resolve a scope, or only those of its chips that ``chips`` names, if it names any.
 
         Raises
         ------
@@ -51,23 +49,23 @@ class Scope:
             A chip is outside the scope, or a place has no chips.
 
         """
-        connection = reader.connection
+        connection = snapshot.connection
         place = resolve_place(connection, scope)
         if place.level == "cluster" and not chips:
             domains = domains_in_cluster(connection, place)
             if len(domains) > 1:
                 return cls(place, domains, None)
-        members = frozenset(connection.scalars(chip_ids_of(place)))
+        members = frozenset(connection.scalars(row_ids_in(place, "chip")))
         if chips:
             members = _resolve_members(connection, chips, members, place)
         return cls(place, domains_of_nodes(connection, members), members, forwarding)
 
     @property
     def via(self) -> LinkSelection:
-        """Links that traffic may use by default."""
+        """Links that the scope's traffic may use by default."""
         return LinkSelection.for_domains(self.domains)
 
-    def graph(self, reader: SnapshotReader, question: str) -> "ScopeGraph":
+    def graph(self, snapshot: Snapshot, question: str) -> "ScopeGraph":
         """Return the graph of a scope within one domain.
 
         Raises
@@ -80,7 +78,7 @@ class Scope:
             raise ScopeTooLargeError(
                 f"{self.place.address} has {len(self.domains)} domains; {question} is for one domain"
             )
-        wiring = reader.load(self.domains)
+        wiring = snapshot.load(self.domains)
         endpoints = sorted(self.members & wiring.nodes.keys())
         scope_graph = wiring.graph
         if not self.forwarding:
@@ -90,7 +88,8 @@ class Scope:
                 for neighbor in scope_graph[end]
                 if scope_graph.nodes[neighbor]["kind"] == "switch"
             }
-            scope_graph = solvers.graph.Graph(scope_graph.subgraph({*endpoints, *switches}))
+            if len(kept := {*endpoints, *switches}) < len(scope_graph):  # else no copy is needed
+                scope_graph = solvers.graph.Graph(scope_graph.subgraph(kept))
         return ScopeGraph(scope_graph, endpoints, len(self.members & wiring.failed))
 
 
@@ -105,7 +104,7 @@ class ScopeGraph:
     endpoints
         Node ids of the chips, in ascending order.
     failed_count
-        Chips of the scope that carry nothing.
+        Number of chips of the scope that carry nothing.
 
     """
 
@@ -121,10 +120,11 @@ class ScopeGraph:
 def _resolve_members(
     connection: Connection, chips: Sequence[str], members: frozenset[int], scope: Place
 ) -> frozenset[int]:
-    chosen: set[int] = set()
+    """Return the chips of some places; refuse a place with a chip outside the scope, whose chips are ``members``."""
+    selected: set[int] = set()
     for address in chips:
-        place_chips = set(connection.scalars(chip_ids_of(resolve_place(connection, address))))
+        place_chips = set(connection.scalars(row_ids_in(resolve_place(connection, address), "chip")))
         if not place_chips <= members:
             raise WrongLevelError(f"{address} is not within {scope.address}; name a place in it")
-        chosen |= place_chips
-    return frozenset(chosen)
+        selected |= place_chips
+    return frozenset(selected)

@@ -1,4 +1,7 @@
-"""Solve sweep tasks in an executor and journal each result, so that a sweep can resume."""
+"""Solve the tasks of a sweep in an executor and journal each result, so that a sweep can resume.
+
+A task computes one measure, such as the bisection, of a graph with some failed parts (`trninv.solvers.graph_measures`).
+"""
 
 import json
 import multiprocessing
@@ -13,16 +16,16 @@ from trninv.errors import UsageError, WorkerError
 from trninv.solvers.graph_measures import MeasureTask, measure_task
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of the counted items, how many are done, and how many there are."""
+"""A function that is called with the name of the counted items, how many are done, and how many there are."""
 
 
 def solve_tasks(
     tasks: Iterable[MeasureTask], executor: Executor | None, journal: Path | None, progress: Progress
 ) -> dict[str, tuple[int, int]]:
-    """Return the bounds of each task, by its key.
+    """Return the lower and upper bound of each task, by its key.
 
-    Journaled results are not solved again, unless they are inexact and the task allows more search nodes than before.
-    Each new result is appended to the journal at once.
+    A task with a journaled result is not solved again, unless the result is inexact and the task now allows more search
+    nodes. Each new result is appended to the journal at once.
 
     Raises
     ------
@@ -45,9 +48,9 @@ def solve_tasks(
         futures: dict[Future[tuple[int, int]], str] = {pool.submit(measure_task, task): task.key for task in remaining}
         try:
             for finished in as_completed(futures):
-                values[futures[finished]] = finished.result()
-                task, (lower, upper) = task_by_key[futures[finished]], values[futures[finished]]
-                row = {"task": task.key, "lower": lower, "upper": upper, "nodes": task.max_nodes}
+                key = futures[finished]
+                lower, upper = values[key] = finished.result()
+                row = {"task": key, "lower": lower, "upper": upper, "nodes": task_by_key[key].max_nodes}
                 _append(journal, json.dumps(row))
                 progress("failures", len(values), len(task_by_key))
         except BrokenProcessPool:
@@ -63,6 +66,7 @@ def solve_tasks(
 
 @contextmanager
 def _pool(executor: Executor | None, tasks: int) -> Iterator[Executor]:
+    """Yield the caller's executor, or a pool of one process per CPU, but of no more processes than tasks."""
     if executor is not None:
         yield executor
         return
@@ -79,7 +83,7 @@ def _pool(executor: Executor | None, tasks: int) -> Iterator[Executor]:
 def _read_journal(journal: Path | None) -> dict[str, list[tuple[int, int, int]]]:
     """Return the lower bound, upper bound and search nodes of each journaled result, by task key.
 
-    Lines that are not results are skipped: a killed process may have cut one short.
+    Lines that are not results are skipped, because a killed process may have cut a line short.
     """
     bounds_by_task: dict[str, list[tuple[int, int, int]]] = {}
     if journal is None:
@@ -102,6 +106,7 @@ def _read_journal(journal: Path | None) -> dict[str, list[tuple[int, int, int]]]
 
 
 def _append(journal: Path | None, line: str) -> None:
+    """Append a line to the journal, if there is one."""
     if journal is not None:
         with journal.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")

@@ -1,1 +1,4 @@
-"""HTTP service: the explorer, the GraphQL API, reports, SQL and exports. No other room knows HTTP."""
+"""HTTP service: the explorer (a web page), the GraphQL API, reports, SQL and exports; the only package that knows HTTP.
+
+`trninv serve` runs the application that `application.create_app` builds; each route module has its `ROUTES`.
+"""

@@ -1,8 +1,10 @@
-"""Build the Starlette application: routes, middleware and error handlers."""
+"""Build the Starlette application that `trninv serve` runs: routes, middleware and error handlers."""
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from anyio import create_task_group
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -12,6 +14,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from trninv.errors import TrninvError
 from trninv.service import (
     chips,
+    enrollment,
     error_responses,
     event_stream,
     explorer,
@@ -19,23 +22,47 @@ from trninv.service import (
     graphql,
     health,
     observations,
+    openapi,
+    pictures,
     reports,
     sql,
 )
+from trninv.service.direct_answers import DirectAnswers
 from trninv.service.middleware import (
     AccessLogMiddleware,
     AllowedHostsMiddleware,
+    CrossSiteMiddleware,
     PathCharactersMiddleware,
+    PeerAddressMiddleware,
     RequestBodyMiddleware,
 )
 from trninv.service.services import Services
 from trninv.settings import Settings
 
 GZIP_MIN_SIZE = 1_000
-"""Bytes from which a response is compressed."""
+"""Minimum size, in bytes, of a response that is compressed."""
+GZIP_LEVEL = 5
+"""Compression level of responses, from 1 (fast) to 9 (small)."""
 
-ROUTE_MODULES = (graphql, explorer, event_stream, chips, health, reports, sql, export, observations)
+_SWITCH_SECONDS = 0.0005
+"""How long one thread may keep the interpreter from others. Python's 5 ms, several times in an answer, would make it
+late while another thread is busy, for example with storing observations."""
+ROUTE_MODULES = (
+    graphql,
+    explorer,
+    event_stream,
+    chips,
+    pictures,
+    health,
+    reports,
+    sql,
+    export,
+    observations,
+    enrollment,
+    openapi,
+)
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+"""Hosts that requests may name if tokens are off and TRNINV_ALLOWED_HOSTS is not set."""
 
 
 def create_app(url: str | None = None, settings: Settings | None = None) -> Starlette:
@@ -45,13 +72,19 @@ def create_app(url: str | None = None, settings: Settings | None = None) -> Star
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        yield
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        async with create_task_group() as tasks:
+            tasks.start_soon(services.resume_sweeps)
+            tasks.start_soon(services.store_token_uses)
+            tasks.start_soon(services.observations.run)
+            yield
+            tasks.cancel_scope.cancel()
         services.broadcaster.close()
         services.close()
 
     application = Starlette(
         routes=[route for module in ROUTE_MODULES for route in module.ROUTES],
-        middleware=[Middleware(AccessLogMiddleware, note=services.log_request), *_build_middleware(settings)],
+        middleware=_build_middleware(services, settings),
         exception_handlers={
             TrninvError: error_responses.expected_error_response,
             HTTPException: error_responses.not_found_response,
@@ -63,14 +96,25 @@ def create_app(url: str | None = None, settings: Settings | None = None) -> Star
     return application
 
 
-def _build_middleware(settings: Settings) -> list[Middleware]:
+def _build_middleware(services: Services, settings: Settings) -> list[Middleware]:
     hosts = settings.allowed_hosts or (("*",) if settings.auth == "tokens" else LOOPBACK_HOSTS)
     origins = settings.cors_origins
     cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
+    direct = DirectAnswers(services, hosts, gzip_min_size=GZIP_MIN_SIZE, gzip_level=GZIP_LEVEL)
     return [
-        Middleware(RequestBodyMiddleware, seconds=settings.request_seconds),
+        Middleware(PeerAddressMiddleware),
+        Middleware(AccessLogMiddleware, log_request=services.log_request),
+        Middleware(RequestBodyMiddleware, seconds=settings.request_seconds, respond_directly=direct.respond),
         *([cors] if origins else []),
         Middleware(AllowedHostsMiddleware, names=hosts),
+        Middleware(CrossSiteMiddleware, origins=origins),
         Middleware(PathCharactersMiddleware),
-        Middleware(GZipMiddleware, minimum_size=GZIP_MIN_SIZE, compresslevel=5),
+        Middleware(GZipMiddleware, minimum_size=GZIP_MIN_SIZE, compresslevel=GZIP_LEVEL),
     ]
+
+
+if __name__ == "__main__":
+    import json
+
+    routes = [route for module in ROUTE_MODULES for route in module.ROUTES]
+    print(json.dumps(openapi.describe_routes(routes), indent=2))  # noqa: T201 # the output of this command

@@ -1,42 +1,66 @@
-"""Authenticate requests by bearer token."""
+"""Authenticate requests; only probes, enrollment and static pages (explorer, GraphiQL) need no identity.
+
+A request has its identity from a bearer token of trninv, from an OpenID token of a person, or from a trusted proxy.
+"""
 
 from starlette.requests import Request
 
-from trninv.database.engine import read_transaction
 from trninv.errors import ForbiddenError, UnauthenticatedError
 from trninv.graphql import worker_pools
-from trninv.inventory.access import bearer_tokens
-from trninv.service.services import get_services
+from trninv.inventory.access.bearer_tokens import PREFIX, Principal
+from trninv.service.people import find_proxied_person
+from trninv.service.services import Services, get_services
 
-_ANONYMOUS = bearer_tokens.Principal("", "admin")
+_ANONYMOUS = Principal("", "admin")
 """Principal of every request if tokens are off."""
 
 
-async def authenticate(request: Request, scope: str) -> bearer_tokens.Principal:
-    """Return the principal of a request's token, and refuse a request without the scope.
+async def authenticate(request: Request, scope: str, *, is_recheck: bool = False) -> Principal:
+    """Return the principal (name and scope) of a request, and refuse one without the scope.
+
+    If tokens are off, return an anonymous principal that may do anything.
+
+    Parameters
+    ----------
+    is_recheck
+        Whether a stream checks its token again; one look-up then serves all streams with the same token.
 
     Raises
     ------
     UnauthenticatedError
-        Tokens are on, and the request has no valid one.
+        Tokens are on, and the request has no valid identity.
     ForbiddenError
-        The token's scope does not allow this.
+        The principal's scope does not allow this.
 
     """
     services = get_services(request)
     if services.settings.auth != "tokens":
         return _ANONYMOUS
-    kind, _, token = request.headers.get("authorization", "").partition(" ")
-    if kind.lower() != "bearer" or not token:
-        raise UnauthenticatedError("no valid Authorization header; send Authorization: Bearer trninv_…")
-
-    def find_principal() -> bearer_tokens.Principal:
-        with read_transaction(services.fleet.engine) as connection:
-            return bearer_tokens.find_principal(connection, token.strip())
-
-    principal = await services.read(find_principal)
+    principal = find_proxied_person(request, services.settings) or await _find_bearer(request, services, is_recheck)
     if not principal.allows(scope):
         raise ForbiddenError(f"{request.url.path} needs a token of scope {scope}")
     request.state.who = principal.name
-    worker_pools.current_client.set(f"token {principal.name}")
+    worker_pools.current_client.set(f"{'person' if principal.token_id is None else 'token'} {principal.name}")
     return principal
+
+
+async def _find_bearer(request: Request, services: Services, is_recheck: bool) -> Principal:
+    token = _bearer_token(request)
+    if not token:
+        raise UnauthenticatedError("no valid Authorization header; send Authorization: Bearer trninv_…")
+    if services.openid and not token.startswith(PREFIX):
+        return await services.openid.find_person(token)
+    return await (services.tokens.find_shared(token) if is_recheck else services.tokens.find(token))
+
+
+def deferred_token(request: Request) -> str:
+    """Return the token of a request, which the caller must look up; "" if `authenticate` has to find the principal."""
+    settings = get_services(request).settings
+    is_proxied = bool(settings.proxy_header and request.headers.get(settings.proxy_header))
+    token = "" if is_proxied or settings.auth != "tokens" else _bearer_token(request)
+    return token if token.startswith(PREFIX) else ""
+
+
+def _bearer_token(request: Request) -> str:
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""

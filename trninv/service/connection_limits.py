@@ -1,75 +1,24 @@
-"""Close connections whose client sends a head or reads a response too slowly; coalesce small writes.
+"""Close connections whose client sends a request's head, or reads a response, too slowly.
 
-`trninv.service.middleware` limits bodies. A response's head is sent together with its body because each packet wakes
-the client once more.
+`trninv serve` runs uvicorn with this protocol; `trninv.service.middleware` limits bodies.
 """
 
 import asyncio
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 END_RESPONSE_KEY: Final = "trninv.ending"
-"""Key in the ASGI scope of an endless response: the function that ends it when the server stops."""
-COALESCE_MAX_BYTES: Final = 4_096
-"""Writes up to this size wait for the next one."""
+"""Key, in the ASGI scope of an endless response, of the function that ends it when the server stops."""
+MAX_HEAD_BYTES: Final = 64 * 1024
+"""Maximum bytes of a request's head, which may be exceeded by one read; httptools has no limit of its own."""
 
 
-class CoalescingTransport(asyncio.Transport):
-    """A transport that holds back a small write until the next one, or the loop's next iteration."""
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__()
-        self._transport, self._loop, self._buffer = transport, loop, b""
-        self._flush_handle: asyncio.Handle | None = None
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        if self._buffer:
-            self._transport.write(self._take_buffer() + data)
-        elif len(data) > COALESCE_MAX_BYTES:
-            self._transport.write(data)
-        elif data:
-            self._buffer = bytes(data)
-            self._flush_handle = self._loop.call_soon(self.flush)
-
-    def flush(self) -> None:
-        """Send the buffered bytes."""
-        if self._buffer:
-            self._transport.write(self._take_buffer())
-
-    def _take_buffer(self) -> bytes:
-        buffer, self._buffer = self._buffer, b""
-        if self._flush_handle:
-            self._flush_handle.cancel()
-        return buffer
-
-    def close(self) -> None:
-        self.flush()
-        self._transport.close()
-
-    def abort(self) -> None:
-        self._take_buffer()
-        self._transport.abort()
-
-    def is_closing(self) -> bool:
-        return self._transport.is_closing()
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return self._transport.get_extra_info(name, default)
-
-    def pause_reading(self) -> None:
-        self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._transport.resume_reading()
-
-
-class TimeoutProtocol(H11Protocol):
+class TimeoutProtocol(HttpToolsProtocol):
     """uvicorn's protocol with timeouts, in seconds, for slow clients.
 
-    It closes connections whose head is incomplete after `head_timeout`, even if bytes still arrive, and those whose
-    client reads nothing of a response for `write_timeout`.
+    It closes connections on which no complete head has arrived after `head_timeout`, even if bytes still arrive, and
+    those whose send buffer stays full for `write_timeout`.
     """
 
     head_timeout: ClassVar[float] = 10.0
@@ -77,17 +26,37 @@ class TimeoutProtocol(H11Protocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._is_between_requests = True  # False from the end of a request's head to the end of its body
+        self._message_count = self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
         super().connection_made(transport)
-        self.transport = CoalescingTransport(transport, self.loop)
         self._update_head_timer()
 
     def data_received(self, data: bytes) -> None:
+        message_count = self._message_count
         super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._is_between_requests and self._message_count == message_count:
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self.send_400_response("The head of the request is too long.")
+                return
+        else:
+            self._head_bytes = 0
         self._update_head_timer()
+
+    def on_headers_complete(self) -> None:
+        self._is_between_requests = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._is_between_requests = True
+        self._message_count += 1
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_head_timer()
@@ -112,14 +81,20 @@ class TimeoutProtocol(H11Protocol):
             end()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse invalid HTTP; just close if h11 forbids the body, as after a HEAD request."""
-        try:
-            super().send_400_response(msg)
-        except h11.LocalProtocolError:
+        """Refuse invalid HTTP; only close the connection if another response has started on it."""
+        if (cycle := self._open_cycle()) and cycle.response_started:
             self.transport.close()
+        else:
+            super().send_400_response(msg)
+
+    def _open_cycle(self) -> RequestResponseCycle | None:
+        """Return the latest request if its response has not ended."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # None before the first request
+        return cycle if cycle is not None and not cycle.response_complete else None
 
     def _update_head_timer(self) -> None:
-        if self.conn.their_state is not h11.IDLE:
+        """Start the timer if the client has to send a head; stop it while a request is received or answered."""
+        if not self._is_between_requests or self._open_cycle():
             self._cancel_head_timer()
         elif self._head_timer is None:
             self._head_timer = self.loop.call_later(self.head_timeout, self.timeout_keep_alive_handler)

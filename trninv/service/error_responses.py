@@ -1,4 +1,4 @@
-"""Turn exceptions into HTTP error responses."""
+"""Turn exceptions of the routes into HTTP error responses; `application` registers these handlers."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,7 +9,9 @@ from starlette.responses import Response
 
 from trninv.errors import (
     BusyError,
+    ConflictError,
     DatabaseError,
+    DiskFullError,
     ForbiddenError,
     InternalError,
     MethodError,
@@ -17,12 +19,14 @@ from trninv.errors import (
     QuotaError,
     ReadOnlyError,
     RequestError,
+    SchemaOutdatedError,
     TimeLimitError,
     TrninvError,
     UnauthenticatedError,
     UnreachableError,
     UsageError,
 )
+from trninv.graphql.responses import public_database_error
 from trninv.service import graphql_http
 from trninv.service.services import get_services
 
@@ -31,9 +35,12 @@ _STATUS_BY_ERROR: Final[Mapping[type[TrninvError], int]] = {
     ForbiddenError: 403,
     NotFoundError: 404,
     ReadOnlyError: 409,
+    ConflictError: 409,
     UsageError: 400,
     TimeLimitError: 503,
     UnreachableError: 503,
+    DiskFullError: 503,
+    SchemaOutdatedError: 503,
     BusyError: 503,
     QuotaError: 429,
 }
@@ -41,17 +48,16 @@ _ERROR_BY_STATUS: Final[Mapping[int, type[TrninvError]]] = {404: NotFoundError, 
 
 
 async def expected_error_response(request: Request, error: Exception) -> Response:
-    """Return the response to an expected error."""
+    """Return the response to an expected error; a database failure is logged, and the client gets the request's id."""
     assert isinstance(error, TrninvError)
-    if isinstance(error, UnreachableError):
+    if isinstance(error, UnreachableError | DiskFullError | SchemaOutdatedError):
         get_services(request).log_failure(request, error)
-        error = UnreachableError(
-            f"the database is unreachable; see the server's log for request {_request_id(request)}"
-        )
+        error = public_database_error(error, _request_id(request))
     elif isinstance(error, DatabaseError) and not isinstance(error, ReadOnlyError):  # its message is for the operator
         return await internal_error_response(request, error)
     request.state.code = error.code
-    status = next((status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind)), 500)
+    statuses = (status for error_class, status in _STATUS_BY_ERROR.items() if isinstance(error, error_class))
+    status = next(statuses, 500)
     response = graphql_http.error_response(error, status, graphql=graphql_http.accepts_graphql(request.headers))
     if isinstance(error, UnauthenticatedError):
         response.headers["WWW-Authenticate"] = "Bearer"
@@ -73,11 +79,10 @@ def _request_id(request: Request) -> str:
 
 
 async def not_found_response(request: Request, error: Exception) -> Response:
-    """Return the response to an unknown path or method."""
+    """Return the response to an error that Starlette raises, such as for an unknown path or method."""
     assert isinstance(error, HTTPException)
-    request_error = _ERROR_BY_STATUS.get(error.status_code, RequestError)(
-        f"{request.url.path[:60]}: {error.detail}; see /"
-    )
+    error_class = _ERROR_BY_STATUS.get(error.status_code, RequestError)
+    request_error = error_class(f"{request.url.path[:60]}: {error.detail}; see /")
     request.state.code = request_error.code
     response = graphql_http.error_response(
         request_error, error.status_code, graphql=graphql_http.accepts_graphql(request.headers)

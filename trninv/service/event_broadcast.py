@@ -1,10 +1,11 @@
-"""Poll the database for new events once per process and hand them to all listeners.
+"""Poll the database for new events once per process, and pass them to all listeners.
 
-A listener is a position in the history; there are no queues. Recent events are kept, formatted once for all; a listener
-further behind reads the database at its own speed, so that slow listeners cost no memory.
+A listener is a client of `event_stream`, which has its own position in the history instead of a queue. Recent events
+are in memory, formatted once for all listeners; a listener that is further behind reads the database at its own speed,
+so that slow listeners cost no memory.
 
-Event numbers follow the order of commits (`trninv.inventory.triggers.registry`), so no event appears before one already
-seen.
+Event numbers follow the order of commits (`trninv.inventory.triggers.registry`), so a new event always has a higher
+number than those read before.
 """
 
 import asyncio
@@ -30,9 +31,9 @@ T = TypeVar("T")
 POLL_SECONDS: Final = 0.25
 """Seconds between two polls."""
 _PAGE_SIZE: Final = 500
-"""Events read by one query."""
+"""Maximum number of events read by one query."""
 _MAX_RECENT_EVENTS: Final = 1_000
-"""Newest events kept for all listeners."""
+"""Maximum number of recent events that are kept in memory for all listeners."""
 _BY_NUMBER: Final = attrgetter("number")
 
 
@@ -55,16 +56,19 @@ def _read_events(engine: Engine, after: int) -> list[BroadcastEvent]:
 
 
 def _format_frame(event: Event) -> bytes:
-    name = event.kind or event.action
+    name = event.kind or event.action  # the kind of the changed part, or the action on a job or cordon
     kind = f"event: {name}\n".encode() if name else b""
     return b"id: %d\n%bdata: %b\n\n" % (event.event, kind, orjson.dumps(event.to_json()))
 
 
 class _ProbeReader(Protocol):
-    def __call__(self, find: Callable[[Engine], T], /) -> Coroutine[Any, Any, T]: ...
+    """Runs a function of an engine in a thread."""
+
+    def __call__(self, work: Callable[[Engine], T], /) -> Coroutine[Any, Any, T]: ...
 
 
 ListenerReader = Callable[[Callable[..., list[BroadcastEvent]], Engine, int], Coroutine[Any, Any, list[BroadcastEvent]]]
+"""Runs `_read_events` in a thread, with an engine and the number of the last event that the listener has."""
 
 
 class ExceptionLogger(Protocol):
@@ -75,14 +79,14 @@ class ExceptionLogger(Protocol):
 
 
 class EventBroadcaster:
-    """Broadcasts new events while anybody listens.
+    """Passes new events to all listeners; polls only while there are some.
 
     Parameters
     ----------
     probe
         Runs a function in a thread, with an engine that requests do not use.
     read
-        Runs a function for a listener in a reading thread.
+        Runs a function in a reading thread, for a listener that is behind.
     revision
         Tracks whether the database changed.
     log
@@ -101,7 +105,10 @@ class EventBroadcaster:
         self._is_closed = False
 
     def subscribe(self, last: int) -> None:
-        """Add a listener; polling starts with the first one. `last` is the newest event's number."""
+        """Add a listener; polling starts with the first one. `last` is the newest event's number.
+
+        The first poll also reads a page of events up to the newest, for listeners that continue after one of them.
+        """
         self._listener_count += 1
         if self._task is None:
             self._recent, self._last_number, self._wakeup = [], max(last - _PAGE_SIZE, 0), asyncio.Event()
@@ -127,7 +134,10 @@ class EventBroadcaster:
         return self._is_closed
 
     async def wait_for_events(self, number: int, seconds: float) -> list[BroadcastEvent]:
-        """Return the next events after a number, or none after some seconds or when the server stops."""
+        """Return the next events after a number, and wait for them if there are none.
+
+        Returns an empty list after `seconds` without events, when the server stops, or if reading failed.
+        """
         wakeup = self._wakeup
         if number >= self._last_number and not self._is_closed:
             with move_on_after(seconds):
@@ -156,7 +166,7 @@ class EventBroadcaster:
                 if not is_logged:
                     self._logger.exception("polling for events failed")
                 is_logged = True
-            else:
+            else:  # after a full page, more events may follow at the same revision
                 last_revision, is_logged = revision if len(events) < _PAGE_SIZE else None, False
             if events:
                 self._append(events)
@@ -164,6 +174,7 @@ class EventBroadcaster:
                 await asyncio.sleep(POLL_SECONDS)
 
     def _append(self, events: list[BroadcastEvent]) -> None:
+        """Add new events to the recent ones, and wake all listeners."""
         if events[0].number > self._last_number + 1:  # a gap: events between were archived before they were read
             self._recent = []
         self._recent = (self._recent + events)[-_MAX_RECENT_EVENTS:]
@@ -172,6 +183,7 @@ class EventBroadcaster:
         self._wakeup = asyncio.Event()
 
     def _read_new_events(self, last_revision: object, engine: Engine) -> tuple[object, list[BroadcastEvent]]:
+        """Return the current revision and the first new events; none if the revision is still the last one."""
         revision = self._revision.current()
         return revision, [] if revision is not None and revision == last_revision else _read_events(
             engine, self._last_number

@@ -1,12 +1,15 @@
-"""Serve /export/NAME, a whole table or view, at the client's speed."""
+"""Serve /export/NAME, a whole table or view, at the client's speed.
 
-from functools import partial
+The rows are read from one snapshot into a spool (a temporary file) and sent from there, so that a slow client keeps no
+database connection.
+"""
+
+from contextlib import closing
 from typing import Final
 
 import anyio
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from trninv.database.snapshot import AsOf
@@ -14,9 +17,8 @@ from trninv.errors import BusyError, NotFoundError
 from trninv.reports.export_spool import ExportSpool
 from trninv.reports.table_export import TABLES_AND_VIEWS
 from trninv.routing.fleet import BaseFleet
-from trninv.service.authentication import authenticate
+from trninv.service.api_route import AT, TEXT, ApiRoute, HttpParameter, RouteDeclaration
 from trninv.service.query_response import MEDIA_TYPES, revision_headers
-from trninv.service.request_parsing import query_parameters
 from trninv.service.services import Services, get_services
 
 IDLE_SECONDS: Final = 30.0
@@ -24,33 +26,34 @@ IDLE_SECONDS: Final = 30.0
 
 
 async def export_table(request: Request) -> Response:
-    """Send NAME.csv or NAME.ndjson, optionally at a time (at), some columns (columns), or one cluster (cluster)."""
-    await authenticate(request, "read")
-    services, parameters = get_services(request), query_parameters(request, ["at", "columns", "cluster"])
-    name, _, style = request.path_params["name"].rpartition(".")
-    if name not in TABLES_AND_VIEWS or style not in ("csv", "ndjson"):
+    """Send NAME.csv or NAME.ndjson; parameters choose a time (at), columns (columns) and a cluster (cluster)."""
+    services, parameters = get_services(request), request.query_params
+    name, _, file_format = request.path_params["name"].rpartition(".")
+    if name not in TABLES_AND_VIEWS or file_format not in ("csv", "ndjson"):
         raise NotFoundError(f"no export {request.path_params['name'][:60]!r}; use a table or view with .csv or .ndjson")
     try:
         services.exports.acquire_nowait()
     except anyio.WouldBlock:
         raise BusyError(f"{services.exports.max_value} exports are running already; try again later") from None
-    spool = ExportSpool(name, style, parameters.get("columns", "*"), parameters.get("cluster"))
+    spool = ExportSpool(name, file_format, parameters.get("columns", "*"), parameters.get("cluster"))
 
-    def open_spool(present: BaseFleet) -> AsOf:
-        fleet = present.at(parameters["at"]) if "at" in parameters else present
-        return fleet.read_with_revision(partial(spool.open, fleet.engine))[1]
+    def open_spool(current_fleet: BaseFleet) -> AsOf | None:
+        fleet = current_fleet.at(parameters["at"]) if "at" in parameters else current_fleet
+        with closing(fleet.shared_snapshot()) as snapshot:
+            spool.open(snapshot)
+        return snapshot.as_of
 
     try:
-        state = await services.read(services.readers.read, open_spool)
+        as_of = await services.read(services.readers.read, open_spool)
     except BaseException:
         spool.close()
         services.exports.release()
         raise
-    return _SpoolResponse(services, spool, MEDIA_TYPES[style], revision_headers(state))
+    return _SpoolResponse(services, spool, MEDIA_TYPES[file_format], revision_headers(as_of))
 
 
 class _SpoolResponse(StreamingResponse):
-    """A response that streams a spool and always closes it."""
+    """A response that streams a spool, and always closes it and releases its export slot."""
 
     def __init__(self, services: Services, spool: ExportSpool, media_type: str, headers: dict[str, str]) -> None:
         super().__init__(spool.pieces(), headers=headers, media_type=media_type)
@@ -71,4 +74,19 @@ class _SpoolResponse(StreamingResponse):
             self._services.exports.release()
 
 
-ROUTES = [Route("/export/{name}", export_table)]
+ROUTES = [
+    ApiRoute(
+        "/export/{name}",
+        export_table,
+        RouteDeclaration(
+            "read",
+            {MEDIA_TYPES["csv"]: TEXT, MEDIA_TYPES["ndjson"]: TEXT},
+            [
+                HttpParameter("name", "A table or view, with .csv or .ndjson", place="path", example="v_cluster.csv"),
+                HttpParameter("columns", "Names separated by commas; all by default", example="address,chips"),
+                HttpParameter("cluster", "Only rows of this cluster", example="u-trn2x64"),
+                AT,
+            ],
+        ),
+    )
+]

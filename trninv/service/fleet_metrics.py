@@ -1,4 +1,8 @@
-"""Count parts, states, events and findings for Prometheus, incrementally."""
+"""Count parts, states, events and findings for Prometheus.
+
+/metrics renders `FleetMetrics` at each scrape. A scrape counts only the events after those that the last one counted,
+and reads nothing if the database has not changed since.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +16,10 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
-    FromClause,
     Select,
-    Table,
     and_,
+    cast,
     func,
-    literal,
     literal_column,
     select,
     union,
@@ -26,31 +28,20 @@ from sqlalchemy import (
 from trninv.database.engine import read_transaction
 from trninv.database.finding_rules import FINDING_RULES
 from trninv.database.revision import RevisionTracker
-from trninv.database.tables import ACTIONS, EVENT_SOURCES, PART_KINDS, STATES, TABLES, is_unhealthy
+from trninv.database.tables import ACTIONS, BIGINT, EVENT_SOURCES, PART_KINDS, STATES, TABLES, is_unhealthy
 from trninv.history.events import last_event_number
 from trninv.inventory.schema.event_fields import EVENT, EVENT_FIELDS, IS_STATE_CHANGE
-from trninv.inventory.schema.thing import is_in_cluster
-from trninv.inventory.schema.things import THINGS
 from trninv.inventory.state.chip_use import chip_uses
 from trninv.inventory.state.hash_chain import newest_seal
 from trninv.inventory.state.state_change import is_cascaded
 
 Counts = Counter[tuple[str, ...]]
 """Counts by label values."""
-_CLUSTER, _DOMAIN, _SERVER, _NODE, _LINK, _FINDING, _OBSERVATION = (
-    TABLES[name] for name in ("cluster", "domain", "server", "node", "link", "finding", "observation")
+_CLUSTER, _DOMAIN, _SERVER, _NODE, _LINK, _FINDING, _OBSERVATION, _PART_COUNT = (
+    TABLES[name] for name in ("cluster", "domain", "server", "node", "link", "finding", "observation", "part_count")
 )
-_IN_CLUSTERS: Final[dict[Table, FromClause]] = {
-    _SERVER: _SERVER.join(_DOMAIN).join(_CLUSTER),
-    _NODE: _NODE.join(_CLUSTER),
-    _LINK: _LINK.join(_NODE, _NODE.c.id == _LINK.c.a_id).join(_CLUSTER),
-}
-_KIND_SQL: Final[dict[Table, ColumnElement[str]]] = {
-    _SERVER: literal_column("'server'"),
-    _NODE: _NODE.c.kind,
-    _LINK: literal_column("'link'"),
-}
 _NEW_STATE: Final = next(field.sql for field in EVENT_FIELDS if field.name == "after")
+"""The state of a part after an event."""
 
 
 def read_clusters(connection: Connection) -> Sequence[Any]:
@@ -58,46 +49,45 @@ def read_clusters(connection: Connection) -> Sequence[Any]:
     return connection.execute(select(_CLUSTER).order_by(_CLUSTER.c.id)).all()
 
 
-def count_parts(connection: Connection, rows: Sequence[Any]) -> Counts:
-    """Count parts by cluster and kind; the only query here that reads all rows."""
-    counts = _count_by_cluster(connection, _SERVER) + _count_by_cluster(connection, _NODE)
-    for row in rows:
-        links = select(func.count()).where(is_in_cluster(THINGS["link"], _LINK.c.id, literal(row.id)))
-        counts[row.slug, "link"] = connection.scalar(links) or 0
-    return counts
-
-
-def count_unhealthy_parts(connection: Connection) -> Counts:
-    """Count unhealthy parts by cluster, kind and state."""
-    tables = (_SERVER, _NODE, _LINK)
-    return sum(
-        (_count_by_cluster(connection, table, table.c.state, where=is_unhealthy(table)) for table in tables), Counts()
-    )
+def count_parts(connection: Connection) -> Counts:
+    """Count parts by cluster, kind and state."""
+    columns = _CLUSTER.c.slug, _PART_COUNT.c.kind, _PART_COUNT.c.state
+    query = select(*columns, cast(func.sum(_PART_COUNT.c.number), BIGINT)).select_from(_PART_COUNT.join(_CLUSTER))
+    is_counted = _PART_COUNT.c.kind.in_(PART_KINDS), _PART_COUNT.c.number != 0
+    return _read_counts(connection, query.where(*is_counted).group_by(*columns))
 
 
 def count_unhealthy_domains(connection: Connection) -> Counts:
     """Count domains with a part that is down or degraded, by cluster."""
     domain_ids = {_SERVER: _SERVER.c.domain_id, _NODE: _NODE.c.domain_id, _LINK: _LINK.c.domain_id}
-    planned: ColumnElement[str] = literal_column("'maintenance'")
+    maintenance: ColumnElement[str] = literal_column("'maintenance'")
     ids = union(
-        *(select(key).where(and_(is_unhealthy(table), table.c.state != planned)) for table, key in domain_ids.items())
+        *(
+            select(key).where(and_(is_unhealthy(table), table.c.state != maintenance))
+            for table, key in domain_ids.items()
+        )
     )
     query = select(_CLUSTER.c.slug, func.count()).select_from(_DOMAIN.join(_CLUSTER)).where(_DOMAIN.c.id.in_(ids))
     return _read_counts(connection, query.group_by(_CLUSTER.c.slug))
 
 
 def count_changes(connection: Connection, after: int, until: int) -> Counts:
-    """Count state changes in a range of events by kind, new state and source; cascades are not counted."""
-    by = EVENT.c.kind, _NEW_STATE, EVENT.c.source
-    query = select(*by, func.count()).where(EVENT.c.id > after, EVENT.c.id <= until, IS_STATE_CHANGE, ~is_cascaded())
-    return _read_counts(connection, query.group_by(*by))
+    """Count state changes in a range of events by kind, new state and source.
+
+    Cascades, which are the changes of a server's parts that follow the server's own, are not counted.
+    """
+    columns = EVENT.c.kind, _NEW_STATE, EVENT.c.source
+    query = select(*columns, func.count()).where(
+        EVENT.c.id > after, EVENT.c.id <= until, IS_STATE_CHANGE, ~is_cascaded()
+    )
+    return _read_counts(connection, query.group_by(*columns))
 
 
 def count_actions(connection: Connection, after: int, until: int) -> Counts:
     """Count job and cordon events in a range of events, by action and source."""
-    by = EVENT.c.action, EVENT.c.source
-    query = select(*by, func.count()).where(EVENT.c.id > after, EVENT.c.id <= until, ~IS_STATE_CHANGE)
-    return _read_counts(connection, query.group_by(*by))
+    columns = EVENT.c.action, EVENT.c.source
+    query = select(*columns, func.count()).where(EVENT.c.id > after, EVENT.c.id <= until, ~IS_STATE_CHANGE)
+    return _read_counts(connection, query.group_by(*columns))
 
 
 def count_findings(connection: Connection) -> Counts:
@@ -113,26 +103,24 @@ def read_last_observations(connection: Connection) -> dict[tuple[str, ...], floa
 
 
 def read_seal(connection: Connection) -> tuple[dict[tuple[str, ...], float], dict[tuple[str, ...], float]]:
-    """Return the last sealed event by its seal, and the number of events after it."""
+    """Return the values of two metrics by label values: the last sealed event, and how many events follow it.
+
+    The first has the event's number by its seal, and is empty if nothing is sealed.
+    """
     last = newest_seal(connection)
     number = connection.scalar(select(func.count()).select_from(EVENT).where(EVENT.c.id > (last.id if last else 0)))
     return {(last.sha256,): float(last.id)} if last else {}, {(): float(number or 0)}
 
 
-def _count_by_cluster(connection: Connection, table: Table, *by: ColumnElement[Any], where: Any = None) -> Counts:
-    query = select(_CLUSTER.c.slug, _KIND_SQL[table].label("what"), *by, func.count()).select_from(_IN_CLUSTERS[table])
-    query = query.group_by(_CLUSTER.c.slug, "what", *by)
-    return _read_counts(connection, query if where is None else query.where(where))
-
-
 def _read_counts(connection: Connection, query: Select[Any]) -> Counts:
-    return Counts({tuple(row[:-1]): row[-1] for row in connection.execute(query)})
+    """Run a query whose last column is a count, and whose other columns are the label values."""
+    return Counts({tuple(labels): number for *labels, number in connection.execute(query)})
 
 
 MAX_INCREMENTAL_EVENTS: Final = 20_000
-"""Events counted per scrape; the next one continues."""
+"""Maximum number of events that one scrape counts; the next scrape continues."""
 _UNHEALTHY_STATES: Final = tuple(state for state in STATES if state != "up")
-_DESCRIPTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+_FAMILIES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "trninv_parts": ("Servers, nodes and links.", ("cluster", "kind")),
     "trninv_parts_unhealthy": (
         "Unhealthy servers, nodes and links, with the parts of unhealthy servers.",
@@ -160,6 +148,7 @@ _DESCRIPTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
         ("action", "source"),
     ),
 }
+"""Description and labels of each metric."""
 
 
 class FleetMetrics:
@@ -176,8 +165,6 @@ class FleetMetrics:
         self._revision = revision
         self._last_revision: object = None
         self._text = b""
-        self._clusters: Sequence[Any] = ()
-        self._parts = Counts()
         self._changes = Counts(dict.fromkeys(product(PART_KINDS, STATES, EVENT_SOURCES), 0))
         self._actions = Counts(dict.fromkeys(product(ACTIONS, EVENT_SOURCES), 0))
         self._last_event: int | None = None
@@ -187,19 +174,16 @@ class FleetMetrics:
         revision = self._revision.current()
         if revision is None or revision != self._last_revision:
             with read_transaction(engine) as connection:
-                is_whole = self._count(connection)
+                is_complete = self._count(connection)
                 collector = _FamilyCollector(list(self._build_families(connection)))
             self._text = generate_latest(collector)
-            self._last_revision = revision if is_whole else None
+            self._last_revision = revision if is_complete else None
         return self._text
 
     def _count(self, connection: Connection) -> bool:
-        """Count new events, and parts if the clusters changed; return whether no event is left to count."""
-        clusters = read_clusters(connection)
-        if clusters != self._clusters:
-            self._parts, self._clusters = count_parts(connection, clusters), clusters
+        """Count new events; return whether all events are counted."""
         newest = last_event_number(connection)
-        if self._last_event is None or newest < self._last_event:  # restored from a backup, or a lagging standby
+        if self._last_event is None or newest < self._last_event:  # first scrape, restored backup, or lagging standby
             self._last_event = newest
         until = min(newest, self._last_event + MAX_INCREMENTAL_EVENTS)
         if until > self._last_event:
@@ -209,19 +193,23 @@ class FleetMetrics:
         return until == newest
 
     def _build_families(self, connection: Connection) -> Iterator[Metric]:
-        unhealthy_parts, unhealthy_domains, findings = (
-            count(connection) for count in (count_unhealthy_parts, count_unhealthy_domains, count_findings)
+        clusters = read_clusters(connection)
+        parts_by_state, unhealthy_domains, findings = (
+            count(connection) for count in (count_parts, count_unhealthy_domains, count_findings)
         )
-        yield _build_family("trninv_parts", self._parts)
-        parts_by_state = {
-            (*key, state): unhealthy_parts[*key, state] for key, state in product(self._parts, _UNHEALTHY_STATES)
+        parts = Counts()
+        for (*key, _), number in parts_by_state.items():
+            parts[tuple(key)] += number
+        yield _build_family("trninv_parts", parts)
+        unhealthy_parts = {
+            (*key, state): parts_by_state[*key, state] for key, state in product(parts, _UNHEALTHY_STATES)
         }
-        yield _build_family("trninv_parts_unhealthy", parts_by_state)
-        chips = {row.slug: self._parts[row.slug, "chip"] for row in self._clusters}
+        yield _build_family("trninv_parts_unhealthy", unhealthy_parts)
+        chips = {row.slug: parts[row.slug, "chip"] for row in clusters}
         yield _build_family("trninv_chips", chip_uses(connection, chips))
-        yield _build_family("trninv_domains", {(row.slug,): row.domains for row in self._clusters})
+        yield _build_family("trninv_domains", {(row.slug,): row.domains for row in clusters})
         yield _build_family(
-            "trninv_domains_impaired", {(row.slug,): unhealthy_domains[(row.slug,)] for row in self._clusters}
+            "trninv_domains_impaired", {(row.slug,): unhealthy_domains[(row.slug,)] for row in clusters}
         )
         findings_by_rule = {(name, rule.severity): findings[(name,)] for name, rule in FINDING_RULES.items()}
         yield _build_family("trninv_findings_open", findings_by_rule)
@@ -234,7 +222,7 @@ class FleetMetrics:
 
 
 class _FamilyCollector:
-    """A collector of given metric families."""
+    """Adapts a list of metric families to what `generate_latest` calls."""
 
     def __init__(self, families: list[Metric]) -> None:
         self._families = families
@@ -248,7 +236,7 @@ def _build_family(
     values: Mapping[Any, float],
     family_type: type[GaugeMetricFamily | CounterMetricFamily] = GaugeMetricFamily,
 ) -> Metric:
-    description, labels = _DESCRIPTIONS[name]
+    description, labels = _FAMILIES[name]
     family = family_type(name, description, labels=labels)
     for key, value in values.items():
         family.add_metric(key, value)

@@ -1,4 +1,4 @@
-"""Serve /graphql, and GraphiQL to browsers."""
+"""Serve /graphql: queries, mutations and subscriptions, and GraphiQL (a page to try them) to browsers."""
 
 from typing import Final
 
@@ -8,9 +8,10 @@ from starlette.routing import Route
 
 from trninv.errors import RequestError
 from trninv.graphql.responses import Response as DocumentResponse
-from trninv.graphql.statement_runner import statement_counter
+from trninv.graphql.statement_runner import StatementCounter, statement_counter
 from trninv.service import graphql_http
 from trninv.service.authentication import authenticate
+from trninv.service.direct_answers import PREPARED
 from trninv.service.event_stream import event_stream_response
 from trninv.service.explorer import WEB_DIRECTORY
 from trninv.service.request_parsing import parse_accept
@@ -20,7 +21,7 @@ _NEXT_FRAME: Final = b"id: %d\nevent: next\ndata: %b\n\n"
 
 
 async def serve_graphql(request: Request) -> Response:
-    """Run a document sent by GET or POST, according to GraphQL over HTTP."""
+    """Run a document sent by GET or POST, according to GraphQL over HTTP; serve GraphiQL to a browser."""
     services, takes_graphql_json = get_services(request), graphql_http.accepts_graphql(request.headers)
     if request.method == "GET" and _wants_graphiql(services, request):
         return FileResponse(WEB_DIRECTORY / "graphiql.html")
@@ -38,37 +39,36 @@ async def serve_graphql(request: Request) -> Response:
     if request.method == "GET":
         etag = graphql_http.compute_etag(
             document_request,
-            await services.read(services.fleet.revision),
-            f"{services.process_id}{services.sweeps.version()}",
-            principal.name,
+            await services.read(services.get_version),
+            services.process_id,
+            principal.identity,
             graphql=takes_graphql_json,
         )
         if not_modified := graphql_http.not_modified(request, etag):
             return not_modified
-    counter_token = statement_counter.set([0])
+    counter = StatementCounter()
+    counter_token = statement_counter.set(counter)
     try:
-        answer = await services.api.run(
+        response = await services.api.run(
             document_request,
             reads_only=request.method == "GET",
             who=principal.name,
             scope=principal.scope,
             reference=request.state.request_id,
+            prepared=request.scope["state"].get(PREPARED),
         )
-        request.state.cost, request.state.statements = answer.cost, (statement_counter.get() or [0])[0]
     finally:
         statement_counter.reset(counter_token)
-    services.metrics.cost.observe(answer.cost)
-    services.metrics.statements.observe(request.state.statements)
-    if answer.code:
-        request.state.code = answer.code
-        services.metrics.errors.labels(answer.code).inc()
-    for failure in answer.failures:
+    services.record_response(request.scope["state"], response, counter.count)
+    for failure in response.failures:
         services.log_failure(request, failure)
-    return graphql_http.graphql_response(answer, graphql=takes_graphql_json, etag=None if answer.code else etag)
+    if response.code or response.reads_clock:  # a later response may differ at the same revision
+        etag = None
+    return graphql_http.graphql_response(response, graphql=takes_graphql_json, etag=etag)
 
 
 async def _subscription_response(request: Request) -> Response:
-    """Stream a subscription (GraphQL over SSE, distinct connections); endless, so it never sends complete."""
+    """Stream a subscription (GraphQL over SSE, distinct connections); it never ends, and never sends `complete`."""
     await authenticate(request, "read")
     subscription = await get_services(request).api.subscribe(await graphql_http.parse_graphql_request(request))
     if isinstance(subscription, DocumentResponse):

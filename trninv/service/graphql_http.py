@@ -1,12 +1,14 @@
-"""GraphQL over HTTP: parse requests, negotiate media types and write responses.
+"""Parse GraphQL requests in HTTP, negotiate media types, and write responses and ETags.
 
 Follows the GraphQL over HTTP specification (draft of 2025): with application/graphql-response+json the status says
-whether the document was executed; with application/json, for older clients, it is 200 for any well-formed response.
+whether the document was executed; with application/json, for older clients, the status is 200 in either case. A few
+error codes (`_STATUS_BY_CODE`) and internal errors have their own status with both media types.
 """
 
 import hashlib
 import json
 from collections.abc import Hashable
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -18,11 +20,12 @@ from starlette.responses import Response
 from trninv.errors import RequestError, TrninvError
 from trninv.graphql.document_request import Request as DocumentRequest
 from trninv.graphql.responses import Response as DocumentResponse
-from trninv.service.request_parsing import parse_accept, query_parameters
+from trninv.service.request_parsing import AcceptHeader, parse_accept, query_parameters
 
 JSON, GRAPHQL, EVENT_STREAM = "application/json", "application/graphql-response+json", "text/event-stream"
 MAX_JSON_CONTAINERS = 100_000
-"""Lists and objects in a body; parsing them holds the GIL and blocks the event loop."""
+"""Maximum number of lists and objects in a body; parsing more would block the event loop for too long."""
+_EXAMPLE = '{"query": "{ clusters { nodes { slug } } }"}'
 _STATUS_BY_CODE = {
     "UNAUTHENTICATED": 401,
     "FORBIDDEN": 403,
@@ -31,6 +34,8 @@ _STATUS_BY_CODE = {
     "READ_ONLY": 409,
     "BUSY": 503,
     "DATABASE_NOT_REACHABLE": 503,
+    "DISK_FULL": 503,
+    "NOT_MIGRATED": 503,
 }
 
 
@@ -48,20 +53,25 @@ async def parse_graphql_request(request: Request) -> DocumentRequest:
         return DocumentRequest.from_parameters(
             {name: _parse_parameter(name, value) for name, value in parameters.items()}
         )
-    body = read_json_object(request, await request.body(), '{"query": "{ clusters { nodes { slug } } }"}')
+    body = read_json_object(request, await request.body(), _EXAMPLE)
     return DocumentRequest.from_parameters({"at": parameters["at"]} | body if "at" in parameters else body)
 
 
 def read_json_object(request: Request, body: bytes, example: str) -> dict[str, Any]:
+    """Parse the JSON object in a request's body; see `parse_json_object`."""
+    return parse_json_object(request.headers.get("content-type", ""), body, example)
+
+
+def parse_json_object(content_type: str, body: bytes, example: str = _EXAMPLE) -> dict[str, Any]:
     """Parse a JSON object; only application/json is accepted, which other origins cannot send without preflight.
 
     Raises
     ------
     RequestError
-        The body is not a JSON object, or its media type is another.
+        The body is not a JSON object, has another media type, or has more than MAX_JSON_CONTAINERS lists and objects.
 
     """
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    media_type = content_type.partition(";")[0].strip().lower()
     if media_type != JSON:
         raise RequestError("the body is not application/json; set Content-Type: application/json")
     if body.count(b"[") + body.count(b"{") > MAX_JSON_CONTAINERS:
@@ -85,8 +95,20 @@ def _parse_parameter(name: str, value: str) -> Any:
 
 
 def accepts_graphql(headers: Headers) -> bool:
-    """Return whether the client accepts application/graphql-response+json no less than application/json."""
-    accept = parse_accept(headers)
+    """Return whether the client accepts application/graphql-response+json at least as much as application/json."""
+    return _accepts_graphql(parse_accept(headers))
+
+
+@lru_cache(maxsize=128)
+def response_media_type(accept: str) -> str | None:
+    """Return the media type of a single response for an Accept header; None for a stream, or if JSON is excluded."""
+    header = parse_accept(Headers({"accept": accept}))
+    if header.prefers(EVENT_STREAM, JSON, GRAPHQL) or not any(map(header.quality, (JSON, GRAPHQL))):
+        return None
+    return GRAPHQL if _accepts_graphql(header) else JSON
+
+
+def _accepts_graphql(accept: AcceptHeader) -> bool:
     return accept.lists(GRAPHQL) and accept.quality(GRAPHQL) >= accept.quality(JSON)
 
 
@@ -101,7 +123,7 @@ def accepts_no_json(headers: Headers) -> bool:
 
 
 def http_status(response: DocumentResponse, *, graphql: bool) -> int:
-    """Return a response's HTTP status by the rules of GraphQL over HTTP."""
+    """Return a response's HTTP status; `graphql` says that its media type is GRAPHQL, not JSON."""
     if response.code in _STATUS_BY_CODE:
         return _STATUS_BY_CODE[response.code]
     if response.failures:
@@ -112,7 +134,7 @@ def http_status(response: DocumentResponse, *, graphql: bool) -> int:
 
 
 def graphql_response(response: DocumentResponse, *, graphql: bool, etag: str | None = None) -> Response:
-    """Return an HTTP response with a GraphQL response."""
+    """Return the HTTP response that carries a GraphQL response."""
     media_type = GRAPHQL if graphql else JSON
     status = http_status(response, graphql=graphql)
     headers = cache_headers(etag, vary="Accept, Authorization") | _retry_after(status)
@@ -132,7 +154,7 @@ def not_modified(request: Request, etag: str | None) -> Response | None:
 
 
 def error_response(error: TrninvError, status: int, *, graphql: bool = False) -> Response:
-    """Return an HTTP response with an error only."""
+    """Return an HTTP response that carries a single error and no data."""
     body = orjson.dumps({"errors": [{"message": str(error), "extensions": error.extensions}]})
     media_type = GRAPHQL if graphql else JSON
     return Response(body, status, _retry_after(status), media_type=f"{media_type}; charset=utf-8")

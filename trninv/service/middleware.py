@@ -1,79 +1,124 @@
-"""Log each request, check its host and path, read its body, and cancel work when its client disconnects."""
+"""ASGI middleware: log each request, check host and path, read the body, cancel work when the client disconnects."""
 
 import asyncio
-import re
+import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Awaitable, Callable, Sequence
 from math import inf
 
 from anyio import CancelScope, Event
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from trninv import deadline
 from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
-from trninv.errors import RequestError, TimeLimitError
+from trninv.errors import ForbiddenError, RequestError, TimeLimitError
 from trninv.graphql import worker_pools
 from trninv.service import graphql_http
+from trninv.service.request_parsing import is_host_allowed
 
 RequestLogger = Callable[[Scope, int, float, str], None]
 """Called for each request with its ASGI scope, response status, duration in seconds and id."""
-_OWN_FILES_ONLY = (
+DirectResponder = Callable[[Scope, bytes], Awaitable[ASGIApp | None]]
+"""Returns the response to a request with a body, or None."""
+_CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Content-Security-Policy of the pages: no request leaves for another host."""
-_HEADERS = ((b"content-security-policy", _OWN_FILES_ONLY.encode()), (b"x-content-type-options", b"nosniff"))
+"""Pages load files from this server only (images and fonts also from data URLs), and send requests to no other host."""
+_HEADERS = ((b"content-security-policy", _CONTENT_SECURITY_POLICY.encode()), (b"x-content-type-options", b"nosniff"))
+
+
+class PeerAddressMiddleware:
+    """ASGI middleware: keeps the address of the connection's peer, and takes the client's from a proxy on this machine.
+
+    Who may name a person (`trninv.service.people`) depends on the peer, which no header changes.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        trusted = os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1")  # uvicorn's variable and default
+        self._app = ProxyHeadersMiddleware(app, trusted_hosts=trusted)  # type: ignore[arg-type] # uvicorn's own types
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope.setdefault("state", {})["peer"] = (scope.get("client") or ("", 0))[0]
+        await self._app(scope, receive, send)  # type: ignore[arg-type] # as above
 
 
 class AccessLogMiddleware:
     """ASGI middleware: adds headers to each response, and logs and counts the request."""
 
-    def __init__(self, app: ASGIApp, note: RequestLogger) -> None:
-        self._app, self._note = app, note
+    def __init__(self, app: ASGIApp, log_request: RequestLogger) -> None:
+        self._app, self._log_request = app, log_request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         status, start = 500, time.perf_counter()
-        reference = secrets.token_hex(8)
-        scope.setdefault("state", {})["request_id"] = reference
+        request_id = secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
 
-        async def write(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *_HEADERS, (b"x-request-id", reference.encode())]
+                message["headers"] = [*message.get("headers", ()), *_HEADERS, (b"x-request-id", request_id.encode())]
             await send(message)
 
         try:
-            await self._app(scope, receive, write)
+            await self._app(scope, receive, send_with_headers)
         finally:
-            self._note(scope, status, time.perf_counter() - start, reference)
+            self._log_request(scope, status, time.perf_counter() - start, request_id)
 
 
 class AllowedHostsMiddleware:
     """ASGI middleware: refuses requests whose Host is not allowed (protects against DNS rebinding)."""
 
     def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
-        self._app, self._names = app, names
+        self._app, self._names = app, tuple(names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or any(
-            _matches_host(name, Headers(scope=scope).get("host", "")) for name in self._names
-        ):
+        if scope["type"] != "http" or is_host_allowed(Headers(scope=scope).get("host", ""), self._names):
             await self._app(scope, receive, send)
             return
         error = RequestError("the Host header is not a name of this server; use one of TRNINV_ALLOWED_HOSTS")
         await graphql_http.error_response(error, 400)(scope, receive, send)
 
 
+class CrossSiteMiddleware:
+    """ASGI middleware: refuses requests that a page of another site makes, unless a user follows a link.
+
+    A browser says so in the Sec-Fetch headers. Without this, any page that a user visits could start expensive
+    questions on a service that only the user's machine reaches; other rules keep it only from reading the answer.
+    """
+
+    def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
+        self._app, self._origins = app, origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self._is_refused(Headers(scope=scope), scope["method"]):
+            error = ForbiddenError(
+                "a page of another site made this request; open the address itself, or allow the page's origin with "
+                "TRNINV_CORS_ORIGINS"
+            )
+            await graphql_http.error_response(error, 403)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _is_refused(self, headers: Headers, method: str) -> bool:
+        if headers.get("sec-fetch-site") != "cross-site" or {"*", headers.get("origin", "")} & set(self._origins):
+            return False
+        # a frame or an <object> navigates too, but no user sees an address
+        is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        return not (is_link and method in ("GET", "HEAD"))
+
+
 class PathCharactersMiddleware:
-    """ASGI middleware: refuses requests with forbidden characters in path or query."""
+    """ASGI middleware: refuses requests with forbidden characters in the path, or NUL in the query."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -85,15 +130,10 @@ class PathCharactersMiddleware:
         await self._app(scope, receive, send)
 
 
-@lru_cache(maxsize=64)
-def _matches_host(name: str, host: str) -> bool:
-    """Return whether an allowed name (NAME, *.DOMAIN or *) matches a Host header, ignoring its port."""
-    bare = re.sub(r":\d*$", "", host).lower()
-    return name in ("*", bare) or (name.startswith("*.") and bare.endswith(name[1:]))
-
-
 MAX_BODY_BYTES = 1_000_000
+"""Maximum length of a request's body."""
 CLIENT_CLOSED_REQUEST = 499
+"""Status that is logged for a request whose client disconnected; nginx uses the same."""
 
 
 class _ClientDisconnectedError(Exception):
@@ -105,13 +145,19 @@ class _BodyTooLargeError(Exception):
 
 
 class RequestBodyMiddleware:
-    """ASGI middleware: reads the whole body before the application runs; cancels it if the client disconnects.
+    """ASGI middleware: reads the body, then runs the application, and stops both if the client disconnects.
 
     The time limit starts here and ends when the response starts.
+
+    Parameters
+    ----------
+    respond_directly
+        Returns the response to a request that the application need not see, from its scope and body; else None.
+
     """
 
-    def __init__(self, app: ASGIApp, seconds: float) -> None:
-        self._app, self._seconds = app, seconds
+    def __init__(self, app: ASGIApp, seconds: float, respond_directly: DirectResponder) -> None:
+        self._app, self._seconds, self._respond_directly = app, seconds, respond_directly
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -122,17 +168,22 @@ class RequestBodyMiddleware:
             try:
                 body = await _read_body(receive)
             except _ClientDisconnectedError:
-                response = Response(status_code=CLIENT_CLOSED_REQUEST)
+                response: ASGIApp = Response(status_code=CLIENT_CLOSED_REQUEST)
             except _BodyTooLargeError:
                 response = graphql_http.error_response(
                     RequestError(f"the body is longer than {MAX_BODY_BYTES:,} bytes; send less in a request"), 413
                 )
             except TimeoutError:
-                error = TimeLimitError(f"the request did not arrive within {self._seconds:g} s; send it at once")
+                error = TimeLimitError(
+                    f"the request body did not arrive within {self._seconds:g} s; send it without pauses"
+                )
                 response = graphql_http.error_response(error, 408)
             else:
-                await _PendingResponse(clock, receive, send).run(self._app, scope, body)
-                return
+                if (direct_response := await self._respond_directly(scope, body)) is None:
+                    await _PendingResponse(clock, receive, send).run(self._app, scope, body)
+                    return
+                response = direct_response
+                clock.lift()
             await response(scope, receive, send)
 
 
@@ -162,7 +213,7 @@ class _PendingResponse:
 
     async def run(self, app: ASGIApp, scope: Scope, body: bytes) -> None:
         self._body = body
-        # a response that is ready at once is never watched
+        # a response that is ready before the loop's next iteration needs no watching
         start_handle = asyncio.get_running_loop().call_soon(self._start_watching)
         try:
             with self._cancel_scope:

@@ -1,89 +1,97 @@
-"""Serve /observations, to which machines post reports of themselves."""
+"""Serve /observations, to which machines post what `trninv collect` finds on them."""
 
-from contextlib import ExitStack
-from datetime import UTC, datetime
-from functools import partial
-from io import BytesIO
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
-from sqlalchemy import Engine
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from trninv.database.engine import read_transaction, write_transaction
-from trninv.errors import QuotaError
+from trninv.errors import QuotaError, RequestError
 from trninv.importers.import_report import ImportResult
-from trninv.importers.ingestion import ImportFile, is_known, parse_files, store_import
-from trninv.inventory.access.bearer_tokens import Principal
-from trninv.inventory.access.quota import Quota, charge
+from trninv.importers.report_batches import PostedReport
 from trninv.service import graphql_http
-from trninv.service.authentication import authenticate
-from trninv.service.services import Services, get_services
-from trninv.settings import Settings
+from trninv.service.api_route import INTEGER, TEXT, ApiRoute, HttpParameter, RouteDeclaration, array, json_object
+from trninv.service.authentication import authenticate, deferred_token
+from trninv.service.services import get_services
 
 _EXAMPLE = "the output of trninv collect"
-_KIND = "neuron-ls"
+_MAX_AGE: Final = 24 * 60 * 60
+"""Maximum age of an observation, in seconds."""
 
 
-async def keep_observation(request: Request) -> Response:
-    """Store one observation; a token of scope observe may report only the instance or host it is named for."""
-    principal = await authenticate(request, "observe")
-    services, body = get_services(request), await request.body()
+async def store_observation(request: Request) -> Response:
+    """Store one observation; a token of scope observe must have the name of the instance or host that it reports.
+
+    The response is sent when the observation is durable. Its token is looked up with the batch that it is stored in.
+    """
+    services, received_at = get_services(request), datetime.now(UTC)
+    token = deferred_token(request)
+    report = PostedReport(
+        await request.body(),
+        received_at - _parse_age(request.query_params.get("age", "0")),
+        None if token else await authenticate(request, "observe"),
+        token,
+        lambda content: graphql_http.read_json_object(request, content, _EXAMPLE),
+    )
     try:
-        await _check_quota(services, principal, body)
-        graphql_http.read_json_object(request, body, _EXAMPLE)
-        import_observation = partial(_import_observation, services.fleet.engine, body, principal, services.settings)
-        report = await services.api.threads.writing.run(import_observation, to_end=True)
+        result = await services.observations.store(report)
     except QuotaError as error:
         services.metrics.refused.labels(error.unit).inc()
         raise
-    return JSONResponse(_import_to_json(report), 201)
+    finally:
+        if report.principal and token:
+            services.tokens.note_use(report.principal)
+            request.state.who = report.principal.name
+    return JSONResponse(_import_to_json(result), 202)
 
 
-def _import_to_json(report: ImportResult) -> dict[str, object]:
+def _parse_age(text: str) -> timedelta:
+    """Parse the seconds since the observation was collected."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= _MAX_AGE:
+        raise RequestError(f"age={text[:60]!r} is not a number of seconds from 0 to {_MAX_AGE:,}; collect again")
+    return timedelta(seconds=seconds)
+
+
+def _import_to_json(result: ImportResult) -> dict[str, object]:
     """Return the result of an import, with fields that were not reported, as JSON data."""
     missing = [
         {"field": field.field, "sourceField": field.source_field, "servers": field.servers}
-        for field in report.missing_fields
+        for field in result.missing_fields
     ]
-    answer = {"servers": report.servers, "chips": report.chips, "isKnown": report.is_duplicate}
-    return answer | {"missingFields": missing, "unknownKeys": list(report.unknown_keys), "unread": list(report.unread)}
+    counts = {"servers": result.servers, "chips": result.chips, "isKnown": result.is_duplicate}
+    return counts | {"missingFields": missing, "unknownKeys": list(result.unknown_keys), "unread": list(result.unread)}
 
 
-async def _check_quota(services: Services, who: Principal, body: bytes) -> None:
-    """Refuse an observation above the hour's quota before it is parsed; one already stored is free."""
-
-    def find() -> bool:
-        with read_transaction(services.fleet.engine) as connection:
-            return is_known(connection, _KIND, BytesIO(body))
-
-    if who.scope != "observe" or who.usage is None:
-        return
-    try:
-        who.usage.check(1, len(body), _quota(services.settings), datetime.now(UTC))
-    except QuotaError:
-        if not await services.read(find):
-            raise
-
-
-def _quota(settings: Settings) -> Quota:
-    return Quota(settings.observe_rows, settings.observe_bytes)
-
-
-def _import_observation(engine: Engine, body: bytes, who: Principal, settings: Settings) -> ImportResult:
-    speaker = who.name if who.scope == "observe" else None
-    quota, now = _quota(settings), datetime.now(UTC)
-    with ExitStack() as stack:
-        with read_transaction(engine) as connection:
-            files = [ImportFile("observation", BytesIO(body))]
-            read = stack.enter_context(parse_files(connection, _KIND, files, allowed_machine=speaker))
-        if speaker and who.usage and read.rows:
-            who.usage.check(read.rows, len(body), quota, now)
-        with write_transaction(engine) as connection:
-            kept = store_import(connection, read, settings.observations)[0]
-            if speaker and not kept.is_duplicate:
-                charge(connection, speaker, read.rows, len(body), quota, now)
-            return kept
-
-
-ROUTES = [Route("/observations", keep_observation, methods=["POST"])]
+_FIELD = json_object({"field": TEXT, "sourceField": TEXT, "servers": INTEGER})
+_RESULT = json_object(
+    {
+        "servers": INTEGER,
+        "chips": INTEGER,
+        "isKnown": {"type": "boolean"},
+        "missingFields": array(_FIELD),
+        "unknownKeys": array(TEXT),
+        "unread": array(TEXT),
+    }
+)
+ROUTES = [
+    ApiRoute(
+        "/observations",
+        store_observation,
+        RouteDeclaration(
+            "observe",
+            {"application/json": _RESULT},
+            [HttpParameter("age", "Seconds since it was collected", example="12.5")],
+            looks_up_token_itself=True,
+            body={"type": "object", "description": "The output of trninv collect"},
+            example={"host": "ip-10-0-0-1", "neuron_ls": [], "sysfs": {}},
+            status=201,
+            other_statuses={429: "The token's hourly quota is used up; Retry-After says when to try again"},
+        ),
+        method="POST",
+    )
+]

@@ -1,5 +1,6 @@
-"""Read a request's Accept header and query parameters."""
+"""Parse a request's Accept header and query parameters, for all routes."""
 
+import re
 from collections import Counter
 from collections.abc import Collection
 from functools import lru_cache
@@ -24,11 +25,11 @@ class AcceptHeader:
     def quality(self, media: str) -> float:
         """Return a media type's quality; the most specific range counts."""
         media_ranges = media, f"{media.partition('/')[0]}/*", "*/*"
-        return next((self._ranges[kind] for kind in media_ranges if kind in self._ranges), 0)
+        return next((self._ranges[media_range] for media_range in media_ranges if media_range in self._ranges), 0)
 
     def prefers(self, media: str, *others: str) -> bool:
         """Return whether a media type is listed and preferred to others; among equals the first listed wins."""
-        candidates = [kind for kind in self._ranges if self.lists(kind) and kind in (media, *others)]
+        candidates = [listed for listed in self._ranges if self.lists(listed) and listed in (media, *others)]
         first = max(candidates, key=self.quality, default=None)
         return first == media and self.quality(media) >= max(map(self.quality, others))
 
@@ -42,18 +43,25 @@ _parse_cached = lru_cache(maxsize=128)(AcceptHeader)
 
 
 def _parse_range(text: str) -> tuple[str, float]:
-    """Parse a media range and its quality; other parameters distinguish nothing that is served here."""
-    kind, *parameters = (part.strip().lower() for part in text.split(";"))
+    """Parse a media range and its quality (q=0.5); its other parameters are ignored."""
+    media_range, *parameters = (part.strip().lower() for part in text.split(";"))
     weights = [part.removeprefix("q=") for part in parameters if part.startswith("q=")]
     try:
         quality = float(weights[0]) if weights else 1
     except ValueError:
         quality = 0
-    return kind, quality if 0 <= quality <= 1 else 0
+    return media_range, quality if 0 <= quality <= 1 else 0
+
+
+@lru_cache(maxsize=64)
+def is_host_allowed(host: str, names: tuple[str, ...]) -> bool:
+    """Return whether a Host header, ignoring its port, matches one of the allowed names (NAME, *.DOMAIN or *)."""
+    host_name = re.sub(r":\d*$", "", host).lower()
+    return any(name in ("*", host_name) or (name.startswith("*.") and host_name.endswith(name[1:])) for name in names)
 
 
 def query_parameters(request: Request, allowed: Collection[str] | None = None) -> dict[str, str]:
-    """Return the query parameters; a misspelt name is refused, not ignored.
+    """Return the query parameters; if `allowed` is set, refuse all others rather than ignore them.
 
     Raises
     ------

@@ -1,16 +1,17 @@
-"""Serve /sql, which runs one read-only SELECT."""
+"""Serve /sql, which runs one read-only SELECT of a user and returns its rows."""
+
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from trninv.errors import RequestError, SqlError
 from trninv.reports.query_compiler import compile_query
+from trninv.reports.query_runner import run_query
 from trninv.reports.views import ROLE
 from trninv.service import graphql_http
-from trninv.service.authentication import authenticate
-from trninv.service.query_response import query_response
-from trninv.service.request_parsing import query_parameters
+from trninv.service.api_route import AT, TEXT, ApiRoute, RouteDeclaration, json_object
+from trninv.service.query_response import MEDIA_TYPES, ROWS, query_response
 from trninv.service.services import get_services
 
 _EXAMPLE = '{"sql": "SELECT count(*) FROM v_chip"}'
@@ -18,7 +19,6 @@ _EXAMPLE = '{"sql": "SELECT count(*) FROM v_chip"}'
 
 async def run_sql(request: Request) -> Response:
     """Run {"sql": "…", "format": "json", "at": "…"}; at may be a query parameter as well."""
-    await authenticate(request, "sql")
     services, body = get_services(request), graphql_http.read_json_object(request, await request.body(), _EXAMPLE)
     if not isinstance(body.get("sql"), str):
         raise RequestError(f"the field sql is missing; send {_EXAMPLE}")
@@ -26,10 +26,10 @@ async def run_sql(request: Request) -> Response:
     if dialect == "postgresql" and not services.readers.logins:
         raise SqlError(_NO_LOGIN)
     compiled_query = await services.read(compile_query, body["sql"], dialect)
-    time = body.get("at", query_parameters(request, ["at"]).get("at"))
+    time = body.get("at", request.query_params.get("at"))
     if not isinstance(time, str | None):
         raise RequestError('at is not text; send a time such as "2026-11-22T02:00:00Z", or an event number as text')
-    return await query_response(services, lambda find: find(compiled_query), body.get("format", "json"), time)
+    return await query_response(services, partial(run_query, sql=compiled_query), body.get("format", "json"), time)
 
 
 _NO_LOGIN = (
@@ -37,4 +37,13 @@ _NO_LOGIN = (
     f"{ROLE}, and run trninv migrate, which creates it"
 )
 
-ROUTES = [Route("/sql", run_sql, methods=["POST"])]
+_FORMAT = {"type": "string", "enum": list(MEDIA_TYPES)}
+_BODY = json_object({"sql": TEXT, "format": _FORMAT, "at": {"type": ["string", "null"]}}, optional=["format", "at"])
+ROUTES = [
+    ApiRoute(
+        "/sql",
+        run_sql,
+        RouteDeclaration("sql", ROWS, [AT], body=_BODY, example={"sql": "SELECT count(*) FROM v_chip"}),
+        method="POST",
+    )
+]

@@ -1,13 +1,19 @@
-"""Log requests as JSON lines, and count them for Prometheus."""
+"""Define the service's Prometheus metrics and its log of JSON lines or text, and count SQL statements."""
 
 import logging
 import sys
+from functools import lru_cache
+from typing import Final
 
+import orjson
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from sqlalchemy import Connection, Engine, event
 
-from trninv.graphql.statement_runner import statement_counter
+from trninv.graphql.statement_runner import count_statement
+
+_MAX_LABELS: Final = 256
+"""Most combinations of labels that are kept; others are looked up each time."""
 
 
 class ServiceMetrics:
@@ -55,10 +61,19 @@ class ServiceMetrics:
             ["unit"],
             registry=self.registry,
         )
+        # labels() takes a lock and checks its arguments
+        self._request_counter = lru_cache(_MAX_LABELS)(self.requests.labels)
+        self._request_histogram = lru_cache(_MAX_LABELS)(self.seconds.labels)
         for unit in ("rows", "bytes"):
             self.refused.labels(unit)
         self.listeners = Gauge("trninv_listeners", "Clients that listen to changes now.", registry=self.registry)
         self.ready = Gauge("trninv_ready", "Whether the database is reachable now, 1 or 0.", registry=self.registry)
+
+    def count_request(self, path: str, status: int, seconds: float | None) -> None:
+        """Count a request to a path; its seconds are None if it was endless, as they have no meaning then."""
+        self._request_counter(path, str(status)).inc()
+        if seconds is not None:
+            self._request_histogram(path).observe(seconds)
 
     def render(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
@@ -70,17 +85,20 @@ def count_statements(engine: Engine) -> None:
 
     @event.listens_for(engine, "before_cursor_execute")
     def count(connection: Connection, *_: object) -> None:  # noqa: ARG001 # SQLAlchemy's signature
-        counter = statement_counter.get()
-        if counter is not None:
-            counter[0] += 1
+        count_statement()
 
 
 def configure_logger(style: str) -> structlog.typing.FilteringBoundLogger:
     """Create a logger to stderr in a style: "json", "text" for people, or "off"."""
-    render = structlog.processors.JSONRenderer() if style == "json" else structlog.dev.ConsoleRenderer(colors=False)
+    is_json = style == "json"
+    render = (
+        structlog.processors.JSONRenderer(serializer=orjson.dumps, default=repr)
+        if is_json
+        else structlog.dev.ConsoleRenderer(colors=False)
+    )
     level = logging.CRITICAL if style == "off" else logging.INFO
     bound_logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
-        structlog.PrintLogger(sys.stderr),
+        structlog.BytesLogger(sys.stderr.buffer) if is_json else structlog.PrintLogger(sys.stderr),
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -88,5 +106,6 @@ def configure_logger(style: str) -> structlog.typing.FilteringBoundLogger:
             render,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
+        cache_logger_on_first_use=True,
     )
     return bound_logger

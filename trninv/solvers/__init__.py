@@ -1,8 +1,8 @@
 """Algorithms over graphs: flows, cuts, paths, bisections and collectives, without database or hardware.
 
 A solver takes a graph of integer node ids whose links have a ``capacity`` (bytes per second, one direction) and returns
-immutable values. A module is imported on first use, as ``solvers.flow``: networkx and SciPy are slow to import, and a
-shortest path needs neither.
+immutable values. `trninv.routing` and `trninv.placement` call the solvers. Modules are used as ``solvers.max_flow``,
+which imports them on first use, because networkx and SciPy are slow to import and a shortest path needs neither.
 
 In the complexities V is the number of nodes and E the number of links.
 """
@@ -16,14 +16,17 @@ if TYPE_CHECKING:
         adjacency,
         bisection,
         collectives,
+        components,
         cut_enumeration,
         distances,
+        failure_forms,
         graph,
         graph_measures,
         hubs,
         integer_programs,
         islands,
         max_flow,
+        pair_flows,
         parts,
         path_trees,
         quotient,
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> ModuleType:
+    """Import a module of the package on first use."""
     module = f"{__name__}.{name}"
     try:
         return import_module(module)

@@ -1,31 +1,31 @@
 """Represent links by direction, with each NIC as an out-port and an in-port.
 
-A path is a tuple of node ids. Its cost is (hops) for HOPS, (-bottleneck, hops) for BANDWIDTH and, for TIME,
-(sum of latencies + bytes / bottleneck, hops, -bottleneck). Costs are compared exactly, as integers and fractions.
+The solvers of flows and collectives build these directed links from a graph; `trninv.routing` builds them for paths.
 
-Chips send into the out-port, which leads up to network nodes only; the in-port leads from there down to the chips. So
-no path or flow passes from chip to chip through a host.
+A NIC connects chips to the network nodes of the fabric. Chips send into its out-port, which leads up to network nodes
+only; the in-port leads from there down to the chips. So no path or flow passes from chip to chip through a NIC.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 Links = Mapping[int, Mapping[int, Mapping[str, Any]]]
-"""Adjacency by node id, as networkx's ``Graph.adj``: a link has ``capacity`` and, for TIME, ``latency``."""
+"""Adjacency by node id, as networkx's ``Graph.adj``: a link has ``capacity`` and, for searches by time, ``latency``."""
 L = TypeVar("L")
+"""The attributes of a link."""
 _IN_PORT_OFFSET = 2**62
-"""An in-port's id is its NIC's id less this: negative, in the order of the NICs. The out-port keeps the NIC's id."""
+"""An in-port's id is its NIC's id minus this number, so it is negative. The out-port has the NIC's id."""
 
 
 class Adjacency(NamedTuple):
-    """The links that leave each node or port, and those that reach it."""
+    """The links that leave each node or port (successors), and those that reach it (predecessors)."""
 
     successors: Links
     predecessors: Links
 
 
 def node_of_port(node: int) -> int:
-    """Return the NIC that a port belongs to, and any other node unchanged; O(1).
+    """Return the NIC of an in-port or out-port, and any other node unchanged; O(1).
 
     Examples
     --------
@@ -39,12 +39,12 @@ def node_of_port(node: int) -> int:
 def directed_adjacency(nodes: Mapping[int, Mapping[str, Any]], links: Links) -> Adjacency:
     """Return the links by direction, each NIC split into its two ports.
 
-    The split is derived in docs/explanation/routing-methods.md. O(links of the NICs and of their neighbours).
+    The split is derived in docs/explanation/routing-methods.md. O(links of the NICs and of their neighbors).
 
     Parameters
     ----------
     nodes
-        Attributes of each node, with its ``kind``.
+        Attributes of each node, such as its ``kind``.
     links
         Links in both directions.
 
@@ -88,8 +88,10 @@ def join_links(parts: Sequence[Mapping[int, Mapping[int, L]]]) -> dict[int, Mapp
 
     Examples
     --------
-    >>> join_links([{1: {2: "a"}, 2: {1: "a"}}, {2: {3: "b"}, 3: {2: "b"}}])
-    {1: {2: 'a'}, 2: {1: 'a', 3: 'b'}, 3: {2: 'b'}}
+    Two graphs that share node 2:
+
+    >>> join_links([{1: {2: "a"}, 2: {1: "a"}}, {2: {3: "b"}, 3: {2: "b", 4: "c"}, 4: {3: "c"}}])
+    {1: {2: 'a'}, 2: {1: 'a', 3: 'b'}, 3: {2: 'b', 4: 'c'}, 4: {3: 'c'}}
 
     """
     joined: dict[int, Mapping[int, L]] = {}

@@ -1,14 +1,17 @@
 """Compute bisection bandwidth: the least capacity between floor(n/2) and ceil(n/2) of n endpoints.
 
+This module bisects one domain, whose endpoints are its chips; `trninv.solvers.quotient` bisects clusters of domains.
 Nodes that are not endpoints (switches) go to the cheaper side. Four methods are tried in this order; `Cut.method` names
-the one used and why its bounds hold:
+the method that was used and says why its bounds hold:
 
-1. the closed form of an undamaged torus of even sides;
-2. enumeration (`trninv.solvers.cut_enumeration`): exact for switched domains in any state and for up to sixteen chips;
-   for more chips in several components, whole components or a knapsack over them (`trninv.solvers.parts`);
-3. a tabu search from above; from below the layers of a torus (`trninv.solvers.torus_cuts`) or a packing of trees
-   (`trninv.solvers.tree_packing`): exact if they meet;
-4. an integer program (`trninv.solvers.integer_programs`), which stops with proven bounds at its node limit.
+1. the closed form of an undamaged torus with even sides;
+2. enumeration (`trninv.solvers.cut_enumeration`), which is exact for switched domains, whatever has failed, and for up
+   to sixteen chips; for more chips in several connected components, a choice of whole components or a knapsack over
+   the cuts of components (`trninv.solvers.parts`);
+3. an upper bound by tabu search, and a lower bound by the layers of a torus (`trninv.solvers.torus_cuts`) or a packing
+   of trees (`trninv.solvers.tree_packing`); the cut is exact if the bounds meet;
+4. an integer program (`trninv.solvers.integer_programs`), which stops with proven bounds at its limit of search-tree
+   nodes.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -29,16 +32,20 @@ if TYPE_CHECKING:
     from trninv.solvers.tree_packing import CutProblem
 
 MAX_NODES = 5_000
-"""Default limit of search-tree nodes: work, not time, so that a busy machine gives the same answer, later."""
+"""Default limit of search-tree nodes. It limits work instead of time, so a busy machine gives the same answer later."""
 _MIN_RATIO_FOR_SHORT_SEARCH = 2 / 3
-"""Least ratio of the bounds for which a search with few nodes is tried."""
+"""Ratio of lower to upper bound below which an integer program with fewer nodes than `MAX_NODES` is not tried."""
+_METHOD_BY_CUBE = "upper bound by swaps, lower bound by the rest of the torus, chip by chip and as a whole"
+_METHOD_BY_LAYERS = "upper bound by swaps, lower bound by every subset of every layer of the torus"
+_METHOD_BY_TREES = "upper bound by swaps, lower bound by a packing of trees, checked in integers"
 MAX_CACHED = 1_000
+"""Limit of entries in `_CACHE`."""
 _CACHE: dict[tuple[bytes, int, int], tuple[int, tuple[int, ...], str]] = {}
-"""Exact value, one side in local node numbers and method, by problem and sizes of the side."""
+"""Exact cuts (capacity, node numbers of one side, method) by `CutProblem.key` and the limits of the side's size."""
 
 
 def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, max_nodes: int = MAX_NODES) -> Cut:
-    """Return bounds on the bisection bandwidth of a graph, with one side of a split that attains the upper one.
+    """Return bounds on the bisection bandwidth of a graph, with one side of a split that attains the upper bound.
 
     Minimum bisection is NP-hard (Garey, Johnson & Stockmeyer 1976); the module docstring lists the methods. O(E) for an
     undamaged torus, 2^h·(Σ 2^component + endpoints²) by enumeration with h hubs, else limited by ``max_nodes``.
@@ -46,11 +53,11 @@ def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, max_no
     Parameters
     ----------
     graph
-        A node's ``position`` (torus coordinates) is used if it has one.
+        Nodes may have a ``position``, their coordinates in a torus, which makes faster methods possible.
     endpoints
         Nodes to halve.
     fillers
-        Failed chips that count for the balance and have no links.
+        Number of failed chips that are not in the graph but count as members of a half.
     max_nodes
         Limit of search-tree nodes of the integer program.
 
@@ -94,16 +101,16 @@ def heuristic_bisect(
 ) -> Cut:
     """Return bounds on the least cut with ``min_side`` to ``max_side`` endpoints on one side, without enumeration.
 
-    Tabu search (Glover 1989) above, layers of a torus or packed trees (Ferreira et al. 1996) below, and an integer
-    program if they do not meet, limited by ``max_nodes``. Exact values are cached by the graph in local node numbers,
-    so domains with the same failures share one.
+    A tabu search (Glover 1989) gives the upper bound, and layers of a torus or packed trees (Ferreira et al. 1996) the
+    lower bound. If these do not meet, an integer program follows, limited by ``max_nodes``. Exact cuts are cached by
+    the graph in local node numbers, so domains with the same failures share a cache entry.
 
     Parameters
     ----------
     sink
-        A node that has to be on the other side.
+        A node that must be on the other side.
     target
-        A lower bound that is enough: the search stops there.
+        The search stops once the cut is proven to have at least this capacity.
 
     Examples
     --------
@@ -119,7 +126,7 @@ def heuristic_bisect(
     if len(parts) > 1 and (split := solvers.parts.whole_parts_cut(graph, parts, min_side, max_side)):
         return split
     isolated = [end for end in endpoints if not graph[end]]
-    if 0 < len(isolated) < len(endpoints):  # they fill up either side and cost nothing
+    if 0 < len(isolated) < len(endpoints):  # isolated endpoints can go to either side at no cost
         connected = [end for end in endpoints if graph[end]]
         rest = Graph(graph.subgraph(set(graph).difference(isolated)))
         min_rest, max_rest = max(min_side - len(isolated), 0), min(max_side, len(connected))
@@ -152,49 +159,57 @@ def _bound_cut(
     max_nodes: int,
     target: int,
 ) -> Cut:
-    side = min(
-        _candidate_sides(graph, endpoints, problem, range(min_side, max_side + 1)),
-        key=lambda cut: cut_capacity(graph, cut),
-    )
-    inner_graph = Graph(graph.subgraph(endpoints))
-    cube = torus_cuts.PartialHypercube.from_graph(inner_graph, endpoints) if np.all(problem.weight) else None
-    lower = int(cube.lower_bounds()[min_side : max_side + 1].min()) if cube else 0
-    lower = ceil(lower / problem.unit) * problem.unit
-    goal = min(cut_capacity(graph, side), target)
-    if lower < goal and (layer_bounds := solvers.torus_cuts.layer_profile(graph, endpoints, sink)) is not None:
-        lower = max(lower, int(layer_bounds[min_side : max_side + 1].min()))
-        if lower >= goal:
-            return Cut.from_side(
-                graph, side, "upper bound by swaps, lower bound by every subset of every layer of the torus", lower
-            )
+    """Return bounds on a cut from one method after another, in the order of the module docstring, until they meet."""
+    sizes = range(min_side, max_side + 1)
+    # nodes of weight 0 are switches and NICs' ports, which a hypercube does not have
+    cube = torus_cuts.PartialHypercube.from_graph(graph, endpoints) if np.all(problem.weight) else None
+    lower_bounds = cube.lower_bounds()[sizes] if cube else np.zeros(len(sizes), dtype=np.int64)
+    method = _METHOD_BY_CUBE if cube else ""
+    if (layer_bounds := torus_cuts.layer_profile(graph, endpoints, sink)) is not None:
+        if layer_bounds[sizes].min() > lower_bounds.min():
+            method = _METHOD_BY_LAYERS
+        lower_bounds = np.maximum(lower_bounds, layer_bounds[sizes])
+    lower = ceil(int(lower_bounds.min()) / problem.unit) * problem.unit
+    orders = list(sweep_orders(graph, endpoints))
+    side, upper = frozenset[int](), NO_TARGET
+    for index in np.argsort(lower_bounds, kind="stable"):
+        if lower_bounds[index] >= upper:
+            break
+        for candidate in _cheap_sides(graph, orders, problem, sizes[index], lower):
+            if (capacity := cut_capacity(graph, candidate)) < upper:
+                side, upper = candidate, capacity
+    goal = min(upper, target)
+    if method and lower >= goal:
+        return Cut.from_side(graph, side, method, lower)
     packing = solvers.tree_packing.pack_trees(problem, problem.min_side(min_side, max_side), goal)
-    method = "upper bound by swaps, lower bound by a packing of trees, checked in integers"
-    cut = Cut.from_side(graph, side, method, max(packing.bound, lower))
+    cut = Cut.from_side(graph, side, _METHOD_BY_TREES, max(packing.bound, lower))
     if cut.lower >= goal or (max_nodes < MAX_NODES and cut.lower < _MIN_RATIO_FOR_SHORT_SEARCH * goal):
         return cut
     return solvers.integer_programs.bisect_by_ilp(problem, (min_side, max_side), cut, packing.trees, max_nodes, target)
 
 
-def _candidate_sides(
-    graph: Graph, endpoints: Sequence[int], problem: "CutProblem", sizes: Sequence[int]
+def _cheap_sides(
+    graph: Graph, orders: Sequence[Sequence[int]], problem: "CutProblem", size: int, floor: int
 ) -> Iterator[frozenset[int]]:
-    """Yield cheap sides: prefixes of the sweep orders, improved by swaps; switches go to the cheaper side."""
-    endpoint_orders = list(sweep_orders(graph, endpoints))
-    for size in sizes:
-        if np.all(problem.weight):
-            starts = [problem.mask(order[:size]) for order in endpoint_orders]
-            yield problem.members(solvers.tree_packing.tabu_search(problem, size, starts))
-        else:
-            for order in endpoint_orders:
-                others = [node for node, weight in zip(problem.nodes, problem.weight, strict=True) if weight > 1]
-                yield frozenset(minimum_cut(graph, order[:size], [*order[size:], *others])[1])
+    """Yield cheap sides with ``size`` endpoints.
+
+    Each is a prefix of one of ``orders``. In a graph without switches, swaps improve it; otherwise each switch goes to
+    the cheaper side. ``floor`` is a proven lower bound of the capacity.
+    """
+    if np.all(problem.weight):  # only switches and NICs' ports have weight 0
+        starts = [problem.mask(order[:size]) for order in orders]
+        yield problem.members(solvers.tree_packing.tabu_search(problem, starts, floor))
+        return
+    sinks = [node for node, weight in zip(problem.nodes, problem.weight, strict=True) if weight > 1]
+    for order in orders:
+        yield frozenset(minimum_cut(graph, order[:size], [*order[size:], *sinks])[1])
 
 
 def sweep_orders(graph: Graph, endpoints: Sequence[int]) -> Iterator[Sequence[int]]:
     """Yield orders of the endpoints whose prefixes are cheap to cut off.
 
-    A torus is swept along each axis from each layer; any other graph breadth-first from its first and last endpoint.
-    O(V·log V) for each order.
+    In a torus, an order follows the layers along one axis, starting with any of them. In any other graph, an order is a
+    breadth-first search from the first or the last endpoint. O(V·log V) for each order.
 
     Examples
     --------
@@ -219,11 +234,11 @@ def sweep_orders(graph: Graph, endpoints: Sequence[int]) -> Iterator[Sequence[in
 
 
 def torus_bisection(graph: Graph, endpoints: Sequence[int]) -> Cut | None:
-    """Return the bisection of an undamaged torus of even sides in closed form; None if the graph is no such torus.
+    """Return the bisection of an undamaged torus with even sides in closed form; None if the graph is no such torus.
 
-    It is the least over the axes of 2·capacity·n/side (capacity·n/2 for a side of two). Proof: dimension-order routing
-    of one unit between each pair of nodes loads a link of axis i with n·side/8 units (n/2 for a side of two), any two
-    halves exchange n²/4 units, and the cut across the axis attains the resulting bound. O(E).
+    The bisection is the least of 2·capacity·n/side (capacity·n/2 for a side of two) over all axes. Proof:
+    dimension-order routing of one unit between each pair of nodes loads a link of axis i with n·side/8 units (n/2 for a
+    side of two), any two halves exchange n²/4 units, and the cut across the axis attains the resulting bound. O(E).
 
     Examples
     --------
@@ -263,16 +278,17 @@ def torus_bisection(graph: Graph, endpoints: Sequence[int]) -> Cut | None:
 def _axis_capacities(
     graph: Graph, end_at: dict[tuple[int, ...], int], axes: Sequence[Sequence[int]], sides: Sequence[int]
 ) -> dict[int, int] | None:
-    """Return the capacity of the links along each axis; None unless they are a torus's links, equal along each axis."""
-    node = {node_number([a.index(x) for a, x in zip(axes, xs, strict=True)], sides): end for xs, end in end_at.items()}
+    """Return the capacity of the links along each axis; None if they are not those of a torus, or differ on an axis."""
+    node = dict[int, int]()
+    for position, end in end_at.items():
+        indices = [axis.index(coordinate) for axis, coordinate in zip(axes, position, strict=True)]
+        node[node_number(indices, sides)] = end
     links = torus_links(sides)
-    if len(links) != len(graph.edges) or not all(graph.has_edge(node[a], node[b]) for a, b, _ in links):
+    if len(links) != len(graph.edges) or not all(graph.has_edge(node[u], node[v]) for u, v, _ in links):
         return None
     capacities: dict[int, set[int]] = {}
-    for a, b, axis in links:
-        capacities.setdefault(axis, set()).add(graph.edges[node[a], node[b]]["capacity"])
-    return (
-        {axis: min(values) for axis, values in capacities.items()}
-        if all(len(v) == 1 for v in capacities.values())
-        else None
-    )
+    for u, v, axis in links:
+        capacities.setdefault(axis, set()).add(graph.edges[node[u], node[v]]["capacity"])
+    if any(len(values) > 1 for values in capacities.values()):
+        return None
+    return {axis: min(values) for axis, values in capacities.items()}

@@ -1,11 +1,16 @@
 """Compute hop counts and widest-path capacities from, to and between sets of nodes.
 
-A histogram holds at index h the number of pairs, or of endpoints, that are h hops apart.
+The questions `distances` and `pool` of `trninv.routing` call this module, for clusters through
+`trninv.routing.hop_counts`.
 
-A group of endpoints that is attached to a tree at one node is counted by its depths below it (`leaf_depths`,
-`pairs_across_tree`). A group attached at several nodes (`AttachedGroup`) is counted pair by pair: a path leads from an
-endpoint to a node of its group, on to a node of the other group, and to the other endpoint. Between these nodes it
-takes the tree or, if that is shorter or the only way, a path through one of the two groups.
+A histogram holds at index h the number of pairs of endpoints that are h hops apart, or of endpoints h hops from a node.
+
+In a cluster, the tree is the fabric of network nodes, and a group is the endpoints (chips) of one domain. Groups that
+are attached to the tree at one node are counted by the endpoints' depths below that node (`leaf_depths`,
+`pairs_across_tree`). A group attached at several nodes (`AttachedGroup`) is counted pair by pair. A path leads from an
+endpoint to a tree node of its group, on to a tree node of the other group, and to the other endpoint. Between the two
+tree nodes, the path follows the tree, or passes through one of the two groups if that is shorter or if the tree does
+not connect them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +26,7 @@ from trninv.solvers.shortest_paths import widest_capacities
 
 
 def hops_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
-    """Return the hops from the nearest source for every node that one reaches: breadth-first search, O(V + E).
+    """Return the hops from the nearest source to every node that a source reaches; breadth-first search, O(V + E).
 
     Examples
     --------
@@ -36,7 +41,9 @@ def hops_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
 
 
 def directed_hops(links: Links, sources: Collection[int]) -> dict[int, int]:
-    """Return the same for directed links, by the node they leave; O(V + E).
+    """Return the hops from the nearest source over directed links to every node that a source reaches.
+
+    Links are given by the node they leave. Breadth-first search, O(V + E).
 
     Examples
     --------
@@ -46,7 +53,7 @@ def directed_hops(links: Links, sources: Collection[int]) -> dict[int, int]:
     """
     queue = [node for node in sources if node in links]
     hops = dict.fromkeys(queue, 0)
-    for node in queue:  # the loop appends to it
+    for node in queue:  # the loop appends to the queue
         for neighbor in links[node]:
             if neighbor not in hops:
                 hops[neighbor] = hops[node] + 1
@@ -55,7 +62,7 @@ def directed_hops(links: Links, sources: Collection[int]) -> dict[int, int]:
 
 
 def widest_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
-    """Return the bottleneck of the widest path from any source, for every other node that one reaches.
+    """Return the bottleneck of the widest path from any source, for every other node that a source reaches.
 
     Dijkstra's algorithm on bottlenecks instead of lengths (Pollack, Operations Research 8, 1960); O(E·log E).
 
@@ -72,11 +79,11 @@ def widest_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
 
 
 Counts = NDArray[np.int64]
-"""Hops, or numbers of pairs or endpoints by hops."""
+"""An array of hops, or a histogram."""
 UNREACHABLE = 2**30
-"""Stands for no path: more hops than any path has."""
+"""Hops between nodes without a path, which is more than any path has."""
 TreeParents = Mapping[int, int]
-"""The parent of each node of a tree but the root."""
+"""The parent of each node of a tree, except the root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +93,13 @@ class AttachedGroup:
     Attributes
     ----------
     nodes
-        The nodes of the tree, in rising order.
+        The nodes of the tree to which the group is attached, in rising order.
     hops
-        Hops within the group from each endpoint (rows) to each of the nodes (columns).
+        Hops within the group from each endpoint (rows) to each of ``nodes`` (columns).
     through_hops
-        Hops through the group between each two of the nodes.
+        Hops through the group between each pair of ``nodes``.
     count
-        Number of endpoints that each row of ``hops`` stands for.
+        Number of endpoints that each row of ``hops`` represents.
 
     """
 
@@ -103,40 +110,41 @@ class AttachedGroup:
 
     @classmethod
     def from_hops(
-        cls, inner_hops: Counts, endpoints: Sequence[int], exit_places: Mapping[int, Sequence[int]], exit_hops: int
+        cls, inner_hops: Counts, endpoints: Sequence[int], exit_chips: Mapping[int, Sequence[int]], exit_hops: int
     ) -> "AttachedGroup":
-        """Build a group from the hops between all places in it.
+        """Build a group from the hops between all chips of a domain, which are numbered from 0.
 
         Parameters
         ----------
         inner_hops
-            Hops between each two places.
+            Hops within the domain between each pair of chips.
         endpoints
-            The places that are endpoints.
-        exit_places
-            For each node of the tree, the places from which it is ``exit_hops`` hops away.
+            The chips that are endpoints.
+        exit_chips
+            For each node of the tree to which the domain is attached, the chips that are ``exit_hops`` hops away.
 
         """
-        nodes = tuple(sorted(exit_places))
-        nearest, through_hops = np.zeros((len(nodes), len(inner_hops)), np.int64), np.zeros([len(nodes)] * 2, np.int64)
+        nodes = tuple(sorted(exit_chips))
+        hops_to_node = np.zeros((len(nodes), len(inner_hops)), np.int64)
+        through_hops = np.zeros((len(nodes), len(nodes)), np.int64)
         for index, node in enumerate(nodes):
-            nearest[index] = inner_hops[exit_places[node]].min(axis=0) + exit_hops
+            hops_to_node[index] = inner_hops[exit_chips[node]].min(axis=0) + exit_hops
         for index, node in enumerate(nodes):
-            through_hops[:, index] = nearest[:, exit_places[node]].min(axis=1) + exit_hops
+            through_hops[:, index] = hops_to_node[:, exit_chips[node]].min(axis=1) + exit_hops
         np.fill_diagonal(through_hops, 0)
-        return cls(nodes, nearest[:, endpoints].T, through_hops, np.ones(len(endpoints), np.int64))
+        return cls(nodes, hops_to_node[:, endpoints].T, through_hops, np.ones(len(endpoints), np.int64))
 
     @classmethod
     def from_counts(cls, node: int, counts: Counts) -> "AttachedGroup":
-        """Build a group attached at one node from the number of endpoints by hops from it."""
+        """Build a group attached at one node from the histogram of its endpoints' hops to the node."""
         hops = np.flatnonzero(counts)
         return cls((node,), hops[:, None], np.zeros((1, 1), np.int64), counts[hops])
 
 
-def hop_matrix(links: Links, places: Sequence[int]) -> Counts:
-    """Return the hops between each two of some places over directed links, by the node they leave.
+def hop_matrix(links: Links, nodes: Sequence[int]) -> Counts:
+    """Return the hops between each pair of some nodes, over directed links, which are listed by the node they leave.
 
-    Breadth-first search from every place; O(places·(V + E)).
+    Breadth-first search from each of the nodes; O(nodes·(V + E)).
 
     Examples
     --------
@@ -145,25 +153,23 @@ def hop_matrix(links: Links, places: Sequence[int]) -> Counts:
     [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
 
     """
-    index_of, hops = (
-        {place: number for number, place in enumerate(places)},
-        np.full((len(places), len(places)), UNREACHABLE),
-    )
-    for number, place in enumerate(places):
-        for other, distance in directed_hops(links, [place]).items():
+    index_of = {node: index for index, node in enumerate(nodes)}
+    hops = np.full((len(nodes), len(nodes)), UNREACHABLE)
+    for index, node in enumerate(nodes):
+        for other, distance in directed_hops(links, [node]).items():
             if other in index_of:
-                hops[number, index_of[other]] = distance
+                hops[index, index_of[other]] = distance
     return hops
 
 
 def pairs_in_group(group: AttachedGroup, inner_hops: Counts, parents: TreeParents) -> Counts:
-    """Count the pairs of endpoints of one group by hops; ``inner_hops`` are those between endpoints within the group.
+    """Count the pairs of endpoints of one group by hops; ``inner_hops`` are the hops of paths within the group.
 
-    O(nodes³ + endpoints²·nodes), with the nodes that the group is attached to.
+    Shortest paths between the nodes that the group is attached to (Floyd 1962); O(nodes³ + endpoints²·nodes).
 
     Examples
     --------
-    Endpoints 1 and 2 hang one hop below node 9 and have no other connection:
+    Two endpoints one hop below node 9, with no other connection, are two hops apart:
 
     >>> pair = AttachedGroup((9,), np.array([[1], [1]]), np.zeros((1, 1), np.int64), np.array([1, 1]))
     >>> apart = np.array([[0, UNREACHABLE], [UNREACHABLE, 0]])
@@ -176,9 +182,9 @@ def pairs_in_group(group: AttachedGroup, inner_hops: Counts, parents: TreeParent
 
 
 def pairs_between_groups(first: AttachedGroup, second: AttachedGroup, parents: TreeParents) -> Counts:
-    """Count the pairs of an endpoint of one group and one of another by hops.
+    """Count the pairs of one endpoint in each of two groups by hops.
 
-    O(nodes³ + endpoints²·nodes), with the nodes that the groups are attached to.
+    Shortest paths between the nodes that the groups are attached to (Floyd 1962); O(nodes³ + endpoints²·nodes).
 
     Examples
     --------
@@ -195,15 +201,15 @@ def pairs_between_groups(first: AttachedGroup, second: AttachedGroup, parents: T
 def _hops_over_tree(first: AttachedGroup, second: AttachedGroup, parents: TreeParents) -> Counts:
     """Return the hops from each endpoint of one group to each of another."""
     nodes = sorted({*first.nodes, *second.nodes})
-    index_of = {node: number for number, node in enumerate(nodes)}
-    chains = [_path_to_root(node, parents) for node in nodes]
-    between_nodes = np.array([[_hops_between_paths(a, b) for b in chains] for a in chains], dtype=np.int64).reshape(
-        [len(nodes)] * 2
-    )
+    index_of = {node: index for index, node in enumerate(nodes)}
+    paths = [_path_to_root(node, parents) for node in nodes]
+    tree_hops = [[_hops_between_paths(path, other) for other in paths] for path in paths]
+    between_nodes = np.array(tree_hops, dtype=np.int64).reshape(len(nodes), len(nodes))
     first_indices, second_indices = ([index_of[node] for node in group.nodes] for group in (first, second))
-    for places, group in ((first_indices, first), (second_indices, second)):
-        between_nodes[np.ix_(places, places)] = np.minimum(between_nodes[np.ix_(places, places)], group.through_hops)
-    for via in range(len(nodes)):
+    for indices, group in ((first_indices, first), (second_indices, second)):
+        square = np.ix_(indices, indices)
+        between_nodes[square] = np.minimum(between_nodes[square], group.through_hops)
+    for via in range(len(nodes)):  # Floyd's algorithm for shortest paths between all nodes
         between_nodes = np.minimum(between_nodes, between_nodes[:, via, None] + between_nodes[None, via])
     hops_to_exits = (first.hops[:, :, None] + between_nodes[np.ix_(first_indices, second_indices)]).min(
         axis=1, initial=UNREACHABLE
@@ -220,13 +226,14 @@ def _path_to_root(node: int, parents: TreeParents) -> list[int]:
 
 
 def _hops_between_paths(first_path: Sequence[int], second_path: Sequence[int]) -> int:
-    """Return the hops between the first nodes of two paths to the root."""
+    """Return the hops between the first nodes of two paths to the root, which meet at their first common node."""
     return next(
         (index + second_path.index(node) for index, node in enumerate(first_path) if node in second_path), UNREACHABLE
     )
 
 
 def _histogram(hops: Counts, weights: Counts | None) -> Counts:
+    """Return the histogram of ``hops`` without unreachable pairs; ``weights`` are 1 by default."""
     is_reachable = hops < UNREACHABLE
     pair_weights = np.ones(hops.shape, np.int64) if weights is None else weights
     histogram = np.zeros(int(hops[is_reachable].max(initial=-1)) + 1, np.int64)
@@ -251,7 +258,7 @@ def sum_counts(counts: Iterable[Counts]) -> Counts:
 
 
 def pairs_in_graph(links: Links, endpoints: Collection[int]) -> Counts:
-    """Count the connected pairs of endpoints by hops, over links by the node they leave.
+    """Count the connected pairs of endpoints by hops, over directed links, which are listed by the node they leave.
 
     Breadth-first search from every endpoint; O(endpoints·(V + E)).
 
@@ -276,7 +283,9 @@ def pairs_in_graph(links: Links, endpoints: Collection[int]) -> Counts:
 
 
 def leaf_depths(graph: Graph, endpoints: Sequence[int], root: int | None) -> Counts:
-    """Count endpoints by their hops from a node; none without a node. Breadth-first search, O(V + E).
+    """Count endpoints by their hops from ``root``; the histogram is empty if ``root`` is None.
+
+    Breadth-first search, O(V + E).
 
     Examples
     --------
@@ -294,15 +303,17 @@ def leaf_depths(graph: Graph, endpoints: Sequence[int], root: int | None) -> Cou
 def pairs_across_tree(groups_by_node: Mapping[int, Sequence[Counts]], parents: Mapping[int, int]) -> Iterator[Counts]:
     """Count the pairs of endpoints of different groups by hops, at each tree node where their paths meet.
 
-    The histogram of the sums of two depths is the convolution of the depths' histograms, less pairs within one group.
-    O(nodes · depth²) and independent of the number of endpoints.
+    Two endpoints are as many hops apart as the sum of their depths below this node. The histogram of the sums is the
+    convolution of the depths' histograms, less the pairs within one group. O(nodes · depth²), independent of the number
+    of endpoints.
 
     Parameters
     ----------
     groups_by_node
-        For a node of the tree, the groups attached to it, each as its endpoints' histogram of hops from the node.
+        For each node of the tree, the groups attached to it. A group is the histogram of its endpoints' hops from the
+        node.
     parents
-        The parent of each node but the root; a parent's id is higher than its children's.
+        The parent of each node except the root; a parent's id is higher than its children's.
 
     Examples
     --------

@@ -1,16 +1,19 @@
-"""Define the capacitated graph that all solvers take: cuts, their capacity and NIC ports.
+"""Define the graph that all solvers take, the capacity of its cuts, and how a cut treats NICs.
 
-It is an undirected networkx graph of node ids; each link has an integer ``capacity`` (bytes per second, one direction).
+A graph is an undirected networkx graph of node ids. Each link has an integer ``capacity`` (bytes per second in one
+direction), and a node may have a ``kind``, such as "chip", "switch", "nic" or "network_node".
 
-A NIC is two nodes, an out-port and an in-port (`trninv.solvers.adjacency`). Let S be a set of nodes and T all others,
-c(S) the capacity of the NIC's links to chips in S and u(S) that of its uplinks to network nodes in S. Traffic from S to
-T through the out-port is cut before it, at c(S), or behind it, at u(T); through the in-port at u(S) or c(T). Each port
-goes to its cheaper side, so the NIC adds
+A NIC connects chips to network nodes of the fabric. A cut treats it as two nodes, an out-port and an in-port
+(`trninv.solvers.adjacency`). Let S be a set of nodes and T all others, c(S) the capacity of the NIC's links to chips in
+S, and u(S) the capacity of its uplinks to network nodes in S. Traffic from S to T through the out-port is cut before
+the port, at c(S), or behind it, at u(T); traffic through the in-port is cut at u(S) or at c(T). Each port goes to its
+cheaper side, so the NIC adds
 
     min(c(S), u(T)) + min(u(S), c(T))
 
-to the cut, the same seen from T. If S is chips only and the fabric is in T, that is min(c(S), u). A single node would
-add min(c(S), c(T) + u). That is too much if three chips share the NIC: two of them could send through it to the third.
+to the cut. The sum is the same with S and T exchanged. If S has only chips and the fabric is in T, the sum is
+min(c(S), u), where u is the capacity of all uplinks. If the NIC were a single node, it would add min(c(S), c(T) + u).
+That is too much if three chips share the NIC, because two of them could send through it to the third.
 """
 
 from collections.abc import Collection, Iterator
@@ -18,10 +21,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import networkx as nx
-import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 if TYPE_CHECKING:
     Graph = nx.Graph[Any]
@@ -40,7 +39,7 @@ def weighted_edges(graph: Graph) -> list[tuple[int, int, int]]:
     [(1, 2, 30), (1, 4, 10), (2, 3, 20), (3, 4, 30)]
 
     """
-    return [(a, b, link["capacity"]) for a, b, link in graph.edges(data=True)]
+    return [(u, v, link["capacity"]) for u, v, link in graph.edges(data=True)]
 
 
 def nics_in(graph: Graph) -> list[int]:
@@ -58,9 +57,10 @@ def nics_in(graph: Graph) -> list[int]:
 
 
 def cut_edges(graph: Graph, side: Collection[int]) -> Iterator[tuple[int, int]]:
-    """Yield the links that separate a set of nodes from all others, by their ends.
+    """Yield both ends of each link that separates a set of nodes from all others.
 
-    A NIC is on neither side: it is cut at its ports (`trninv.solvers.graph`), at its uplinks if both cost the same.
+    A NIC is on neither side. It is cut at its ports (see the module docstring); if links to chips and uplinks cost the
+    same, the uplinks are cut.
     O(links of the side and of its NICs).
 
     Examples
@@ -86,19 +86,30 @@ def cut_edges(graph: Graph, side: Collection[int]) -> Iterator[tuple[int, int]]:
         nic_links = graph[nic]
         uplinks = {end for end in nic_links if kind_of[end] == "network_node"}
         chips = set(nic_links) - uplinks
-        for upper, lower in ((uplinks - side_nodes, chips & side_nodes), (uplinks & side_nodes, chips - side_nodes)):
-            if upper and lower:
-                cheaper = min(upper, lower, key=lambda ends: sum(nic_links[end]["capacity"] for end in ends))
+        out_port = uplinks - side_nodes, chips & side_nodes
+        in_port = uplinks & side_nodes, chips - side_nodes
+        for upper_ends, lower_ends in (out_port, in_port):
+            if upper_ends and lower_ends:
+                cheaper = min(upper_ends, lower_ends, key=lambda ends: sum(nic_links[end]["capacity"] for end in ends))
                 yield from ((nic, end) for end in cheaper)
 
 
 NO_TARGET: Final = 2**62
-"""More than any cut carries: the search goes on until the least cut is proven."""
+"""More than any cut carries. A search with this target goes on until the least cut is proven."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Bounds on a least cut in bytes per second, one direction; ``side`` is a side of a cut that attains ``upper``."""
+    """Bounds on a least cut, in bytes per second of one direction.
+
+    Attributes
+    ----------
+    side
+        The nodes on one side of a cut that attains ``upper``.
+    method
+        How the bounds were computed, as text for users.
+
+    """
 
     lower: int
     upper: int
@@ -107,7 +118,7 @@ class Cut:
 
     @classmethod
     def from_side(cls, graph: Graph, side: Collection[int], method: str, lower: int | None = None) -> "Cut":
-        """Build the cut with these nodes on one side, its links summed in integers; exact unless ``lower`` is less."""
+        """Build the cut with these nodes on one side; it is exact unless ``lower`` is less than its capacity."""
         upper = cut_capacity(graph, side)
         return cls(upper if lower is None else min(lower, upper), upper, frozenset(side), method)
 
@@ -117,14 +128,13 @@ def cut_capacity(graph: Graph, side: Collection[int]) -> int:
 
     Examples
     --------
-    >>> from trninv.solvers.graph import Graph
     >>> graph = Graph()
     >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
     >>> cut_capacity(graph, [1, 2])
     30
 
     """
-    return sum(graph[a][b]["capacity"] for a, b in cut_edges(graph, side))
+    return sum(graph[u][v]["capacity"] for u, v in cut_edges(graph, side))
 
 
 def without_dead_nics(graph: Graph) -> Graph:
@@ -132,6 +142,8 @@ def without_dead_nics(graph: Graph) -> Graph:
 
     Examples
     --------
+    NIC 3 has lost its uplink:
+
     >>> graph = Graph()
     >>> graph.add_nodes_from([(1, {"kind": "chip"}), (2, {"kind": "nic"}), (3, {"kind": "nic"})])
     >>> graph.add_node(4, kind="network_node")
@@ -150,7 +162,8 @@ def without_dead_nics(graph: Graph) -> Graph:
 def contract_nics(graph: Graph) -> Graph:
     """Copy a graph, replacing each NIC with one chip and one uplink by a link between chip and network node; O(V + E).
 
-    Several NICs between the same chip and network node become one link of their summed capacity.
+    Several NICs between the same chip and network node become one link of their summed capacity. NICs without an uplink
+    or without a chip are removed.
 
     Examples
     --------
@@ -180,36 +193,3 @@ def contract_nics(graph: Graph) -> Graph:
             contracted.add_edge(chip, network_nodes[0], capacity=direct + nic_capacity)
         contracted.remove_node(nic)
     return contracted
-
-
-def component_sizes(
-    links: NDArray[np.int64], members: NDArray[np.int64], is_counted: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    """Return the number of counted members in the component of each member.
-
-    Breadth-first search by SciPy; O(V·log V + E).
-
-    Parameters
-    ----------
-    links
-        Ids of both ends, shape (links, 2).
-    members
-        Ids of nodes, in any order; they may have no links.
-    is_counted
-        Whether each member counts.
-
-    Examples
-    --------
-    Node 7 is alone; node 3 does not count:
-
-    >>> links, members = np.array([[1, 2], [2, 3]]), np.array([1, 2, 3, 7])
-    >>> component_sizes(links, members, np.array([True, True, False, True])).tolist()
-    [2, 2, 2, 1]
-
-    """
-    nodes = np.unique(np.concatenate([links.ravel(), members]))
-    a, b = np.searchsorted(nodes, links.T)
-    graph = coo_array((np.ones(len(links)), (a, b)), shape=(len(nodes), len(nodes)))
-    component = connected_components(graph, directed=False)[1][np.searchsorted(nodes, members)]
-    member_sizes: NDArray[np.int64] = np.bincount(component[is_counted], minlength=len(nodes))[component]
-    return member_sizes

@@ -1,4 +1,7 @@
-"""Measure one graph after a failure, as a task in plain values that travels to other processes."""
+"""Measure a domain's graph after a failure, for sweeps over every single failure (`trninv.routing.questions.sweep`).
+
+A task holds plain values only, so it can be sent to other processes, and its result can be stored by `MeasureTask.key`.
+"""
 
 import hashlib
 from collections.abc import Collection
@@ -21,25 +24,30 @@ class SweepMeasure(DescribedEnum):
     """What is measured; bandwidths are one direction."""
 
     BISECTION = "BISECTION", "Bisection of the healthy chips (balance LIVE), bytes per second."
-    NOMINAL = "NOMINAL", "Bisection with failed chips as fillers (NOMINAL), bytes per second."
+    NOMINAL = (
+        "NOMINAL",
+        "Bisection in which failed chips still count as members of a half (balance NOMINAL), bytes per second.",
+    )
     ALL_GATHER = "ALL_GATHER", "Limit of an all-gather: bus bandwidth of a chip, bytes per second."
     ALL_TO_ALL = "ALL_TO_ALL", "Limit of an all-to-all: rate at which a chip sends, bytes per second."
-    WORST_FLOW = "WORST_FLOW", "Maximum flow of the worst connected pair of chips, bytes per second."
+    WORST_FLOW = "WORST_FLOW", "Least maximum flow between two chips, bytes per second; 0 if two are not connected."
     DIAMETER = "DIAMETER", "Hops between the farthest pair of chips; none if a pair is not connected."
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureTask:
-    """A graph and what to measure of it, in plain values that travel to other processes.
+    """A graph in plain values, and what to measure in it.
 
     Attributes
     ----------
+    endpoints
+        Ids of the chips.
     nodes
-        Id, kind and coordinates, or None without coordinates.
+        Id, kind and coordinates of each node; the coordinates are None if the wiring has none.
     edges
-        Lower end, higher end, capacity.
+        Lower end, higher end and capacity of each link.
     failed_count
-        Endpoints that have failed.
+        Number of endpoints that have failed and are not in the graph.
     max_nodes
         Limit of search-tree nodes of a bisection.
 
@@ -62,7 +70,10 @@ class MeasureTask:
         measure: SweepMeasure,
         max_nodes: int,
     ) -> "MeasureTask":
-        """Build the task for a graph without the parts of a failure; ``failed_count`` endpoints failed before."""
+        """Build the task for a graph without the parts of a failure.
+
+        ``failed_count`` is the number of endpoints that had failed before and are not in the graph.
+        """
         removed_nodes = {part[0] for part in failure if len(part) == 1}
         removed_links = {frozenset(part) for part in failure if len(part) > 1}
         node_rows = (
@@ -71,9 +82,9 @@ class MeasureTask:
             if node not in removed_nodes
         )
         edges = (
-            (min(a, b), max(a, b), attributes["capacity"])
-            for a, b, attributes in graph.edges(data=True)
-            if not removed_nodes & {a, b} and frozenset((a, b)) not in removed_links
+            (min(u, v), max(u, v), attributes["capacity"])
+            for u, v, attributes in graph.edges(data=True)
+            if not removed_nodes & {u, v} and frozenset((u, v)) not in removed_links
         )
         remaining = tuple(end for end in endpoints if end not in removed_nodes)
         return cls(
@@ -87,7 +98,7 @@ class MeasureTask:
 
     @property
     def key(self) -> str:
-        """A hash that is the same for equal tasks in any process."""
+        """A hash of all fields except ``max_nodes``, which is the same in every process."""
         text = repr((self.endpoints, self.nodes, self.edges, self.failed_count, self.measure.value))
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
@@ -95,25 +106,24 @@ class MeasureTask:
 def measure_task(task: MeasureTask) -> tuple[int, int]:
     """Return a lower and an upper bound on what a task measures.
 
-    Method and complexity are those of the measure's solver: `trninv.solvers.bisection.bisect` for bisections,
-    `trninv.solvers.collectives` for rates, a Gomory-Hu tree (1961) for the worst flow and V breadth-first searches,
-    O(V·(V + E)), for the diameter.
+    Bisections are solved by `trninv.solvers.bisection.bisect`, rates by `trninv.solvers.collectives`, the worst flow by
+    a Gomory-Hu tree (1961), and the diameter by V breadth-first searches, O(V·(V + E)).
 
     Examples
     --------
-    A path of three chips:
+    A path of four chips:
 
-    >>> nodes = tuple((chip, "chip", None) for chip in (1, 2, 3))
-    >>> task = MeasureTask((1, 2, 3), nodes, ((1, 2, 30), (2, 3, 20)), 0, SweepMeasure.DIAMETER, 100)
-    >>> measure_task(task)
-    (2, 2)
+    >>> nodes = tuple((chip, "chip", None) for chip in (1, 2, 3, 4))
+    >>> edges = ((1, 2, 30), (2, 3, 20), (3, 4, 30))
+    >>> measure_task(MeasureTask((1, 2, 3, 4), nodes, edges, 0, SweepMeasure.DIAMETER, max_nodes=100))
+    (3, 3)
 
     """
     graph = solvers.graph.Graph()
     for node, kind, position in task.nodes:
         graph.add_node(node, kind=kind, position=position)
-    for a, b, capacity in task.edges:
-        graph.add_edge(a, b, capacity=capacity)
+    for u, v, capacity in task.edges:
+        graph.add_edge(u, v, capacity=capacity)
     chips = list(task.endpoints)
     others = len(chips) - 1
     match task.measure:

@@ -1,7 +1,8 @@
-"""Group network nodes into hubs: nodes joined by uplinks that carry at least all that is below them.
+"""Arrange the hubs of a fabric as a tree, for the bisection of a cluster (`trninv.solvers.quotient`).
 
-Such an uplink never has to be cut: whatever is below it may as well be on the other side. A narrower uplink may have to
-be, and joins two hubs. Islands that no link joins are separate pieces.
+A hub is a group of network nodes joined by uplinks that carry at least the capacity of all links below them. A least
+cut need not cut such an uplink, because moving the network node below it to the other side costs no more. A narrower
+uplink may be cut, so it is a link between two hubs. The domains below the hubs are islands (`trninv.solvers.islands`).
 """
 
 from collections.abc import Collection, Sequence
@@ -14,7 +15,7 @@ from trninv.solvers.share_selection import Hub
 
 
 class NarrowUplink(NamedTuple):
-    """A link between two hubs that carries less than all that is below it."""
+    """A link between two hubs that carries less than the links below it; ``link`` is the link's id."""
 
     link: int
     ends: tuple[int, int]
@@ -37,14 +38,16 @@ def group_connected(nodes: Collection[int], links: Collection[tuple[int, int]]) 
 
 
 def connected_islands(hubs_by_island: Sequence[Collection[int]], narrow: Sequence[NarrowUplink]) -> list[list[int]]:
-    """Group islands that any link joins; breadth-first search, O(islands·hubs + uplinks).
+    """Group islands that are connected through hubs and links between hubs.
+
+    Breadth-first search, O(islands·hubs + uplinks).
 
     Parameters
     ----------
     hubs_by_island
-        The hubs above each island. The result holds indices of this sequence.
+        The hubs above each island. An island's index in this sequence identifies it in the result.
     narrow
-        Links between hubs; failed ones, of capacity 0, join nothing.
+        Links between hubs; a failed link has the capacity 0 and connects nothing.
 
     Examples
     --------
@@ -56,26 +59,30 @@ def connected_islands(hubs_by_island: Sequence[Collection[int]], narrow: Sequenc
     """
     graph = Graph()
     graph.add_nodes_from(range(len(hubs_by_island)))
-    # a hub is a tuple of its id, so that it differs from the island of that index
+    # an island's node is its index and a hub's node a tuple of its id, so that they can't be equal
     graph.add_edges_from((island, (hub,)) for island, hubs in enumerate(hubs_by_island) for hub in hubs)
-    graph.add_edges_from(((a,), (b,)) for _, (a, b), capacity in narrow if capacity)
-    groups = (sorted(node for node in part if isinstance(node, int)) for part in nx.connected_components(graph))
+    graph.add_edges_from(((u,), (v,)) for _, (u, v), capacity in narrow if capacity)
+    components = nx.connected_components(graph)
+    groups = (sorted(node for node in component if isinstance(node, int)) for component in components)
     return [islands for islands in groups if islands]
 
 
 def contract_hubs(hubs_by_island: Sequence[Collection[int]], narrow: Sequence[NarrowUplink]) -> Hub:
-    """Return the hubs of some islands with all connected ones as one hub: no split cuts less in the real fabric.
+    """Return the hubs of some islands, with all connected hubs merged into one hub.
 
+    In the result, links between merged hubs are never cut, so its least cut is an upper bound for the real fabric.
     Breadth-first search, O(islands·hubs + uplinks).
 
     Examples
     --------
+    Islands 0 and 1 are below hubs 7 and 8, which a narrow uplink joins; island 2 is below no hub:
+
     >>> top = contract_hubs([{7}, {8}, set()], [NarrowUplink(99, (7, 8), 10)])
-    >>> top.islands, [(hub.islands, capacity, link) for hub, capacity, link in top.below]
+    >>> top.islands, [(hub.islands, capacity, link) for hub, capacity, link in top.children]
     ([0, 1], [([2], 0, None)])
 
     """
-    return _forest([Hub(islands) for islands in connected_islands(hubs_by_island, narrow)])
+    return _join_trees([Hub(islands) for islands in connected_islands(hubs_by_island, narrow)])
 
 
 def hub_tree(hubs_by_island: Sequence[Collection[int]], narrow: Sequence[NarrowUplink]) -> Hub:
@@ -88,33 +95,33 @@ def hub_tree(hubs_by_island: Sequence[Collection[int]], narrow: Sequence[NarrowU
     Islands 0 and 2 below hub 7, island 1 below hub 8, and a narrow uplink of capacity 10 between the hubs:
 
     >>> top = hub_tree([{7}, {8}, {7}], [NarrowUplink(99, (7, 8), 10)])
-    >>> top.islands, [(hub.islands, capacity, link) for hub, capacity, link in top.below]
+    >>> top.islands, [(hub.islands, capacity, link) for hub, capacity, link in top.children]
     ([0, 2], [([1], 10, 99)])
 
     """
-    graph, alone, islands = Graph(), list[Hub](), dict[int, list[int]]()
+    graph, isolated, islands = Graph(), list[Hub](), dict[int, list[int]]()
     for island, hubs in enumerate(hubs_by_island):
         if hubs:
             islands.setdefault(min(hubs), []).append(island)
         else:
-            alone.append(Hub([island]))
+            isolated.append(Hub([island]))
     graph.add_nodes_from(islands)
     graph.add_edges_from((*ends, {"capacity": capacity, "link": link}) for link, ends, capacity in narrow if capacity)
 
     def root_at(hub: int, parent: int | None) -> Hub:
         children = sorted(set(graph[hub]) - {parent})
         uplinks = [graph.edges[hub, child] for child in children]
-        below = [
+        children_with_links = [
             (root_at(child, hub), uplink["capacity"], uplink["link"])
             for child, uplink in zip(children, uplinks, strict=True)
         ]
-        return Hub(islands.get(hub, []), below)
+        return Hub(islands.get(hub, []), children_with_links)
 
     roots = (max(part, key=lambda hub: (len(islands.get(hub, [])), -hub)) for part in nx.connected_components(graph))
-    return _forest([*(root_at(root, None) for root in roots), *alone])
+    return _join_trees([*(root_at(root, None) for root in roots), *isolated])
 
 
-def _forest(hubs: Sequence[Hub]) -> Hub:
-    """Join separate trees into one: the others are below the largest, over uplinks of capacity 0."""
-    first, *others = sorted(hubs, key=lambda hub: -len(hub.islands))
-    return Hub(first.islands, (*first.below, *((hub, 0, None) for hub in others)))
+def _join_trees(roots: Sequence[Hub]) -> Hub:
+    """Join separate trees into one: the other roots become children of the largest, over links of capacity 0."""
+    largest, *others = sorted(roots, key=lambda hub: -len(hub.islands))
+    return Hub(largest.islands, (*largest.children, *((hub, 0, None) for hub in others)))

@@ -1,13 +1,15 @@
 """Solve balanced cuts, set packing and job rearrangement as integer programs with HiGHS.
 
-A variable x holds the side of a node, y whether an edge is cut. Trees of `trninv.solvers.tree_packing` are added as
-rows that raise the lower bound (Ferreira et al. 1996).
+HiGHS is called through SciPy.
 
-A set is an integer whose bit i is element i.
+Balanced cuts (`bisect_by_ilp`, for `trninv.solvers.bisection`): a variable x is the side of a node, and a variable y is
+1 if an edge is cut. Trees of `trninv.solvers.tree_packing` are added as rows that raise the lower bound (Ferreira et
+al. 1996).
 
-A set of chips is an integer whose bit i is chip i. Jobs that may use the same sets are interchangeable and form one
-group: only which of its sets are used matters. That keeps the integer program small: a variable for each set and a row
-for each chip (solved by HiGHS through SciPy).
+Set packing (`max_disjoint_sets`) and rearrangement (`rearrange`, `order_moves`), for `trninv.placement`: a set of chips
+is an integer whose bit i is chip i. Jobs that may use the same sets are interchangeable and form one group, because
+which of the jobs uses which set does not matter. So the program needs only one variable for each set of a group and one
+row for each chip.
 """
 
 import ctypes
@@ -31,9 +33,11 @@ from trninv.solvers.graph import NO_TARGET, Cut
 from trninv.solvers.tree_packing import CutProblem
 
 ConstraintRow = tuple[dict[int, float], float, float]
-"""Coefficients by column, lower and upper bound of their sum."""
+"""A linear constraint: coefficients by column, and the lower and upper bound of the weighted sum."""
 _TOLERANCE = 1e-6
+"""Rounding error that is subtracted from a bound before it is rounded up to an integer."""
 _INFEASIBLE = 2
+"""SciPy's status of a program that has no solution."""
 _METHOD = "integer program with tree-balance cuts (HiGHS)"
 
 
@@ -45,7 +49,7 @@ def bisect_by_ilp(
     max_nodes: int,
     target: int = NO_TARGET,
 ) -> Cut:
-    """Return the least cut with the bounds that HiGHS proved; exact if they met.
+    """Return the best cut that HiGHS found, with the bounds that it proved; the cut is exact if they meet.
 
     Branch and bound with tree-balance cuts (Ferreira et al. 1996): exponential at worst, limited by ``max_nodes``.
     Capacities are divided by their common divisor, so that a bound is rounded up to the next possible value.
@@ -55,13 +59,14 @@ def bisect_by_ilp(
     sizes
         Least and greatest number of endpoints on side 1.
     incumbent
-        A known cut: only splits below its upper bound are searched.
+        A known cut; only cuts with less capacity than its upper bound are searched.
     trees
-        Coefficients of the edges, one row for each tree: over a cut they sum to the smaller side at least.
+        Coefficients of the edges, one row for each tree. Over the edges of a cut they sum to at least the number of
+        endpoints on its smaller side.
     max_nodes
-        Limit of search-tree nodes: work, not time, so that a busy machine gives the same answer.
+        Limit of search-tree nodes. It limits work instead of time, so a busy machine gives the same answer.
     target
-        Only splits below this are searched.
+        Only cuts with less capacity than this are searched.
 
     Raises
     ------
@@ -119,13 +124,13 @@ _saved_stdout = -1
 
 @contextmanager
 def redirect_stdout_to_stderr() -> Iterator[None]:
-    """Redirect the process's stdout to stderr: HiGHS prints messages, and a program may be reading our stdout.
+    """Redirect the process's stdout to stderr, because HiGHS prints messages and a program may be reading our stdout.
 
     Contexts in several threads share one redirection, which ends with the last of them. O(1).
 
     Examples
     --------
-    Python's own stdout is doctest's here, so the text is printed; only file descriptor 1 is redirected:
+    Only file descriptor 1 is redirected, and doctest has replaced Python's stdout, so the text is printed here:
 
     >>> with redirect_stdout_to_stderr():
     ...     print("solved")
@@ -152,16 +157,16 @@ def redirect_stdout_to_stderr() -> Iterator[None]:
 
 
 def _cut_rows(problem: CutProblem) -> Iterator[ConstraintRow]:
-    """Yield the rows y ≥ |x_a - x_b| for every edge, or y ≥ x_a - x_b if it leads from a to b only."""
-    for edge, (a, b) in enumerate(problem.endpoints.tolist()):
+    """Yield the constraint y ≥ |x_u - x_v| for every edge, or y ≥ x_u - x_v if the edge leads only from u to v."""
+    for edge, (u, v) in enumerate(problem.endpoints.tolist()):
         y = len(problem.nodes) + edge
         if not problem.one_way[edge]:
-            yield {y: 1, a: 1, b: -1}, 0, inf
-        yield {y: 1, a: -1, b: 1}, 0, inf
+            yield {y: 1, u: 1, v: -1}, 0, inf
+        yield {y: 1, u: -1, v: 1}, 0, inf
 
 
 def linear_constraint(rows: list[ConstraintRow], columns: int) -> LinearConstraint:
-    """Return rows as a constraint for SciPy; O(coefficients).
+    """Convert constraint rows to SciPy's form; O(coefficients).
 
     Examples
     --------
@@ -179,6 +184,7 @@ def linear_constraint(rows: list[ConstraintRow], columns: int) -> LinearConstrai
 
 
 def _dual_bound(result: OptimizeResult) -> int:
+    """Return the proven lower bound of a program with integer values, at least 0."""
     bound = result.mip_dual_bound
     return max(0, ceil(bound - _TOLERANCE)) if bound is not None and bound > -inf else 0
 
@@ -186,8 +192,9 @@ def _dual_bound(result: OptimizeResult) -> int:
 def max_disjoint_sets(sets: Sequence[int], target: int) -> int:
     """Return the largest number of pairwise disjoint sets, or ``target`` if that is smaller.
 
-    Maximum set packing is NP-hard (Karp 1972). A greedy packing in the order given, O(sets), is enough if it reaches
-    elements / smallest set; otherwise HiGHS solves an integer program.
+    Maximum set packing is NP-hard (Karp 1972). A greedy packing in the sets' order, O(sets), is the answer if it has as
+    many sets as the number of elements divided by the size of the smallest set, which no packing exceeds. Otherwise
+    HiGHS solves an integer program.
 
     Raises
     ------
@@ -211,6 +218,7 @@ def max_disjoint_sets(sets: Sequence[int], target: int) -> int:
 
 
 def _pack_greedily(sets: Sequence[int]) -> int:
+    """Count the sets of a packing that takes each set that is disjoint from all sets taken before."""
     union = count = 0
     for mask in sets:
         if not union & mask:
@@ -219,6 +227,7 @@ def _pack_greedily(sets: Sequence[int]) -> int:
 
 
 def _pack_by_ilp(sets: Sequence[int]) -> int:
+    """Return the size of the largest packing."""
     elements = range(max(sets).bit_length())
     rows: list[ConstraintRow] = [
         (dict.fromkeys((column for column, mask in enumerate(sets) if mask >> element & 1), 1.0), -inf, 1.0)
@@ -238,7 +247,7 @@ def _pack_by_ilp(sets: Sequence[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class InterchangeableJobs:
-    """Interchangeable jobs: their current sets, which do not overlap, and the sets that each may use instead."""
+    """Interchangeable jobs: their current sets of chips, which do not overlap, and the sets that any job may use."""
 
     current: tuple[int, ...]
     alternatives: tuple[int, ...]
@@ -251,9 +260,9 @@ class Rearrangement:
     Attributes
     ----------
     target
-        The set that becomes free; 0 if the node limit was reached before any plan.
+        The set that becomes free; 0 if the search ended at its node limit without a plan.
     moves
-        For each group of jobs, the moves as (from, to).
+        For each group of interchangeable jobs, its moves as (old set, new set).
     lower
         Proven lower bound of the number of moves.
 
@@ -267,16 +276,16 @@ class Rearrangement:
 def rearrange(
     targets: Sequence[int], job_groups: Sequence[InterchangeableJobs], max_nodes: int
 ) -> Rearrangement | None:
-    """Free one of the target sets by the fewest moves and, among such plans, the fewest chips; None if impossible.
+    """Free one of the target sets with the fewest moves; of such plans, move the fewest chips. None if impossible.
 
     An integer program (set packing, HiGHS): exponential at worst, limited by ``max_nodes``.
 
     Parameters
     ----------
     targets
-        Sets of which one has to become free.
+        Sets of chips, one of which must become free.
     max_nodes
-        Limit of search-tree nodes: work, not time.
+        Limit of search-tree nodes. It limits work instead of time, so a busy machine gives the same answer.
 
     Raises
     ------
@@ -285,7 +294,7 @@ def rearrange(
 
     Examples
     --------
-    Chips 0 and 1 shall be free; a job on chip 0 may use any of four chips, and chip 2 has another job that stays:
+    Chips 0 and 1 must become free. A job on chip 0 may use any of four chips; chip 2 has another job that must stay:
 
     >>> jobs, fixed = InterchangeableJobs((0b0001,), (0b0010, 0b0100, 0b1000)), InterchangeableJobs((0b0100,), ())
     >>> plan = rearrange([0b0011], [jobs, fixed], max_nodes=100)
@@ -295,6 +304,7 @@ def rearrange(
     """
     sets_by_group = [tuple(dict.fromkeys((*jobs.current, *jobs.alternatives))) for jobs in job_groups]
     columns = [*targets, *(mask for group_sets in sets_by_group for mask in group_sets)]
+    # saving one move outweighs all chips, so that the number of chips only decides between plans with as many moves
     move_cost = sum(mask.bit_count() for jobs in job_groups for mask in jobs.current) + 1
     stay_gains = (
         -(move_cost + mask.bit_count()) if mask in jobs.current else 0
@@ -315,6 +325,7 @@ def rearrange(
         return None
     bound = sum(gains) if result.mip_dual_bound is None else max(result.mip_dual_bound, sum(gains))
     min_cost = ceil(bound - _TOLERANCE) - sum(gains)
+    # m moves cost at most m·move_cost plus the number of all chips, which is move_cost - 1
     lower = max(-(-(min_cost - move_cost + 1) // move_cost), 0)
     if result.x is None:
         return Rearrangement(0, (), lower)
@@ -338,7 +349,7 @@ def _constraint_rows(
     sets_by_group: Sequence[Sequence[int]],
     columns: Sequence[int],
 ) -> list[ConstraintRow]:
-    """Require one target, as many sets of each group as it has jobs, and no chip twice."""
+    """Return rows that require one target, as many sets of each group as it has jobs, and no chip in two sets."""
     rows: list[ConstraintRow] = [(dict.fromkeys(range(len(targets)), 1), 1, 1)]
     offset = len(targets)
     for jobs, group_sets in zip(job_groups, sets_by_group, strict=True):
@@ -352,23 +363,24 @@ def _constraint_rows(
 
 
 def _pair_moves(jobs: InterchangeableJobs, chosen: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Pair the current sets that are not chosen with the chosen sets that are not current, as (old set, new set)."""
     leaving = sorted(mask for mask in jobs.current if mask not in chosen)
     return tuple(zip(leaving, sorted(mask for mask in chosen if mask not in jobs.current), strict=True))
 
 
 def order_moves(moves: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """Order moves so that each destination is free when its move starts; break cycles by stopping jobs first.
+    """Order moves so that each destination is free when its move starts; break cycles by stopping some jobs first.
 
-    A topological order; of a cycle the job with the fewest chips stops. O(moves³).
+    A topological order (Kahn 1962). If no job can move, the job with the fewest chips must stop. O(moves³).
 
     Parameters
     ----------
     moves
-        From and to, as sets of chips that no other job uses.
+        For each job, the set of chips that it leaves and the set that it moves to. No other jobs use these chips.
 
     Returns
     -------
-        Indices of ``moves``: all of them in order, and those whose job has to release its chips before the first move.
+    Indices of ``moves``: all of them in order, and those whose jobs must release their chips before the first move.
 
     Examples
     --------

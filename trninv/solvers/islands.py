@@ -1,28 +1,14 @@
 """Model a scale-up domain as an island: its exit capacities and its cut profile.
 
-It is exact if all splits can be enumerated. Otherwise it is bounded below by the damaged hypercube
-(`trninv.solvers.torus_cuts`) and above by cheap orders of the chips, until `CutProfile.refine` solves one k. That tries
-the layers of the torus first (`trninv.solvers.torus_cuts`), which bound all k at once.
+A domain is the largest group of chips that NeuronLink connects. An island is a domain as the rest of its cluster sees
+it: its chips send out through EFA NICs (the island's exits) to one network node of the fabric.
+`trninv.solvers.quotient` bounds the bisection of a cluster by its islands, with the exit ratio λ and the spread ratio c
+that are defined at `Island`. `trninv.solvers.parts` uses the cut profiles of the connected parts of one domain.
 
-Let A be the side without the top of the fabric, with a_i chips of island i. The fabric does not block (an uplink
-carries at least its healthy downlinks), so moving every network node to the other side costs nothing, and the cut is
-Σ f_i(a_i). Here f_i(a) is the least cut between a chips of island i and its other chips and network node. Hence
-
-lower  f_i(a) ≥ λ_i·a, with λ_i the least exit capacity per chip of any set of the island's chips (a fractional
-       program, solved by flows after Dinkelbach, Management Science 13, 1967): filling the cheapest islands first
-       bounds the sum.
-       If no whole islands make up A, at least one is split. If the EFA links alone give f_i(a) ≥ λ_i·a and the island
-       alone has cuts of at least c_i·a·(s_i - a), that is concave in each a_i, so a single split is the cheapest case.
-upper  whole islands chosen by a knapsack, at most one of them split, summed in integers.
-
-This works for clusters of any size. In a small one the f_i themselves are bounded (`trninv.solvers.islands`); a
-knapsack on their lower bounds and one on their upper bounds then bound the sum (`trninv.solvers.share_selection`).
-
-A damaged fabric, or an adopted one with several tops, is several hubs (`trninv.solvers.hubs`), each on either side. In
-a small cluster the knapsack follows their tree. In a large one whole pieces are taken if they make up half. Otherwise,
-for the lower bound, the chips that no whole hubs make up leave by the cheapest exits, and for the upper bound the rest
-is split as if it had one hub. An island below several hubs counts for the lower bound as if it were below one of them
-only, and for the upper bound as if it joined them.
+A cut profile bounds, for each k, the least cut between k chips and the others. The profile is exact if all splits can
+be enumerated (`trninv.solvers.cut_enumeration`). Otherwise the damaged hypercube (`trninv.solvers.torus_cuts`) gives
+lower bounds, and orders of the chips whose prefixes are cheap to cut off give upper bounds. `CutProfile.refine` narrows
+the bounds for one k; it first tries the layers of the torus (`trninv.solvers.torus_cuts`), which bound all k at once.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -47,14 +33,16 @@ _METHOD_BY_LAYERS = "upper bounds by cheap orders; lower bounds by every subset 
 
 
 class CutProfile:
-    """Bounds on the least cut by the number of chips on one side; ``sink``, if any, is on the other side.
+    """Bounds on the least cut, by the number of chips on one side.
+
+    If there is a ``sink``, such as the network node above the domain, it is on the other side.
 
     Attributes
     ----------
     lower, upper
-        For 0 … n chips, bytes per second of one direction.
+        The bounds for 0 … n chips, in bytes per second of one direction.
     method
-        Why the lower bounds hold.
+        Why the lower bounds hold, as text for users.
 
     """
 
@@ -76,7 +64,7 @@ class CutProfile:
             self.lower, self.upper = self._lower_bounds(), self._upper_bounds()
 
     def gap(self, size: int) -> int:
-        """Return the difference of the bounds for a number of chips, or 0 if refining it again cannot help."""
+        """Return the difference of the bounds for a number of chips, or 0 if `refine` can no longer narrow them."""
         return 0 if size in self._exhausted else int(self.upper[size] - self.lower[size])
 
     @property
@@ -100,23 +88,28 @@ class CutProfile:
         return [sink_links[chip]["capacity"] if chip in sink_links else 0 for chip in self.chips]
 
     def _nic_capacities(self, nic: int) -> tuple[list[int], int]:
-        """Return the capacities of a NIC's links to the chips and of its uplink."""
+        """Return the capacity of a NIC's link to each chip (0 where there is none), and that of its uplink."""
         nic_links = self._graph[nic]
-        return [nic_links[chip]["capacity"] if chip in nic_links else 0 for chip in self.chips], nic_links[self._sink][
-            "capacity"
-        ]
+        chip_capacities = [nic_links[chip]["capacity"] if chip in nic_links else 0 for chip in self.chips]
+        return chip_capacities, nic_links[self._sink]["capacity"]
 
     def _exit_bounds(self) -> Ints:
-        """Bound the exit capacity of k chips from below: each gets its share of the uplink of a NIC that it shares."""
+        """Bound the exit capacity of k chips from below, for 0 … n chips.
+
+        The uplink of a shared NIC is divided among its chips in proportion to their links; then the k chips with the
+        least exits are added up.
+        """
         exits = list(self._exit_capacities)
         for links, uplink in map(self._nic_capacities, self._nics):
+            limit = max(uplink, sum(links))
             exits = [
-                sent + capacity * uplink // max(uplink, sum(links)) for sent, capacity in zip(exits, links, strict=True)
+                exit_capacity + capacity * uplink // limit for exit_capacity, capacity in zip(exits, links, strict=True)
             ]
         totals: Ints = np.r_[0, np.cumsum(sorted(exits))]
         return totals
 
     def _lower_bounds(self) -> Ints:
+        """Bound the cut of k chips from below by their exits and, in a torus, by the links between chips."""
         exit_bounds = self._exit_bounds()
         has_chips_only = self._inner_graph.number_of_nodes() == self.size + len(self._nics)
         self._cube = (
@@ -132,19 +125,20 @@ class CutProfile:
         return bounds
 
     def _upper_bounds(self) -> Ints:
+        """Return, for each k, the least cut of the first k chips of any sweep order, and store that order."""
         others = sorted(set(self._graph).difference(self.chips, self._nics))
         index = {node: i for i, node in enumerate([*self.chips, *others])}
         matrix = np.zeros((len(index),) * 2, dtype=np.int64)
-        for a, b, capacity in weighted_edges(self._graph.subgraph(index)):
-            matrix[index[a], index[b]] = matrix[index[b], index[a]] = capacity
+        for u, v, capacity in weighted_edges(self._graph.subgraph(index)):
+            matrix[index[u], index[v]] = matrix[index[v], index[u]] = capacity
         nics = [(np.array(links), uplink) for links, uplink in map(self._nic_capacities, self._nics)]
         best = np.full(self.size + 1, np.iinfo(np.int64).max)
         for order in self._sweep_orders():
-            places = [index[chip] for chip in order]
-            inner_sums = np.tril(matrix[np.ix_(places, places)]).sum(axis=1)
-            cuts = np.r_[0, np.cumsum(matrix[places].sum(axis=1) - 2 * inner_sums)]
+            rows = [index[chip] for chip in order]
+            inner_sums = np.tril(matrix[np.ix_(rows, rows)]).sum(axis=1)
+            cuts = np.r_[0, np.cumsum(matrix[rows].sum(axis=1) - 2 * inner_sums)]
             for links, uplink in nics:
-                cuts += np.minimum(np.r_[0, np.cumsum(links[places])], uplink)
+                cuts += np.minimum(np.r_[0, np.cumsum(links[rows])], uplink)
             for size in np.flatnonzero(cuts < best):
                 self._best_orders[int(size)] = order
             best = np.minimum(best, cuts)
@@ -159,11 +153,14 @@ class CutProfile:
                 yield order[::-1]
 
     def refine(self, size: int, max_nodes: int = MAX_NODES, target: int = NO_TARGET) -> None:
-        """Solve one number of chips with at most ``max_nodes`` search-tree nodes; stop at a lower bound of ``target``.
+        """Narrow the bounds for ``size`` chips, with at most ``max_nodes`` search-tree nodes.
 
-        With p the largest exit capacity of a chip, k chips carry p·k less the sum of what each lacks of p. So the
-        problem becomes that of the other chips, each linked to the sink by what it lacks; if every chip carries p, only
-        the inner links matter.
+        The search stops once the cut is proven to have at least the capacity ``target``.
+
+        If a NIC is shared, the graph with the sink is searched as it is. Otherwise let p be the largest exit capacity
+        of a chip, and let a chip lack p minus its own exit capacity. Then the exits of k chips carry p·k minus what
+        these chips lack, which is a constant plus what the other chips lack. So the other chips are searched as a side,
+        each with a link to the sink of the capacity that it lacks. If no chip lacks any, only inner links matter.
         """
         if not self._is_layered:
             self._is_layered = True
@@ -172,17 +169,16 @@ class CutProfile:
             if self.lower[size] >= min(self.upper[size], target):
                 return
         if not self._has_private_exits:
-            cut, offset = (
-                heuristic_bisect(
-                    self._graph, self.chips, size, size, sink=self._sink, max_nodes=max_nodes, target=target
-                ),
-                0,
+            offset = 0
+            cut = heuristic_bisect(
+                self._graph, self.chips, size, size, sink=self._sink, max_nodes=max_nodes, target=target
             )
             side = cut.side.intersection(self.chips)
         else:
-            max_exit, other_side, sink = max(self._exit_capacities), self.size - size, None
-            graph, missing = self._inner_graph, [max_exit - exit_capacity for exit_capacity in self._exit_capacities]
+            max_exit, other_size = max(self._exit_capacities), self.size - size
+            missing = [max_exit - exit_capacity for exit_capacity in self._exit_capacities]
             offset = max_exit * size - sum(missing)
+            graph, sink = self._inner_graph, None
             if any(missing) and self._sink is not None:
                 graph, sink = Graph(graph), self._sink
                 missing_by_chip = zip(self.chips, missing, strict=True)
@@ -190,7 +186,7 @@ class CutProfile:
                     (chip, sink, {"capacity": capacity}) for chip, capacity in missing_by_chip if capacity
                 )
             cut = heuristic_bisect(
-                graph, self.chips, other_side, other_side, sink=sink, max_nodes=max_nodes, target=target - offset
+                graph, self.chips, other_size, other_size, sink=sink, max_nodes=max_nodes, target=target - offset
             )
             side = frozenset(self.chips) - cut.side
         self.method = cut.method
@@ -219,19 +215,22 @@ class Island:
     Attributes
     ----------
     make_graph
-        Builds its graph, which is needed for few of many islands.
+        Builds the island's graph on first use, because few of many islands need it.
     network_node
-        The network node that its chips' NICs lead to, or None if that is down.
+        The network node that the NICs' uplinks lead to, or None if it is down.
     private_exits
-        Capacity of each chip to the network node through NICs of its own; None if any NIC is shared or not a chip's.
+        Capacity of each chip to the network node through NICs of its own; None if some NIC is shared or has no chip of
+        the island.
     exit_capacity
-        Capacity from all its chips to the network node.
+        Capacity from all chips to the network node.
     uplink_degraded
-        Whether the fabric above its network node may block: not all islands of the question are below one hub.
+        Whether the fabric above the network node may block, because not all islands of the question are below one hub.
     hubs
-        The hubs above it; one if the fabric is intact.
-    at_one
-        For an island below several hubs, the same with the links to the first hub only, which cuts no more.
+        The hubs above the island; one hub if the fabric is intact. A hub is a group of network nodes
+        (`trninv.solvers.hubs`).
+    one_hub_variant
+        For an island below several hubs, the same island with links to the first hub only, whose cuts have no more
+        capacity.
 
     """
 
@@ -242,16 +241,16 @@ class Island:
     exit_capacity: int
     uplink_degraded: bool = False
     hubs: frozenset[int] = frozenset([0])
-    at_one: "Island | None" = None
+    one_hub_variant: "Island | None" = None
 
     @cached_property
     def graph(self) -> Graph:
-        """Its nodes, with the network node if that is up."""
+        """The graph of the island's nodes, and of the network node if that is up."""
         return self.make_graph()
 
     @cached_property
     def exit_ratio(self) -> Fraction:
-        """λ: the least exit capacity per chip of any set of its chips (Dinkelbach 1967)."""
+        """The exit ratio λ: the least exit capacity per chip of any set of the island's chips (Dinkelbach 1967)."""
         if self.network_node is None or not self.exit_capacity:
             return Fraction(0)
         exits = self.private_exits
@@ -261,9 +260,10 @@ class Island:
 
     @cached_property
     def spread_ratio(self) -> Fraction:
-        """A c such that a of its chips cut at least c·a·(chips - a) inside, besides λ·a over its EFA links.
+        """The spread ratio c: any a of the n chips cut inner links with a capacity of at least c·a·(n - a).
 
-        0 if the EFA links alone carry less than λ per chip.
+        These links are cut in addition to EFA links with a capacity of at least λ·a. The ratio is 0 if some chips can
+        send at λ per chip only with the help of inner links, because then the two capacities can't be added.
         """
         if self.network_node is None or not self.exit_ratio:
             return Fraction(0)
@@ -275,36 +275,30 @@ class Island:
 
     @property
     def chip_count(self) -> int:
-        """Number of its chips."""
+        """Number of chips."""
         return len(self.chips)
 
     @property
-    def joins(self) -> frozenset[int]:
-        """The hubs that it can send to."""
+    def reachable_hubs(self) -> frozenset[int]:
+        """The hubs that the chips can send to; none if the island has no exit capacity."""
         return self.hubs if self.exit_capacity else frozenset()
 
     @property
-    def below(self) -> "Island":
-        """The island that bounds it from below: itself, or its version below one hub."""
-        return self.at_one or self
+    def lower_bound_island(self) -> "Island":
+        """The island whose cuts bound this island's cuts from below: its variant below one hub, or itself."""
+        return self.one_hub_variant or self
 
     @classmethod
     def from_graph(
         cls, graph: Graph, chips: Collection[int], network_node: int | None, hubs: frozenset[int] = frozenset([0])
     ) -> "Island":
-        """Build an island from its graph, measuring its exits."""
+        """Build an island from its graph, and compute the capacities of its exits."""
         graph, endpoints = without_dead_nics(graph), tuple(sorted(chips))
         live_node = network_node if network_node in graph else None
-        private_exits = (
-            private_exit_capacities(graph, endpoints, live_node) if live_node is not None and endpoints else None
-        )
-        exit_capacity = (
-            sum(private_exits)
-            if private_exits
-            else minimum_cut(graph, endpoints, [live_node])[0]
-            if live_node is not None and endpoints
-            else 0
-        )
+        private_exits, exit_capacity = None, 0
+        if live_node is not None and endpoints:
+            private_exits = private_exit_capacities(graph, endpoints, live_node)
+            exit_capacity = sum(private_exits) if private_exits else minimum_cut(graph, endpoints, [live_node])[0]
         return cls(
             lambda: graph,
             endpoints,
@@ -316,7 +310,7 @@ class Island:
 
     @cached_property
     def profile(self) -> CutProfile:
-        """Its cut by the number of its chips on side A; the network node is on side B."""
+        """Bounds on the island's cut, by the number of chips on the other side than the network node."""
         return CutProfile(self.graph, self.chips, self.network_node)
 
     def witness(self, count: int) -> tuple[int, ...]:
@@ -325,15 +319,15 @@ class Island:
         return tuple(chip for chip in self.chips if chip in side)
 
     def others(self, chips: Collection[int]) -> tuple[int, ...]:
-        """Return its other chips."""
+        """Return the island's chips that are not among some chips."""
         rest = set(self.chips).difference(chips)
         return tuple(chip for chip in self.chips if chip in rest)
 
 
 def private_exit_capacities(graph: Graph, chips: Sequence[int], network_node: int) -> list[int] | None:
-    """Return the capacity of each chip to the network node through NICs of its own; None if any NIC is shared.
+    """Return the capacity of each chip to the network node through NICs of its own; O(V + E).
 
-    O(V + E).
+    None if some NIC is shared, or is linked to a node that is not in ``chips``.
 
     Examples
     --------
@@ -354,19 +348,19 @@ def private_exit_capacities(graph: Graph, chips: Sequence[int], network_node: in
             if len(chips_of_nic) > 1 or not exits.keys() >= set(chips_of_nic):
                 return None
             if chips_of_nic and graph.has_edge(nic, network_node):
-                exits[chips_of_nic[0]] += min(
-                    graph.edges[nic, end]["capacity"] for end in (chips_of_nic[0], network_node)
-                )
+                [chip] = chips_of_nic
+                exits[chip] += min(graph.edges[nic, end]["capacity"] for end in (chip, network_node))
     return list(exits.values())
 
 
 def scale_up_graph(graph: Graph) -> Graph:
-    """Return the part of a graph that is chips and switches; O(V + E).
+    """Return the part of a graph that consists of chips and switches; O(V + E).
 
     Examples
     --------
     >>> graph = Graph()
     >>> graph.add_nodes_from([(1, {"kind": "chip"}), (2, {"kind": "switch"}), (3, {"kind": "nic"})])
+    >>> graph.add_node(4, kind="network_node")
     >>> list(scale_up_graph(graph))
     [1, 2]
 
@@ -379,8 +373,8 @@ def scale_up_graph(graph: Graph) -> Graph:
 def _min_exit_ratio(graph: Graph, chips: Sequence[int], network_node: int) -> Fraction:
     """Return the least capacity per chip from any non-empty set of chips to the network node.
 
-    Dinkelbach's method: a minimum cut with the current ratio as every chip's supply finds a set of a smaller ratio,
-    until there is none.
+    Dinkelbach's method: a source feeds each chip at the current ratio, and the minimum cut from the source to the
+    network node shows a set of chips with a smaller ratio. This is repeated until there is no such set.
     """
     graph = contract_nics(graph)
     ratio = Fraction(minimum_cut(graph, chips, [network_node])[0], len(chips))
@@ -388,9 +382,9 @@ def _min_exit_ratio(graph: Graph, chips: Sequence[int], network_node: int) -> Fr
     while ratio:
         demand: nx.DiGraph[object] = nx.DiGraph()
         source = object()
-        for a, successors in adjacency.items():
+        for u, successors in adjacency.items():
             demand.add_edges_from(
-                (a, b, {"capacity": link["capacity"] * ratio.denominator}) for b, link in successors.items()
+                (u, v, {"capacity": link["capacity"] * ratio.denominator}) for v, link in successors.items()
             )
         for chip in chips:
             demand.add_edge(source, chip, capacity=ratio.numerator)
@@ -403,11 +397,11 @@ def _min_exit_ratio(graph: Graph, chips: Sequence[int], network_node: int) -> Fr
 
 
 def _min_spread(graph: Graph, chips: Sequence[int]) -> Fraction:
-    """Return a c such that every cut of a of the n chips carries at least c·a·(n - a).
+    """Return a number c such that every cut between a of the n chips and the others carries at least c·a·(n - a).
 
-    In an undamaged torus it follows from the bisection B: dimension-order routing of one unit between each pair loads
-    no link with more than n²/4 / B of its capacity. If all splits can be enumerated, it is the least ratio over a.
-    Otherwise it is 0.
+    In an undamaged torus, c follows from the bisection B, because dimension-order routing of one unit between each pair
+    of chips loads no link with more than n²/4 / B of its capacity. If all splits can be enumerated, c is the least
+    ratio of cut to a·(n - a). Otherwise c is 0.
     """
     count = len(chips)
     if count < 2:  # noqa: PLR2004 # one chip has no cut

@@ -1,8 +1,11 @@
-"""Bisect graphs of several connected parts: by whole parts, or by splitting some of them.
+"""Bisect a graph of several connected components ("parts"), by whole parts or by splitting some of them.
 
-Whole parts cost nothing, so a bisection is 0 if and only if some of them together have one half of the endpoints
-(`trninv.solvers.subset_sum`). Otherwise it is the least sum of the parts' cuts, a knapsack over the number of endpoints
-of each part on one side (`trninv.solvers.share_selection`).
+`trninv.solvers.bisection` calls this module for a domain whose failures have disconnected some endpoints (chips) from
+others.
+
+A part that is not split cuts no link, so the bisection is 0 if and only if some parts together have half of the
+endpoints (`trninv.solvers.subset_sum`). Otherwise the bisection is the least sum of the parts' cuts, a knapsack over
+the number of each part's endpoints on one side (`trninv.solvers.share_selection`).
 """
 
 from collections.abc import Sequence
@@ -15,8 +18,10 @@ from trninv.solvers.graph import Cut, Graph, weighted_edges
 from trninv.solvers.islands import CutProfile
 from trninv.solvers.max_flow import minimum_cut
 
-WHOLE = "whole disconnected parts: some of them together have half of the chips"
-_SPLIT = "no whole parts together have half of the chips: a knapsack over the cuts of the {} parts, by number of chips"
+WHOLE_PARTS_METHOD = "whole disconnected parts: some of them together have half of the chips"
+_SPLIT_PARTS_METHOD = (
+    "no whole parts together have half of the chips: a knapsack over the cuts of the {} parts, by number of chips"
+)
 
 
 class GraphPart(NamedTuple):
@@ -49,7 +54,7 @@ def connected_parts(graph: Graph, endpoints: Sequence[int]) -> list[GraphPart]:
 def whole_parts_cut(graph: Graph, parts: Sequence[GraphPart], min_side: int, max_side: int) -> Cut | None:
     """Return a split of capacity 0 with ``min_side`` to ``max_side`` endpoints on one side; None if there is none.
 
-    A subset sum over the parts' sizes (`trninv.solvers.subset_sum.largest_sum`), with its complexity.
+    Solved as a subset sum over the parts' sizes, with the complexity of `trninv.solvers.subset_sum.largest_sum`.
 
     Examples
     --------
@@ -63,17 +68,18 @@ def whole_parts_cut(graph: Graph, parts: Sequence[GraphPart], min_side: int, max
     chosen = [parts[index] for index in subset_sum.largest_sum([len(part.endpoints) for part in parts], max_side)]
     if sum(len(part.endpoints) for part in chosen) < min_side:
         return None
-    return Cut.from_side(graph, frozenset[int]().union(*(part.nodes for part in chosen)), WHOLE)
+    return Cut.from_side(graph, frozenset[int]().union(*(part.nodes for part in chosen)), WHOLE_PARTS_METHOD)
 
 
 def bisect_parts(graph: Graph, parts: Sequence[GraphPart], min_side: int, max_side: int) -> Cut:
     """Return the least cut that splits some of the parts, for graphs without a split of capacity 0.
 
-    A knapsack over the parts' cut profiles (`trninv.solvers.share_selection.min_sum_shares`), with its complexity.
+    Solved as a knapsack over the parts' cut profiles, with the complexity of
+    `trninv.solvers.share_selection.min_sum_shares`.
 
     Examples
     --------
-    Chip 4 is alone, so one of chips 1 to 3 has to leave the others; chip 3 does at the least cost:
+    Chip 4 is alone, so one of chips 1 to 3 must join its side; chip 3 does so at the least cost:
 
     >>> graph = Graph()
     >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20)], weight="capacity")
@@ -88,7 +94,7 @@ def bisect_parts(graph: Graph, parts: Sequence[GraphPart], min_side: int, max_si
     least = share_selection.min_sum_shares(islands, islands, min_side, max_side)
     side = {end for profile, share in zip(profiles, least.shares, strict=True) for end in profile.witness(share.across)}
     rest = {end for part in parts for end in part.endpoints} - side
-    # some link is cut, so the narrowest is a lower bound too
+    # some link is cut, so the capacity of the narrowest link is a lower bound too
     narrowest = min((capacity for _, _, capacity in weighted_edges(graph) if capacity), default=0)
     split = minimum_cut(graph, side, rest)[1]
-    return Cut.from_side(graph, split, _SPLIT.format(len(parts)), max(least.lower, narrowest))
+    return Cut.from_side(graph, split, _SPLIT_PARTS_METHOD.format(len(parts)), max(least.lower, narrowest))

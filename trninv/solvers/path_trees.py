@@ -1,4 +1,9 @@
-"""Build cheapest-path trees from many roots and sum the weight below each edge."""
+"""Build cheapest-path trees from many roots and sum the weight of the nodes below each edge.
+
+`trninv.solvers.collectives` and `trninv.solvers.tree_packing` use the trees as columns of linear programs, whose
+solutions give the edges' prices (lengths in the search for paths) for the next trees. An arc is one direction of an
+edge.
+"""
 
 from typing import Any
 
@@ -12,41 +17,53 @@ Floats = NDArray[np.float64]
 
 
 def price_matrix(arcs: Ints, prices: Floats, count: int) -> csr_array:
-    """Return the prices of arcs, which are those of their edges, as a sparse matrix (``count`` × ``count``); O(arcs).
+    """Return the prices of the arcs between nodes as a sparse matrix (``count`` × ``count``); O(arcs).
+
+    Parameters
+    ----------
+    arcs
+        Tail node, head node and number of the edge for each arc (arcs × 3).
+    prices
+        Price of each edge, in either direction.
+    count
+        Number of nodes.
 
     Examples
     --------
-    Edge 0 between nodes 0 and 1 in both directions, edge 1 from node 1 to node 2:
+    Edge 0 between nodes 0 and 1 in both directions, edge 1 from node 1 to node 2, and node 3 without an edge:
 
-    >>> price_matrix(np.array([[0, 1, 0], [1, 0, 0], [1, 2, 1]]), np.array([0.5, 2.0]), 3).toarray().tolist()
-    [[0.0, 0.5, 0.0], [0.5, 0.0, 2.0], [0.0, 0.0, 0.0]]
+    >>> price_matrix(np.array([[0, 1, 0], [1, 0, 0], [1, 2, 1]]), np.array([0.5, 2.0]), 4).toarray().tolist()
+    [[0.0, 0.5, 0.0, 0.0], [0.5, 0.0, 2.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
 
     """
-    a, b, edge = arcs.T
-    return csr_array((prices[edge], (a, b)), shape=(count, count))
+    u, v, edge = arcs.T
+    return csr_array((prices[edge], (u, v)), shape=(count, count))
 
 
 def subtree_weights(arcs: Ints, prices: Floats, roots: Ints, weight: NDArray[Any]) -> NDArray[Any] | None:
-    """Return the weight below each edge of the tree from each root (roots × edges); None if a root misses any weight.
+    """Return, for the tree of each root, the weight of the nodes below each edge (roots × edges).
+
+    None if a root does not reach every node that has a weight.
 
     Dijkstra's algorithm (1959) from every root; O(roots·(E + V·log V)).
 
     Parameters
     ----------
     arcs
-        From, to and the edge's number for each arc (arcs × 3); an edge may lead one way only.
+        Tail node, head node and number of the edge for each arc (arcs × 3); an edge may have an arc in one direction
+        only.
     prices
-        Price of each edge, above 0.
+        Price of each edge, greater than 0.
     weight
         Weight of each node.
 
     Examples
     --------
-    On the path 0-1-2 with edges 0 and 1, the tree from node 0 has both other nodes below edge 0 and one below edge 1:
+    On the path 0-1-2-3 with edges 0, 1 and 2, the tree from node 0 has three nodes below edge 0 and one below edge 2:
 
-    >>> arcs = np.array([[0, 1, 0], [1, 0, 0], [1, 2, 1], [2, 1, 1]])
-    >>> subtree_weights(arcs, np.array([1.0, 1.0]), np.array([0]), np.array([1, 1, 1])).tolist()
-    [[2, 1]]
+    >>> arcs = np.array([[0, 1, 0], [1, 0, 0], [1, 2, 1], [2, 1, 1], [2, 3, 2], [3, 2, 2]])
+    >>> subtree_weights(arcs, np.ones(3), roots=np.array([0]), weight=np.ones(4, np.int64)).tolist()
+    [[3, 2, 1]]
 
     """
     count = len(weight)
@@ -54,8 +71,8 @@ def subtree_weights(arcs: Ints, prices: Floats, roots: Ints, weight: NDArray[Any
     if np.isinf(distance[:, weight > 0]).any():
         return None
     edge_of = np.zeros((count, count), dtype=np.int64)
-    a, b, edge = arcs.T
-    edge_of[a, b] = edge
+    u, v, edge = arcs.T
+    edge_of[u, v] = edge
     carried = np.repeat(weight[None, :], len(roots), axis=0)
     weights = np.zeros((len(roots), len(prices)), dtype=weight.dtype)
     tree = np.arange(len(roots))
@@ -69,11 +86,12 @@ def subtree_weights(arcs: Ints, prices: Floats, roots: Ints, weight: NDArray[Any
 
 
 def _depth(predecessors: NDArray[Any]) -> Ints:
-    """Return the depth of each node by predecessors: after rounding, distances may not order a path's nodes."""
-    parent, tree = (
-        np.maximum(predecessors, 0),
-        np.arange(len(predecessors))[:, None],
-    )  # dijkstra's "none" is far below 0
+    """Return the depth of each node in each tree.
+
+    Depths are computed from predecessors, because rounded distances may not be in the order of a path's nodes.
+    """
+    parent = np.maximum(predecessors, 0)  # SciPy's value for "no predecessor" is negative
+    tree = np.arange(len(predecessors))[:, None]
     depth = np.zeros(predecessors.shape, dtype=np.int64)
     while True:
         deeper = np.where(predecessors >= 0, depth[tree, parent] + 1, 0)

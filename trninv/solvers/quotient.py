@@ -1,24 +1,31 @@
 """Bound a cluster's bisection on its quotient graph, where each domain is an island and the fabric one vertex.
 
-Let A be the side without the top of the fabric, with a_i chips of island i. The fabric does not block (an uplink
-carries at least its healthy downlinks), so moving every network node to the other side costs nothing, and the cut is
-Σ f_i(a_i). Here f_i(a) is the least cut between a chips of island i and its other chips and network node. Hence
+Chips, switches and links inside a domain are those of its island (`trninv.solvers.islands`); the fabric is the EFA
+network between domains. `trninv.routing.cluster_islands` groups equal islands into classes and calls `bisect_quotient`.
 
-lower  f_i(a) ≥ λ_i·a, with λ_i the least exit capacity per chip of any set of the island's chips (a fractional
-       program, solved by flows after Dinkelbach, Management Science 13, 1967): filling the cheapest islands first
-       bounds the sum.
-       If no whole islands make up A, at least one is split. If the EFA links alone give f_i(a) ≥ λ_i·a and the island
-       alone has cuts of at least c_i·a·(s_i - a), that is concave in each a_i, so a single split is the cheapest case.
-upper  whole islands chosen by a knapsack, at most one of them split, summed in integers.
+Let A be the side of the cut without the top network node of the fabric, with a_i of the s_i chips of island i. The
+fabric does not block (an uplink carries at least its healthy downlinks), so moving every network node to the other side
+costs nothing, and the cut is Σ f_i(a_i). Here f_i(a) is the least cut between a chips of island i on one side, and its
+other chips and its network node on the other side. Hence there are two bounds:
 
-This works for clusters of any size. In a small one the f_i themselves are bounded (`trninv.solvers.islands`); a
-knapsack on their lower bounds and one on their upper bounds then bound the sum (`trninv.solvers.share_selection`).
+lower  f_i(a) ≥ λ_i·a, where λ_i is the least exit capacity per chip of any set of the island's chips (a fractional
+       program, solved by flows after Dinkelbach, Management Science 13, 1967). Taking chips from the islands with the
+       least λ_i first bounds the sum from below.
+       If A can't consist of whole islands, at least one island is split. If the EFA links alone give f_i(a) ≥ λ_i·a,
+       and the links inside the island add at least c_i·a·(s_i - a), the bound is concave in each a_i, so splitting a
+       single island is the cheapest case.
+upper  A consists of whole islands, chosen by a knapsack, and at most one split island; its cut is summed in integers.
 
-A damaged fabric, or an adopted one with several tops, is several hubs (`trninv.solvers.hubs`), each on either side. In
-a small cluster the knapsack follows their tree. In a large one whole pieces are taken if they make up half. Otherwise,
-for the lower bound, the chips that no whole hubs make up leave by the cheapest exits, and for the upper bound the rest
-is split as if it had one hub. An island below several hubs counts for the lower bound as if it were below one of them
-only, and for the upper bound as if it joined them.
+This works for clusters of any size. In a small cluster the f_i themselves are bounded (`trninv.solvers.islands`); a
+knapsack over their lower bounds and another over their upper bounds then bound the sum
+(`trninv.solvers.share_selection`).
+
+A damaged fabric, or an adopted fabric with several top nodes, consists of several hubs (`trninv.solvers.hubs`), each of
+which can be on either side. In a small cluster the knapsack follows the tree of hubs. A large cluster is divided into
+pieces, which no link connects with each other. If whole pieces make up half of the chips, the cut is 0. Otherwise the
+lower bound assumes that the chips that whole hubs can't make up leave by the cheapest exits, and the upper bound splits
+the chips that whole pieces can't make up as if they were below one hub. An island below several hubs counts for the
+lower bound as if it were below only one of them, and for the upper bound as if these hubs were one.
 """
 
 from collections import Counter
@@ -38,24 +45,29 @@ from trninv.solvers.islands import Island, scale_up_graph
 
 Ints = NDArray[np.int64]
 KnapsackPick = tuple[list[int], int, NDArray[np.bool_]]
-"""Classes of equal islands, the size of a bundle of them, and for which numbers of chips before it taking it pays."""
+"""A knapsack step: the classes that a bundle of equal islands can come from, the number of islands in the bundle, and
+for each number of chips in the other islands whether adding the bundle is cheaper."""
 _INFINITE_COST = 2**62
+"""The cost of numbers of chips that whole islands can't make up."""
 MAX_ISLANDS, MAX_CHIPS = 64, 2_048
 """Limits of a small cluster, in which the cut profile of each island is computed."""
 _METHOD_BY_RATIOS = (
     "quotient: whole domains and at most one split domain; no set of a domain's chips has less exit capacity "
     "per chip, which bounds every split from below"
 )
-_IN_PARTS = (
+_METHOD_BY_PIECES = (
     "quotient: whole disconnected parts, whole domains and at most one split domain; no set of a domain's chips "
     "has less exit capacity per chip, which bounds every split from below"
 )
 _MAX_SPLITS_TRIED = 200
-"""Limit of islands × sizes that are tried for the one split island."""
+"""Once so many splits have been tried (pairs of a class and a number of chips), further classes are only bounded."""
 
 
 class ClassSelection(NamedTuple):
-    """The chips on side A of ``island_count`` islands of a class, and whether the hub above them is on side A too."""
+    """The chips on side A of each of ``island_count`` islands of a class.
+
+    ``is_hub_taken`` is whether the hub above these islands is on side A too.
+    """
 
     class_index: int
     chips: tuple[int, ...]
@@ -65,9 +77,9 @@ class ClassSelection(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """Bounds on the bisection of a cluster, and a split that attains the upper one.
+    """Bounds on the bisection of a cluster, and a split into sides A and B that attains the upper bound.
 
-    Chips without a selection are on side B. ``links`` are the cut links between hubs.
+    Chips in no selection are on side B. ``links`` are the ids of the cut links between hubs.
     """
 
     lower: int
@@ -82,15 +94,15 @@ def bisect_quotient(
 ) -> Quotient:
     """Return bounds on the least cut of a cluster with ``min_side`` to ``max_side`` chips on one side.
 
-    Knapsacks over cut profiles in a small cluster, O(chips²) after the profiles; over exit ratios (Dinkelbach 1967) in
-    a large one, O(classes·chips·log(islands)).
+    A small cluster is solved by knapsacks over cut profiles, O(chips²) plus the profiles; a large one by knapsacks over
+    exit capacities and exit ratios (Dinkelbach 1967), O(classes·chips·log(islands)).
 
     Parameters
     ----------
     classes
-        Different islands, and how many there are of each.
+        One island of each class of equal islands, and the number of islands in the class.
     narrow
-        Links between their hubs.
+        Links between the islands' hubs.
 
     Examples
     --------
@@ -108,7 +120,7 @@ def bisect_quotient(
     island_count = sum(count for _, count in classes)
     if island_count <= MAX_ISLANDS and sum(island.chip_count * count for island, count in classes) <= MAX_CHIPS:
         quotient = _bisect_by_profiles(classes, min_side, max_side, narrow)
-    elif len(frozenset[int]().union(*(island.joins for island, _ in classes))) > 1:
+    elif len(frozenset[int]().union(*(island.reachable_hubs for island, _ in classes))) > 1:
         quotient = _bisect_pieces(classes, min_side, max_side, narrow)
     else:
         quotient = _bisect_by_ratios(classes, min_side, max_side)
@@ -120,7 +132,7 @@ def bisect_quotient(
 def _has_whole_half(
     classes: Sequence[tuple[Island, int]], min_side: int, max_side: int, narrow: Sequence[NarrowUplink]
 ) -> bool:
-    """Return whether whole pieces may make up one side; True without a check if an island is itself in pieces."""
+    """Return whether whole pieces make up one side; True without a check if an island is not connected inside."""
     if not all(_is_connected(island) for island, _ in classes):
         return True
     sizes = [_chip_count(classes, piece) for piece in connected_pieces(classes, narrow)]
@@ -128,13 +140,13 @@ def _has_whole_half(
 
 
 def connected_pieces(classes: Sequence[tuple[Island, int]], narrow: Sequence[NarrowUplink]) -> list[dict[int, int]]:
-    """Return the pieces of a cluster that no link joins, each as the number of islands of each class.
+    """Return the pieces of a cluster, which no link connects with each other, as numbers of islands by class.
 
     Breadth-first search over islands and hubs, O(classes·hubs + uplinks).
 
     Examples
     --------
-    Two islands that lost their network node are a piece each:
+    Each of two equal islands without a network node is a piece of its own:
 
     >>> import networkx as nx
     >>> graph = nx.Graph()
@@ -144,8 +156,8 @@ def connected_pieces(classes: Sequence[tuple[Island, int]], narrow: Sequence[Nar
 
     """
     pieces = list[dict[int, int]]()
-    for members in hubs.connected_islands([island.joins for island, _ in classes], narrow):
-        if classes[members[0]][0].joins:
+    for members in hubs.connected_islands([island.reachable_hubs for island, _ in classes], narrow):
+        if classes[members[0]][0].reachable_hubs:
             pieces.append({class_index: classes[class_index][1] for class_index in members})
         else:
             pieces += [{members[0]: 1}] * classes[members[0]][1]
@@ -157,15 +169,15 @@ def _chip_count(classes: Sequence[tuple[Island, int]], piece: Mapping[int, int])
 
 
 def _is_connected(island: Island) -> bool:
-    """Return whether all its chips are connected, by its own links alone if it is below several hubs."""
-    if len(island.joins) == 1 and island.private_exits and min(island.private_exits):
+    """Return whether an island's chips are all connected; below several hubs, only inner links count."""
+    if len(island.reachable_hubs) == 1 and island.private_exits and min(island.private_exits):
         return True
-    graph = island.graph if len(island.joins) < 2 else scale_up_graph(island.graph)  # noqa: PLR2004 # several
+    graph = island.graph if len(island.reachable_hubs) < 2 else scale_up_graph(island.graph)  # noqa: PLR2004 # several
     return len(parts.connected_parts(graph, island.chips)) < 2  # noqa: PLR2004 # one part, or no chip
 
 
 def _narrowest_capacity(classes: Sequence[tuple[Island, int]], narrow: Sequence[NarrowUplink]) -> int:
-    """Return the capacity of the narrowest link: a lower bound of every cut that is not empty."""
+    """Return the capacity of the narrowest link, which is a lower bound of every cut that is not empty."""
     inner_capacities = (capacity for island, _ in classes for _, _, capacity in weighted_edges(island.graph))
     capacities = (*inner_capacities, *(uplink.capacity for uplink in narrow))
     return min((capacity for capacity in capacities if capacity), default=0)
@@ -176,16 +188,14 @@ def _bisect_by_profiles(
 ) -> Quotient:
     """Bisect a small cluster by a knapsack over the islands' cut profiles."""
     class_of_island = [class_index for class_index, (_, count) in enumerate(classes) for _ in range(count)]
-    joins = [classes[class_index][0].joins for class_index in class_of_island]
-    above = below = share_selection.Islands(
-        [classes[class_index][0].profile for class_index in class_of_island], hubs.hub_tree(joins, narrow)
-    )
-    if any(len(island_hubs) > 1 for island_hubs in joins):
-        below = share_selection.Islands(
-            [classes[class_index][0].below.profile for class_index in class_of_island], below.top
-        )
-        above = share_selection.Islands(above.profiles, hubs.contract_hubs(joins, narrow))
-    island_shares = share_selection.min_sum_shares(below, above, min_side, max_side)
+    islands = [classes[class_index][0] for class_index in class_of_island]
+    hubs_by_island = [island.reachable_hubs for island in islands]
+    profiles, tree = [island.profile for island in islands], hubs.hub_tree(hubs_by_island, narrow)
+    lower = upper = share_selection.Islands(profiles, tree)
+    if any(len(island_hubs) > 1 for island_hubs in hubs_by_island):
+        lower = share_selection.Islands([island.lower_bound_island.profile for island in islands], tree)
+        upper = share_selection.Islands(profiles, hubs.contract_hubs(hubs_by_island, narrow))
+    island_shares = share_selection.min_sum_shares(lower, upper, min_side, max_side)
     chips_by_class = Counter(
         (class_index, share)
         for class_index, share in zip(class_of_island, island_shares.shares, strict=True)
@@ -204,7 +214,7 @@ def _bisect_by_profiles(
 def _selection(
     island: Island, class_index: int, across: int, is_hub_taken: bool, *, island_count: int
 ) -> ClassSelection:
-    """Return the chips of an island on side A if ``across`` of its chips are across from its hub."""
+    """Return the chips of an island on side A if ``across`` of its chips are on the other side than its hub."""
     chips = island.witness(across)
     return ClassSelection(class_index, island.others(chips) if is_hub_taken else chips, island_count, is_hub_taken)
 
@@ -212,7 +222,11 @@ def _selection(
 def _bisect_pieces(
     classes: Sequence[tuple[Island, int]], min_side: int, max_side: int, narrow: Sequence[NarrowUplink]
 ) -> Quotient:
-    """Bisect a large cluster below several hubs by whole pieces, and split the rest as if it were below one hub."""
+    """Bisect a large cluster below several hubs.
+
+    The upper bound is the cheaper of two splits: whole pieces with a split of the rest, or a split of all islands. In a
+    split, all islands count as if they were below one hub.
+    """
     pieces = connected_pieces(classes, narrow)
     sizes = [_chip_count(classes, piece) for piece in pieces]
     whole_pieces = subset_sum.largest_sum(sizes, max_side)
@@ -224,7 +238,7 @@ def _bisect_pieces(
         for class_index, count in sorted(chosen.items())
     )
     if chosen_chips >= min_side:
-        return Quotient(0, 0, selections, f"quotient: {parts.WHOLE}")
+        return Quotient(0, 0, selections, f"quotient: {parts.WHOLE_PARTS_METHOD}")
     rest = [class_index for class_index, (_, count) in enumerate(classes) if count > chosen[class_index]]
     rest_classes = [(classes[index][0], classes[index][1] - chosen[index]) for index in rest]
     quotient = _bisect_by_ratios(rest_classes, min_side - chosen_chips, max_side - chosen_chips)
@@ -235,27 +249,28 @@ def _bisect_pieces(
     if without_pieces.upper < quotient.upper:
         quotient, selections = without_pieces, without_pieces.selections
     lower = min(_exit_lower_bound(classes, min_side, max_side), quotient.upper)
-    return Quotient(lower, quotient.upper, selections, _IN_PARTS)
+    return Quotient(lower, quotient.upper, selections, _METHOD_BY_PIECES)
 
 
 def _exit_lower_bound(classes: Sequence[tuple[Island, int]], min_side: int, max_side: int) -> int:
-    """Bound the cut from below by the exits of the chips that no whole hubs make up.
+    """Bound the cut from below by the exits of the chips that whole hubs can't make up.
 
-    Let F be the hubs on side A, with s chips below them. If s < min_side, at least min_side - s chips below other hubs
-    are across from their hubs; if s is greater, as many of those below F are. The same holds for side B.
+    Let F be the hubs on side A, with s chips below them. If s < min_side, at least min_side - s chips are on side A
+    though their hubs are on side B. If s > max_side, at least s - max_side chips are on side B though their hubs are on
+    side A. The same holds with the sides exchanged.
     """
     sizes = Counter[int]()
     for island, count in classes:
-        if island.below.joins:
-            sizes[min(island.below.joins)] += island.chip_count * count
+        if bound_hubs := island.lower_bound_island.reachable_hubs:
+            sizes[min(bound_hubs)] += island.chip_count * count
     hub_sizes = list(sizes.values())
     whole_chips = sum(hub_sizes[index] for index in subset_sum.largest_sum(hub_sizes, max_side))
     split_chips = max(min_side - whole_chips, 0)
-    return ceil(_fractional_knapsack([(island.below, count) for island, count in classes], split_chips))
+    return ceil(_fractional_knapsack([(island.lower_bound_island, count) for island, count in classes], split_chips))
 
 
 def _bisect_by_ratios(classes: Sequence[tuple[Island, int]], min_side: int, max_side: int) -> Quotient:
-    """Bisect a large cluster by whole islands, and one that is split if whole ones make up no size of the range."""
+    """Bisect a large cluster by whole islands, and one split island if whole islands make up no size of the range."""
     lower_bound = _fractional_knapsack(classes, min_side)
     cost, picks = _knapsack(classes, max_side)
     size = min(range(min_side, max_side + 1), key=lambda count: int(cost[count]))
@@ -267,12 +282,12 @@ def _bisect_by_ratios(classes: Sequence[tuple[Island, int]], min_side: int, max_
             _select_whole(classes, _unpack_picks(classes, picks, size)),
             _METHOD_BY_RATIOS,
         )
-    # the part of a split island spans the whole range, so its least bound is at either end of the range, and the ends
-    # are each other's complement: `min_side` alone is tried
-    candidates: list[tuple[int, int, int, tuple[int, ...], int]] = []
+    # whole islands make up no size of the range, so one island is split. Its bound is concave, so it is least at an end
+    # of the range; the sides of a cut can be exchanged, so both ends are equivalent and only `min_side` is tried
+    candidates: list[tuple[int, int, int, tuple[int, ...]]] = []
     split_bounds: list[Fraction] = []
     for class_index, (island, _) in enumerate(classes):
-        if len(split_bounds) >= _MAX_SPLITS_TRIED:  # with many classes the others only lower the bound
+        if len(split_bounds) >= _MAX_SPLITS_TRIED:  # further classes are not tried, and only count for the lower bound
             split_bounds += [
                 island.spread_ratio * part * (island.chip_count - part) for part in range(1, island.chip_count)
             ]
@@ -285,11 +300,12 @@ def _bisect_by_ratios(classes: Sequence[tuple[Island, int]], min_side: int, max_
             if part > min_side or cost[min_side - part] == _INFINITE_COST:
                 continue
             split_bounds.append(island.spread_ratio * part * (island.chip_count - part))
-            whole_counts, rest = _unpack_picks(other_classes, picks, min_side - part), int(cost[min_side - part])
-            candidates.append((rest + int(island.profile.upper[part]), class_index, part, whole_counts, rest))
+            whole_counts = _unpack_picks(other_classes, picks, min_side - part)
+            upper = int(cost[min_side - part]) + int(island.profile.upper[part])
+            candidates.append((upper, class_index, part, whole_counts))
     if not candidates:
         raise AssertionError("some island can always be split")
-    upper, class_index, part, whole_counts, _ = min(candidates)
+    upper, class_index, part, whole_counts = min(candidates)
     split_selection = ClassSelection(class_index, classes[class_index][0].witness(part), 1)
     return Quotient(
         min(ceil(lower_bound + min(split_bounds)), upper),
@@ -308,7 +324,7 @@ def _select_whole(classes: Sequence[tuple[Island, int]], counts: Sequence[int]) 
 
 
 def _fractional_knapsack(classes: Sequence[tuple[Island, int]], chips: int) -> Fraction:
-    """Return the least Σ λ·a for a number of chips: the fractional knapsack (Dantzig 1957)."""
+    """Return the least Σ λ·a over all choices of so many chips, a fractional knapsack (Dantzig 1957)."""
     total, remaining = Fraction(0), chips
     for island, available in sorted(classes, key=lambda item: item[0].exit_ratio):
         count = min(remaining, island.chip_count * available)
@@ -318,9 +334,9 @@ def _fractional_knapsack(classes: Sequence[tuple[Island, int]], chips: int) -> F
 
 
 def _knapsack(classes: Sequence[tuple[Island, int]], max_chips: int) -> tuple[Ints, list[KnapsackPick]]:
-    """Return the least exit capacity of whole islands with each number of chips, and where each item is used.
+    """Return the least exit capacity of whole islands by their number of chips, and the steps that lead to it.
 
-    Islands of equal size and exit capacity are one kind of item.
+    Islands of equal size and exit capacity are interchangeable, so they are added in bundles.
     """
     cost = np.full(max_chips + 1, _INFINITE_COST, dtype=np.int64)
     cost[0] = 0
@@ -338,7 +354,7 @@ def _knapsack(classes: Sequence[tuple[Island, int]], max_chips: int) -> tuple[In
 
 
 def _group_equal(classes: Sequence[tuple[Island, int]]) -> dict[tuple[int, int], list[int]]:
-    """Group the classes that have chips by size and exit capacity."""
+    """Group the classes whose islands have chips, by size and exit capacity."""
     groups: dict[tuple[int, int], list[int]] = {}
     for index, (island, _) in enumerate(classes):
         if island.chip_count:
@@ -347,19 +363,20 @@ def _group_equal(classes: Sequence[tuple[Island, int]]) -> dict[tuple[int, int],
 
 
 def _unpack_picks(classes: Sequence[tuple[Island, int]], picks: Sequence[KnapsackPick], chips: int) -> tuple[int, ...]:
+    """Return how many islands of each class the knapsack takes for a number of chips, following its steps back."""
     counts = [0] * len(classes)
     for equal_classes, bundle, better in reversed(picks):
         weight = bundle * classes[equal_classes[0]][0].chip_count
         if chips >= weight and better[chips - weight]:
-            _select(counts, classes, equal_classes, bundle)
+            _add_islands(counts, classes, equal_classes, bundle)
             chips -= weight
     return tuple(counts)
 
 
-def _select(
+def _add_islands(
     counts: list[int], classes: Sequence[tuple[Island, int]], equal_classes: Sequence[int], number: int
 ) -> None:
-    """Take ``number`` more islands of equal classes, the first classes first."""
+    """Add ``number`` islands to the counts of ``equal_classes``; fill up the first classes first."""
     for index in equal_classes:
         added = min(number, classes[index][1] - counts[index])
         counts[index] += added

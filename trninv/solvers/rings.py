@@ -1,11 +1,14 @@
-"""Construct edge-disjoint Hamiltonian cycles for ring all-reduce: of tori by exchanging links, else by search.
+"""Construct edge-disjoint Hamiltonian cycles for ring all-reduces, by exchanging links in a torus or else by search.
 
-The links of every product of cycles are the union of edge-disjoint Hamiltonian cycles (Kotzig,
-"Every cartesian product of two circuits is decomposable into two
-Hamiltonian circuits", 1973; Foregger, Discrete Mathematics 24, 1978, for three and more). The cycles are made from the
-rings along the axes, each axis with its colour. If a square has two opposite links of one colour and two of another,
-exchanging the colours leaves every node two links of each, and may join rings of a colour. That is repeated until each
-colour is one cycle.
+A ring all-reduce passes every chip once. Several all-reduces can run at the same time if their cycles share no link.
+The question `trninv.routing.questions.collectives` calls this module.
+
+A torus is a product of cycles, and its links are the union of edge-disjoint Hamiltonian cycles (Kotzig, "Every
+cartesian product of two circuits is decomposable into two Hamiltonian circuits", 1973; Foregger, Discrete Mathematics
+24, 1978, for three and more). To construct the cycles, the links along each axis are given a color of their own, so
+that each color consists of several rings. If a square has two opposite links of one color and two of another,
+exchanging the colors leaves two links of each color at every node, and may join rings of a color. That is repeated
+until each color is a single cycle.
 """
 
 import random
@@ -21,19 +24,19 @@ from trninv.solvers.graph import Graph, weighted_edges
 from trninv.topology.torus import coordinates, node_number, torus_links
 
 _EXCHANGE_STARTS, _EXCHANGES_PER_NODE = 8, 400
-"""Number of searches with different seeds, and limit of exchanges in each per node."""
+"""Number of searches with different seeds, and limit of exchanges per node in each search."""
 Cycle = tuple[int, ...]
 Link = frozenset[int]
 Square = tuple[Link, Link, Link, Link]
-"""Two opposite links, then the other two."""
+"""The four links of a square in a torus: two opposite links, then the other two."""
 
 
 @cache
 def torus_rings(sides: tuple[int, ...]) -> tuple[Cycle, ...]:
-    """Return one Hamiltonian cycle for each axis, as node numbers; none with a side below three or if the search fails.
+    """Return one Hamiltonian cycle for each axis, as node numbers; none if a side is below three or the search fails.
 
-    Exchanges of colours in squares (Kotzig 1973, Foregger 1978), from fixed seeds; at most 400·V exchanges of O(E) for
-    each of eight seeds, and cached.
+    The search exchanges colors in random squares (Kotzig 1973, Foregger 1978). It makes at most 400·V exchanges of O(E)
+    for each of eight fixed seeds. Results are cached.
 
     Examples
     --------
@@ -46,14 +49,15 @@ def torus_rings(sides: tuple[int, ...]) -> tuple[Cycle, ...]:
     ()
 
     """
-    if len(sides) < 2 or min(sides) < 3:  # noqa: PLR2004 # a ring is its only cycle, and two nodes have one link
+    if len(sides) < 2 or min(sides) < 3:  # noqa: PLR2004 # one ring has only one cycle, and two nodes have only one link
         return ()
     searches = (random.Random(seed) for seed in range(_EXCHANGE_STARTS))  # noqa: S311 # not for secrets
     return next(filter(None, (_exchange_colors(sides, generator) for generator in searches)), ())
 
 
 def _exchange_colors(sides: Sequence[int], generator: random.Random) -> tuple[Cycle, ...]:
-    color = {frozenset((a, b)): axis for a, b, axis in torus_links(sides)}
+    """Return one cycle for each color, by exchanges in random squares; empty if the limit of exchanges is reached."""
+    color = {frozenset((u, v)): axis for u, v, axis in torus_links(sides)}
     squares = list(_squares(sides))
     cycles = _color_cycles(color)
     for _ in range(_EXCHANGES_PER_NODE * prod(sides)):
@@ -73,47 +77,46 @@ def _exchange_colors(sides: Sequence[int], generator: random.Random) -> tuple[Cy
 def _squares(sides: Sequence[int]) -> Iterator[Square]:
     for node in range(prod(sides)):
         for i, j in combinations(range(len(sides)), 2):
-            a, b, c, d = (_step(node, axes, sides) for axes in ((), (i,), (i, j), (j,)))
+            a, b, c, d = (_step(node, axes, sides) for axes in ((), (i,), (i, j), (j,)))  # the corners in order
             yield frozenset((a, b)), frozenset((d, c)), frozenset((b, c)), frozenset((a, d))
 
 
 def _step(node: int, axes: Sequence[int], sides: Sequence[int]) -> int:
+    """Return the node one step farther along each of some axes."""
     position = coordinates(node, sides)
-    return node_number(
-        [(x + (axis in axes)) % side for axis, (x, side) in enumerate(zip(position, sides, strict=True))], sides
-    )
+    return node_number([(position[axis] + (axis in axes)) % side for axis, side in enumerate(sides)], sides)
 
 
 def _color_cycles(color: Mapping[Link, int]) -> list[Cycle]:
-    """Return the cycles of each colour; every node has two links of it."""
+    """Return the cycles of all colors; every node must have two links of each color."""
     neighbors: dict[tuple[int, int], list[int]] = {}
     for link, axis in color.items():
-        a, b = link
-        neighbors.setdefault((axis, a), []).append(b)
-        neighbors.setdefault((axis, b), []).append(a)
+        u, v = link
+        neighbors.setdefault((axis, u), []).append(v)
+        neighbors.setdefault((axis, v), []).append(u)
     cycles = []
     while neighbors:
         (axis, start), (_, next_node) = next(iter(neighbors.items()))
         cycle = [start]
         while next_node != start:
             cycle.append(next_node)
-            a, b = neighbors.pop((axis, next_node))
-            next_node = b if a == cycle[-2] else a
+            u, v = neighbors.pop((axis, next_node))
+            next_node = v if u == cycle[-2] else u
         del neighbors[axis, start]
         cycles.append(tuple(cycle))
     return cycles
 
 
 _SEARCH_STARTS, _STEPS_PER_CHIP = 24, 12
-"""Number of searches, and limit of steps for each ring per chip."""
+"""Number of searches with different seeds, and limit of steps per chip in the search for a cycle."""
 
 
 def edge_disjoint_rings(graph: Graph, chips: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Return Hamiltonian cycles of the chips that share no link: those of their torus, or the best of a bounded search.
+    """Return Hamiltonian cycles of the chips that share no link: those of their torus, or the best that searches find.
 
-    The cycles of a torus follow Kotzig (1973) and Foregger (1978). Otherwise a depth-first search with Warnsdorff's
-    rule takes the widest links first, from several starts with fixed seeds; O(chips·links) for each start. Both
-    directions of a cycle carry a ring of their own at the capacity of its narrowest link.
+    The cycles of a torus follow Kotzig (1973) and Foregger (1978). If these do not reach the upper bound, depth-first
+    searches with Warnsdorff's rule (1823) follow, which try the widest links first; O(chips·links) for each of 24 fixed
+    seeds.
 
     Examples
     --------
@@ -139,13 +142,13 @@ def edge_disjoint_rings(graph: Graph, chips: Sequence[int]) -> tuple[tuple[int, 
 def max_ring_bandwidth(graph: Graph, chips: Collection[int]) -> int:
     """Return an upper bound on the `ring_bandwidth` of any link-disjoint Hamiltonian cycles.
 
-    Cycles of bottleneck w or more use only links of w or more, two at each chip. For each capacity w, let n(w) be half
-    the fewest such links at a chip, or 0 if these links form no biconnected graph (Tarjan 1972). The bound is
-    2·Σ n(w)·(w - next smaller capacity). O(capacities·E).
+    A cycle whose narrowest link has the capacity w or more uses only links of w or more, two of them at each chip. For
+    each capacity w, let n(w) be half the least number of such links at a chip, rounded down, or 0 if these links do not
+    form a biconnected graph (Tarjan 1972). The bound is 2·Σ n(w)·(w - next smaller capacity). O(capacities·E).
 
     Examples
     --------
-    One ring at 10 in both directions:
+    One cycle whose narrowest link has a capacity of 10 in each of two directions:
 
     >>> from trninv.solvers.graph import Graph
     >>> graph = Graph()
@@ -157,7 +160,7 @@ def max_ring_bandwidth(graph: Graph, chips: Collection[int]) -> int:
     bandwidth, previous_width = 0, 0
     wide_graph = Graph(graph.subgraph(chips))
     for width in sorted({capacity for _, _, capacity in weighted_edges(wide_graph)}):
-        wide_graph.remove_edges_from([(a, b) for a, b, capacity in weighted_edges(wide_graph) if capacity < width])
+        wide_graph.remove_edges_from([(u, v) for u, v, capacity in weighted_edges(wide_graph) if capacity < width])
         if not nx.is_biconnected(wide_graph):
             break
         bandwidth += 2 * (width - previous_width) * min(len(neighbors) // 2 for _, neighbors in wide_graph.adjacency())
@@ -166,17 +169,17 @@ def max_ring_bandwidth(graph: Graph, chips: Collection[int]) -> int:
 
 
 def _torus_rings(graph: Graph, chips: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Return the cycles of the chips' torus whose links all exist, and others that a search finds in the rest."""
+    """Return the cycles of the chips' torus whose links all exist, and cycles that a search finds in other links."""
     chip_at: dict[tuple[int, ...], int] = {
         position: chip for chip in chips if (position := graph.nodes[chip].get("position")) is not None
     }
     if len(chip_at) < len(chips):
         return ()
     sides = tuple(axis for axis in (len(set(values)) for values in zip(*chip_at, strict=True)) if axis > 1)
-    places = sorted(chip_at)
-    if prod(sides) != len(places):
+    positions = sorted(chip_at)
+    if prod(sides) != len(positions):
         return ()
-    cycles = (tuple(chip_at[places[node]] for node in cycle) for cycle in torus_rings(sides))
+    cycles = (tuple(chip_at[positions[node]] for node in cycle) for cycle in torus_rings(sides))
     complete = [cycle for cycle in cycles if all(graph.has_edge(*edge) for edge in _cycle_edges(cycle))]
     remaining = Graph(graph)
     remaining.remove_edges_from(edge for cycle in complete for edge in _cycle_edges(cycle))
@@ -184,6 +187,7 @@ def _torus_rings(graph: Graph, chips: Sequence[int]) -> tuple[tuple[int, ...], .
 
 
 def _peel_cycles(graph: Graph, chips: Sequence[int], generator: random.Random) -> Iterator[tuple[int, ...]]:
+    """Yield cycles until no more are found; each uses only links that the cycles before have not used."""
     remaining = Graph(graph.subgraph(chips))
     while cycle := _widest_cycle(remaining, chips, generator):
         deadline.raise_if_expired()
@@ -192,9 +196,10 @@ def _peel_cycles(graph: Graph, chips: Sequence[int], generator: random.Random) -
 
 
 def ring_bandwidth(graph: Graph, cycles: Collection[Sequence[int]]) -> int:
-    """Return the bus bandwidth of ring all-reduces on cycles, both directions of each together, in bytes per second.
+    """Return the bus bandwidth of ring all-reduces in both directions of some cycles, in bytes per second.
 
-    Twice the sum of the cycles' narrowest links; O(total length).
+    Each direction of a cycle carries as much as the cycle's narrowest link, so the bandwidth is twice the sum of the
+    narrowest links' capacities. O(total length).
 
     Examples
     --------
@@ -213,6 +218,7 @@ def _cycle_edges(cycle: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _widest_cycle(graph: Graph, chips: Sequence[int], generator: random.Random) -> tuple[int, ...]:
+    """Return a cycle whose narrowest link is as wide as the search finds; empty if it finds none."""
     for floor in sorted({capacity for _, _, capacity in weighted_edges(graph)}, reverse=True):
         neighbors = {
             node: {neighbor for neighbor, link in graph[node].items() if link["capacity"] >= floor} for node in chips
@@ -223,8 +229,11 @@ def _widest_cycle(graph: Graph, chips: Sequence[int], generator: random.Random) 
 
 
 def _find_cycle(neighbors: Mapping[int, set[int]], chips: Sequence[int], generator: random.Random) -> tuple[int, ...]:
-    """Find a Hamiltonian cycle by depth-first search, nodes with the fewest next nodes first (Warnsdorff's rule)."""
-    if len(chips) < 3 or any(len(neighbors[chip]) < 2 for chip in chips):  # noqa: PLR2004 # a cycle enters and leaves
+    """Find a Hamiltonian cycle by depth-first search; empty if there is none or the limit of steps is reached.
+
+    The search tries nodes with the fewest unvisited neighbors first (Warnsdorff's rule).
+    """
+    if len(chips) < 3 or any(len(neighbors[chip]) < 2 for chip in chips):  # noqa: PLR2004 # a cycle enters and leaves each chip
         return ()
     if len(_reachable(neighbors, chips[0])) < len(chips):
         return ()

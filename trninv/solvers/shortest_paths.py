@@ -1,9 +1,11 @@
-"""Find best paths by hops, bandwidth or time, between two places or toward one; ties break by node id.
+"""Find best paths by hops, bandwidth or time, between two sets of nodes or from all nodes to one.
+
+The questions `path`, `bandwidth` and `pool` of `trninv.routing` call this module. `trninv.solvers.adjacency` builds the
+directed links that it takes.
 
 A path is a tuple of node ids. Its cost is (hops) for HOPS, (-bottleneck, hops) for BANDWIDTH and, for TIME,
-(sum of latencies + bytes / bottleneck, hops, -bottleneck). Costs are compared exactly, as integers and fractions.
-
-Ties break as there: the next node is the first by id.
+(sum of latencies + bytes / bottleneck, hops, -bottleneck). The bottleneck is the capacity of the path's narrowest link.
+Costs are compared exactly, as integers and fractions. Of paths with equal costs, the first by node ids is the best.
 """
 
 import heapq
@@ -20,9 +22,11 @@ from trninv.solvers.adjacency import Links
 
 NodePath = tuple[int, ...]
 _HOP = 1
+"""Cost of a hop in a search."""
 _NANOSECOND = 2**20
-"""Cost of a nanosecond in hops: more than any path has, so time always comes first."""
+"""Cost of a nanosecond of latency in a search: more than the hops of any path, so that latency counts before hops."""
 _INFINITE_COST = 2**62
+"""Cost where there is no path."""
 
 
 class PathMetric(DescribedEnum):
@@ -35,7 +39,7 @@ class PathMetric(DescribedEnum):
 
 @dataclass(frozen=True, slots=True)
 class PathCriterion:
-    """What makes a path good; ``message`` (bytes) and the links' ``latency`` (nanoseconds) count for TIME."""
+    """How paths are ordered; ``message_bytes`` and the links' ``latency`` (nanoseconds) count only for TIME."""
 
     metric: PathMetric
     message_bytes: int = 0
@@ -50,8 +54,8 @@ def best_paths(
 ) -> Iterator[NodePath]:
     """Yield all simple paths from any source to any target, best first.
 
-    A path touches the sources in its first node only and the targets in its last only. The method is Yen's (Management
-    Science 17, 1971): each further path leaves an earlier one at some node. O(k·V·E·log V) for k paths.
+    Only the first node of a path is a source, and only the last one is a target. Yen's method (Management Science 17,
+    1971): each further path branches off from an earlier one at some node. O(k·V·E·log V) for k paths.
 
     Parameters
     ----------
@@ -60,12 +64,12 @@ def best_paths(
 
     Examples
     --------
-    The two ways around a ring of four, and the wider one first:
+    Of the two paths around a ring of four, the shorter one is first by hops, and the wider one by bandwidth:
 
     >>> capacity = {(1, 2): 30, (2, 3): 20, (3, 4): 30, (4, 1): 10}
-    >>> links = {a: {} for a in (1, 2, 3, 4)}
-    >>> for (a, b), carried in capacity.items():
-    ...     links[a][b] = links[b][a] = {"capacity": carried}
+    >>> links = {u: {} for u in (1, 2, 3, 4)}
+    >>> for (u, v), bandwidth in capacity.items():
+    ...     links[u][v] = links[v][u] = {"capacity": bandwidth}
     >>> list(best_paths(links, [1], [4], PathCriterion(PathMetric.HOPS)))
     [(1, 4), (1, 2, 3, 4)]
     >>> list(best_paths(links, [1], [4], PathCriterion(PathMetric.BANDWIDTH)))
@@ -77,12 +81,12 @@ def best_paths(
     paths: list[NodePath] = []
     queued: set[NodePath] = set()
 
-    def consider(path: NodePath) -> None:
+    def push(path: NodePath) -> None:
         if path and path not in queued:
             queued.add(path)
             heapq.heappush(candidates, (search.path_cost(path), path))
 
-    consider(search.best((), frozenset()))
+    push(search.best((), frozenset()))
     while candidates:
         deadline.raise_if_expired()
         _, path = heapq.heappop(candidates)
@@ -91,12 +95,12 @@ def best_paths(
         for spur in range(len(path)):
             prefix = path[:spur]
             excluded = frozenset(other[spur] for other in paths if other[:spur] == prefix and len(other) > spur)
-            consider(search.best(prefix, excluded))
+            push(search.best(prefix, excluded))
 
 
 @dataclass(frozen=True, slots=True)
 class ShortestPathDag:
-    """The directed acyclic graph of all best paths.
+    """The directed acyclic graph (DAG) of all best paths.
 
     Attributes
     ----------
@@ -105,8 +109,8 @@ class ShortestPathDag:
     flow
         Number of paths over each link, in the direction of travel.
     share
-        Part of the traffic on each such link if the sources send evenly and each node splits what it receives evenly
-        over its next links (equal-cost multipath).
+        Fraction of the traffic on each of these links if all sources send equally much, and each node divides what it
+        receives evenly among its next links (equal-cost multipath).
 
     """
 
@@ -124,14 +128,15 @@ def all_best_paths(
 ) -> ShortestPathDag | None:
     """Return the graph of all best paths, or None if there is no path.
 
-    Dijkstra's algorithm (1959) with counts of paths; O(E·log V) for HOPS, times the number of capacities otherwise.
+    Dijkstra's algorithm (1959) with counts of paths; O(E·log V) for HOPS. For other metrics, the search is repeated for
+    each capacity of a link.
 
     Examples
     --------
-    Two equally short ways around a ring of four share the traffic:
+    The two equally short paths around a ring of four share the traffic:
 
     >>> ring = {1: [2, 4], 2: [1, 3], 3: [2, 4], 4: [1, 3]}
-    >>> links = {a: dict.fromkeys(ends, {"capacity": 10}) for a, ends in ring.items()}
+    >>> links = {u: dict.fromkeys(ends, {"capacity": 10}) for u, ends in ring.items()}
     >>> dag = all_best_paths(links, [1], [3], PathCriterion(PathMetric.HOPS))
     >>> dag.count, dag.share[1, 2]
     (2, Fraction(1, 2))
@@ -145,7 +150,7 @@ def all_best_paths(
         return ShortestPathDag(len(search.sources & search.targets), {}, {})
     floor = search.bottleneck(best) if search.uses_bottleneck else 0
     distances = search.distances(floor, frozenset())
-    total = sum(search.cost(a, b) for a, b in pairwise(best))
+    total = sum(search.cost(u, v) for u, v in pairwise(best))
     paths_onward: dict[int, int] = {}
     for node, remaining in distances.items():  # in rising order of distance
         paths_onward[node] = (
@@ -173,6 +178,13 @@ def all_best_paths(
 
 
 class _Search:
+    """A search for the best path from any source to any target.
+
+    If the metric depends on the bottleneck, there is one search for each capacity (``floor``), over links with at least
+    that capacity. Costs within a search are hops, and for TIME latencies too. Only `path_cost`, the cost of whole
+    paths, includes the bottleneck.
+    """
+
     def __init__(
         self,
         links: Links,
@@ -181,23 +193,18 @@ class _Search:
         criterion: PathCriterion,
         predecessors: Links | None,
     ) -> None:
-        self.adjacency, self.predecessors, self.criterion = (
-            links,
-            links if predecessors is None else predecessors,
-            criterion,
-        )
-        self.sources, self.targets = (
-            frozenset(sources).intersection(links),
-            frozenset(targets).intersection(links),
-        )
+        self.adjacency, self.criterion = links, criterion
+        self.predecessors = links if predecessors is None else predecessors
+        self.sources = frozenset(sources).intersection(links)
+        self.targets = frozenset(targets).intersection(links)
         link_capacities = {link["capacity"] for neighbors in links.values() for link in neighbors.values()}
         self.capacities = sorted(link_capacities, reverse=True) or [0]
         self.uses_bottleneck = criterion.metric is not PathMetric.HOPS
-        """Whether a path's bottleneck counts."""
+        """Whether the metric depends on the bottleneck of a path."""
 
-    def cost(self, a: int, b: int) -> int:
+    def cost(self, u: int, v: int) -> int:
         return (
-            self.adjacency[a][b]["latency"] * _NANOSECOND + _HOP if self.criterion.metric is PathMetric.TIME else _HOP
+            self.adjacency[u][v]["latency"] * _NANOSECOND + _HOP if self.criterion.metric is PathMetric.TIME else _HOP
         )
 
     def path_cost(self, path: NodePath) -> tuple[float | Fraction, ...]:
@@ -207,16 +214,19 @@ class _Search:
         return _bottleneck(self.adjacency, path)
 
     def best(self, prefix: NodePath, excluded: frozenset[int]) -> NodePath:
-        """Return the best path that starts with ``prefix``, its next node not ``excluded``; empty if there is none."""
+        """Return the best path that starts with ``prefix`` and has no ``excluded`` node after it; empty without one."""
         ceiling = self.bottleneck(prefix)
         floors = [min(ceiling, capacity) for capacity in self.capacities] if self.uses_bottleneck else [0]
         paths = (self._cheapest(prefix, excluded, floor) for floor in dict.fromkeys(floors))
         if self.criterion.metric is PathMetric.TIME:
             return min(filter(None, paths), key=lambda path: (self.path_cost(path), path), default=())
-        return next(filter(None, paths), ())
+        return next(filter(None, paths), ())  # floors fall, so the first path is the widest
 
     def distances(self, floor: float, blocked_nodes: frozenset[int]) -> dict[int, int]:
-        """Return the cost to the nearest target over links of ``floor`` or more, rising; no path passes a source."""
+        """Return the cost from each node to the nearest target over links of ``floor`` or more, in rising order.
+
+        Paths through sources or blocked nodes do not count.
+        """
         excluded = blocked_nodes | self.sources
         heap = [(0, node) for node in sorted(self.targets - excluded)]
         distances: dict[int, int] = {}
@@ -234,7 +244,10 @@ class _Search:
         return (neighbor for neighbor, link in self.adjacency[node].items() if link["capacity"] >= floor)
 
     def remaining(self, node: int, floor: float, distances: dict[int, int]) -> int:
-        """Return the cost to the targets from a node that is not in ``distances``; `_INFINITE_COST` without a path."""
+        """Return the cost to the nearest target from a node such as a source, which ``distances`` does not have.
+
+        Without a path, the cost is `_INFINITE_COST`.
+        """
         reachable = (neighbor for neighbor in self.neighbors(node, floor) if neighbor in distances)
         return min((self.cost(node, neighbor) + distances[neighbor] for neighbor in reachable), default=_INFINITE_COST)
 
@@ -244,6 +257,7 @@ class _Search:
         return (neighbor for neighbor in reachable if self.cost(node, neighbor) + distances[neighbor] == remaining)
 
     def _cheapest(self, prefix: NodePath, excluded: frozenset[int], floor: float) -> NodePath:
+        """Return the cheapest path that starts with ``prefix``, over links of ``floor`` or more; empty without one."""
         if not prefix and (direct := (self.sources & self.targets) - excluded):
             return (min(direct),)
         distances = self.distances(floor, frozenset(prefix))
@@ -268,15 +282,16 @@ class _Search:
 
 
 def path_cost(links: Links, path: NodePath, criterion: PathCriterion) -> tuple[float | Fraction, ...]:
-    """Return the cost of a path by a criterion: the best path has the least; O(path length).
+    """Return the cost of a path by a criterion, which is least for the best path; O(path length).
 
     Examples
     --------
-    >>> links = {1: {2: {"capacity": 30}}, 2: {3: {"capacity": 20}}, 3: {}}
-    >>> path_cost(links, (1, 2, 3), PathCriterion(PathMetric.HOPS))
-    (2,)
-    >>> path_cost(links, (1, 2, 3), PathCriterion(PathMetric.BANDWIDTH))
-    (-20, 2)
+    >>> wide, narrow = {"capacity": 30}, {"capacity": 20}
+    >>> links = {1: {2: wide}, 2: {3: narrow}, 3: {4: wide}, 4: {}}
+    >>> path_cost(links, (1, 2, 3, 4), PathCriterion(PathMetric.HOPS))
+    (3,)
+    >>> path_cost(links, (1, 2, 3, 4), PathCriterion(PathMetric.BANDWIDTH))
+    (-20, 3)
 
     """
     hops = len(path) - 1
@@ -288,24 +303,24 @@ def path_cost(links: Links, path: NodePath, criterion: PathCriterion) -> tuple[f
 
 
 def _bottleneck(links: Links, path: NodePath) -> float:
-    return min((links[a][b]["capacity"] for a, b in pairwise(path)), default=inf)
+    return min((links[u][v]["capacity"] for u, v in pairwise(path)), default=inf)
 
 
 def transfer_time(links: Links, path: NodePath, message_bytes: int) -> Fraction:
-    """Return the nanoseconds that a message takes: the links' latencies plus its bytes over the bottleneck.
+    """Return the nanoseconds that a message takes: the sum of latencies plus its bytes divided by the bottleneck.
 
-    The latency-bandwidth model of Hockney (Parallel Computing 20, 1994), exact; O(path length).
+    The latency-bandwidth model of Hockney (Parallel Computing 20, 1994), computed exactly; O(path length).
 
     Examples
     --------
-    Two links of 500 ns, the narrower of 20 GB/s: 40 bytes take 2 ns more.
+    Three links of 500 ns, the narrowest of 20 GB/s: 40 bytes take 2 ns more than the latencies.
 
     >>> fast, slow = {"capacity": 30 * 10**9, "latency": 500}, {"capacity": 20 * 10**9, "latency": 500}
-    >>> transfer_time({1: {2: fast}, 2: {3: slow}, 3: {}}, (1, 2, 3), 40)
-    Fraction(1002, 1)
+    >>> transfer_time({1: {2: fast}, 2: {3: slow}, 3: {4: fast}, 4: {}}, (1, 2, 3, 4), message_bytes=40)
+    Fraction(1502, 1)
 
     """
-    path_links = [links[a][b] for a, b in pairwise(path)]
+    path_links = [links[u][v] for u, v in pairwise(path)]
     if not path_links:
         return Fraction(0)
     latency = sum((Fraction(link["latency"]) for link in path_links), Fraction(0))
@@ -349,7 +364,7 @@ class PathsToTarget:
         return cls(links, floor, hops, path_counts)
 
     def path(self, source: int) -> NodePath:
-        """Return the first shortest path by ids; empty if there is none."""
+        """Return the shortest path from a source, the first by node ids; empty if there is none."""
         if source not in self.hops:
             return ()
         path = [source]
@@ -363,19 +378,19 @@ class PathsToTarget:
         flow: dict[tuple[int, int], int] = {}
         shares: dict[tuple[int, int], Fraction] = {}
         for remaining in range(self.hops[source], 0, -1):
-            next_reached, next_share = defaultdict[int, int](int), defaultdict[int, Fraction](Fraction)
+            next_paths, next_share = defaultdict[int, int](int), defaultdict[int, Fraction](Fraction)
             for node, count in paths_to.items():
                 next_nodes = self._next_nodes(node, remaining)
                 node_share = share[node] / len(next_nodes)
                 for neighbor in next_nodes:
                     flow[node, neighbor], shares[node, neighbor] = count * self.path_counts[neighbor], node_share
-                    next_reached[neighbor] += count
+                    next_paths[neighbor] += count
                     next_share[neighbor] += node_share
-            paths_to, share = next_reached, next_share
+            paths_to, share = next_paths, next_share
         return ShortestPathDag(self.path_counts[source], flow, shares)
 
     def _next_nodes(self, node: int, remaining: int) -> list[int]:
-        """Return the neighbours of a node ``remaining`` hops away that are one hop nearer."""
+        """Return the neighbors that are one hop nearer to the target than a node ``remaining`` hops from it."""
         neighbors = self.adjacency[node].items()
         return [
             neighbor
@@ -385,22 +400,23 @@ class PathsToTarget:
 
 
 def widest_capacities(links: Links, targets: Collection[int]) -> dict[int, int]:
-    """Return the bottleneck of the widest path to any target, for all other nodes that reach one.
+    """Return the bottleneck of the widest path to any target, for each other node that reaches a target.
 
     Dijkstra's algorithm on bottlenecks instead of lengths (Pollack, Operations Research 8, 1960); O(E·log E).
 
     Parameters
     ----------
     links
-        Links by the node they reach, which matters for directed ones.
+        Links by the node they reach. Undirected links are listed at both ends.
 
     Examples
     --------
-    On a path 1-2-3 with links of 30 and 20, node 3 reaches node 1 with 20:
+    On a path 1-2-3-4 with links of 30, 20 and 30, nodes 3 and 4 reach node 1 with 20:
 
     >>> wide, narrow = {"capacity": 30}, {"capacity": 20}
-    >>> widest_capacities({1: {2: wide}, 2: {1: wide, 3: narrow}, 3: {2: narrow}}, [1])
-    {2: 30, 3: 20}
+    >>> links = {1: {2: wide}, 2: {1: wide, 3: narrow}, 3: {2: narrow, 4: wide}, 4: {3: wide}}
+    >>> widest_capacities(links, [1])
+    {2: 30, 3: 20, 4: 20}
 
     """
     widths: dict[int, int] = {}

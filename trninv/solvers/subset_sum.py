@@ -1,7 +1,10 @@
-"""Choose whole parts that together have as many chips as possible up to a limit (subset sum).
+"""Choose parts of a graph that together have as many chips as possible up to a limit (subset sum).
 
-A dynamic program (Bellman 1957) over the sums that can be reached, as the bits of an integer. Parts of one size are
-added in bundles of 1, 2, 4, …, so a thousand equal parts take ten steps, each of O(limit) bits.
+The bisection of a graph is 0 if some of its parts, which no link connects with each other, together have half of the
+chips. `trninv.solvers.parts` and `trninv.solvers.quotient` call this module to check that.
+
+A dynamic program (Bellman 1957) computes the sums that can be reached, as the bits of an integer. Parts of equal size
+are added in bundles of 1, 2, 4, …, so a thousand equal parts take ten steps, each of O(limit) bits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +26,8 @@ def largest_sum(sizes: Sequence[int], limit: int) -> list[int]:
     indices_by_size: dict[int, list[int]] = {}
     for index, size in enumerate(sizes):
         indices_by_size.setdefault(size, []).append(index)
-    # bit s of `reachable` says that some parts sum to s
+    # bit s of `reachable` is set if some parts sum to s; a step has the reachable sums before a bundle was added, and
+    # the size and number of the bundle's parts
     reachable, steps = 1, list[tuple[int, int, int]]()
     mask = (1 << limit + 1) - 1
     for size, indices in indices_by_size.items():
@@ -33,14 +37,14 @@ def largest_sum(sizes: Sequence[int], limit: int) -> list[int]:
                 reachable |= reachable << bundle * size & mask
     total, chosen = reachable.bit_length() - 1, list[int]()
     for before, size, bundle in reversed(steps):
-        if not before >> total & 1:
+        if not before >> total & 1:  # the total cannot be reached without this bundle
             total -= bundle * size
             chosen += [indices_by_size[size].pop() for _ in range(bundle)]
     return sorted(chosen)
 
 
 def bundles(count: int) -> Iterator[int]:
-    """Yield bundles whose subsets sum to every number up to ``count``: 1, 2, 4, … and the rest; O(log(count)).
+    """Yield numbers whose subsets sum to every number up to ``count``: 1, 2, 4, … and the rest; O(log(count)).
 
     Examples
     --------

@@ -1,8 +1,11 @@
-"""Estimate how many sets of chips survive when parts fail: exactly if that is binomial, otherwise by sampling.
+"""Estimate how many sets of chips survive when parts fail: exactly if the number is binomial, otherwise by sampling.
 
-A domain has a number of sets, one bit for each. A part that fails destroys some of them, the same ones in every domain;
-parts fail independently. Samples are drawn in batches, each with its own seed derived from the first
-(`numpy.random.SeedSequence.spawn`), so the result does not depend on which process draws which batch.
+`trninv.placement.questions.capacity` calls this module, with failure rates from `trninv.placement.failure_model`.
+
+A domain has a number of chip sets that jobs can use; some of the domain's sets are an integer with one bit for each.
+A part that fails destroys certain sets, the same ones in every domain. Parts fail independently. Samples are drawn in
+batches. Each batch has its own seed, derived from the question's seed (`numpy.random.SeedSequence.spawn`), so the
+result does not depend on which process draws which batch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,9 +19,10 @@ from scipy.special import bdtr, bdtrc
 from trninv.solvers.torus_blocks import MaskRows
 
 BATCH_SIZE = 64
-"""Samples that share a seed."""
+"""Number of samples in a batch, which are drawn with one seed."""
 _GUESS_DEVIATIONS = 10
-"""Standard deviations above the mean number of failures for which random numbers are drawn at once."""
+"""Random numbers are drawn for the mean number of failures plus so many standard deviations, which is nearly always
+enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +34,29 @@ class FailureCause:
     probability
         Probability that a part has failed.
     destroys
-        The sets of its domain that each part destroys, one row for each part.
-    offset
-        Empty for parts of one domain. For parts that several domains share, the first domain of each part; ``destroys``
-        then has one row.
+        The sets that each part destroys in its domain, one row for each part.
+    first_domains
+        Empty if each part belongs to one domain. For parts that several consecutive domains share, the index of each
+        part's first domain; its last domain is the one before the next part's. ``destroys`` then has one row.
 
     """
 
     probability: float
     destroys: MaskRows
-    offset: tuple[int, ...] = ()
+    first_domains: tuple[int, ...] = ()
 
     def sample_losses(self, random: np.random.Generator, size: int, domains: int) -> tuple[NDArray[np.int64], MaskRows]:
-        """Draw ``size`` samples; return the domains hit (sample · domains + domain) and the sets that each loses."""
-        if not self.offset:
+        """Draw ``size`` samples; return each domain with a failure (sample · domains + domain) and its lost sets."""
+        if not self.first_domains:
             parts = len(self.destroys)
             failed_parts = sample_failures(random, size * domains * parts, self.probability)
             return failed_parts // max(parts, 1), self.destroys[failed_parts % max(parts, 1)]
-        first_domains = np.array(self.offset, np.int64)
+        first_domains = np.array(self.first_domains, np.int64)
         domain_counts = np.diff(first_domains, append=domains)
         failed_parts = sample_failures(random, size * len(first_domains), self.probability)
         draw, part = failed_parts // len(first_domains), failed_parts % len(first_domains)
         repeats = domain_counts[part]
+        # count 0, 1, … from the first domain of each failed part
         offsets = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
         domain_index = np.repeat(draw * domains + first_domains[part], repeats) + offsets
         return domain_index, np.broadcast_to(self.destroys[0], (len(domain_index), self.destroys.shape[1]))
@@ -59,7 +64,11 @@ class FailureCause:
 
 @dataclass(frozen=True, slots=True)
 class CountedSets:
-    """Sets to count in each domain, in groups of ``group_size``; ``sets`` has one row of words for each rack."""
+    """Chip sets to count in each domain.
+
+    ``sets`` has one row of words for each rack, with the bits of the rack's sets. A job needs ``group_size`` sets in
+    one rack, so that many intact sets of a rack count as one group.
+    """
 
     sets: MaskRows
     group_size: int = 1
@@ -74,7 +83,16 @@ class CountedSets:
 
 @dataclass(frozen=True, slots=True)
 class SamplingTask:
-    """Some batches of samples, in plain values that travel to other processes."""
+    """Some batches of samples, in plain values that can be sent to other processes.
+
+    Attributes
+    ----------
+    intact
+        The sets that are intact before the failures, one row of words for each domain.
+    seeds, sizes
+        The seed and the number of samples of each batch.
+
+    """
 
     intact: MaskRows
     causes: tuple[FailureCause, ...]
@@ -84,9 +102,9 @@ class SamplingTask:
 
 
 def sample(task: SamplingTask) -> NDArray[np.int64]:
-    """Return the number of intact groups over all domains (samples × ``counted_sets``).
+    """Return the number of intact groups over all domains, by sample (rows) and entry of ``counted_sets`` (columns).
 
-    Monte Carlo simulation; O(samples·failures) expected, with the failures of one sample.
+    Monte Carlo simulation (Metropolis & Ulam 1949); O(samples·failures per sample) expected.
 
     Examples
     --------
@@ -108,6 +126,7 @@ def sample(task: SamplingTask) -> NDArray[np.int64]:
 def _sample_batch(
     task: SamplingTask, full_counts: Sequence[NDArray[np.int64]], seed: np.random.SeedSequence, size: int
 ) -> NDArray[np.int64]:
+    """Return the rows of one batch: the groups that are intact at first, minus those lost in domains with failures."""
     random, domains = np.random.default_rng(seed), len(task.intact)
     domain_indexes, losses = [np.zeros(0, np.int64)], [task.intact[:0]]
     for cause in task.causes:
@@ -129,7 +148,8 @@ def _sample_batch(
 def sample_failures(random: np.random.Generator, parts: int, probability: float) -> NDArray[np.int64]:
     """Draw which of ``parts`` parts have failed, each with the same probability.
 
-    The gaps between failures are geometric (waiting times, Devroye 1986): O(failures) instead of O(parts).
+    The gaps between failed parts have a geometric distribution, so drawing the gaps (Devroye 1986) takes O(failures)
+    instead of O(parts).
 
     Examples
     --------
@@ -157,7 +177,7 @@ def sampling_tasks(
     seed: int,
     batches_per_task: int,
 ) -> Iterator[SamplingTask]:
-    """Yield tasks of ``batches_per_task`` batches each, for ``samples`` samples in all; O(batches).
+    """Yield tasks of ``batches_per_task`` batches or fewer, with ``samples`` samples altogether; O(batches).
 
     Examples
     --------
@@ -176,9 +196,10 @@ def sampling_tasks(
 
 
 def survival_probabilities(causes: Sequence[FailureCause], sets: MaskRows) -> NDArray[np.float64]:
-    """Return the probability that each of some sets (rows of one bit) survives; O(parts·sets).
+    """Return the probability that each of some sets survives; O(parts·sets).
 
-    The product of 1 - p over the parts that destroy it, since parts fail independently.
+    A row of ``sets`` has the bit of one set. Parts fail independently, so the probability is the product of 1 - p over
+    the parts that destroy the set.
 
     Examples
     --------
@@ -192,7 +213,8 @@ def survival_probabilities(causes: Sequence[FailureCause], sets: MaskRows) -> ND
     probabilities = np.ones(len(sets), np.float64)
     for cause in causes:
         hit = ((cause.destroys[:, None, :] & sets[None, :, :]) != 0).any(axis=2)
-        probabilities *= np.array([(1 - cause.probability) ** times for times in hit.sum(axis=0).tolist()], np.float64)
+        parts_by_set = hit.sum(axis=0).tolist()
+        probabilities *= np.array([(1 - cause.probability) ** parts for parts in parts_by_set], np.float64)
     return probabilities
 
 
@@ -209,13 +231,15 @@ def are_independent(causes: Sequence[FailureCause], sets: MaskRows) -> bool:
     """
     for cause in causes:
         hit = ((cause.destroys[:, None, :] & sets[None, :, :]) != 0).any(axis=2)
-        if cause.probability and (cause.offset or (hit.sum(axis=1) > 1).any()):
+        if cause.probability and (cause.first_domains or (hit.sum(axis=1) > 1).any()):
             return False
     return True
 
 
 def binomial_cdf(count: int, probability: float) -> NDArray[np.float64]:
-    """Return P[X ≤ 0], …, P[X ≤ count] for X binomial; O(count) incomplete beta functions.
+    """Return P[X ≤ 0], …, P[X ≤ count] for a binomial X of ``count`` trials.
+
+    O(count) evaluations of the incomplete beta function.
 
     Examples
     --------
@@ -227,9 +251,9 @@ def binomial_cdf(count: int, probability: float) -> NDArray[np.float64]:
 
 
 def spares_needed(count: int, probability: float, confidence: float, max_spares: int) -> int | None:
-    """Return the fewest spares with which ``count`` parts survive with ``confidence``; None if that takes too many.
+    """Return the fewest spares with which at least ``count`` parts survive with the probability ``confidence``.
 
-    Exponential and binary search over the binomial's upper tail; O(log(spares)).
+    None if ``max_spares`` are not enough. Exponential and binary search over the binomial's upper tail; O(log(spares)).
 
     Parameters
     ----------
@@ -240,7 +264,8 @@ def spares_needed(count: int, probability: float, confidence: float, max_spares:
 
     Examples
     --------
-    Each part survives with probability 0.9. One of one part survives with 0.9, one of two with 0.99:
+    A part survives with probability 0.9. At least one part survives with probability 0.9 without a spare, and with
+    probability 0.99 with one spare:
 
     >>> spares_needed(1, 0.9, confidence=0.95, max_spares=10), spares_needed(1, 0.9, confidence=0.9, max_spares=10)
     (1, 0)

@@ -1,27 +1,32 @@
-"""Represent boxes of a torus as bit masks and compute what the links inside one carry.
+"""Represent boxes of chips in a torus as bit masks, and compute the bandwidth of collectives inside a box.
+
+A job whose chips form a box has fast links between them. `trninv.placement` uses this module to search for free boxes
+and to compare them by bandwidth.
 
 A set of chips is an integer whose bit i is chip i, numbered row-major as in `trninv.topology.torus`. The free boxes of
-a shape are found by erosion (Serra, Image Analysis and Mathematical Morphology, 1982): with F the free chips and r(F)
-those whose next chip along an axis is in F, F & r(F) are the chips that are free and followed by a free one. k - 1 such
-steps leave the starts of runs of k, and one axis after another leaves the starts of boxes. The same code works on one
-set (an integer) and on all domains of a fleet (an array of 64-bit words).
+a shape are found by erosion (Serra, Image Analysis and Mathematical Morphology, 1982). Let F be the free chips and r(F)
+the chips whose next chip along an axis is in F. Then F & r(F) are the free chips that are followed by a free chip.
+After k - 1 such steps, the starts of runs of k free chips are left; after that is done along every axis, the starts of
+boxes are left. The same code works on one set (an integer) and on many sets at once (an array of 64-bit words).
 
-By hand, on a torus of 2×4: chips 0 to 3 are the first row, 4 to 7 the second, and each row is a ring. Chips 0, 1, 3, 4
-and 7 are free. Which boxes of 2×2 (two rows, two columns) are free? Draw the set, chip 0 at the top left, 1 for free:
+As an example, take a torus of 2×4. Chips 0 to 3 are the first row, 4 to 7 the second, and each row is a ring. Chips 0,
+1, 3, 4 and 7 are free. Which boxes of 2×2 (two rows, two columns) are free? Drawn as a table with chip 0 at the top
+left and 1 for a free chip, the set is F:
 
               F         r(F)     F & r(F)
     row 0   1 1 0 1   1 0 0 1    1 0 0 1      F = bits 0, 1, 3, 4 and 7 = 1 + 2 + 8 + 16 + 128 = 155
     row 1   1 0 0 1   1 1 0 1    1 0 0 1
 
-Across the rows a chip stays if the chip in the other row is free too: r(F) is F with its rows exchanged. The box fills
-this axis, so starts in row 1 would be the same boxes again: only row 0 is kept, F' = 1 + 8 = 9.
+Across the rows, a chip stays if the chip in the other row is free too, so r(F) is F with its rows exchanged. The box
+fills this axis, so starts in row 1 would give the same boxes again. Only row 0 is kept: F' = 1 + 8 = 9.
 
               F'        r(F')    F' & r(F')
     row 0   1 0 0 1   0 0 1 1    0 0 0 1
     row 1   0 0 0 0   0 0 0 0    0 0 0 0
 
-Along the columns a chip stays if the chip to its right is in F': r(F') is F' moved one to the left. The right neighbour
-of chip 3 is chip 0, around the ring, so chip 3 stays: 8. The one free box starts there and has chips 3, 0, 7 and 4:
+Along a row, a chip stays if the chip to its right is in F', so r(F') is F' moved one to the left. The right neighbor of
+chip 3 is chip 0, around the ring, so chip 3 stays, and the result is 8. The only free box starts at chip 3 and has the
+chips 3, 0, 7 and 4:
 
 >>> torus = Torus((2, 4))
 >>> torus.anchors(155, (2, 1)), torus.anchors(155, (2, 2))
@@ -31,9 +36,13 @@ of chip 3 is chip 0, around the ring, so chip 3 stays: 8. The one free box start
 >>> bin(torus.mask((0, 3), (2, 2)))
 '0b10011001'
 
-all-gather  The least, over boxes inside the block, of the capacity into the box over the chips outside it. Some box
-            attains the least of all sets (the tests compare every block of a torus with the solver).
-bisection   With even spans, the cheapest plane across: two cuts of a ring, one of a path. Otherwise the solver's.
+A block is a box at a certain place in the torus. The links inside it limit the collectives of its job (`block_limits`):
+
+all-gather  For a smaller box inside the block, take the capacity into this box per chip outside it. The least of these
+            quotients over all boxes is the limit, because no other set of chips has a lower one (the tests compare
+            every block of a torus with the solver).
+bisection   If all spans are even, a plane between two halves has the least capacity; along an axis, it cuts each ring
+            twice and each path once. Otherwise `trninv.solvers.bisection` computes the bisection.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,15 +66,16 @@ if TYPE_CHECKING:
 Shape = tuple[int, ...]
 """Number of chips that a box spans along each axis of a torus."""
 MaskRows = NDArray[np.uint64]
-"""Sets of chips, one a row: words of 64 bits, chip 0 the lowest bit of the first."""
+"""Sets of chips, one set in each row of 64-bit words; chip 0 is the lowest bit of the first word."""
 F = TypeVar("F", int, MaskRows)
+"""Free chips: one set as an integer, or an array of sets with one word each."""
 WORD_BITS = 64
-"""Chips that one word holds."""
+"""Number of chips in one word."""
 
 
 @dataclass(frozen=True, slots=True)
 class TorusBlock:
-    """A box: the coordinates of its first chip, its span along each axis and its chips as a mask."""
+    """A box in a torus: the coordinates of its first chip, its span along each axis, and its chips as a bit mask."""
 
     start: Shape
     shape: Shape
@@ -74,7 +84,7 @@ class TorusBlock:
 
 @dataclass(frozen=True)
 class Torus:
-    """A torus of 64 chips at most."""
+    """A torus. Methods that take arrays need sets of one word, so they work for at most 64 chips."""
 
     sides: Shape
 
@@ -90,7 +100,7 @@ class Torus:
         return tuple(sorted(spans, key=lambda shape: (-prod(shape), shape)))
 
     def orientations(self, spans: Sequence[int]) -> tuple[Shape, ...]:
-        """Return the shapes with these spans in any order that fit; missing and surplus spans are 1."""
+        """Return the shapes that fit and have these spans in any order; spans of 1 are added or dropped as needed."""
         long_spans = sorted((span for span in spans if span > 1), reverse=True)
         if len(long_spans) > len(self.sides):
             return ()
@@ -99,7 +109,7 @@ class Torus:
         return tuple(sorted(fitting))
 
     def blocks(self, shape: Shape) -> tuple[TorusBlock, ...]:
-        """Return every placement of a box, by start; along an axis that it fills it starts at 0 only."""
+        """Return the block at every possible start; along an axis that the shape fills, the only start is 0."""
         return _blocks(self, shape)
 
     @cached_property
@@ -122,7 +132,7 @@ class Torus:
         return free
 
     def free_runs(self, free: F, axis: int, span: int) -> F:
-        """Return the first chips of runs of free chips along an axis; a run around the ring starts at 0 only."""
+        """Return the first chips of all runs of ``span`` free chips along an axis; a whole ring starts only at 0."""
         starts = free
         for _ in range(span - 1):
             free = self._shift(free, axis)
@@ -130,7 +140,10 @@ class Torus:
         return starts & _as_operand(free, self._layer(axis, 0)) if span == self.sides[axis] else starts
 
     def first_fitting_shape(self, free: MaskRows, order: Sequence[Shape]) -> NDArray[np.intp]:
-        """Return, for each free set, the index in an order of the first shape that fits; the order's length if none."""
+        """Return, for each set of free chips (one word), the index in ``order`` of the first shape that fits.
+
+        ``order`` must hold all `shapes`. If none fits, the index is the length of ``order``.
+        """
         anchors_by_prefix: dict[Shape, MaskRows] = {(): free}
         first_index = np.full(len(free), len(order))
         for shape in self.shapes:
@@ -142,11 +155,11 @@ class Torus:
         return first_index
 
     def links(self) -> Iterator[tuple[int, int, int]]:
-        """Return both ends and the axis of every link."""
+        """Yield both ends and the axis of every link."""
         return ((link.a, link.b, link.axis) for link in torus_links(self.sides))
 
     def _shift(self, free: F, axis: int) -> F:
-        """Return the chips whose next one along an axis is in a set: r(F) of the module docstring."""
+        """Return the chips whose next chip along an axis is in a set, which is r(F) in the module docstring."""
         stride, side = prod(self.sides[axis + 1 :]), self.sides[axis]
         last_layer = self._layer(axis, side - 1)
         inner: F = (free >> _as_operand(free, stride)) & _as_operand(free, self._full & ~last_layer)
@@ -159,6 +172,7 @@ class Torus:
 
     @property
     def _full(self) -> int:
+        """The set of all chips."""
         return (1 << self.chip_count) - 1
 
 
@@ -177,17 +191,18 @@ def _layers(sides: Shape) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache(maxsize=512)
 def _blocks(torus: Torus, shape: Shape) -> tuple[TorusBlock, ...]:
+    """Compute `Torus.blocks`."""
     starts = product(*(range(side if span < side else 1) for span, side in zip(shape, torus.sides, strict=True)))
     return tuple(TorusBlock(start, shape, torus.mask(start, shape)) for start in starts)
 
 
 def _as_operand(free: int | MaskRows, value: int) -> Any:  # the type of free
-    """Return a number in the type of a set, so that the two can be combined."""
+    """Return a number in the type of ``free``, so that the two can be combined."""
     return value if isinstance(free, int) else np.asarray(value, np.uint64)
 
 
 def pack_masks(masks: Sequence[int], chips: int) -> MaskRows:
-    """Return sets of chips as rows of 64-bit words, chip 0 the lowest bit of the first; O(sets · words).
+    """Convert sets of chips from integers to rows of 64-bit words; O(sets · words).
 
     Examples
     --------
@@ -204,7 +219,7 @@ def pack_masks(masks: Sequence[int], chips: int) -> MaskRows:
 
 
 def unpack_masks(rows: MaskRows) -> list[int]:
-    """Return rows of words as integers, the inverse of `pack_masks`; O(sets · words).
+    """Convert rows of words to integers, the inverse of `pack_masks`; O(sets · words).
 
     Examples
     --------
@@ -216,9 +231,9 @@ def unpack_masks(rows: MaskRows) -> list[int]:
 
 
 def unique_rows(rows: MaskRows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the index of the first of each group of equal rows, and the group's number for every row.
+    """Return the index of the first row of each group of equal rows, and the number of the group of every row.
 
-    Groups are in lexicographic order of their rows. A sort by words: O(rows·log rows).
+    Groups are in lexicographic order of their rows. Rows are sorted by words, O(rows·log rows).
 
     Examples
     --------
@@ -227,16 +242,16 @@ def unique_rows(rows: MaskRows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     ([1, 0], [1, 0, 1])
 
     """
-    order = np.lexsort(rows.T[::-1])  # unique(axis=0) compares bytes, which takes ten times as long
+    order = np.lexsort(rows.T[::-1])  # np.unique(axis=0) compares bytes, which takes ten times as long
     ordered = rows[order]
     is_first = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))[: len(rows)]
-    row_class = np.empty(len(rows), np.intp)
-    row_class[order] = np.cumsum(is_first) - 1
-    return order[is_first], row_class
+    group = np.empty(len(rows), np.intp)
+    group[order] = np.cumsum(is_first) - 1
+    return order[is_first], group
 
 
 def contains(free: MaskRows, sets: MaskRows) -> NDArray[np.bool_]:
-    """Return whether each free set (rows) has all chips of each of some sets (columns); O(rows · columns · words).
+    """Return whether each set of free chips (rows) contains each of some sets (columns); O(rows · columns · words).
 
     Examples
     --------
@@ -253,7 +268,7 @@ def contains(free: MaskRows, sets: MaskRows) -> NDArray[np.bool_]:
 
 
 def intersects(rows: MaskRows, columns: MaskRows) -> NDArray[np.bool_]:
-    """Return whether each of some sets (rows) shares a chip with each of others (columns); O(rows · columns · words).
+    """Return whether each set of ``rows`` shares a chip with each set of ``columns``; O(rows · columns · words).
 
     Examples
     --------
@@ -269,16 +284,16 @@ def intersects(rows: MaskRows, columns: MaskRows) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class BlockLimits:
-    """All-gather bandwidth of each chip, and bisection bandwidth: bytes per second, one direction."""
+    """All-gather bandwidth of each chip and bisection bandwidth of a block, in bytes per second of one direction."""
 
     all_gather: int
     bisection: int
 
 
 def block_limits(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -> BlockLimits:
-    """Return the limits of an undamaged block; cached for blocks that differ only in the order of the axes.
+    """Return the limits of an undamaged block, as `block_all_gather` and `block_bisection` compute them.
 
-    `block_all_gather` and `block_bisection`, with their methods and complexities.
+    Blocks that differ only in the order of the axes share a cache entry.
 
     Parameters
     ----------
@@ -302,7 +317,7 @@ def block_limits(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -
 
 @lru_cache(maxsize=1024)
 def _limits_of_axes(axes: tuple[tuple[int, int, int], ...]) -> BlockLimits:
-    """Return the limits from side, capacity and span of each axis, in sorted order."""
+    """Return the limits of a block, given as sorted tuples of side, link capacity and span for each axis."""
     sides, axis_capacities, shape = (tuple(values) for values in zip(*axes, strict=True))
     return BlockLimits(block_all_gather(sides, axis_capacities, shape), block_bisection(sides, axis_capacities, shape))
 
@@ -310,11 +325,11 @@ def _limits_of_axes(axes: tuple[tuple[int, int, int], ...]) -> BlockLimits:
 def block_all_gather(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -> int:
     """Return the bus bandwidth of an all-gather among a block's chips, rounded down; 0 for one chip.
 
-    The cut bound (Edmonds 1973) over the boxes of the block; O(chips·axes).
+    The least cut bound (Edmonds 1973) of all boxes inside the block; O(chips·axes).
 
     Examples
     --------
-    A row of two chips shares one link of 10. In 2×2 each chip receives over two links.
+    Two chips in a row receive over the same link of 10. In a block of 2×2, each chip receives over two links:
 
     >>> block_all_gather((4, 4), (10, 10), (1, 2)), block_all_gather((4, 4), (10, 10), (2, 2))
     (10, 20)
@@ -329,11 +344,11 @@ def block_all_gather(sides: Shape, axis_capacities: tuple[int, ...], shape: Shap
 
 
 def _capacity_into(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape, box: Shape) -> int:
-    """Return the capacity into a box at the corner of a block from the rest of the block."""
-    faces = zip(sides, axis_capacities, shape, box, strict=True)
+    """Return the capacity of links from the rest of a block into a box at the block's corner."""
+    axes = zip(sides, axis_capacities, shape, box, strict=True)
     return sum(
         prod(box) // box_span * (2 if span == side > 2 else 1) * link  # noqa: PLR2004 # a ring of two is one link
-        for side, link, span, box_span in faces
+        for side, link, span, box_span in axes
         if box_span < span
     )
 
@@ -341,12 +356,12 @@ def _capacity_into(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape,
 def block_bisection(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -> int:
     """Return the least capacity between two halves of a block; 0 for one chip.
 
-    With even spans the cheapest plane across, O(axes), proven by dimension-order routing; otherwise
-    `trninv.solvers.bisection.bisect`, with its complexity.
+    If all spans are even, the plane with the least capacity is the bisection, O(axes), which dimension-order routing
+    proves. Otherwise `trninv.solvers.bisection.bisect` computes it.
 
     Examples
     --------
-    A plane across 2×2 cuts two links. A whole row of four is a ring, which is cut twice.
+    A plane through a block of 2×2 cuts two links. A whole row of four is a ring, which is cut twice:
 
     >>> block_bisection((4, 4), (10, 10), (2, 2)), block_bisection((4, 4), (10, 10), (1, 4))
     (20, 20)
@@ -365,7 +380,7 @@ def block_bisection(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape
 
 
 def block_graph(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -> "Graph":
-    """Return a block as a graph, with its chips' numbers in the torus as nodes; O(links of the torus).
+    """Return the block at the origin as a graph, whose nodes are the chips' numbers; O(links of the torus).
 
     Examples
     --------
@@ -378,6 +393,6 @@ def block_graph(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) ->
     graph = solvers.graph.Graph()
     graph.add_nodes_from(chip for chip in range(torus.chip_count) if mask >> chip & 1)
     graph.add_edges_from(
-        (a, b, {"capacity": axis_capacities[axis]}) for a, b, axis in torus.links() if mask >> a & mask >> b & 1
+        (u, v, {"capacity": axis_capacities[axis]}) for u, v, axis in torus.links() if mask >> u & mask >> v & 1
     )
     return graph

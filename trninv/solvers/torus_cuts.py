@@ -1,21 +1,28 @@
-"""Bound the cuts of whole and partial tori, in closed form as hypercubes or layer by layer.
+"""Bound the cuts of whole and damaged tori from below, in closed form as hypercubes or layer by layer.
 
-A ring of four is a square, so each axis of side four gives two dimensions of its links' capacity and a 4×4×4 torus is
-the 6-cube. Sort the dimensions by capacity, w₁ ≥ … ≥ wₘ, the heaviest as the lowest bit, and let e(k) be the capacity
-between the first k nodes: e(0) = 0, e(k+1) = e(k) + Σ wᵢ over the set bits i of k. No k nodes have more between them:
+`trninv.solvers.bisection` and `trninv.solvers.islands` call this module for one domain, whose chips and links may have
+failed.
 
-    The lightest dimension m divides a set into a ≥ b nodes of two subcubes. By induction at most e(a) + e(b) + wₘ·b is
-    between them, and that is at most e(a+b): a finite check, made for each set of capacities in use (`_is_proven`).
+Hypercubes (`PartialHypercube`): a ring of four is a square, so an axis of side four gives two dimensions, whose links
+have the capacity of the axis' links. A 4×4×4 torus is the 6-cube. Number the nodes of the cube so that bit i is the
+coordinate along dimension i, with the dimensions sorted by capacity, w₁ ≥ … ≥ wₘ, the first as the lowest bit. Let e(k)
+be the capacity between the first k nodes: e(0) = 0 and e(k+1) = e(k) + Σ wᵢ over the set bits i of k. No set of k nodes
+has more capacity between its nodes:
 
-So k nodes cut at least k·Σw - 2·e(k), which the first k attain. (For equal capacities: Harper, SIAM Journal 12, 1964;
-Hart, Discrete Mathematics 14, 1976.)
+    Dimension m, with the least capacity, divides a set into a ≥ b nodes in two subcubes. By induction, the capacity
+    between all of them is at most e(a) + e(b) + wₘ·b, and that is at most e(a+b). The last step is a finite check, made
+    for each set of capacities in use (`_is_proven`).
 
-Across an axis a torus is a ring (or a pair) of layers, with links between neighbouring layers, at most one at each
-chip. Let k_i chips of layer i be on one side. Inside the layer they cut at least g_i(k_i), by enumeration of its
-subsets. Of the m links between layers i and j, at most a_i = min(k_i, m) and at least b_i = k_i - (chips of i without
-such a link) start at a chip of layer i on that side, so at least max(b_i - a_j, b_j - a_i, 0) of them are cut, at best
-the narrowest. The least sum over all k_i of a total is a shortest walk around the ring (a dynamic program): it bounds
-the cut of every set with that many chips.
+So k nodes cut at least k·Σw - 2·e(k), which the first k nodes attain. (For equal capacities, see Harper, SIAM Journal
+12, 1964, and Hart, Discrete Mathematics 14, 1976.)
+
+Layers (`layer_profile`): along an axis, a torus is a ring (or a pair) of layers, and a chip has at most one link to
+each neighboring layer. Let k_i chips of layer i be on one side. Inside the layer they cut at least g_i(k_i), which is
+found by enumerating subsets. Of the m links between layers i and j, at most a_i = min(k_i, m) and at least b_i = k_i -
+(chips of layer i without such a link) end at a chip of layer i on that side. So at least max(b_i - a_j, b_j - a_i, 0)
+of them are cut, and these have at least the capacity of so many narrowest links. The least sum over all choices of k_i
+with the same total is a shortest walk around the ring (a dynamic program). It bounds the cut of every set with that
+many chips.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -33,25 +40,25 @@ from trninv.topology.torus import node_number, torus_links
 
 Ints = NDArray[np.int64]
 _GRAY_CODE: dict[int, tuple[tuple[int, ...], ...]] = {1: ((),), 2: ((0,), (1,)), 4: ((0, 0), (0, 1), (1, 1), (1, 0))}
-"""Bits of a position on a ring of one, two or four nodes: neighbours differ in one bit (a Gray code)."""
+"""For rings of one, two or four nodes, the bits of each position. Neighbors differ in one bit (a Gray code)."""
 _MAX_FAILED = 8
-"""Limit of failed chips of which all subsets are tried."""
+"""Limit of failed chips for which all subsets are tried; with more, only the empty subset is tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartialHypercube:
-    """A torus of sides two and four, some of whose chips and links may have failed.
+    """A torus with sides of one, two or four chips, some of whose chips and links may have failed.
 
     Attributes
     ----------
     weights
-        Capacity of each dimension before any failure, the heaviest first.
+        Capacity of the links along each dimension of the cube before any failure, in falling order.
     label
-        Number in the cube of each healthy chip.
+        Number of each healthy chip in the cube.
     degree
-        Capacity of each healthy chip to the others.
+        Capacity between each healthy chip and the other healthy chips.
     lost_capacity
-        Capacity that the links between healthy chips have lost.
+        Capacity that the links between healthy chips have lost by failures.
 
     """
 
@@ -62,13 +69,13 @@ class PartialHypercube:
 
     @classmethod
     def from_graph(cls, graph: Graph, chips: Collection[int]) -> "PartialHypercube | None":
-        """Build it from the links between chips; None if these are not part of such a torus.
+        """Build the hypercube from the links between chips; None if the links are not those of such a torus.
 
         Parameters
         ----------
         graph
-            A chip's ``position`` holds its coordinates, ``sides`` those of its torus. Each axis is assumed to have had
-            the highest capacity that remains on it.
+            A chip's ``position`` has its coordinates, and its ``sides`` are the sides of the torus. The capacity of an
+            axis' links before any failure is assumed to be the highest one that the axis still has.
 
         """
         sides = {tuple(graph.nodes[chip].get("sides") or ()) for chip in chips}
@@ -79,8 +86,8 @@ class PartialHypercube:
         links = {(link.a, link.b): link.axis for link in torus_links(shape)}
         number_of = {chip: node_number(position, shape) for chip, position in positions.items()}
         axis_capacity = dict.fromkeys(range(len(shape)), 0)
-        for a, b, capacity in weighted_edges(graph.subgraph(chips)):
-            axis = links.get((min(number_of[a], number_of[b]), max(number_of[a], number_of[b])))
+        for u, v, capacity in weighted_edges(graph.subgraph(chips)):
+            axis = links.get((min(number_of[u], number_of[v]), max(number_of[u], number_of[v])))
             if axis is None:
                 return None
             axis_capacity[axis] = max(axis_capacity[axis], capacity)
@@ -89,7 +96,7 @@ class PartialHypercube:
             for axis, side in enumerate(shape)
             for bit in range(len(_GRAY_CODE[side][0]))
         ]
-        order = sorted(bits, key=lambda bit_key: (-bit_key[0], bit_key[1:]))
+        order = sorted(bits, key=lambda dimension: (-dimension[0], dimension[1:]))
         weights = tuple(capacity for capacity, _, _ in order)
         if not _is_proven(weights):
             return None
@@ -102,13 +109,13 @@ class PartialHypercube:
             for chip in positions
         }
         whole = cls(weights, label, degree, 0)
-        return replace(
-            whole, lost_capacity=(whole._capacity_between(label.values(), label.values()) - sum(degree.values())) // 2
-        )
+        # both sums count each link from both of its ends
+        lost_twice = whole._capacity_between(label.values(), label.values()) - sum(degree.values())
+        return replace(whole, lost_capacity=lost_twice // 2)
 
     @property
     def method(self) -> str:
-        """Why `lower_bounds` holds."""
+        """Why `lower_bounds` holds, as text for users."""
         cube = f"the {len(self.weights)}-cube that the torus is"
         return f"closed form of {cube}: no set of its chips has more links inside than an initial segment, checked"
 
@@ -124,21 +131,23 @@ class PartialHypercube:
         undamaged = cuts[: count + 1] if not failed_labels else self._bounds_around_failures(cuts, failed_labels)
         degrees = np.sort(list(self.degree.values()))
         by_degree = np.r_[0, np.cumsum(degrees)] - 2 * inner_capacity[: count + 1]
-        # k chips and the other n - k have the same cut, so either bound holds for both
+        # k chips and the other n - k chips have the same cut, so a bound for one of these numbers holds for the other
         bounds = np.maximum(undamaged - self.lost_capacity, np.maximum(by_degree, by_degree[::-1]))
         unit = gcd(*self.weights, *map(int, degrees)) or 1
         rounded: Ints = np.maximum(-(-bounds // unit) * unit, 0)
         return rounded
 
     def _failed_labels(self) -> list[int]:
+        """Return the cube numbers of the failed chips."""
         return sorted(set(range(1 << len(self.weights))).difference(self.label.values()))
 
     def _bounds_around_failures(self, cuts: Ints, failed_labels: Sequence[int]) -> Ints:
-        """Bound the cuts of the healthy chips with the links that they had in the undamaged torus.
+        """Bound the cuts of the healthy chips, counting the links that they had in the undamaged torus.
 
-        Let F be the failed chips and T a subset. S ∪ T cuts at most the cut of S plus the links from S to F∖T, from the
-        other healthy chips to T, and between T and F∖T; the same holds for S ∪ (F∖T) with T and F∖T exchanged. The sum
-        of both is twice the cut of S plus all links between F and the healthy chips plus twice those between T and F∖T.
+        Let S be a set of healthy chips, F the failed chips and T a subset of F. In the undamaged torus, the cut of S ∪
+        T is at most the cut of S between healthy chips, plus the links from S to F∖T, from the other healthy chips to
+        T, and between T and F∖T. The same holds for S ∪ (F∖T), with T and F∖T exchanged. The sum of both cuts is at
+        most twice the cut of S, plus all links between F and the healthy chips, plus twice the links between T and F∖T.
         """
         count, boundary = len(self.label), self._capacity_between(failed_labels, self.label.values())
         best = np.zeros(count + 1, dtype=np.int64)
@@ -160,7 +169,10 @@ class PartialHypercube:
         return sum(w for label in labels for i, w in enumerate(self.weights) if label ^ (1 << i) in other_labels)
 
     def orders(self) -> list[list[int]]:
-        """Return orders of the healthy chips whose prefixes are cheap to cut off: cube numbers from each corner."""
+        """Return orders of the healthy chips whose prefixes are cheap to cut off.
+
+        Each order follows the cube numbers as seen from one corner of the cube.
+        """
         corners = range(1 << len(self.weights))
         return [sorted(self.label, key=lambda chip: self.label[chip] ^ corner) for corner in corners]
 
@@ -173,7 +185,7 @@ def induced_capacity(weights: tuple[int, ...]) -> Ints:
 
     Examples
     --------
-    A square with links of 3 along one dimension and 1 along the other: nodes 0 and 1 share a 3.
+    A square has links of 3 along one dimension and 1 along the other. Nodes 0 and 1 are connected by a link of 3:
 
     >>> induced_capacity((3, 1)).tolist()
     [0, 0, 3, 4, 8]
@@ -202,7 +214,7 @@ def hypercube_profile(weights: tuple[int, ...]) -> Ints:
 
 @lru_cache(maxsize=64)
 def _is_proven(weights: tuple[int, ...]) -> bool:
-    """Whether e(a+b) ≥ e(a) + e(b) + wₘ·b for all a ≥ b of a subcube, for each dimension m."""
+    """Return whether e(a+b) ≥ e(a) + e(b) + wₘ·b for each dimension m and all a ≥ b up to the size of its subcube."""
     inner_capacity = induced_capacity(weights)
     for m, w in enumerate(weights):
         a, b = np.tril_indices((1 << m) + 1)
@@ -212,13 +224,15 @@ def _is_proven(weights: tuple[int, ...]) -> bool:
 
 
 _INFINITE_CUT = np.int64(2**60)
+"""More than the capacity of any cut; several of them can be added without overflow."""
 
 
 def layer_profile(graph: Graph, endpoints: Sequence[int], sink: int | None = None) -> Ints | None:
     """Return, for 0 … n endpoints, a lower bound on their cut with ``sink`` on the other side.
 
-    None if no axis of the endpoints' ``position`` divides them into such layers that are small enough to enumerate. A
-    dynamic program around the ring of layers, O(Σ 2^layer + n·layer³·layers) for each axis.
+    For each axis of the endpoints' ``position``, the bound is the least sum over layers of the module docstring; the
+    best of these bounds is returned. None if no axis divides the endpoints into layers that are small enough to
+    enumerate. A dynamic program around the ring of layers (Bellman 1957), O(Σ 2^layer + n·layer³·layers) for each axis.
 
     Examples
     --------
@@ -238,31 +252,53 @@ def layer_profile(graph: Graph, endpoints: Sequence[int], sink: int | None = Non
         or len({len(coordinates) for coordinates in positions.values()}) > 1
     ):
         return None
-    bounds = None
-    for axis in range(len(positions[endpoints[0]])):
-        coordinate = {end: position[axis] for end, position in positions.items()}
-        bound = _bounds_along_axis(graph, coordinate, sink)
-        bounds = bound if bounds is None or bound is None else np.maximum(bounds, bound)
-    return bounds
+    links = weighted_edges(graph)
+    axes = range(len(positions[endpoints[0]]))
+    coordinates_by_axis = [{end: position[axis] for end, position in positions.items()} for axis in axes]
+    bounds = [_bounds_along_axis(links, coordinates, sink) for coordinates in coordinates_by_axis]
+    usable = [bound for bound in bounds if bound is not None]
+    return np.max(usable, axis=0) if usable else None
 
 
-def _bounds_along_axis(graph: Graph, coordinate: Mapping[int, int], sink: int | None) -> Ints | None:
-    """Return the bounds from the layers along one axis; None if they do not fit."""
-    names = sorted(set(coordinate.values()))
-    layers = [[end for end in coordinate if coordinate[end] == name] for name in names]
-    if len(layers) < 2 or max(map(len, layers)) > cut_enumeration.MAX_COMPONENT:  # noqa: PLR2004 # one is no ring
+def _bounds_along_axis(
+    links: Sequence[tuple[int, int, int]], coordinate: Mapping[int, int], sink: int | None
+) -> Ints | None:
+    """Return the bounds from the layers along one axis.
+
+    None if a layer is too large, if a link leads to a layer that is not next to its own, or if a chip has two links to
+    another layer.
+    """
+    layer_of = {value: number for number, value in enumerate(sorted(set(coordinate.values())))}
+    layers: list[dict[int, int]] = [{} for _ in layer_of]  # by layer: each chip's number in the layer
+    for end, value in coordinate.items():
+        layers[layer_of[value]][end] = len(layers[layer_of[value]])
+    if len(layers) < 2 or max(map(len, layers)) > cut_enumeration.MAX_COMPONENT:  # noqa: PLR2004 # one layer is not a ring
         return None
+    matrices = [[[0] * len(layer) for _ in layer] for layer in layers]
+    to_sink = [[0] * len(layer) for layer in layers]
     links_between = dict[tuple[int, int], list[tuple[int, int, int]]]()
-    for a, b, capacity in weighted_edges(graph.subgraph(coordinate)):
-        i, j = sorted((names.index(coordinate[a]), names.index(coordinate[b])))
-        if i != j:
-            links_between.setdefault((i, j), []).append((a, b, capacity))
+    for u, v, capacity in links:
+        if sink in (u, v):
+            end = v if u == sink else u
+            to_sink[layer_of[coordinate[end]]][layers[layer_of[coordinate[end]]][end]] = capacity
+            continue
+        i, j = layer_of[coordinate[u]], layer_of[coordinate[v]]
+        if i == j:
+            row, column = layers[i][u], layers[i][v]
+            matrices[i][row][column] = matrices[i][column][row] = capacity
+        else:
+            links_between.setdefault((min(i, j), max(i, j)), []).append((u, v, capacity))
     count = len(layers)
     if not set(links_between) <= {(i, (i + 1)) for i in range(count - 1)} | {(0, count - 1)}:
         return None
-    if any(len({end for a, b, _ in links for end in (a, b)}) < 2 * len(links) for links in links_between.values()):
+    if any(
+        len({end for u, v, _ in between for end in (u, v)}) < 2 * len(between) for between in links_between.values()
+    ):
         return None
-    inner_cuts = [_inner_cuts(graph, layer, sink) for layer in layers]
+    inner_cuts = [
+        _least_cuts(tuple(map(tuple, matrix)), tuple(capacities))
+        for matrix, capacities in zip(matrices, to_sink, strict=True)
+    ]
     steps = [
         _cuts_between_layers(links_between.get((i, i + 1), []), len(layers[i]), len(layers[i + 1]))
         for i in range(count - 1)
@@ -272,38 +308,44 @@ def _bounds_along_axis(graph: Graph, coordinate: Mapping[int, int], sink: int | 
     return _ring_convolution(inner_cuts, steps, closing_cuts)
 
 
-def _inner_cuts(graph: Graph, layer: Collection[int], sink: int | None) -> Ints:
-    nodes = [*layer, *([] if sink is None else [sink])]
-    hubs = [] if sink is None else [sink]
-    return np.array(cut_enumeration.enumerate_profile(Graph(graph.subgraph(nodes)), list(layer), hubs, sink))
+@lru_cache(maxsize=1024)
+def _least_cuts(matrix: tuple[tuple[int, ...], ...], to_sink: tuple[int, ...]) -> Ints:
+    """Return the least cut inside a layer and to the sink, by the number of the layer's chips on one side.
+
+    Most layers of a torus are equal, and equal layers share a cache entry.
+    """
+    cuts = cut_enumeration.subset_cuts(matrix) + cut_enumeration.subset_sums(to_sink)
+    by_count = cut_enumeration.subsets_by_count((True,) * len(matrix))
+    return np.array([cuts[subsets].min() for subsets in by_count])
 
 
 def _cuts_between_layers(links: Sequence[tuple[int, int, int]], layer_size: int, other_size: int) -> Ints:
-    """Return the least cut between two layers by their chips on one side: (layer_size + 1) × (other_size + 1)."""
-    cumulative = np.r_[0, np.cumsum(sorted(capacity for _, _, capacity in links))]
+    """Return the least cut between two layers, by the numbers of chips of the one (rows) and the other on one side."""
+    capacity_of_narrowest = np.r_[0, np.cumsum(sorted(capacity for _, _, capacity in links))]
     in_layer, in_other = np.arange(layer_size + 1)[:, None], np.arange(other_size + 1)[None, :]
     link_count = len(links)
     cut_count = np.maximum(
         in_layer - (layer_size - link_count) - np.minimum(in_other, link_count),
         in_other - (other_size - link_count) - np.minimum(in_layer, link_count),
     )
-    cuts: Ints = cumulative[np.maximum(cut_count, 0)]
+    cuts: Ints = capacity_of_narrowest[np.maximum(cut_count, 0)]
     return cuts
 
 
 def _ring_convolution(inner_cuts: Sequence[Ints], steps: Sequence[Ints], closing_cuts: Ints) -> Ints:
-    """Return the least sum around the ring by the total number of chips."""
-    total = sum(len(cuts) - 1 for cuts in inner_cuts)
-    best = np.full(total + 1, _INFINITE_CUT)
-    for first in range(len(inner_cuts[0])):
-        # rows: chips of the last layer on the side; columns: chips of all layers so far
-        cost = np.full((len(inner_cuts[0]), total + 1), _INFINITE_CUT)
-        cost[first, first] = inner_cuts[0][first]
-        for step, layer in zip(steps, inner_cuts[1:], strict=True):
-            next_cost = np.full((len(layer), total + 1), _INFINITE_CUT)
-            for chips, own_cut in enumerate(layer):
-                reached = (cost + step[:, [chips]]).min(axis=0) + own_cut
-                next_cost[chips, chips:] = reached[: total + 1 - chips]
-            cost = next_cost
-        best = np.minimum(best, (cost + closing_cuts[first][:, None]).min(axis=0))
+    """Return the least sum of cuts in and between layers around the ring, by the total number of chips on one side.
+
+    ``steps`` are the cuts between neighboring layers, ``closing_cuts`` those between the first layer and the last.
+    """
+    total, first_sizes = sum(len(cuts) - 1 for cuts in inner_cuts), np.arange(len(inner_cuts[0]))
+    # by the numbers of chips on one side in the first layer, in the latest layer, and in all layers so far
+    cost = np.full((len(first_sizes), len(first_sizes), total + 1), _INFINITE_CUT)
+    cost[first_sizes, first_sizes, first_sizes] = inner_cuts[0]
+    for step, layer in zip(steps, inner_cuts[1:], strict=True):
+        next_cost = np.full((len(first_sizes), len(layer), total + 1), _INFINITE_CUT)
+        for chips, own_cut in enumerate(layer):
+            reached = (cost + step[:, [chips]]).min(axis=1) + own_cut
+            next_cost[:, chips, chips:] = reached[:, : total + 1 - chips]
+        cost = next_cost
+    best: Ints = (cost + closing_cuts[:, :, None]).min(axis=(0, 1))
     return best

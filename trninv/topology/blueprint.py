@@ -1,7 +1,8 @@
-"""Describe one scale-up domain, its nodes and links, in local node numbers.
+"""Describe the nodes and links of one scale-up domain, in local node numbers.
 
-A cluster is its domains crossed with their blueprint. Local numbers count chips first, server by server, then switches,
-then NICs.
+A domain is the largest group of chips that NeuronLink connects: a server, or several servers in racks. All domains of a
+cluster have the same blueprint; seeding (`trninv.inventory.seeding`) copies its nodes and links for each domain. Local
+numbers start at 0 and count chips first, server by server, then switches, then NICs.
 """
 
 from collections import Counter, defaultdict
@@ -11,17 +12,17 @@ from typing import Final, Literal
 
 NodeKind = Literal["chip", "switch", "nic"]
 Sides = tuple[int, ...]
-"""Sizes of a pattern that its drawings and symmetries need, such as the sides of a torus; may be empty."""
+"""Sizes that a wiring pattern's drawings and symmetries need, such as the sides of a torus; empty if they need none."""
 
 NIC: Final = "nic"
-"""The role of links between chips and NICs; all other links are scale-up links."""
+"""The role of links between chips and NICs. Links of all other roles are scale-up links."""
 
 _KIND_ORDER: Final = ("chip", "switch", "nic")
 
 
 @dataclass(frozen=True, slots=True)
 class BlueprintNode:
-    """A node. ``server`` is None for a rack's switch; ``ordinal`` counts within the address's parent."""
+    """A node; ``ordinal`` is the last number of its address (5 in ``s0/c5``), and a rack's switch has no ``server``."""
 
     kind: NodeKind
     server: int | None
@@ -31,7 +32,7 @@ class BlueprintNode:
 
 @dataclass(frozen=True, slots=True, order=True)
 class BlueprintLink:
-    """A link between two local node numbers, a < b; ``role`` names its kind within the domain."""
+    """A link between two nodes, by local numbers a < b; ``role`` names its purpose in the pattern, such as an axis."""
 
     a: int
     b: int
@@ -40,14 +41,14 @@ class BlueprintLink:
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """Nodes by local number and the links between them.
+    """The nodes of a domain by local number, and the links between them.
 
     Attributes
     ----------
     pattern
-        Name of the pattern that built it.
+        Name of the wiring pattern that built the blueprint.
     sides
-        The pattern's sizes, or empty.
+        Sizes such as the sides of a torus; see `Sides`.
     servers_by_rack
         The number of servers in each rack of the domain, in order.
     """
@@ -78,12 +79,12 @@ class Blueprint:
         return _rack_of(server, self.servers_by_rack)
 
 
-def chip_nodes(per_server: int, servers_by_rack: Sequence[int]) -> list[BlueprintNode]:
+def chip_nodes(chips_per_server: int, servers_by_rack: Sequence[int]) -> list[BlueprintNode]:
     """Return the chips of a domain, server by server and rack by rack."""
     return [
         BlueprintNode("chip", server, _rack_of(server, servers_by_rack), ordinal)
         for server in range(sum(servers_by_rack))
-        for ordinal in range(per_server)
+        for ordinal in range(chips_per_server)
     ]
 
 
@@ -96,7 +97,7 @@ def assemble(
     chips_per_nic: int,
     sides: Sides = (),
 ) -> Blueprint:
-    """Build a blueprint from chips, switches and links; add a NIC for every `chips_per_nic` chips of a server."""
+    """Build a blueprint from chips, switches and links; add a NIC for every ``chips_per_nic`` chips of a server."""
     nodes, links = list(nodes), list(scale_up_links)
     for local, chip in enumerate(tuple(nodes)):
         if chip.kind == "chip":
@@ -113,25 +114,26 @@ def without_nics(blueprint: Blueprint) -> Blueprint:
 
 
 def violations(blueprint: Blueprint) -> Iterator[str]:
-    """Yield violations of the rules for blueprints of any pattern."""
+    """Yield a message for each violation of the rules that the blueprints of all patterns must follow."""
     yield from _numbering_violations(blueprint)
     pair_counts = Counter((link.a, link.b) for link in blueprint.links)
     if any(not 0 <= a < b < len(blueprint.nodes) for a, b in pair_counts):
-        yield "a link does not go from a node to a later one"
+        yield "a link does not go from a node to a node with a higher number"
         return
     if repeated := next((pair for pair, count in pair_counts.items() if count > 1), None):
         yield f"nodes {repeated[0]} and {repeated[1]} have more than one link"
     yield from _nic_violations(blueprint)
     if blueprint.nodes and (disconnected := _disconnected_nodes(blueprint)):
         size, first = len(disconnected), min(disconnected)
-        yield f"chip 0 is not connected to {size} of the chips and switches; the first is node {first}"
+        yield f"chip 0 is not connected to {size} of the chips and switches; the first of them is node {first}"
 
 
 def _rack_of(server: int, servers_by_rack: Sequence[int]) -> int:
-    return next(r for r in range(len(servers_by_rack)) if server < sum(servers_by_rack[: r + 1]))
+    return next(rack for rack in range(len(servers_by_rack)) if server < sum(servers_by_rack[: rack + 1]))
 
 
 def _numbering_violations(blueprint: Blueprint) -> Iterator[str]:
+    """Yield violations in the order, numbers and racks of the nodes."""
     nodes, servers = blueprint.nodes, blueprint.servers
     if not blueprint.chips or min(blueprint.servers_by_rack, default=0) < 1:
         yield "it has no chips, or a rack has no servers"
@@ -141,28 +143,32 @@ def _numbering_violations(blueprint: Blueprint) -> Iterator[str]:
     if list(nodes[: blueprint.chips]) != chip_nodes(blueprint.chips // servers, blueprint.servers_by_rack):
         yield f"its {blueprint.chips} chips are not numbered evenly over {servers} servers"
     if len(set(nodes)) < len(nodes):
-        yield "two nodes have one address"
+        yield "two nodes have the same address"
     if any(node.server is not None and blueprint.rack_of(node.server) != node.rack for node in nodes):
-        yield "a node is in another rack than its server"
+        yield "a node is not in the rack of its server"
 
 
 def _nic_violations(blueprint: Blueprint) -> Iterator[str]:
-    """Yield chips without exactly one NIC of their own server, if there are NICs, and NICs with other links."""
+    """Yield violations in links to NICs.
+
+    If there are NICs, each chip must have a link to exactly one NIC, which is in its server. NICs have no other links.
+    """
     attached = Counter[int]()
     for link in blueprint.links:
         a, b = blueprint.nodes[link.a], blueprint.nodes[link.b]
         if link.role != NIC and "nic" in (a.kind, b.kind):
             yield f"a {link.role} link goes to a NIC"
         elif link.role == NIC and (a.kind, b.kind, a.server) != ("chip", "nic", b.server):
-            yield "a NIC is linked to something else than a chip of its server"
+            yield "a NIC is linked to a node that is not a chip of its server"
         elif link.role == NIC:
             attached[link.a] += 1
     has_nics = any(node.kind == "nic" for node in blueprint.nodes)
     if sorted(attached.elements()) != list(range(blueprint.chips if has_nics else 0)):
-        yield "chips do not have one NIC each"
+        yield "not every chip has exactly one NIC"
 
 
 def _disconnected_nodes(blueprint: Blueprint) -> set[int]:
+    """Return the chips and switches that no scale-up links connect to chip 0."""
     neighbors: dict[int, list[int]] = defaultdict(list)
     for link in blueprint.scale_up_links:
         neighbors[link.a].append(link.b)

@@ -1,9 +1,12 @@
-"""Model the documented EFA fabric: three tiers of network nodes, tier 1 on top, as EC2's instance topology shows it.
+"""Model the EFA fabric that EC2 documents for its instance topology: three tiers of network nodes, with tier 1 on top.
 
-Each scale-up domain is attached to one node of tier 3, and each node to one of the tier above, so that a place has one
-network node in each tier (DescribeInstanceTopology). A node stands for a group of non-blocking switches: its uplink
-carries the sum of its downlinks. Local numbers run from tier 3 to tier 1, so the upper end of a link has the higher
-one.
+Seeded clusters have this fabric; adopted ones have the fabric that their instances report
+(`trninv.topology.fabric_tree`).
+
+Each scale-up domain is attached to one node of tier 3, and each node to one node of the tier above, so that an instance
+is below one network node in each tier (as in EC2's DescribeInstanceTopology). A node represents a group of non-blocking
+switches, so its uplink carries the sum of its downlinks. Local numbers start at 0 and rise from tier 3 to tier 1, so
+the upper end of a link has the higher number.
 """
 
 from collections.abc import Iterator
@@ -14,7 +17,7 @@ TIERS = 3
 
 
 class ClosNode(NamedTuple):
-    """A node of the fabric: local number, tier, and ordinal within the tier."""
+    """A network node: local number, tier, and ordinal within the tier."""
 
     local: int
     tier: int
@@ -22,7 +25,7 @@ class ClosNode(NamedTuple):
 
 
 class ClosUplink(NamedTuple):
-    """A link from a node to its parent, with the number of domains below it."""
+    """A link from a node (``a``) to its parent (``b``), with the number of domains below the link."""
 
     a: int
     b: int
@@ -31,7 +34,7 @@ class ClosUplink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClosFabric:
-    """The sizes of a fabric: all domains, domains per node of tier 3, nodes of tier 3 per node of tier 2."""
+    """A fabric, by the numbers of domains, of domains per node of tier 3, and of nodes of tier 3 per node of tier 2."""
 
     domains: int
     domains_per_node: int
@@ -39,7 +42,7 @@ class ClosFabric:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of nodes in tier 1, 2 and 3."""
+        """The numbers of nodes in tiers 1, 2 and 3."""
         lowest = -(-self.domains // self.domains_per_node)
         return 1, -(-lowest // self.nodes_per_node), lowest
 
@@ -53,14 +56,14 @@ class ClosFabric:
 
     def uplinks(self) -> Iterator[ClosUplink]:
         """Yield the link from each node to its parent."""
-        _, middle, lowest = self.sizes
-        per_middle = self.domains_per_node * self.nodes_per_node
+        _, middle, lowest = self.sizes  # numbers of nodes in tiers 2 and 3
+        domains_per_middle = self.domains_per_node * self.nodes_per_node
         for node in range(lowest):
             yield ClosUplink(
                 node, lowest + node // self.nodes_per_node, self._domains_below(node, self.domains_per_node)
             )
         for node in range(middle):
-            yield ClosUplink(lowest + node, lowest + middle, self._domains_below(node, per_middle))
+            yield ClosUplink(lowest + node, lowest + middle, self._domains_below(node, domains_per_middle))
 
     def _domains_below(self, node: int, domains_per_node: int) -> int:
         return min(domains_per_node, self.domains - node * domains_per_node)

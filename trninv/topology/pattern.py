@@ -1,6 +1,7 @@
-"""Define wiring patterns with their blueprint, layout, symmetries and checks.
+"""Define wiring patterns: rules that build domains' blueprints, with functions that lay out, check and compare domains.
 
-Each file of `trninv.topology.patterns` defines one as ``PATTERN``; `trninv.topology.registry` finds them.
+Each file of `trninv.topology.patterns` defines a pattern as ``PATTERN``, and `trninv.topology.registry` finds it. The
+catalog's TOML files name the pattern of each domain and the pattern's parameters (`trninv.catalog.models`).
 """
 
 import inspect
@@ -18,19 +19,19 @@ from trninv.topology.planar_layout import PlanarLayout, Point2D, straight_lines
 def bind_arguments(
     function: Callable[..., object], values: Mapping[str, object], *, minimum: int = 0
 ) -> dict[str, Any]:
-    """Return the arguments for a function by name, with lists converted to tuples.
+    """Check the values of a TOML table against a function's parameters; return them with lists converted to tuples.
 
     Parameters
     ----------
     function
-        Its parameters are annotated with int, str, bool, object, and tuples and mappings of these.
+        Its parameters must be annotated as int, str, bool or object, or as a tuple or mapping of these types.
     minimum
         The smallest integer allowed.
 
     Raises
     ------
     CatalogError
-        The table lacks a parameter, has an unknown one, or one of another type.
+        The table lacks a parameter, or has an unknown parameter or a value of the wrong type.
     """
     parameters = inspect.signature(function, eval_str=True).parameters
     accepted = f"the parameters are {', '.join(parameters)}" if parameters else "there are no parameters"
@@ -43,7 +44,8 @@ def bind_arguments(
     return {name: _convert(name, value, parameters[name].annotation, minimum) for name, value in values.items()}
 
 
-def _convert(name: str, value: object, annotation: Any, minimum: int) -> Any:  # a type, and a value of it
+def _convert(name: str, value: object, annotation: Any, minimum: int) -> Any:  # annotation: a type; returns its value
+    """Return a value with lists converted to tuples; refuse a value that does not match its parameter's annotation."""
     item_types = get_args(annotation)
     if get_origin(annotation) is tuple and isinstance(value, list):
         return tuple(_convert(name, item, item_types[0], minimum) for item in value)
@@ -55,23 +57,28 @@ def _convert(name: str, value: object, annotation: Any, minimum: int) -> Any:  #
     raise CatalogError(f"{name} = {value!r} is not {_describe_type(annotation, minimum)}")
 
 
-def _describe_type(annotation: Any, minimum: int) -> str:  # a type
+def _describe_type(annotation: Any, minimum: int) -> str:  # annotation: a type
     if get_args(annotation):
         return "a list" if get_origin(annotation) is tuple else "a table"
     return {int: f"a whole number of at least {minimum}", str: "text", bool: "true or false"}[annotation]
 
 
 NodesByNumber = Mapping[int, BlueprintNode]
-"""Chips and switches of a domain or a part of it, under any numbers; racks may be counted from any number."""
+"""Chips and switches of a domain, or some of them, by database id or any other number. Racks may start above 0."""
 Position = tuple[int, ...]
+"""Coordinates of a chip, one for each of the pattern's sides."""
 Permutation = Mapping[int, int]
-"""The image of each place; a map that leads outside the present nodes lacks some places."""
+"""The node onto which each node is mapped, by node number. A node is left out if it would be mapped onto no node."""
 IsSymmetry = Callable[[Permutation], bool]
-"""Whether a candidate keeps the kind of every node and the capacity of every link, failures included."""
+"""Tests whether a permutation preserves the kind of every node and the capacity of every link, failures included."""
+
+
+Label = tuple[tuple[Any, ...], ...]
+"""A mark on a node, such as a description of its failures. Nodes with equal labels are equivalent."""
 
 
 class Point3D(NamedTuple):
-    """A point relative to the middle of a domain, in units of planar layouts: x right, y down, z towards the viewer."""
+    """A point relative to the middle of a domain, in the units of planar layouts: x right, y down, z to the viewer."""
 
     x: float
     y: float
@@ -90,34 +97,42 @@ def _no_symmetries(_nodes: NodesByNumber, _sides: Sides, _is_symmetry: IsSymmetr
     yield from ()
 
 
+def _no_arrangements(_nodes: NodesByNumber, _sides: Sides, _labels: Mapping[int, Label]) -> Iterator[Permutation]:
+    yield from ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """A wiring pattern.
+    """A wiring pattern: a rule that builds blueprints, and functions that check, draw and compare domains.
 
     Attributes
     ----------
     name
-        Its name in TOML files and in the database, and the name of its file.
+        The pattern's name in TOML files and in the database, and the name of its Python file.
     description
-        One line that describes it.
+        One line that describes the pattern to users.
     build
-        Builds a blueprint. Its parameters are those of a TOML file, annotated as `bind_arguments` reads them; integers
-        are 1 or more. Raises CatalogError if they do not fit together.
+        Builds a blueprint. It takes the parameters that a TOML file names, annotated as `bind_arguments` requires;
+        integers are 1 or more. It raises CatalogError if the parameters contradict each other.
     plane_positions
-        Positions of chips and switches in a drawing where a chip has the radius 12.5.
+        Returns the positions of chips and switches in a drawing in which a chip has the radius 12.5.
     violations
-        Yields what breaks the pattern's rules in a blueprint.
+        Yields a message for each rule of the pattern that a blueprint breaks.
     position
-        Coordinates of a chip, for which solvers try closed forms; returns None if there are none.
+        Returns the coordinates of a chip, which solvers use in closed formulas; None if chips have no coordinates.
     custom_layout
-        The planar layout for a wide or narrow screen, if it is not just straight lines between ``plane_positions``.
+        Returns the planar layout for a wide or narrow screen; None draws straight lines between ``plane_positions``.
     space_positions
-        Positions of chips in space, for a pattern that can be shown in 3D; else None.
+        Returns the positions of chips in 3D; None if the pattern cannot be drawn in 3D.
     wraps_around
-        Whether a link between two chips leads around the back, so that it is drawn as two stubs.
+        Returns whether a link leads from the last chip of an axis back to the first, and so is drawn as two stubs or as
+        an arc.
     symmetries
-        Candidates for symmetries of the wiring, failures included. Each is checked before use: a wrong one only costs
-        time, and with a missing one equivalent failures are solved more than once.
+        Yields candidates for symmetries of the wiring, failures included. Each is checked before use, so a wrong
+        candidate costs only time. If a symmetry is missing, equivalent failures are solved more than once.
+    arrangements
+        Yields candidates for symmetries of the undamaged wiring that move nodes with labels to the first positions, so
+        that equivalent failures are mapped onto the same nodes.
     """
 
     name: str
@@ -130,33 +145,34 @@ class Pattern:
     space_positions: Callable[[NodesByNumber, Sides], dict[int, Point3D]] | None = None
     wraps_around: Callable[[BlueprintNode, BlueprintNode, Sides], bool] = _never_wraps
     symmetries: Callable[[NodesByNumber, Sides, IsSymmetry], Iterator[Permutation]] = _no_symmetries
+    arrangements: Callable[[NodesByNumber, Sides, Mapping[int, Label]], Iterator[Permutation]] = _no_arrangements
 
     def blueprint(self, parameters: Mapping[str, object]) -> Blueprint:
-        """Build a blueprint from a TOML file's parameters and check it.
+        """Build a blueprint from the parameters in a TOML file, and check it.
 
         Raises
         ------
         CatalogError
-            Parameters are wrong, or the blueprint breaks a rule.
+            A parameter is missing, unknown or wrong, or the blueprint breaks a rule.
         """
         blueprint = self.build(**bind_arguments(self.build, parameters, minimum=1))
         self.check(blueprint)
         return blueprint
 
     def planar_layout(self, nodes: NodesByNumber, sides: Sides, *, narrow: bool = False) -> PlanarLayout:
-        """Return the planar layout of a domain."""
+        """Return the planar layout of a domain, for a wide or a narrow screen."""
         if self.custom_layout:
             return self.custom_layout(nodes, sides, narrow)
         positions = self.plane_positions(nodes, sides)
         return PlanarLayout(positions=positions, route=straight_lines(positions))
 
     def check(self, blueprint: Blueprint) -> None:
-        """Check a blueprint against the rules for all blueprints and those of the pattern.
+        """Check a blueprint against the rules for all blueprints and the pattern's own rules.
 
         Raises
         ------
         CatalogError
-            A rule is broken; the message names the first.
+            A rule is broken; the message names the first broken rule.
         """
         if blueprint.pattern != self.name:
             raise CatalogError(f"the blueprint has the wiring {blueprint.pattern!r}, not {self.name!r}")

@@ -1,4 +1,7 @@
-"""Describe a two-dimensional drawing of a domain."""
+"""Describe a two-dimensional drawing of a domain.
+
+Wiring patterns describe drawings of their domains as a `PlanarLayout`; `trninv.drawing` and the explorer draw it.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +11,7 @@ from typing import Final, NamedTuple
 from trninv.topology.blueprint import BlueprintNode
 
 RADIUS: Final = 12.5
-"""The radius of a chip drawn as a circle."""
+"""The radius of a chip that is drawn as a circle. All lengths in a layout have the same unit."""
 
 
 class Point2D(NamedTuple):
@@ -35,7 +38,7 @@ class Rectangle(NamedTuple):
 
 
 class TextLabel(NamedTuple):
-    """A text; ``anchor`` is the part of it at x: start, middle or end. Titles of panels are strong."""
+    """A text at a point; ``anchor`` says whether x is its start, middle or end, and ``strong`` whether it is bold."""
 
     text: str
     x: float
@@ -45,10 +48,11 @@ class TextLabel(NamedTuple):
 
 
 Stroke = tuple[Point2D, ...]
+"""The points of one continuous line."""
 
 
 class LinkPath(NamedTuple):
-    """The strokes of a drawn link, and the position of the symbol of its state."""
+    """The strokes that draw a link, and the position of the symbol that shows the link's state."""
 
     strokes: tuple[Stroke, ...]
     symbol_position: Point2D
@@ -60,7 +64,7 @@ LinkRouter = Callable[[int, int], LinkPath]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanarLayout:
-    """A planar layout.
+    """Where the chips, switches, links and texts of a domain are drawn.
 
     Attributes
     ----------
@@ -69,11 +73,11 @@ class PlanarLayout:
     route
         Returns the path of a link.
     sizes
-        Sizes of chips and switches that differ from the default.
+        Sizes of chips and switches that do not have the default size, which for a chip is a circle of the radius 12.5.
     texts
-        Labels of chips and switches that differ from the default.
+        Labels of chips and switches that do not have the default label, such as 5 for a chip or sw5 for a switch.
     panels, labels
-        Rectangles behind the nodes, and texts beside them.
+        Rectangles behind the nodes, such as racks, and texts that name them.
     font_size
         Height of texts.
     stroke_width
@@ -91,8 +95,8 @@ class PlanarLayout:
 
     def size(self, key: int, node: BlueprintNode) -> SymbolSize:
         """Return the size of a chip or switch."""
-        usual = SymbolSize(2 * RADIUS, 2 * RADIUS) if node.kind == "chip" else SymbolSize(41.0, 18.0)
-        return self.sizes.get(key, usual)
+        default = SymbolSize(2 * RADIUS, 2 * RADIUS) if node.kind == "chip" else SymbolSize(41.0, 18.0)
+        return self.sizes.get(key, default)
 
     def text(self, key: int, node: BlueprintNode) -> str:
         """Return the label of a chip or switch."""
@@ -103,15 +107,15 @@ def straight_lines(positions: Mapping[int, Point2D]) -> LinkRouter:
     """Return a router that draws links as straight lines."""
 
     def route(a: int, b: int) -> LinkPath:
-        one, two = positions[a], positions[b]
-        return LinkPath(((one, two),), Point2D((one.x + two.x) / 2, (one.y + two.y) / 2))
+        start, end = positions[a], positions[b]
+        return LinkPath(((start, end),), Point2D((start.x + end.x) / 2, (start.y + end.y) / 2))
 
     return route
 
 
-def wraparound_stubs(one: Point2D, two: Point2D, length: float) -> LinkPath:
-    """Return the path of a link that leads around the back: a stub at each end, pointing away from the other end."""
-    distance = max(hypot(two.x - one.x, two.y - one.y), 1)
-    dx, dy = (two.x - one.x) * length / distance, (two.y - one.y) * length / distance
-    end = Point2D(one.x - dx, one.y - dy)
-    return LinkPath(((one, end), (two, Point2D(two.x + dx, two.y + dy))), end)
+def wraparound_stubs(start: Point2D, end: Point2D, length: float) -> LinkPath:
+    """Return the path of a link that wraps around, as a stub at each end that points away from the other end."""
+    distance = max(hypot(end.x - start.x, end.y - start.y), 1)
+    dx, dy = (end.x - start.x) * length / distance, (end.y - start.y) * length / distance
+    stub_end = Point2D(start.x - dx, start.y - dy)
+    return LinkPath(((start, stub_end), (end, Point2D(end.x + dx, end.y + dy))), stub_end)

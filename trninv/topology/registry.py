@@ -1,4 +1,4 @@
-"""Find the wiring patterns in `topology.patterns`."""
+"""Find the wiring patterns, which are defined one per file in `trninv.topology.patterns`."""
 
 import pkgutil
 from collections.abc import Mapping
@@ -13,39 +13,34 @@ from trninv.topology.pattern import Pattern
 
 @lru_cache(maxsize=1)
 def all_patterns() -> Mapping[str, Pattern]:
-    """Return every pattern by name, in the order of names.
+    """Return all patterns by name, sorted by name.
 
     Raises
     ------
     CatalogError
-        A file of the package defines no pattern of its name.
+        A file of the package defines no pattern with the file's name.
     """
     return {
         name: _load_pattern(name) for name in sorted(module.name for module in pkgutil.iter_modules(package.__path__))
     }
 
 
-def pattern_names() -> tuple[str, ...]:
-    """Return the names of the patterns."""
-    return tuple(all_patterns())
-
-
 def get_pattern(name: str) -> Pattern:
-    """Return the pattern of a name.
+    """Return the wiring pattern with a name.
 
     Raises
     ------
     UnknownPatternError
-        There is no file of that name.
+        No pattern has this name.
     """
     if pattern := all_patterns().get(name):
         return pattern
-    raise UnknownPatternError(f"no wiring {name!r}: known: {', '.join(pattern_names())}")
+    raise UnknownPatternError(f"no wiring pattern {name!r}; use one of {', '.join(all_patterns())}")
 
 
 @lru_cache(maxsize=256)
 def parse_sides(text: str) -> Sides:
-    """Parse sides as the database stores them, such as "4x4x4"."""
+    """Parse the sides of a pattern as the database stores them, such as "4x4x4"."""
     return tuple(int(side) for side in text.split("x")) if text else ()
 
 

@@ -1,7 +1,8 @@
-"""Enumerate the links of rings and tori.
+"""Enumerate the links of rings and tori, for the wiring pattern torus and the solvers.
 
-4×4 is the 2D torus of Trn1 and Trn2 servers (device = 4·row + column); as the product of two rings of four, each the
-product of two links, it is also the 4-cube. 4×4×4 is a Trn2 UltraServer with the server as first coordinate.
+A torus is given by its sides, the numbers of nodes along its axes. 4×4 is the 2D torus of Trn1 and Trn2 servers
+(chip = 4·row + column). It is also the 4-cube, because it is the product of two rings of four, each of which is the
+product of two links. 4×4×4 is a Trn2 UltraServer, with the server as first coordinate.
 """
 
 from collections.abc import Sequence
@@ -11,15 +12,15 @@ from typing import NamedTuple
 
 
 def ring_links(size: int) -> list[tuple[int, int]]:
-    """Return the links of a ring of `size` nodes as sorted pairs (lower, higher).
+    """Return the links of a ring of ``size`` nodes as sorted pairs (lower, higher).
 
-    A ring of two nodes has one link, a ring of one has none: two nodes never have two links between them.
+    A ring of two nodes has one link instead of two parallel links; a ring of one node has none.
     """
     return sorted({(min(i, j), max(i, j)) for i in range(size) if (j := (i + 1) % size) != i})
 
 
 class TorusLink(NamedTuple):
-    """A link between two node numbers along an axis."""
+    """A link along an axis between the nodes numbered a and b."""
 
     a: int
     b: int
@@ -47,9 +48,9 @@ def torus_links(sides: Sequence[int]) -> list[TorusLink]:
     """Return the links of a torus, sorted by (a, b); axis i has ∏ sides / side_i rings of side_i nodes."""
     links = []
     for axis, side in enumerate(sides):
-        others = [range(s) if i != axis else range(1) for i, s in enumerate(sides)]
+        ring_starts = product(*(range(1) if i == axis else range(other) for i, other in enumerate(sides)))
         stride = prod(sides[axis + 1 :])
-        for base in product(*others):
-            first = node_number(base, sides)
+        for start in ring_starts:
+            first = node_number(start, sides)
             links += [TorusLink(first + stride * i, first + stride * j, axis) for i, j in ring_links(side)]
     return sorted(links)

@@ -1,4 +1,4 @@
-// The API: documents typed from schema.graphql, and one packed list of a cluster's chips.
+// The client of the API: documents typed from schema.graphql, and the packed list of a cluster's chips.
 import type { initGraphQLTada, ResultOf, VariablesOf } from "gql.tada";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type AsOf, asof, followChanges, noteAnswer, noteUnreachable, useAsOf } from "./live";
@@ -12,7 +12,7 @@ type Api = initGraphQLTada<{
   };
 }>;
 
-/** Enums of the inventory, whose values are lower case on this side of the API, as in addresses and style sheets. */
+/** Enums whose values are lower case in the pages, as in addresses and style sheets. */
 type Enum =
   | "State"
   | "ChipUse"
@@ -41,18 +41,18 @@ const ENUMS = new Set([
 const lowerEnums = (name: string, value: unknown) =>
   ENUMS.has(name) && typeof value === "string" ? value.toLowerCase() : value;
 
-/** A document as its definitions; types come from the text, at run time it stays text. */
+/** A document; its types come from the schema, and at run time it is text. */
 export const graphql = ((text: string, fragments: string[][] = []) => [
   ...new Set([text.trim(), ...fragments.flat()]),
 ]) as unknown as Api;
 
 export type Result<D> = ResultOf<D>;
 
-/** A document with its variables: what a view rests on. */
+/** A document with its variables. */
 export interface Query<D = unknown> {
   document: D;
   variables: unknown;
-  /** Of another moment than the page's; empty: of now. */
+  /** A time other than the page's; empty: now. */
   at?: string | undefined;
 }
 
@@ -60,7 +60,7 @@ export const makeQuery = <D>(document: D, variables: VariablesOf<D>): Query<D> =
 
 const definitions = (document: unknown) => document as string[];
 
-/** An answer of the service that is not the one asked for. */
+/** An error that the service answered. */
 export class ApiError extends Error {
   constructor(
     message: string,
@@ -71,11 +71,11 @@ export class ApiError extends Error {
 }
 
 export const UNREACHABLE = "UNREACHABLE";
-/** Codes of what may go well another time; without one: an answer that is not the service's own. */
+/** Codes after which a retry can succeed; "" is an answer that did not come from the service. */
 const PASSING = ["", UNREACHABLE, "INTERNAL", "BUSY", "TIME_LIMIT", "DATABASE", "DATABASE_NOT_REACHABLE"];
 export const isRetryable = ({ code }: ApiError) => PASSING.includes(code);
 
-/** The service does not answer. */
+/** The service cannot be reached. */
 export function unreachableError(): ApiError {
   noteUnreachable();
   return new ApiError("The service is not responding. Check that trninv serve is running.", UNREACHABLE);
@@ -83,10 +83,10 @@ export function unreachableError(): ApiError {
 
 const TOKEN = "trninv token";
 
-/** Whether there is a token, good or not. */
+/** Whether a token is stored, valid or not. */
 export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
 
-/** Keep a bearer token for as long as the tab is open. */
+/** Store a bearer token until the tab is closed. */
 export function saveToken(token: string): void {
   sessionStorage.setItem(TOKEN, token);
 }
@@ -111,7 +111,7 @@ async function errorFrom(response: Response): Promise<ApiError> {
 
 let waiting = 0;
 
-/** While an answer is awaited, also one that replaces what is shown, the page's root says so to whoever drives it. */
+/** Mark the page's root as busy while requests run, for tests and tools that drive the page. */
 function countPending(more: 1 | -1): void {
   waiting += more;
   document.documentElement.toggleAttribute("data-asking", waiting > 0);
@@ -133,7 +133,7 @@ async function post(body: object, signal?: AbortSignal) {
   }
 }
 
-/** The answer to a document, of the moment that the page shows unless another one is asked for. */
+/** Request a document at the page's time, unless the query has its own. */
 export async function runQuery<D>({ document, variables, at }: Query<D>, signal?: AbortSignal): Promise<ResultOf<D>> {
   const { data, errors, extensions } = await post(
     { query: definitions(document).join("\n\n"), variables, at: (at ?? asof()) || undefined },
@@ -145,29 +145,34 @@ export async function runQuery<D>({ document, variables, at }: Query<D>, signal?
   return data;
 }
 
-/** The newest state there is. */
+/** Get the current revision. */
 async function fetchRevision(): Promise<AsOf | undefined> {
   return (await post({ query: "{ __typename }" })).extensions?.asOf;
 }
 
-/** What another address of the service holds, such as a report's CSV. */
-export async function download(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {
-  const query = asof() && `${path.includes("?") ? "&" : "?"}at=${encodeURIComponent(asof())}`;
-  const response = await request(path + query, { signal: signal ?? null });
-  if (!response.ok) throw await errorFrom(response);
-  return response.arrayBuffer();
+/** Get another route of the service, such as a report's CSV, at the page's time or another; empty: now. */
+export async function download(path: string, signal?: AbortSignal, at = asof()): Promise<ArrayBuffer> {
+  const query = at && `${path.includes("?") ? "&" : "?"}at=${encodeURIComponent(at)}`;
+  countPending(1);
+  try {
+    const response = await request(path + query, { signal: signal ?? null });
+    if (!response.ok) throw await errorFrom(response);
+    return await response.arrayBuffer();
+  } finally {
+    countPending(-1);
+  }
 }
 
 export interface Loaded<T> {
   data: T | undefined;
   error: ApiError | undefined;
   loading: boolean;
-  /** Ask once more. */
+  /** Repeat the request. */
   again?: () => void;
   query?: Query | null;
 }
 
-/** What a load gives, anew whenever the key or the moment changes; what was there before stays until then. */
+/** Load again whenever the key or the page's time changes; keep the earlier data until then. */
 export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [state, setState] = useState<Loaded<T>>({ data: undefined, error: undefined, loading: key !== null });
   const [tries, setTries] = useState(0);
@@ -198,7 +203,7 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
   return { ...state, again: () => setTries((before) => before + 1) };
 }
 
-/** What the page that is open rests on. */
+/** The queries of the open page. */
 export const openQueries = new Set<Query>();
 
 export function useQuery<D>(query: Query<D> | null): Loaded<ResultOf<D>> {
@@ -213,7 +218,7 @@ export function useQuery<D>(query: Query<D> | null): Loaded<ResultOf<D>> {
   return { ...useLoaded(key, (signal) => runQuery(query as Query<D>, signal)), query };
 }
 
-/** Requests for documents as a shell makes them. */
+/** Queries as curl commands. */
 export function curl(all: Iterable<Query>): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   const url = quoted(new URL("graphql", location.href).href);
@@ -221,7 +226,7 @@ export function curl(all: Iterable<Query>): string {
   return [...all].map((query) => `curl ${url} -H 'Content-Type: application/json' -d ${body(query)}`).join("\n");
 }
 
-/** Documents with their variables written in, to be run anywhere. */
+/** Queries with their variables filled in, to run anywhere. */
 export function printQueries(all: Query[]): string {
   const parts = new Set<string>();
   const names = new Map<string, number>();

@@ -1,4 +1,4 @@
-// An event in a few words: what became of a part, or what was done to a job or for jobs' sake.
+// An event in a few words: a change of a part's state, or of a job or cordon.
 import { Glyph } from "./state";
 
 interface EventText {
@@ -19,7 +19,7 @@ const ACTIONS: Record<string, (job: string | null) => string> = {
 export const describeEvent = ({ before, after, action, job }: EventText): string =>
   action ? (ACTIONS[action]?.(job) ?? action) : `${before} → ${after}`;
 
-/** The state that something has now; of a job a square. */
+/** The glyph of the state after the event; a square for jobs. */
 export function EventGlyph({ event: { after } }: { event: EventText }) {
   if (after) return <Glyph state={after} />;
   return (

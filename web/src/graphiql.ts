@@ -1,4 +1,4 @@
-// GraphiQL on the API that serves this page.
+// GraphiQL for the API that serves this page.
 import { createGraphiQLFetcher } from "@graphiql/toolkit";
 import { GraphiQL } from "graphiql";
 import { createElement } from "react";

@@ -1,4 +1,4 @@
-// How clusters are: counts of what is not up, by kind and state, the worst cluster first.
+// The health of clusters: unhealthy parts by kind and state, the worst cluster first.
 import { useState } from "preact/hooks";
 import { type Count, isState, STATES } from "./state";
 import { number } from "./words";
@@ -27,13 +27,13 @@ interface HealthAnswer {
 export interface Health {
   slug: string;
   model: string;
-  /** Its only domain. */
+  /** Its domain, if it has only one. */
   alone: string | undefined;
   rack: string | undefined;
   racks: number;
   chips: number;
   servers: number;
-  /** Servers where an instance stands. */
+  /** Servers with an instance. */
   live: number;
   unhealthy: Count[];
 }
@@ -77,7 +77,7 @@ function worse(a: Health, b: Health): number {
   return b.chips - a.chips;
 }
 
-/** Counts of the same kind and state added up. */
+/** Sum counts of the same kind and state. */
 export function tally(counts: Count[]): Count[] {
   const sums = new Map<string, Count>();
   for (const { kind, state, count } of counts) {
@@ -87,7 +87,7 @@ export function tally(counts: Count[]): Count[] {
   return [...sums.values()];
 }
 
-/** All chips as a bar, in which what is not up has never less than 3 px. */
+/** A bar of all chips, in which unhealthy ones have at least 3 px. */
 export function Bar({ chips, counts }: { chips: number; counts: Count[] }) {
   const order = STATES.filter((state) => state !== "up");
   return (
@@ -104,7 +104,7 @@ export function Bar({ chips, counts }: { chips: number; counts: Count[] }) {
 
 const COMMANDS = ["trninv seed u-trn2x64", "trninv seed", "trninv adopt --help"];
 
-/** Nothing is there yet: how to begin. */
+/** Shown for an empty database: how to begin. */
 export function Seed() {
   const [copied, setCopied] = useState("");
   const copy = async (command: string) => {

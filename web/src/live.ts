@@ -1,9 +1,9 @@
-// Which moment the page shows: now, as long as nothing has changed unseen, or a time in the past.
+// The time that the page shows: now, until something changes that is not shown yet, or an earlier time.
 import { useEffect, useState } from "preact/hooks";
 import { createListener } from "./changes/listen";
 import type { ChangeMessage } from "./changes/source";
 
-/** live; behind: something changed since; gone: the service does not answer; refused: the token is not good; past: as of another time. */
+/** live; behind: something has changed since; gone: the service does not answer; refused: the token is not valid; past: an earlier time. */
 export type Liveness = "live" | "behind" | "gone" | "refused" | "past";
 
 export interface AsOf {
@@ -12,39 +12,39 @@ export interface AsOf {
 }
 
 interface PageTime {
-  /** The time that is asked of; empty: now. */
+  /** The requested time; empty: now. */
   asof: string;
-  /** Rises whenever everything has to be asked anew. */
+  /** Increases whenever all data must be loaded again. */
   epoch: number;
-  /** How many things have changed since then. */
+  /** Number of changes since the data was loaded. */
   changed: number;
   gone: boolean;
   refused: boolean;
-  /** When the service answered last. */
+  /** When the service last answered. */
   reached: string;
   revision: string | null;
 }
 
 const POLL = 4000;
 const PATCH = 1000;
-/** Pages that follow what changes; the others say so. */
+/** Pages that update by themselves; the others show a notice. */
 const FOLLOWING = new Set(["home", "incidents", "at", "jobs"]);
 
-let moment: PageTime = { asof: "", epoch: 0, changed: 0, gone: false, refused: false, reached: "", revision: null };
+let pageTime: PageTime = { asof: "", epoch: 0, changed: 0, gone: false, refused: false, reached: "", revision: null };
 let view = "home";
 const unseen = new Set<string>();
-/** The newest event that this page has made itself. */
+/** The newest event that this page caused. */
 let ownEvent = 0;
 let timer = 0;
 let isFollowing = false;
 const followers = new Set<() => void>();
 
 function update(next: Partial<PageTime>): void {
-  moment = { ...moment, ...next };
+  pageTime = { ...pageTime, ...next };
   for (const notify of followers) notify();
 }
 
-/** Draws a component anew whenever what it looks at is another. */
+/** Render a component again whenever the value that it reads changes. */
 function useSubscription(read: () => unknown): void {
   const [, anew] = useState(read);
   useEffect(() => {
@@ -57,17 +57,17 @@ function useSubscription(read: () => unknown): void {
 }
 
 export function usePageTime(): PageTime {
-  useSubscription(() => moment);
-  return moment;
+  useSubscription(() => pageTime);
+  return pageTime;
 }
 
-/** The time that is asked of, and how often everything was asked anew. */
+/** The requested time, and how often all data was loaded again. */
 export function useAsOf(): Pick<PageTime, "asof" | "epoch"> {
-  useSubscription(() => `${moment.asof} ${moment.epoch}`);
-  return moment;
+  useSubscription(() => `${pageTime.asof} ${pageTime.epoch}`);
+  return pageTime;
 }
 
-export const asof = () => moment.asof;
+export const asof = () => pageTime.asof;
 
 export function livenessOf({ asof, changed, gone, refused }: PageTime): Liveness {
   if (gone) return "gone";
@@ -76,25 +76,25 @@ export function livenessOf({ asof, changed, gone, refused }: PageTime): Liveness
   return changed ? "behind" : "live";
 }
 
-/** Ask everything anew. */
+/** Load all data again. */
 export function refresh(): void {
   clearUnseen();
-  update({ epoch: moment.epoch + 1, changed: 0, revision: null });
+  update({ epoch: pageTime.epoch + 1, changed: 0, revision: null });
 }
 
-/** This page has changed something itself, up to an event: it is asked anew, and not told of it. */
+/** Load everything again after a change of this page's own, without a notice; later notices begin after its event. */
 export function noteOwnChange(event: number): void {
   ownEvent = Math.max(ownEvent, event);
   refresh();
 }
 
-/** Another page is opened, or another time of it: what it shows is asked anew. */
+/** Load everything for another page or another time. */
 export function noteNavigation(to: string, subject: string, time: string): void {
   const next = `${to}/${subject}`;
-  if (next === view && time === moment.asof) return;
+  if (next === view && time === pageTime.asof) return;
   view = next;
   clearUnseen();
-  moment = { ...moment, asof: time, epoch: moment.epoch + 1, changed: 0, revision: null };
+  pageTime = { ...pageTime, asof: time, epoch: pageTime.epoch + 1, changed: 0, revision: null };
 }
 
 function clearUnseen(): void {
@@ -104,48 +104,48 @@ function clearUnseen(): void {
 }
 
 function noteChange(address: string): void {
-  if (moment.asof) return;
+  if (pageTime.asof) return;
   unseen.add(address);
   update({ changed: unseen.size });
   if (FOLLOWING.has(view.split("/")[0] ?? "") && !timer) timer = window.setTimeout(refresh, PATCH);
 }
 
-/** The service has answered, of this state: of another one than before, all else is asked anew. */
+/** Note an answer's revision; if it differs from the earlier one, load everything else again. */
 export function noteAnswer(asOf: AsOf | undefined): void {
   const revision = asOf?.revision ?? null;
-  const differs = !moment.asof && revision && moment.revision && revision !== moment.revision;
+  const differs = !pageTime.asof && revision && pageTime.revision && revision !== pageTime.revision;
   update({
     gone: false,
     refused: false,
     reached: asOf?.time ?? new Date().toISOString(),
-    revision: moment.revision ?? revision,
+    revision: pageTime.revision ?? revision,
   });
   if (differs && !timer) timer = window.setTimeout(refresh, PATCH / 4);
 }
 
-/** The service answers again: what could not be asked meanwhile is asked now. */
+/** The service answers again: load what failed meanwhile. */
 function noteReturn(asOf: AsOf): void {
   update({ gone: false, reached: asOf.time });
   refresh();
 }
 
-export const noteUnreachable = () => moment.gone || update({ gone: true });
+export const noteUnreachable = () => pageTime.gone || update({ gone: true });
 
-/** What says that changes can't be told any more for want of a token says so wherever the page shows something. */
+/** Note an error: a missing or invalid token also stops the stream of changes. */
 function noteRefused({ code }: { code?: string }): undefined {
-  if (code !== "UNAUTHENTICATED" || moment.refused) return;
+  if (code !== "UNAUTHENTICATED" || pageTime.refused) return;
   update({ refused: true });
   refresh();
 }
 
-/** Follow what changes: as it is told, or by asking again and again where that is not to be had. */
+/** Follow changes through the stream, or by polling where there is none. */
 export function followChanges(isTold: boolean, ask: () => Promise<AsOf | undefined>): void {
   if (isFollowing) return;
   isFollowing = true;
   const probe = async () => {
     const asOf = await ask().catch(noteRefused);
-    if (asOf && moment.gone) noteReturn(asOf);
-    else if (asOf && moment.revision && asOf.revision !== moment.revision) noteChange("");
+    if (asOf && pageTime.gone) noteReturn(asOf);
+    else if (asOf && pageTime.revision && asOf.revision !== pageTime.revision) noteChange("");
     return asOf;
   };
   const hear = (heard: ChangeMessage) => {

@@ -1,4 +1,4 @@
-// The explorer: a view for each address, within its frame.
+// The explorer's entry point: a view for each address, inside the frame.
 import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
 import { comparableOf } from "./compare/collection";
@@ -85,7 +85,7 @@ function App() {
         {broken ? (
           <PageError error={broken} />
         ) : (
-          <div class={sel ? "beside" : undefined}>
+          <div class={sel ? "with-panel" : undefined}>
             <View route={route} />
             {sel && <Panel key={sel} address={sel} close={() => change({ sel: undefined })} />}
           </div>

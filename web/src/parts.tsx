@@ -1,4 +1,4 @@
-// What several views share: loading and failing, copying the query, taking the picture along.
+// Components shared by several views: loading and errors, copying queries, saving a picture.
 import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type ApiError, curl, hasToken, isRetryable, type Loaded, printQueries, type Query, saveToken } from "./api";
@@ -11,7 +11,7 @@ interface FailureProps {
   query?: Query | null | undefined;
 }
 
-/** What went wrong, in its words; what may go well another time can be tried again, or taken along. */
+/** An error message, with *Try again* and *Copy as curl* if a retry can help. */
 export function Failure({ error, again, query }: FailureProps) {
   if (error.code !== "UNAUTHENTICATED") {
     return (
@@ -38,7 +38,7 @@ export function Failure({ error, again, query }: FailureProps) {
       <label>
         {hasToken()
           ? "This token is unknown, revoked or expired. Create another one with "
-          : "This service requires a token. Create one with "}
+          : "This service requires a token. Use that of your sign-in, or create one with "}
         <code>trninv token create</code>{" "}
         <input
           name="token"
@@ -54,7 +54,7 @@ export function Failure({ error, again, query }: FailureProps) {
   );
 }
 
-/** The page of something that can't be shown: what it was, why not, and the way on. */
+/** The page of something that cannot be shown: what it was, why, and where to go. */
 export function ErrorPage({ page, children }: { page: string; children?: ComponentChildren }) {
   return (
     <article>
@@ -69,7 +69,7 @@ export function ErrorPage({ page, children }: { page: string; children?: Compone
   );
 }
 
-/** The data once it is there; an error in its place, which is a page where what is shown would be one. */
+/** The data once it is loaded, or the error, which fills the page if the data would have. */
 export function Loading<T>({
   result,
   page,
@@ -107,7 +107,7 @@ interface CopyButtonProps extends ButtonHTMLAttributes {
   text: () => string;
 }
 
-/** A button that copies a text, and says so. */
+/** A button that copies a text and confirms it. */
 function CopyButton({ name, text, ...more }: CopyButtonProps) {
   const [note, setTold] = useState("");
   const copy = async () => {
@@ -126,7 +126,7 @@ function CopyButton({ name, text, ...more }: CopyButtonProps) {
   );
 }
 
-/** Saves the picture that a selector finds as a file of its own. */
+/** A button that saves the picture found by a selector as a file. */
 export function DownloadSvg({ name, picture }: { name: string; picture: () => string | null }) {
   const save = () => {
     const text = picture();
@@ -144,7 +144,7 @@ export const svgOf = (id: string) => () => {
   return element instanceof SVGSVGElement ? standaloneSvg(element) : null;
 };
 
-/** One of several, as radio buttons in a row. */
+/** A choice as radio buttons in a row. */
 export function Choice<T extends string>({
   name,
   options,
@@ -169,7 +169,7 @@ export function Choice<T extends string>({
   );
 }
 
-/** A number before and after what is supposed, or the one number. */
+/** A number before and after a scenario, or one number without a scenario. */
 export function Change({ now, before }: { now: string; before?: string | undefined }) {
   if (before === undefined || before === now) return <strong>{now}</strong>;
   return (

@@ -1,4 +1,4 @@
-// Every view has an address: #/domain/u-trn2x64/d0?from=s0/c0&down=s1/c2
+// The address of a view, such as #/domain/u-trn2x64/d0?from=s0/c0&down=s1/c2
 import { useEffect, useState } from "preact/hooks";
 import { asof, noteNavigation } from "./live";
 
@@ -27,18 +27,18 @@ function decode(text: string): string {
   }
 }
 
-/** An option that is one of several, or the usual one. */
+/** Read an option with a fixed set of values, or return the default. */
 export function oneOf<T extends string>(allowed: Record<T, unknown>, text: string | undefined, usual: T): T {
   return text !== undefined && Object.hasOwn(allowed, text) ? (text as T) : usual;
 }
 
-/** An option that is a number within bounds, or the usual one. */
+/** Read an option that is a number within bounds, or return the default. */
 export function numberIn(text: string | undefined, [least, most]: [number, number], usual: number): number {
   const value = Number(text || Number.NaN);
   return Number.isFinite(value) ? Math.max(least, Math.min(most, value)) : usual;
 }
 
-/** The link to a view, at the same moment; options that are undefined are left out. */
+/** Link to a view at the time that the page shows; undefined options are omitted. */
 export function href(view: string, subject = "", options: Record<string, string | number | undefined> = {}): string {
   const entries = Object.entries({ asof: asof() || undefined, ...options }).filter(([, value]) => value !== undefined);
   const query = new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString();
@@ -46,7 +46,7 @@ export function href(view: string, subject = "", options: Record<string, string 
   return `#/${view === "home" ? "" : view}${subject && `/${encodeURI(subject)}`}${readable && `?${readable}`}`;
 }
 
-/** Change options of the view that is open; a step back undoes it unless it is a detail. */
+/** Change options of the open view; the browser's Back button undoes it unless it is a detail. */
 export function change(options: Record<string, string | number | undefined>, detail = false): void {
   const now = parseHash(location.hash);
   const to = href(now.view, now.subject, { ...now.options, ...options });
@@ -60,7 +60,7 @@ function openRoute(): Route {
   return route;
 }
 
-/** An address within a place, which may leave the place out: s1/c5 of u-trn2x64/d0. */
+/** Expand an address relative to a place: s1/c5 in u-trn2x64/d0. */
 export function selectedAddress({ subject, options }: Route): string {
   const sel = (options.sel ?? "").toLowerCase();
   const cluster = subject.split("/")[0] ?? "";

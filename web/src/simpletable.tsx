@@ -1,14 +1,14 @@
-// A table of a few columns: its frame, and rows that light up when what they tell changes.
+// A table of a few columns, whose rows light up when their values change.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
-/** A name, and how it is set: number, at the right; roomy, left out where there is no room. */
+/** A column's name and style; number: right-aligned; roomy: hidden on narrow screens. */
 export type Column = readonly [name: string, set?: "number" | "roomy" | "number roomy"];
 
 interface Props {
   name: string;
   columns: readonly Column[];
-  /** Whether a row is chosen by a click. */
+  /** Whether a row can be selected by a click. */
   isPick?: boolean;
   children: ComponentChildren;
 }
@@ -35,7 +35,7 @@ export function SimpleTable({ name, columns, isPick, children }: Props) {
 
 const FLASH = 600;
 
-/** A row that lights up for a moment when it tells another thing than before, unless motion is to be reduced. */
+/** A row that lights up briefly when its values change, unless the user prefers reduced motion. */
 export function Row({
   content,
   isSelected,

@@ -1,4 +1,4 @@
-// States by glyph, colour and word; how long ago; what is not up.
+// States as glyph, color and word; durations and times; counts of unhealthy parts.
 import { number, pluralize } from "./words";
 
 export const STATES = ["down", "degraded", "maintenance", "up"] as const;
@@ -27,10 +27,10 @@ export function Glyph({ state }: { state: string }) {
   );
 }
 
-/** A state in full: glyph and words. */
+/** A state as glyph and word. */
 export function StateLabel({ state, children }: { state: string; children?: preact.ComponentChildren }) {
   return (
-    <span class={`told-state ${isState(state) ? state : "up"}`}>
+    <span class={`state-label ${isState(state) ? state : "up"}`}>
       <Glyph state={state} /> {children ?? state}
     </span>
   );
@@ -45,7 +45,7 @@ export interface Count {
 const NOUNS: Record<string, string> = { nic: "NIC", network_node: "network node" };
 export const nounOf = (kind: string) => NOUNS[kind] ?? kind.replaceAll("_", " ");
 
-/** Counts by kind and state, the worst first: ✕ 1 switch down; bare: ✕ 1 down. */
+/** Counts by kind and state, worst first: ✕ 1 switch down; bare: ✕ 1 down. */
 export function Counts({ counts, bare }: { counts: Count[]; bare?: boolean }) {
   const rank = ({ state }: Count) => STATES.indexOf(isState(state) ? state : "up");
   return (
@@ -63,7 +63,7 @@ export function Counts({ counts, bare }: { counts: Count[]; bare?: boolean }) {
 
 export const stateWord = (state: string) => (state === "maintenance" ? "in maintenance" : state);
 
-/** How long something lasts, as people say it: 28 min. */
+/** A duration in words: 28 min. */
 export function formatDuration(since: string, until = Date.now()): string {
   const seconds = Math.max(0, (until - Date.parse(since)) / 1000);
   if (seconds < 60) return `${Math.floor(seconds)} s`;
@@ -77,7 +77,7 @@ export const formatTime = (time: string | number | Date) => new Date(time).toISO
 export const formatDateTime = (time: string | number | Date) =>
   `${new Date(time).toISOString().slice(0, 10)} ${formatTime(time)} UTC`;
 
-/** Whether a moment is a time, not the number of an event. */
+/** Whether an `asof` is a time, not the number of an event. */
 export const isTime = (asof: string) => !/^\d*$/.test(asof) && !Number.isNaN(Date.parse(asof));
 
 /** The time that the page shows, as a number. */

@@ -5,17 +5,17 @@ const EXACT = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
 
 export const number = (value: number) => (Math.abs(value) < 1 ? SMALL : NUMBER).format(value);
 
-/** Whole numbers whole, others to six digits. */
+/** Format a number: whole numbers in full, others with six digits. */
 export const exact = (value: number) => (Number.isInteger(value) ? NUMBER : EXACT).format(value);
 export const gigabytes = (rate: { gigabytesPerSecond: number }) => `${number(rate.gigabytesPerSecond)} GB/s`;
 export const gibibytes = (size: { gibibytes: number }) => `${number(size.gibibytes)} GiB`;
 export const pluralize = (count: number, noun: string) =>
   `${number(count)} ${noun}${count === 1 ? "" : /(s|ch|x)$/.test(noun) ? "es" : "s"}`;
 
-/** Counts below this differ by their difference, other numbers by a share. */
+/** Changes of smaller counts are shown as a difference, all others as a percentage. */
 const FEW = 100;
 
-/** What a change makes of a number, as every page says it: −2, +45 %, −3 %. */
+/** Describe a change: −2, +45 %, −3 %. */
 export function formatDifference(before: number, now: number): string {
   if (before === now) return "";
   const sign = now < before ? "−" : "+";
@@ -25,14 +25,14 @@ export function formatDifference(before: number, now: number): string {
   return `${sign}${share < 10 ? Number(share.toPrecision(1)) : Math.round(share)} %`;
 }
 
-/** An address below a place, without the place: s0/c3. */
+/** An address relative to a place: s0/c3. */
 export const relativeTo = (place: string, address: string) =>
   address
     .split("--")
     .map((end) => (end.startsWith(`${place}/`) ? end.slice(place.length + 1) : end))
     .join("--");
 
-/** A link by its ends, the second without what both are in: c/d0/s0/c1 – s1/c1. */
+/** A link by its two ends, with their common prefix only once: c/d0/s0/c1 – s1/c1. */
 export function shortenAddress(address: string): string {
   const [a = "", b] = address.split("--");
   if (!b) return a;
@@ -40,20 +40,20 @@ export function shortenAddress(address: string): string {
   return `${a} – ${domain ? relativeTo(domain, b) : b}`;
 }
 
-/** The whole address of what `below` shortened. */
+/** Restore the full address that `below` shortened. */
 export const absoluteIn = (place: string, short: string) =>
   short
     .split("--")
     .map((end) => `${place}/${end}`)
     .join("--");
 
-/** What a fact rests on: its document's words, or the numbers that it follows from. */
+/** What a fact is based on: a quote, or the numbers that it is derived from. */
 export function citation(fact: { quote: string; formula?: string | null }): string {
   if (fact.formula)
     return `from ${fact.formula.replace(/([^\s:]+):(\w+)@[\w-]+/g, (_, subject, what) => `${subject} ${what.replaceAll("_", " ")}`)}`;
   return /^[“"]/.test(fact.quote) ? fact.quote : `“${fact.quote}”`;
 }
 
-/** The name of a number, without saying a word twice. */
+/** Name a number without repeating a word. */
 export const attributeOf = (subject: string, attribute: string) =>
   `${subject} ${attribute.replace(new RegExp(`^${subject}_`), "")}`.replaceAll("_", " ");

@@ -10,6 +10,8 @@ from trninv.inventory.state.state_change import set_state
 from trninv.placement.placement_fleet import Fleet
 from trninv.routing.questions.capability import CapabilityAnswer
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 GB = 10**9
 U = "u-trn2x64/d0"
 T = "trn2-16.48xlarge/d0"

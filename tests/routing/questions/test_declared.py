@@ -1,24 +1,30 @@
 """One declaration a question: the command, the field, the price and the page come from it."""
 
+import datetime as dt
 import inspect
+import shlex
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import fleet_stub
 import pytest
 from click import Option
 from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema, OperationDefinitionNode, get_named_type, parse
 from graphql.execution.values import VariableValues
 
+from conftest import Databases, Run
 from trninv.cli import question_commands as commands
 from trninv.errors import CostLimitError, InvalidArgumentError, UnitError
 from trninv.graphql import query_cost
 from trninv.graphql.graphql_schema import schema
+from trninv.inventory.parameter import PARAMETER_TYPES, Argument
 from trninv.placement import questions as placement_questions
 from trninv.placement.placement_fleet import Fleet
 from trninv.placement.questions import __main__
 from trninv.routing.answer import Answer, answer_fields
 from trninv.routing.link_selection import LinkSelection
-from trninv.routing.question import PARAMETER_TYPES, ROUTED_COST, SCAN_COST, Argument, FreeText, Question, question
+from trninv.routing.question import ROUTED_COST, SCAN_COST, Question, question
 from trninv.routing.questions import all_questions, find
 from trninv.units import Bandwidth
 
@@ -26,6 +32,25 @@ EVERY = pytest.mark.parametrize(
     "asked", [*all_questions(), *placement_questions.all_questions()], ids=lambda asked: asked.command
 )
 ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("stub", fleet_stub.STUBS, ids=lambda stub: stub.stem)
+def test_a_stub_has_the_types_that_are_declared(stub: Path) -> None:
+    assert stub.read_text() == fleet_stub.render(*fleet_stub.STUBS[stub]), "run: ./run generate"
+
+
+def test_a_method_is_documented_and_can_be_inspected() -> None:
+    assert "Parameters" in str(Fleet.path.__doc__)
+    assert list(inspect.signature(Fleet.bisection).parameters) == ["self", "scope", "chips", "transit"]
+
+
+def test_the_addresses_of_values_are_those_of_every_parameter() -> None:
+    path = find("path")
+    values = path.coerce_values("a/d0", "a/d1", or_from=["a/d2", "a/d3/s0/c0--a/d3/s0/c1"], or_to="a/d4")
+    assert list(path.addresses(values)) == ["a/d0", "a/d1", "a/d2", "a/d3/s0/c0", "a/d3/s0/c1", "a/d4"]
+    assert list(path.addresses(path.coerce_values("a/d0", "a/d1", avoid="a/d5"))) == ["a/d0", "a/d1"]
+    make_room = placement_questions.find("make_room")
+    assert list(make_room.addresses(make_room.coerce_values("2x2x1", "a", pinned="slurm:7"))) == ["a"]
 
 
 def _schema() -> GraphQLSchema:
@@ -69,7 +94,7 @@ def test_the_field_takes_what_is_asked_and_costs_the_price(asked: Question) -> N
     assert len(field.args) == len(asked.parameters)
     assert [each.description for each in field.args.values()] == [each.description for each in asked.parameters]
     required = [(name, each) for name, each in zip(field.args, asked.parameters, strict=True) if each.is_required]
-    given = ", ".join(f"{name}: " + ('"x"' if each.value_type in (str, FreeText) else "1") for name, each in required)
+    given = ", ".join(f"{name}: " + ('"x"' if issubclass(each.value_type, str) else "1") for name, each in required)
     given = given and f"({given})"
     assert _cost(f"{{ {asked.field}{given} {{ definition }} }}") == asked.cost + 1
     down = f'{{ whatIf(down: ["x"]) {{ {asked.field}{given} {{ definition }} }} }}'
@@ -91,7 +116,7 @@ def test_what_scans_or_writes_declares_the_price_of_a_scan() -> None:
                 {name: field} if found_whole else {f"{name}.{of}": parts[of] for of in ("totalCount", "aggregates")}
             )
     cheap = {name for name, field in scans.items() if _declared(field) < SCAN_COST}
-    assert (cheap, {"drift", "jobs", "allocate", "chips.totalCount"} - scans.keys()) == (set(), set())
+    assert (cheap, {"drift.totalCount", "incidents", "allocate", "chips.totalCount"} - scans.keys()) == (set(), set())
 
 
 def _declared(field: GraphQLField) -> int:
@@ -134,7 +159,7 @@ def test_the_reference_page_is_made_from_the_declarations() -> None:
 
 
 def test_values_are_read_in_the_forms_of_the_parameters() -> None:
-    values = find("pool").coerce_values("a/d0", min_bandwidth="64 GB/s")
+    values = find("memory_pool").coerce_values("a/d0", min_bandwidth="64 GB/s")
     assert values == {
         "scope": "a/d0",
         "max_hops": None,
@@ -150,7 +175,7 @@ def test_values_are_read_in_the_forms_of_the_parameters() -> None:
         with pytest.raises(error):
             find("path").coerce_values("a", "b", **wrong)
     with pytest.raises(InvalidArgumentError):
-        find("pool").coerce_values("a", -1)
+        find("memory_pool").coerce_values("a", -1)
     with pytest.raises(UnitError):
         find("memory_placement").coerce_values("a", "64 GB/s")
     with pytest.raises(InvalidArgumentError):
@@ -167,3 +192,44 @@ def test_a_declaration_is_a_plain_function() -> None:
 
     assert (shout_out.command, shout_out.field, shout_out.name) == ("shout-out", "shoutOut", "shout_out")
     assert shout_out.coerce_values("x") == {"of": "x", "loud": True}
+
+
+@EVERY
+def test_a_question_that_reads_the_clock_says_so(
+    asked: Question, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str
+) -> None:
+    (tmp_path / "rates.toml").write_text("[chip]\nmtbf_hours = 10000\nmttr_hours = 10\n")
+    monkeypatch.chdir(tmp_path)
+    example = asked.examples[0].replace(
+        "--from 2026-11-22T02:00:00Z", "--from 0"
+    )  # before the history of these clusters
+    answers = set()
+    for hours in (1, 2):
+        with monkeypatch.context() as patch:
+            _set_clock(patch, dt.datetime.now(dt.UTC) + dt.timedelta(hours=hours))
+            status, answer, error = run(*shlex.split(example), "--format", "json", database=url)
+        assert status == 0, error
+        answers.add(answer)
+    assert (len(answers) == 2) == asked.reads_clock
+
+
+@pytest.fixture(scope="module")
+def url(databases: Databases) -> str:
+    return databases.seeded("sqlite")
+
+
+def _set_clock(patch: pytest.MonkeyPatch, time: dt.datetime) -> None:
+    """Let every module of trninv read one time from now on."""
+
+    class _Kind(type):
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, dt.datetime)
+
+    class Stopped(dt.datetime, metaclass=_Kind):
+        @classmethod
+        def now(cls, tz: Any = None) -> dt.datetime:  # type: ignore[override] # every caller passes UTC
+            return time.astimezone(tz)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("trninv.") and getattr(module, "datetime", None) is dt.datetime:
+            patch.setattr(module, "datetime", Stopped)

@@ -3,7 +3,8 @@
 Bandwidths are bytes per second in one direction, capacities bytes, compute 10⁹ operations per second.
 """
 
-from trninv.database.tables import catalog, hardware, history, observations  # noqa: F401 # declare their tables
+from trninv.database.tables import access, catalog, hardware, history, observations  # noqa: F401 # declare their tables
+from trninv.database.tables.access import PRIVATE_TABLES
 from trninv.database.tables.columns import (
     BIGINT,
     METADATA,
@@ -13,11 +14,11 @@ from trninv.database.tables.columns import (
     make_indexes_partial,
     primary_key,
 )
-from trninv.database.tables.history import CLOSED
 from trninv.database.tables.jobs import BITMASK_WORDS, JOB_TABLES, allocated_mask, allocation_bits_row
 from trninv.database.tables.vocabulary import (
     ACTION_MEANINGS,
     ACTIONS,
+    ALLOCATION_ROLE_MEANINGS,
     BINDING_END_MEANINGS,
     BINDING_METHOD_MEANINGS,
     CARRYING_STATES,
@@ -35,6 +36,8 @@ from trninv.database.tables.vocabulary import (
     SEVERITY_ORDER,
     STATE_MEANINGS,
     STATES,
+    SWEEP_STATE_MEANINGS,
+    TOKEN_ACTION_MEANINGS,
     TOKEN_SCOPE_MEANINGS,
     TOKEN_SCOPES,
     TOKEN_SCOPES_ALLOWED,
@@ -45,12 +48,12 @@ from trninv.database.tables.vocabulary import (
 __all__ = [
     "ACTIONS",
     "ACTION_MEANINGS",
+    "ALLOCATION_ROLE_MEANINGS",
     "BIGINT",
     "BINDING_END_MEANINGS",
     "BINDING_METHOD_MEANINGS",
     "BITMASK_WORDS",
     "CARRYING_STATES",
-    "CLOSED",
     "CONFIDENCE_MEANINGS",
     "EVENT_SOURCES",
     "EVENT_SOURCE_MEANINGS",
@@ -64,11 +67,14 @@ __all__ = [
     "NODE_KINDS",
     "PART_KINDS",
     "PART_KIND_MEANINGS",
+    "PRIVATE_TABLES",
     "SERVER_ACTIONS",
     "SEVERITY_ORDER",
     "STATES",
     "STATE_MEANINGS",
+    "SWEEP_STATE_MEANINGS",
     "TABLES",
+    "TOKEN_ACTION_MEANINGS",
     "TOKEN_SCOPES",
     "TOKEN_SCOPES_ALLOWED",
     "TOKEN_SCOPE_MEANINGS",

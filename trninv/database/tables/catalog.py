@@ -1,4 +1,4 @@
-"""Tables of what documents state: sources, facts, models and the chip sets that schedulers grant."""
+"""Tables of what documents state: sources, facts, models and the legal sets of chips for a job."""
 
 from sqlalchemy import (
     Boolean,
@@ -40,7 +40,10 @@ Table(
 
 # One number as one document states it: ``value`` exact, in base units, one direction; ``shown`` for people.
 # ``differs_in``: the kind of disagreement among the facts of its subject and attribute (catalog.facts.conflict_kind);
-# ``others``: the other values that they state; ``dispute``: its value and what contradicts it. Both are for people.
+# ``others``: the other values that those facts state, and ``dispute``: its value and what contradicts it, for people.
+# ``reading_unit``, ``reading_direction``, ``reading_reason``: how the written number is to be read, if not literally,
+# and why. ``preference``: 0 for the fact that is used. ``disputed``: whether sources disagree about it, or a note
+# explains it.
 Table(
     "fact",
     METADATA,
@@ -110,6 +113,7 @@ Table(
     Index(None, "chip_model_id"),
 )
 
+# ``wiring``: the name of the wiring pattern; ``sides``: its dimensions, such as 4x4x4 for a torus.
 Table(
     "domain_model",
     METADATA,
@@ -151,8 +155,8 @@ Table(
     UniqueConstraint("slug"),
 )
 
-# Sets of chips of a server, or of servers of a domain, that may be allocated to a job: bit i of the mask is the unit
-# with ordinal i; null: any ``size`` units of a rack.
+# Sets of chips of a server, or of servers of a domain, that schedulers may allocate to a job: bit i of ``mask`` is the
+# chip or server with ordinal i. If the mask is null, any ``size`` servers of one of the domain's racks are such a set.
 Table(
     "legal_set",
     METADATA,

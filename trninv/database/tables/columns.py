@@ -1,4 +1,4 @@
-"""Create columns, constraints and indexes that several tables share."""
+"""Hold the metadata of all tables, and create the columns, constraints and indexes that several tables share."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,15 +34,14 @@ METADATA = MetaData(
 TABLES: Mapping[str, Table] = METADATA.tables
 
 BIGINT = BigInteger().with_variant(Integer(), "sqlite")
-"""A 63-bit integer: SQLite's INTEGER is one, PostgreSQL's is not."""
+"""A 64-bit integer: SQLite's INTEGER is one, PostgreSQL's has 32 bits."""
 
 _IS_UNHEALTHY = text("state <> 'up'")
-
 IS_OPEN = text("ended_at IS NULL")
 
 
 def check_one_of(column: str, values: tuple[str, ...], *, nullable: bool = False) -> CheckConstraint:
-    """Return the constraint that a column holds one of some words."""
+    """Return the constraint that a column holds one of ``values``."""
     quoted = ", ".join(f"'{value}'" for value in values)
     test = f"{column} IN ({quoted})"
     return CheckConstraint(f"{column} IS NULL OR {test}" if nullable else test, name=column)
@@ -59,23 +58,23 @@ def check_ordinal(column: str = "ordinal") -> CheckConstraint:
 
 
 def is_unhealthy(table: FromClause) -> ColumnElement[bool]:
-    """Return the condition for unhealthy rows, without a bound parameter, which would rule out `unhealthy_index`."""
+    """Return the condition for unhealthy rows, with a literal, since with a parameter `unhealthy_index` is not used."""
     return table.c.state != literal_column("'up'")
 
 
 def unhealthy_index(table: str) -> Index:
-    """Return an index over the few unhealthy rows."""
-    return Index(f"ix_{table}_unhealthy", "id", sqlite_where=_IS_UNHEALTHY)
+    """Return an index over the unhealthy rows, which are few, by state."""
+    return Index(f"ix_{table}_unhealthy", "state", "id", sqlite_where=_IS_UNHEALTHY)
 
 
-def unique_while_open(table: str, *columns: str, ended: str) -> Index:
-    """Return an index that allows one open row for the same values of some columns."""
+def unique_while_open(table: str, *columns: str) -> Index:
+    """Return an index that allows only one open row (``ended_at`` is null) for each combination of values."""
     name = f"uq_{table}_{'_'.join(columns)}_now"
-    return Index(name, *columns, unique=True, sqlite_where=text(f"{ended} IS NULL"))
+    return Index(name, *columns, unique=True, sqlite_where=IS_OPEN)
 
 
 def make_indexes_partial() -> None:
-    """Make SQLite's partial indexes partial on PostgreSQL too; called late, since it imports PostgreSQL's dialect."""
+    """Make SQLite's partial indexes partial on PostgreSQL too; called only for that, as it imports its dialect."""
     for table in TABLES.values():
         for index in table.indexes:
             if (where := index.dialect_options["sqlite"]["where"]) is not None:
@@ -83,10 +82,10 @@ def make_indexes_partial() -> None:
 
 
 def condition_columns(prefix: str = "") -> list[Column[Any] | CheckConstraint]:
-    """Return the columns of a state and, for a degraded part, of the millionths that it still carries."""
+    """Return the columns of a state and of a degraded part's remaining capacity in millionths, with constraints."""
     state, factor = f"{prefix}state", f"{prefix}factor_ppm"
     in_range = CheckConstraint(f"{factor} > 0 AND {factor} < 1000000", name=factor)
-    if prefix:  # a node's own condition while its server is not up
+    if prefix:  # a node's own condition while its server is not up, else null
         return [
             Column(state, String(12)),
             Column(factor, Integer),
@@ -107,9 +106,9 @@ def required_column(name: str, kind: Any, **options: Any) -> Column[Any]:
 
 
 def primary_key(parent: str | None = None) -> Column[int]:
-    """Return the primary key, which is also a foreign key where the table extends another."""
-    same = [ForeignKey(f"{parent}.id")] if parent else []
-    return Column("id", Integer, *same, primary_key=True, autoincrement=False)
+    """Return the primary key, which is also a foreign key to `parent` if the table extends that table."""
+    references = [ForeignKey(f"{parent}.id")] if parent else []
+    return Column("id", Integer, *references, primary_key=True, autoincrement=False)
 
 
 def foreign_key(name: str, table: str, *, nullable: bool = False) -> Column[int]:

@@ -3,6 +3,7 @@
 from sqlalchemy import (
     CheckConstraint,
     Column,
+    ForeignKey,
     Index,
     Integer,
     String,
@@ -25,8 +26,9 @@ from trninv.database.tables.columns import (
 )
 from trninv.database.tables.vocabulary import LINK_SCOPES, NODE_KINDS, TRAY_KINDS
 
-# A named fleet. In each table its rows have consecutive ids from ``first_…_id`` on, in the order of seeding; a cluster
-# that can grow has a gap before its fabric. ``domain_model_id`` is null if its domains are of several models.
+# A named fleet. In each table its rows have consecutive ids that start at ``first_…_id``, in the order of seeding; a
+# cluster that can grow has a gap before its fabric. ``domain_model_id`` is null if its domains are of several models.
+# ``known_since`` and ``known_from``: its recorded history begins at this time, after this event; null if it has none.
 Table(
     "cluster",
     METADATA,
@@ -84,6 +86,7 @@ Table(
     check_ordinal(),
     UniqueConstraint("domain_id", "ordinal"),
     Index(None, "rack_id"),
+    unhealthy_index("server"),
 )
 
 # A tray of a server, head trays first; its height in rack units if documented.
@@ -130,8 +133,8 @@ Table(
     Index(None, "tray_id"),
 )
 
-# A switch of a server, or of a rack (server_id is null); ordinals count within the domain. Its model is null where the
-# catalog names none.
+# A switch of a server, or of a rack (server_id is null); ordinals count within the domain. Its model is null if the
+# catalog names no model.
 Table(
     "switch",
     METADATA,
@@ -207,6 +210,22 @@ Table(
     UniqueConstraint("a_id", "b_id"),
     Index(None, "b_id"),
     Index(None, "domain_id"),
-    Index("ix_link_kind", "link_model_id", "state", "scope", "bandwidth_bytes_per_s", "cables"),  # for sums over all
     unhealthy_index("link"),
+)
+
+# How many parts of one cluster, kind, model, scope and state exist, and the sums of their cables and bandwidths.
+# ``kind``: domain, rack, server, link, core or a kind of node. ``model_id``: the model of its chips, servers or links;
+# of a NIC that of its server, of a switch that of its domain; 0: none. ``scope``: of links. Domains and racks are up;
+# a core has the state of its chip. Written by triggers and bulk loads (trninv.database.part_counts); ``number`` may
+# be 0.
+Table(
+    "part_count",
+    METADATA,
+    Column("cluster_id", ForeignKey("cluster.id"), primary_key=True, autoincrement=False),
+    Column("kind", String(12), primary_key=True),
+    Column("model_id", Integer, primary_key=True, autoincrement=False),
+    Column("scope", String(8), primary_key=True),
+    Column("state", String(12), primary_key=True),
+    *(required_column(name, BIGINT) for name in ("number", "cables", "bandwidth_bytes_per_s")),
+    sqlite_with_rowid=False,
 )

@@ -1,4 +1,4 @@
-"""Tables of events, their seals, where the history begins, and the tokens of those who write it."""
+"""Tables of events, their seals, the starts of histories, and sweeps."""
 
 from sqlalchemy import (
     Boolean,
@@ -8,7 +8,6 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    UniqueConstraint,
     text,
 )
 
@@ -26,19 +25,21 @@ from trninv.database.tables.vocabulary import (
     PART_KINDS,
     START_CAUSE_MEANINGS,
     STATES,
-    TOKEN_SCOPES,
+    SWEEP_STATE_MEANINGS,
 )
 
 # A recorded change of a part's state, with author and reason. The triggers of trninv.inventory.triggers.event_triggers
-# insert the rows; nothing updates them. Null columns were not recorded before schema version 0017.
+# insert the rows; nothing updates them. Before schema version 0017 they had no ``batch``, ``source``
+# or ``own_…``.
 #
 # ``batch``: the first event of the same change. ``previous_id``: the previous event of this part.
-# ``own_…``: as in node. ``clock_went_back``: the event before it has a later time.
+# ``own_…``: the part's own condition, without the effect of its server. ``clock_went_back``: whether the preceding
+# event has a later time.
 #
 # With an ``action`` the row is about a job (``job`` is its name, ``part_id`` its id, ``address`` the smallest place
 # with all its chips), or about a server (``part_id``, ``address``) that was cordoned or uncordoned. Such a row has no
-# kind, and its states mean nothing. ``chip_ids``: the job's chips from then on (trninv.inventory.state.chip_ids); null:
-# none, or the event is not about a job; empty: plain SQL began the job without naming chips.
+# kind, and its states mean nothing. ``chip_ids``: the job's chips after the event (trninv.inventory.state.chip_ids);
+# null if the job has ended or the event is not about a job; empty if plain SQL inserted the job without chips.
 Table(
     "state_event",
     METADATA,
@@ -71,18 +72,18 @@ Table(
     Index(None, "batch"),
     Index("ix_state_event_part", "kind", "part_id", "id"),
     Index("ix_state_event_at", "at", "id"),
-    Index("ix_state_event_lost", "id", "previous_id", "kind", "part_id", sqlite_where=text("before <> 'up'")),
+    Index("ix_state_event_unhealthy", "id", "previous_id", "kind", "part_id", sqlite_where=text("before <> 'up'")),
     Index("ix_state_event_back", "id", "at", sqlite_where=text("clock_went_back")),
     Index("ix_state_event_action", "action", "part_id", "id", sqlite_where=text("action IS NOT NULL")),
 )
 
-# The digest of all events up to this one and of the rows of history_start up to ``starts``
+# The digest of all events up to the one with the seal's id, and of the rows of history_start up to ``starts``
 # (trninv.inventory.state.hash_chain). Rows are never updated.
 Table("event_seal", METADATA, primary_key(), required_column("sha256", String(64)), Column("starts", Integer))
 
-# The state of a cluster from which the events after ``event`` lead to the present one
-# (trninv.inventory.state.history_start). The newest row of a cluster counts. Rows are never updated, and deleted only
-# after an archive has made them superfluous.
+# A recorded state of a cluster, from which the events after ``event`` lead to the current state
+# (trninv.inventory.state.history_start). Only the newest row of a cluster is used. Rows are never updated, and deleted
+# only once an archive contains their events.
 Table(
     "history_start",
     METADATA,
@@ -96,8 +97,9 @@ Table(
     check_one_of("cause", tuple(START_CAUSE_MEANINGS)),
 )
 
-# Events up to this one exist only in an archive. ``sha256``: their seal, with which the history begins. ``since``: the
-# time of the first event after them. ``directory``: where the archive was written. Rows are never updated.
+# Events up to the one with the row's id exist only in an archive. ``sha256``: their seal, from which the chain of seals
+# continues. ``since``: the time of the first event after them. ``directory``: where the archive was written. Rows are
+# never updated.
 Table(
     "history_archive",
     METADATA,
@@ -109,8 +111,8 @@ Table(
     required_column("who", Text),
 )
 
-# Events up to ``event`` were sealed again, since a schema version renamed their actions; ``sha256``: their seal before.
-# ``archived``: the last event that existed only in an archive then. Rows are never updated.
+# Events up to ``event`` were sealed again, because a schema version renamed their actions. ``sha256``: their former
+# seal. ``archived``: the last event that existed only in an archive then. Rows are never updated.
 Table(
     "seal_restart",
     METADATA,
@@ -134,27 +136,21 @@ Table(
     Column("batch", Integer),
 )
 
-# A bearer token: its name and scope, and its reported rows and bytes since the start of an hour (``quota_hour``).
+# A sweep that a service runs or has run (trninv.graphql.sweep_runner). ``arguments`` and ``answer`` are JSON.
+# ``renewed``: when its process renewed the lease, by the database's clock, in seconds since 1970. ``attempt``: number
+# of processes started for it; only the last one may write.
 Table(
-    "token",
+    "sweep",
     METADATA,
     primary_key(),
-    required_column("name", Text),
-    required_column("scope", String(8)),
-    required_column("created", Text),
-    Column("expires", Text),
-    Column("revoked", Text),
-    Column("quota_hour", Text),
-    Column("quota_rows", Integer),
-    Column("quota_bytes", BIGINT),
-    check_one_of("scope", TOKEN_SCOPES),
-    UniqueConstraint("name"),
+    required_column("state", String(9), server_default="running"),
+    required_column("arguments", Text),
+    required_column("started_at", Text),
+    required_column("attempt", Integer, server_default="1"),
+    required_column("renewed", BIGINT),
+    required_column("done", Integer, server_default="0"),
+    Column("total", Integer),
+    Column("error", Text),
+    Column("answer", Text),
+    check_one_of("state", tuple(SWEEP_STATE_MEANINGS)),
 )
-
-# A token's digest. Datasette and similar tools do not list tables whose names start with an underscore.
-Table(
-    "_token_digest", METADATA, primary_key("token"), required_column("sha256", String(64)), UniqueConstraint("sha256")
-)
-
-CLOSED = frozenset({"token", "_token_digest", "_change"})
-"""Tables that users' queries may not read."""

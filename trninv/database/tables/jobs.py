@@ -1,6 +1,7 @@
-"""Tables of jobs, allocations and cordons, and the allocated chips of a domain as the words of a row.
+"""Tables of jobs, allocations and cordons.
 
-Bit 64·w + b of a domain's mask is bit b of word w in ``domain_allocated``; words are signed integers.
+``domain_allocated`` has the allocated chips of a domain as a bit mask: bit 64·w + b of the mask is bit b of the column
+``allocated_w``. Columns are signed integers.
 """
 
 from collections.abc import Mapping
@@ -24,29 +25,31 @@ from trninv.database.tables.columns import (
     required_column,
     unique_while_open,
 )
+from trninv.database.tables.vocabulary import ALLOCATION_ROLE_MEANINGS
 
 BITMASK_WORDS = 3
-"""The number of words in a row, for 64 chips each."""
-_BITS = 64
+"""The number of 64-bit columns of a mask."""
+_WORD_BITS = 64
 
 
 def allocation_bits_row(domain: int, mask: int) -> dict[str, int]:
-    """Return the row of a domain whose allocated chips are the bits of `mask`."""
-    parts = (mask >> _BITS * word & (1 << _BITS) - 1 for word in range(BITMASK_WORDS))
-    return {"id": domain} | {
-        f"allocated_{index}": part - (part >> _BITS - 1 << _BITS) for index, part in enumerate(parts)
-    }
+    """Return the row of ``domain_allocated`` for a domain whose allocated chips are the bits of `mask`."""
+    words = (mask >> _WORD_BITS * index & (1 << _WORD_BITS) - 1 for index in range(BITMASK_WORDS))
+    signed_words = (word - (word >> _WORD_BITS - 1 << _WORD_BITS) for word in words)
+    return {"id": domain} | {f"allocated_{index}": word for index, word in enumerate(signed_words)}
 
 
 def allocated_mask(row: Mapping[str, Any]) -> int:
-    """Return the mask of allocated chips of a row."""
-    return sum((row[f"allocated_{word}"] & (1 << _BITS) - 1) << _BITS * word for word in range(BITMASK_WORDS))
+    """Return the mask of allocated chips that a row of ``domain_allocated`` has."""
+    return sum(
+        (row[f"allocated_{index}"] & (1 << _WORD_BITS) - 1) << _WORD_BITS * index for index in range(BITMASK_WORDS)
+    )
 
 
-# A job with allocated chips, under its system's id. A move ends its row and begins another, so that each row has its
-# own author; ``first_started_at`` is then the start of the first one. ``place``: the smallest place with all its chips.
-# ``moved_at``: when it last moved, within its row or, if equal to ``ended_at``, to another row. ``chip_ids``: its
-# chips, for the events.
+# A job with allocated chips; ``external_id`` is its id in its system. A pinned job must not be moved. A move ends the
+# job's row and begins another row, so that each has its own author; ``first_started_at`` is then the start of the first
+# row. ``place``: the smallest place with all its chips. ``moved_at``: when it last moved, within its row or, if equal
+# to ``ended_at``, to another row. ``chip_ids``: its chips, for the events.
 Table(
     "job",
     METADATA,
@@ -67,7 +70,7 @@ Table(
     Column("chip_ids", Text),
     CheckConstraint("pinned IN (0, 1)", name="pinned"),
     Index(None, "cluster_id"),
-    unique_while_open("job", "system", "external_id", ended="ended_at"),
+    unique_while_open("job", "system", "external_id"),
     sqlite_strict=True,
 )
 
@@ -82,9 +85,9 @@ Table(
     required_column("role", Text),
     required_column("started_at", Text),
     Column("ended_at", Text),
-    check_one_of("role", ("work", "spare")),
+    check_one_of("role", tuple(ALLOCATION_ROLE_MEANINGS)),
     Index(None, "job_id", "chip_id"),
-    unique_while_open("allocation", "chip_id", ended="ended_at"),
+    unique_while_open("allocation", "chip_id"),
     sqlite_strict=True,
 )
 
@@ -98,11 +101,12 @@ Table(
     Column("ended_at", Text),
     required_column("who", Text),
     required_column("why", Text),
-    unique_while_open("cordon", "server_id", ended="ended_at"),
+    unique_while_open("cordon", "server_id"),
     sqlite_strict=True,
 )
 
-# The allocated chips of a domain as bits by server and ordinal, 64 per word; no row if none. Written by triggers.
+# The allocated chips of a domain, as bits by server and ordinal, 64 per column; a domain without allocated chips has no
+# row. Written by triggers.
 Table(
     "domain_allocated",
     METADATA,

@@ -26,9 +26,11 @@ from trninv.database.tables.columns import (
 )
 from trninv.database.tables.vocabulary import STATES
 
-# An imported file: its source, when it was written and imported, and when the same content was last written
-# (``seen_at``). Only ``seen_at`` and ``is_cited`` ever change. ``speaker``: the instance or host that a file about one
-# machine belongs to. Rows of a speaker may be deleted once 100 newer ones exist and no finding cites them.
+# An imported file: its source, when it was written (``taken_at``) and imported (``at``), and when the same content was
+# last written (``seen_at``). Only ``seen_at`` and ``is_cited`` ever change. ``speaker``: the instance or host that
+# reported, if the file is from a tool on a single machine. ``is_whole``: whether it lists every instance of an account
+# or cluster. ``servers`` and ``chips``: how many it describes. Rows of a speaker may be deleted once at least 100 newer
+# rows exist and no finding cites them (``is_cited``).
 Table(
     "observation",
     METADATA,
@@ -139,7 +141,7 @@ Table(
 )
 
 # A difference between observation and design, open while ``cleared_at`` is null. Only ``last_seen`` and, once,
-# ``cleared_at`` are updated. A difference that comes back after it was cleared is a new row.
+# ``cleared_at`` are updated. A difference that returns after it was cleared gets a new row.
 Table(
     "finding",
     METADATA,

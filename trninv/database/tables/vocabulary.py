@@ -5,19 +5,20 @@ from typing import Final
 
 STATE_MEANINGS: Final[Mapping[str, str]] = {
     "up": "Works at full capacity.",
-    "degraded": "Works partly: it carries its factor of the capacity, or all of it without a factor.",
+    "degraded": "Works partly: it carries a fraction of its capacity (its factor), or all of it if no factor is set.",
     "down": "Failed; it carries nothing.",
     "maintenance": "Taken out of service; it carries nothing.",
 }
 STATES = tuple(STATE_MEANINGS)
 SEVERITY_ORDER: Final = ("up", "degraded", "maintenance", "down")
-"""States from the best to the worst: a part has the worse one of its own and its server's."""
+"""States from best to worst; a part's effective state is the worse of its own state and its server's."""
 CARRYING_STATES = ("up", "degraded")
+"""The states in which a part still works, at least partly."""
 TOKEN_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
     "read": "May read everything, except with SQL.",
     "sql": "May read everything, also with SQL.",
     "operate": "May read everything, except with SQL, and run mutations.",
-    "observe": "May only report observations of one machine: the instance or host that the token is named after.",
+    "observe": "May only report observations of one machine: the instance or host that the token was created for.",
     "admin": "May do everything.",
 }
 TOKEN_SCOPES = tuple(TOKEN_SCOPE_MEANINGS)
@@ -28,7 +29,15 @@ TOKEN_SCOPES_ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "observe": frozenset({"observe"}),
     "admin": frozenset(TOKEN_SCOPES),
 }
-"""The scopes of tokens that satisfy each required scope."""
+"""The required scopes that a token satisfies, by the token's scope."""
+TOKEN_ACTION_MEANINGS: Final[Mapping[str, str]] = {
+    "create": "An administrator created it.",
+    "enroll": "A machine got it in exchange for its EC2 instance identity document.",
+    "rotate": "A newer token replaced it; it expires once the overlap is over.",
+    "use": "It was used for the first time.",
+    "revoke": "It was revoked.",
+}
+"""What happened to a token."""
 NODE_KINDS = ("chip", "switch", "nic", "network_node")
 PART_KIND_MEANINGS: Final[Mapping[str, str]] = {
     "server": "A server; its state cascades to its chips, NICs and switches.",
@@ -47,7 +56,7 @@ EVENT_SOURCE_MEANINGS: Final[Mapping[str, str]] = {
     "sql": "An SQL statement.",
 }
 EVENT_SOURCES = tuple(EVENT_SOURCE_MEANINGS)
-"""The origins of a change of state."""
+"""The origins of an event."""
 ACTION_MEANINGS: Final[Mapping[str, str]] = {
     "allocate": "Chips were allocated to a job.",
     "move": "A job moved to other chips: one event at its old place and one at its new place; only the first if an "
@@ -57,10 +66,16 @@ ACTION_MEANINGS: Final[Mapping[str, str]] = {
     "uncordon": "A server was uncordoned and takes new jobs again.",
 }
 ACTIONS = tuple(ACTION_MEANINGS)
-"""Actions on jobs and on cordons; events of states have none."""
+"""What an event did to a job or to a server's cordon; an event that changes a state has no action."""
 JOB_ACTIONS, SERVER_ACTIONS = ACTIONS[:3], ACTIONS[3:]
 FORMER_ACTIONS: Final[Mapping[str, str]] = {"allocate": "hold", "cordon": "close", "uncordon": "open"}
-"""The actions that schema version 0033 renamed, each with its former name, which older archives and seals have."""
+"""The actions that schema version 0033 renamed, each with its former name in older archives and seals."""
+SWEEP_STATE_MEANINGS: Final[Mapping[str, str]] = {
+    "running": "It is running.",
+    "done": "It is done and has a result.",
+    "failed": "It has failed; error says why.",
+    "cancelled": "It was cancelled.",
+}
 START_CAUSE_MEANINGS: Final[Mapping[str, str]] = {
     "seed": "The cluster was seeded or adopted.",
     "grow": "The cluster grew by domains.",
@@ -81,15 +96,19 @@ TRAY_KIND_MEANINGS: Final[Mapping[str, str]] = {
     "compute": "Contains chips.",
 }
 TRAY_KINDS = tuple(TRAY_KIND_MEANINGS)
+ALLOCATION_ROLE_MEANINGS: Final[Mapping[str, str]] = {
+    "work": "The job uses it.",
+    "spare": "It is kept for the job, to replace a failed chip.",
+}
 BINDING_METHOD_MEANINGS: Final[Mapping[str, str]] = {
     "pin": "Set by a person.",
     "adopted": "The slot was created for the instance.",
     "ultraserver": "Inferred from its UltraServer, which has another bound instance.",
     "capacity-block": "Inferred from its capacity block, which has another bound instance.",
     "network-node": "Inferred from the network node above it, where no other slot is left.",
-    "host-name": "Inferred from its host name, which is the slot's.",
+    "host-name": "Inferred from its host name, which names the slot.",
     "only-place": "Inferred because no other slot and no other instance fits.",
-    "in-order": "Assigned in order among equal slots.",
+    "in-order": "Assigned in order among slots that fit equally well.",
 }
 CONFIDENCE_MEANINGS: Final[Mapping[str, str]] = {
     "certain": "Set by a person, or nothing else is possible.",
@@ -98,8 +117,8 @@ CONFIDENCE_MEANINGS: Final[Mapping[str, str]] = {
 }
 BINDING_END_MEANINGS: Final[Mapping[str, str]] = {
     "undone": "A person undid it.",
-    "replaced": "Another instance took the slot.",
-    "moved": "The instance took another slot.",
+    "replaced": "Another instance was bound to the slot.",
+    "moved": "The instance was bound to another slot.",
     "renewed": "The same binding was renewed with more information.",
     "unseeded": "The cluster was removed.",
 }

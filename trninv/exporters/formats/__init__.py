@@ -1,1 +1,1 @@
-"""Declare the formats: one module for each, named like the format; `trninv.exporters.format` finds them."""
+"""Declare the export formats, one per module and named like it; `trninv.exporters.format` finds them."""

@@ -1,39 +1,31 @@
-"""Write BookSim's anynet: a router for each chip and switch of a domain, and a node at each chip.
+"""Write a domain as a network for the simulator BookSim, in its format anynet.
 
-The format has no bandwidths, so all links are equal, and no comments.
+Each chip and each switch is a router, and each chip has a node. The format has neither comments nor bandwidths: all
+links are equal.
 """
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from trninv.errors import NotExpressibleError
 from trninv.exporters import graph_stream
 from trninv.exporters.export_source import ExportSource
-from trninv.exporters.format import Format, Record
-
-_LINE = re.compile(r"router (\d+)(?: node (\d+))?((?: router \d+ 1)*)")
-
-
-def _write(source: ExportSource) -> Iterator[str]:
-    for router, node, neighbors in _records(source):
-        start = f"router {router}" if node is None else f"router {router} node {node}"
-        yield start + "".join(f" router {other} 1" for other in neighbors)
+from trninv.exporters.format import Format
+from trninv.exporters.serialization import Syntax
 
 
-def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for line in lines:
-        if match := _LINE.fullmatch(line):
-            neighbors = match[3].replace(" router ", ",").replace(" 1", "").split(",")[1:]
-            yield int(match[1]), match[2] and int(match[2]), tuple(map(int, neighbors))
+def _content(source: ExportSource) -> Iterator[list[str]]:
+    for router, node, neighbors in _routers(source):
+        words = ["router", router] if node is None else ["router", router, "node", node]
+        yield list(map(str, words + [word for other in neighbors for word in ("router", other, 1)]))  # latency 1
 
 
-def _records(source: ExportSource) -> Iterator[tuple[int, int | None, tuple[int, ...]]]:
+def _routers(source: ExportSource) -> Iterator[tuple[int, int | None, tuple[int, ...]]]:
     """Yield each router's number, its node's number or None, and the numbers of the routers linked to it.
 
     Raises
     ------
     NotExpressibleError
-        The routers are not one connected network.
+        The routers are not one connected network, or there is only one.
 
     """
     graph_stream.require_one_domain(source)
@@ -61,12 +53,15 @@ def _count_reachable(neighbors: dict[int, list[int]]) -> int:
     return len(reached)
 
 
+_WORDS = Syntax(
+    write=lambda words: iter([" ".join(words)]), read=lambda file: (line.split() for line in file), comment_template=""
+)
+"""Lines of words separated by blanks, as BookSim reads them."""
+
 FORMAT = Format(
     name="booksim",
     suffix=".anynet",
-    description="BookSim's anynet: routers and equal links of one domain",
-    write=_write,
-    read=_read,
-    expected_records=_records,
-    comment_template="",
+    description="BookSim's anynet: one domain as routers and equal links",
+    syntax=_WORDS,
+    content=_content,
 )

@@ -1,48 +1,46 @@
-"""Write GraphML, which networkx, igraph, Gephi, yEd and Cytoscape read."""
+"""Write the chips, switches and links of a scope as GraphML, which networkx, igraph, Gephi, yEd and Cytoscape read."""
 
-from collections.abc import Iterable, Iterator
-from xml.sax.saxutils import escape
+from collections.abc import Iterator
+from typing import Any
 
-from trninv.exporters import graph_stream, serialization
+from trninv.exporters import graph_stream
 from trninv.exporters.export_source import ExportSource
-from trninv.exporters.format import Format, Record
+from trninv.exporters.format import Format
 from trninv.exporters.graph_stream import ATTRIBUTES
+from trninv.exporters.serialization import XML, XmlElement
+from trninv.exporters.serialization import xml_element as element
 
 
-def _write(source: ExportSource) -> Iterator[str]:
-    yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
-    for element, kinds in ATTRIBUTES.items():
-        for name, kind in kinds.items():
-            yield serialization.format_tag(
-                "key", id=f"{element}.{name}", for_=element, attr__name=name, attr__type=kind
-            )
-    yield serialization.format_tag("graph", end="", id=source.place.address, edgedefault="undirected")
+def _content(source: ExportSource) -> Iterator[Any]:
+    yield element("graphml", _parts(source), xmlns="http://graphml.graphdrawing.org/xmlns")
+
+
+def _parts(source: ExportSource) -> Iterator[XmlElement]:
+    """Yield the declarations of attributes, then the graph."""
+    for kind, types in ATTRIBUTES.items():
+        for name, type_ in types.items():
+            yield element("key", id=f"{kind}.{name}", for_=kind, attr__name=name, attr__type=type_)
+    yield element("graph", _nodes_and_edges(source), id=source.place.address, edgedefault="undirected")
+
+
+def _nodes_and_edges(source: ExportSource) -> Iterator[XmlElement]:
     for node in graph_stream.read_nodes(source):
-        yield serialization.format_tag("node", end="", id=node.address) + _data("node", node._asdict()) + "</node>"
+        yield XmlElement("node", {"id": node.address}, _data("node", node._asdict()))
     for edge in graph_stream.read_edges(source):
-        start = serialization.format_tag("edge", end="", id=edge.address, source=edge.a, target=edge.b)
-        yield start + _data("edge", edge._asdict()) + "</edge>"
-    yield "</graph>"
-    yield "</graphml>"
+        yield XmlElement(
+            "edge", {"id": edge.address, "source": edge.a, "target": edge.b}, _data("edge", edge._asdict())
+        )
 
 
-def _data(element: str, values: dict[str, object]) -> str:
-    return "".join(f'<data key="{element}.{name}">{escape(str(values[name]))}</data>' for name in ATTRIBUTES[element])
-
-
-def _read(lines: Iterable[str]) -> Iterator[Record]:
-    return graph_stream.read_graph_xml(
-        lines, "data", lambda data: (data.attrib["key"].rpartition(".")[2], data.text or "")
-    )
+def _data(kind: str, values: dict[str, object]) -> tuple[XmlElement, ...]:
+    """Return the attributes of a node or an edge."""
+    return tuple(XmlElement("data", {"key": f"{kind}.{name}"}, str(values[name])) for name in ATTRIBUTES[kind])
 
 
 FORMAT = Format(
     name="graphml",
     suffix=".graphml",
-    description="GraphML: networkx, igraph, Gephi, yEd, Cytoscape",
-    write=_write,
-    read=_read,
-    expected_records=graph_stream.graph_records,
-    comment_template=serialization.XML_COMMENT,
-    header_line=serialization.XML_DECLARATION,
+    description="the graph as GraphML, for networkx, igraph, Gephi, yEd and Cytoscape",
+    syntax=XML,
+    content=_content,
 )

@@ -1,27 +1,26 @@
-"""Write Kubernetes Nodes with labels for their location, for kubectl apply --server-side on existing nodes.
+"""Write Kubernetes Nodes with labels for their location in the fleet.
 
-The labels are trninv's own: AWS itself writes the labels below topology.k8s.aws.
+``kubectl apply --server-side`` adds the labels to existing nodes. The labels are trninv's own, because AWS itself
+writes those below topology.k8s.aws.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from trninv.exporters import serialization
 from trninv.exporters.export_source import ExportedServer, ExportSource
-from trninv.exporters.format import Format, Record
+from trninv.exporters.format import Format
 from trninv.exporters.schedulers import LABEL_PREFIX, check_label, topology_labels
+from trninv.exporters.yaml_syntax import YAML_DOCUMENTS
 
 _CORDONED = {
     "unschedulable": True,
     "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],  # as Kubernetes sets it
 }
+"""The spec of a node that takes no new pods."""
 
 
-def _write(source: ExportSource) -> Iterator[str]:
-    for server in source.servers:
-        node = _node(server)
-        yield "---"
-        yield from serialization.yaml_document(node)
+def _content(source: ExportSource) -> Iterator[Any]:
+    yield from [_node(server) for server in source.servers]  # a list, so that a refusal comes before the first line
 
 
 def _node(server: ExportedServer) -> dict[str, Any]:
@@ -48,30 +47,10 @@ def _annotations(server: ExportedServer) -> Iterator[tuple[str, str]]:
         yield "cordoned", server.cordon_reason
 
 
-def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for document in serialization.read_yaml_documents(lines):
-        metadata = document["metadata"]
-        address, state, cordon_reason = (
-            metadata["annotations"].get(f"{LABEL_PREFIX}/{key}") for key in ("address", "state", "cordoned")
-        )
-        places = tuple(
-            value for key, value in metadata["labels"].items() if key.endswith("/domain") or "-layer-" in key
-        )
-        yield metadata["name"], address, state, cordon_reason, places, document.get("spec")
-
-
-def _records(source: ExportSource) -> Iterator[Record]:
-    for server in source.servers:
-        places = (*server.network, server.domain)
-        spec = None if server.takes_jobs else _CORDONED
-        yield server.name, server.address, server.state, server.cordon_reason, places, spec
-
-
 FORMAT = Format(
     name="kubernetes",
     suffix=".yaml",
     description="Kubernetes Nodes with labels for domain and network nodes, for kubectl apply --server-side",
-    write=_write,
-    read=_read,
-    expected_records=_records,
+    syntax=YAML_DOCUMENTS,
+    content=_content,
 )

@@ -1,27 +1,30 @@
-"""Write Kueue's Topology and ResourceFlavors, based on the Node labels of the format kubernetes."""
+"""Write Kueue's Topology and ResourceFlavors, based on the Node labels of the format kubernetes.
 
-from collections.abc import Iterable, Iterator
+Kueue is a job queue for Kubernetes. The Topology lists the labels from the top of the network down to the host, and
+each server model has a ResourceFlavor.
+"""
+
+from collections.abc import Iterator
 from typing import Any
 
 from trninv.errors import NotExpressibleError
-from trninv.exporters import serialization
 from trninv.exporters.export_source import ExportSource
-from trninv.exporters.format import Format, Record
+from trninv.exporters.format import Format
 from trninv.exporters.schedulers import HOSTNAME_LABEL, LABEL_PREFIX, check_label, check_object_name, topology_labels
+from trninv.exporters.yaml_syntax import YAML_DOCUMENTS
 
 _VERSION = "kueue.x-k8s.io/v1beta2"
 _TAINT = "aws.amazon.com/neuron"
+"""The taint that reserves nodes for jobs with chips."""
 
 
-def _write(source: ExportSource) -> Iterator[str]:
+def _content(source: ExportSource) -> Iterator[Any]:
     topology = check_object_name(source.cluster)
     keys = [{"nodeLabel": key} for key in (*_levels(source), HOSTNAME_LABEL)]
     flavors = {f"{topology}-{check_object_name(model)}": _flavor(source.cluster, model) for model in _models(source)}
-    yield "---"
-    yield from serialization.yaml_document(_object("Topology", topology, {"levels": keys}))
+    yield _object("Topology", topology, {"levels": keys})
     for name, flavor in flavors.items():
-        yield "---"
-        yield from serialization.yaml_document(_object("ResourceFlavor", name, flavor))
+        yield _object("ResourceFlavor", name, flavor)
 
 
 def _flavor(cluster: str, model: str) -> dict[str, Any]:
@@ -48,29 +51,14 @@ def _levels(source: ExportSource) -> tuple[str, ...]:
 
 
 def _models(source: ExportSource) -> list[str]:
+    """Return the slugs of the servers' domain models."""
     return sorted({server.model.domain for server in source.servers})
-
-
-def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for document in serialization.read_yaml_documents(lines):
-        match document:
-            case {"kind": "Topology", "spec": {"levels": keys}}:
-                yield document["metadata"]["name"], *(level["nodeLabel"] for level in keys)
-            case {"kind": "ResourceFlavor", "spec": {"nodeLabels": labels, "topologyName": topology}}:
-                yield topology, labels[f"{LABEL_PREFIX}/cluster"], labels[f"{LABEL_PREFIX}/model"]
-
-
-def _records(source: ExportSource) -> Iterator[Record]:
-    yield source.cluster, *_levels(source), HOSTNAME_LABEL
-    for model in _models(source):
-        yield source.cluster, source.cluster, model
 
 
 FORMAT = Format(
     name="kueue",
     suffix=".yaml",
-    description="Kueue's Topology and ResourceFlavors, based on the labels of the format kubernetes",
-    write=_write,
-    read=_read,
-    expected_records=_records,
+    description="Kueue's Topology and ResourceFlavors, based on the labels that format kubernetes writes",
+    syntax=YAML_DOCUMENTS,
+    content=_content,
 )

@@ -1,52 +1,41 @@
-"""Write node-link JSON, which D3 and networkx read (node_link_graph with the key edges, the default from 3.4 on)."""
+"""Write the chips, switches and links of a scope as node-link JSON, which D3 and networkx read.
 
-from collections.abc import Iterable, Iterator
+Links are under the key ``edges``. Before version 3.4, networkx's ``node_link_graph`` expects another key by default.
+"""
+
+from collections.abc import Iterator
+from typing import Any
 
 from trninv.exporters import graph_stream
 from trninv.exporters.export_source import ExportSource
-from trninv.exporters.format import Format, Record
+from trninv.exporters.format import Format
 from trninv.exporters.graph_stream import GraphEdge, GraphNode
-from trninv.exporters.serialization import json_list, json_text, read_json_members
+from trninv.exporters.serialization import JSON, JsonDocument
 
 
-def _write(source: ExportSource) -> Iterator[str]:
-    graph_attributes = {"name": source.place.address, "event": source.event}
-    yield f'{{"directed": false, "multigraph": false, "graph": {json_text(graph_attributes)}, "nodes": ['
-    yield from json_list(
-        json_text({"id": address, **attributes}) for address, attributes in map(_node, graph_stream.read_nodes(source))
+def _content(source: ExportSource) -> Iterator[Any]:
+    skeleton = {"directed": False, "multigraph": False}
+    attributes = {"name": source.place.address, "event": source.event}
+    nodes, edges = graph_stream.read_nodes(source), graph_stream.read_edges(source)
+    yield JsonDocument(
+        skeleton | {"graph": attributes, "nodes": [], "edges": []}, [map(_node, nodes), map(_edge, edges)]
     )
-    yield '], "edges": ['
-    yield from json_list(
-        json_text({"source": a, "target": b, **attributes})
-        for a, b, attributes in map(_edge, graph_stream.read_edges(source))
-    )
-    yield "]}"
 
 
-def _node(node: GraphNode) -> tuple[str, dict[str, object]]:
+def _node(node: GraphNode) -> dict[str, object]:
     attributes = node._asdict()
-    return attributes.pop("address"), attributes
+    return {"id": attributes.pop("address"), **attributes}
 
 
-def _edge(edge: GraphEdge) -> tuple[str, str, dict[str, object]]:
+def _edge(edge: GraphEdge) -> dict[str, object]:
     attributes = edge._asdict()
-    return attributes.pop("a"), attributes.pop("b"), attributes
-
-
-def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for member in read_json_members(lines):
-        if "source" in member:
-            yield GraphEdge(member.pop("source"), member.pop("target"), **member)
-        elif "id" in member:
-            yield GraphNode(member.pop("id"), **member)
+    return {"source": attributes.pop("a"), "target": attributes.pop("b"), **attributes}
 
 
 FORMAT = Format(
     name="node-link",
     suffix=".json",
-    description="node-link JSON: networkx, D3",
-    write=_write,
-    read=_read,
-    expected_records=graph_stream.graph_records,
-    comment_template="",
+    description="the graph as node-link JSON, for networkx and D3",
+    syntax=JSON,
+    content=_content,
 )

@@ -1,16 +1,20 @@
-"""Write topology.conf for Slurm's topology/tree: each scale-up domain is a leaf switch, for jobs with --switches=1."""
+"""Write topology.conf for Slurm's topology/tree.
 
-from collections.abc import Iterable, Iterator
+Each scale-up domain (the servers that NeuronLink connects) is a leaf switch, so ``--switches=1`` keeps a job within it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
 
 from trninv.errors import NotExpressibleError
 from trninv.exporters import schedulers, switch_tree
 from trninv.exporters.export_source import ExportSource
-from trninv.exporters.format import Format, Record
-from trninv.hostlist import expand, fold
+from trninv.exporters.format import Format
+from trninv.exporters.slurm_settings import SETTINGS
 
 
-def _write(source: ExportSource) -> Iterator[str]:
-    schedulers.slurm_servers(source)
+def _content(source: ExportSource) -> Iterator[Any]:
+    schedulers.slurm_servers(source)  # refuses too many
     switches = switch_tree.build_switches(source)
     schedulers.check_names(switch.name for switch in switches)
     leaves = sum(bool(switch.servers) for switch in switches)
@@ -20,24 +24,14 @@ def _write(source: ExportSource) -> Iterator[str]:
             f"{schedulers.MAX_SLURM_LEAVES:,}; add --coarse to use network nodes as leaves, or use slurm-block"
         )
     for switch in switches:
-        children = f"Switches={fold(switch.switches)}" if switch.switches else f"Nodes={fold(switch.servers)}"
-        yield f"SwitchName={switch.name} {children}"
-
-
-def _read(lines: Iterable[str]) -> Iterator[Record]:
-    return switch_tree.read_tree(
-        switch_tree.TreeSwitch(
-            setting["SwitchName"], tuple(expand(setting.get("Switches", ""))), tuple(expand(setting.get("Nodes", "")))
-        )
-        for setting in schedulers.parse_settings(lines)
-    )
+        children = {"Switches": list(switch.switches)} if switch.switches else {"Nodes": list(switch.servers)}
+        yield {"SwitchName": switch.name} | children
 
 
 FORMAT = Format(
     name="slurm-tree",
     suffix=".conf",
-    description="Slurm's topology.conf for topology/tree: domains as leaf switches below the fabric's tiers",
-    write=_write,
-    read=_read,
-    expected_records=switch_tree.tree_records,
+    description="topology.conf for Slurm's topology/tree: domains as leaf switches below the fabric's tiers",
+    syntax=SETTINGS,
+    content=_content,
 )

@@ -1,21 +1,25 @@
-"""Write Slurm's topology.yaml (from 25.05): tree, blocks, and rings and tori if UltraServers are rings of servers.
+"""Write Slurm's topology.yaml (Slurm 25.05 or newer), which describes the same servers in several topologies.
 
-A partition selects a topology by its name, as in Topology=rings.
+``fabric`` is a tree of switches, and ``ultraservers`` has a block for each scale-up domain (the servers that NeuronLink
+connects). If the servers of a domain form a ring, ``rings`` has it as a ring and ``zrings`` as a torus with one long
+axis. A partition selects a topology by its name, as in Topology=rings.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from trninv.errors import NotExpressibleError
-from trninv.exporters import schedulers, serialization, switch_tree
+from trninv.exporters import schedulers, switch_tree
 from trninv.exporters.export_source import ExportedServer, ExportSource
-from trninv.exporters.format import Format, Record
-from trninv.hostlist import expand, fold
+from trninv.exporters.format import Format
+from trninv.exporters.yaml_syntax import YAML
+from trninv.hostlist import fold
 
 _MAX_RING_SERVERS = 16
+"""Rings with more servers are omitted."""
 
 
-def _write(source: ExportSource) -> Iterator[str]:
+def _content(source: ExportSource) -> Iterator[Any]:
     blocks = schedulers.server_blocks(source)
     switches = switch_tree.build_switches(source)
     schedulers.check_names(switch.name for switch in switches)
@@ -24,31 +28,27 @@ def _write(source: ExportSource) -> Iterator[str]:
             f"{source.place.address} has too many leaves for slurmctld; add --coarse to use network nodes as leaves"
         )
     rings = _rings(blocks)
-    yield from serialization.yaml_document(
-        [
-            {
-                "topology": "fabric",
-                "cluster_default": True,
-                "tree": {"switches": [_switch(inner) for inner in switches]},
+    yield [
+        {
+            "topology": "fabric",
+            "cluster_default": True,
+            "tree": {"switches": [_switch(inner) for inner in switches]},
+        },
+        {
+            "topology": "ultraservers",
+            "cluster_default": False,
+            "block": {
+                "block_sizes": schedulers.block_sizes(blocks),
+                "blocks": [{"block": name, "nodes": _nodes(servers)} for name, servers in blocks.items()],
             },
-            {
-                "topology": "ultraservers",
-                "cluster_default": False,
-                "block": {
-                    "block_sizes": schedulers.block_sizes(blocks),
-                    "blocks": [{"block": name, "nodes": _nodes(servers)} for name, servers in blocks.items()],
-                },
-            },
-            *_ring_or_torus(
-                "rings", "ring", [{"ring": name, "nodes": _nodes(members)} for name, members in rings.items()]
-            ),
-            *_ring_or_torus("zrings", "torus3d", [_torus(name, members) for name, members in rings.items()]),
-        ]
-    )
+        },
+        *_ring_or_torus("rings", "ring", [{"ring": name, "nodes": _nodes(members)} for name, members in rings.items()]),
+        *_ring_or_torus("zrings", "torus3d", [_torus(name, members) for name, members in rings.items()]),
+    ]
 
 
 def _rings(blocks: dict[str, list[ExportedServer]]) -> dict[str, list[ExportedServer]]:
-    """Return the domains that are rings of servers: in a torus of several servers, the first axis goes along them."""
+    """Return the domains whose servers form a ring, as in a torus over several servers, unless the ring is too long."""
     return {
         name: servers
         for name, servers in blocks.items()
@@ -66,13 +66,14 @@ def _nodes(servers: list[ExportedServer]) -> str:
 
 
 def _ring_or_torus(name: str, kind: str, entries: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield a topology that has all rings or tori, unless there are none."""
     if entries:
         key = "rings" if kind == "ring" else "toruses"
         yield {"topology": name, "cluster_default": False, kind: {key: entries}}
 
 
 def _torus(name: str, servers: list[ExportedServer]) -> dict[str, Any]:
-    """Return a torus of one row, with placements for jobs of 1, 2, 4, … servers, so that two share a rack."""
+    """Return a torus of one row, with placements for jobs of 1, 2, 4, … servers, so that two servers share a rack."""
     lengths = [1 << k for k in range(len(servers).bit_length()) if len(servers) % (1 << k) == 0]
     return {
         "name": name,
@@ -83,47 +84,14 @@ def _torus(name: str, servers: list[ExportedServer]) -> dict[str, Any]:
 
 
 def _row(length: int) -> dict[str, int]:
+    """Return the dimensions of a torus that is a row of servers."""
     return {"x": 1, "y": 1, "z": length}
-
-
-def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for document in next(iter(serialization.read_yaml_documents(lines))):
-        name = document["topology"]
-        match document:
-            case {"tree": {"switches": switches}}:
-                pairs = switch_tree.read_tree(
-                    switch_tree.TreeSwitch(
-                        entry["switch"],
-                        tuple(expand(entry.get("children", ""))),
-                        tuple(expand(entry.get("nodes", ""))),
-                    )
-                    for entry in switches
-                )
-                yield from ((name, *pair) for pair in pairs)
-            case {"block": {"block_sizes": sizes, "blocks": blocks}}:
-                yield name, *sizes
-                yield from ((name, entry["block"], *expand(entry["nodes"])) for entry in blocks)
-            case {"ring": {"rings": rings}}:
-                yield from ((name, entry["ring"], *expand(entry["nodes"])) for entry in rings)
-            case {"torus3d": {"toruses": tori}}:
-                yield from ((name, entry["name"], entry["dims"]["z"], *expand(entry["nodes"])) for entry in tori)
-
-
-def _records(source: ExportSource) -> Iterator[Record]:
-    blocks = schedulers.server_blocks(source)
-    yield from (("fabric", *pair) for pair in switch_tree.tree_records(source))
-    yield "ultraservers", *schedulers.block_sizes(blocks)
-    yield from (("ultraservers", name, *(server.name for server in members)) for name, members in blocks.items())
-    rings = _rings(blocks)
-    yield from (("rings", name, *(server.name for server in members)) for name, members in rings.items())
-    yield from (("zrings", name, len(members), *(server.name for server in members)) for name, members in rings.items())
 
 
 FORMAT = Format(
     name="slurm-yaml",
     suffix=".yaml",
-    description="Slurm's topology.yaml, from 25.05 on: tree, blocks, and rings of servers",
-    write=_write,
-    read=_read,
-    expected_records=_records,
+    description="Slurm's topology.yaml (25.05 or later): tree, blocks, and rings of servers",
+    syntax=YAML,
+    content=_content,
 )

@@ -1,51 +1,40 @@
-"""Write a model for topograph's simulator: switches, and a block for each scale-up domain."""
+"""Write a model for topograph's simulated providers: switches, and a block for each scale-up domain.
 
-from collections.abc import Iterable, Iterator
+topograph is a tool that reports a cloud's topology to schedulers. A scale-up domain is the servers that NeuronLink
+connects.
+"""
 
-from trninv.exporters import serialization
+from collections.abc import Iterator
+from typing import Any
+
 from trninv.exporters.export_source import ExportSource
-from trninv.exporters.format import Format, Record
-from trninv.hostlist import expand, fold
+from trninv.exporters.format import Format
+from trninv.exporters.yaml_syntax import YAML
+from trninv.hostlist import fold
 
 _DOMAIN = "accelerator.topology.test/domain"
+"""The annotation that names the domain of a block's nodes."""
 
 
-def _write(source: ExportSource) -> Iterator[str]:
+def _content(source: ExportSource) -> Iterator[Any]:
     children_by_name: dict[str, dict[str, None]] = {}
     for server in source.servers:
         for index, name in enumerate(path := (*server.network, server.domain)):
             children_by_name.setdefault(name, {})
             if index:
-                children_by_name[path[index - 1]][name] = None
+                children_by_name[path[index - 1]][name] = None  # a dict as an ordered set
     switches = {name: {"switches": list(children)} for name, children in children_by_name.items() if children}
-    if switches:
-        yield from serialization.yaml_document({"switches": switches})
     blocks = [
         {"switch": name, "nodes": [fold([server.name for server in members])], "annotations": {_DOMAIN: name}}
         for name, members in source.servers_by_domain().items()
     ]
-    yield from serialization.yaml_document({"blocks": blocks})
-
-
-def _read(lines: Iterable[str]) -> Iterator[Record]:
-    (document,) = serialization.read_yaml_documents(lines)
-    parents = {child: name for name, switch in document.get("switches", {}).items() for child in switch["switches"]}
-    for block in document["blocks"]:
-        path = [block["switch"]]
-        while path[0] in parents:
-            path.insert(0, parents[path[0]])
-        yield from ((name, *path) for nodes in block["nodes"] for name in expand(nodes))
-
-
-def _records(source: ExportSource) -> Iterator[Record]:
-    yield from ((server.name, *server.network, server.domain) for server in source.servers)
+    yield ({"switches": switches} if switches else {}) | {"blocks": blocks}
 
 
 FORMAT = Format(
     name="topograph",
     suffix=".yaml",
-    description="a model for topograph's simulated providers: switches, and a block per domain",
-    write=_write,
-    read=_read,
-    expected_records=_records,
+    description="a model for topograph's simulated providers: switches, and each domain as a block",
+    syntax=YAML,
+    content=_content,
 )

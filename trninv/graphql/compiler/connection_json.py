@@ -1,6 +1,10 @@
-"""Compile a connection field: each member is a query of its own."""
+"""Compile a connection (a list that is read page by page) to a JSON expression.
 
-from collections.abc import Mapping
+Its items, page info, count and aggregates are separate subqueries. `object_json` and `operation` call
+`compile_connection`.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,17 +12,26 @@ from graphql import GraphQLField
 from sqlalchemy import BigInteger, Integer, Select, Text, bindparam, case, cast, exists, func, literal_column, select
 
 from trninv.database.sql_constructs import Concat
+from trninv.errors import FilterError
+from trninv.graphql.compiler.counted_rows import CountedRows, NotCountedError
 from trninv.graphql.compiler.json_builder import BoundArguments, JsonBuilder, ListCondition, ObjectWriter
 from trninv.graphql.compiler.selections import Nodes
 from trninv.graphql.compiler.table_aliases import TableAliases, or_null
 from trninv.graphql.json_sql import NULL
-from trninv.graphql.list_arguments import ArgumentShape, ListArguments
-from trninv.graphql.list_conditions import ParameterBinder, compile_conditions, cursor_sql, sort_direction, sort_keys
-from trninv.graphql.row_loaders import check_groups
+from trninv.graphql.list_arguments import NO_TESTS, ArgumentShape, ListArguments
+from trninv.graphql.list_conditions import (
+    ParameterBinder,
+    RowSource,
+    compile_conditions,
+    cursor_sql,
+    sort_direction,
+    sort_keys,
+)
 from trninv.inventory.schema.enumerations import GROUPS
 from trninv.inventory.schema.thing import Sql, Thing, ValueFormat
 
 _ONE = literal_column("1", Integer)
+"""The literal 1, which PostgreSQL plans better than a bound limit."""
 
 
 def compile_connection(
@@ -28,12 +41,20 @@ def compile_connection(
     definition: GraphQLField,
     nodes: Nodes,
     condition: ListCondition,
+    total: Sql | None = None,
 ) -> Sql:
-    """Compile a page of a kind to a JSON expression."""
+    """Compile a field that pages rows of a kind to a JSON expression.
+
+    Parameters
+    ----------
+    total
+        The totalCount without a filter, if the condition selects only the beginning of a longer list; None to count.
+
+    """
     prefix = builder.next_prefix()
 
-    def bind(values: Mapping[str, Any]) -> BoundArguments:
-        list_arguments = ListArguments.parse(kind, values)
+    def bind(arguments: Mapping[str, Any]) -> BoundArguments:
+        list_arguments = ListArguments.parse(kind, arguments)
         bound = {
             f"{prefix}{index}": value
             for index, value in enumerate((*list_arguments.test_values, *list_arguments.cursor_values))
@@ -41,15 +62,17 @@ def compile_connection(
         rounded_limit = 0 if builder.dialect == "sqlite" else 1 << max(list_arguments.size - 1, 0).bit_length()
         return (list_arguments.shape, rounded_limit), {**bound, f"{prefix}size": list_arguments.size}
 
-    call_shape = builder.add_call(definition, nodes, bind)
-    assert isinstance(call_shape, tuple)
-    shape, rounded_limit = call_shape
-    return _ConnectionCompiler(builder, write_object, kind, shape, rounded_limit, prefix, condition).compile_page(nodes)
+    shape_and_limit = builder.bind_arguments(definition, nodes, bind)
+    assert isinstance(shape_and_limit, tuple)
+    shape, rounded_limit = shape_and_limit
+    return _ConnectionCompiler(
+        builder, write_object, kind, shape, rounded_limit, prefix, condition, total
+    ).compile_page(nodes)
 
 
 @dataclass(frozen=True, slots=True)
 class _ConnectionCompiler:
-    """Compiles one list; `rounded_limit` is its page size rounded up to a power of two, or 0 on SQLite."""
+    """Compiles one connection; `rounded_limit` is its page size rounded up to a power of two, or 0 on SQLite."""
 
     builder: JsonBuilder
     write_object: ObjectWriter
@@ -58,12 +81,14 @@ class _ConnectionCompiler:
     rounded_limit: int
     prefix: str
     condition: ListCondition
+    total: Sql | None
 
     def compile_page(self, nodes: Nodes) -> Sql:
-        runtime = self.builder.selections.object_type(f"{self.kind.type}Connection")
+        object_type = self.builder.selections.object_type(f"{self.kind.type}Connection")
         aliases, writer = self._new_aliases(), self.builder.writer
+        # by the id() of the first selecting node, because under GraphQL aliases a document may select nodes twice
         items: dict[int, Sql] = {}
-        for field_nodes in self.builder.selections.fields_below(runtime, nodes).values():
+        for field_nodes in self.builder.selections.fields_below(object_type, nodes).values():
             if field_nodes[0].name.value == "nodes":
                 items[id(field_nodes[0])] = self.write_object(self.kind, aliases, field_nodes)
             elif field_nodes[0].name.value == "edges":
@@ -83,19 +108,31 @@ class _ConnectionCompiler:
                     return self._compile_page_info(member_nodes)
                 case "totalCount":
                     return self._compile_count()
-            return self._compile_aggregates(runtime.fields[name], member_nodes)
+            return self._compile_aggregates(object_type.fields[name], member_nodes)
 
-        query = select(self.builder.json_object(runtime, nodes, member))
+        query = select(self.builder.json_object(object_type, nodes, member))
         return (query if page is None else query.select_from(page)).scalar_subquery()
 
     def _new_aliases(self) -> TableAliases:
         return TableAliases(self.kind, self.builder.numbers)
 
-    def _conditions(self, aliases: TableAliases, shape: ArgumentShape) -> list[Sql]:
+    def _conditions(self, rows: RowSource, shape: ArgumentShape) -> list[Sql]:
         return [
-            *self.condition(aliases),
-            *compile_conditions(self.kind, shape, aliases.adapt, self.builder.writer, ParameterBinder(self.prefix)),
+            *self.condition(rows),
+            *compile_conditions(rows, shape, self.builder.writer, ParameterBinder(self.prefix)),
         ]
+
+    def _counted(self, groups: Iterable[str] = ()) -> tuple[CountedRows | TableAliases, list[Sql]]:
+        """Return what counts the rows and groups them, and the conditions: ``part_count`` where that suffices."""
+        shape = ArgumentShape(self.shape.filter)
+        try:
+            counted = CountedRows(self.kind, self.builder.numbers)
+            for name in groups:
+                counted.adapt(self.kind.groups[name])
+            return counted, self._conditions(counted, shape)
+        except NotCountedError:
+            aliases = self._new_aliases()
+            return aliases, self._conditions(aliases, shape)
 
     def _sort_keys(self, aliases: TableAliases) -> list[tuple[Sql, bool]]:
         return sort_keys(self.kind, self.shape, aliases.adapt, self.builder.writer)
@@ -109,7 +146,7 @@ class _ConnectionCompiler:
         sort_columns = [key.label(f"s{index}") for index, key in enumerate(keys)] if self.shape.backwards else []
         where = self._conditions(aliases, self.shape)
         order = sort_direction(keys, descends, backwards=self.shape.backwards)
-        query = self._bound_query(aliases.select(select(*columns, *sort_columns), where).order_by(*order)).limit(
+        query = self._with_literal_limit(aliases.select(select(*columns, *sort_columns), where).order_by(*order)).limit(
             self._page_size()
         )
         if not self.shape.backwards:
@@ -120,11 +157,12 @@ class _ConnectionCompiler:
             select(*(page_rows.c[column.name] for column in columns)).order_by(*forward_order).limit(self._page_size())
         )
 
-    def _bound_query(self, query: Select[Any], extra: int = 0) -> Select[Any]:
-        """Add a literal limit that PostgreSQL sees when it plans.
+    def _with_literal_limit(self, query: Select[Any], extra: int = 0) -> Select[Any]:
+        """Limit a query to the rounded page size plus `extra` rows, by a literal that PostgreSQL's planner sees.
 
-        For a bound limit the planner assumes a tenth of the table, and plans anew at each execution, which takes
-        milliseconds. The literal is rounded so that few statements are compiled.
+        For a limit in a parameter the planner assumes a tenth of the table, and plans anew at each execution, which
+        takes milliseconds. The page size is rounded up so that few statements are compiled; the caller adds the exact
+        limit as a parameter. SQLite needs no literal.
         """
         if not self.rounded_limit:
             return query
@@ -148,12 +186,13 @@ class _ConnectionCompiler:
         def member(name: str, _: Nodes) -> Sql:
             if name in ("startCursor", "endCursor"):
                 return self._compile_end_cursor(last=name == "endCursor")
-            if (name == "hasNextPage") == shape.backwards:  # against the reading direction, only the cursor tells
+            # at the end of the page where reading began, there are more items if it began at a cursor
+            if (name == "hasNextPage") == shape.backwards:
                 return Concat(["true" if (shape.before if shape.backwards else shape.after) else "false"])
             aliases = self._new_aliases()
             where = self._conditions(aliases, shape)
             next_row = (
-                self._bound_query(aliases.select(select(_ONE.label("one")), where), 1)
+                self._with_literal_limit(aliases.select(select(_ONE.label("one")), where), 1)
                 .limit(_ONE)
                 .offset(self._page_size())
             )
@@ -173,55 +212,64 @@ class _ConnectionCompiler:
         return or_null(select(self.builder.writer.quote(page.c.cursor)).order_by(*order).limit(_ONE))
 
     def _compile_count(self) -> Sql:
-        aliases = self._new_aliases()
-        where = self._conditions(aliases, ArgumentShape(self.shape.filter))
-        return aliases.select(select(cast(func.count(), Text)), where).scalar_subquery()
+        if self.total is not None and self.shape.filter == NO_TESTS:
+            return Concat([self.total])
+        rows, where = self._counted()
+        return rows.select(select(cast(rows.count(), Text)), where).scalar_subquery()
 
     def _compile_aggregates(self, definition: GraphQLField, nodes: Nodes) -> Sql:
         def bind(arguments: Mapping[str, Any]) -> BoundArguments:
-            return check_groups(self.kind, (group.value for group in arguments.get("by") or ())), {}
+            return _check_groups(self.kind, (group.value for group in arguments.get("by") or ())), {}
 
-        groups = self.builder.add_call(definition, nodes, bind)
+        groups = self.builder.bind_arguments(definition, nodes, bind)
         assert isinstance(groups, tuple)
-        aliases, runtime = self._new_aliases(), self.builder.selections.object_type("Aggregate")
-        sums = {name: aliases.adapt(total) for name, total in self.kind.sums.items()}
-        group_columns = {name: aliases.adapt(self.kind.groups[name]) for name in groups}
+        object_type = self.builder.selections.object_type("Aggregate")
+        rows, where = self._counted(groups)
+        group_columns = {name: rows.adapt(self.kind.groups[name]) for name in groups}
 
         def member(name: str, member_nodes: Nodes) -> Sql:
             if name == "teraflops":
-                return self._compile_teraflops(runtime.fields[name], member_nodes, sums)
-            return self._compile_aggregate(name, member_nodes, sums, group_columns)
+                return self._compile_teraflops(object_type.fields[name], member_nodes, rows)
+            return self._compile_aggregate(name, member_nodes, rows, group_columns)
 
-        aggregate_json = self.builder.json_object(runtime, nodes, member)
-        query = aliases.select(
-            select(aggregate_json.label("j")), self._conditions(aliases, ArgumentShape(self.shape.filter))
-        )
+        aggregate_json = self.builder.json_object(object_type, nodes, member)
+        query = rows.select(select(aggregate_json.label("j")), where)
         if not group_columns:
-            # count() makes it an aggregate query: always one row
+            # without groups, count() makes this an aggregate query, which always returns one row
             return self.builder.json_list(query.add_columns(func.count()))
         order = [self.builder.writer.collated(group_sql) for group_sql in group_columns.values()]
         return self.builder.json_list(query.group_by(*group_columns.values()).order_by(*order))
 
-    def _compile_teraflops(self, definition: GraphQLField, nodes: Nodes, sums: Mapping[str, Sql]) -> Sql:
-        compute_type = str(self.builder.add_call(definition, nodes, lambda values: (values["type"].value, {})))
-        if compute_type not in sums:
+    def _compile_teraflops(self, definition: GraphQLField, nodes: Nodes, rows: CountedRows | TableAliases) -> Sql:
+        compute_type = str(
+            self.builder.bind_arguments(definition, nodes, lambda arguments: (arguments["type"].value, {}))
+        )
+        if compute_type not in self.kind.sums:
             return NULL
-        total = func.sum(sums[compute_type])
+        total = rows.sum(self.kind.sums[compute_type])  # in 10⁹ operations per second
         return case((total.is_(None), NULL), else_=self.builder.writer.decimal(total, 1000))
 
     def _compile_aggregate(
-        self, name: str, nodes: Nodes, sums: Mapping[str, Sql], group_columns: Mapping[str, Sql]
+        self, name: str, nodes: Nodes, rows: CountedRows | TableAliases, group_columns: Mapping[str, Sql]
     ) -> Sql:
         if name == "count":
-            return cast(func.count(), Text)
+            return cast(rows.count(), Text)
         if name in group_columns:
             return self.builder.writer.value(
-                ValueFormat.ENUM if name in GROUPS else ValueFormat.TEXT, group_columns[name], null=True
+                ValueFormat.ENUM if name in GROUPS else ValueFormat.TEXT, group_columns[name], nullable=True
             )
-        if name not in sums:
+        if name not in self.kind.sums:
             return NULL
-        form, total = (
-            ValueFormat.CAPACITY if name == "memory" else ValueFormat.BANDWIDTH,
-            cast(func.sum(sums[name]), BigInteger),
+        value_format = ValueFormat.CAPACITY if name == "memory" else ValueFormat.BANDWIDTH
+        total = cast(rows.sum(self.kind.sums[name]), BigInteger)
+        return case((total.is_(None), NULL), else_=self.builder.json_quantity(value_format, total, nodes))
+
+
+def _check_groups(kind: Thing, group_names: Iterable[str]) -> tuple[str, ...]:
+    """Return group names without duplicates, and refuse those that a kind cannot be grouped by."""
+    names = tuple(dict.fromkeys(group_names))
+    if wrong_name := next((name for name in names if name not in kind.groups), None):
+        raise FilterError(
+            f"{kind.name}s cannot be grouped by {wrong_name}; use {', '.join(kind.groups) or 'no groups'}"
         )
-        return case((total.is_(None), NULL), else_=self.builder.json_quantity(form, total, nodes))
+    return names

@@ -1,4 +1,8 @@
-"""Alias the tables of a kind, and join those that a query uses."""
+"""Alias the tables of a kind, and join those that a query uses.
+
+A kind (`Thing`) is a declared kind of inventory row, such as chip; its columns may come from several joined tables. A
+statement may use a kind several times, for instance for a link's two chips, so each use needs its own aliases.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,14 +11,15 @@ from sqlalchemy import FromClause, Select, func
 from sqlalchemy.sql.visitors import replacement_traverse
 
 from trninv.graphql.json_sql import NULL
+from trninv.graphql.list_conditions import RowSource
 from trninv.inventory.schema.thing import Sql, Thing
 
 
-class TableAliases:
+class TableAliases(RowSource):
     """Aliases of a kind's tables for one use of the kind in a statement."""
 
     def __init__(self, kind: Thing, numbers: Iterator[int]) -> None:
-        self.kind = kind
+        super().__init__(kind)
         number = next(numbers)
         self._aliases: dict[Any, FromClause] = {
             table: table.alias(f"t{number}_{index}") for index, table in enumerate((kind.table, *kind.joins))
@@ -37,23 +42,27 @@ class TableAliases:
 
         return replacement_traverse(sql, {}, replace)
 
-    @property
-    def key(self) -> Sql:
-        """The id column."""
-        return self.adapt(self.kind.key)
+    def count(self) -> Sql:
+        """Return the number of rows."""
+        return func.count()
+
+    def sum(self, sql: Sql) -> Sql:
+        """Return the sum of an expression over all rows."""
+        return func.sum(self.adapt(sql))
 
     def select(self, query: Select[Any], where: Sequence[Sql]) -> Select[Any]:
-        """Complete a query with conditions and the tables that were used; adapt all its expressions first."""
+        """Add conditions and the used tables to a query, all of whose expressions must have been adapted before."""
         joins = []
-        for table, (condition, outer) in reversed([*self.kind.joins.items()]):
+        # from the last, because a join's condition may use, and so mark, an earlier table
+        for table, (condition, is_outer) in reversed([*self.kind.joins.items()]):
             if table in self._used:
-                joins.append((self._aliases[table], self.adapt(condition), outer))
-        source = self._aliases[self.kind.table]
-        for table, condition, outer in reversed(joins):
-            source = source.join(table, condition, isouter=outer)
-        return query.select_from(source).where(*where).correlate_except(*self._aliases.values())
+                joins.append((self._aliases[table], self.adapt(condition), is_outer))
+        joined_tables = self._aliases[self.kind.table]
+        for alias, condition, is_outer in reversed(joins):
+            joined_tables = joined_tables.join(alias, condition, isouter=is_outer)
+        return query.select_from(joined_tables).where(*where).correlate_except(*self._aliases.values())
 
 
 def or_null(query: Select[Any]) -> Sql:
-    """Return a query's JSON, or JSON null if it has no row."""
+    """Return a query's JSON, or JSON null if it returns no row."""
     return func.coalesce(query.scalar_subquery(), NULL)

@@ -1,7 +1,12 @@
-"""Delete archived events from the database."""
+"""Delete archived events from the database, for `trninv archive --delete`.
+
+Before anything is deleted, the seals are recomputed from the archived files and compared with the seals in the
+database. A seal is a digest of all events up to one event.
+"""
 
 import heapq
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -29,7 +34,7 @@ from trninv.units import current_timestamp
 _EVENT, _SEAL, _ARCHIVE, _CLUSTER = (
     TABLES[name] for name in ("state_event", "event_seal", "history_archive", "cluster")
 )
-_NAMES = [column.name for column in SEALED_COLUMNS]
+_EVENT_COLUMN_NAMES = [column.name for column in SEALED_COLUMNS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +44,9 @@ class PruneResult:
     Attributes
     ----------
     events
-        The number of deleted events; 0 if none could be.
+        The number of deleted events; 0 if none could be deleted.
     last_event, since
-        The last deleted event, and the time from which the database knows history now.
+        The number of the last deleted event, and the time of the first remaining event; 0 and "" if none was deleted.
 
     """
 
@@ -52,6 +57,11 @@ class PruneResult:
 
 def prune_events(engine: Engine, store: ArchiveStore, who: str) -> PruneResult:
     """Delete events up to the last seal that the archive covers completely; the newest event always stays.
+
+    Parameters
+    ----------
+    who
+        The author to record for the deletion.
 
     Raises
     ------
@@ -66,50 +76,52 @@ def prune_events(engine: Engine, store: ArchiveStore, who: str) -> PruneResult:
     check_author(who)
     with read_transaction(engine) as connection:
         last_removal = last_archived_event(connection)
-        upto, digest = _last_archived(connection, store)
-    if not upto:
+        last, digest = _last_deletable(connection, store)
+    if not last:
         return PruneResult(0)
     with write_transaction(engine) as connection:
         lock_events(connection)
         if last_archived_event(connection) != last_removal:
             raise BusyError("another trninv archive run removed events in the meantime; run it again")
-        since = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == upto + 1)) or ""
-        now, where = current_timestamp(), str(store.directory.absolute())
+        since = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == last + 1)) or ""
+        now, where = current_timestamp(), store.name
         connection.execute(
-            insert(_ARCHIVE).values(id=upto, sha256=digest, at=now, since=since, directory=where, who=who)
+            insert(_ARCHIVE).values(id=last, sha256=digest, at=now, since=since, directory=where, who=who)
         )
-        for span in event_spans(connection, upto):
-            if span.start < upto:
+        for span in event_spans(connection, last):
+            if span.start < last:  # the cluster's history now begins with the state after the deleted events
                 cluster = {"id": span.cluster_id, "slug": span.slug}
-                record_start(connection, cluster, "archive", upto, fold_events(connection, span))
-        deleted = connection.execute(delete(_EVENT).where(_EVENT.c.id <= upto)).rowcount
-        connection.execute(delete(_SEAL).where(_SEAL.c.id < upto))
+                record_start(connection, cluster, "archive", last, fold_events(connection, span))
+        deleted = connection.execute(delete(_EVENT).where(_EVENT.c.id <= last)).rowcount
+        connection.execute(delete(_SEAL).where(_SEAL.c.id < last))
         prune_starts(connection)
-        earlier = _CLUSTER.c.known_from < upto
-        moved = {"known_since": case((_CLUSTER.c.known_since < since, since), else_=_CLUSTER.c.known_since)}
-        connection.execute(update(_CLUSTER).where(earlier).values(known_from=upto, **moved))
-    return PruneResult(deleted, upto, since)
+        known_since = case((_CLUSTER.c.known_since < since, since), else_=_CLUSTER.c.known_since)
+        shortened = update(_CLUSTER).where(_CLUSTER.c.known_from < last)
+        connection.execute(shortened.values(known_from=last, known_since=known_since))
+    return PruneResult(deleted, last, since)
 
 
-def _last_archived(connection: Connection, store: ArchiveStore) -> tuple[int, str]:
+def _last_deletable(connection: Connection, store: ArchiveStore) -> tuple[int, str]:
     """Return the last event that may be deleted and its seal, recomputed from the archive; (0, "") if there is none."""
+    store.check_manifest()
     last_removal = last_archived_event(connection)
-    begins = last_removal.id if last_removal else 0
+    removed_up_to = last_removal.id if last_removal else 0
     seals = select(_SEAL).order_by(_SEAL.c.id)
-    first_seal = connection.execute(seals.where(_SEAL.c.id == begins)).first() or (0, "", None)
-    newest = connection.scalar(select(func.max(_EVENT.c.id))) or 0
-    later = connection.execute(
-        seals.where(_SEAL.c.id > begins, _SEAL.c.id < newest), execution_options={"yield_per": 10_000}
+    first_seal = connection.execute(seals.where(_SEAL.c.id == removed_up_to)).first() or (0, "", None)
+    newest_event = connection.scalar(select(func.max(_EVENT.c.id))) or 0
+    later_seals = connection.execute(
+        seals.where(_SEAL.c.id > removed_up_to, _SEAL.c.id < newest_event), execution_options={"yield_per": 10_000}
     )
-    events = ((row[0], event_bytes(row)) for row in _archived_events(store, begins))
+    events = ((row[0], event_bytes(row)) for row in _archived_events(store, removed_up_to))
     last_complete = 0, ""
-    with later:
-        for seal, digest, missing in recomputed_seals(connection, events, first_seal, later):
-            if missing:
+    with later_seals:
+        for seal, digest, missing in recomputed_seals(connection, events, first_seal, later_seals):
+            if missing:  # the archive lacks an event of this seal, so nothing after the seal before can be deleted
                 break
             if digest != seal.sha256:
                 raise InvalidFileError(
-                    f"{store.directory}: the events up to {seal.id} do not match their seal; nothing was removed"
+                    f"{store.name}: the events up to {seal.id} do not match their seal; nothing was removed; run "
+                    f"trninv archive {store.name} --check and trninv verify"
                 )
             last_complete = seal.id, digest
     return last_complete
@@ -133,11 +145,14 @@ def _archived_events(store: ArchiveStore, after: int) -> Iterator[tuple[Any, ...
 
 
 def _merge_files(store: ArchiveStore, entries: list[ManifestEntry], after: int) -> Iterator[tuple[Any, ...]]:
+    """Check the files of the entries, and yield their events after a number, in order."""
     files = [file for entry in entries for file in entry.files]
     for file in files:
-        if fault := store.integrity_error(file):
-            raise InvalidFileError(f"{store.directory}: {file.path} {fault}; nothing was removed")
-    row_iterators = (parquet.read_rows(store.directory / file.path, _NAMES) for file in files)
-    for row in heapq.merge(*row_iterators, key=itemgetter(0)):
-        if row[0] > after:
-            yield with_current_action(row)
+        if problem := store.integrity_error(file):
+            raise InvalidFileError(f"{store.name}: {file.path} {problem}; nothing was removed")
+    with ExitStack() as stack:
+        sources = [stack.enter_context(store.directory.open(file.path)) for file in files]
+        row_iterators = (parquet.read_rows(source, _EVENT_COLUMN_NAMES) for source in sources)
+        for row in heapq.merge(*row_iterators, key=itemgetter(0)):
+            if row[0] > after:
+                yield with_current_action(row)

@@ -1,8 +1,8 @@
 """Compute availability from an archive: ``python -m trninv.history.archive.availability DIRECTORY``.
 
-The definition is that of `trninv availability` (`trninv.history.availability_sums`). One statement counts the
-transitions of each group of parts and sums their times, without reading any part's own history: it takes only as long
-as reading the files.
+The figures are those of `trninv availability`, defined in `trninv.history.availability_sums`. One statement, in
+availability.sql, counts the transitions of each group of parts and sums their times. Since no part is followed through
+its history, that takes only as long as reading the files.
 """
 
 import argparse
@@ -19,14 +19,18 @@ from trninv.history.archive.engines import query_duckdb, query_spark
 from trninv.history.availability_sums import AvailabilitySums, Transition, TransitionPeriod
 
 BY: Final = ("kind", "model", "rack", "cluster")
-_GROUPS: Final = {"kind": "CAST(NULL AS STRING)"}
-_HOUR: Final = 3_600_000_000
+"""Groupings of the parts of one kind; `kind` makes one group of all parts of a kind."""
+_GROUP_COLUMNS: Final = {"kind": "CAST(NULL AS STRING)"}
+"""The SQL for a group's name, for groupings that are not the name of a column; groups by kind have no name."""
+_MICROS_PER_HOUR: Final = 3_600_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SQL: Final = Path(__file__).with_name("availability.sql")
 
 
 def transition_query(directory: Path, by: str = "kind", since: str | None = None, until: str | None = None) -> str:
-    """Return the SQL that counts transitions, up to a time or the end of the last archived day.
+    """Return the SQL that counts the state transitions of parts from `since` to `until`.
+
+    The defaults are the start of the history and the end of the last archived day; later times count as that end.
 
     Raises
     ------
@@ -36,11 +40,11 @@ def transition_query(directory: Path, by: str = "kind", since: str | None = None
         A time has no zone.
 
     """
-    begins = 0 if since is None else _to_micros(since)
-    ends = _archive_end(directory)
+    start = 0 if since is None else _to_micros(since)
+    end = _archive_end(directory)
     if until is not None:
-        ends = min(ends, _to_micros(until))
-    return _SQL.read_text("utf-8").format(by=_GROUPS.get(by, by), since=begins, until=ends)
+        end = min(end, _to_micros(until))
+    return _SQL.read_text("utf-8").format(by=_GROUP_COLUMNS.get(by, by), since=start, until=end)
 
 
 def archive_sums(rows: Iterable[Sequence[Any]]) -> Iterator[AvailabilitySums]:
@@ -50,19 +54,21 @@ def archive_sums(rows: Iterable[Sequence[Any]]) -> Iterator[AvailabilitySums]:
 
 
 def _group(row: Sequence[Any]) -> tuple[str, str]:
+    """Return the kind and name of a row's group, with '' if it has no name, because None can't be sorted with text."""
     return row[0], row[1] or ""
 
 
 def _group_sums(kind: str, name: str, rows: Sequence[Sequence[Any]]) -> AvailabilitySums:
+    """Sum up the rows of one group; rows with an empty ``before`` count parts in their initial state."""
     transitions, parts, observed = list[Transition](), 0, 0
-    for before, state, own_before, own_state, within, number, seconds, micros in (row[2:] for row in rows):
-        lasts = int(seconds) * 1_000_000 + int(micros)
+    for _kind, _name, before, state, own_before, own_state, within, number, seconds, micros in rows:
+        duration = int(seconds) * 1_000_000 + int(micros)
         if before:
-            when = TransitionPeriod.INSIDE if within else TransitionPeriod.OUTSIDE
-            transitions.append(Transition(when, number, lasts, before, state, own_before, own_state))
+            period = TransitionPeriod.INSIDE if within else TransitionPeriod.OUTSIDE
+            transitions.append(Transition(period, number, duration, before, state, own_before, own_state))
         else:
-            transitions.append(Transition(TransitionPeriod.INITIAL, number, lasts, "up", state, "up", own_state))
-            parts, observed = parts + number, observed + lasts
+            transitions.append(Transition(TransitionPeriod.INITIAL, number, duration, "up", state, "up", own_state))
+            parts, observed = parts + number, observed + duration
     return AvailabilitySums.from_transitions(kind, name or None, parts, observed, transitions)
 
 
@@ -77,12 +83,13 @@ def report_row(sums_: AvailabilitySums) -> dict[str, Any]:
         "repairs": sums_.repaired,
         "down_at_start": sums_.down_before,
         "ongoing": sums_.down_after,
-        "mtbf_hours": sums_.carried / sums_.failures / _HOUR if sums_.failures else None,
-        "mttr_hours": sums_.repairing / sums_.repaired / _HOUR if sums_.repaired else None,
+        "mtbf_hours": sums_.carried / sums_.failures / _MICROS_PER_HOUR if sums_.failures else None,
+        "mttr_hours": sums_.repairing / sums_.repaired / _MICROS_PER_HOUR if sums_.repaired else None,
     }
 
 
 def _archive_end(directory: Path) -> int:
+    """Return the end of the last archived day, in microseconds since 1970."""
     days = [
         directory_.name.removeprefix("day=")
         for name in ("events", "states")
@@ -96,16 +103,24 @@ def _archive_end(directory: Path) -> int:
 
 
 def _to_micros(time: str) -> int:
+    """Return the microseconds from 1970 to an ISO time."""
     try:
         return (datetime.fromisoformat(time) - _EPOCH) // timedelta(microseconds=1)
-    except (ValueError, TypeError):  # of one without a zone
+    except (ValueError, TypeError):  # TypeError: the time has no zone
         raise InvalidTimeError(f"{time!r}: write a time with its zone, such as 2026-11-22T02:00:00Z") from None
 
 
+def _local_directory(text: str) -> Path:
+    """Refuse a URL, which neither engine is set up to read."""
+    if "://" in text:
+        raise InvalidFileError(f"{text} is not a directory of this machine; copy the archive here first")
+    return Path(text)
+
+
 def main(arguments: Sequence[str] | None = None) -> Iterator[str]:
-    """Yield the report as lines of JSON, one per group."""
+    """Parse command-line arguments, and yield the report as lines of JSON, one for each group."""
     parser = argparse.ArgumentParser(prog="python -m trninv.history.archive.availability", description=__doc__)
-    parser.add_argument("directory", type=Path, help="directory written by trninv archive")
+    parser.add_argument("directory", type=_local_directory, help="directory written by trninv archive")
     parser.add_argument("--engine", choices=("duckdb", "spark"), default="duckdb", help="(default: %(default)s)")
     parser.add_argument(
         "--by", choices=BY, default="kind", help="group the parts of a kind by this (default: %(default)s)"
@@ -127,6 +142,6 @@ def main(arguments: Sequence[str] | None = None) -> Iterator[str]:
 if __name__ == "__main__":
     try:
         for line in main():
-            print(line)  # noqa: T201 # its answer
+            print(line)  # noqa: T201 # the output of this command
     except TrninvError as error:
         sys.exit(f"trninv: {error}")

@@ -1,7 +1,7 @@
-"""Query an archive with DuckDB, in this process, or with Spark.
+"""Run SQL over an archive with DuckDB, in this process, or with Spark.
 
-Neither needs the database: an environment with one of the two is enough. Both run the same SQL over the views `part`
-and `event`, which each creates in its own dialect.
+Neither needs the database, and only one of the two must be installed. Both run the same SQL over the views `part` and
+`event`, which are defined in the dialect of each engine.
 """
 
 from collections.abc import Collection
@@ -10,25 +10,31 @@ from typing import Any, Final
 
 from trninv.errors import InvalidFileError, UsageError
 
-_SETTINGS: Final = {
+_SPARK_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # otherwise one task per day only lists files
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # size tasks by bytes, not at least one per core
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # size tasks by bytes, even if cores stay idle
 }
-_SCHEMAS: Final = {  # otherwise Spark reads footers to infer them
+_SCHEMAS: Final = {  # without schemas, Spark reads the footers of all files to infer them
     "parts": "kind STRING, part_id BIGINT, cluster STRING, rack STRING, model STRING, state STRING, own_state STRING, "
     "known_from BIGINT, since TIMESTAMP_NTZ",
     "events": "id BIGINT, previous_id BIGINT, clock_went_back BOOLEAN, kind STRING, part_id BIGINT, before STRING, "
     "state STRING, own_before STRING, own_state STRING, time TIMESTAMP_NTZ, day DATE",
 }
-_VIEWS: Final = {"parts": "part_of_file", "events": "event_of_file"}
-_PART: Final = "kind, part_id, cluster, rack, model, known_from, state, own_state"
-_EVENT: Final = "id, previous_id, clock_went_back, kind, part_id, before, state, own_before, own_state"
+_RAW_VIEWS: Final = {"parts": "part_of_file", "events": "event_of_file"}
+"""The view (or an empty table) with the rows of each dataset's files; `part` and `event` select from it."""
+_PART_COLUMNS: Final = "kind, part_id, cluster, rack, model, known_from, state, own_state"
+_EVENT_COLUMNS: Final = "id, previous_id, clock_went_back, kind, part_id, before, state, own_before, own_state"
 
 
 def query_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[tuple[Any, ...]]:
     """Run a query over `part` and `event` with DuckDB.
+
+    Parameters
+    ----------
+    threads
+        The number of threads; None lets DuckDB choose.
 
     Raises
     ------
@@ -46,13 +52,13 @@ def query_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[
         if threads:
             connection.execute(f"SET threads = {threads}")
         for name, dataset_directory in _dataset_directories(directory).items():
-            if dataset_directory is None:
-                connection.execute(f"CREATE TABLE {_VIEWS[name]} ({_SCHEMAS[name].replace('_NTZ', '')})")
+            if dataset_directory is None:  # DuckDB's TIMESTAMP never has a zone, so it has no TIMESTAMP_NTZ
+                connection.execute(f"CREATE TABLE {_RAW_VIEWS[name]} ({_SCHEMAS[name].replace('_NTZ', '')})")
                 continue
             files = f"{dataset_directory}/**/*.parquet".replace("'", "''")
             rows = f"read_parquet('{files}', hive_partitioning = true, union_by_name = true)"
-            connection.execute(f"CREATE VIEW {_VIEWS[name]} AS SELECT * FROM {rows}")  # noqa: S608 # names of ours
-        _check_columns(directory, [row[0] for row in connection.execute(f"DESCRIBE {_VIEWS['parts']}").fetchall()])
+            connection.execute(f"CREATE VIEW {_RAW_VIEWS[name]} AS SELECT * FROM {rows}")  # noqa: S608 # only our own names
+        _check_columns(directory, [row[0] for row in connection.execute(f"DESCRIBE {_RAW_VIEWS['parts']}").fetchall()])
         for view in _view_statements("epoch_us({})"):
             connection.execute(view)
         answer: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
@@ -60,12 +66,17 @@ def query_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[
 
 
 def query_spark(directory: Path, sql: str, master: str | None = None) -> list[tuple[Any, ...]]:
-    """Run a query with Spark; without ``master``, on the one that spark-submit or Spark's settings name, or locally.
+    """Run a query over `part` and `event` with Spark.
+
+    Parameters
+    ----------
+    master
+        The Spark master; None uses the one that spark-submit or Spark's settings name, or else this machine.
 
     Raises
     ------
     InvalidFileError
-        As `query_duckdb`.
+        The archive has no parts, or they lack a column.
     UsageError
         PySpark is not installed.
 
@@ -75,7 +86,7 @@ def query_spark(directory: Path, sql: str, master: str | None = None) -> list[tu
     except ImportError:
         raise UsageError("this needs PySpark and Java 17: pip install 'trninv[spark]'") from None
     builder = SparkSession.builder.appName("trninv availability").config("spark.sql.session.timeZone", "UTC")
-    for name, value in _SETTINGS.items():
+    for name, value in _SPARK_SETTINGS.items():
         builder = builder.config(name, value)
     session = (builder.master(master) if master else builder).getOrCreate()
     try:
@@ -88,7 +99,7 @@ def query_spark(directory: Path, sql: str, master: str | None = None) -> list[tu
                 if dataset_directory
                 else session.createDataFrame([], schema)
             )
-            rows.createOrReplaceTempView(_VIEWS[name])
+            rows.createOrReplaceTempView(_RAW_VIEWS[name])
         for view in _view_statements("unix_micros(CAST({} AS TIMESTAMP))"):
             session.sql(view.replace("CREATE VIEW", "CREATE OR REPLACE TEMP VIEW", 1))
         return [tuple(row) for row in session.sql(sql).collect()]
@@ -97,7 +108,7 @@ def query_spark(directory: Path, sql: str, master: str | None = None) -> list[tu
 
 
 def _dataset_directories(directory: Path) -> dict[str, Path | None]:
-    """Return the directories of the newest version of the parts, and of events (None if there are no events)."""
+    """Return the directory of the newest version of the parts, and that of the events, which is None without events."""
     versions = [int(file.parent.name.removeprefix("version=")) for file in directory.glob("parts/version=*/*.parquet")]
     if not versions:
         raise InvalidFileError(f"{directory} has no parts yet; run trninv archive {directory} again")
@@ -109,15 +120,22 @@ def _dataset_directories(directory: Path) -> dict[str, Path | None]:
 
 
 def _check_columns(directory: Path, columns: Collection[str]) -> None:
-    """Refuse parts without own_state, as earlier versions wrote: it can't be derived from their states."""
+    """Refuse parts that an earlier trninv wrote without own_state, which can't be derived from their states."""
     if "own_state" not in columns:
         problem = "was written by an earlier trninv, whose parts have no own_state"
         raise InvalidFileError(f"{directory} {problem}; run trninv archive {directory} once to add it")
 
 
 def _view_statements(micros: str) -> list[str]:
+    """Return the statements that create `part` and `event`.
+
+    Parameters
+    ----------
+    micros
+        The engine's expression for the microseconds since 1970 of the timestamp {}.
+    """
     since, event_time = micros.format("since"), micros.format("time")
     return [
-        f"CREATE VIEW part AS SELECT {_PART}, {since} AS since_us FROM part_of_file",  # noqa: S608 # of ours
-        f"CREATE VIEW event AS SELECT {_EVENT}, {event_time} AS us FROM event_of_file",  # noqa: S608 # of ours
+        f"CREATE VIEW part AS SELECT {_PART_COLUMNS}, {since} AS since_us FROM part_of_file",  # noqa: S608 # only our own names
+        f"CREATE VIEW event AS SELECT {_EVENT_COLUMNS}, {event_time} AS us FROM event_of_file",  # noqa: S608 # only our own names
     ]

@@ -1,4 +1,4 @@
-"""Select every part with its state and groups."""
+"""Select every part with its state, model, rack and cluster, for the datasets `states` and `parts` of an archive."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,29 +9,30 @@ from trninv.database.as_of import maybe_unhealthy
 from trninv.database.tables import TABLES, is_unhealthy
 from trninv.inventory.address.expressions import address_expression, concat, node_address_expression, node_addresses
 
-_TABLES = TABLES
-
 
 def part_queries() -> Iterator[tuple[Table, Select[Any]]]:
-    """Yield for servers, nodes and links the table with the state, and a query; all queries have the same columns."""
-    server, node, link, rack = (_TABLES[name] for name in ("server", "node", "link", "rack"))
-    in_rack = case((rack.c.id.is_not(None), address_expression("rack"))).label("rack")
-    joined = server.join(_TABLES["domain"]).join(_TABLES["cluster"]).join(rack, rack.c.id == server.c.rack_id)
-    model = _TABLES["server_model"]
-    of_server = _row(server, literal("server"), address_expression("server"), in_rack, model.c.slug)
-    yield server, of_server.select_from(joined.join(model, model.c.id == server.c.server_model_id))
-    yield node, _node_query(in_rack)
-    end, model = node.alias("end_a"), _TABLES["link_model"]
+    """Yield, for servers, nodes and links, the table that has their states, and the query that selects them.
+
+    All queries select the columns of `_row`.
+    """
+    server, node, link, rack = (TABLES[name] for name in ("server", "node", "link", "rack"))
+    rack_address = case((rack.c.id.is_not(None), address_expression("rack"))).label("rack")
+    joined = server.join(TABLES["domain"]).join(TABLES["cluster"]).join(rack, rack.c.id == server.c.rack_id)
+    model = TABLES["server_model"]
+    server_row = _row(server, literal("server"), address_expression("server"), rack_address, model.c.slug)
+    yield server, server_row.select_from(joined.join(model, model.c.id == server.c.server_model_id))
+    yield node, _node_query(rack_address)
+    end, model = node.alias("end_a"), TABLES["link_model"]
     address = concat(node_address_expression(link.c.a_id), "--", node_address_expression(link.c.b_id))
-    ended: FromClause = link.join(end, end.c.id == link.c.a_id).join(
-        _TABLES["cluster"], _TABLES["cluster"].c.id == end.c.cluster_id
+    joined_link: FromClause = link.join(end, end.c.id == link.c.a_id).join(
+        TABLES["cluster"], TABLES["cluster"].c.id == end.c.cluster_id
     )
-    of_link = _row(link, literal("link"), address, literal(None), model.c.slug)
-    yield link, of_link.select_from(ended.join(model, model.c.id == link.c.link_model_id))
+    link_row = _row(link, literal("link"), address, literal(None), model.c.slug)
+    yield link, link_row.select_from(joined_link.join(model, model.c.id == link.c.link_model_id))
 
 
 def part_rows(connection: Connection) -> Iterator[Any]:
-    """Yield all parts, in the state that the connection sees."""
+    """Yield all parts in their states at the time that the connection reads."""
     for table, query in part_queries():
         yield from _stream(connection, query.order_by(table.c.id))
 
@@ -39,17 +40,22 @@ def part_rows(connection: Connection) -> Iterator[Any]:
 def unhealthy_rows(connection: Connection, known_by: str) -> Iterator[Any]:
     """Yield the unhealthy parts of clusters whose history begins at or before `known_by`."""
     for table, query in part_queries():
+        # `maybe_unhealthy` excludes no unhealthy part, but an index supports it
         unhealthy = query.where(is_unhealthy(table), maybe_unhealthy(connection, table))
-        yield from _stream(
-            connection, unhealthy.where(_TABLES["cluster"].c.known_since <= known_by).order_by(table.c.id)
-        )
+        unhealthy = unhealthy.where(TABLES["cluster"].c.known_since <= known_by)
+        yield from _stream(connection, unhealthy.order_by(table.c.id + 0))  # + 0: not by the index of all ids
 
 
-def _node_query(in_rack: Any) -> Select[Any]:
-    node, chip, switch, server, rack = (_TABLES[name] for name in ("node", "chip", "switch", "server", "rack"))
-    query, models = node_addresses(), (_TABLES["chip_model"], _TABLES["switch_model"])
+def _node_query(rack_address: Any) -> Select[Any]:
+    """Select chips, switches, NICs and network nodes; NICs and network nodes have no model."""
+    node, chip, switch, server, rack = (TABLES[name] for name in ("node", "chip", "switch", "server", "rack"))
+    query, models = node_addresses(), (TABLES["chip_model"], TABLES["switch_model"])
     row = _row(
-        node, node.c.kind, query.selected_columns.address, in_rack, func.coalesce(*(model_.c.slug for model_ in models))
+        node,
+        node.c.kind,
+        query.selected_columns.address,
+        rack_address,
+        func.coalesce(*(model.c.slug for model in models)),
     )
     for part, model in zip((chip, switch), models, strict=True):
         query = query.outerjoin(model, model.c.id == part.c[f"{model.name}_id"])
@@ -58,16 +64,17 @@ def _node_query(in_rack: Any) -> Select[Any]:
 
 
 def _row(table: Table, kind: Any, address: Any, rack: Any, model: Any) -> Select[Any]:
+    """Select the columns of a part; `table` has the part's id and state."""
     return select(
         kind.label("kind"),
         table.c.id.label("part_id"),
         address.label("address"),
-        _TABLES["cluster"].c.slug.label("cluster"),
+        TABLES["cluster"].c.slug.label("cluster"),
         rack.label("rack"),
         model.label("model"),
         table.c.state,
         table.c.factor_ppm,
-        (table.c.own_state if table is _TABLES["node"] else cast(null(), Text)).label("own_state"),
+        (table.c.own_state if table is TABLES["node"] else cast(null(), Text)).label("own_state"),
     )
 
 

@@ -1,1 +1,1 @@
-"""Parse, resolve and complete addresses."""
+"""Parse, look up, search and complete addresses."""

@@ -1,9 +1,8 @@
 """Build SQL expressions that compute addresses.
 
-Addresses are computed from ordinals, never stored, and stay the same when a cluster is seeded again.
-
-cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/rR    cluster/fabric/tT/nN
-A--B (a link)    @i-0abc, @hostname (the server to which that instance or host is bound), @hostname/cC
+An address such as ``rainier/d17/s2/c5`` consists of a cluster's slug and steps, each with letters and an ordinal.
+A part's address is computed from ordinals, not stored with the part, and stays the same if its cluster is seeded again.
+`trninv.inventory.address.syntax` describes all forms.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, FromClause, Select, Table, and_, case, func, select, true
 
 from trninv.database.sql_constructs import Concat
-from trninv.database.tables import TABLES
+from trninv.database.tables import NODE_KINDS, TABLES
 from trninv.inventory.address.syntax import LEVELS, STEP_NAMES, format_letters
 
 
@@ -35,7 +34,7 @@ def node_addresses(id_condition: Callable[[ColumnElement[int]], ColumnElement[bo
         TABLES["network_node"],
     )
 
-    def same(table: Table) -> ColumnElement[bool]:
+    def has_node_id(table: Table) -> ColumnElement[bool]:
         return and_(table.c.id == node.c.id, true() if id_condition is None else id_condition(table.c.id))
 
     address = case(
@@ -45,10 +44,10 @@ def node_addresses(id_condition: Callable[[ColumnElement[int]], ColumnElement[bo
     joined = (
         node.outerjoin(domain, domain.c.id == node.c.domain_id)
         .join(cluster, cluster.c.id == node.c.cluster_id)
-        .outerjoin(chip, same(chip))
-        .outerjoin(switch, same(switch))
-        .outerjoin(nic, same(nic))
-        .outerjoin(network_node, same(network_node))
+        .outerjoin(chip, has_node_id(chip))
+        .outerjoin(switch, has_node_id(switch))
+        .outerjoin(nic, has_node_id(nic))
+        .outerjoin(network_node, has_node_id(network_node))
         .outerjoin(server, server.c.id == func.coalesce(chip.c.server_id, nic.c.server_id))
     )
     return select(node.c.id.label("id"), address.label("address")).select_from(joined)
@@ -64,44 +63,61 @@ def address_expression(level: str, tables: Mapping[str, FromClause] = TABLES) ->
     tables
         Tables or their aliases, by the tables' names.
     """
-    letters = next(letters for letters, name in LEVELS.items() if name == level)
-    steps = ((format_letters(letters_), ordinal_column(tables[STEP_NAMES[letters_]], letters_)) for letters_ in letters)
+    steps = next(steps for steps, name in LEVELS.items() if name == level)
+    parts = list[str | ColumnElement[Any]]()
+    for letters in steps:
+        parts += (format_letters(letters), ordinal_column(tables[STEP_NAMES[letters]], letters))
     slug = tables["cluster"].c.slug
-    return concat(slug, *(part for step in steps for part in step)) if letters else slug
+    return concat(slug, *parts) if parts else slug
 
 
 _CONTAINERS: Final = {
+    "cluster": (),
+    "rack": ("cluster",),
+    "domain": ("cluster",),
+    "server": ("domain", "cluster"),
     "chip": ("server", "domain", "cluster"),
     "nic": ("server", "domain", "cluster"),
     "switch": ("node", "domain", "cluster"),
     "network_node": ("node", "cluster"),
 }
-"""The tables from a node up to its cluster, which hold the ordinals of the node's address."""
+"""For each kind, the tables to join for the ordinals and the slug in its addresses, from the inside out."""
+_ALIASES: Final = {
+    name: TABLES[name].alias(f"at_{name}")
+    for name in {*_CONTAINERS, *(name for names in _CONTAINERS.values() for name in names)}
+}
+"""Aliases of these tables, for subqueries within queries that read the tables themselves."""
 
 
 def node_address_expression(key: ColumnElement[int]) -> ColumnElement[str]:
     """Return the address, as a SQL expression, of the node with this id: one scalar, without a join in the outer query.
 
-    Each kind of node is tried in turn; chips come first because they are the most.
+    Each kind of node is tried in turn; chips come first because most nodes are chips.
     """
-    names = {name for kind, containers in _CONTAINERS.items() for name in (kind, *containers)}
-    aliases = {name: TABLES[name].alias(f"at_{name}") for name in names}
+    return func.coalesce(*(address_by_id(kind, key) for kind in NODE_KINDS))
 
-    def address_subquery(kind: str) -> ColumnElement[str]:
-        joined: FromClause = aliases[kind]
-        for child, parent in pairwise((kind, *_CONTAINERS[kind])):
-            parent_id = aliases[child].c["id" if parent == "node" else f"{parent}_id"]
-            joined = joined.join(aliases[parent], aliases[parent].c.id == parent_id)
-        query = select(address_expression(kind, aliases)).select_from(joined).where(aliases[kind].c.id == key)
-        return query.correlate_except(*aliases.values()).scalar_subquery()
 
-    return func.coalesce(*map(address_subquery, _CONTAINERS))
+def address_by_id(kind: str, key: ColumnElement[int]) -> ColumnElement[str]:
+    """Return the address, as a scalar subquery, of the server or node of a kind with this id; null if there is none."""
+    query = select(address_expression(kind, _ALIASES)).select_from(join_containers(kind, _ALIASES))
+    query = query.where(_ALIASES[kind].c.id == key)
+    return query.correlate_except(*_ALIASES.values()).scalar_subquery()
+
+
+def join_containers(kind: str, tables: Mapping[str, FromClause] = TABLES) -> FromClause:
+    """Join the table of a kind with the tables of its containers, for the ordinals and the slug in its addresses."""
+    joined = tables[kind]
+    for child, parent in pairwise((kind, *_CONTAINERS[kind])):
+        parent_id = tables[child].c["id" if parent == "node" else f"{parent}_id"]
+        joined = joined.join(tables[parent], tables[parent].c.id == parent_id)
+    return joined
 
 
 def concat(*parts: str | ColumnElement[Any]) -> ColumnElement[str]:
-    """Concatenate constant text and ordinals in SQL that both databases accept."""
+    """Concatenate constant texts and expressions in SQL that both databases accept."""
     return Concat(parts)
 
 
 def ordinal_column(table: FromClause, letters: str) -> ColumnElement[int]:
+    """Return the column with the ordinal of a step; for ``fabric/tT`` it is the tier."""
     return table.c.tier if letters == "fabric-t" else table.c.ordinal

@@ -1,4 +1,7 @@
-"""Generate host names for servers from a template."""
+"""Generate host names for servers from a template, for exported files and for matching observed hosts to slots.
+
+A slot is a server's place in the design, to which a host may be bound.
+"""
 
 import re
 from collections.abc import Sequence
@@ -8,12 +11,13 @@ from typing import Final, NamedTuple
 from trninv.errors import NotExpressibleError, UsageError
 
 DEFAULT_TEMPLATE: Final = "{cluster}-d{domain}-s{server}"
-"""The template of host names unless the user gives one."""
+"""The default template of host names."""
 
 _PLACEHOLDER = re.compile(r"\{(cluster|domain|server)(?::0(\d))?\}", re.ASCII)
 _LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*", re.ASCII)
 _MAX_LENGTH = 253
+"""The maximum length of a host name in DNS, and of a template."""
 
 
 class ServerAddress(NamedTuple):
@@ -30,7 +34,7 @@ class ServerAddress(NamedTuple):
 def hostnames(
     servers: Sequence[ServerAddress], template: str = DEFAULT_TEMPLATE, bound: Sequence[str | None] = ()
 ) -> list[str]:
-    """Return a host name for each server, in order: the bound host's name, or else the template's.
+    """Return a host name for each server, in order: the bound host's, or else the filled template.
 
     Parameters
     ----------
@@ -40,9 +44,9 @@ def hostnames(
     Raises
     ------
     UsageError
-        The template has an unknown placeholder, or gives one name to two servers.
+        The template has an unknown placeholder, or two servers would have the same name.
     NotExpressibleError
-        A name has a character that means something else in a scheduler's files.
+        A name is not a valid host name, so it can't be written to a scheduler's files.
     """
     names = [host or name for host, name in zip_longest(bound, template_names(servers, template))]
     server_by_name: dict[str, ServerAddress] = {}
@@ -54,8 +58,11 @@ def hostnames(
                 "or bind the instance without its host"
             )
         if (other := server_by_name.setdefault(name, server)) is not server:
-            by = f"--hostname {template!r}{', or what is bound,' if any(bound) else ''}"
-            raise UsageError(f"{by} calls {other} and {server} both {name}")
+            bound_too = ", or a bound host's name," if any(bound) else ""
+            raise UsageError(
+                f"--hostname {template!r}{bound_too} calls {other} and {server} both {name}: "
+                "use placeholders that tell them apart"
+            )
     return names
 
 
@@ -65,15 +72,18 @@ def template_names(servers: Sequence[ServerAddress], template: str) -> list[str]
     Raises
     ------
     UsageError
-        The template has an unknown placeholder.
+        The template is too long or has an unknown placeholder.
     """
+    if len(template) > _MAX_LENGTH:  # it is filled for each server of the fleet
+        raise UsageError(f"--hostname {template[:40]!r}…: use at most {_MAX_LENGTH} characters")
     if "{" in _PLACEHOLDER.sub("", template) or "}" in _PLACEHOLDER.sub("", template):
         raise UsageError(
-            f"--hostname {template!r}: its blanks are {{cluster}}, {{domain}} and {{server}}, or {{server:03}}"
+            f"--hostname {template!r}: unknown placeholder: use {{cluster}}, {{domain}}, {{server}} or, "
+            "with leading zeros, {server:03}"
         )
     return [_fill_template(template, server) for server in servers]
 
 
 def _fill_template(template: str, server: ServerAddress) -> str:
     values = server._asdict()
-    return _PLACEHOLDER.sub(lambda blank: str(values[blank[1]]).rjust(int(blank[2] or 0), "0"), template)
+    return _PLACEHOLDER.sub(lambda match: str(values[match[1]]).rjust(int(match[2] or 0), "0"), template)

@@ -1,6 +1,6 @@
-"""Resolve an address to its row.
+"""Look up the row that an address names, or say what exists instead.
 
-Addresses are computed from ordinals, never stored, and stay the same when a cluster is seeded again.
+A part's address is computed from ordinals, not stored with the part, and stays the same if its cluster is seeded again.
 
 cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/rR    cluster/fabric/tT/nN
 A--B (a link)    @i-0abc, @hostname (the server to which that instance or host is bound), @hostname/cC
@@ -19,8 +19,6 @@ from trninv.inventory.address.machine_names import replace_machine_name, split_l
 from trninv.inventory.address.syntax import STEP_NAMES, Address, format_letters, is_link, parse
 
 NO_CLUSTER_MESSAGE: Final = "nothing is seeded yet; run trninv seed"
-CHIP_CONTAINERS: Final = ("chip", "core", "server", "rack", "domain", "cluster")
-"""Levels of places that have chips; a core has the chip that it is part of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class Place:
 
 
 def parse_or_look_up(connection: Connection, text: str) -> Address:
-    """Parse the address of one place, with the names of instances and hosts replaced by their slots."""
+    """Parse the address of one place, after replacing a leading instance or host name by the address of its slot."""
     return parse(replace_machine_name(connection, text))
 
 
@@ -44,26 +42,27 @@ def resolve(connection: Connection, text: str) -> Place:
     Raises
     ------
     AddressError, UnknownAddressError
-        The message of the second names what exists instead.
+        The text is malformed, or nothing has this address: the second error's message names what exists instead.
     """
     return (resolve_link if is_link(text) else resolve_place)(connection, text)
 
 
 def resolve_place(connection: Connection, text: str) -> Place:
-    """Return the place that an address names, in one query.
+    """Return the place that an address names.
 
     Raises
     ------
     AddressError, UnknownAddressError
-        The message of the second names what exists instead.
+        The text is malformed, or nothing has this address: the second error's message names what exists instead.
+    InvalidTimeError
+        The connection reads a time before the history of the place's cluster.
     """
     address = parse_or_look_up(connection, text)
     place = find_place(connection, address)
     if place is None:
-        if omitted := next(
-            (cluster for cluster in omitted_clusters(connection) if cluster.slug == address.cluster), None
-        ):
-            from trninv.inventory.state.history_start import history_start_error  # noqa: PLC0415 # circular: that module needs triggers, which need addresses
+        omitted = next((cluster for cluster in omitted_clusters(connection) if cluster.slug == address.cluster), None)
+        if omitted is not None:
+            from trninv.inventory.state.history_start import history_start_error  # noqa: PLC0415 # only for this error
 
             raise history_start_error(connection, omitted)
         raise UnknownAddressError(_suggestion(connection, address))
@@ -78,18 +77,18 @@ def find_place(connection: Connection, address: Address) -> Place | None:
 
 def resolve_link(connection: Connection, text: str) -> Place:
     """Return the link "A--B"; its ends may be in either order."""
-    joined = [resolve_place(connection, end) for end in split_link(text)]
-    for end in joined:
+    ends = [resolve_place(connection, end) for end in split_link(text)]
+    for end in ends:
         if end.level not in NODE_KINDS:
             raise WrongLevelError(f"{end.address} is a {end.level}: a link joins chips, switches, NICs, network nodes")
-    low, high = sorted(end.id for end in joined)
+    low, high = sorted(end.id for end in ends)
     link = TABLES["link"]
     link_id = connection.scalar(select(link.c.id).where(link.c.a_id == low, link.c.b_id == high))
     if link_id is None:
-        linked = neighbours(connection, joined[0].id)
-        raise UnknownAddressError(f"no link {text}: {joined[0].address} is linked to {', '.join(linked) or 'nothing'}")
-    address = "--".join(end.address for end in sorted(joined, key=lambda end: end.id))
-    return Place(address, "link", link_id, joined[0].cluster_id)
+        linked = neighbours(connection, ends[0].id)
+        raise UnknownAddressError(f"no link {text}: {ends[0].address} is linked to {', '.join(linked) or 'nothing'}")
+    address = "--".join(end.address for end in sorted(ends, key=lambda end: end.id))
+    return Place(address, "link", link_id, ends[0].cluster_id)
 
 
 def neighbours(connection: Connection, node_id: int) -> list[str]:
@@ -104,7 +103,10 @@ def neighbours(connection: Connection, node_id: int) -> list[str]:
 
 
 def _place_query(address: Address, *, siblings: bool = False) -> Select[Any]:
-    """Select id, cluster_id and ordinal of an address or, with `siblings`, of all rows of its last step."""
+    """Select id, cluster_id and ordinal of an address or, with `siblings`, of all rows of its last step.
+
+    A cluster has no ordinal.
+    """
     cluster = last = TABLES["cluster"]
     query = select(cluster).where(cluster.c.slug == address.cluster)
     for position, (letters, ordinal) in enumerate(address.steps, start=1):
@@ -113,12 +115,12 @@ def _place_query(address: Address, *, siblings: bool = False) -> Select[Any]:
         if letters in ("sw", "fabric-t"):
             node = TABLES["node"]
             query = query.join(node, node.c[f"{parent.name}_id"] == parent.c.id).join(last, last.c.id == node.c.id)
-        elif parent is not last:
+        elif parent is not last:  # both steps of a network node (tier and ordinal) are in the same table
             query = query.join(last, last.c[f"{parent.name}_id"] == parent.c.id)
         if not (siblings and position == len(address.steps)):
             query = query.where(number == ordinal)
     columns = [last.c.id.label("id"), cluster.c.id.label("cluster_id")]
-    return query.with_only_columns(*columns, *([number] if address.steps else []))
+    return query.with_only_columns(*columns, *([number.label("ordinal")] if address.steps else []))
 
 
 def _suggestion(connection: Connection, address: Address) -> str:
@@ -130,17 +132,18 @@ def _suggestion(connection: Connection, address: Address) -> str:
         slugs = connection.scalars(select(TABLES["cluster"].c.slug)).all()
         from trninv.catalog.models import default_systems  # noqa: PLC0415 # only to suggest a name
 
-        meant = default_systems().by_name.get(missing.cluster)
-        offer = f"did you mean {meant.slug}?" if meant and meant.slug in slugs else suggestion(missing.cluster, slugs)
-        return f"no cluster {missing.cluster}: " + (offer if slugs else NO_CLUSTER_MESSAGE)
-    siblings_ = sorted({row[2] for row in connection.execute(_place_query(missing, siblings=True))})
+        system = default_systems().by_name.get(missing.cluster)
+        hint = f"did you mean {system.slug}?" if system and system.slug in slugs else suggestion(missing.cluster, slugs)
+        return f"no cluster {missing.cluster}: " + (hint if slugs else NO_CLUSTER_MESSAGE)
+    ordinals = sorted({row.ordinal for row in connection.execute(_place_query(missing, siblings=True))})
     letters = format_letters(missing.steps[-1][0])[1:]
-    bounds = dict.fromkeys(f"{letters}{ordinal}" for ordinal in (*siblings_[:1], *siblings_[-1:]))
-    available = " to ".join(bounds) or f"no {STEP_NAMES[missing.steps[-1][0]].replace('_', ' ')}"
+    first_and_last = dict.fromkeys(f"{letters}{ordinal}" for ordinal in (*ordinals[:1], *ordinals[-1:]))
+    available = " to ".join(first_and_last) or f"no {STEP_NAMES[missing.steps[-1][0]].replace('_', ' ')}"
     return f"no {missing}: {missing.parent} has {available}"
 
 
-_FEW: Final = 6
+_MAX_SHOWN: Final = 6
+"""The maximum number of clusters that a message lists."""
 
 
 def only_cluster(connection: Connection) -> str:
@@ -149,7 +152,7 @@ def only_cluster(connection: Connection) -> str:
     slugs = connection.scalars(select(cluster.c.slug).order_by(cluster.c.id)).all()
     if len(slugs) == 1:
         return str(slugs[0])
-    few = ", ".join(slugs[:_FEW]) + (", …" if len(slugs) > _FEW else "")
+    listed = ", ".join(slugs[:_MAX_SHOWN]) + (", …" if len(slugs) > _MAX_SHOWN else "")
     raise InvalidArgumentError(
-        f"which place? There are {len(slugs)} clusters: name one of {few}" if slugs else NO_CLUSTER_MESSAGE
+        f"which place? There are {len(slugs)} clusters: name one of {listed}" if slugs else NO_CLUSTER_MESSAGE
     )

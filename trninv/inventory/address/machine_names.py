@@ -1,4 +1,4 @@
-"""Resolve instance ids and host names to slots."""
+"""Replace @INSTANCE and @HOST in addresses by the address of the server to which they are bound, called their slot."""
 
 import re
 from collections import defaultdict
@@ -11,16 +11,18 @@ from trninv.database.tables import TABLES
 from trninv.errors import AddressError, UnknownAddressError, suggestion
 
 _BINDING, _OBSERVED_SERVER = TABLES["binding"], TABLES["observed_server"]
-_MAX_NAME: Final = 253
+_MAX_NAME_LENGTH: Final = 253
 _MAX_SHOWN: Final = 3
+"""The maximum number of hosts that a message lists."""
 _PREFIX_LENGTH: Final = 4
-_INSTANCE = re.compile(r"m?i-[0-9a-z]{1,64}", re.ASCII)
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
+"""The number of leading characters that a suggested name shares with the unknown one."""
+_INSTANCE_ID = re.compile(r"m?i-[0-9a-z]{1,64}", re.ASCII)
+_HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
 
 
 def is_instance_id(name: str) -> bool:
     """Return whether a name has the form of an instance id."""
-    return bool(_INSTANCE.fullmatch(name))
+    return bool(_INSTANCE_ID.fullmatch(name))
 
 
 def is_host_name(name: str, instance: str | None = None) -> bool:
@@ -28,7 +30,9 @@ def is_host_name(name: str, instance: str | None = None) -> bool:
 
     A name that is an instance id is accepted only as the host name of that same instance.
     """
-    return bool(len(name) <= _MAX_NAME and _HOST.fullmatch(name)) and (name == instance or not is_instance_id(name))
+    return bool(len(name) <= _MAX_NAME_LENGTH and _HOST_NAME.fullmatch(name)) and (
+        name == instance or not is_instance_id(name)
+    )
 
 
 def unique_full_names(hosts: Iterable[str]) -> dict[str, str]:
@@ -40,9 +44,10 @@ def unique_full_names(hosts: Iterable[str]) -> dict[str, str]:
 
 
 def split_link(text: str) -> list[str]:
-    """Return the two ends of a link A--B, or the text itself if it is no link.
+    """Return the two ends of a link A--B, or only the text itself if it is not a link.
 
-    Host names may contain "--", cluster names may not: the separator is searched for after the first slash.
+    Host names may contain "--", cluster names may not. The separator is therefore searched for after the first slash.
+    In a text without a slash it may be anywhere, except that an @name alone is never a link.
     """
     starts_with_name = text.lstrip().startswith("@")
     position = text.find("--", max(text.find("/"), 0)) if not starts_with_name or "/" in text else -1
@@ -64,28 +69,33 @@ def replace_machine_name(connection: Connection, text: str) -> str:
     name, slash, rest = text.strip()[1:].partition("/")
     if not (is_instance_id(name.lower()) or is_host_name(name)):
         raise AddressError(
-            f"{text[:_MAX_NAME]!r} names no instance or host: write @i-…, @hostname or @hostname/c5; a host's name has "
-            "letters, digits, '.', '_' and '-'"
+            f"{text[:_MAX_NAME_LENGTH]!r} is not the name of an instance or host: write @i-…, @hostname or "
+            "@hostname/c5; a host's name has letters, digits, '.', '_' and '-'"
         )
     return f"{_slot_address(connection, name)}{slash}{rest}"
 
 
 def _slot_address(connection: Connection, name: str) -> str:
-    """Return the address of the slot to which a name is bound; a host's domain suffix may be omitted."""
+    """Return the address of the slot to which an instance or host is bound; a host's DNS suffix may be omitted."""
     binding, is_open = _BINDING.c, _BINDING.c.ended_at.is_(None)
-    exactly = select(binding.address).where(is_open)
-    for spelling in dict.fromkeys((name, name.lower())):
+    bound_address = select(binding.address).where(is_open)
+    for spelling in dict.fromkeys((name, name.lower())):  # as written first
         for column in (binding.instance, binding.host):  # instance ids first: a host may be named like one
-            if address := connection.scalar(exactly.where(column == spelling)):
+            if address := connection.scalar(bound_address.where(column == spelling)):
                 return str(address)
-    longer = (binding.host > f"{name}.") & (binding.host < f"{name}/")
+    # "/" follows "." in sort order
+    has_domain_suffix = (binding.host > f"{name}.") & (binding.host < f"{name}/")
     hosts = connection.execute(
-        select(binding.host, binding.address).where(is_open, longer).order_by(binding.host).limit(_MAX_SHOWN)
+        select(binding.host, binding.address)
+        .where(is_open, has_domain_suffix)
+        .order_by(binding.host)
+        .limit(_MAX_SHOWN + 1)
     ).all()
     if len(hosts) == 1:
         return str(hosts[0].address)
     if hosts:
-        raise AddressError(f"@{name} is several hosts: {', '.join(f'@{row.host}' for row in hosts)}, …: write one out")
+        listed = ", ".join(f"@{row.host}" for row in hosts[:_MAX_SHOWN]) + (", …" if len(hosts) > _MAX_SHOWN else "")
+        raise AddressError(f"@{name} matches several hosts: {listed}; write one in full")
     raise UnknownAddressError(_suggestion(connection, name))
 
 
@@ -96,10 +106,10 @@ def _suggestion(connection: Connection, name: str) -> str:
         .limit(1)
     )
     if connection.scalar(is_observed) is not None:
-        return f"@{name} was seen, but stands in no slot: trninv bind SLOT {name}"
+        return f"@{name} was observed but is bound to no slot: run trninv bind SLOT {name}"
     prefix, names = name[:_PREFIX_LENGTH], list[str]()
     for column in (_BINDING.c.instance, _BINDING.c.host):
-        like = column.startswith(prefix, autoescape=True)
-        names += connection.scalars(select(column).where(_BINDING.c.ended_at.is_(None), like).limit(1_000))
+        has_prefix = column.startswith(prefix, autoescape=True)
+        names += connection.scalars(select(column).where(_BINDING.c.ended_at.is_(None), has_prefix).limit(1_000))
     hint = suggestion(name, names) if names else "trninv bindings lists those that are"
     return f"no instance or host {name} is bound to a slot: {hint}"

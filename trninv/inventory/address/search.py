@@ -1,4 +1,4 @@
-"""Search places, machines and jobs by a few letters."""
+"""Search places, machines and jobs by a few letters, for GraphQL's search field."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sqlalchemy import Connection, case, func, or_, select
 from trninv.database.tables import TABLES
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError
 from trninv.inventory.address.completion import complete_address
-from trninv.inventory.address.lookup import find_place, parse_or_look_up, resolve_link
+from trninv.inventory.address.lookup import Place, find_place, parse_or_look_up, resolve_link
 from trninv.inventory.address.machine_names import split_link
 from trninv.inventory.address.syntax import Address, is_link, level_of, parse
 
@@ -29,7 +29,7 @@ class SearchHit:
     Attributes
     ----------
     kind
-        A level of addresses, or link, host, instance, job or report.
+        A level of addresses, or link, host, instance or job; GraphQL adds hits of the kind report.
     address
         The address of the place or link, or of the machine's slot; None for a job or report.
     """
@@ -40,7 +40,7 @@ class SearchHit:
 
 
 def search_inventory(connection: Connection, text: str, origin: str | None, limit: int) -> list[list[SearchHit]]:
-    """Search for a text and return groups of hits, the likeliest first, at most `limit` in each.
+    """Search for a text and return groups of hits, the likeliest group first, with at most `limit` hits in each.
 
     The groups are: the exact address; addresses relative to `origin` and its containers; addresses that start with the
     text; instances and hosts; jobs; and relative addresses in other clusters. Case is ignored except in host names
@@ -49,23 +49,22 @@ def search_inventory(connection: Connection, text: str, origin: str | None, limi
     Parameters
     ----------
     origin
-        The address from which relative ones are resolved; None or an invalid address: none are.
+        The address below which relative ones are looked up; with None or an invalid address, they match nothing.
     """
     text = text.strip()
     if not text or len(text) > MAX_LENGTH:
         return []
-    written = text if text.startswith("@") else text.lower()
-    scopes = _scopes(connection, origin)
+    address = text if text.startswith("@") else text.lower()
+    bases = _with_containers(connection, origin)
+    is_machine_name = address.startswith("@") and "/" not in address
     previous_hits, groups = set[SearchHit](), list[list[SearchHit]]()
     for group in (
-        _place_hits(_exact_match(connection, written)),
-        _place_hits(_relative_matches(connection, scopes, written, limit)),
-        _place_hits(
-            () if written.startswith("@") and "/" not in written else complete_address(connection, written, limit)
-        ),
+        _place_hits(_exact_match(connection, address)),
+        _place_hits(_relative_matches(connection, bases, address, limit)),
+        _place_hits(() if is_machine_name else complete_address(connection, address, limit)),
         _machine_matches(connection, text.removeprefix("@"), limit),
         _job_matches(connection, text, limit),
-        _place_hits(_other_clusters(connection, {scope.cluster for scope in scopes}, written, limit)),
+        _place_hits(_matches_in_other_clusters(connection, {base.cluster for base in bases}, address, limit)),
     ):
         groups.append(list(islice((hit for hit in dict.fromkeys(group) if hit not in previous_hits), limit)))
         previous_hits.update(groups[-1])
@@ -76,42 +75,44 @@ def _place_hits(addresses: Iterable[str]) -> Iterator[SearchHit]:
     return (SearchHit(level_of(address), address, address) for address in addresses)
 
 
-def _scopes(connection: Connection, scope: str | None) -> list[Address]:
-    """Return the address of a place and of its containers, or none if it is not an address."""
-    scopes = list[Address]()
+def _with_containers(connection: Connection, origin: str | None) -> list[Address]:
+    """Return the address of a place and those of its containers, innermost first; nothing for an invalid address.
+
+    For a link, the place is its first end.
+    """
+    addresses = list[Address]()
     try:
-        place = parse_or_look_up(connection, split_link(scope)[0]) if scope else None
+        place = parse_or_look_up(connection, split_link(origin)[0]) if origin else None
     except (AddressError, UnknownAddressError):
         return []
     while place:
-        scopes.append(place)
+        addresses.append(place)
         place = place.parent if place.steps else None
-    return scopes
+    return addresses
 
 
-def _relative_address(scope: object, written: str) -> str:
-    """Return a relative address below a place; the two ends of a link are both relative."""
-    return "--".join(end and f"{scope}/{end}" for end in split_link(written))
+def _absolute_address(base: Address, relative: str) -> str:
+    """Return a relative address below `base` in full; for a link, complete both ends unless one is empty."""
+    return "--".join(end and f"{base}/{end}" for end in split_link(relative))
 
 
-def _exact_match(connection: Connection, written: str) -> Iterator[str]:
-    """Yield the address itself if it exists."""
+def _exact_match(connection: Connection, address: str) -> Iterator[str]:
+    """Yield the address of the place or link that `address` names in full, if there is one."""
     try:
-        place = (
-            resolve_link(connection, written)
-            if is_link(written)
-            else find_place(connection, parse_or_look_up(connection, written))
-        )
+        if is_link(address):
+            place: Place | None = resolve_link(connection, address)
+        else:
+            place = find_place(connection, parse_or_look_up(connection, address))
     except (AddressError, UnknownAddressError, WrongLevelError):
         return
     if place:
         yield place.address
 
 
-def _relative_matches(connection: Connection, scopes: list[Address], written: str, limit: int) -> Iterator[str]:
-    for scope in scopes:
-        yield from _exact_match(connection, _relative_address(scope, written))
-        yield from complete_address(connection, _relative_address(scope, written), limit)
+def _relative_matches(connection: Connection, bases: list[Address], relative: str, limit: int) -> Iterator[str]:
+    for base in bases:
+        yield from _exact_match(connection, _absolute_address(base, relative))
+        yield from complete_address(connection, _absolute_address(base, relative), limit)
 
 
 def _machine_matches(connection: Connection, prefix: str, limit: int) -> Iterator[SearchHit]:
@@ -124,22 +125,26 @@ def _machine_matches(connection: Connection, prefix: str, limit: int) -> Iterato
             yield SearchHit(kind, row.name, row.address)
 
 
-def _job_matches(connection: Connection, part: str, limit: int) -> Iterator[SearchHit]:
+def _job_matches(connection: Connection, text: str, limit: int) -> Iterator[SearchHit]:
     job = TABLES["job"].c
-    is_prefix = job.name.istartswith(part, autoescape=True)
-    like = or_(job.name.icontains(part, autoescape=True), job.external_id == part)
-    query = select(job.name).where(job.ended_at.is_(None), like).group_by(job.name)
+    is_prefix = job.name.istartswith(text, autoescape=True)
+    matches = or_(job.name.icontains(text, autoescape=True), job.external_id == text)
+    query = select(job.name).where(job.ended_at.is_(None), matches).group_by(job.name)
     for name in connection.scalars(query.order_by(case((is_prefix, 0), else_=1), job.name).limit(limit)):
         yield SearchHit("job", name)
 
 
-def _other_clusters(connection: Connection, searched: set[str], written: str, limit: int) -> Iterator[str]:
-    """Yield a relative address in other clusters, in the first domain of each if it names no domain."""
-    relative = written if written[:1] in _CLUSTER_STEPS else f"{_FIRST_DOMAIN}/{written}"
+def _matches_in_other_clusters(
+    connection: Connection, searched_clusters: set[str], address: str, limit: int
+) -> Iterator[str]:
+    """Yield the places with a relative address in other clusters, by default in the first domain of each."""
+    relative = address if address[:1] in _CLUSTER_STEPS else f"{_FIRST_DOMAIN}/{address}"
     try:
-        parse(f"any/{relative}")
+        parse(f"any/{relative}")  # checks the steps; any cluster name would do
     except AddressError:
         return
     slug = TABLES["cluster"].c.slug
-    for cluster in connection.scalars(select(slug).where(slug.not_in(searched)).order_by(slug).limit(limit)).all():
+    for cluster in connection.scalars(
+        select(slug).where(slug.not_in(searched_clusters)).order_by(slug).limit(limit)
+    ).all():
         yield from _exact_match(connection, f"{cluster}/{relative}")

@@ -1,6 +1,6 @@
-"""Parse addresses and expand ranges of chips.
+"""Parse addresses, the names of places such as ``rainier/d17/s2/c5``, and expand ranges of chips such as c0-3.
 
-Addresses are computed from ordinals, never stored, and stay the same when a cluster is seeded again.
+A part's address is computed from ordinals, not stored with the part, and stays the same if its cluster is seeded again.
 
 cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/rR    cluster/fabric/tT/nN
 A--B (a link)    @i-0abc, @hostname (the server to which that instance or host is bound), @hostname/cC
@@ -16,7 +16,8 @@ from trninv.errors import AddressError, InvalidArgumentError
 from trninv.inventory.address.machine_names import split_link
 
 _MAX_LENGTH = 200
-_MAX_NAME = 64
+"""The maximum length of an address."""
+_MAX_CLUSTER_NAME = 64
 _CLUSTER = re.compile(r"[a-z0-9](?:[a-z0-9._]|-(?!-))*")
 _STEP = re.compile(r"(nc|efa|sw|fabric-t|d|s|c|r|n)(\d{1,9})", re.ASCII)
 LEVELS: Final[Mapping[tuple[str, ...], str]] = {
@@ -30,7 +31,7 @@ LEVELS: Final[Mapping[tuple[str, ...], str]] = {
     ("r",): "rack",
     ("fabric-t", "n"): "network_node",
 }
-"""The level of an address, by the letters of its steps; ``fabric/tT`` is read as one step ``fabric-tT``."""
+"""The level of an address, by the letters of its steps; ``fabric/tT`` counts as one step with letters "fabric-t"."""
 STEP_NAMES: Final = {
     "d": "domain",
     "s": "server",
@@ -42,7 +43,9 @@ STEP_NAMES: Final = {
     "fabric-t": "network_node",
     "n": "network_node",
 }
+"""The table whose rows have the ordinal of a step, by the letters of the step."""
 _ANY_SERVER: Final = "any/d0/s0"
+"""Replaces a machine's name where only the level of the address matters: machines are bound to servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ def parse(text: str) -> Address:
     Raises
     ------
     AddressError
-        The text has none of the forms shown at the top of this module.
+        The text has none of the forms shown at the top of this module, or is a link or machine name.
     """
     cluster, *rest = text.strip().lower().replace("/fabric/t", "/fabric-t").split("/")
     steps = [_STEP.fullmatch(step) for step in rest]
@@ -95,10 +98,10 @@ def parse_cluster_name(text: str) -> str:
         The name cannot be part of an address.
     """
     name = text.strip().lower()
-    if len(name) > _MAX_NAME or not _CLUSTER.fullmatch(name):
+    if len(name) > _MAX_CLUSTER_NAME or not _CLUSTER.fullmatch(name):
         raise AddressError(
             f"{text[:_MAX_LENGTH]!r} can't name a cluster: write letters, digits, '.', '_' and single '-', "
-            f"at most {_MAX_NAME} characters, a letter or digit first"
+            f"at most {_MAX_CLUSTER_NAME} characters, a letter or digit first"
         )
     return name
 
@@ -120,17 +123,17 @@ def level_of(text: str) -> str:
 
 
 def format_letters(letters: str) -> str:
-    """Return the letters of a step as they stand in an address."""
+    """Return the letters of a step as an address has them, with the slash before them."""
     return f"/{letters.replace('-', '/')}"
 
 
 MAX_ADDRESSES: Final = 100_000
-"""The maximum number of addresses that a call returns."""
-_CHIPS = re.compile(r"(.*/c)(\d{1,3}(?:-\d{1,3})?(?:,\d{1,3}(?:-\d{1,3})?)*)", re.ASCII | re.DOTALL)
+"""The maximum number of addresses that `expand_chip_ranges` returns."""
+_CHIP_RANGES = re.compile(r"(.*/c)(\d{1,3}(?:-\d{1,3})?(?:,\d{1,3}(?:-\d{1,3})?)*)", re.ASCII | re.DOTALL)
 
 
 def expand_chip_ranges(addresses: Iterable[str]) -> list[str]:
-    """Expand the ranges of chips in addresses and drop a comma after an address, as copied from a list.
+    """Expand the ranges of chips in addresses, and drop the comma after an address that was copied from a list.
 
     Raises
     ------
@@ -143,18 +146,18 @@ def expand_chip_ranges(addresses: Iterable[str]) -> list[str]:
     expanded = list(islice(all_addresses, MAX_ADDRESSES + 1))
     if len(expanded) > MAX_ADDRESSES:
         raise InvalidArgumentError(
-            f"more than {MAX_ADDRESSES:,} addresses where ranges of chips are written out: name servers or racks"
+            f"ranges of chips expand to more than {MAX_ADDRESSES:,} addresses: name servers or racks instead"
         )
     return expanded
 
 
 def _expand(text: str) -> Iterator[str]:
-    match = _CHIPS.fullmatch(text)
+    match = _CHIP_RANGES.fullmatch(text)
     if match is None:
         yield text
         return
-    for part in match[2].split(","):
-        first, _, last = part.partition("-")
+    for chip_range in match[2].split(","):
+        first, _, last = chip_range.partition("-")
         if int(last or first) < int(first):
             raise AddressError(f"{text[:200]!r} runs backwards: write the lower number first, as c0-3")
         yield from (f"{match[1]}{chip}" for chip in range(int(first), int(last or first) + 1))

@@ -1,1 +1,1 @@
-"""Declare what can be asked of each thing: fields, relations and lists."""
+"""Declare the fields, relations and lists of each kind of thing that can be queried, and describe single places."""

@@ -1,11 +1,11 @@
-"""Describe one place: its parts, links, state and facts."""
+"""Describe one place for `trninv show`: its parts, links, state and facts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, func, or_, select
 
 from trninv.catalog.facts import EFA_FABRIC, Catalog, Fact, render_value
 from trninv.catalog.models import COMPUTE
@@ -13,8 +13,8 @@ from trninv.database.tables import CARRYING_STATES, NODE_KINDS, TABLES, is_unhea
 from trninv.inventory.address.completion import children
 from trninv.inventory.address.expressions import node_addresses
 from trninv.inventory.address.lookup import Place
-from trninv.inventory.schema.thing import is_in_cluster
-from trninv.inventory.schema.thing import select_thing as rows_of
+from trninv.inventory.address.rows_in import SERVER_CONTAINERS, rows_in
+from trninv.inventory.schema.listing import select_things
 from trninv.inventory.schema.things import THINGS
 from trninv.inventory.seeding.catalog_rows import compute_column
 from trninv.inventory.seeding.totals import cluster_totals
@@ -25,6 +25,7 @@ from trninv.topology.registry import get_pattern
 from trninv.units import Bandwidth, Capacity, Compute
 
 MAX_UNHEALTHY = 20
+"""The maximum number of unhealthy parts that a description lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Description:
     unhealthy
         The first MAX_UNHEALTHY unhealthy servers, nodes and links of the place, with their states.
     has_more_unhealthy
-        Whether there are more of them.
+        Whether the place has further unhealthy parts.
     """
 
     address: str
@@ -66,49 +67,49 @@ def describe(connection: Connection, catalog: Catalog, place: Place) -> Descript
     """Describe a place from the tables and the catalog."""
     attributes, subjects = _DESCRIBERS[place.level](connection, catalog, place)
     event = TABLES["state_event"]
-    own_changes = event.c.address == place.address, event.c.action.is_(None), ~is_cascaded()
-    if last := connection.execute(select(event).where(*own_changes).order_by(event.c.id.desc()).limit(1)).first():
-        now = condition_from_row(last, "own_" if last.own_state else "")
-        attributes["last set"] = f"{now} at {last.at} by {last.who}: {last.why}"
-    unhealthy = tuple(islice(_unhealthy(connection, place), MAX_UNHEALTHY + 1))
+    is_own_change = event.c.address == place.address, event.c.action.is_(None), ~is_cascaded()
+    if last := connection.execute(select(event).where(*is_own_change).order_by(event.c.id.desc()).limit(1)).first():
+        condition = condition_from_row(last, "own_" if last.own_state else "")
+        attributes["last set"] = f"{condition} at {last.at} by {last.who}: {last.why}"
+    unhealthy = tuple(islice(_unhealthy_parts(connection, place), MAX_UNHEALTHY + 1))
+    fact_keys = dict.fromkeys(fact.key for fact in catalog.facts if fact.subject in subjects)
     return Description(
         place.address,
         place.level,
         {name: str(value) for name, value in attributes.items() if value is not None},
         tuple(children(connection, place)),
-        tuple(_links(connection, place)) if place.level in NODE_KINDS else (),
+        tuple(_link_summaries(connection, place)) if place.level in NODE_KINDS else (),
         unhealthy[:MAX_UNHEALTHY],
         len(unhealthy) > MAX_UNHEALTHY,
-        tuple(
-            catalog.facts_about(*key)[0] for key in dict.fromkeys(f.key for f in catalog.facts if f.subject in subjects)
-        ),
+        tuple(catalog.facts_about(*key)[0] for key in fact_keys),  # the first fact is the selected one
     )
 
 
-Described = tuple[dict[str, Any], Sequence[str]]
+_AttributesAndSubjects = tuple[dict[str, Any], Sequence[str]]
+"""The attributes of a place, and the subjects of the catalog's facts about it."""
 
 
-def _row(connection: Connection, table: str, key: int | None) -> Any:
-    table_ = TABLES[table]
-    return connection.execute(select(table_).where(table_.c.id == key)).one()
+def _load_row(connection: Connection, table_name: str, key: int | None) -> Any:
+    table = TABLES[table_name]
+    return connection.execute(select(table).where(table.c.id == key)).one()
 
 
-def _cluster(connection: Connection, catalog: Catalog, place: Place) -> Described:
-    cluster = _row(connection, "cluster", place.id)
-    sums = {
+def _describe_cluster(connection: Connection, catalog: Catalog, place: Place) -> _AttributesAndSubjects:
+    cluster = _load_row(connection, "cluster", place.id)
+    totals = {
         name.replace("_", " "): render_value(value, catalog.attributes[name].dimension)
         for name, value in cluster_totals(connection, place.id).items()
     }
-    models = _models(connection, place.id)
+    models = _domain_models(connection, place.id)
     if len(models) == 1:
         model_names = {"domain model": models[0].name}
     else:
         model_names = {"domain models": ", ".join(f"{row.domains:,} {row.name}" for row in models)}
     subjects = [cluster.system, *(row.slug for row in models), *(row.chip for row in models)]
-    return {"system": cluster.system, "domains": cluster.domains, **model_names, **sums}, subjects
+    return {"system": cluster.system, "domains": cluster.domains, **model_names, **totals}, subjects
 
 
-def _models(connection: Connection, cluster: int) -> Sequence[Any]:
+def _domain_models(connection: Connection, cluster: int) -> Sequence[Any]:
     """Return the models of a cluster's domains, with the number of domains of each."""
     domain, model, server, chip = (TABLES[name] for name in ("domain", "domain_model", "server_model", "chip_model"))
     query = (
@@ -124,16 +125,16 @@ def _models(connection: Connection, cluster: int) -> Sequence[Any]:
     return connection.execute(query).all()
 
 
-def _domain(connection: Connection, _catalog: Catalog, place: Place) -> Described:
-    domain = _row(connection, "domain", place.id)
-    model = _row(connection, "domain_model", domain.domain_model_id)
+def _describe_domain(connection: Connection, _catalog: Catalog, place: Place) -> _AttributesAndSubjects:
+    domain = _load_row(connection, "domain", place.id)
+    model = _load_row(connection, "domain_model", domain.domain_model_id)
     wiring = f"{get_pattern(model.wiring).name} {model.sides.replace('x', '×')}".strip()
     return {"model": model.name, "wiring": wiring, "servers": model.servers, "chips": model.chips}, [model.slug]
 
 
-def _server(connection: Connection, _catalog: Catalog, place: Place) -> Described:
-    server = _row(connection, "server", place.id)
-    model = _row(connection, "server_model", server.server_model_id)
+def _describe_server(connection: Connection, _catalog: Catalog, place: Place) -> _AttributesAndSubjects:
+    server = _load_row(connection, "server", place.id)
+    model = _load_row(connection, "server_model", server.server_model_id)
     cluster = place.address.split("/", 1)[0]
     bound = next(list_bindings(connection, place), None)
     return {
@@ -141,7 +142,7 @@ def _server(connection: Connection, _catalog: Catalog, place: Place) -> Describe
         "instance": bound and bound.instance,
         "host": bound and bound.host,
         "bound": bound and f"since {bound.started_at} by {bound.who}, {bound.method}, {bound.confidence}",
-        "rack": f"{cluster}/r{_row(connection, 'rack', server.rack_id).ordinal}",
+        "rack": f"{cluster}/r{_load_row(connection, 'rack', server.rack_id).ordinal}",
         "state": condition_from_row(server),
         "chips": model.chips,
         "vCPUs": model.vcpus,
@@ -149,9 +150,9 @@ def _server(connection: Connection, _catalog: Catalog, place: Place) -> Describe
     }, [model.slug]
 
 
-def _chip(connection: Connection, _catalog: Catalog, place: Place) -> Described:
-    chip, node = _row(connection, "chip", place.id), _row(connection, "node", place.id)
-    model = _row(connection, "chip_model", chip.chip_model_id)
+def _describe_chip(connection: Connection, _catalog: Catalog, place: Place) -> _AttributesAndSubjects:
+    chip, node = _load_row(connection, "chip", place.id), _load_row(connection, "node", place.id)
+    model = _load_row(connection, "chip_model", chip.chip_model_id)
     compute = {
         name.replace("_", " "): Compute(value)
         for name in COMPUTE
@@ -160,7 +161,7 @@ def _chip(connection: Connection, _catalog: Catalog, place: Place) -> Described:
     return {
         "model": model.name,
         "state": condition_from_row(node),
-        "tray": f"tray {_row(connection, 'tray', chip.tray_id).ordinal} of its server" if chip.tray_id else None,
+        "tray": f"tray {_load_row(connection, 'tray', chip.tray_id).ordinal} of its server" if chip.tray_id else None,
         "cores": f"{model.cores} × {model.core_model}",
         "memory": Capacity(model.device_memory_bytes),
         "memory bandwidth": Bandwidth(model.device_memory_bandwidth_bytes_per_s),
@@ -168,32 +169,34 @@ def _chip(connection: Connection, _catalog: Catalog, place: Place) -> Described:
     }, [model.slug]
 
 
-def _core(connection: Connection, catalog: Catalog, place: Place) -> Described:
-    core = _row(connection, "core", place.id)
+def _describe_core(connection: Connection, catalog: Catalog, place: Place) -> _AttributesAndSubjects:
+    core = _load_row(connection, "core", place.id)
     chip = Place(place.address.rsplit("/", 1)[0], "chip", core.chip_id, place.cluster_id)
-    attributes, subjects = _chip(connection, catalog, chip)
+    attributes, subjects = _describe_chip(connection, catalog, chip)
     return {"chip": chip.address, "model": attributes["cores"].split(" × ")[1]}, subjects
 
 
-def _switch(connection: Connection, _catalog: Catalog, place: Place) -> Described:
-    switch, node = _row(connection, "switch", place.id), _row(connection, "node", place.id)
+def _describe_switch(connection: Connection, _catalog: Catalog, place: Place) -> _AttributesAndSubjects:
+    switch, node = _load_row(connection, "switch", place.id), _load_row(connection, "node", place.id)
     cluster, domain, _ = place.address.split("/")
-    rack = f"rack {cluster}/r{_row(connection, 'rack', switch.rack_id).ordinal}"
-    serves = rack
+    rack = f"rack {cluster}/r{_load_row(connection, 'rack', switch.rack_id).ordinal}"
+    joined = rack
     if switch.server_id is not None:
-        serves = f"server {cluster}/{domain}/s{_row(connection, 'server', switch.server_id).ordinal} in {rack}"
-    model = _row(connection, "switch_model", switch.switch_model_id) if switch.switch_model_id is not None else None
+        joined = f"server {cluster}/{domain}/s{_load_row(connection, 'server', switch.server_id).ordinal} in {rack}"
+    model = (
+        _load_row(connection, "switch_model", switch.switch_model_id) if switch.switch_model_id is not None else None
+    )
     model_name = {"model": model.name} if model else {}
-    return {**model_name, "joins the chips of": serves, "state": condition_from_row(node)}, [
+    return {**model_name, "joins the chips of": joined, "state": condition_from_row(node)}, [
         model.slug
     ] if model else []
 
 
-def _nic(connection: Connection, catalog: Catalog, place: Place) -> Described:
-    nic, node = _row(connection, "nic", place.id), _row(connection, "node", place.id)
-    server = _row(connection, "server", nic.server_id)
-    number = catalog.facts_about(_row(connection, "server_model", server.server_model_id).slug, "nics")[:1]
-    assumed = next((fact.quote for fact in number if fact.source.kind == "assumed"), None)
+def _describe_nic(connection: Connection, catalog: Catalog, place: Place) -> _AttributesAndSubjects:
+    nic, node = _load_row(connection, "nic", place.id), _load_row(connection, "node", place.id)
+    server = _load_row(connection, "server", nic.server_id)
+    nic_facts = catalog.facts_about(_load_row(connection, "server_model", server.server_model_id).slug, "nics")[:1]
+    assumed = next((fact.quote for fact in nic_facts if fact.source.kind == "assumed"), None)
     return {
         "line rate": Bandwidth(nic.bandwidth_bytes_per_s),
         "assumed": assumed,
@@ -201,8 +204,8 @@ def _nic(connection: Connection, catalog: Catalog, place: Place) -> Described:
     }, []
 
 
-def _network_node(connection: Connection, _catalog: Catalog, place: Place) -> Described:
-    network_node, node = _row(connection, "network_node", place.id), _row(connection, "node", place.id)
+def _describe_network_node(connection: Connection, _catalog: Catalog, place: Place) -> _AttributesAndSubjects:
+    network_node, node = _load_row(connection, "network_node", place.id), _load_row(connection, "node", place.id)
     tiers, nodes = TABLES["network_node"], TABLES["node"]
     deepest = select(func.max(tiers.c.tier)).join(nodes, nodes.c.id == tiers.c.id)
     deepest = deepest.where(nodes.c.cluster_id == place.cluster_id)
@@ -213,19 +216,19 @@ def _network_node(connection: Connection, _catalog: Catalog, place: Place) -> De
     }, [EFA_FABRIC]
 
 
-def _rack(connection: Connection, _catalog: Catalog, place: Place) -> Described:
-    rack = _row(connection, "rack", place.id)
+def _describe_rack(connection: Connection, _catalog: Catalog, place: Place) -> _AttributesAndSubjects:
+    rack = _load_row(connection, "rack", place.id)
     return {"height": f"{rack.rack_units} U"}, ["rack"]
 
 
-def _link(connection: Connection, _catalog: Catalog, place: Place) -> Described:
-    link = _row(connection, "link", place.id)
+def _describe_link(connection: Connection, _catalog: Catalog, place: Place) -> _AttributesAndSubjects:
+    link = _load_row(connection, "link", place.id)
     ends = [
         f"{end} is {state}"
-        for end, state in _nodes(connection, TABLES["node"].c.id.in_([link.a_id, link.b_id])).values()
+        for end, state in _addresses_and_states(connection, TABLES["node"].c.id.in_([link.a_id, link.b_id])).values()
         if state not in CARRYING_STATES
     ]
-    model = _row(connection, "link_model", link.link_model_id)
+    model = _load_row(connection, "link_model", link.link_model_id)
     return {
         "technology": link.technology,
         "bandwidth, one direction": Bandwidth(link.bandwidth_bytes_per_s),
@@ -238,63 +241,56 @@ def _link(connection: Connection, _catalog: Catalog, place: Place) -> Described:
 
 
 _DESCRIBERS = {
-    "cluster": _cluster,
-    "domain": _domain,
-    "server": _server,
-    "chip": _chip,
-    "core": _core,
-    "switch": _switch,
-    "nic": _nic,
-    "rack": _rack,
-    "network_node": _network_node,
-    "link": _link,
+    "cluster": _describe_cluster,
+    "domain": _describe_domain,
+    "server": _describe_server,
+    "chip": _describe_chip,
+    "core": _describe_core,
+    "switch": _describe_switch,
+    "nic": _describe_nic,
+    "rack": _describe_rack,
+    "network_node": _describe_network_node,
+    "link": _describe_link,
 }
 
 
-def _links(connection: Connection, place: Place) -> Iterator[LinkSummary]:
+def _link_summaries(connection: Connection, place: Place) -> Iterator[LinkSummary]:
     link = TABLES["link"]
     links = connection.execute(
         select(link).where(or_(link.c.a_id == place.id, link.c.b_id == place.id)).order_by(link.c.id)
     ).all()
     others = [row.b_id if row.a_id == place.id else row.a_id for row in links]
-    nodes = _nodes(connection, TABLES["node"].c.id.in_(others))
+    nodes = _addresses_and_states(connection, TABLES["node"].c.id.in_(others))
     for row, other in zip(links, others, strict=True):
         address, state = nodes[other]
-        ended = str(condition_from_row(row)) + ("" if state in CARRYING_STATES else f", its end is {state}")
-        yield LinkSummary(address, Bandwidth(row.bandwidth_bytes_per_s), row.technology, row.lanes, ended)
+        state_text = str(condition_from_row(row)) + ("" if state in CARRYING_STATES else f", its end is {state}")
+        yield LinkSummary(address, Bandwidth(row.bandwidth_bytes_per_s), row.technology, row.lanes, state_text)
 
 
-def _unhealthy(connection: Connection, place: Place) -> Iterator[str]:
+def _unhealthy_parts(connection: Connection, place: Place) -> Iterator[str]:
+    """Yield the unhealthy servers, nodes and links in a cluster, rack, domain or server; nothing for other places.
+
+    A link counts if its first end is in the place. At most MAX_UNHEALTHY + 1 of each kind are yielded, which tells the
+    caller whether there are more than MAX_UNHEALTHY.
+    """
     node, link, server = TABLES["node"], TABLES["link"], TABLES["server"]
-    scope_column = {
-        "cluster": node.c.cluster_id + 0,  # avoid the cluster's index: start from the few that are not up
-        "domain": node.c.domain_id,
-        "server": server.c.id,
-        "rack": server.c.rack_id,
-    }.get(place.level)
-    if scope_column is None:
+    if place.level not in SERVER_CONTAINERS:
         return
-    kind = THINGS["server"]
-    in_scope = is_in_cluster(kind, server.c.id, literal(place.id))
-    if place.level != "cluster":
-        in_scope = kind.containers[place.level] == place.id
-    servers = rows_of(kind).add_columns(server.c.factor_ppm).where(is_unhealthy(server), in_scope).order_by(server.c.id)
+    # "+ 0" keeps the database from using the index on cluster_id instead of the one of unhealthy nodes
+    is_in_place = node.c.cluster_id + 0 == place.id if place.level == "cluster" else rows_in(place, "node")
+    servers = select_things(THINGS["server"], place).add_columns(server.c.factor_ppm).where(is_unhealthy(server))
     for row in connection.execute(servers.limit(MAX_UNHEALTHY + 1)):
         yield f"{row.address} ({condition_from_row(row)})"
-    broken = _nodes(connection, scope_column == place.id, is_unhealthy(node), limit=MAX_UNHEALTHY + 1)
-    yield from (f"{address} ({state})" for address, state in broken.values())
-    query = select(link).where(is_unhealthy(link)).order_by(link.c.id).limit(MAX_UNHEALTHY + 1)
-    if place.level == "cluster":
-        query = query.join(node, node.c.id == link.c.a_id).where(scope_column == place.id)
-    else:
-        node_ids = node_addresses().where(scope_column == place.id).with_only_columns(node.c.id)
-        query = query.where(link.c.a_id.in_(node_ids))
-    rows = connection.execute(query).all()
-    nodes = _nodes(connection, node.c.id.in_([end for row in rows for end in (row.a_id, row.b_id)]))
+    unhealthy_nodes = _addresses_and_states(connection, is_in_place, is_unhealthy(node), limit=MAX_UNHEALTHY + 1)
+    yield from (f"{address} ({state})" for address, state in unhealthy_nodes.values())
+    links = select(link).join(node, node.c.id == link.c.a_id).where(is_unhealthy(link), is_in_place)
+    links = links.order_by(link.c.id).limit(MAX_UNHEALTHY + 1)
+    rows = connection.execute(links).all()
+    nodes = _addresses_and_states(connection, node.c.id.in_([end for row in rows for end in (row.a_id, row.b_id)]))
     yield from (f"{nodes[row.a_id][0]}--{nodes[row.b_id][0]} ({row.state})" for row in rows)
 
 
-def _nodes(
+def _addresses_and_states(
     connection: Connection, *conditions: ColumnElement[bool], limit: int | None = None
 ) -> dict[int, tuple[str, str]]:
     """Return the addresses and states of nodes, by id."""

@@ -1,4 +1,4 @@
-"""Store the catalog's sources, facts and models."""
+"""Store the catalog's sources, facts and models in the database, when a cluster is seeded or the schema migrated."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -19,10 +19,7 @@ Row = Mapping[str, Any]
 
 def store_facts(connection: Connection, catalog: Catalog) -> None:
     """Update the tables source and fact from the catalog, if they differ."""
-    for name, rows in fact_rows(catalog).items():
-        if stored_rows(connection, TABLES[name]) != rows:
-            break
-    else:
+    if all(stored_rows(connection, TABLES[name]) == rows for name, rows in fact_rows(catalog).items()):
         return
     for name in ("fact", "source"):
         connection.execute(delete(TABLES[name]))
@@ -31,7 +28,7 @@ def store_facts(connection: Connection, catalog: Catalog) -> None:
 
 
 def store_models(connection: Connection, catalog: Catalog, domains: Sequence[DomainModel]) -> None:
-    """Insert the models of domains, or update them while there are no clusters.
+    """Insert the models that domains consist of, or update them while there are no clusters.
 
     Raises
     ------
@@ -48,13 +45,13 @@ def store_models(connection: Connection, catalog: Catalog, domains: Sequence[Dom
         for row in rows:
             values = {key: _resolve_model(connection, key, value) for key, value in row.items()}
             if row["slug"] in ids:
-                same = select(table.c.id).where(*(table.c[key].is_not_distinct_from(v) for key, v in values.items()))
-                if connection.scalar(same) is not None:
+                is_same = (table.c[key].is_not_distinct_from(value) for key, value in values.items())
+                if connection.scalar(select(table.c.id).where(*is_same)) is not None:
                     continue
                 if clusters:
                     raise DatabaseError(
-                        f"{row['slug']} has other numbers now than when {clusters[0]} was seeded: "
-                        "trninv verify says which; unseed the clusters, then seed again"
+                        f"{row['slug']} has different numbers from those with which {clusters[0]} was seeded: "
+                        "trninv verify lists them; unseed the clusters, then seed again"
                     )
                 connection.execute(update(table).where(table.c.slug == row["slug"]).values(values))
             else:
@@ -64,14 +61,14 @@ def store_models(connection: Connection, catalog: Catalog, domains: Sequence[Dom
 
 
 def store_legal_sets(connection: Connection, domains: Iterable[DomainModel]) -> None:
-    """Update the legal sets of domain models from the catalog, where they differ."""
+    """Update the legal sets of domain models (chips or servers that schedulers assign together) if they differ."""
     table = TABLES["legal_set"]
     for key, expected in legal_set_rows(connection, domains).items():
         if stored_legal_sets(connection, key) == expected:
             continue
         connection.execute(delete(table).where(table.c.domain_model_id == key))
-        first = next_id(connection, table)
-        connection.execute(insert(table), [{"id": first + index, **row} for index, row in enumerate(expected)])
+        first_id = next_id(connection, table)
+        connection.execute(insert(table), [{"id": key, **row} for key, row in enumerate(expected, first_id)])
 
 
 def legal_set_rows(connection: Connection, domains: Iterable[DomainModel]) -> dict[int, list[dict[str, Any]]]:
@@ -152,27 +149,31 @@ def fact_rows(catalog: Catalog) -> Mapping[str, Sequence[Row]]:
 
 
 def model_rows(catalog: Catalog, models: Iterable[DomainModel]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of the model tables for some domains, without ids; references to other models are slugs."""
-    domains = _unique(models)
-    servers = _unique(domain.server for domain in domains)
+    """Return the rows of the model tables for domain models, without ids; references to other models are slugs."""
+    domains = _unique_by_slug(models)
+    servers = _unique_by_slug(domain.server for domain in domains)
     return {
-        "chip_model": [_chip(catalog, chip) for chip in _unique(server.chip for server in servers)],
+        "chip_model": [_chip_model_row(catalog, chip) for chip in _unique_by_slug(server.chip for server in servers)],
         "server_model": [
-            _server(catalog, server, next(d for d in domains if d.server == server)) for server in servers
+            _server_model_row(catalog, server, next(domain for domain in domains if domain.server == server))
+            for server in servers
         ],
-        "domain_model": [_domain(domain) for domain in domains],
+        "domain_model": [_domain_model_row(domain) for domain in domains],
         "link_model": [
-            _link(catalog, link) for link in _unique(link for domain in domains for link in domain.links.values())
+            _link_model_row(catalog, link)
+            for link in _unique_by_slug(link for domain in domains for link in domain.links.values())
         ],
-        "switch_model": [asdict(switch) for switch in _unique(domain.switch for domain in domains if domain.switch)],
+        "switch_model": [
+            asdict(switch) for switch in _unique_by_slug(domain.switch for domain in domains if domain.switch)
+        ],
     }
 
 
-def _unique(models: Iterable[Any]) -> list[Any]:
+def _unique_by_slug(models: Iterable[Any]) -> list[Any]:
     return list({model.slug: model for model in models}.values())
 
 
-def _chip(catalog: Catalog, chip: ChipModel) -> dict[str, Any]:
+def _chip_model_row(catalog: Catalog, chip: ChipModel) -> dict[str, Any]:
     return {
         "slug": chip.slug,
         "name": chip.name,
@@ -191,7 +192,7 @@ def compute_column(attribute: str) -> str:
     return f"{kind}_gops" if kind == "int8" else f"{kind}_gflops"
 
 
-def _server(catalog: Catalog, server: ServerModel, domain: DomainModel) -> dict[str, Any]:
+def _server_model_row(catalog: Catalog, server: ServerModel, domain: DomainModel) -> dict[str, Any]:
     return {
         "slug": server.slug,
         "chip_model_id": server.chip.slug,
@@ -201,19 +202,20 @@ def _server(catalog: Catalog, server: ServerModel, domain: DomainModel) -> dict[
     }
 
 
-def _domain(domain: DomainModel) -> dict[str, Any]:
+def _domain_model_row(domain: DomainModel) -> dict[str, Any]:
     return {
         "slug": domain.slug,
         "name": domain.name,
         "server_model_id": domain.server.slug,
         "wiring": domain.blueprint.pattern,
+        # the lengths of a torus, such as 4x4; empty for patterns without such sizes
         "sides": "x".join(map(str, domain.blueprint.sides)),
         "servers": domain.blueprint.servers,
         "chips": domain.blueprint.chips,
     }
 
 
-def _link(catalog: Catalog, link: LinkModel) -> dict[str, Any]:
+def _link_model_row(catalog: Catalog, link: LinkModel) -> dict[str, Any]:
     return {
         "slug": link.slug,
         "technology": link.technology,
@@ -224,6 +226,7 @@ def _link(catalog: Catalog, link: LinkModel) -> dict[str, Any]:
 
 
 def _resolve_model(connection: Connection, column: str, value: Any) -> Any:
+    """Return the id of the model that a slug in a column such as ``chip_model_id`` names; other values unchanged."""
     if not column.endswith("_model_id"):
         return value
     return model_ids(connection, TABLES[column.removesuffix("_id")])[value]

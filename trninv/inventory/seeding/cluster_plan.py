@@ -1,7 +1,8 @@
-"""Plan a cluster: groups of equal domains and the fabric above them.
+"""Plan a cluster: groups of domains of the same model, and the fabric (the EFA network) above them.
 
-A seeded cluster is one group below a fabric of the documented shape. An adopted cluster has a group for each run of
-equal domains, below the network nodes that its instances report.
+A plan exists before a cluster is seeded or adopted; `load_plan` computes that of a stored cluster, to verify or grow
+it. A seeded cluster is one group below a fabric of the documented shape. An adopted cluster has a group for each run of
+domains of the same model, below the network nodes that its instances report.
 """
 
 from collections import Counter
@@ -23,14 +24,12 @@ from trninv.topology.clos import ClosFabric
 from trninv.topology.fabric_tree import FabricNode, FabricTree
 
 ADOPTED: Final = "adopted"
-"""The system of an adopted cluster."""
-
-_TABLES = TABLES
+"""Stored as the system of an adopted cluster, which was not created from a system."""
 
 
 @dataclass(frozen=True, slots=True)
 class DomainGroup:
-    """Equal, consecutive domains of a cluster."""
+    """Consecutive domains of a cluster that have the same model."""
 
     model: DomainModel
     domains: int
@@ -41,8 +40,8 @@ class DomainGroup:
         return Counter(node.server or 0 for node in self.model.blueprint.nodes if node.kind == "nic")
 
     @property
-    def wire(self) -> str:
-        """The slug of its NICs' link model; domains below a fabric have NICs."""
+    def nic_link_model(self) -> str:
+        """The slug of the link model of its NICs, which all domains below a fabric have."""
         return self.model.links[NIC].slug
 
 
@@ -53,7 +52,7 @@ def group_domains(models: Iterable[DomainModel]) -> tuple[DomainGroup, ...]:
 
 
 class PlannedUplink(NamedTuple):
-    """A link from a network node to its parent, by local numbers, with the cables below it by link model."""
+    """A link from a network node to its parent, by local numbers, with the number of its cables by link model."""
 
     local: int
     a: int
@@ -63,7 +62,7 @@ class PlannedUplink(NamedTuple):
 
 @dataclass(frozen=True)
 class ClusterPlan:
-    """Domain groups in order, and the fabric above them; None: nothing connects the domains.
+    """Domain groups in order, and the fabric above them; without a fabric (None), nothing connects the domains.
 
     Attributes
     ----------
@@ -83,39 +82,44 @@ class ClusterPlan:
     @property
     def domains(self) -> int:
         """The number of domains of all groups."""
-        return sum(part.domains for part in self.domain_groups)
+        return sum(group.domains for group in self.domain_groups)
 
     @property
     def models(self) -> tuple[DomainModel, ...]:
         """The model of each group."""
-        return tuple(part.model for part in self.domain_groups)
+        return tuple(group.model for group in self.domain_groups)
 
     @cached_property
     def first_ordinals(self) -> tuple[int, ...]:
         """The ordinal of each group's first domain."""
-        return tuple(accumulate((part.domains for part in self.domain_groups), initial=0))[:-1]
+        return tuple(accumulate((group.domains for group in self.domain_groups), initial=0))[:-1]
 
     def uplinks(self) -> Iterator[PlannedUplink]:
         """Yield the links between network nodes; each carries the cables of all NICs below it."""
         if isinstance(self.fabric, ClosFabric):
-            (part,) = self.domain_groups
+            (group,) = self.domain_groups  # a Clos fabric is that of a seeded system, whose domains have one model
             for local, link in enumerate(self.fabric.uplinks()):
-                yield PlannedUplink(local, link.a, link.b, {part.wire: link.domains * part.nics.total()})
+                cable_count = link.domains * group.nics.total()
+                yield PlannedUplink(local, link.a, link.b, {group.nic_link_model: cable_count})
         elif self.fabric:
-            cables, numbers = self._cables(self.fabric), count()
+            cables, numbers = self._server_cables(self.fabric), count()
             for node in self.fabric.nodes():  # from the lowest tier up
                 if (parent := self.fabric.parents.get(node.local)) is not None:
                     cables[parent].update(cables[node.local])
-                    index = next(numbers) if self.fabric.is_dense else node.local
-                    yield PlannedUplink(index, node.local, parent, cables[node.local])
+                    # a link has its node's number, so that adding nodes renumbers no link; older versions of trninv
+                    # reserved no numbers for adopted clusters (is_dense) and numbered links consecutively
+                    local = next(numbers) if self.fabric.is_dense else node.local
+                    yield PlannedUplink(local, node.local, parent, cables[node.local])
 
-    def _cables(self, fabric: FabricTree) -> dict[int, Counter[str]]:
-        """Count the cables from servers to each network node."""
+    def _server_cables(self, fabric: FabricTree) -> dict[int, Counter[str]]:
+        """Count the cables from servers to each network node, by link model."""
         cables = {node.local: Counter[str]() for node in fabric.nodes()}
-        parts = [group_nics for part in self.domain_groups for group_nics in [(part.wire, part.nics)] * part.domains]
+        nics_by_domain = list[tuple[str, Counter[int]]]()
+        for group in self.domain_groups:
+            nics_by_domain += [(group.nic_link_model, group.nics)] * group.domains
         for (domain, server), node in fabric.server_parents.items():
-            wire, nics = parts[domain]
-            cables[node][wire] += nics[server]
+            link_model, nics = nics_by_domain[domain]
+            cables[node][link_model] += nics[server]
         return cables
 
 
@@ -132,8 +136,8 @@ def load_plan(
 def _load_adopted_plan(
     connection: Connection, systems: SystemCatalog, cluster: Mapping[Any, Any]
 ) -> ClusterPlan | None:
-    """Load an adopted cluster's plan from its rows."""
-    domain, model = _TABLES["domain"], _TABLES["domain_model"]
+    """Load an adopted cluster's plan from its rows; return None if it has no domains or one of an unknown model."""
+    domain, model = TABLES["domain"], TABLES["domain_model"]
     query = select(model.c.slug).join(domain, domain.c.domain_model_id == model.c.id)
     slugs = connection.scalars(query.where(domain.c.cluster_id == cluster["id"]).order_by(domain.c.ordinal)).all()
     if not slugs or not systems.domains.keys() >= set(slugs):
@@ -142,17 +146,19 @@ def _load_adopted_plan(
 
 
 def _load_tree(connection: Connection, cluster: Mapping[Any, Any]) -> FabricTree | None:
-    node, network_node, link = _TABLES["node"], _TABLES["network_node"], _TABLES["link"]
+    """Load an adopted cluster's network nodes with their uplinks and the node above each server; None without nodes."""
+    node, network_node, link = TABLES["node"], TABLES["network_node"], TABLES["link"]
     query = select(network_node).join(node, node.c.id == network_node.c.id).where(node.c.cluster_id == cluster["id"])
     nodes = connection.execute(query.order_by(network_node.c.id)).all()
     if not nodes:
         return None
-    start = int(cluster["first_node_id"]) + BLOCK_CAPACITY["node"]
-    is_dense = nodes[0].id < start
-    local = {row.id: number if is_dense else row.id - start for number, row in enumerate(nodes)}
+    # clusters that older versions adopted have no reserve of ids between the other nodes and the network nodes
+    reserve_end = int(cluster["first_node_id"]) + BLOCK_CAPACITY["node"]
+    is_dense = nodes[0].id < reserve_end
+    local = {row.id: number if is_dense else row.id - reserve_end for number, row in enumerate(nodes)}
     in_fabric = link.c.a_id.between(nodes[0].id, nodes[-1].id), link.c.b_id.between(nodes[0].id, nodes[-1].id)
     uplinks = connection.execute(select(link.c.a_id, link.c.b_id).where(*in_fabric))
-    domain, server, nic = _TABLES["domain"], _TABLES["server"], _TABLES["nic"]
+    domain, server, nic = TABLES["domain"], TABLES["server"], TABLES["nic"]
     servers = (
         select(
             domain.c.ordinal.label("domain"), server.c.ordinal.label("server"), func.min(link.c.b_id).label("parent")

@@ -1,11 +1,14 @@
 """Build the SELECTs for every row that a cluster should have.
 
 `trninv.inventory.seeding.cluster_seeding` inserts these rows, `trninv.inventory.seeding.verification` compares them
-with the stored ones.
+with the stored ones. The SELECTs join the blueprint of each domain group (the nodes and links of one domain, in local
+numbers) with the domains of the group.
 
-Rows of one domain are consecutive in each table: id = start of the group's block + number of the domain in it × rows
-per domain + local number. The fabric's rows follow those of all groups. An observed fabric may grow, so its rows follow
-the reserve for more domains, and each tier has a reserve for more network nodes.
+Rows of one domain are consecutive in each table: id = first id of the group + number of the domain in the group × rows
+per domain + local number. The fabric's rows follow those of all groups. An adopted cluster's fabric may grow, so
+its rows follow a reserve of ids for more domains, and each tier has a reserve for more network nodes. A block is the
+range of ids that a cluster has in a table; chips, switches, NICs and network nodes have their ids in the block of
+``node``.
 """
 
 from collections import Counter
@@ -34,6 +37,7 @@ from sqlalchemy import (
 )
 
 from trninv.catalog.facts import Catalog
+from trninv.catalog.models import DomainModel
 from trninv.database.id_blocks import BLOCK_CAPACITY, BLOCK_TABLES
 from trninv.database.sql_constructs import OrderedJoin
 from trninv.database.tables import INSERT_ORDER, TABLES
@@ -59,28 +63,43 @@ Rows = Select[Any] | CompoundSelect[Any]
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRows:
-    """A SELECT of the rows that a cluster should have, and their number, for each table in `INSERT_ORDER`."""
+    """A SELECT of the rows that a cluster should have, and their number, for each table in `INSERT_ORDER`.
+
+    Attributes
+    ----------
+    counts
+        The rows of ``part_count`` if all parts are up.
+    """
 
     rows: Mapping[str, Rows]
     sizes: Mapping[str, int]
+    counts: Sequence[Mapping[str, Any]]
 
 
 @contextmanager
 def expected_rows(
-    connection: Connection, catalog: Catalog, plan: ClusterPlan, cluster: Mapping[Any, Any], since: int = 0
+    connection: Connection, catalog: Catalog, plan: ClusterPlan, cluster: Mapping[Any, Any], first_domain: int = 0
 ) -> Iterator[ExpectedRows]:
-    """Prepare the rows that a cluster should have; they can be read while the context lasts.
+    """Yield SELECTs of the rows that a cluster should have; they can be executed inside this context.
 
     Parameters
     ----------
-    since
-        The ordinal of the first domain whose rows are selected; row counts and ids still cover all domains.
+    cluster
+        The cluster's row.
+    first_domain
+        The ordinal of the first domain whose parts are selected. The rows of domains, racks and the fabric are selected
+        for all domains, and row counts and ids cover all domains too.
     """
     blueprints = blueprint_rows(connection, catalog, plan)
-    layout = _ClusterRows(cluster, plan, _row_counts(plan, blueprints), _ModelIds.from_connection(connection), since)
-    with blueprint_tables(connection, blueprints) as inlined:
-        selects = layout.selects(catalog)
-        yield ExpectedRows({name: query.add_cte(*inlined) for name, query in selects.items()}, layout.sizes())
+    model_ids_by_slug = _ModelIds.from_connection(connection)
+    cluster_rows = _ClusterRows(cluster, plan, _count_rows(plan, blueprints), model_ids_by_slug, first_domain)
+    with blueprint_tables(connection, blueprints) as ctes:
+        selects = cluster_rows.selects(catalog)
+        yield ExpectedRows(
+            {name: query.add_cte(*ctes) for name, query in selects.items()},
+            cluster_rows.sizes(),
+            cluster_rows.part_counts(blueprints),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +118,7 @@ class _ModelIds:
 
 @dataclass(frozen=True, slots=True)
 class _RowCounts:
-    """The number of rows of a domain in each table, with the domains and racks of its group."""
+    """The numbers of domains and racks of a domain group, and the number of its rows per domain in each other table."""
 
     domains: int
     racks: int
@@ -110,56 +129,93 @@ class _RowCounts:
         return {"domain": self.domains, "rack": self.racks}.get(table, self.domains * self.per_domain.get(table, 0))
 
 
-def _row_counts(plan: ClusterPlan, rows: Mapping[Table, Sequence[Mapping[str, Any]]]) -> list[_RowCounts]:
+def _count_rows(plan: ClusterPlan, rows: Mapping[Table, Sequence[Mapping[str, Any]]]) -> list[_RowCounts]:
+    """Count the rows of each domain group from the rows of its blueprint."""
     counts = [Counter[str]() for _ in plan.domain_groups]
     for table in (SERVER, TRAY, NODE, CORE, LINK):
         for row in rows[table]:
-            counts[row["part"]][table.name.removeprefix("blueprint_")] += 1
+            counts[row["group_number"]][table.name.removeprefix("blueprint_")] += 1
             if table is NODE:
-                counts[row["part"]][row["kind"]] += 1
+                counts[row["group_number"]][row["kind"]] += 1
     return [
-        _RowCounts(part.domains, _racks(part), counter)
-        for part, counter in zip(plan.domain_groups, counts, strict=True)
+        _RowCounts(group.domains, _rack_count(group), per_domain)
+        for group, per_domain in zip(plan.domain_groups, counts, strict=True)
     ]
 
 
-def _racks(part: DomainGroup) -> int:
-    per_domain, shared = _rack_sharing(part)
-    return -(-part.domains * per_domain // shared)
+def _rack_count(group: DomainGroup) -> int:
+    racks_per_domain, domains_per_rack = _rack_sharing(group)
+    return -(-group.domains * racks_per_domain // domains_per_rack)  # rounded up
 
 
-def _rack_sharing(part: DomainGroup) -> tuple[int, int]:
+def _rack_sharing(group: DomainGroup) -> tuple[int, int]:
     """Return how many racks a domain spans and how many domains share a rack; one of the two is 1."""
-    return len(part.model.blueprint.servers_by_rack), part.model.domains_per_rack
+    return len(group.model.blueprint.servers_by_rack), group.model.domains_per_rack
 
 
 @dataclass(frozen=True, slots=True)
 class _ClusterRows:
+    """The rows of a cluster: those of its domain groups, its network nodes and their uplinks."""
+
     cluster: Mapping[Any, Any]
     plan: ClusterPlan
-    part_sizes: Sequence[_RowCounts]
+    group_counts: Sequence[_RowCounts]
     ids: _ModelIds
-    since: int
+    first_domain: int
 
     def sizes(self) -> dict[str, int]:
         """Return the number of rows in each table."""
-        counts_by_table = {name: sum(size.total(name) for size in self.part_sizes) for name in INSERT_ORDER}
+        counts_by_table = {name: sum(counts.total(name) for counts in self.group_counts) for name in INSERT_ORDER}
         network_nodes = sum(1 for _ in self.plan.fabric.nodes()) if self.plan.fabric else 0
         counts_by_table["network_node"] = network_nodes
         counts_by_table["node"] += network_nodes
         counts_by_table["link"] += sum(1 for _ in self.plan.uplinks())
         return counts_by_table
 
+    def part_counts(self, blueprints: Mapping[Table, Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+        """Return the rows of ``part_count`` if all parts are up, from those of one domain of each group."""
+        sums: dict[tuple[str, int, str], Counter[str]] = {}
+
+        def add(kind: str, number: int, model: int = 0, scope: str = "", cables: int = 0, bandwidth: int = 0) -> None:
+            added = Counter(number=number, cables=number * cables, bandwidth_bytes_per_s=number * bandwidth)
+            sums.setdefault((kind, model, scope), Counter()).update(added)
+
+        groups = [(group, *self._model_ids(group.model)) for group in self.plan.domain_groups]
+        for counts, (group, domain, server, chip) in zip(self.group_counts, groups, strict=True):
+            add("domain", group.domains, domain)
+            add("rack", counts.racks)
+            add("server", counts.total("server"), server)
+            add("core", counts.total("core"), chip)
+        for node in blueprints[NODE]:
+            group, domain, server, chip = groups[node["group_number"]]
+            model = {"chip": chip, "nic": server, "switch": domain}[node["kind"]]
+            add(node["kind"], group.domains, model, bandwidth=node["bandwidth_bytes_per_s"] or 0)
+        for link in (*blueprints[LINK], *blueprints[UPLINK]):
+            number = groups[link["group_number"]][0].domains if "group_number" in link else 1
+            columns = link["link_model_id"], link["scope"], link.get("cables", 1), link["bandwidth_bytes_per_s"]
+            add("link", number, *columns)
+        add("network_node", len(blueprints[NETWORK_NODE]))
+        return [
+            {"cluster_id": self.cluster["id"], "kind": kind, "model_id": model, "scope": scope, "state": "up"} | added
+            for (kind, model, scope), added in sums.items()
+            if added["number"]
+        ]
+
+    def _model_ids(self, model: DomainModel) -> tuple[int, int, int]:
+        """Return the ids of a domain's model and of those of its servers and chips."""
+        return self.ids.domain[model.slug], self.ids.server[model.server.slug], self.ids.chip[model.server.chip.slug]
+
     def selects(self, catalog: Catalog) -> dict[str, Rows]:
-        parts = [self._domain_group(number) for number in range(len(self.plan.domain_groups))]
+        """Return the SELECT for each table."""
+        groups = [self._group_rows(number) for number in range(len(self.plan.domain_groups))]
         rack_units = catalog.picked_value("rack", "rack_units")
-        queries = {name: [rows(part) for part in parts] for name, rows in _ROWS.items()}
-        queries["rack"] = [part.racks(rack_units) for part in parts]
+        queries = {name: [select_rows(group) for group in groups] for name, select_rows in _SELECTS.items()}
+        queries["rack"] = [group.racks(rack_units) for group in groups]
         if self.plan.fabric:
             queries["node"].append(self._network_nodes())
             queries["link"].append(self._uplinks())
         unions: dict[str, Rows] = {
-            name: union_all(*rows) if len(rows) > 1 else rows[0] for name, rows in queries.items()
+            name: union_all(*selects) if len(selects) > 1 else selects[0] for name, selects in queries.items()
         }
         unions["network_node"] = select(
             self._fabric_row_id("node", NETWORK_NODE.c.local).label("id"),
@@ -169,24 +225,26 @@ class _ClusterRows:
         )
         return {name: unions[name] for name in INSERT_ORDER}
 
-    def _domain_group(self, number: int) -> "_DomainGroupRows":
-        before = self.part_sizes[:number]
-        starts = {name: self._first(name) + sum(size.total(name) for size in before) for name in BLOCK_TABLES}
+    def _group_rows(self, number: int) -> "_DomainGroupRows":
+        """Return the rows of the domain group with this number."""
+        before = self.group_counts[:number]
         return _DomainGroupRows(
-            self.cluster["id"],
-            number,
-            self.plan.domain_groups[number],
-            self.plan.first_ordinals[number],
-            sum(size.racks for size in before),
-            starts,
-            self.part_sizes[number],
-            self.ids,
-            self._node_above_nic(),
-            isinstance(self.plan.fabric, FabricTree),
-            self.since,
+            cluster=self.cluster["id"],
+            number=number,
+            group=self.plan.domain_groups[number],
+            first_ordinal=self.plan.first_ordinals[number],
+            first_rack=sum(counts.racks for counts in before),
+            first_ids={
+                name: self._first_id(name) + sum(counts.total(name) for counts in before) for name in BLOCK_TABLES
+            },
+            counts=self.group_counts[number],
+            ids=self.ids,
+            node_above_nic=self._node_above_nic(),
+            has_server_parents=isinstance(self.plan.fabric, FabricTree),
+            first_domain=self.first_domain,
         )
 
-    def _first(self, block: str) -> int:
+    def _first_id(self, block: str) -> int:
         return int(self.cluster[f"first_{block}_id"])
 
     def _node_above_nic(self) -> ColumnElement[Any] | None:
@@ -200,9 +258,9 @@ class _ClusterRows:
 
     def _fabric_row_id(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
         """Return the id of a row of the fabric, after the rows of all domains and the reserve for more domains."""
-        has_room = isinstance(self.plan.fabric, FabricTree) and not self.plan.fabric.is_dense
-        domains = BLOCK_CAPACITY[block] if has_room else sum(size.total(block) for size in self.part_sizes)
-        return literal(self._first(block) + domains) + local
+        has_reserve = isinstance(self.plan.fabric, FabricTree) and not self.plan.fabric.is_dense
+        offset = BLOCK_CAPACITY[block] if has_reserve else sum(counts.total(block) for counts in self.group_counts)
+        return literal(self._first_id(block) + offset) + local
 
     def _network_nodes(self) -> Select[Any]:
         return select(
@@ -226,45 +284,51 @@ class _ClusterRows:
 
 @dataclass(frozen=True, slots=True)
 class _DomainGroupRows:
-    """The rows of one domain group: its blueprint, crossed with its domains.
+    """The rows of one domain group: its blueprint, joined with each of its domains.
 
     Attributes
     ----------
-    first, first_rack
-        Ordinals of its first domain and rack.
-    starts
-        The first id of the group in each table.
-    node_above, is_above_server
-        The network node above a NIC, and whether the blueprint names one for each server.
-    since
-        Ordinal of the first domain whose rows are selected.
+    cluster
+        The cluster's id.
+    number
+        The group's number among those of the cluster, from 0.
+    first_ordinal, first_rack
+        Ordinals of the group's first domain and rack.
+    first_ids
+        The first id of the group in each block of ids.
+    node_above_nic
+        The id of the network node above a NIC, in SQL; None if there is no fabric.
+    has_server_parents
+        Whether `SERVER_PARENT` has the network node above each server.
+    first_domain
+        Ordinal of the first domain whose parts are selected; rows of domains and racks always are.
     """
 
     cluster: int
     number: int
-    part: DomainGroup
-    first: int
+    group: DomainGroup
+    first_ordinal: int
     first_rack: int
-    starts: Mapping[str, int]
-    size: _RowCounts
+    first_ids: Mapping[str, int]
+    counts: _RowCounts
     ids: _ModelIds
-    node_above: ColumnElement[Any] | None
-    is_above_server: bool
-    since: int
+    node_above_nic: ColumnElement[Any] | None
+    has_server_parents: bool
+    first_domain: int
 
     def domains(self) -> Select[Any]:
-        number = _range(self.part.domains)
+        number = _numbers_below(self.group.domains)
         return select(
-            (self.starts["domain"] + number).label("id"),
+            (self.first_ids["domain"] + number).label("id"),
             literal(self.cluster).label("cluster_id"),
-            literal(self.ids.domain[self.part.model.slug]).label("domain_model_id"),
-            (self.first + number).label("ordinal"),
+            literal(self.ids.domain[self.group.model.slug]).label("domain_model_id"),
+            (self.first_ordinal + number).label("ordinal"),
         )
 
     def racks(self, rack_units: int) -> Select[Any]:
-        number = _range(self.size.racks)
+        number = _numbers_below(self.counts.racks)
         return select(
-            (self.starts["rack"] + number).label("id"),
+            (self.first_ids["rack"] + number).label("id"),
             literal(self.cluster).label("cluster_id"),
             (self.first_rack + number).label("ordinal"),
             literal(rack_units).label("rack_units"),
@@ -275,8 +339,8 @@ class _DomainGroupRows:
             SERVER,
             "server",
             _DOMAIN.c.id.label("domain_id"),
-            self._rack(SERVER.c.rack).label("rack_id"),
-            literal(self.ids.server[self.part.model.server.slug]).label("server_model_id"),
+            self._rack_id(SERVER.c.rack).label("rack_id"),
+            literal(self.ids.server[self.group.model.server.slug]).label("server_model_id"),
             SERVER.c.local.label("ordinal"),
         )
 
@@ -292,16 +356,16 @@ class _DomainGroupRows:
             "chip",
             self._row_id("server", NODE.c.server).label("server_id"),
             self._row_id("tray", NODE.c.tray).label("tray_id"),
-            literal(self.ids.chip[self.part.model.server.chip.slug]).label("chip_model_id"),
+            literal(self.ids.chip[self.group.model.server.chip.slug]).label("chip_model_id"),
             NODE.c.ordinal,
         )
 
     def switches(self) -> Select[Any]:
-        model = self.part.model.switch
+        model = self.group.model.switch
         return self._nodes_of_kind(
             "switch",
             self._row_id("server", NODE.c.server).label("server_id"),
-            self._rack(NODE.c.rack).label("rack_id"),
+            self._rack_id(NODE.c.rack).label("rack_id"),
             NODE.c.ordinal,
             cast(literal(self.ids.switch[model.slug]) if model else null(), Integer).label("switch_model_id"),
         )
@@ -316,8 +380,8 @@ class _DomainGroupRows:
 
     def links(self) -> Select[Any]:
         b = self._row_id("node", LINK.c.b)
-        if self.node_above is not None:
-            b = case((LINK.c.b.is_(None), self.node_above), else_=b)
+        if self.node_above_nic is not None:
+            b = case((LINK.c.b.is_(None), self.node_above_nic), else_=b)
         return self._rows_per_domain(
             LINK,
             "link",
@@ -330,32 +394,37 @@ class _DomainGroupRows:
         )
 
     def _rows_per_domain(self, blueprint: Table, block: str, *columns: ColumnElement[Any]) -> Select[Any]:
-        """Select the blueprint's rows in every domain of the group."""
+        """Select the rows of a blueprint table for every domain of the group."""
         key = self._row_id(block, blueprint.c.local).label("id")
-        source: FromClause = OrderedJoin(_DOMAIN, blueprint, blueprint.c.part == self.number)
-        if blueprint is LINK and self.is_above_server:
+        source: FromClause = OrderedJoin(_DOMAIN, blueprint, blueprint.c.group_number == self.number)
+        if blueprint is LINK and self.has_server_parents:
             source = source.outerjoin(
                 SERVER_PARENT,
                 and_(SERVER_PARENT.c.domain == _DOMAIN.c.ordinal, SERVER_PARENT.c.server == LINK.c.server),
             )
-        is_in_group = _DOMAIN.c.ordinal.between(max(self.first, self.since), self.first + self.part.domains - 1)
+        last_ordinal = self.first_ordinal + self.group.domains - 1
+        is_in_group = _DOMAIN.c.ordinal.between(max(self.first_ordinal, self.first_domain), last_ordinal)
         return select(key, *columns).select_from(source).where(_DOMAIN.c.cluster_id == self.cluster, is_in_group)
 
     def _nodes_of_kind(self, kind: str, *columns: ColumnElement[Any]) -> Select[Any]:
         return self._rows_per_domain(NODE, "node", *columns).where(NODE.c.kind == kind)
 
     def _row_id(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
-        rows_per_domain = self.size.per_domain[block]
-        return literal(self.starts[block] - self.first * rows_per_domain) + _DOMAIN.c.ordinal * rows_per_domain + local
+        """Return the id of a row of the joined domain, from its local number."""
+        rows_per_domain = self.counts.per_domain[block]
+        id_of_domain_0 = self.first_ids[block] - self.first_ordinal * rows_per_domain
+        return literal(id_of_domain_0) + _DOMAIN.c.ordinal * rows_per_domain + local
 
-    def _rack(self, local: ColumnElement[Any]) -> ColumnElement[Any]:
-        per_domain, shared = _rack_sharing(self.part)
-        number = _DOMAIN.c.ordinal - self.first if self.first else _DOMAIN.c.ordinal
-        return literal(self.starts["rack"]) + number * per_domain // shared + local
+    def _rack_id(self, local: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Return the id of a rack of the joined domain, from its local number."""
+        racks_per_domain, domains_per_rack = _rack_sharing(self.group)
+        # the same for any first ordinal, but shorter in SQL where that is 0
+        number = _DOMAIN.c.ordinal - self.first_ordinal if self.first_ordinal else _DOMAIN.c.ordinal
+        return literal(self.first_ids["rack"]) + number * racks_per_domain // domains_per_rack + local
 
 
 _DOMAIN = TABLES["domain"]
-_ROWS: Mapping[str, Callable[[_DomainGroupRows], Select[Any]]] = {
+_SELECTS: Mapping[str, Callable[[_DomainGroupRows], Select[Any]]] = {
     "domain": _DomainGroupRows.domains,
     "server": _DomainGroupRows.servers,
     "tray": _DomainGroupRows.trays,
@@ -366,9 +435,11 @@ _ROWS: Mapping[str, Callable[[_DomainGroupRows], Select[Any]]] = {
     "core": _DomainGroupRows.cores,
     "link": _DomainGroupRows.links,
 }
+"""The method that selects the rows of each table, except those of racks and of the fabric."""
 
 
-def _range(size: int) -> ColumnElement[Any]:
+def _numbers_below(size: int) -> ColumnElement[Any]:
+    """Return a column of the numbers from 0 to size - 1."""
     numbers = select(literal(0).label("n")).cte(recursive=True)
     return numbers.union_all(select(numbers.c.n + 1).where(numbers.c.n + 1 < size)).c.n
 

@@ -1,4 +1,4 @@
-"""Sum a cluster's memory, compute and bandwidth from its rows."""
+"""Sum a cluster's chips, memory, compute and bandwidth from its rows, to describe it and to verify it."""
 
 from typing import Any
 
@@ -12,23 +12,23 @@ from trninv.inventory.seeding.catalog_rows import compute_column
 
 
 def cluster_totals(connection: Connection, cluster_id: int) -> dict[str, int]:
-    """Return a cluster's totals by catalog attribute, as exact integers in base units, one direction."""
+    """Return a cluster's totals by catalog attribute, as integers in base units; bandwidth is one direction."""
     chip, model = TABLES["chip"], TABLES["chip_model"]
-    # values instead of subqueries: PostgreSQL assumes that an unknown range is small and reads it by the index
+    # the ids as values, not as subqueries: PostgreSQL would assume that the unknown range is small and use an index
     first, end = connection.execute(select(*id_block_range(THINGS["chip"], literal(cluster_id)))).one()
-    models = _by_model(connection, chip.c.id.between(first, end - 1)).subquery("made")
+    chip_counts = _count_by_model(connection, chip.c.id.between(first, end - 1)).subquery("chip_counts")
     columns = {
         "cores": model.c.cores,
         "device_memory": model.c.device_memory_bytes,
         "device_memory_bandwidth": model.c.device_memory_bandwidth_bytes_per_s,
         **{name: model.c[compute_column(name)] for name in COMPUTE},
     }
-    of_chips = select(
-        func.coalesce(func.sum(models.c.number), 0).label("chips"),
-        *(func.sum(models.c.number * column).label(name) for name, column in columns.items()),
-    ).select_from(models.join(model, model.c.id == models.c.chip_model_id))
+    chip_totals = select(
+        func.coalesce(func.sum(chip_counts.c.number), 0).label("chips"),
+        *(func.sum(chip_counts.c.number * column).label(name) for name, column in columns.items()),
+    ).select_from(chip_counts.join(model, model.c.id == chip_counts.c.chip_model_id))
     server, server_model, domain = TABLES["server"], TABLES["server_model"], TABLES["domain"]
-    of_servers = (
+    server_totals = (
         select(
             func.count().label("servers"),
             func.sum(server_model.c.vcpus).label("vcpus"),
@@ -41,19 +41,19 @@ def cluster_totals(connection: Connection, cluster_id: int) -> dict[str, int]:
         )
         .where(domain.c.cluster_id == cluster_id)
     )
-    nic = TABLES["nic"]
-    of_nics = select(func.sum(nic.c.bandwidth_bytes_per_s).label("efa_bandwidth"))
-    of_nics = of_nics.where(nic.c.id.between(first, end - 1))
+    nic = TABLES["nic"]  # its ids are in the same block as those of chips
+    nic_totals = select(func.sum(nic.c.bandwidth_bytes_per_s).label("efa_bandwidth"))
+    nic_totals = nic_totals.where(nic.c.id.between(first, end - 1))
     rack = TABLES["rack"]
-    of_racks = select(func.count().label("racks")).where(rack.c.cluster_id == cluster_id)
+    rack_totals = select(func.count().label("racks")).where(rack.c.cluster_id == cluster_id)
     sums: dict[str, Any] = {}
-    for query in (of_chips, of_servers, of_nics, of_racks):
+    for query in (chip_totals, server_totals, nic_totals, rack_totals):
         sums |= connection.execute(query).mappings().one()
     return {name: int(value) for name, value in sums.items() if value is not None}
 
 
-def _by_model(connection: Connection, condition: ColumnElement[bool]) -> Select[Any]:
-    """Count the chips of each model; group them only if there are several models."""
+def _count_by_model(connection: Connection, condition: ColumnElement[bool]) -> Select[Any]:
+    """Return a query of the number of chips of each model, without grouping if there is only one model."""
     model, number = TABLES["chip"].c.chip_model_id, func.count().label("number")
     low, high, count = connection.execute(select(func.min(model), func.max(model), number).where(condition)).one()
     if low == high:

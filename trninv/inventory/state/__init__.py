@@ -1,1 +1,1 @@
-"""Change states, bindings and history, and verify what the history says."""
+"""Change the states and bindings of parts, record the history of changes, and verify it."""

@@ -1,7 +1,7 @@
-"""Check who makes a change, and why.
+"""Check the author and reason of a change, and tell a person's cordons from those of an import.
 
-Servers that an import cordoned are not free for new jobs, but its scheduler knows the job and is not told to drain
-them.
+If an import of a scheduler's jobs leaves a job out, it cordons that job's servers, so that trninv gives them to no
+other job. The scheduler itself knows the job, so files exported for it don't keep new jobs off these servers.
 """
 
 from typing import Final
@@ -33,9 +33,9 @@ def check_author(who: str, why: str | None = None) -> None:
 
 
 OMITTED_JOB_PREFIX: Final = "an import left out a job that runs here: "
-"""The prefix of the reason for cordons that an import sets."""
+"""The prefix of the reason (`why`) of cordons that an import sets."""
 
 
 def is_deliberate(cordon: FromClause) -> ColumnElement[bool]:
-    """Test whether a cordon is open and was set by a person."""
+    """Return the condition that a row of ``cordon`` is open and was set by a person, not by an import."""
     return and_(cordon.c.ended_at.is_(None), ~cordon.c.why.startswith(OMITTED_JOB_PREFIX, autoescape=True))

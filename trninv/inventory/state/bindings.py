@@ -1,11 +1,12 @@
 """Bind instances to slots and keep the history of bindings.
 
-A slot, an instance and a host have at most one open binding each; ended bindings are kept.
+A slot is a server's place in the design, an instance the machine that runs there. `trninv bind` and `trninv unbind`
+change bindings by hand, `trninv.reconcile` changes them from observations. A slot, an instance and a host have at most
+one open binding each; ended bindings are kept.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
-from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, bindparam, select, update
@@ -14,21 +15,26 @@ from trninv.database.bulk_load import bulk_insert
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
 from trninv.errors import UnknownAddressError, UsageError, WrongLevelError
-from trninv.inventory.address.expressions import address_expression
 from trninv.inventory.address.lookup import Place, resolve_place
 from trninv.inventory.address.machine_names import is_host_name, is_instance_id
+from trninv.inventory.address.rows_in import rows_in
 from trninv.inventory.state.author import check_author
+from trninv.rendered_text import Rendered, RenderedTable
 from trninv.units import current_timestamp
 
-_BINDING, _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("binding", "server", "domain", "cluster"))
+_BINDING = TABLES["binding"]
 _IS_OPEN = _BINDING.c.ended_at.is_(None)
 _MAX_SHOWN: Final = 60
+"""The maximum number of characters of an invalid name that a message repeats."""
 _BATCH_SIZE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedBinding:
-    """An instance to bind to a slot, or a host whose instance is unknown, with the method and evidence."""
+    """An instance to bind to a slot, or a host whose instance is unknown, with the method and evidence.
+
+    `server_id` and `address` name the slot.
+    """
 
     server_id: int
     address: str
@@ -64,6 +70,30 @@ class BindingChanges:
     created: tuple[Binding, ...] = ()
     ended: tuple[Binding, ...] = ()
 
+    def render(self) -> Rendered:
+        """Yield a table of the new bindings, and a line for each binding that ended."""
+        if self.created:
+            cells = ([getattr(binding, name) for name in _CREATED_COLUMNS.values()] for binding in self.created)
+            yield RenderedTable(tuple(_CREATED_COLUMNS), cells)
+        for binding in self.ended:
+            yield f"{binding.address}: {machine_name(binding)} is no longer bound ({binding.ending})"
+
+
+_CREATED_COLUMNS: Final = {
+    "slot": "address",
+    "instance": "instance",
+    "host": "host",
+    "method": "method",
+    "confidence": "confidence",
+    "by": "evidence",
+}
+"""Fields of a new binding by the header of their column."""
+
+
+def machine_name(binding: Binding | ProposedBinding) -> str:
+    """Return the instance and the host of a binding, as far as they are known, as text for people."""
+    return " ".join(filter(None, (binding.instance, binding.host)))
+
 
 def resolve_slot(connection: Connection, address: str) -> Place:
     """Return the server that an address names.
@@ -75,15 +105,17 @@ def resolve_slot(connection: Connection, address: str) -> Place:
     """
     place = resolve_place(connection, address)
     if place.level != "server":
-        raise WrongLevelError(f"{place.address} is a {place.level.replace('_', ' ')}: an instance stands in a server")
+        raise WrongLevelError(
+            f"{place.address} is a {place.level.replace('_', ' ')}: name a server, since instances are bound to servers"
+        )
     return place
 
 
 def bind(connection: Connection, proposals: Sequence[ProposedBinding], *, who: str) -> BindingChanges:
-    """Store bindings, in a fixed number of statements; bindings that exist already are skipped.
+    """Store bindings in a fixed number of statements, and skip those that exist already.
 
-    A new binding ends the open one of its slot and the open one of its instance. If another instance keeps the host
-    name, the new binding has no host name.
+    A new binding ends the open one of its slot and the open one of its instance (of its host, where an instance is
+    unknown). If another instance keeps the host name, the new binding has no host name.
 
     Raises
     ------
@@ -92,30 +124,37 @@ def bind(connection: Connection, proposals: Sequence[ProposedBinding], *, who: s
     """
     _check_proposals(proposals, who)
     open_bindings = _OpenBindings(connection.execute(select(_BINDING).where(_IS_OPEN)))
-    time, first = current_timestamp(), next_id(connection, _BINDING)
+    now, first_id = current_timestamp(), next_id(connection, _BINDING)
     created, ended = list[Binding](), dict[int, Binding]()
     for proposal in proposals:
         previous = open_bindings.superseded(proposal)
         host = open_bindings.available_host(proposal, previous)
-        names = proposal.server_id, proposal.address, proposal.instance, host
-        if any(
-            (*_slot_and_machine(open_bindings.open[key]), open_bindings.open[key].method) == (*names, proposal.method)
-            for key in previous
-        ):
+        binding = Binding(
+            proposal.server_id,
+            proposal.address,
+            proposal.instance,
+            host,
+            started_at=now,
+            ended_at=None,
+            method=proposal.method,
+            confidence=proposal.confidence,
+            evidence=proposal.evidence,
+            who=who,
+            ending=None,
+            ended_by=None,
+        )
+        if any(_is_same(open_bindings.by_id[key], binding) for key in previous):
             continue
-        ended |= {
-            key: replace(open_bindings.open[key], ended_at=time, ending=why, ended_by=who)
-            for key, why in previous.items()
-        }
-        provenance = proposal.method, proposal.confidence, proposal.evidence
-        created.append(Binding(*names, time, None, *provenance, who, None, None))
+        for key, reason in previous.items():
+            ended[key] = replace(open_bindings.by_id[key], ended_at=now, ending=reason, ended_by=who)
+        created.append(binding)
     _store_ends(connection, ended)
-    bulk_insert(connection, _BINDING, [(first + number, *astuple(binding)) for number, binding in enumerate(created)])
+    bulk_insert(connection, _BINDING, [(key, *astuple(binding)) for key, binding in enumerate(created, first_id)])
     return BindingChanges(tuple(created), tuple(ended.values()))
 
 
 def unbind(connection: Connection, address: str, *, who: str) -> Binding:
-    """End the open binding of a slot by hand; the same evidence does not create it again.
+    """End the open binding of a slot by hand; `trninv.reconcile` does not create it again from the same evidence.
 
     Raises
     ------
@@ -127,7 +166,7 @@ def unbind(connection: Connection, address: str, *, who: str) -> Binding:
     row = connection.execute(select(_BINDING).where(_IS_OPEN, _BINDING.c.server_id == place.id)).first()
     if row is None:
         raise UnknownAddressError(f"no instance is bound to {place.address}: trninv bindings lists those that are")
-    binding = replace(_read(row), ended_at=current_timestamp(), ending="undone", ended_by=who)
+    binding = replace(_binding_from_row(row), ended_at=current_timestamp(), ending="undone", ended_by=who)
     _store_ends(connection, {row.id: binding})
     return binding
 
@@ -149,7 +188,7 @@ def list_bindings(connection: Connection, place: Place | None = None, *, ended: 
     """
     query = select(*(_BINDING.c[field.name] for field in fields(Binding))).order_by(_BINDING.c.server_id, _BINDING.c.id)
     if place is not None:
-        query = query.where(_BINDING.c.address.in_(slot_addresses(place)))
+        query = query.where(rows_in(place, "binding"))
     if not ended:
         query = query.where(_IS_OPEN)
     return (Binding(*row) for row in connection.execute(query))
@@ -157,37 +196,15 @@ def list_bindings(connection: Connection, place: Place | None = None, *, ended: 
 
 def bound_machines(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, str | None, str | None]]:
     """Yield address, instance and host of every bound server among `addresses`, ordered by address."""
-    batch, columns = sorted(set(addresses)), (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host)
-    for first in range(0, len(batch), _BATCH_SIZE):
-        some = _BINDING.c.address.in_(batch[first : first + _BATCH_SIZE])
-        query = select(*columns).where(_IS_OPEN, some).order_by(_BINDING.c.address)
+    ordered, columns = sorted(set(addresses)), (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host)
+    for start in range(0, len(ordered), _BATCH_SIZE):
+        is_in_batch = _BINDING.c.address.in_(ordered[start : start + _BATCH_SIZE])
+        query = select(*columns).where(_IS_OPEN, is_in_batch).order_by(_BINDING.c.address)
         yield from map(tuple, connection.execute(query))
 
 
-def slot_addresses(place: Place) -> Select[Any]:
-    """Return a query of the addresses of the servers at or below a place.
-
-    Raises
-    ------
-    WrongLevelError
-        The place contains no servers.
-    """
-    column = {
-        "server": _SERVER.c.id,
-        "rack": _SERVER.c.rack_id,
-        "domain": _SERVER.c.domain_id,
-        "cluster": _DOMAIN.c.cluster_id,
-    }.get(place.level)
-    if column is None:
-        level = place.level.replace("_", " ")
-        raise WrongLevelError(f"{place.address} is a {level}: name a server, rack, domain or cluster")
-    joined = _SERVER.join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id).join(
-        _CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id
-    )
-    return select(address_expression("server")).select_from(joined).where(column == place.id)
-
-
-def _read(row: Row[Any]) -> Binding:
+def _binding_from_row(row: Row[Any]) -> Binding:
+    """Return the binding in a row of the table, whose columns after the id are the fields of `Binding`."""
     columns: tuple[Any, ...] = tuple(row)[1:]
     return Binding(*columns)
 
@@ -196,45 +213,54 @@ class _OpenBindings:
     """Open bindings, indexed by id, slot, instance and host."""
 
     def __init__(self, rows: Iterable[Row[Any]]) -> None:
-        self.open = {row[0]: _read(row) for row in rows}
-        self._server, self._instance, self._host = (
-            {value: key for key, binding in self.open.items() if (value := column(binding)) is not None}
-            for column in map(attrgetter, ("server_id", "instance", "host"))
-        )
-        self.used_hosts = set[str]()
+        self.by_id = {row.id: _binding_from_row(row) for row in rows}
+        self._id_by_server, self._id_by_instance, self._id_by_host = map(self._index, ("server_id", "instance", "host"))
+        self._new_hosts = set[str]()
+
+    def _index(self, field: str) -> dict[Any, int]:
+        """Return the ids of bindings by the value of a field; bindings where it is None are left out."""
+        ids_by_value = {getattr(binding, field): key for key, binding in self.by_id.items()}
+        ids_by_value.pop(None, None)
+        return ids_by_value
 
     def superseded(self, proposal: ProposedBinding) -> dict[int, str]:
-        """Return the ids of the bindings that a new one ends, each with the reason."""
-        keys_found = (
-            self._server.get(proposal.server_id),
-            self._instance.get(proposal.instance or ""),
-            self._host.get(proposal.host or ""),
+        """Return the ids of the open bindings that a new binding ends, with the reason for each."""
+        ids = dict.fromkeys(
+            (
+                self._id_by_server.get(proposal.server_id),
+                self._id_by_instance.get(proposal.instance or ""),
+                self._id_by_host.get(proposal.host or ""),
+            )
         )
-        keys = dict.fromkeys(key for key in keys_found if key is not None)
-        return {key: why for key in keys if (why := _end_reason(self.open[key], proposal))}
+        reasons = {key: _end_reason(self.by_id[key], proposal) for key in ids if key is not None}
+        return {key: reason for key, reason in reasons.items() if reason}
 
-    def available_host(self, proposal: ProposedBinding, superseded_: Collection[int]) -> str | None:
-        """Return the host name of a new binding, or None if another binding keeps it."""
-        holder = self._host.get(proposal.host or "")
-        if proposal.host is None or proposal.host in self.used_hosts or not (holder is None or holder in superseded_):
+    def available_host(self, proposal: ProposedBinding, superseded_ids: Collection[int]) -> str | None:
+        """Return the host name of a new binding; None if it has none, or if another open or new binding has it."""
+        if proposal.host is None or proposal.host in self._new_hosts:
             return None
-        self.used_hosts.add(proposal.host)
+        current = self._id_by_host.get(proposal.host)
+        if current is not None and current not in superseded_ids:
+            return None
+        self._new_hosts.add(proposal.host)
         return proposal.host
 
 
 def _end_reason(previous: Binding, proposal: ProposedBinding) -> str | None:
     """Return why a new binding ends an open one, or None if it does not."""
-    if previous.instance is None or proposal.instance is None:
-        is_same = previous.host is not None and previous.host == proposal.host
+    if previous.instance is None or proposal.instance is None:  # without both ids, only the hosts can be compared
+        is_same_machine = previous.host is not None and previous.host == proposal.host
     else:
-        is_same = previous.instance == proposal.instance
+        is_same_machine = previous.instance == proposal.instance
     if previous.server_id == proposal.server_id:
-        return "renewed" if is_same else "replaced"
-    return "moved" if is_same else None
+        return "renewed" if is_same_machine else "replaced"
+    return "moved" if is_same_machine else None
 
 
-def _slot_and_machine(binding: Binding) -> tuple[int, str, str | None, str | None]:
-    return binding.server_id, binding.address, binding.instance, binding.host
+def _is_same(one: Binding, other: Binding) -> bool:
+    """Return whether two bindings link the same slot and machine by the same method."""
+    names = ("server_id", "address", "instance", "host", "method")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def _store_ends(connection: Connection, ended: dict[int, Binding]) -> None:
@@ -252,16 +278,16 @@ def _check_proposals(proposals: Sequence[ProposedBinding], who: str) -> None:
     check_author(who)
     for proposal in proposals:
         if proposal.instance is not None and not is_instance_id(proposal.instance):
-            raise UsageError(f"{proposal.instance[:_MAX_SHOWN]!r} is no instance's id: write it as i-0abc")
+            raise UsageError(f"{proposal.instance[:_MAX_SHOWN]!r} is not an instance id: write it as i-0abc")
         if proposal.host is not None and not is_host_name(proposal.host, instance=proposal.instance):
             raise UsageError(
-                f"{proposal.host[:_MAX_SHOWN]!r} is no host's name: it has letters, digits, '.', '_' and '-'"
+                f"{proposal.host[:_MAX_SHOWN]!r} is not a host name: use letters, digits, '.', '_' and '-'"
             )
         if proposal.instance is None and proposal.host is None:
-            raise UsageError(f"name the instance or the host that stands in {proposal.address}")
+            raise UsageError(f"{proposal.address}: name the instance or the host to bind to it")
     for names in (
         [proposal.server_id for proposal in proposals],
         [proposal.instance or proposal.host for proposal in proposals],
     ):
         if len(set(names)) < len(names):
-            raise UsageError("a slot or an instance comes twice: each has one place")
+            raise UsageError("a slot or an instance appears twice: bind each only once")

@@ -1,11 +1,14 @@
 """Seal events in a hash chain and verify it.
 
-A seal is the SHA-256 of the previous seal and of every start and event since, each as one line of JSON. Every change of
-states through trninv calls `seal_events` in its own transaction. Events written by plain SQL are sealed by the next
-such change, because SQLite's triggers cannot hash; until then they are the unsealed tail, which `trninv verify`
-reports.
+Each event, and each recorded start of a cluster's history, is one line of JSON. Its digest is the SHA-256 of the digest
+before it and of this line; a seal stores the digest after an event. Every change of states through trninv calls
+`seal_events` in its own transaction. Events written by plain SQL are sealed by the next such change, because SQLite's
+triggers cannot hash; until then they are the unsealed tail, which `trninv verify` reports.
 
-Whoever may write to the database can also make a new chain: keep the last seal elsewhere to notice that.
+Anyone who can write to the database can also compute a new chain. To detect that, note the last seal elsewhere.
+
+Events, starts and seals are numbered by their ids. A seal has the id of the last event that it covers and, in its
+column ``starts``, the id of the last recorded start.
 """
 
 import json
@@ -16,7 +19,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from sqlalchemy import Connection, delete, func, insert, select, text
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
 from trninv.database.tables import EVENT_SOURCES, FORMER_ACTIONS, TABLES
 from trninv.errors import InvalidArgumentError
@@ -36,14 +39,24 @@ SEALED_COLUMNS: Final = tuple(
     )
 )
 """Columns in the order in which they are hashed."""
-_ACTION: Final = SEALED_COLUMNS.index(_EVENT.c.action)
+_ACTION_POSITION: Final = SEALED_COLUMNS.index(_EVENT.c.action)
 _CURRENT_ACTIONS: Final = {former: action for action, former in FORMER_ACTIONS.items()}
+"""The current names of actions, by their names before schema version 0033."""
 _ADDED_COLUMNS: Final = (1, 2)
-"""How many of the last columns revisions 0028 and 0024 added; left out of the hash where they are all NULL, so that
-older seals stay valid.
+"""The numbers of columns that schema versions added at the end: the last by 0028, the two before it by 0024.
+
+Trailing columns of a version are not hashed if all of them are NULL, so that older seals stay valid.
 """
+# every change executes these statements, and building them again would take longer than running them
+_INSERT_CHANGE: Final = insert(_CURRENT_CHANGE)
+_DELETE_CHANGE: Final = delete(_CURRENT_CHANGE).returning(_CURRENT_CHANGE.c.batch)
+_LOCK: Final = text(f"SELECT pg_advisory_xact_lock({LOCK})")
+_NEWEST_SEAL: Final = select(_SEAL).order_by(_SEAL.c.id.desc()).limit(1)
+_INSERT_SEAL: Final = insert(_SEAL)
+_STARTS: Final = select(_START).where(_START.c.id > bindparam("after")).order_by(_START.c.id)
+_EVENTS: Final = select(*SEALED_COLUMNS).where(_EVENT.c.id > bindparam("after")).order_by(_EVENT.c.id)
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_BATCH: Final = 10_000
+_BATCH_SIZE: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +66,19 @@ class ChainStatus:
     Attributes
     ----------
     events
-        Number of events in the database.
+        Count of events in the database.
     sealed
         Number of the last sealed event; 0 if there is none.
     sha256
-        The last seal; empty if there is none.
+        The digest of the last seal; empty if there is none.
     unsealed
         Count of events after the last sealed one.
     broken
-        What differs from its seal, in a few words; None if nothing does.
+        The first difference from a seal, in a few words; None if there is none.
     archived
         Number of the last event that exists only in an archive; 0 if there is none.
     restart
-        How the chain was restarted when actions were renamed; None if it was not.
+        The last restart of the chain; None if there was none.
     """
 
     events: int
@@ -79,18 +92,18 @@ class ChainStatus:
 
 @dataclass(frozen=True, slots=True)
 class ChainRestart:
-    """A new start of the chain, since a schema version renamed actions.
+    """A restart of the chain: a schema version renamed actions in the events, so that they had to be sealed again.
 
     Attributes
     ----------
     event
-        Number of the last event that was sealed before.
+        Number of the last event that was sealed before the restart.
     sha256
-        Its seal before.
+        Its former seal.
     archived
         Number of the last event that existed only in an archive then; 0 if there was none.
     schema_version
-        The schema version that sealed the events again.
+        The schema version that restarted the chain.
     """
 
     event: int
@@ -101,10 +114,10 @@ class ChainRestart:
 
 @contextmanager
 def record_change(connection: Connection, *, who: str, why: str, source: str) -> Iterator[datetime]:
-    """Write a change inside this context: triggers record its events, which are sealed at the end.
+    """Attribute what is written inside this context to an author; triggers record it as events, which are then sealed.
 
-    Yields the time of the change. The change is written as a whole or, on an exception, not at all; one without events
-    is not sealed. Other changes of states, jobs and cordons wait until the caller's transaction ends.
+    Yields the time of the change. The change is written as a whole or, on an exception, not at all. A change without
+    events adds no seal. Other changes of states, jobs and cordons wait until the caller's transaction ends.
     """
     if source not in EVENT_SOURCES:
         raise InvalidArgumentError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
@@ -112,35 +125,35 @@ def record_change(connection: Connection, *, who: str, why: str, source: str) ->
     now = datetime.now(UTC)
     values = {"at": format_timestamp(now), "who": who, "why": why, "source": source}
     with connection.begin_nested():
-        connection.execute(insert(_CURRENT_CHANGE).values(id=1, **values))
+        connection.execute(_INSERT_CHANGE, {"id": 1, **values})
         yield now
-        if connection.scalar(delete(_CURRENT_CHANGE).returning(_CURRENT_CHANGE.c.batch)) is not None:
-            seal_events(connection)  # so each seal, except those of migrations, ends with one of trninv's own events
+        # triggers wrote the batch when they recorded the first event
+        if connection.scalar(_DELETE_CHANGE) is not None:
+            seal_events(connection)  # so each seal, except a migration's, ends with an event of trninv's own change
 
 
 def lock_events(connection: Connection) -> None:
     """Wait until no other transaction writes events, and keep others from doing so until this transaction ends."""
     if connection.dialect.name == "postgresql":
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+        connection.execute(_LOCK)
 
 
 def seal_events(connection: Connection) -> None:
-    """Seal all unsealed events within the caller's transaction."""
+    """Seal all unsealed events, and starts before them, within the caller's transaction; without events, do nothing."""
     lock_events(connection)
-    last = newest_seal(connection)
-    sealed, digest, starts = last or (0, "", None)
-    for start, hashed in _starts(connection, starts or 0):
-        starts, digest = start, next_seal(digest, hashed)
-    end = sealed
-    for end, hashed in _event_lines(connection, sealed):  # noqa: B007 # the last one is sealed
-        digest = next_seal(digest, hashed)
-    if end > sealed:
-        connection.execute(insert(_SEAL).values(id=end, sha256=digest, starts=starts))
+    sealed_event, digest, last_start = newest_seal(connection) or _BEFORE_FIRST_SEAL
+    for last_start, line in _start_lines(connection, last_start or 0):  # noqa: B007, B020 # the last one is sealed
+        digest = next_seal(digest, line)
+    last_event = sealed_event
+    for last_event, line in _event_lines(connection, sealed_event):  # noqa: B007 # the last one is sealed
+        digest = next_seal(digest, line)
+    if last_event > sealed_event:
+        connection.execute(_INSERT_SEAL, {"id": last_event, "sha256": digest, "starts": last_start})
 
 
 def newest_seal(connection: Connection) -> Any:
     """Return the newest seal (its event, its digest, the last start that it covers), or None."""
-    return connection.execute(select(_SEAL).order_by(_SEAL.c.id.desc()).limit(1)).first()
+    return connection.execute(_NEWEST_SEAL).first()
 
 
 def last_archived_event(connection: Connection) -> Any:
@@ -149,22 +162,23 @@ def last_archived_event(connection: Connection) -> Any:
 
 
 def verify_chain(connection: Connection) -> ChainStatus:
-    """Recompute every seal and compare; if events were archived, the chain begins at their last seal."""
+    """Recompute and compare every seal; if events were archived, the chain begins at the seal of the last of them."""
     seals = list(connection.execute(select(_SEAL).order_by(_SEAL.c.id)))
     last_archived = last_archived_event(connection)
     events = connection.scalar(select(func.count()).select_from(_EVENT)) or 0
-    sealed, last = seals[-1][:2] if seals else (0, "")
+    sealed, last_digest, _ = seals[-1] if seals else _BEFORE_FIRST_SEAL
     unsealed = connection.scalar(select(func.count()).select_from(_EVENT).where(_EVENT.c.id > sealed)) or 0
     archived = last_archived.id if last_archived else 0
-    if last_archived and [row[:2] for row in seals[:1]] != [(archived, last_archived.sha256)]:
+    first_seal = (seals[0].id, seals[0].sha256) if seals else None
+    if last_archived and first_seal != (archived, last_archived.sha256):
         broken: str | None = f"the seal of event {archived}, with which the history begins, is not as it was"
     else:
-        broken = _first_difference(connection, [_BEFORE_FIRST_SEAL, *seals] if not last_archived else seals)
-    return ChainStatus(events, sealed, last, unsealed, broken, archived, chain_restart(connection))
+        broken = _first_difference(connection, seals if last_archived else [_BEFORE_FIRST_SEAL, *seals])
+    return ChainStatus(events, sealed, last_digest, unsealed, broken, archived, chain_restart(connection))
 
 
 def chain_restart(connection: Connection) -> ChainRestart | None:
-    """Return how the chain was last restarted, or None if it never was."""
+    """Return the last restart of the chain, or None if there was none."""
     names = ("event", "sha256", "archived", "schema_version")
     query = select(*(_RESTART.c[name] for name in names)).order_by(_RESTART.c.id.desc()).limit(1)
     row = connection.execute(query).first()
@@ -172,14 +186,15 @@ def chain_restart(connection: Connection) -> ChainRestart | None:
 
 
 def former_seal(connection: Connection, restart: ChainRestart, event: int) -> str | None:
-    """Recompute the seal that an event had before a restart, or return None if only an archive can tell it."""
+    """Recompute the seal that an event had before a restart; return None if it needs events that are not stored."""
     last_archived = last_archived_event(connection)
     if (last_archived.id if last_archived else 0) != restart.archived:
         return None
     query = select(_SEAL).where(_SEAL.c.id <= event).order_by(_SEAL.c.id)
     stored = connection.execute(query).all()
     first_seal, seals = (stored[0], stored[1:]) if last_archived else (_BEFORE_FIRST_SEAL, stored)
-    lines = _event_lines(connection, first_seal[0], former_event_bytes)
+    first_event = first_seal[0]
+    lines = _event_lines(connection, first_event, former_event_bytes)
     digest = None
     for _, digest, missing in recomputed_seals(connection, lines, first_seal, seals):  # noqa: B007 # the last counts
         if missing:
@@ -188,18 +203,18 @@ def former_seal(connection: Connection, restart: ChainRestart, event: int) -> st
 
 
 _BEFORE_FIRST_SEAL: Final = (0, "", None)
-"""The predecessor of the first seal: no event, no digest, no start."""
+"""The predecessor of the first seal, as (event, digest, last start)."""
 
 
 def _first_difference(connection: Connection, seals: Sequence[Any]) -> str | None:
-    """Return the first difference from the seals after the first, which is taken as given."""
-    previous_end = seals[0][0]
-    for (end, sealed, _), digest, missing in recomputed_seals(
-        connection, _event_lines(connection, previous_end), seals[0], seals[1:]
-    ):
+    """Recompute the seals after the first, which is trusted, and describe the first that differs; None if all agree."""
+    first_seal, *later_seals = seals
+    previous_end, _, _ = first_seal
+    lines = _event_lines(connection, previous_end)
+    for (end, stored_digest, _), digest, missing in recomputed_seals(connection, lines, first_seal, later_seals):
         if missing:
             return f"{missing} is gone"
-        if digest != sealed:
+        if digest != stored_digest:
             return f"events {previous_end + 1} to {end} are not as they were sealed"
         previous_end = end
     return None
@@ -208,8 +223,10 @@ def _first_difference(connection: Connection, seals: Sequence[Any]) -> str | Non
 def recomputed_seals(
     connection: Connection, events: Iterator[tuple[int, bytes]], first_seal: Any, seals: Iterable[Any]
 ) -> Iterator[tuple[Any, str, str]]:
-    """Yield each seal with its recomputed digest and "", or finally with the name of the first event or start that is
-    missing.
+    """Yield each seal with its recomputed digest and "".
+
+    If an event or a recorded start is missing, yield the seal that covers it with "" and the name of what is missing,
+    and stop.
 
     Parameters
     ----------
@@ -218,37 +235,37 @@ def recomputed_seals(
     first_seal
         Event, digest and last start of the seal before the first of `seals`.
     """
-    last, digest, covered = first_seal[0], first_seal[1], first_seal[2] or 0
-    starts = _starts(connection, covered)
+    last_event, digest, last_start = first_seal
+    last_start = last_start or 0
+    starts = _start_lines(connection, last_start)
     for seal in seals:
-        end, _, covers = seal
-        while covered < (covers or 0):
-            number, line_ = next(starts, (0, b""))
-            if number != covered + 1:
-                yield seal, "", f"start {covered + 1} of the history"
+        sealed_event, _, sealed_start = seal
+        while last_start < (sealed_start or 0):
+            number, line = next(starts, (0, b""))
+            if number != last_start + 1:
+                yield seal, "", f"start {last_start + 1} of the history"
                 return
-            covered, digest = number, next_seal(digest, line_)
-        while last < end:
-            number, line_ = next(events, (0, b""))
-            if number != last + 1:
-                yield seal, "", f"event {last + 1}"
+            last_start, digest = number, next_seal(digest, line)
+        while last_event < sealed_event:
+            number, line = next(events, (0, b""))
+            if number != last_event + 1:
+                yield seal, "", f"event {last_event + 1}"
                 return
-            last, digest = number, next_seal(digest, line_)
+            last_event, digest = number, next_seal(digest, line)
         yield seal, digest, ""
 
 
-def _starts(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
-    """Yield number and bytes of every recorded start after `after`."""
-    for row in connection.execute(select(_START).where(_START.c.id > after).order_by(_START.c.id)):
+def _start_lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
+    """Yield number and hashed bytes of every recorded start after the one with number `after`."""
+    for row in connection.execute(_STARTS, {"after": after}):
         yield row.id, _json(tuple(row))
 
 
 def _event_lines(
     connection: Connection, after: int, encode: Callable[[Sequence[Any]], bytes] | None = None
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield number and bytes of every event after `after`, by default as `event_bytes` returns them."""
-    query = select(*SEALED_COLUMNS).where(_EVENT.c.id > after).order_by(_EVENT.c.id)
-    with connection.execute(query, execution_options={"yield_per": _BATCH}) as rows:
+    """Yield number and hashed bytes of every event after event `after`; `encode` is by default `event_bytes`."""
+    with connection.execute(_EVENTS, {"after": after}, execution_options={"yield_per": _BATCH_SIZE}) as rows:
         for row in rows:
             yield row.id, (encode or event_bytes)(row)
 
@@ -266,15 +283,15 @@ def event_bytes(values: Sequence[Any]) -> bytes:
 def former_event_bytes(values: Sequence[Any]) -> bytes:
     """Return the bytes hashed for an event before schema version 0033 renamed actions."""
     columns = list(values)
-    columns[_ACTION] = FORMER_ACTIONS.get(columns[_ACTION], columns[_ACTION])
+    columns[_ACTION_POSITION] = FORMER_ACTIONS.get(columns[_ACTION_POSITION], columns[_ACTION_POSITION])
     return event_bytes(columns)
 
 
 def with_current_action(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return an event's `SEALED_COLUMNS` with its action as it is named since schema version 0033."""
-    if values[_ACTION] not in _CURRENT_ACTIONS:
+    """Return an event's `SEALED_COLUMNS` with the action's current name, which schema version 0033 introduced."""
+    if values[_ACTION_POSITION] not in _CURRENT_ACTIONS:
         return values
-    return (*values[:_ACTION], _CURRENT_ACTIONS[values[_ACTION]], *values[_ACTION + 1 :])
+    return (*values[:_ACTION_POSITION], _CURRENT_ACTIONS[values[_ACTION_POSITION]], *values[_ACTION_POSITION + 1 :])
 
 
 def _json(values: Sequence[Any]) -> bytes:
@@ -282,5 +299,5 @@ def _json(values: Sequence[Any]) -> bytes:
 
 
 def next_seal(digest: str, line: bytes) -> str:
-    """Return the digest after one more line."""
+    """Return the digest of the chain after one more line."""
     return sha256(f"{digest}\n".encode() + line).hexdigest()

@@ -1,7 +1,8 @@
-"""Record the state from which a cluster's events lead to the present one, and read from when its history is known.
+"""Record the state from which a cluster's history starts, and read since when its history is known.
 
-A seeded or adopted cluster starts with all parts up and nothing allocated. A cluster that grows, or whose older events
-were moved to an archive, starts again from the state that its events had led to. Seals cover these records.
+The recorded start, changed by every event since then, gives the present state. A seeded or adopted cluster starts with
+all parts up and nothing allocated. If a cluster grows, or its older events are moved to an archive, its history starts
+again from the state at that event. Seals (digests of all events) cover these records.
 """
 
 import json
@@ -14,15 +15,14 @@ from trninv.database.as_of import OmittedCluster
 from trninv.database.id_blocks import BLOCK_TABLES, next_id
 from trninv.database.tables import TABLES
 from trninv.errors import InvalidTimeError
-from trninv.inventory.state.hash_chain import last_archived_event
 from trninv.units import current_timestamp
 
 _START, _SEAL, _ARCHIVE = (TABLES[name] for name in ("history_start", "event_seal", "history_archive"))
 Part = tuple[str, int]
-"""Kind and id."""
-Condition = tuple[str, int | None, str | None, int | None]
-"""State and factor, then own state and own factor of a node."""
-UP: Final[Condition] = ("up", None, None, None)
+"""The kind and id of a part."""
+PartCondition = tuple[str, int | None, str | None, int | None]
+"""A part's state and factor, then own state and own factor of a node; factors are in millionths."""
+UP: Final[PartCondition] = ("up", None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +38,20 @@ class ClusterState:
     cordoned
         Ids of cordoned servers.
     last_job
-        Id of the newest job so far; newer ones have events.
+        Id of the newest job at that event; every newer job has events.
     """
 
-    parts: dict[Part, Condition] = field(default_factory=dict)
+    parts: dict[Part, PartCondition] = field(default_factory=dict)
     jobs: dict[int, tuple[str, str, str]] = field(default_factory=dict)
     cordoned: frozenset[int] = frozenset()
     last_job: int = 0
 
     @classmethod
     def parse(cls, text: str) -> "ClusterState | None":
-        """Parse a state that the property `text` wrote; return None for any other text."""
+        """Parse a state from its `text`; return None if it is invalid."""
         try:
             values = json.loads(text)
-            parts = {(kind, key): (state, *more) for kind, key, state, *more in values["parts"]}
+            parts = {(kind, key): (state, *others) for kind, key, state, *others in values["parts"]}
             jobs = {key: (name, place, chips) for key, name, place, chips in values["jobs"]}
             state = cls(parts, jobs, frozenset(values["closed"]), values["last_job"])
         except (ValueError, TypeError, KeyError, RecursionError):
@@ -60,7 +60,7 @@ class ClusterState:
 
     @property
     def text(self) -> str:
-        """The state as JSON."""
+        """The state as JSON; the key for cordoned servers is still "closed", because seals cover this text."""
         values = {
             "parts": [[*part, *condition] for part, condition in sorted(self.parts.items())],
             "jobs": [[key, *job] for key, job in sorted(self.jobs.items())],
@@ -73,7 +73,19 @@ class ClusterState:
 def record_start(
     connection: Connection, cluster: Any, cause: str, event: int, state: ClusterState | None = None
 ) -> None:
-    """Record that a cluster's history starts after an event; ``cluster`` has id and slug, and no state means all up."""
+    """Record that a cluster's history starts after an event.
+
+    Parameters
+    ----------
+    cluster
+        A row or mapping with the cluster's id and slug.
+    cause
+        Why it starts there: one of START_CAUSE_MEANINGS.
+    event
+        Number of the last event before the start.
+    state
+        By default all parts are up and nothing is allocated.
+    """
     row = {
         "id": next_id(connection, _START),
         "at": current_timestamp(),
@@ -87,54 +99,51 @@ def record_start(
 
 
 def latest_starts(connection: Connection) -> dict[str, Any]:
-    """Return the newest recorded start of each cluster name that was ever used."""
-    newest = select(func.max(_START.c.id)).group_by(_START.c.cluster)
-    rows = connection.execute(select(_START).where(_START.c.id.in_(newest)).order_by(_START.c.id))
+    """Return the newest recorded start by cluster slug, for every slug that was ever used."""
+    newest_ids = select(func.max(_START.c.id)).group_by(_START.c.cluster)
+    rows = connection.execute(select(_START).where(_START.c.id.in_(newest_ids)).order_by(_START.c.id))
     return {row.cluster: row for row in rows}
 
 
 def prune_starts(connection: Connection) -> None:
-    """Remove starts that are superseded and covered by the seal with which the history begins."""
+    """Remove the starts that are superseded and covered by the seal of the last archived event."""
     first_seal = select(func.max(_ARCHIVE.c.id)).scalar_subquery()
     covered = connection.scalar(select(_SEAL.c.starts).where(_SEAL.c.id == first_seal)) or 0
-    newest = [row.id for row in latest_starts(connection).values()]
-    connection.execute(delete(_START).where(_START.c.id <= covered, _START.c.id.not_in(newest)))
+    newest_ids = [row.id for row in latest_starts(connection).values()]
+    connection.execute(delete(_START).where(_START.c.id <= covered, _START.c.id.not_in(newest_ids)))
 
 
-_LAST = 2**31 - 2  # its successor still fits into PostgreSQL's integer
+_MAX_ID = 2**31 - 2
+"""The highest id of a row; the number after it still fits into PostgreSQL's integer."""
 
 
 def history_starts(connection: Connection) -> list[OmittedCluster]:
-    """Return every cluster with the time, event and id blocks from which its history is known."""
+    """Return every cluster with its blocks of ids and the time and event since which its history is known.
+
+    The class is `OmittedCluster` because answers about earlier times omit the cluster.
+    """
     rows = connection.execute(select(TABLES["cluster"])).all()
-    firsts = {block: sorted(getattr(row, f"first_{block}_id") for row in rows) for block in BLOCK_TABLES}
-
-    def last(block: str, first: int) -> int:
-        return min((other for other in firsts[block] if other > first), default=_LAST + 1) - 1
-
-    return [
-        OmittedCluster(
-            row.id,
-            row.slug,
-            row.known_since,
-            row.known_from or 0,
-            (
-                ("cluster", row.id, row.id),
-                *(
-                    (block, first, last(block, first))
-                    for block in BLOCK_TABLES
-                    for first in [getattr(row, f"first_{block}_id")]
-                ),
-            ),
-        )
-        for row in rows
-    ]
+    first_ids = {block: sorted(getattr(row, f"first_{block}_id") for row in rows) for block in BLOCK_TABLES}
+    clusters = list[OmittedCluster]()
+    for row in rows:
+        blocks = [("cluster", row.id, row.id)]
+        for name in BLOCK_TABLES:
+            first = getattr(row, f"first_{name}_id")
+            end = min((other for other in first_ids[name] if other > first), default=_MAX_ID + 1)
+            blocks.append((name, first, end - 1))
+        clusters.append(OmittedCluster(row.id, row.slug, row.known_since, row.known_from or 0, tuple(blocks)))
+    return clusters
 
 
 def history_start_error(connection: Connection, cluster: OmittedCluster) -> InvalidTimeError:
-    """Return the error for a time before a cluster's history, which names the archive of older events, if any."""
+    """Return the error for a time before a cluster's history starts; it names the archive of older events, if any.
+
+    A cluster whose `since` is None has no known history at all.
+    """
     if cluster.since is None:
         return InvalidTimeError(str(cluster))
+    from trninv.inventory.state.hash_chain import last_archived_event  # noqa: PLC0415 # it imports the triggers
+
     last_archived = last_archived_event(connection)
     archived = (
         f"; events up to {last_archived.id} are in the archive {last_archived.directory}" if last_archived else ""

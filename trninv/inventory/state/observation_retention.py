@@ -1,7 +1,9 @@
-"""Remove observations that newer ones have superseded.
+"""Remove observations that newer ones have superseded, whenever new ones are stored.
 
-A speaker is the instance or host that a file about a single machine belongs to. Listings of managers have no speaker
-and are all kept. The triggers of ``observation`` protect the newest ``LEAST_OBSERVATIONS`` from any deletion.
+An observation is an imported file with what a tool reported, stored with rows of its servers, chips and links. A
+speaker is the instance or host that a file about a single machine belongs to. Files about several machines have no
+speaker and are all kept.
+Triggers of ``observation`` protect the newest ``LEAST_OBSERVATIONS`` of each speaker from deletion.
 """
 
 from collections.abc import Iterable
@@ -16,45 +18,59 @@ _BATCH_SIZE: Final = 500
 _OBSERVATION, _SERVER, _CHIP, _LINK = (
     TABLES[name] for name in ("observation", "observed_server", "observed_chip", "observed_link")
 )
-_OF_SPEAKER: Final = (
+_IS_FROM_SPEAKER: Final = (
     _OBSERVATION.c.source == bindparam("source"),
     _OBSERVATION.c.speaker == bindparam("speaker"),
 )
 _OLDEST_KEPT: Final = (
     select(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)
-    .where(*_OF_SPEAKER)
+    .where(*_IS_FROM_SPEAKER)
     .order_by(_OBSERVATION.c.seen_at.desc(), _OBSERVATION.c.id.desc())
-    .offset(bindparam("before_it"))
+    .offset(bindparam("newer"))
     .limit(1)
 )
+"""Selects the oldest of the speaker's newest observations, which are kept."""
 _SUPERSEDED: Final = (
     select(_OBSERVATION.c.id)
-    .where(*_OF_SPEAKER, ~_OBSERVATION.c.is_cited)
+    .where(*_IS_FROM_SPEAKER, ~_OBSERVATION.c.is_cited)
     .where(tuple_(_OBSERVATION.c.seen_at, _OBSERVATION.c.id) < _OLDEST_KEPT.scalar_subquery())
-    .where(_OBSERVATION.c.id < select(func.max(_OBSERVATION.c.id)).where(*_OF_SPEAKER).scalar_subquery())
+    .where(_OBSERVATION.c.id < select(func.max(_OBSERVATION.c.id)).where(*_IS_FROM_SPEAKER).scalar_subquery())
     .order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)
     .limit(bindparam("limit"))
 )
+"""Selects the speaker's observations that may be removed."""
 
 
 def remove_superseded(connection: Connection, source: str, speakers: Iterable[str], newest: int) -> int:
-    """Remove the observations before the newest ones of speakers, except those that findings cite; return how many.
+    """Remove observations of speakers, except the newest and those that findings cite; return the number removed.
 
-    At most 500 per speaker are removed, oldest first; the next call continues.
+    At most 500 per speaker are removed, oldest first; the next call removes more. A speaker's observation that was
+    stored last is kept, even if its file is old.
 
     Parameters
     ----------
     newest
-        How many to keep per speaker, at least ``LEAST_OBSERVATIONS``.
+        The number of observations to keep per speaker, at least ``LEAST_OBSERVATIONS``.
     """
     removed, superseded = 0, list[int]()
-    for speaker in speakers:
-        parameters = {"source": source, "speaker": speaker, "before_it": newest - 1, "limit": _BATCH_SIZE}
+    for speaker in speakers_with_more(connection, source, speakers, newest):
+        parameters = {"source": source, "speaker": speaker, "newer": newest - 1, "limit": _BATCH_SIZE}
         superseded += connection.scalars(_SUPERSEDED, parameters)
         while len(superseded) >= _BATCH_SIZE:
             removed += _remove(connection, superseded[:_BATCH_SIZE])
             del superseded[:_BATCH_SIZE]
     return removed + _remove(connection, superseded)
+
+
+def speakers_with_more(connection: Connection, source: str, speakers: Iterable[str], newest: int) -> list[str]:
+    """Return those of the speakers that have more observations than the number to keep, sorted by name."""
+    names, exceeding = sorted(speakers), list[str]()
+    for first in range(0, len(names), _BATCH_SIZE):
+        batch = names[first : first + _BATCH_SIZE]
+        query = select(_OBSERVATION.c.speaker).where(_OBSERVATION.c.source == source, _OBSERVATION.c.speaker.in_(batch))
+        query = query.group_by(_OBSERVATION.c.speaker).having(func.count() > newest)
+        exceeding += connection.scalars(query)
+    return sorted(exceeding)
 
 
 def _remove(connection: Connection, observations: list[int]) -> int:

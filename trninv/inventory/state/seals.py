@@ -1,7 +1,8 @@
-"""Check that no seal is missing and that a noted one is still there.
+"""Check that no seal is missing and that a seal noted elsewhere (an anchor) is unchanged, for `trninv verify`.
 
-trninv seals its own changes in the transaction of the change, so each of them has a seal; only events of plain SQL have
-none yet. A migration seals everything at once, so that nothing can be checked before it.
+A seal is a digest of all events up to one event. trninv seals each of its own changes in the transaction of the change;
+events of plain SQL are sealed with the next such change. A migration seals all events at once, so that missing seals of
+earlier changes cannot be noticed.
 """
 
 from collections.abc import Iterator
@@ -15,28 +16,28 @@ from trninv.inventory.state.replay import MAX_EXAMPLES, HistoryMismatch
 
 _EVENT, _SEAL, _START = (TABLES[name] for name in ("state_event", "event_seal", "history_start"))
 _DIGITS = 64
+"""The number of hexadecimal digits of a SHA-256."""
 
 
 def missing_seals(connection: Connection) -> Iterator[HistoryMismatch]:
-    """Yield trninv's own changes that have no seal."""
+    """Yield one mismatch for all of trninv's own changes that have no seal, if any."""
     migrated = connection.scalar(select(func.max(_START.c.event)).where(_START.c.cause == "migrate")) or 0
     last, batch = func.max(_EVENT.c.id).label("last"), _EVENT.c.batch
     changes = select(last).where(_EVENT.c.id > migrated, _EVENT.c.source != "sql").group_by(batch)
-    all_then = select(_EVENT.c.id.label("last")).where(_EVENT.c.id == migrated)
-    ends = union_all(changes, all_then).subquery()
+    migration = select(_EVENT.c.id.label("last")).where(_EVENT.c.id == migrated)
+    ends = union_all(changes, migration).subquery()
     query = select(ends.c.last).where(ends.c.last.not_in(select(_SEAL.c.id))).order_by(ends.c.last)
     if missing := connection.scalars(query).all():
         listed = ", ".join(map(str, missing[:MAX_EXAMPLES])) + (", …" if len(missing) > MAX_EXAMPLES else "")
-        message = (
-            f"{len(missing):,} of the changes that trninv sealed have no seal, those that ended with event {listed}"
-        )
+        message = f"{len(missing):,} of the changes made by trninv have no seal: those that ended with event {listed}"
         yield HistoryMismatch("", "event_seal", "missing", message)
 
 
 def anchor_problems(connection: Connection, anchor: tuple[int, str]) -> Iterator[HistoryMismatch]:
     """Yield the difference between a seal noted elsewhere and the stored one, if any.
 
-    A seal noted before the chain was restarted is compared with the one that the event had then.
+    A migration that renames actions in the events restarts the chain: all seals are computed again. A seal noted before
+    that is compared with the one that the event had then.
     """
     event, digest = anchor
     stored_digest = connection.scalar(select(_SEAL.c.sha256).where(_SEAL.c.id == event))
@@ -57,12 +58,12 @@ def anchor_problems(connection: Connection, anchor: tuple[int, str]) -> Iterator
             yield HistoryMismatch("", "event_seal", "missing", message)
             return
     if stored_digest is None and last_archived and event < last_archived.id:
-        where = f"the archive {last_archived.directory}"
-        message = f"seal {event} went with events up to {last_archived.id} into {where}: name a newer seal"
+        archive = f"the archive {last_archived.directory}"
+        message = f"seal {event} was moved with events up to {last_archived.id} to {archive}: name a newer seal"
     elif stored_digest is None:
         message = f"there is no seal of event {event}: events or seals were removed, or this is another database"
     else:
-        message = f"the seal of event {event} is {stored_digest}, not {digest}: the history up to there is another"
+        message = f"the seal of event {event} is {stored_digest}, not {digest}: the history up to it was changed"
     yield HistoryMismatch("", "event_seal", "missing" if stored_digest is None else "changed", message)
 
 
@@ -70,6 +71,6 @@ def parse_anchor(text: str) -> tuple[int, str]:
     """Parse a seal's event and digest from ``N:SHA256``."""
     event, _, digest = text.partition(":")
     is_digest = len(digest) == _DIGITS and set(digest.lower()) <= set("0123456789abcdef")
-    if not (is_digest and event.isascii() and event.isdigit() and len(event) < 19):  # noqa: PLR2004 # of 63 bits
+    if not (is_digest and event.isascii() and event.isdigit() and len(event) < 19):  # noqa: PLR2004 # fits into 63 bits
         raise UsageError(f"seal {text[:100]!r}: write N:SHA256, as trninv verify and trninv status print it")
     return int(event), digest.lower()

@@ -1,4 +1,8 @@
-"""Refuse a change to parts that changed since the caller read them."""
+"""Set the state of parts, and refuse a change of parts that changed since the caller read them.
+
+`trninv set`, GraphQL's mutations and `trninv.reconcile` change states with `set_state`. Other packages use the SQL
+expressions here to recognize cascaded events: those of a server's parts that followed the server's own event.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -29,7 +33,7 @@ _EVENT = TABLES["state_event"]
 
 
 def refuse_if_changed(connection: Connection, places: Iterable[Place], event: int) -> None:
-    """Refuse parts that changed after an event, and keep them unchanged until the transaction ends.
+    """Refuse if one of `places` changed after event number `event`; block other changes until the transaction ends.
 
     Raises
     ------
@@ -41,19 +45,19 @@ def refuse_if_changed(connection: Connection, places: Iterable[Place], event: in
     lock_events(connection)
     newest = connection.scalar(select(func.max(_EVENT.c.id))) or 0
     if not 0 <= event <= newest:
-        raise InvalidArgumentError(f"unchanged since event {event}: there is none, the last one is {newest}")
+        raise InvalidArgumentError(f"unchanged since event {event}: there is no such event, the last one is {newest}")
     for place in places:
-        of_part = _EVENT.c.kind == place.level, _EVENT.c.part_id == place.id
-        later = select(_EVENT).where(*of_part, _EVENT.c.id > event).order_by(_EVENT.c.id.desc()).limit(1)
+        is_of_part = _EVENT.c.kind == place.level, _EVENT.c.part_id == place.id
+        later = select(_EVENT).where(*is_of_part, _EVENT.c.id > event).order_by(_EVENT.c.id.desc()).limit(1)
         if last := connection.execute(later).first():
             change = f"{last.address} went from {last.before} to {last.state} at {last.at[:19]}Z"
             author = f"{last.who:.80}: {last.why:.200}"
-            raise ConflictError(f"{change} ({author}), after event {event}: look at it again; nothing was changed")
+            raise ConflictError(f"{change} ({author}), after event {event}: read its state again; nothing was changed")
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionChange:
-    """A change of a part's condition."""
+    """A part's condition before and after a change."""
 
     address: str
     before: Condition
@@ -73,18 +77,18 @@ def set_state(
 ) -> list[ConditionChange]:
     """Set the condition of parts, with author and reason; parts that already have it are skipped.
 
-    All parts, including those that follow their server, belong to one change, whose events triggers write.
+    All parts, including those that take on their server's state, belong to one change; triggers write its events.
 
     Parameters
     ----------
     addresses
         Servers, chips (ranges such as c0-3 too), switches, NICs, network nodes and links (A--B).
     only_carrying
-        Skip parts that are down or in maintenance, for whatever reason.
+        Skip parts that are down or in maintenance already.
     source
         Where the change comes from: one of EVENT_SOURCES.
     unchanged_since
-        Number of the newest event that the caller has seen; None: do not check.
+        Number of the newest event when the caller read the parts; None: do not check.
 
     Raises
     ------
@@ -96,17 +100,17 @@ def set_state(
         A part changed after `unchanged_since`.
     """
     check_author(who, why)
-    places = [resolve(connection, change_) for change_ in expand_chip_ranges(addresses)]
+    places = [resolve(connection, address) for address in expand_chip_ranges(addresses)]
     for place in places:
         if place.level not in ("server", "link", *NODE_KINDS):
-            have = "servers, chips, switches, NICs, network nodes and links"
-            raise WrongLevelError(f"{place.address} is a {place.level}: {have} have a state")
+            allowed = "server, chip, switch, NIC, network node or link"
+            raise WrongLevelError(f"{place.address} is a {place.level}, which has no state: name a {allowed}")
     unique_places = {place.address: place for place in places}.values()
     if unchanged_since is not None:
         refuse_if_changed(connection, unique_places, unchanged_since)
     with record_change(connection, who=who.strip(), why=why.strip(), source=source):
         changes = [_change_part(connection, place, condition, only_carrying=only_carrying) for place in unique_places]
-    return [change_ for change_ in changes if change_.before != change_.after]
+    return [change for change in changes if change.before != change.after]
 
 
 def overridden_by_server(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, Condition]]:
@@ -122,29 +126,31 @@ def overridden_by_server(connection: Connection, addresses: Iterable[str]) -> It
 
 def server_address(address: ColumnElement[str]) -> ColumnElement[str]:
     """Return the address of a part's server, in SQL; for a switch outside servers, the address of its domain."""
-    for last in ("0123456789", "abcdefghijklmnopqrstuvwxyz", "/"):  # of SERVER/c15
-        address = func.rtrim(address, literal_column(f"'{last}'"))
+    for characters in ("0123456789", "abcdefghijklmnopqrstuvwxyz", "/"):  # removes 15, c and / from SERVER/c15
+        address = func.rtrim(address, literal_column(f"'{characters}'"))
     return address
 
 
 def is_cascaded() -> ColumnElement[bool]:
-    """Test whether a row of ``state_event`` is of a part that followed its server in the same change.
+    """Return the condition that a row of ``state_event`` follows from an event of the part's server in the same change.
 
-    The server's event is searched by its address, which has few events, not by the batch, which may cover a whole
-    fleet.
+    The server's event is searched by its address, which has few events, not by the batch (the change), which may cover
+    a whole fleet: "+ 0" and coalesce keep databases from using other indexes.
     """
     event, server = TABLES["state_event"], TABLES["state_event"].alias("of_server")
-    of_server = server_address(event.c.address)
-    is_same = server.c.batch + literal_column("0") == event.c.batch
+    is_of_server = server.c.address == server_address(event.c.address)
+    is_same_change = server.c.batch + literal_column("0") == event.c.batch
     is_server = func.coalesce(server.c.kind, literal_column("''")) == literal_column("'server'")
-    server_event = select(server.c.id).where(server.c.address == of_server, is_same, is_server).correlate_except(server)
+    server_event = select(server.c.id).where(is_of_server, is_same_change, is_server).correlate_except(server)
     is_node = event.c.kind.in_([literal_column(f"'{kind}'") for kind in NODE_KINDS])
     return and_(func.coalesce(is_node, false()), server_event.exists())
 
 
 def _change_part(connection: Connection, place: Place, condition: Condition, *, only_carrying: bool) -> ConditionChange:
+    """Set the own condition of a part and return its own condition before and after."""
     table = TABLES[place.level if place.level in ("server", "link") else "node"]
     row = connection.execute(select(table).where(table.c.id == place.id)).one()
+    # while a server is not up, its nodes keep their own state in separate columns
     is_own = table.name == "node" and row.own_state is not None
     before = condition_from_row(row, "own_" if is_own else "")
     if only_carrying and not before.carries:
@@ -159,18 +165,19 @@ def _change_part(connection: Connection, place: Place, condition: Condition, *, 
 
 
 def _node_values(key: int, own: Condition, server: Condition) -> dict[str, Any]:
-    """Return the columns of a node from its own condition and its server's."""
-    now, own_kept = effective_condition(own, server), None if server == UP else own
+    """Return the columns to write to a node, given its own condition and its server's."""
+    effective = effective_condition(own, server)
     return {
         "key": key,
-        "state": now.state,
-        "factor_ppm": now.factor_ppm,
-        "own_state": own_kept and own_kept.state,
-        "own_factor_ppm": own_kept and own_kept.factor_ppm,
+        "state": effective.state,
+        "factor_ppm": effective.factor_ppm,
+        "own_state": None if server == UP else own.state,
+        "own_factor_ppm": None if server == UP else own.factor_ppm,
     }
 
 
 def _server_condition(connection: Connection, place: Place) -> Condition:
+    """Return the condition of the server that a node is part of; up for a node outside servers."""
     if place.level == "network_node":
         return UP
     table, server = TABLES[place.level], TABLES["server"]

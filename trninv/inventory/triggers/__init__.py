@@ -1,1 +1,1 @@
-"""Declare the triggers that record changes and keep rows."""
+"""Declare the database triggers that record changes as events and protect rows."""

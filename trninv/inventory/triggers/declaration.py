@@ -1,4 +1,8 @@
-"""Represent a trigger as the text that creates it."""
+"""Represent a trigger as the SQL text that creates it.
+
+The other modules of this package declare triggers with these classes. `trninv.inventory.triggers.registry` compares
+their texts with those in the database: after any change of a text, even of an alias, databases need `trninv migrate`.
+"""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +18,8 @@ class Function:
     Attributes
     ----------
     sees_change
-        Whether it runs with its owner's rights, since other users may not read ``_change``.
+        Whether it runs with its owner's rights, because it reads ``_change`` or writes ``part_count``: users who may
+        change a part need no rights for those tables.
     """
 
     name: str
@@ -42,8 +47,8 @@ class Trigger:
     function: Function | None = None
 
     @classmethod
-    def lite(cls, name: str, table: str, when: str, body: str) -> "Trigger":
-        """Declare a trigger of SQLite.
+    def in_sqlite(cls, name: str, table: str, when: str, body: str) -> "Trigger":
+        """Declare a trigger of SQLite, which runs once per row.
 
         Parameters
         ----------
@@ -58,7 +63,13 @@ class Trigger:
     def statement_level(
         cls, name: str, table: str, verb: str, function: Function, *arguments: str, tables: str = ""
     ) -> "Trigger":
-        """Declare a trigger of PostgreSQL that runs once per statement."""
+        """Declare a trigger of PostgreSQL that runs once per statement.
+
+        Parameters
+        ----------
+        tables
+            The tables in which the function sees the changed rows, such as "OLD TABLE AS gone".
+        """
         rows = f" REFERENCING {tables}" if tables else ""
         call = _call(function, arguments)
         text = f"CREATE TRIGGER {name} {verb} ON {table}{rows} FOR EACH STATEMENT EXECUTE FUNCTION {call}"

@@ -1,4 +1,4 @@
-"""Compare partial indexes with their declarations."""
+"""Compare the partial indexes in the database with their declarations, for `trninv verify` and `migrate --check`."""
 
 import re
 from collections.abc import Mapping
@@ -14,9 +14,10 @@ _STORED_INDEXES: Final = {
         SELECT relname AS name, pg_get_indexdef(indexrelid, 0, true)
             || CASE WHEN indisvalid AND indisready THEN '' ELSE ' INVALID' END AS sql
         FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-        WHERE relnamespace = to_regnamespace(current_schema())""",
+        WHERE relnamespace = to_regnamespace(quote_ident(current_schema()))""",
 }
 _CAST: Final = re.compile(r"::\w+|[()]")
+"""The casts and parentheses that PostgreSQL adds to a condition."""
 
 
 def outdated(connection: Connection) -> dict[str, str]:
@@ -24,12 +25,12 @@ def outdated(connection: Connection) -> dict[str, str]:
     stored = {row.name: row.sql for row in connection.execute(text(_STORED_INDEXES[connection.dialect.name]))}
     return {
         name: "replaced" if name in stored else "missing"
-        for name, declared in _declared().items()
-        if declared != (_read(stored[name]) if name in stored else None)
+        for name, declared in _declared_indexes().items()
+        if declared != (_parse_definition(stored[name]) if name in stored else None)
     }
 
 
-def _declared() -> Mapping[str, tuple[bool, str, str]]:
+def _declared_indexes() -> Mapping[str, tuple[bool, str, str]]:
     """Return uniqueness, columns and condition of every declared partial index, by name."""
     return {
         str(index.name): (index.unique, ", ".join(index.columns.keys()), str(condition))
@@ -39,7 +40,7 @@ def _declared() -> Mapping[str, tuple[bool, str, str]]:
     }
 
 
-def _read(sql: str) -> tuple[bool, str, str]:
+def _parse_definition(sql: str) -> tuple[bool, str, str]:
     """Parse uniqueness, columns and condition from an index definition as the database prints it."""
     head, _, condition = sql.partition(" WHERE ")
     columns = head[head.index("(") + 1 : head.rindex(")")]

@@ -1,1 +1,1 @@
-"""Allocate chips to jobs and cordon servers."""
+"""Allocate chips to jobs, import jobs from schedulers, and cordon servers."""

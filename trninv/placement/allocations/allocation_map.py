@@ -1,4 +1,10 @@
-"""Read which job has each chip of a cluster, and each domain's largest free block."""
+"""Read which job has each chip of a cluster, and each domain's largest free block, for the web explorer's chip grid.
+
+A free block is a set of free chips that one job can use.
+
+`trninv.service.chips` serves the result at /chips/CLUSTER/jobs. The position of a chip is its index among all chips of
+the cluster, in the order of addresses.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,23 +22,24 @@ from trninv.placement.candidates.free_blocks import largest_blocks
 from trninv.placement.candidates.free_capacity import read_capacity
 from trninv.placement.candidates.placement_model import read_legal_sets
 from trninv.routing.cluster_overview import chip_positions, domain_ranges
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.routing.snapshot import Snapshot
 
 _T: Final = TABLES
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationMap:
-    """The jobs that have the chips of a cluster; chips are in the order of their addresses.
+    """The jobs to which the chips of a cluster are allocated.
 
     Attributes
     ----------
     jobs
         Names of the jobs and their numbers of chips, the largest first.
     runs
-        Rows of three: the first chip of a run, the number of chips in it, and the index of their job in ``jobs``.
+        A row per run of consecutive chips of one job: the first chip's position, the number of chips, and the index
+        of the job in ``jobs``.
     blocks
-        Chips of the largest free block of each domain; None if the cluster has domains of several models.
+        Number of chips in the largest free block of each domain; None if the cluster has domains of several models.
 
     """
 
@@ -46,7 +53,7 @@ class AllocationMap:
         return {"jobs": jobs, "runs": self.runs.tolist(), "blocks": self.blocks}
 
 
-def read_allocation_map(reader: SnapshotReader, cluster: str) -> AllocationMap:
+def read_allocation_map(snapshot: Snapshot, cluster: str) -> AllocationMap:
     """Read which job has each chip of a cluster, spares included.
 
     Raises
@@ -54,19 +61,19 @@ def read_allocation_map(reader: SnapshotReader, cluster: str) -> AllocationMap:
     AddressError, UnknownAddressError
 
     """
-    place = resolve_place(reader.connection, cluster)
-    allocated = _read_allocated(reader.connection, place.cluster_id)
-    keys, job_index, chips = np.unique(allocated[:, 1], return_inverse=True, return_counts=True)
-    order = np.argsort(-chips, kind="stable")
-    names = dict(_job_names(reader.connection, place.cluster_id))
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    jobs = [(names[int(keys[index])], int(chips[index])) for index in order]
-    return AllocationMap(jobs, _runs(allocated[:, 0], rank[job_index]), _largest_blocks(reader, place.address))
+    place = resolve_place(snapshot.connection, cluster)
+    positions, job_ids = _read_allocated(snapshot.connection, place.cluster_id)
+    ids, job_index, chips = np.unique(job_ids, return_inverse=True, return_counts=True)
+    largest_first = np.argsort(-chips, kind="stable")
+    rank = np.empty_like(largest_first)
+    rank[largest_first] = np.arange(len(largest_first))
+    names = dict(_job_names(snapshot.connection, place.cluster_id))
+    jobs = [(names[int(ids[index])], int(chips[index])) for index in largest_first]
+    return AllocationMap(jobs, _runs(positions, rank[job_index]), _largest_blocks(snapshot, place.address))
 
 
-def _read_allocated(connection: Connection, cluster: int) -> NDArray[np.int64]:
-    """Return rows of a chip's position and the id of its job, by position."""
+def _read_allocated(connection: Connection, cluster: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the positions of the allocated chips, ascending, and the id of each one's job."""
     allocation, chip, server, domain = (_T[name] for name in ("allocation", "chip", "server", "domain"))
     query = (
         select(domain.c.ordinal, server.c.ordinal, chip.c.ordinal, allocation.c.job_id)
@@ -77,27 +84,32 @@ def _read_allocated(connection: Connection, cluster: int) -> NDArray[np.int64]:
         .where(allocation.c.ended_at.is_(None), domain.c.cluster_id == cluster)
     )
     rows = np.array([tuple(row) for row in connection.execute(query)], dtype=np.int64).reshape(-1, 4)
-    positions = chip_positions(domain_ranges(connection, cluster), rows[:, :3])
+    ordinals, job_ids = rows[:, :3], rows[:, 3]
+    positions = chip_positions(domain_ranges(connection, cluster), ordinals)
     order = np.argsort(positions)
-    return np.column_stack([positions[order], rows[order, 3]])
+    return positions[order], job_ids[order]
 
 
 def _job_names(connection: Connection, cluster: int) -> Iterator[tuple[int, str]]:
+    """Yield the ids and names of the jobs that have not ended."""
     job = _T["job"]
     for row in connection.execute(select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == cluster)):
         yield row.id, qualified_name(row)
 
 
-def _runs(chips: NDArray[np.int64], jobs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Merge consecutive chips of the same job into one row each."""
-    starts = np.flatnonzero(np.r_[True, (np.diff(chips) != 1) | (np.diff(jobs) != 0)][: len(chips)])
-    lengths = np.diff(np.r_[starts, len(chips)])
-    return np.column_stack([chips[starts], lengths, jobs[starts]])
+def _runs(positions: NDArray[np.int64], jobs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Merge consecutive chips of the same job into one row each, as `AllocationMap` describes."""
+    # The slice removes the leading True if there are no positions, and so no runs.
+    starts_run = np.r_[True, (np.diff(positions) != 1) | (np.diff(jobs) != 0)][: len(positions)]
+    starts = np.flatnonzero(starts_run)
+    lengths = np.diff(np.r_[starts, len(positions)])
+    return np.column_stack([positions[starts], lengths, jobs[starts]])
 
 
-def _largest_blocks(reader: SnapshotReader, cluster: str) -> Sequence[int] | None:
+def _largest_blocks(snapshot: Snapshot, cluster: str) -> Sequence[int] | None:
+    """Return the size in chips of each domain's largest free block; None if the cluster has several domain models."""
     try:
-        capacity = read_capacity(reader, cluster)
-    except InvalidArgumentError:  # the cluster has domains of several models
+        capacity = read_capacity(snapshot, cluster)
+    except InvalidArgumentError:  # placement supports only clusters with one domain model
         return None
-    return [block.chips for block in largest_blocks(capacity, read_legal_sets(reader.connection, capacity.model))]
+    return [block.chips for block in largest_blocks(capacity, read_legal_sets(snapshot.connection, capacity.model))]

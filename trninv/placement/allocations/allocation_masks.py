@@ -1,17 +1,21 @@
-"""Read which chips each job of a cluster has, as bit masks by domain."""
+"""Read which chips each job of a cluster has, for move plans, drain impacts and drawings of jobs.
+
+The chips of a job in one domain are a bit mask: bit i is chip i of the domain, as in
+`trninv.placement.candidates.free_capacity`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, select
 
 from trninv.database.tables import TABLES
 from trninv.placement.allocations.job_allocations import OWN_SYSTEM
 from trninv.placement.allocations.job_scenario import resolve_jobs
 from trninv.placement.candidates.free_capacity import masks_by_domain, read_cluster
 from trninv.placement.candidates.placement_model import PlacementModel
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.routing.snapshot import Snapshot
 
 _T = TABLES
 
@@ -22,10 +26,16 @@ class JobAllocation:
 
     Attributes
     ----------
+    key
+        Its id in the table ``job``.
     name
         Its name, as ``trninv release`` accepts it.
+    system
+        The system that runs it, such as slurm; trninv if it was allocated with ``trninv allocate``.
+    pinned
+        Whether move plans must leave it where it is.
     work, spare
-        Bit masks of its chips, by domain ordinal.
+        Masks of the chips that it works on, and of its spare chips, by the ordinal of the domain in its cluster.
 
     """
 
@@ -42,43 +52,43 @@ class JobAllocation:
         return sum(mask.bit_count() for mask in self.work.values())
 
 
-def read_allocations(reader: SnapshotReader, cluster: int, model: PlacementModel) -> list[JobAllocation]:
-    """Return the jobs with chips of a cluster, by key, in the scenario if there is one."""
-    allocations: list[JobAllocation] = reader.cached(
+def read_allocations(snapshot: Snapshot, cluster: int, model: PlacementModel) -> list[JobAllocation]:
+    """Return the jobs of a cluster (its id) that have not ended, by key, under the snapshot's scenario, if any."""
+    allocations: list[JobAllocation] = snapshot.cached(
         ("job allocations", cluster),
-        lambda: _load_allocations(reader.connection, read_cluster(reader.connection, cluster), model),
+        lambda: _load_allocations(snapshot.connection, read_cluster(snapshot.connection, cluster), model),
     )
-    return (
-        _assumed_allocations(reader, cluster, model, allocations)
-        if reader.changes.assumed_allocations or reader.changes.assumed_released
-        else allocations
-    )
+    if snapshot.changes.assumed_allocations or snapshot.changes.assumed_released:
+        return _apply_job_scenario(snapshot, cluster, model, allocations)
+    return allocations
 
 
-def _assumed_allocations(
-    reader: SnapshotReader, cluster: int, model: PlacementModel, current: list[JobAllocation]
+def _apply_job_scenario(
+    snapshot: Snapshot, cluster: int, model: PlacementModel, current: list[JobAllocation]
 ) -> list[JobAllocation]:
-    jobs, row = resolve_jobs(reader.connection, reader.changes), read_cluster(reader.connection, cluster)
-    masks_by_job = ((name, masks_by_domain(chips, row, model)) for name, chips in jobs.allocated.items())
+    """Return the current jobs except those that the scenario ends, followed by those that it adds."""
+    jobs, cluster_row = resolve_jobs(snapshot.connection, snapshot.changes), read_cluster(snapshot.connection, cluster)
+    masks_by_job = ((name, masks_by_domain(chips, cluster_row, model)) for name, chips in jobs.allocated.items())
     added = [
         JobAllocation(jobs.first_key + index, name, OWN_SYSTEM, False, work, {})
         for index, (name, work) in enumerate(masks_by_job)
-        if work
+        if work  # a job in another cluster has no chips here
     ]
     return [*(allocation for allocation in current if allocation.key not in jobs.ended), *added]
 
 
-def _load_allocations(connection: Connection, cluster: Any, model: PlacementModel) -> list[JobAllocation]:  # a row
+def _load_allocations(connection: Connection, cluster: Row[Any], model: PlacementModel) -> list[JobAllocation]:
+    """Load the jobs of a cluster that have not ended."""
     job, allocation = _T["job"], _T["allocation"]
-    last = cluster.first_node_id + cluster.domains * model.node_count
+    # A chip has the id of its node, and the nodes of a cluster have consecutive ids.
+    end = cluster.first_node_id + cluster.domains * model.node_count
     query = select(allocation.c.job_id, allocation.c.chip_id, allocation.c.role).where(
-        allocation.c.ended_at.is_(None), allocation.c.chip_id >= cluster.first_node_id, allocation.c.chip_id < last
+        allocation.c.ended_at.is_(None), allocation.c.chip_id >= cluster.first_node_id, allocation.c.chip_id < end
     )
-    sets: dict[tuple[int, str], dict[int, int]] = {}
-    for key, chip, role in connection.execute(query):
-        domain, local = divmod(chip - cluster.first_node_id, model.node_count)
-        masks = sets.setdefault((key, role), {})
-        masks[domain] = masks.get(domain, 0) | 1 << local
+    chips: dict[tuple[int, str], list[int]] = {}
+    for row in connection.execute(query):
+        chips.setdefault((row.job_id, row.role), []).append(row.chip_id)
+    masks = {job_role: masks_by_domain(chip_ids, cluster, model) for job_role, chip_ids in chips.items()}
     live = select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == cluster.id).order_by(job.c.id)
     return [
         JobAllocation(
@@ -86,13 +96,13 @@ def _load_allocations(connection: Connection, cluster: Any, model: PlacementMode
             qualified_name(row),
             row.system,
             bool(row.pinned),
-            sets.get((row.id, "work"), {}),
-            sets.get((row.id, "spare"), {}),
+            masks.get((row.id, "work"), {}),
+            masks.get((row.id, "spare"), {}),
         )
         for row in connection.execute(live)
     ]
 
 
-def qualified_name(job: Any) -> str:  # a row
-    """Return a job's name, as ``trninv release`` accepts it."""
+def qualified_name(job: Row[Any]) -> str:
+    """Return the name of a job (a row of ``job``) as ``trninv release`` accepts it: SYSTEM:ID if it was imported."""
     return str(job.external_id) if job.system == OWN_SYSTEM else f"{job.system}:{job.external_id}"

@@ -1,10 +1,12 @@
 """Allocate chips to the jobs in a scheduler's listing; end the jobs it no longer lists.
 
-A system owns its jobs. Jobs of other systems and jobs allocated here never change; a chip of theirs is a conflict.
+`trninv import` reads a listing of Slurm or Kubernetes with `read_jobs` and stores it with `import_jobs`. A system, by
+default named like the scheduler, owns the jobs it imports. Jobs of other systems and jobs that ``trninv allocate``
+made never change; a listed job on one of their chips is a conflict.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,6 +32,7 @@ _T: Final = TABLES
 READERS: Final = {"slurm": slurm_jobs.read, "kubernetes": kubernetes_jobs.read}
 """Readers of job listings by scheduler."""
 _SYSTEM = re.compile(r"[a-z][a-z0-9-]{0,39}", re.ASCII)
+"""The pattern for the name of a system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +42,9 @@ class JobImportResult:
     Attributes
     ----------
     allocated, moved, unchanged, ended
-        Numbers of jobs that are new, have other chips than before, have the same, and are no longer listed.
+        Numbers of jobs that are new, that have different chips than before, that have the same chips, and that ended.
     whole_servers
-        Jobs that get whole servers because the scheduler does not report which chips.
+        Jobs that get whole servers because the scheduler does not report which chips they have.
     without_chips
         Jobs without chips in the listing, and so without an allocation.
     started_late
@@ -49,8 +52,8 @@ class JobImportResult:
     omitted
         Jobs that were omitted, and why; empty unless ``keep_going`` is set.
     cordoned
-        Servers of omitted jobs, as far as these hosts are bound. They stay cordoned until a complete import has all
-        of their jobs.
+        Servers of omitted jobs, as far as the slots of their hosts are known. They stay cordoned until a complete
+        import omits none of their jobs.
     uncordoned
         Servers that were cordoned for jobs that earlier imports omitted, and are uncordoned now.
 
@@ -70,12 +73,12 @@ class JobImportResult:
 
 
 def read_jobs(kind: str, files: Iterable[ImportFile]) -> list[SchedulerJob]:
-    """Return the jobs in files of one kind that have an allocation.
+    """Return the jobs in listings of one scheduler, a key of READERS.
 
     Raises
     ------
     InvalidFileError
-        A file is invalid, or lists a job twice; the error has the faults of all files.
+        A file is invalid, or a job is listed twice; the error lists the faults of all files.
 
     """
     faults = ImportErrors()
@@ -107,15 +110,16 @@ def import_jobs(
     allow_empty
         Whether a listing without jobs may end all jobs of the system.
     keep_going
-        Whether a job on unknown hosts, or on chips of other jobs, is omitted instead of refused. Its previous chips are
-        freed, and its servers are cordoned.
+        Whether to omit a job whose chips can't be allocated, instead of refusing the import: for example, its host is
+        unknown or its chips belong to another job. Its previous chips are freed, and its servers are cordoned.
 
     Raises
     ------
     InvalidArgumentError
         The system's name is invalid, or is the name of trninv's own jobs.
     InvalidFileError
-        A job is on a host without a slot, or on a chip of another job; the error has all faults.
+        The listing is empty although jobs run, unless ``partial`` or ``allow_empty`` is set; or the chips of a job
+        can't be allocated, unless ``keep_going`` is set. The error lists all faults.
 
     """
     if system == OWN_SYSTEM or not _SYSTEM.fullmatch(system):
@@ -138,19 +142,22 @@ def _import_jobs(
     allow_empty: bool,
     keep_going: bool,
 ) -> JobImportResult:
+    """Import a listing in a transaction that records the change; see `import_jobs`."""
     running = _running_jobs(connection, system)
     if running and not jobs and not (partial or allow_empty):
         raise InvalidFileError(
             f"no job with chips is listed, so {pluralize(len(running), 'job')} of {system} would end; add "
             "--allow-empty if that is right"
         )
-    requested = _RequestedChips(HostSlots(connection, jobs), _foreign_jobs(connection, system))
-    for job in sorted(jobs, key=lambda each: each.identity not in running):
+    identities = {job.identity for job in jobs}
+    kept = running.keys() - identities if partial else set[str]()
+    requested = _RequestedChips(HostSlots(connection, jobs), _other_owners(connection, system, kept))
+    for job in sorted(jobs, key=lambda job: job.identity not in running):  # jobs that already run keep their chips
         requested.add(job)
     if not keep_going:
         requested.errors.raise_if_any()
     requested_chips = requested.chips
-    identities = {job.identity for job in jobs}
+    # Listed jobs that get no chips end even if the listing is partial.
     ended = [
         identity for identity in running if identity not in requested_chips and (identity in identities or not partial)
     ]
@@ -183,49 +190,61 @@ def _import_jobs(
 
 @dataclass(frozen=True, slots=True)
 class _RunningJob:
-    """A job with its current chips."""
+    """A job of the system that has not ended: its key in ``job``, and the ids of its chips."""
 
     key: int
     chips: frozenset[int]
 
 
 _NOT_RUNNING: Final = _RunningJob(0, frozenset())
+"""The default for a job that does not run yet: it has no chips."""
 
 
 def _running_jobs(connection: Connection, system: str) -> dict[str, _RunningJob]:
+    """Return the running jobs of a system by identity, their id in the scheduler."""
     job, allocation = _T["job"], _T["allocation"]
     query = select(job.c.external_id, job.c.id).where(job.c.system == system, job.c.ended_at.is_(None))
-    keys = {row.id: row.external_id for row in connection.execute(query)}
-    chips_by_key: dict[int, set[int]] = {key: set() for key in keys}
+    identities = {row.id: row.external_id for row in connection.execute(query)}
+    chips_by_key: dict[int, set[int]] = {key: set() for key in identities}
     chips = select(allocation.c.job_id, allocation.c.chip_id).join(job, job.c.id == allocation.c.job_id)
     for row in connection.execute(chips.where(job.c.system == system, allocation.c.ended_at.is_(None))):
         chips_by_key[row.job_id].add(row.chip_id)
-    return {identity: _RunningJob(key, frozenset(chips_by_key[key])) for key, identity in keys.items()}
+    return {identity: _RunningJob(key, frozenset(chips_by_key[key])) for key, identity in identities.items()}
 
 
-def _foreign_jobs(connection: Connection, system: str) -> dict[int, str]:
-    """Return the owner of each chip that a job of another system has."""
+def _other_owners(connection: Connection, system: str, kept: Collection[str]) -> dict[int, str]:
+    """Return the owner, in words, of each chip (id) that belongs to a job which the import does not change.
+
+    These jobs are those of other systems, and the jobs of this system whose identities are in ``kept``.
+    """
     job, allocation = _T["job"], _T["allocation"]
-    query = (
-        select(allocation.c.chip_id, job.c.system, job.c.name)
-        .join(job, job.c.id == allocation.c.job_id)
-        .where(allocation.c.ended_at.is_(None), job.c.system != system)
-    )
-    return {row.chip_id: f"job {row.name} of {row.system}" for row in connection.execute(query)}
+    query = select(allocation.c.chip_id, job.c.system, job.c.name, job.c.external_id)
+    query = query.join(job, job.c.id == allocation.c.job_id).where(allocation.c.ended_at.is_(None))
+    return {
+        row.chip_id: f"job {row.name} of {row.system}"
+        for row in connection.execute(query if kept else query.where(job.c.system != system))
+        if row.system != system or row.external_id in kept
+    }
 
 
 @dataclass(slots=True)
 class _RequestedChips:
-    """The chips that listed jobs have, as far as they can be allocated.
+    """The chips that listed jobs should get, as far as they can be allocated.
 
     Attributes
     ----------
-    chips
-        Chips by job identity.
+    owners
+        The job that owns each chip (id), in words: jobs that the import does not change, and listed jobs once added.
+    chips, clusters
+        Ids of the chips of each job, and id of their cluster, by job identity.
+    without_chips
+        Number of jobs that have no chips in the listing.
     whole_server_jobs
-        Jobs that get whole servers because the listing does not name their chips.
+        Identities of the jobs that get whole servers because the listing does not name their chips.
     omitted
-        A job whose chips can't be allocated, by each of its servers.
+        A job whose chips can't be allocated, by the id of each server that it is on.
+    errors
+        The reasons why chips of jobs can't be allocated.
 
     """
 
@@ -241,18 +260,16 @@ class _RequestedChips:
     def add(self, job: SchedulerJob) -> None:
         """Add a job's chips, or note why they can't be allocated."""
         error_count = self.errors.count
-        servers = {part.host: self.slots.servers.get(part.host) for part in job.allocations}
+        servers = {allocation.host: self.slots.servers.get(allocation.host) for allocation in job.allocations}
         for host in (host for host, server in servers.items() if server is None):
             self.errors.add(job.where, f"job {job.name} is on {host}, which has no slot; run trninv bind SLOT {host}")
-        requested = {
-            chip
-            for part in job.allocations
-            if (key := servers[part.host])
-            for chip in self._chips_of_part(job, part, key)
-        }
-        clusters = {self.slots.cluster_ids[key] for key in servers.values() if key}
+        requested = set[int]()
+        for allocation in job.allocations:
+            if server := servers[allocation.host]:
+                requested |= {*self._chips_on_host(job, allocation, server)}
+        clusters = {self.slots.cluster_ids[server] for server in servers.values() if server}
         if len(clusters) > 1:
-            self.errors.add(job.where, f"job {job.name} is on hosts of several clusters")
+            self.errors.add(job.where, f"job {job.name} is on hosts of several clusters; bind them to slots of one")
         if conflicts := sorted(requested & self.owners.keys()):
             owner = self.owners[conflicts[0]]
             self.errors.add(
@@ -260,8 +277,8 @@ class _RequestedChips:
                 f"job {job.name} is on {pluralize(len(conflicts), 'chip')} of {owner}; release one of the jobs",
             )
         if self.errors.count > error_count:
-            servers_of_job = (key for part in job.allocations if (key := servers[part.host]) and self._has_chips(part))
-            self.omitted |= dict.fromkeys(servers_of_job, f"{job.name} ({job.identity})")
+            with_chips = (servers[allocation.host] for allocation in job.allocations if self._has_chips(allocation))
+            self.omitted |= dict.fromkeys(filter(None, with_chips), f"{job.name} ({job.identity})")
             return
         if not requested:
             self.without_chips += 1
@@ -270,49 +287,59 @@ class _RequestedChips:
         self.clusters[job.identity] = clusters.pop()
         self.owners |= dict.fromkeys(requested, f"job {job.name} ({job.identity})")
 
-    def _has_chips(self, part: HostAllocation) -> bool:
-        """Return whether a job has chips on the host of a part."""
-        if part.chips is not None:
-            return bool(part.chips)
-        return not self.slots.lists_chips if part.count is None else part.count > 0
+    def _has_chips(self, allocation: HostAllocation) -> bool:
+        """Return whether a job has chips on a host.
 
-    def _chips_of_part(self, job: SchedulerJob, part: HostAllocation, server: int) -> Iterable[int]:
-        """Return the chips of a part of a server."""
+        If the listing neither names nor counts the job's chips on the host, the job has chips there only if the listing
+        does not name or count the chips of any job.
+        """
+        if allocation.chips is not None:
+            return bool(allocation.chips)
+        return not self.slots.lists_chips if allocation.count is None else allocation.count > 0
+
+    def _chips_on_host(self, job: SchedulerJob, allocation: HostAllocation, server: int) -> Iterable[int]:
+        """Return the ids of a job's chips on a host, whose slot has the id ``server``; add an error if unknown.
+
+        If the listing does not name the chips, the job gets the whole server. If it only counts them and other jobs
+        share the host, the chips are unknown.
+        """
         chips = self.slots.chips[server]
-        if part.chips is not None:
-            if missing := [str(ordinal) for ordinal in part.chips if ordinal not in chips]:
-                self.errors.add(job.where, f"job {job.name}: {part.host} has no chip {', '.join(missing)}")
-            return (chips[ordinal] for ordinal in part.chips if ordinal in chips)
-        if not self._has_chips(part):
+        if allocation.chips is not None:
+            if missing := [str(ordinal) for ordinal in allocation.chips if ordinal not in chips]:
+                self.errors.add(job.where, f"job {job.name}: {allocation.host} has no chip {', '.join(missing)}")
+            return (chips[ordinal] for ordinal in allocation.chips if ordinal in chips)
+        if not self._has_chips(allocation):
             return ()
-        if part.count == len(chips):
+        if allocation.count == len(chips):
             return chips.values()
         self.whole_server_jobs.add(job.identity)
-        if part.count is not None and self.slots.jobs_per_host[part.host] > 1:
+        if allocation.count is not None and self.slots.jobs_per_host[allocation.host] > 1:
             self.errors.add(
                 job.where,
-                f"job {job.name} shares {part.host} with others, and the listing does not say which chips it has; set "
-                "File= for each device in gres.conf, so that gres_detail has IDX",
+                f"job {job.name} shares {allocation.host} with others, and the listing does not say which chips it "
+                "has; set File= for each device in gres.conf, so that gres_detail has IDX",
             )
             return ()
         return chips.values()
 
 
 def _end_jobs(connection: Connection, keys: Sequence[int], time: str) -> None:
+    """End jobs and their allocations."""
     job, allocation = _T["job"], _T["allocation"]
-    for part in batches(keys):
-        in_batch = allocation.c.job_id.in_(part)
+    for batch in batches(keys):
+        in_batch = allocation.c.job_id.in_(batch)
         connection.execute(update(allocation).where(in_batch, allocation.c.ended_at.is_(None)).values(ended_at=time))
-        connection.execute(update(job).where(job.c.id.in_(part)).values(ended_at=time))
+        connection.execute(update(job).where(job.c.id.in_(batch)).values(ended_at=time))
 
 
 def _release_moved_chips(
     connection: Connection, moved: Sequence[tuple[_RunningJob, frozenset[int]]], time: str
 ) -> None:
+    """End the allocations of chips that moved jobs no longer have; ``moved`` has each job and its new chips."""
     allocation = _T["allocation"]
-    chips = [chip for before, after in moved for chip in before.chips - after]
-    for part in batches(sorted(chips)):
-        in_batch = allocation.c.chip_id.in_(part)
+    released = [chip for job, new_chips in moved for chip in job.chips - new_chips]
+    for batch in batches(sorted(released)):
+        in_batch = allocation.c.chip_id.in_(batch)
         connection.execute(update(allocation).where(in_batch, allocation.c.ended_at.is_(None)).values(ended_at=time))
 
 
@@ -324,63 +351,57 @@ def _allocate_changed(
     requested: _RequestedChips,
     time: str,
 ) -> int:
-    """Write new and changed allocations; return how many jobs got a chip later than they started."""
+    """Write new jobs, and jobs whose chips changed; return how many jobs got a chip later than they started."""
     job, allocation, started_late = _T["job"], _T["allocation"], set[str]()
-    key, row, places = (
-        next_job_key(connection),
-        next_id(connection, allocation),
-        requested.slots.chip_addresses(connection),
-    )
+    next_key, next_row = next_job_key(connection), next_id(connection, allocation)
+    addresses = requested.slots.chip_addresses(connection)
     job_rows: list[tuple[object, ...]] = []
     job_updates: list[dict[str, object]] = []
     allocation_rows: list[tuple[object, ...]] = []
-    added = {
-        listed_job.identity: requested.chips[listed_job.identity] - running.get(listed_job.identity, _NOT_RUNNING).chips
-        for listed_job in jobs
-    }
     released_at = _last_release(connection, min((listed_job.started_at or time for listed_job in jobs), default=time))
     for listed_job in jobs:
-        previous = running.get(listed_job.identity)
-        job_key, started_at = (previous.key, time) if previous else (key, min(listed_job.started_at or time, time))
-        place = smallest_place(places[chip] for chip in requested.chips[listed_job.identity])
-        chips = format_chip_ids(dict.fromkeys(requested.chips[listed_job.identity], "work"))
+        previous, chips = running.get(listed_job.identity), requested.chips[listed_job.identity]
+        place = smallest_place(addresses[chip] for chip in chips)
+        chip_ids = format_chip_ids(dict.fromkeys(chips, "work"))
         if previous:
-            job_updates.append({"key": previous.key, "to": place, "at": time, "chips": chips})
+            key, started_at = previous.key, time
+            job_updates.append({"key": key, "to": place, "at": time, "chips": chip_ids})
         else:
+            key, started_at = next_key, min(listed_job.started_at or time, time)
+            next_key += 1
             values = {
                 "id": key,
                 "cluster_id": requested.clusters[listed_job.identity],
                 "name": listed_job.name,
                 "system": system,
-            }
-            values |= {
                 "external_id": listed_job.identity,
                 "submitted_at": listed_job.submitted_at,
                 "started_at": started_at,
                 "place": place,
+                "priority": listed_job.priority,
+                "pinned": 0,
+                "who": listed_job.who,
+                "chip_ids": chip_ids,
             }
-            values |= {"priority": listed_job.priority, "pinned": 0, "who": listed_job.who, "chip_ids": chips}
             job_rows.append(tuple(map(values.get, job.c.keys())))
-            key += 1
-        for chip in sorted(added[listed_job.identity]):
-            start = max(started_at, released_at.get(chip, started_at))
+        for chip in sorted(chips - (previous or _NOT_RUNNING).chips):
+            start = max(started_at, released_at.get(chip, started_at))  # not before another job released the chip
             if start > started_at:
                 started_late.add(listed_job.identity)
-            allocation_rows.append((row, job_key, chip, "work", start, None))
-            row += 1
+            allocation_rows.append((next_row, key, chip, "work", start, None))
+            next_row += 1
     bulk_insert(connection, job, job_rows)
     if job_updates:
         statement = update(job).where(job.c.id == bindparam("key"))
-        connection.execute(
-            statement.values(moved_at=bindparam("at"), chip_ids=bindparam("chips")), job_updates
-        )  # an event at the previous place
+        # The first statement keeps the old place, so that a trigger records the move there.
+        connection.execute(statement.values(moved_at=bindparam("at"), chip_ids=bindparam("chips")), job_updates)
         connection.execute(statement.values(place=bindparam("to")), job_updates)
     bulk_insert(connection, allocation, allocation_rows)
     return len(started_late)
 
 
 def _last_release(connection: Connection, earliest: str) -> dict[int, str]:
-    """Return when each chip was last released, for releases after a time."""
+    """Return the time of each chip's last release, for chips that were released after ``earliest``."""
     allocation = _T["allocation"]
     query = select(allocation.c.chip_id, func.max(allocation.c.ended_at).label("ended_at")).group_by(
         allocation.c.chip_id

@@ -1,4 +1,8 @@
-"""Resolve the jobs that a scenario assumes to run or to have ended."""
+"""Resolve the jobs that a scenario assumes to run or to have ended.
+
+A scenario is a hypothetical change under which a question is answered; nothing is written. The user names jobs and
+places; free capacity and move plans need the ids of the chips.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -24,16 +28,16 @@ _T = TABLES
 
 @dataclass(frozen=True, slots=True)
 class JobScenario:
-    """The jobs that a scenario ends or adds, by key and name.
+    """The jobs that a scenario ends or adds.
 
     Attributes
     ----------
     ended
-        Freed chips by the key of the job that ends.
+        Ids of the freed chips, by the key of the job that ends.
     allocated
-        Allocated chips by the name of the job that gets them.
+        Ids of the allocated chips, by the name of the job that gets them.
     first_key
-        The key that the first added job would get.
+        The key that the first added job would get; 0 if none is added.
 
     """
 
@@ -43,16 +47,16 @@ class JobScenario:
 
 
 def resolve_jobs(connection: Connection, changes: ScenarioChanges) -> JobScenario:
-    """Resolve the jobs and places of a scenario: jobs end first, then others get chips, as `allocate` allows.
+    """Resolve the jobs and places of a scenario: jobs end first, then others get chips if `allocate` would allow it.
 
     Raises
     ------
     UnknownJobError
-        A job that should end has no chips.
+        A job that should end does not exist or has ended.
     AddressError, UnknownAddressError, WrongLevelError, InvalidArgumentError
         A place does not exist or can't be allocated.
     ConflictError
-        A chip is allocated, down or cordoned, or the job has other chips.
+        A chip is allocated, down or cordoned, or a job that should get chips already has some.
 
     """
     allocation = _T["allocation"]
@@ -78,7 +82,16 @@ def _assumed_chips(
     ended: Collection[int],
     allocated: Mapping[str, Collection[int]],
 ) -> Collection[int]:
-    """Resolve the chips of an assumed job; refuse a job that could not have them."""
+    """Return the ids of the chips of a job that the scenario adds; refuse chips that the job could not get.
+
+    Parameters
+    ----------
+    ended
+        Keys of the jobs that the scenario ends.
+    allocated
+        Chips of the jobs that the scenario added before this one, by their names.
+
+    """
     check_name(name)
     chips = resolve_chips(connection, places, ()).keys()
     if (key := find_live_job(connection, OWN_SYSTEM, name)) is not None and key not in ended:

@@ -1,8 +1,11 @@
-"""Digest the state that a plan depends on, and refuse a plan of another state.
+"""Digest the state that a move plan depends on, and refuse a plan that was made for another state.
 
-Rows of ``allocation`` start with a new id, end once, and otherwise never change. Within one database, the newest open
-row and the number of open rows therefore identify the set: a later row has a higher id, and if none is open, the same
-number means the same rows. They are counted in the index of allocated chips, not read one by one.
+The state is the allocations, pinned jobs, cordons and unhealthy parts of a cluster. Its digest is the plan's revision:
+`trninv make-room` prints it, and carrying the plan out compares it with the revision at that time.
+
+Allocations are not read one by one. A new row of ``allocation`` gets an id above all others, ends once, and otherwise
+never changes. So the highest id and the number of the open rows identify them within one database: the highest id grows
+while any newer row is open; without newer rows, each row that ended makes the number smaller.
 """
 
 from collections.abc import Iterator
@@ -18,16 +21,15 @@ _T = TABLES
 
 
 def plan_revision(connection: Connection, cluster: int) -> str:
-    """Return a digest that is equal for equal states of a cluster, in any process."""
+    """Return a digest that is equal for equal states of a cluster (its id), in any process."""
     job, cordon_table, server, domain, node, link = (
         _T[name] for name in ("job", "cordon", "server", "domain", "node", "link")
     )
-    in_cluster = (
-        node.c.cluster_id + 0 == cluster
-    )  # use the index of the few unhealthy nodes, not the cluster's millions
+    # With "+ 0" the database uses the index of the few unhealthy nodes, not those of the cluster's millions of nodes.
+    in_cluster = node.c.cluster_id + 0 == cluster
     cordoned_servers = select(cordon_table.c.server_id).join(server, server.c.id == cordon_table.c.server_id)
     queries = (
-        *_digest_queries(cluster),
+        *_allocation_queries(cluster),
         select(job.c.id)
         .where(job.c.ended_at.is_(None), job.c.cluster_id == cluster, job.c.pinned == 1)
         .order_by(job.c.id),
@@ -36,11 +38,11 @@ def plan_revision(connection: Connection, cluster: int) -> str:
         .order_by(cordon_table.c.server_id),
         select(node.c.id, node.c.state, node.c.factor_ppm)
         .where(is_unhealthy(node), maybe_unhealthy(connection, node), in_cluster)
-        .order_by(node.c.id),
+        .order_by(node.c.id + 0),
         select(link.c.id, link.c.state, link.c.factor_ppm)
         .join(node, node.c.id == link.c.a_id)
         .where(is_unhealthy(link), maybe_unhealthy(connection, link), in_cluster)
-        .order_by(link.c.id),
+        .order_by(link.c.id + 0),
     )
     digest = sha256()
     for query in queries:
@@ -50,8 +52,8 @@ def plan_revision(connection: Connection, cluster: int) -> str:
     return digest.hexdigest()[:16]
 
 
-def _digest_queries(cluster: int) -> Iterator[Executable]:
-    """Return what identifies all allocations: chips by domain, the newest allocation and their number."""
+def _allocation_queries(cluster: int) -> Iterator[Executable]:
+    """Yield queries whose results identify all open allocations: chips by domain, their number and the highest id."""
     allocation, node, domain, allocated_bits = (
         _T[name] for name in ("allocation", "node", "domain", "domain_allocated")
     )
@@ -62,7 +64,7 @@ def _digest_queries(cluster: int) -> Iterator[Executable]:
         .order_by(allocated_bits.c.id)
     )
     chips = node.c.cluster_id == cluster, node.c.kind == "chip"
-    first, last = (select(end(node.c.id)).where(*chips) for end in (func.min, func.max))
+    first, last = (select(extreme(node.c.id)).where(*chips) for extreme in (func.min, func.max))
     in_cluster = allocation.c.chip_id.between(first.scalar_subquery(), last.scalar_subquery())
     yield select(func.count(), func.max(allocation.c.id)).where(allocation.c.ended_at.is_(None), in_cluster)
 

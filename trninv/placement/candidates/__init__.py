@@ -1,1 +1,1 @@
-"""Find where a job fits."""
+"""Find the sets of free chips on which a job can run, and rank them."""

@@ -1,4 +1,8 @@
-"""Find the largest free block of each domain and count how many sets of each size are free at once."""
+"""Find the largest free block of each domain and count how many sets of each size are free at once.
+
+A block is a set of chips that one job can use: in a torus a box, elsewhere a legal set. `FreeCapacity` has the free
+chips as bit masks, with one row per domain; domains of one class have equal free chips and are examined once.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,14 +22,14 @@ from trninv.solvers.torus_blocks import MaskRows, Shape, Torus, block_all_gather
 
 @dataclass(frozen=True, slots=True)
 class FreeBlock:
-    """A largest block of free chips, with its shape in a torus."""
+    """The largest free block of a domain: its number of chips (0: no block), and its shape if the domain is a torus."""
 
     chips: int
     shape: Shape | None = None
 
 
 def largest_blocks(capacity: FreeCapacity, legal_sets: LegalSets) -> list[FreeBlock]:
-    """Return each domain's largest free block; ties by all-gather, then by bisection."""
+    """Return each domain's largest free block; of equally large boxes, that with most all-gather, then bisection."""
     if capacity.model.torus is None:
         return _largest_legal_sets(capacity, legal_sets)
     order = _shape_order(capacity.model)
@@ -34,7 +38,7 @@ def largest_blocks(capacity: FreeCapacity, legal_sets: LegalSets) -> list[FreeBl
 
 
 def max_free_block(capacity: FreeCapacity, legal_sets: LegalSets) -> int:
-    """Return the chips of the largest free block of all domains, whatever its shape."""
+    """Return the number of chips of the largest free block of all domains, whatever its shape."""
     if capacity.model.torus is None:
         return max((block.chips for block in _largest_legal_sets(capacity, legal_sets)), default=0)
     shapes = capacity.model.torus.shapes
@@ -43,10 +47,10 @@ def max_free_block(capacity: FreeCapacity, legal_sets: LegalSets) -> int:
 
 
 def _shape_ranks(capacity: FreeCapacity, order: Sequence[Shape]) -> list[int]:
-    """Return the index of the first shape that each torus domain has free; the number of shapes if none."""
-    if (torus := capacity.model.torus) is None:
+    """Return for each domain the index in ``order`` of the first shape with a free box; ``len(order)`` if none has."""
+    if (torus := capacity.model.torus) is None:  # callers exclude it
         return []
-    free, class_index = np.unique(capacity.free[:, 0], return_inverse=True)
+    free, class_index = np.unique(capacity.free[:, 0], return_inverse=True)  # a torus has 64 chips at most: one word
     ranks: list[int] = torus.first_fitting_shape(free, order)[class_index].tolist()
     for row, failures in capacity.failures_by_row.items():
         if failures.down:
@@ -56,28 +60,31 @@ def _shape_ranks(capacity: FreeCapacity, order: Sequence[Shape]) -> list[int]:
 
 @lru_cache(maxsize=64)
 def _shape_order(model: PlacementModel) -> Sequence[Shape]:
-    """Return every shape of a torus, best first."""
+    """Return every shape of a torus, best first: most chips, then most all-gather, then most bisection bandwidth."""
     torus = model.torus
     if torus is None:
         return ()
-    canonical = {
+    # Shapes that differ only in the order of equal axes are rotations of each other, with the same limits.
+    rotation_class = {
         shape: tuple(sorted(zip(torus.sides, model.axis_capacities, shape, strict=True))) for shape in torus.shapes
     }
-    primary = {
+    quality = {
         shape: (prod(shape), block_all_gather(torus.sides, model.axis_capacities, shape)) for shape in torus.shapes
     }
-    ties = Counter(rank for _, rank in {(canonical[shape], primary[shape]) for shape in torus.shapes})
+    ties = Counter(shape_quality for _, shape_quality in {(rotation_class[s], quality[s]) for s in torus.shapes})
 
-    def worth(shape: Shape) -> tuple[int, ...]:
-        chips, rate = primary[shape]
-        needed = ties[chips, rate] > 1  # a solver is needed only if another block, not a rotation, ties
-        return (-chips, -rate, -model.limits(torus.blocks(shape)[0].mask).bisection if needed else 0, *shape)
+    def sort_key(shape: Shape) -> tuple[int, ...]:
+        chips, all_gather = quality[shape]
+        bisection = 0
+        if ties[chips, all_gather] > 1:  # only between rotation classes: bisection is slow to solve
+            bisection = model.limits(torus.blocks(shape)[0].mask).bisection
+        return (-chips, -all_gather, -bisection, *shape)
 
-    return sorted(torus.shapes, key=worth)
+    return sorted(torus.shapes, key=sort_key)
 
 
 def _first_free_rank(torus: Torus, order: Sequence[Shape], free: int, failures: LinkFailures) -> int:
-    """Return the index of the first shape that a domain with failures has intact, or the number of shapes."""
+    """Return the index of the first shape with a free box that has no link down; ``len(order)`` if none has."""
     for rank, shape in enumerate(order):
         masks = (block.mask for block in torus.blocks(shape) if free & block.mask == block.mask)
         if any(not failures.has_down_link(mask) for mask in masks):
@@ -86,7 +93,7 @@ def _first_free_rank(torus: Torus, order: Sequence[Shape], free: int, failures: 
 
 
 def _largest_legal_sets(capacity: FreeCapacity, legal_sets: LegalSets) -> list[FreeBlock]:
-    """Return the largest legal set that is free in each switched domain."""
+    """Return the size of the largest free legal set of each domain, for models without a torus."""
     sizes = np.zeros(len(capacity.ordinals), int)
     for size in legal_sets.sizes:
         search = CandidateSearch(capacity, legal_sets, legal_sets.any_of.get(size) or legal_sets.sets[size])
@@ -95,22 +102,23 @@ def _largest_legal_sets(capacity: FreeCapacity, legal_sets: LegalSets) -> list[F
 
 
 def concurrent_jobs(capacity: FreeCapacity, legal_sets: LegalSets) -> Mapping[int, int]:
-    """Count how many intact sets of each legal size are free at once; sets of a size do not overlap."""
+    """Return by legal size how many jobs fit at once, in free legal sets that do not overlap and have every link up."""
     return {size: _usable_chips(capacity, capacity.free, legal_sets, size) // size for size in legal_sets.sizes}
 
 
 def are_intact(capacity: FreeCapacity, sets: Sequence[int]) -> NDArray[np.bool_]:
-    """Return domain classes × sets: whether all chips are free and no link among them is down."""
+    """Return domain classes × sets: whether all chips of a set are free and no link between them is down."""
     return _are_intact(capacity, pack_masks(sets, capacity.model.chips), *capacity.domain_classes)
 
 
 def _are_intact(
-    capacity: FreeCapacity, sets: MaskRows, first: NDArray[np.intp], domain_class: NDArray[np.intp]
+    capacity: FreeCapacity, sets: MaskRows, first_rows: NDArray[np.intp], class_of_row: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
-    is_intact = contains(capacity.free[first], sets)
+    """Return `are_intact` for the domain classes that `FreeCapacity.classify_domains` returned."""
+    is_intact = contains(capacity.free[first_rows], sets)
     for row, failures in capacity.failures_by_row.items():
         if failures.down:
-            is_intact[domain_class[row]] &= ~failures.sets_with_down_link(sets, capacity.model.chips)
+            is_intact[class_of_row[row]] &= ~failures.sets_with_down_link(sets, capacity.model.chips)
     return is_intact
 
 
@@ -120,14 +128,16 @@ class StrandedChips:
 
     Attributes
     ----------
+    size
+        Chips per job.
     jobs
         Jobs of that size that fit at once.
     chips
         Free chips that remain then.
     by_failure, by_cordon
-        Chips that jobs could use if nothing were down, and further ones if no server were cordoned either.
+        Of these, chips that jobs could use if nothing were down, and further ones if no server were cordoned either.
     by_shape
-        The rest, caused by where other jobs are.
+        The rest, which jobs can't use because of the places of other jobs.
 
     """
 
@@ -140,27 +150,39 @@ class StrandedChips:
 
 
 def stranded_chips(capacity: FreeCapacity, legal_sets: LegalSets) -> list[StrandedChips]:
-    """Return the stranded chips of each legal size; the three causes add up to the chips, and none is negative."""
+    """Return the stranded chips of each legal size; the three causes add up to ``chips``, and none is negative."""
     repaired, free = capacity.all_up(), count_chips(capacity.free)
     uncordoned = replace(repaired, cordoned=np.zeros_like(capacity.cordoned))
-    rows = []
+    stranded = []
     for size in legal_sets.sizes:
+        # Only chips that are free now count, even where more would be free without failures or cordons.
         now, if_up, if_uncordoned = (
             _usable_chips(state, capacity.free, legal_sets, size) for state in (capacity, repaired, uncordoned)
         )
-        rows.append(
-            StrandedChips(size, now // size, free - now, if_up - now, if_uncordoned - if_up, free - if_uncordoned)
+        stranded.append(
+            StrandedChips(
+                size=size,
+                jobs=now // size,
+                chips=free - now,
+                by_failure=if_up - now,
+                by_cordon=if_uncordoned - if_up,
+                by_shape=free - if_uncordoned,
+            )
         )
-    return rows
+    return stranded
 
 
 def _usable_chips(capacity: FreeCapacity, chips: MaskRows, legal_sets: LegalSets, size: int) -> int:
-    """Count the chips that jobs of a size can use, with as many jobs as fit at once in the sets with most chips."""
-    first, domain_class = capacity.classify_domains(chips)
-    class_sizes = np.bincount(domain_class)
+    """Count the chips among ``chips`` that jobs of a size use if as many of them run as fit at once.
+
+    The jobs take the sets with the most of these chips. Listed legal sets of one size do not overlap, so all that fit
+    count.
+    """
+    first_rows, class_of_row = capacity.classify_domains(chips)
+    class_sizes = np.bincount(class_of_row)
     sets = pack_masks(legal_sets.sets.get(size) or capacity.model.server_masks, capacity.model.chips)
-    fits = _are_intact(capacity, sets, first, domain_class)
-    usable = fits * np.bitwise_count(chips[first][:, None] & sets).sum(axis=2, dtype=np.int64)
+    fits = _are_intact(capacity, sets, first_rows, class_of_row)
+    usable = fits * np.bitwise_count(chips[first_rows][:, None] & sets).sum(axis=2, dtype=np.int64)
     if (any_of := legal_sets.any_of.get(size)) is None:
         return int(usable.sum(axis=1) @ class_sizes)
     racks = [list(rack) for rack in capacity.model.racks]
@@ -168,7 +190,7 @@ def _usable_chips(capacity: FreeCapacity, chips: MaskRows, legal_sets: LegalSets
 
 
 def _sum_best(usable: NDArray[np.int64], fits: NDArray[np.bool_], servers: int) -> NDArray[np.int64]:
-    """Sum in each row the most usable chips of fitting servers, for as many whole jobs as they make."""
+    """Return for each domain class the most usable chips of jobs in one rack, each on ``servers`` fitting servers."""
     used = fits.sum(axis=1) // servers * servers
     best_first = -np.sort(-usable, axis=1)
     total: NDArray[np.int64] = np.where(np.arange(usable.shape[1]) < used[:, None], best_first, 0).sum(axis=1)

@@ -1,11 +1,12 @@
-"""Read which chips of a scope are usable, allocated, cordoned and free: the one definition for all answers.
+"""Read which chips of a scope are usable, allocated, cordoned and free, as all placement answers define these words.
 
-A set of chips is a bit mask: bit i is chip i of the domain, counted server by server. ``&`` is intersection and
-``& ~`` is difference. Example: two servers of four chips. Server 0 has chips 0 to 3 (the right half) and is cordoned;
-chip 4 is down; a job has chips 0 and 1::
+A scope is the cluster, domain, rack, server or chip that a question is about. A set of chips of one domain is a bit
+mask: bit i is chip i, counted server by server, and the lowest bit is written on the right. ``&`` is intersection and
+``& ~`` is difference. Example: a domain of two servers with four chips each. Server 0 has chips 0 to 3 (the right half)
+and is cordoned; chip 4 is down; a job has chips 0 and 1::
 
     chip                                    7654 3210
-    in_scope                                1111 1111
+    in_scope   chips of the scope           1111 1111
     up         chips that carry traffic     1110 1111
     allocated  chips of jobs, down or not   0000 0011
     cordoned   chips of cordoned servers    0000 1111
@@ -15,8 +16,12 @@ chip 4 is down; a job has chips 0 and 1::
     unusable   in_scope & ~allocated & ~free             0001 1100
 
 Allocated, free and unusable chips together are all chips (2 + 3 + 3 = 8). A job fits on chips 5 and 6, the mask
-``1 << 5 | 1 << 6`` = ``0110 0000`` = 96, because ``96 & ~free`` is 0. `trninv.inventory.state.chip_use` computes the
-same in SQL.
+``1 << 5 | 1 << 6`` = ``0110 0000`` = 96, because ``96 & ~free`` is 0.
+
+`FreeCapacity` has such masks for many domains at once: each of its arrays has a row per domain, and each row is the
+domain's mask cut into words of 64 bits. The example is a single row with one word: ``free`` is ``[[224]]``, because
+128 + 64 + 32 = 224. `pack_masks` makes rows from masks, and `unpack_masks` masks from rows.
+`trninv.inventory.state.chip_use` computes the same in SQL.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -27,19 +32,19 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, select
 
 from trninv.database.as_of import maybe_unhealthy
 from trninv.database.tables import CARRYING_STATES, TABLES, is_unhealthy
 from trninv.errors import InvalidArgumentError
-from trninv.inventory.address.containment import chip_ids_of
 from trninv.inventory.address.lookup import Place, resolve_place
+from trninv.inventory.address.rows_in import row_ids_in
 from trninv.inventory.address.syntax import expand_chip_ranges
 from trninv.inventory.state.condition import PPM
 from trninv.placement.allocations.job_scenario import resolve_jobs
 from trninv.placement.candidates.link_failures import LinkFailures, UnhealthyParts, find_link_failures
 from trninv.placement.candidates.placement_model import LocalPart, PlacementModel, placement_model
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.routing.snapshot import Snapshot
 from trninv.solvers.torus_blocks import BlockLimits, MaskRows, pack_masks, unique_rows
 
 _T: Final = TABLES
@@ -47,14 +52,19 @@ _T: Final = TABLES
 
 @dataclass(frozen=True)
 class FreeCapacity:
-    """The chips of a scope by domain, as sets in rows of words.
+    """The chips of a scope: in each array, one row per domain.
 
     Attributes
     ----------
+    cluster
+        Slug of the cluster.
     ordinals
         Ordinals of the domains, ascending.
-    in_scope
-        Chips in the scope.
+    in_scope, up, allocated, cordoned
+        Masks of chips, as in the module's example.
+    unhealthy_parts
+        Parts per million of its bandwidth that each unhealthy chip, link, switch and NIC still carries, by row; 0 if it
+        is down.
 
     """
 
@@ -69,7 +79,7 @@ class FreeCapacity:
 
     @cached_property
     def usable(self) -> MaskRows:
-        """Chips that carry traffic."""
+        """Chips of the scope that carry traffic."""
         return self.up & self.in_scope
 
     @cached_property
@@ -84,7 +94,7 @@ class FreeCapacity:
 
     @cached_property
     def degraded(self) -> MaskRows:
-        """Chips that are unhealthy or have an unhealthy NIC; domains that only lost chips are omitted."""
+        """Chips that are unhealthy (also down) or have an unhealthy NIC, in the domains of `failures_by_row`."""
         masks = np.zeros_like(self.in_scope)
         for row, failures in self.failures_by_row.items():
             masks[row] = pack_masks([failures.unhealthy_chips], self.model.chips)[0]
@@ -92,19 +102,25 @@ class FreeCapacity:
 
     @cached_property
     def domain_classes(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The first row of each class of equal domains, and each row's class; a domain with failures is its own."""
+        """The result of `classify_domains` by free chips only."""
         return self.classify_domains()
 
-    def classify_domains(self, *more: MaskRows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Group domains with equal free chips and equal additional masks."""
-        marks = np.zeros((len(self.free), 1), np.uint64)
+    def classify_domains(self, *masks: MaskRows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Group domains into classes with equal free chips and equal ``masks``, so that each class is searched once.
+
+        Returns
+        -------
+            The first row of each class, and the class of each row. A domain with failures is a class of its own.
+
+        """
+        own_class = np.zeros((len(self.free), 1), np.uint64)
         with_failures = sorted(self.failures_by_row)
-        marks[with_failures, 0] = np.array(with_failures, np.uint64) + 1
-        return unique_rows(np.hstack([self.free, *more, marks]))
+        own_class[with_failures, 0] = np.array(with_failures, np.uint64) + 1
+        return unique_rows(np.hstack([self.free, *masks, own_class]))
 
     @cached_property
     def failures_by_row(self) -> Mapping[int, LinkFailures]:
-        """Failures of each row that has any besides chips that are down."""
+        """Failures by row; a row whose only unhealthy parts are chips that are down is omitted: ``up`` lacks them."""
         return {
             row: self.link_failures(row)
             for row, parts in self.unhealthy_parts.items()
@@ -119,7 +135,7 @@ class FreeCapacity:
         return find_link_failures(self.model, self.unhealthy_parts.get(row, {}))
 
     def actual_limits(self, row: int, mask: int) -> BlockLimits:
-        """Return what some chips of a row carry as they are."""
+        """Return the limits of a set of chips of a row, with the row's failures."""
         return (
             self.model.degraded_limits(mask, self.link_failures(row).link_capacities)
             if row in self.unhealthy_parts
@@ -127,11 +143,11 @@ class FreeCapacity:
         )
 
     def is_degraded(self, row: int, mask: int) -> bool:
-        """Return whether any of some chips of a row, or a link among several, is degraded."""
+        """Return `LinkFailures.is_degraded` for a set of chips of a row."""
         return self.link_failures(row).is_degraded(mask)
 
     def select(self, rows: Sequence[int], in_scope: MaskRows) -> "FreeCapacity":
-        """Return the capacity of some domains, limited to the chips in scope."""
+        """Return the capacity of some rows, with a new scope: ``in_scope`` has a row for every row of this capacity."""
         up, allocated, cordoned = (sets[rows] for sets in (self.up, self.allocated, self.cordoned))
         unhealthy_parts = {
             index: self.unhealthy_parts[row] for index, row in enumerate(rows) if row in self.unhealthy_parts
@@ -143,7 +159,8 @@ class FreeCapacity:
     def with_allocated(self, allocated: MaskRows) -> "FreeCapacity":
         """Return a copy with other chips allocated."""
         updated = replace(self, allocated=allocated)
-        updated.__dict__["failures_by_row"] = self.failures_by_row  # slow to compute, and independent of allocations
+        # Fill the copy's cached property: it is slow to compute, and independent of allocations.
+        updated.__dict__["failures_by_row"] = self.failures_by_row
         return updated
 
     def all_up(self) -> "FreeCapacity":
@@ -151,24 +168,21 @@ class FreeCapacity:
         return replace(self, up=self.in_scope | self.up, unhealthy_parts={})
 
     def addresses_of(self, row: int, mask: int) -> tuple[str, ...]:
-        """Return the fewest addresses of chips of a row: their domain, their servers or the chips."""
-        servers = self.server_addresses(row, mask)
+        """Return the fewest addresses that name exactly a set of chips: the domain, whole servers or single chips."""
         if mask == self.model.full:
             return (self.domain_address(row),)
-        return (
-            servers
-            if mask.bit_count() == len(servers) * self.model.chips_per_server
-            else self.chip_addresses(row, mask)
-        )
+        servers = self.server_addresses(row, mask)
+        has_whole_servers = mask.bit_count() == len(servers) * self.model.chips_per_server
+        return servers if has_whole_servers else self.chip_addresses(row, mask)
 
     def chip_addresses(self, row: int, mask: int) -> tuple[str, ...]:
-        """Return the addresses of chips of a row."""
+        """Return the address of each chip of a set."""
         per_server = self.model.chips_per_server
         bits = (bit for bit in range(self.model.chips) if mask >> bit & 1)
         return tuple(f"{self.domain_address(row)}/s{bit // per_server}/c{bit % per_server}" for bit in bits)
 
     def server_addresses(self, row: int, mask: int) -> tuple[str, ...]:
-        """Return the addresses of the servers that contain chips of a row."""
+        """Return the addresses of the servers that contain chips of a set."""
         servers = (server for server, server_mask in enumerate(self.model.server_masks) if mask & server_mask)
         return tuple(f"{self.domain_address(row)}/s{server}" for server in servers)
 
@@ -182,8 +196,8 @@ def count_chips(sets: MaskRows) -> int:
     return int(np.bitwise_count(sets).sum())
 
 
-def read_capacity(reader: SnapshotReader, scope: str, avoid: Collection[str] = ()) -> FreeCapacity:
-    """Read the capacity of a scope, in the scenario if there is one.
+def read_capacity(snapshot: Snapshot, scope: str, avoid: Collection[str] = ()) -> FreeCapacity:
+    """Read the capacity of a scope, under the snapshot's scenario if it has one.
 
     Parameters
     ----------
@@ -198,41 +212,47 @@ def read_capacity(reader: SnapshotReader, scope: str, avoid: Collection[str] = (
         The cluster has domains of several models.
 
     """
-    capacity, chips = _read_with_scope(reader, scope, avoid)
+    capacity, chips = _read_with_scope(snapshot, scope, avoid)
     if chips is None:
         return capacity
-    rows: Sequence[int] = np.flatnonzero(chips.any(axis=1)).tolist()
+    rows: Sequence[int] = np.flatnonzero(chips.any(axis=1)).tolist()  # the domains with chips in scope
     return capacity.select(rows, capacity.in_scope & chips)
 
 
-def read_cluster_capacity(reader: SnapshotReader, scope: str) -> FreeCapacity:
-    """Read the capacity of the whole cluster; domains outside the scope have no chips in scope."""
-    capacity, chips = _read_with_scope(reader, scope, ())
+def read_cluster_capacity(snapshot: Snapshot, scope: str) -> FreeCapacity:
+    """Read the capacity of the scope's whole cluster; domains outside the scope have no chips in scope."""
+    capacity, chips = _read_with_scope(snapshot, scope, ())
     return capacity if chips is None else replace(capacity, in_scope=capacity.in_scope & chips)
 
 
-def _read_with_scope(
-    reader: SnapshotReader, scope: str, avoid: Collection[str]
-) -> tuple[FreeCapacity, MaskRows | None]:
-    """Return the capacity of a scope's cluster and, if the scope is smaller, its chips."""
-    place = resolve_place(reader.connection, scope)
-    cluster = read_cluster(reader.connection, place.cluster_id)
-    capacity: FreeCapacity = reader.cached(("stock", cluster.id), lambda: _load_capacity(reader.connection, cluster))
-    if reader.changes.assumed_allocations or reader.changes.assumed_released:
-        capacity = _apply_job_scenario(reader, cluster, capacity)
-    if reader.changes.nodes or reader.changes.links:
-        capacity = _with_unhealthy_parts(capacity, _assumed_part_states(reader, cluster, capacity.model))
+def _read_with_scope(snapshot: Snapshot, scope: str, avoid: Collection[str]) -> tuple[FreeCapacity, MaskRows | None]:
+    """Return the capacity of a scope's cluster, and the chips of the scope; None if it is the whole cluster.
+
+    Chips of places to avoid are not in the capacity's scope.
+    """
+    place = resolve_place(snapshot.connection, scope)
+    cluster = read_cluster(snapshot.connection, place.cluster_id)
+    capacity: FreeCapacity = snapshot.cached(
+        ("free capacity", cluster.id), lambda: _load_capacity(snapshot.connection, cluster)
+    )
+    if snapshot.changes.assumed_allocations or snapshot.changes.assumed_released:
+        capacity = _apply_job_scenario(snapshot, cluster, capacity)
+    if snapshot.changes.nodes or snapshot.changes.links:
+        capacity = _with_unhealthy_parts(capacity, _assumed_part_states(snapshot, cluster, capacity.model))
     for address in expand_chip_ranges(avoid):
-        avoided = resolve_place(reader.connection, address)
+        avoided = resolve_place(snapshot.connection, address)
         if avoided.cluster_id == place.cluster_id:
             capacity = replace(
-                capacity, in_scope=capacity.in_scope & ~_chips_of_place(reader.connection, avoided, cluster, capacity)
+                capacity, in_scope=capacity.in_scope & ~_chips_of_place(snapshot.connection, avoided, cluster, capacity)
             )
-    return capacity, None if place.level == "cluster" else _chips_of_place(reader.connection, place, cluster, capacity)
+    return capacity, None if place.level == "cluster" else _chips_of_place(
+        snapshot.connection, place, cluster, capacity
+    )
 
 
-def _apply_job_scenario(reader: SnapshotReader, cluster: Any, capacity: FreeCapacity) -> FreeCapacity:  # a row
-    jobs, allocated = resolve_jobs(reader.connection, reader.changes), capacity.allocated
+def _apply_job_scenario(snapshot: Snapshot, cluster: Row[Any], capacity: FreeCapacity) -> FreeCapacity:
+    """Return a copy in which jobs have ended, or have got chips, as the scenario says."""
+    jobs, allocated = resolve_jobs(snapshot.connection, snapshot.changes), capacity.allocated
     for chips in jobs.ended.values():
         allocated = allocated & ~pack_by_domain(chips, cluster, capacity.model)
     for chips in jobs.allocated.values():
@@ -240,31 +260,34 @@ def _apply_job_scenario(reader: SnapshotReader, cluster: Any, capacity: FreeCapa
     return capacity.with_allocated(allocated)
 
 
-def masks_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -> dict[int, int]:  # a row
-    """Return masks of chips by domain ordinal; chips of other clusters are skipped."""
+def masks_by_domain(chips: Iterable[int], cluster: Row[Any], model: PlacementModel) -> dict[int, int]:
+    """Return masks of chips (ids) by domain ordinal; chips of other clusters are skipped.
+
+    The nodes of a cluster have consecutive ids, domain by domain, and the chips of a domain come first.
+    """
     masks: dict[int, int] = {}
-    for key in chips:
-        row, local = divmod(key - cluster.first_node_id, model.node_count)
-        if 0 <= row < cluster.domains:
-            masks[row] = masks.get(row, 0) | 1 << local
+    for chip in chips:
+        domain, bit = divmod(chip - cluster.first_node_id, model.node_count)
+        if 0 <= domain < cluster.domains:
+            masks[domain] = masks.get(domain, 0) | 1 << bit
     return masks
 
 
-def pack_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -> MaskRows:  # a row
-    """Return masks of chips, one row per domain of the cluster."""
+def pack_by_domain(chips: Iterable[int], cluster: Row[Any], model: PlacementModel) -> MaskRows:
+    """Return masks of chips (ids), one row per domain of the cluster."""
     packed = np.zeros((cluster.domains, pack_masks([model.full], model.chips).shape[1]), np.uint64)
     for row, mask in masks_by_domain(chips, cluster, model).items():
         packed[row] = pack_masks([mask], model.chips)[0]
     return packed
 
 
-def read_cluster(connection: Connection, key: int) -> Any:  # a row
-    """Return the row of a cluster and the slug of its domain model.
+def read_cluster(connection: Connection, key: int) -> Row[Any]:
+    """Return the row of a cluster (its id), with the slug of its domain model as ``model``.
 
     Raises
     ------
     InvalidArgumentError
-        Its domains are of several models.
+        The cluster has domains of several models.
 
     """
     cluster, model = _T["cluster"], _T["domain_model"]
@@ -273,12 +296,13 @@ def read_cluster(connection: Connection, key: int) -> Any:  # a row
     if row.model is None:
         raise InvalidArgumentError(
             f"{row.slug} has domains of several models, which placement does not support; allocate chips by "
-            "address (v_domain_free lists free ones)"
+            "address (the SQL view v_domain_free lists free ones)"
         )
     return row
 
 
-def _load_capacity(connection: Connection, cluster: Any) -> FreeCapacity:  # a row
+def _load_capacity(connection: Connection, cluster: Row[Any]) -> FreeCapacity:
+    """Read the capacity of a whole cluster, without any scenario."""
     model = placement_model(cluster.model)
     all_chips = np.tile(pack_masks([model.full], model.chips), (cluster.domains, 1))
     allocated = _read_allocated_words(connection, cluster, all_chips.shape[1])
@@ -291,20 +315,21 @@ def _load_capacity(connection: Connection, cluster: Any) -> FreeCapacity:  # a r
     return _with_unhealthy_parts(capacity, _read_unhealthy_parts(connection, cluster, model))
 
 
-def _read_allocated_words(connection: Connection, cluster: Any, width: int) -> MaskRows:  # a row
-    """Return the allocated chips by domain, in ``width`` words."""
+def _read_allocated_words(connection: Connection, cluster: Row[Any], width: int) -> MaskRows:
+    """Return the allocated chips, ``width`` words for each domain; a domain without allocations may have no row."""
     table, first_id = _T["domain_allocated"], cluster.first_domain_id
-    columns = list(table.c)[: 1 + width]
+    columns = list(table.c)[: 1 + width]  # the id of the domain, and its words
     query = select(*columns).where(table.c.id >= first_id, table.c.id < first_id + cluster.domains)
     rows = connection.execute(query).all()
-    listed = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, len(columns))
+    values = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, len(columns))
+    domain_ids, words = values[:, 0], values[:, 1:]
     packed = np.zeros((cluster.domains, width), np.int64)
-    packed[listed[:, 0] - first_id] = listed[:, 1:]
+    packed[domain_ids - first_id] = words
     return packed.view(np.uint64)
 
 
 def _read_cordoned(connection: Connection, cluster: int) -> list[tuple[int, int]]:
-    """Return the ordinals of domain and server of each cordoned server."""
+    """Return the ordinals of each cordoned server's domain and of the server in it."""
     cordon_table, server, domain = _T["cordon"], _T["server"], _T["domain"]
     query = (
         select(domain.c.ordinal, server.c.ordinal)
@@ -316,47 +341,53 @@ def _read_cordoned(connection: Connection, cluster: int) -> list[tuple[int, int]
     return [(row[0], row[1]) for row in connection.execute(query)]
 
 
-def _read_unhealthy_parts(connection: Connection, cluster: Any, model: PlacementModel) -> UnhealthyParts:  # a row
+def _read_unhealthy_parts(connection: Connection, cluster: Row[Any], model: PlacementModel) -> UnhealthyParts:
+    """Return the unhealthy nodes and links of a cluster."""
     node, link = _T["node"], _T["link"]
     parts: list[tuple[tuple[int, ...], Any]] = [
         ((row.id,), row)
         for row in connection.execute(select(node).where(is_unhealthy(node), maybe_unhealthy(connection, node)))
     ]
-    unhealthy_links = select(link).where(
-        is_unhealthy(link), maybe_unhealthy(connection, link)
-    )  # by its index; _to_local_parts drops other clusters
+    # The index of unhealthy links is fast without a condition on the cluster; `_to_local_parts` drops the links of
+    # other clusters.
+    unhealthy_links = select(link).where(is_unhealthy(link), maybe_unhealthy(connection, link))
     parts += [((row.a_id, row.b_id), row) for row in connection.execute(unhealthy_links)]
     carried = ((ids, (row.factor_ppm or PPM) if row.state in CARRYING_STATES else 0) for ids, row in parts)
     return _to_local_parts(cluster, model, carried)
 
 
-def _assumed_part_states(reader: SnapshotReader, cluster: Any, model: PlacementModel) -> UnhealthyParts:  # a row
-    link, changes = _T["link"], reader.changes
-    keys = list(changes.links)
-    ends = reader.connection.execute(select(link).where(link.c.id.in_(keys))) if keys else ()
+def _assumed_part_states(snapshot: Snapshot, cluster: Row[Any], model: PlacementModel) -> UnhealthyParts:
+    """Return the nodes and links that are down or degraded in the scenario."""
+    link, changes = _T["link"], snapshot.changes
+    link_ids = list(changes.links)
+    link_rows = snapshot.connection.execute(select(link).where(link.c.id.in_(link_ids))) if link_ids else ()
     nodes = (((node,), carried_ppm) for node, carried_ppm in changes.nodes.items())
-    return _to_local_parts(cluster, model, [*nodes, *(((row.a_id, row.b_id), changes.links[row.id]) for row in ends)])
+    links = (((row.a_id, row.b_id), changes.links[row.id]) for row in link_rows)
+    return _to_local_parts(cluster, model, [*nodes, *links])
 
 
 def _to_local_parts(
-    cluster: Any, model: PlacementModel, parts: Iterable[tuple[tuple[int, ...], int]]
-) -> UnhealthyParts:  # a row
-    """Map nodes and links from ids to domain rows and local numbers; parts elsewhere are skipped."""
+    cluster: Row[Any], model: PlacementModel, parts: Iterable[tuple[tuple[int, ...], int]]
+) -> UnhealthyParts:
+    """Map nodes (one id) and links (two ids) to rows and to the numbers of nodes in the domain.
+
+    Each part has the parts per million that it still carries. Parts outside the cluster's domains are skipped.
+    """
     parts_by_row: dict[int, dict[LocalPart, int]] = {}
-    for ids, carried_ppm in parts:
-        places = [divmod(key - cluster.first_node_id, model.node_count) for key in ids]
-        rows = {row for row, _ in places}
-        if len(rows) > 1 or not 0 <= min(rows) < cluster.domains:
+    for node_ids, carried_ppm in parts:
+        row_numbers = [divmod(node_id - cluster.first_node_id, model.node_count) for node_id in node_ids]
+        row = row_numbers[0][0]
+        if any(other != row for other, _ in row_numbers) or not 0 <= row < cluster.domains:
             continue
-        local = tuple(sorted(number for _, number in places))
-        key: LocalPart = local[0] if len(local) == 1 else (local[0], local[1])
-        local_parts = parts_by_row.setdefault(min(rows), {})
-        local_parts[key] = min(carried_ppm, local_parts.get(key, PPM))
+        numbers = sorted(number for _, number in row_numbers)
+        part: LocalPart = numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+        row_parts = parts_by_row.setdefault(row, {})
+        row_parts[part] = min(carried_ppm, row_parts.get(part, PPM))
     return parts_by_row
 
 
 def _with_unhealthy_parts(capacity: FreeCapacity, added: UnhealthyParts) -> FreeCapacity:
-    """Return a copy with additional unhealthy parts."""
+    """Return a copy with additional unhealthy parts; a part that is already unhealthy carries the smaller value."""
     up, unhealthy_parts = capacity.up.copy(), {row: dict(parts) for row, parts in capacity.unhealthy_parts.items()}
     for row, parts in added.items():
         row_parts = unhealthy_parts.setdefault(row, {})
@@ -367,8 +398,8 @@ def _with_unhealthy_parts(capacity: FreeCapacity, added: UnhealthyParts) -> Free
     return replace(capacity, up=up, unhealthy_parts=unhealthy_parts)
 
 
-def _chips_of_place(connection: Connection, place: Place, cluster: Any, capacity: FreeCapacity) -> MaskRows:  # a row
-    """Return the chips of a place, as rows of its cluster."""
+def _chips_of_place(connection: Connection, place: Place, cluster: Row[Any], capacity: FreeCapacity) -> MaskRows:
+    """Return the chips of a place as masks, one row per domain of its cluster."""
     if place.level == "cluster":
         return capacity.in_scope
-    return pack_by_domain(connection.scalars(chip_ids_of(place)), cluster, capacity.model)
+    return pack_by_domain(connection.scalars(row_ids_in(place, "chip")), cluster, capacity.model)

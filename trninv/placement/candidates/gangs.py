@@ -1,4 +1,10 @@
-"""Place a job on whole domains below the lowest fabric tier that has enough of them, or spread them."""
+"""Place jobs that need several whole domains: such a job is a gang, because its domains start together.
+
+The fabric above the domains is a tree: groups of domains are attached to network nodes of tier 3, groups of these to
+nodes of tier 2, and all to tier 1. The lowest tier is 3: its nodes are the leaves, and domains below one of them are
+closest to each other. A gang is placed below a node of the lowest possible tier, or spread over tier-3 nodes if that
+is requested.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +21,7 @@ from trninv.topology.clos import TIERS
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """Rows of the capacity, healthy domains first, and the lowest fabric tier that joins them."""
+    """The domains of a job, as rows of the capacity, healthy ones first, and the lowest fabric tier that joins them."""
 
     rows: tuple[int, ...]
     tier: int
@@ -24,7 +30,10 @@ class Gang:
 def free_domains(
     capacity: FreeCapacity, *, healthy_only: bool = False, min_limits: BlockLimits | None = None
 ) -> list[int]:
-    """Return the rows of domains that are completely free, have no link down and meet the limits."""
+    """Return the rows of domains that are completely free, have no link down and meet the limits.
+
+    ``healthy_only`` also excludes domains with degraded parts.
+    """
     full = pack_masks([capacity.model.full], capacity.model.chips)[0]
     rows: Sequence[int] = np.flatnonzero((capacity.free == full).all(axis=1)).tolist()
     intact = [
@@ -51,9 +60,10 @@ def place_gangs(
     same_rack: bool = False,
     spread: bool = False,
 ) -> list[Gang]:
-    """Place several jobs of so many whole domains, one after the other, until there are not enough.
+    """Place up to ``replicas`` jobs of ``domains`` whole domains each, one by one, while enough domains are free.
 
-    Each is below one node of the tier, so no other choice would place more jobs.
+    Each job is below one network node of the tier. Such a node fits ⌊free domains / ``domains``⌋ jobs in any order, so
+    no other choice would place more. See `place_gang` for the parameters.
     """
     placed, remaining = list[Gang](), list(rows)
     while len(placed) < replicas and (
@@ -73,52 +83,52 @@ def place_gang(
     same_rack: bool = False,
     spread: bool = False,
 ) -> Gang | None:
-    """Place a job of so many whole domains; None where there are not enough.
+    """Place a job of ``domains`` whole domains; return None if too few are free.
 
-    It takes the tier-3 nodes with most free domains, and as the last one the smallest that suffices. Among nodes of a
-    higher tier, it takes the one that needs the fewest tier-3 nodes, then the one with the fewest free domains.
+    Unless ``spread`` is set, the job fills the tier-3 nodes with the most free domains; the last of these nodes is the
+    one with the fewest free domains that suffice. Among nodes of a higher tier, the job gets the one that needs the
+    fewest tier-3 nodes, then the one with the fewest free domains.
 
     Parameters
     ----------
     rows
         Rows that may be used; by default all completely free domains.
     tier
-        The lowest acceptable tier.
+        All domains must be below one network node of this tier; 3 is nearest to the domains, 1 is no restriction.
     same_rack
-        Whether all must be in one rack.
+        Whether all domains must be in one rack.
     spread
-        Whether to place as few domains as possible below one tier-3 node, all below one node of the tier.
+        Whether to place as few domains as possible below each tier-3 node; all are still below one node of ``tier``.
 
     """
     domains_per_node, nodes_per_node = (
         default_catalog().picked_value(capacity.model.slug, f"{unit}_per_network_node") for unit in ("domains", "nodes")
     )
-    leaves: dict[tuple[int, int], list[int]] = {}
+    rows_by_leaf: dict[tuple[int, int], list[int]] = {}  # by tier-3 node and, if it matters, rack
     for row in free_domains(capacity) if rows is None else rows:
         ordinal = int(capacity.ordinals[row])
-        leaves.setdefault((ordinal // domains_per_node, _rack_of(capacity, ordinal) if same_rack else 0), []).append(
-            row
-        )
+        rack = _rack_of(capacity, ordinal) if same_rack else 0
+        rows_by_leaf.setdefault((ordinal // domains_per_node, rack), []).append(row)
+    choose = _spread_evenly if spread else _fewest_leaves
     for candidate_tier in [tier] if spread else range(TIERS, tier - 1, -1):
-        groups: dict[tuple[int, int], dict[int, list[int]]] = {}
-        for (leaf, number), leaf_rows in leaves.items():
-            groups.setdefault((_ancestor(leaf, candidate_tier, nodes_per_node), number), {})[leaf] = leaf_rows
-        if chosen := (_spread_most if spread else _fewest_leaves)(
-            [list(leaf.values()) for leaf in groups.values()], domains
-        ):
-            rows = sorted(chosen, key=lambda row: (*_degradation(capacity, row), row))[:domains]
-            leaf_nodes = {int(capacity.ordinals[row]) // domains_per_node for row in rows}
-            common = (
+        leaves_by_node: dict[tuple[int, int], list[list[int]]] = {}
+        for (leaf, rack), leaf_rows in rows_by_leaf.items():
+            node = _ancestor(leaf, candidate_tier, nodes_per_node)
+            leaves_by_node.setdefault((node, rack), []).append(leaf_rows)
+        if chosen := choose(leaves_by_node.values(), domains):
+            best = sorted(chosen, key=lambda row: (*_degradation(capacity, row), row))[:domains]
+            leaf_nodes = {int(capacity.ordinals[row]) // domains_per_node for row in best}
+            common_tiers = (
                 number
                 for number in range(TIERS, 0, -1)
                 if len({_ancestor(leaf, number, nodes_per_node) for leaf in leaf_nodes}) == 1
             )
-            return Gang(tuple(rows), next(common))
+            return Gang(tuple(best), next(common_tiers))
     return None
 
 
 def _degradation(capacity: FreeCapacity, row: int) -> tuple[int, ...]:
-    """Return a sort key: healthy domains first, then those with the highest limits."""
+    """Return a sort key: healthy domains come first, then those with the highest limits."""
     if row not in capacity.failures_by_row:
         return 0, 0, 0
     limits = domain_limits(capacity, row)
@@ -126,44 +136,52 @@ def _degradation(capacity: FreeCapacity, row: int) -> tuple[int, ...]:
 
 
 def _ancestor(leaf: int, tier: int, nodes_per_node: int) -> int:
-    """Return the node of a tier above a tier-3 node."""
+    """Return the ordinal of a tier-3 node's ancestor in a tier; all nodes of tier 1 count as one."""
     return {3: leaf, 2: leaf // nodes_per_node, 1: 0}[tier]
 
 
-def _spread_most(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> list[int]:
-    """Return the rows below one node, spread as evenly as possible over its tier-3 nodes."""
-    best: tuple[int, list[int]] | None = None
+def _spread_evenly(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> list[int] | None:
+    """Return rows below one node, as few as possible of any one tier-3 node; None if no node has enough.
+
+    A node is the list of its tier-3 nodes, and each of these is the list of its free rows.
+    """
+    fewest_per_leaf, chosen = domains + 1, None
     for leaves in nodes:
-        per_leaf = next(
-            (n for n in range(1, domains + 1) if sum(min(n, len(rows)) for rows in leaves) >= domains), None
-        )
-        if per_leaf and (best is None or per_leaf < best[0]):
-            order = sorted(leaves, key=lambda rows: (-len(rows), rows[0]))
-            best = per_leaf, [row for rows in order for row in rows[:per_leaf]][:domains]
-    return best[1] if best else []
+        enough = (n for n in range(1, fewest_per_leaf) if sum(min(n, len(rows)) for rows in leaves) >= domains)
+        if (per_leaf := next(enough, None)) is not None:
+            most_free_first = sorted(leaves, key=lambda rows: (-len(rows), rows[0]))
+            fewest_per_leaf, chosen = per_leaf, [row for rows in most_free_first for row in rows[:per_leaf]][:domains]
+    return chosen
 
 
 def _rack_of(capacity: FreeCapacity, ordinal: int) -> int:
-    """Return the rack of a domain; a domain in several racks gets a rack number of its own."""
+    """Return a number for a domain's rack; a domain that spans several racks has a number of its own."""
     return ordinal // capacity.model.domain_model.domains_per_rack
 
 
 def _fewest_leaves(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> list[int] | None:
-    """Return the rows below the fewest tier-3 nodes of one node, possibly a few too many; None if too few."""
-    enough = [leaves for leaves in nodes if sum(map(len, leaves)) >= domains]
-    choices = [(_pick_leaves(leaves, domains), sum(map(len, leaves))) for leaves in enough]
+    """Return all rows below the fewest tier-3 nodes of one node that suffice; None if no node has enough.
+
+    These may be more rows than needed. A node is the list of its tier-3 nodes, and each of these is the list of its
+    free rows.
+    """
+    choices = []
+    for leaves in nodes:
+        if (free := sum(map(len, leaves))) >= domains:
+            picked = _pick_leaves(leaves, domains)
+            choices.append((len(picked), free, picked))
     if not choices:
         return None
-    best, _ = min(choices, key=lambda each: (len(each[0]), each[1], each[0]))
+    _, _, best = min(choices)
     return [row for leaf in best for row in leaf]
 
 
 def _pick_leaves(leaves: Sequence[Sequence[int]], domains: int) -> list[Sequence[int]]:
-    """Return the fewest tier-3 nodes with enough domains: the fullest ones, and last the smallest that suffices."""
+    """Return the fewest tier-3 nodes with enough free domains: the largest, and last the smallest that suffices."""
     picked: list[Sequence[int]] = []
-    rest, needed = sorted(leaves, key=lambda rows: (-len(rows), rows[0])), domains
-    while needed > len(rest[0]):
-        needed -= len(rest[0])
-        picked.append(rest.pop(0))
-    last = min((rows for rows in rest if len(rows) >= needed), key=lambda rows: (len(rows), rows[0]))
+    most_free_first, needed = sorted(leaves, key=lambda rows: (-len(rows), rows[0])), domains
+    while needed > len(most_free_first[0]):
+        needed -= len(most_free_first[0])
+        picked.append(most_free_first.pop(0))
+    last = min((rows for rows in most_free_first if len(rows) >= needed), key=lambda rows: (len(rows), rows[0]))
     return [*picked, last]

@@ -1,15 +1,18 @@
-"""Parse a job's request: a number of chips, a shape, servers, domains or memory."""
+"""Parse the size of a job into the sets of chips that satisfy it; `trninv place` and `make-room` start here.
+
+A size is a number of chips, servers or domains, an amount of memory, or the shape of a box in a torus. Sets are bit
+masks of the chips of one domain (`trninv.placement.candidates.free_capacity`).
+"""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from math import prod
 from typing import Final
 
 from trninv.catalog.facts import default_catalog
 from trninv.errors import InvalidArgumentError, WrongLevelError
-from trninv.placement.candidates.placement_model import AnyServers, LegalSets, PlacementModel
+from trninv.placement.candidates.placement_model import AnyServers, LegalSets, PlacementModel, format_shape
 from trninv.solvers.torus_blocks import Shape
 from trninv.units import Capacity, pluralize
 
@@ -19,16 +22,21 @@ _EXACTLY_ONE: Final = "give exactly one of SHAPE, --chips, --memory, --servers a
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A job's request in terms of a domain model.
+    """The size of a job, for domains of one model.
 
     Attributes
     ----------
+    description
+        The request in words.
+    chips
+        Number of chips.
     domains
         Number of whole domains, if the job needs more than one; else 0.
     sets
-        Sets of chips in a domain that satisfy the request.
+        Sets of chips in a domain that satisfy the request, or `AnyServers`: any so many servers of a rack. Empty if the
+        request needs several domains.
     shapes
-        Their shapes, if they are boxes.
+        The shapes of these sets, if they are boxes.
 
     """
 
@@ -40,7 +48,7 @@ class JobRequest:
 
 
 def refuse_swapped_arguments(scope: str | None, shape: str | None, correction: str) -> None:
-    """Refuse a scope and a shape in the wrong order, and show the right one.
+    """Refuse a scope and a shape in the wrong order; the message has the ``correction``, the right command.
 
     Raises
     ------
@@ -52,12 +60,17 @@ def refuse_swapped_arguments(scope: str | None, shape: str | None, correction: s
 
 
 def parse_shape(text: str, model: PlacementModel, *, no_rotate: bool) -> tuple[Shape, ...]:
-    """Parse a shape, rows × columns × servers, to boxes of a torus.
+    """Parse a shape, rows × columns × servers; return the boxes of the torus that have it, in all rotations.
+
+    Parameters
+    ----------
+    no_rotate
+        Whether to return only the box as written.
 
     Raises
     ------
     InvalidArgumentError
-        It is not a shape, or does not fit in a domain.
+        The text is not a shape, or the shape does not fit in a domain.
     WrongLevelError
         The chips of the model do not form a torus.
 
@@ -75,11 +88,12 @@ def parse_shape(text: str, model: PlacementModel, *, no_rotate: bool) -> tuple[S
     sides = model.torus.sides
     shapes = model.torus.orientations(spans)
     if no_rotate:
-        full = spans + (1,) * (len(sides) - len(spans))
-        rotation = (full[-1], *full[:-1]) if len(sides) > 2 else full  # noqa: PLR2004 # servers come first
-        shapes = tuple(shape for shape in shapes if shape == rotation)
+        padded = spans + (1,) * (len(sides) - len(spans))
+        # In a torus of three axes, the axis of servers comes first; users write it last.
+        as_written = (padded[-1], *padded[:-1]) if len(sides) > 2 else padded  # noqa: PLR2004
+        shapes = tuple(shape for shape in shapes if shape == as_written)
     if not shapes:
-        largest = "x".join(map(str, (*sides[1:], sides[0]) if len(sides) > 2 else sides))  # noqa: PLR2004 # as above
+        largest = format_shape(sides)
         raise InvalidArgumentError(f"shape {text} does not fit in a domain of {model.slug}; the largest is {largest}")
     return shapes
 
@@ -96,7 +110,15 @@ def parse_request(
     any_block: bool | None,
     no_rotate: bool,
 ) -> JobRequest:
-    """Parse a request; ``any_block`` is None if boxes can be requested only by shape.
+    """Parse the one size that is not None.
+
+    Parameters
+    ----------
+    any_block
+        Whether any box of a torus with so many chips will do, not only a legal set; None if the command has no such
+        option.
+    no_rotate
+        Whether a shape must not be rotated.
 
     Raises
     ------
@@ -112,8 +134,8 @@ def parse_request(
         shapes = parse_shape(shape, model, no_rotate=no_rotate)
         return JobRequest(shape, prod(shapes[0]), sets=_block_masks(model, shapes), shapes=shapes)
     if domains is not None or (servers or 0) > model.servers:
-        count, rest = divmod(domains * model.servers if domains is not None else servers or 0, model.servers)
-        return _request_domains(model, count, rest, servers or 0, "server", model.servers)
+        count, surplus = divmod(domains * model.servers if domains is not None else servers or 0, model.servers)
+        return _request_domains(model, count, surplus, servers or 0, "server", model.servers)
     if servers is not None:
         return _request_within_domain(model, legal_sets, servers, "server", any_block=any_block)
     if memory is not None:
@@ -124,12 +146,13 @@ def parse_request(
 
 
 def _request_domains(
-    model: PlacementModel, domains: int, rest: int, requested: int, unit: str, per_domain: int
+    model: PlacementModel, domains: int, surplus: int, requested: int, unit: str, per_domain: int
 ) -> JobRequest:
-    if rest:
+    """Return a request for whole domains; refuse it if units (chips or servers) are left over."""
+    if surplus:
         nearest = " or ".join(f"{count * per_domain:,}" for count in (domains, domains + 1))
         raise InvalidArgumentError(
-            f"{pluralize(requested, unit)} are not whole domains of {per_domain}; ask for {nearest}"
+            f"{pluralize(requested, unit)} are not a whole number of domains ({per_domain} each); ask for {nearest}"
         )
     description = pluralize(domains, "whole domain")
     if domains == 1:
@@ -140,6 +163,7 @@ def _request_domains(
 def _request_within_domain(
     model: PlacementModel, legal_sets: LegalSets, requested: int, unit: str, *, any_block: bool | None
 ) -> JobRequest:
+    """Return a request for chips or servers (the unit) of one domain."""
     in_servers, description = unit == "server", pluralize(requested, unit)
     chips = requested * model.chips_per_server if in_servers else requested
     if any_block and model.torus:
@@ -155,11 +179,15 @@ def _request_within_domain(
 
 
 def _chips_for_memory(model: PlacementModel, legal_sets: LegalSets, memory: Capacity, *, any_block: bool | None) -> int:
-    """Return the smallest legal number of chips that has so much memory."""
+    """Return the smallest number of chips with at least so much memory.
+
+    Within a domain, the number is a legal size or, with ``any_block``, the size of any box; beyond a domain, it is that
+    of whole domains.
+    """
     chip_memory = default_catalog().picked_value(model.domain_model.server.chip.slug, "device_memory")
-    min_chips = -(-int(memory) // chip_memory)
+    min_chips = -(-int(memory) // chip_memory)  # rounded up
     if min_chips > model.chips:
-        return -(-min_chips // model.chips) * model.chips
+        return -(-min_chips // model.chips) * model.chips  # whole domains, rounded up
     sizes = {prod(shape) for shape in model.torus.shapes} if any_block and model.torus else legal_sets.sizes
     return min(size for size in sizes if size >= min_chips)
 
@@ -172,7 +200,5 @@ def _whole_server_sets(model: PlacementModel, sets: Sequence[int]) -> tuple[int,
 
 
 def _block_masks(model: PlacementModel, shapes: Sequence[Shape]) -> tuple[int, ...]:
-    torus = model.torus
-    return (
-        tuple(chain.from_iterable((block.mask for block in torus.blocks(shape)) for shape in shapes)) if torus else ()
-    )
+    """Return the mask of every position of every shape in a torus."""
+    return tuple(block.mask for shape in shapes for block in model.torus.blocks(shape)) if model.torus else ()

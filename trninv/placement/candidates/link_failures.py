@@ -1,4 +1,9 @@
-"""Find the failed and degraded links and chips of a domain, as sets of chips."""
+"""Find the failed and degraded links and chips of a domain, as sets of chips.
+
+A set of chips is a bit mask, as in `trninv.placement.candidates.free_capacity`. A job can't use a set if a link between
+two of its chips, or from one to a switch, is down, so `CandidateSearch` checks sets against the chips at the ends of
+such links.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +19,7 @@ from trninv.placement.candidates.placement_model import LocalPart, PlacementMode
 from trninv.solvers.torus_blocks import MaskRows, pack_masks
 
 UnhealthyParts = Mapping[int, Mapping[LocalPart, int]]
-"""By row of the capacity and unhealthy part, the parts per million that it still carries."""
+"""Parts per million that each unhealthy part still carries (0: down), by row of the `FreeCapacity` (a domain)."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +29,11 @@ class LinkFailures:
     Attributes
     ----------
     down, degraded
-        Chips at the ends of links that are down, and of degraded links; a link to a switch has one chip.
+        One mask per link that is down, or degraded: the chips at its ends; one chip if the other end is a switch.
     unhealthy_chips
-        Chips that are unhealthy or have an unhealthy NIC.
+        Mask of the chips that are unhealthy or have an unhealthy NIC.
     link_capacities
-        Remaining bytes per second of each such link, one direction.
+        Remaining bytes per second of each such link, one direction, by the numbers of both ends in the domain.
 
     """
 
@@ -38,11 +43,11 @@ class LinkFailures:
     link_capacities: Mapping[tuple[int, int], int]
 
     def has_down_link(self, mask: int) -> bool:
-        """Return whether a link among some chips is down; a single chip needs no link."""
+        """Return whether a link between chips of a set, or to a switch, is down; a single chip needs no link."""
         return mask.bit_count() > 1 and any(link & ~mask == 0 for link in self.down)
 
     def is_degraded(self, mask: int) -> bool:
-        """Return whether any of some chips, or a link among several, is degraded."""
+        """Return whether a chip of a set or its NIC is unhealthy, or a link that the set needs is degraded."""
         return bool(mask & self.unhealthy_chips) or (
             mask.bit_count() > 1 and any(link & ~mask == 0 for link in self.degraded)
         )
@@ -58,25 +63,29 @@ class LinkFailures:
 
 
 ALL_LINKS_UP: Final = LinkFailures((), (), 0, {})
+"""The failures of a domain without unhealthy parts."""
 
 
 def _contain_any_link(sets: MaskRows, links: Iterable[int], chip_count: int) -> NDArray[np.bool_]:
-    """Return which sets of several chips contain both chips of any link."""
-    contains = np.zeros(len(sets), bool)
+    """Return for each set whether it has several chips, including all chips at the ends of any of the links."""
+    has_link = np.zeros(len(sets), bool)
     for link in pack_masks([*links], chip_count):
-        contains |= (sets & link == link).all(axis=1)
-    has_several: NDArray[np.bool_] = np.bitwise_count(sets).sum(axis=1) > 1
-    return contains & has_several
+        has_link |= (sets & link == link).all(axis=1)
+    has_several_chips: NDArray[np.bool_] = np.bitwise_count(sets).sum(axis=1) > 1
+    return has_link & has_several_chips
 
 
 def find_link_failures(model: PlacementModel, parts: Mapping[LocalPart, int]) -> LinkFailures:
-    """Find the failures of a domain from the parts per million that its unhealthy parts carry."""
-    down, degraded, link_capacities = dict[int, None](), dict[int, None](), dict[tuple[int, int], int]()
-    for index in sorted({index for part in parts for index in model.wires_by_part.get(part, ())}):
-        wire = model.domain_model.blueprint.scale_up_links[index]
-        ends = wire.a, wire.b
+    """Find the failures of a domain from its unhealthy parts and the parts per million that they carry.
+
+    A link carries the least of what the link itself and the nodes at its ends carry.
+    """
+    down, degraded, link_capacities = list[int](), list[int](), dict[tuple[int, int], int]()
+    for index in sorted({index for part in parts for index in model.links_by_part.get(part, ())}):
+        link = model.domain_model.blueprint.scale_up_links[index]
+        ends = link.a, link.b
         carried_ppm = min(parts[part] for part in (*ends, ends) if part in parts)
-        link_capacities[ends] = model.link_bandwidth(wire.role) * carried_ppm // PPM
-        (degraded if carried_ppm else down)[sum(1 << end for end in ends if end < model.chips)] = None
-    chips = reduce(or_, (model.chips_by_part.get(part, 0) for part in parts), 0)
-    return LinkFailures(tuple(down), tuple(degraded), chips, link_capacities)
+        link_capacities[ends] = model.link_bandwidth(link.role) * carried_ppm // PPM
+        (degraded if carried_ppm else down).append(sum(1 << end for end in ends if end < model.chips))
+    unhealthy_chips = reduce(or_, (model.chips_by_part.get(part, 0) for part in parts), 0)
+    return LinkFailures(tuple(dict.fromkeys(down)), tuple(dict.fromkeys(degraded)), unhealthy_chips, link_capacities)

@@ -1,6 +1,8 @@
-"""Describe a domain model for placement: chips as bits, legal sets, and what links inside a set carry.
+"""Describe a domain model for placement: its chips as bits, its legal sets, and what the links inside a set carry.
 
-Bit i of a set of chips is the blueprint's node i: chips come first, server by server.
+A domain is the largest group of chips that NeuronLink connects. Its blueprint numbers its nodes: chips first, server by
+server. Bit i of a set of chips is node i, as in `trninv.placement.candidates.free_capacity`. A legal set is a set of
+chips that a scheduler assigns to a job. The limits of a set are its all-gather and bisection bandwidth.
 """
 
 from collections import Counter
@@ -24,14 +26,14 @@ if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
 
 LocalPart = int | tuple[int, int]
-"""A node of a domain in local numbers, or both ends of a link, the lower first."""
+"""A node of a domain, by its number in the blueprint, or a link, by the numbers of both ends, the lower first."""
 _MAX_NEAREST = 2
-"""The number of legal sizes that an error message names."""
+"""The most legal sizes that an error message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnyServers:
-    """Any so many servers of a rack form a legal set; with so many spares in the same rack."""
+    """A number of servers of one rack, any of which form a legal set, and of spare servers in the same rack."""
 
     servers: int
     spares: int = 0
@@ -39,10 +41,19 @@ class AnyServers:
 
 @dataclass(frozen=True, slots=True)
 class RackServers:
-    """The free servers of a rack that share a domain class, the best first.
+    """The free servers of a rack, in the domains of one class: `FreeCapacity.classify_domains` groups equal domains.
 
-    The first ``intact`` have no link down, and the first ``healthy`` no degraded part. Any choice among the first
-    ``eligible`` meets the requirements.
+    Attributes
+    ----------
+    servers
+        Masks of the servers, the best first.
+    any_of
+        How many servers and spare servers a job needs.
+    intact, healthy
+        How many servers at the start of the list have no link down, and how many of these have no degraded part.
+    eligible
+        How many servers at the start of the list can be combined freely: any choice meets the requested limits.
+
     """
 
     domain_class: int
@@ -54,16 +65,16 @@ class RackServers:
 
     @property
     def required(self) -> int:
-        """The number of servers, spares included."""
+        """The number of requested servers, spares included."""
         return self.any_of.servers + self.any_of.spares
 
     @property
     def mask(self) -> int:
-        """The chips of the best servers."""
+        """The chips of the best servers, without spares."""
         return sum(self.servers[: self.any_of.servers])
 
     def disjoint_masks(self) -> Iterator[int]:
-        """Yield disjoint sets of the required number of servers."""
+        """Yield disjoint sets of the requested number of servers, spares included."""
         return (
             sum(self.servers[start : start + self.required])
             for start in range(0, self.eligible - self.required + 1, self.required)
@@ -72,7 +83,7 @@ class RackServers:
 
 @dataclass(frozen=True)
 class LegalSets:
-    """The legal sets of a domain: listed sets by size, and sizes that any servers of a rack form."""
+    """The legal sets of a domain, by number of chips: ``sets`` lists masks, ``any_of`` allows any servers of a rack."""
 
     sets: Mapping[int, tuple[int, ...]]
     any_of: Mapping[int, AnyServers]
@@ -83,7 +94,14 @@ class LegalSets:
         return tuple(sorted({*self.sets, *self.any_of}))
 
     def check_size(self, model: "PlacementModel", chips: int, box_option: str, *, in_servers: bool = False) -> None:
-        """Refuse a size that is not legal; the message counts servers if ``in_servers``; ``box_option`` allows any box.
+        """Refuse a number of chips that no scheduler grants.
+
+        Parameters
+        ----------
+        box_option
+            The option that allows any box of a torus; the message names it.
+        in_servers
+            Whether the message counts servers instead of chips.
 
         Raises
         ------
@@ -103,7 +121,7 @@ class LegalSets:
 
 @dataclass(frozen=True, eq=False)
 class PlacementModel:
-    """A domain model for placement; `placement_model` caches one per slug."""
+    """What placement needs to know of a domain model; `placement_model` returns the same object for the same slug."""
 
     domain_model: DomainModel
 
@@ -114,22 +132,22 @@ class PlacementModel:
 
     @cached_property
     def chips(self) -> int:
-        """Chips of a domain."""
+        """Number of chips of a domain."""
         return self.domain_model.blueprint.chips
 
     @cached_property
     def servers(self) -> int:
-        """Servers of a domain."""
+        """Number of servers of a domain."""
         return self.domain_model.blueprint.servers
 
     @property
     def chips_per_server(self) -> int:
-        """Chips of a server."""
+        """Number of chips of a server."""
         return self.chips // self.servers
 
     @cached_property
     def node_count(self) -> int:
-        """The number of rows of ``node`` per domain."""
+        """Number of nodes of a domain: chips, switches and NICs."""
         return len(self.domain_model.blueprint.nodes)
 
     @cached_property
@@ -139,18 +157,18 @@ class PlacementModel:
 
     @cached_property
     def full(self) -> int:
-        """All chips."""
+        """The mask of all chips of a domain."""
         return (1 << self.chips) - 1
 
     @cached_property
     def server_masks(self) -> tuple[int, ...]:
-        """The chips of each server."""
-        one = (1 << self.chips_per_server) - 1
-        return tuple(one << self.chips_per_server * server for server in range(self.servers))
+        """The mask of each server's chips."""
+        first_server = (1 << self.chips_per_server) - 1
+        return tuple(first_server << self.chips_per_server * server for server in range(self.servers))
 
     @cached_property
     def racks(self) -> tuple[tuple[int, ...], ...]:
-        """The servers of each rack of the domain."""
+        """The ordinals of the servers of each rack of the domain."""
         servers_by_rack: dict[int, list[int]] = {}
         for server in range(self.servers):
             servers_by_rack.setdefault(self.domain_model.blueprint.rack_of(server), []).append(server)
@@ -158,15 +176,12 @@ class PlacementModel:
 
     @cached_property
     def axis_capacities(self) -> tuple[int, ...]:
-        """The capacity of a healthy link along each axis of a torus, one direction."""
+        """Bytes per second of a healthy link along each axis of a torus, one direction; 0 for an axis without links."""
         if self.torus is None:
             return ()
-        axis = {(a, b): axis_number for a, b, axis_number in self.torus.links()}
-        role = {axis[wire.a, wire.b]: wire.role for wire in self.domain_model.blueprint.scale_up_links}
-        return tuple(
-            self.link_bandwidth(role[axis_number]) if axis_number in role else 0
-            for axis_number in range(len(self.torus.sides))
-        )
+        axis_by_ends = {(a, b): axis for a, b, axis in self.torus.links()}
+        roles = {axis_by_ends[link.a, link.b]: link.role for link in self.domain_model.blueprint.scale_up_links}
+        return tuple(self.link_bandwidth(roles[axis]) if axis in roles else 0 for axis in range(len(self.torus.sides)))
 
     def shape_of(self, mask: int) -> Shape | None:
         """Return the shape of a set, or None if it is not a block of the torus."""
@@ -179,7 +194,7 @@ class PlacementModel:
         return _cached_limits(self, self._canonical_mask(mask))
 
     def degraded_limits(self, mask: int, link_capacities: Mapping[tuple[int, int], int]) -> BlockLimits:
-        """Return the limits of a set with failed or degraded links."""
+        """Return the limits of a set if links have only ``link_capacities``, by both ends; other links are healthy."""
         affected = tuple((ends, capacity) for ends, capacity in link_capacities.items() if self._is_inside(ends, mask))
         return _degraded_limits(self, mask, affected) if affected and mask.bit_count() > 1 else self.limits(mask)
 
@@ -189,7 +204,7 @@ class PlacementModel:
         return bool(chips) and all(mask >> end & 1 for end in chips)
 
     def min_chip_bandwidth(self, mask: int, link_capacities: Mapping[tuple[int, int], int]) -> int:
-        """Return the capacity into the worst-linked chip of a set: an upper bound for an all-gather."""
+        """Return the least bytes per second into any chip of a set: an upper bound for its all-gather."""
         incoming = {chip: 0 for chip in range(self.chips) if mask >> chip & 1}
         for (a, b), capacity in self._link_capacities.items():
             if all(end in incoming or end >= self.chips for end in (a, b)):
@@ -198,7 +213,7 @@ class PlacementModel:
         return min(incoming.values())
 
     def capacity_loss(self, mask: int, link_capacities: Mapping[tuple[int, int], int]) -> tuple[int, int]:
-        """Return the capacity that failures take from a set's links and switches: at the worst chip, and in total."""
+        """Return the bytes per second that a set's links lose to failures: at the worst chip, and summed over chips."""
         loss = Counter[int]()
         for ends, capacity in link_capacities.items():
             if self._is_inside(ends, mask):
@@ -208,13 +223,13 @@ class PlacementModel:
         return max(loss.values(), default=0), loss.total()
 
     @cached_property
-    def wires_by_part(self) -> Mapping[LocalPart, tuple[int, ...]]:
-        """Numbers of the wires that end at a node, or join two nodes."""
-        numbers: dict[LocalPart, list[int]] = {}
-        for number, wire in enumerate(self.domain_model.blueprint.scale_up_links):
-            for part in (wire.a, wire.b, (wire.a, wire.b)):
-                numbers.setdefault(part, []).append(number)
-        return {part: tuple(wires) for part, wires in numbers.items()}
+    def links_by_part(self) -> Mapping[LocalPart, tuple[int, ...]]:
+        """The links that a part affects (those of a node, or the link itself), as indices of ``scale_up_links``."""
+        indices: dict[LocalPart, list[int]] = {}
+        for index, link in enumerate(self.domain_model.blueprint.scale_up_links):
+            for part in (link.a, link.b, (link.a, link.b)):
+                indices.setdefault(part, []).append(index)
+        return {part: tuple(links) for part, links in indices.items()}
 
     @cached_property
     def chips_by_part(self) -> Mapping[LocalPart, int]:
@@ -228,36 +243,41 @@ class PlacementModel:
 
     @cached_property
     def _link_capacities(self) -> dict[tuple[int, int], int]:
-        return {(wire.a, wire.b): self.link_bandwidth(wire.role) for wire in self.domain_model.blueprint.scale_up_links}
+        """Bytes per second of each healthy scale-up link, one direction, by both ends."""
+        return {(link.a, link.b): self.link_bandwidth(link.role) for link in self.domain_model.blueprint.scale_up_links}
 
     def _canonical_mask(self, mask: int) -> int:
-        """Return an equivalent set with the fullest servers first; sets of a torus or of several racks stay."""
-        if self.torus or sum(any(mask & self.server_masks[member] for member in rack) for rack in self.racks) > 1:
+        """Return a representative of the sets with the same limits, so that these are solved only once.
+
+        In one rack of a switched domain, only the number of chips in each server matters: the representative has the
+        first chips of each server, most chips first. A set of a torus or of several racks is returned as it is.
+        """
+        if self.torus or sum(any(mask & self.server_masks[server] for server in rack) for rack in self.racks) > 1:
             return mask
         parts = (mask >> self.chips_per_server * server & self.server_masks[0] for server in range(self.servers))
         descending = sorted(((1 << part.bit_count()) - 1 for part in parts), reverse=True)
         return sum(part << self.chips_per_server * index for index, part in enumerate(descending))
 
     def graph(self, mask: int, link_capacities: Mapping[tuple[int, int], int] | None = None) -> "Graph":
-        """Return the links among some chips and through the switches that they are attached to.
+        """Return the graph of a set of chips and the switches at their links, without links that are down.
 
         Parameters
         ----------
         link_capacities
-            Capacities of unhealthy links by both ends, the lower first.
+            Remaining capacities of unhealthy links by both ends, the lower first.
 
         """
         graph = solvers.graph.Graph()
         graph.add_nodes_from(chip for chip in range(self.chips) if mask >> chip & 1)
-        for wire in self.domain_model.blueprint.scale_up_links:
-            if self._is_inside((wire.a, wire.b), mask):
-                capacity = (link_capacities or {}).get((wire.a, wire.b), self.link_bandwidth(wire.role))
+        for link in self.domain_model.blueprint.scale_up_links:
+            if self._is_inside((link.a, link.b), mask):
+                capacity = (link_capacities or {}).get((link.a, link.b), self.link_bandwidth(link.role))
                 if capacity:
-                    graph.add_edge(wire.a, wire.b, capacity=capacity)
+                    graph.add_edge(link.a, link.b, capacity=capacity)
         return graph
 
     def link_bandwidth(self, role: str) -> int:
-        """Return the capacity of a healthy link of a role, in one direction."""
+        """Return the bytes per second of a healthy link, one direction, by the role that it has in the blueprint."""
         return default_catalog().picked_value(self.domain_model.links[role].slug, "bandwidth")
 
 
@@ -274,16 +294,16 @@ def _degraded_limits(
 
 
 def solve_limits(graph: "Graph", chips: int) -> BlockLimits:
-    """Solve the limits of a graph whose first nodes are chips."""
-    ends = sorted(graph)[:chips]
-    gather = solvers.collectives.all_gather_rate(graph, dict.fromkeys(ends, 1))
-    rate = int(gather.rate * (chips - 1)) if gather else 0
-    return BlockLimits(rate, int(solvers.bisection.bisect(graph, ends).upper))
+    """Solve the limits of a graph whose nodes are ``chips`` chips, which have the lowest numbers, and switches."""
+    chip_nodes = sorted(graph)[:chips]
+    all_gather = solvers.collectives.all_gather_rate(graph, dict.fromkeys(chip_nodes, 1))
+    received = int(all_gather.rate * (chips - 1)) if all_gather else 0  # every chip receives from all others
+    return BlockLimits(received, int(solvers.bisection.bisect(graph, chip_nodes).upper))
 
 
 @lru_cache(maxsize=64)
 def placement_model(slug: str) -> PlacementModel:
-    """Return the placement model of a slug.
+    """Return the placement model for the domain model with this slug.
 
     Raises
     ------
@@ -298,7 +318,11 @@ def placement_model(slug: str) -> PlacementModel:
 
 
 def read_legal_sets(connection: Connection, model: PlacementModel) -> LegalSets:
-    """Load the legal sets of a domain model."""
+    """Load the legal sets of a domain model: rows of ``legal_set``, in chips or in servers.
+
+    A row without a mask allows any servers of a rack. A row of chips is about the chips of one server, and holds for
+    every server. If any servers of a rack form a size, rows with masks of that size are ignored.
+    """
     table, domain_model = TABLES["legal_set"], TABLES["domain_model"]
     query = select(table).join(domain_model, domain_model.c.id == table.c.domain_model_id)
     sets: dict[int, dict[int, None]] = {}
@@ -308,7 +332,7 @@ def read_legal_sets(connection: Connection, model: PlacementModel) -> LegalSets:
         if row.mask is None:
             any_of[chips] = AnyServers(row.size)
         elif row.unit == "server":
-            mask = sum(whole for server, whole in enumerate(model.server_masks) if row.mask >> server & 1)
+            mask = sum(server_mask for server, server_mask in enumerate(model.server_masks) if row.mask >> server & 1)
             sets.setdefault(chips, {})[mask] = None
         else:
             shifted = {row.mask << model.chips_per_server * server: None for server in range(model.servers)}
@@ -319,4 +343,5 @@ def read_legal_sets(connection: Connection, model: PlacementModel) -> LegalSets:
 
 def format_shape(shape: Shape) -> str:
     """Format a shape as rows × columns × servers."""
-    return "x".join(map(str, (*shape[1:], shape[0]) if len(shape) > 2 else shape))  # noqa: PLR2004 # servers come first
+    # In a shape of three axes, servers come first.
+    return "x".join(map(str, (*shape[1:], shape[0]) if len(shape) > 2 else shape))  # noqa: PLR2004

@@ -1,8 +1,13 @@
-"""Build placements, the filter steps and the reason why nothing fits."""
+"""Place a job and explain the result: placements, the filter steps and the reason why nothing fits.
+
+`trninv.placement.questions.placements` calls `place_in_domains` for jobs that fit in one domain, and
+`place_on_domains` for jobs of several whole domains. A filter step is one condition, such as "has 16 chips free", with
+the number of domains that meet it and all conditions before it; the first step without domains is the reason.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Annotated, Final
 
 import numpy as np
@@ -50,7 +55,10 @@ class FilterStep:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaRequest:
-    """The number of replicas, their spares, what they must not share, and the tier that must join their domains."""
+    """How many replicas (copies) of a job to place, and how many spares for each.
+
+    ``spread_level`` is what replicas must not share. The domains of a replica are below one network node of ``tier``.
+    """
 
     replicas: int
     spares: int
@@ -67,12 +75,16 @@ class ReplicaRequest:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Placements, their number, the domains after each condition, and the shortfall if all conditions are met.
+    """Placements, or why there are none.
 
     Attributes
     ----------
+    positions, domains
+        Numbers of sets of chips on which one replica can run, and of domains with such a set.
+    shortfall
+        Why the job does not fit although some domains meet every condition: there are too few of them.
     best
-        Limits of the best candidate, if none reaches the requested ones.
+        Limits of the best candidate, if no candidate has the requested limits.
 
     """
 
@@ -92,15 +104,15 @@ def place_in_domains(
     replica_request: ReplicaRequest,
     k: int,
 ) -> SearchResult:
-    """Place jobs that each fit in one domain."""
+    """Place jobs that each fit in one domain: the k best places of one job, or one place for each replica."""
     sets, spares = request.sets, replica_request.spares
-    if isinstance(sets, AnyServers):
+    if isinstance(sets, AnyServers):  # spares are servers of the same rack; other spares are placed as separate sets
         sets, spares = AnyServers(sets.servers, spares), 0
     replica_search = ReplicaSearch(capacity, legal_sets, sets, constraints, replica_request.spread_level)
     search, matches = replica_search.search, replica_search.matches
-    before = *_scope_steps(capacity, request.chips, constraints), *_size_steps(capacity, request.chips)
     steps = (
-        *before,
+        *_scope_steps(capacity, request.chips, constraints),
+        *_size_steps(capacity, request.chips),
         *_search_steps(search, constraints),
         *_limit_steps(constraints.min_limits, search.count_domains(matches)),
     )
@@ -111,23 +123,21 @@ def place_in_domains(
         )
         best = next(iter(relaxed.search.best(relaxed.matches, 1, PlacementPolicy.QUALITY)), None)
         return SearchResult((), *counts, best=best.limits if best else None)
-    needed = replica_request.replicas * (1 + spares)
-    spare_text = f"of {needed:,} sets " if spares else ""
-    if needed > 1 and (possible := replica_search.max_replicas(needed)) < needed:
-        return SearchResult((), *counts, f"{replica_request.description}: only {possible:,} {spare_text}fit at once")
-    alternatives = replica_search.alternatives(1 if replica_request.replicas > 1 else k, needed - 1)
     replicas = replica_request.replicas
-    placed = chain.from_iterable(
-        (
-            _set_placement(capacity, pick, picks[replicas + index * spares :][:spares])
-            for index, pick in enumerate(picks[:replicas])
-        )
-        for picks in alternatives
-    )
-    return SearchResult(tuple(placed), *counts)
+    needed = replicas * (1 + spares)
+    if needed > 1 and (possible := replica_search.max_replicas(needed)) < needed:
+        sets_text = f"of {needed:,} sets " if spares else ""
+        return SearchResult((), *counts, f"{replica_request.description}: only {possible:,} {sets_text}fit at once")
+    placements = []
+    for placed in replica_search.alternatives(1 if replicas > 1 else k, needed - 1):
+        for index, placement in enumerate(placed[:replicas]):
+            spare_sets = placed[replicas + index * spares :][:spares]
+            placements.append(_set_placement(capacity, placement, spare_sets))
+    return SearchResult(tuple(placements), *counts)
 
 
 def _scope_steps(capacity: FreeCapacity, chips: int, constraints: Constraints) -> Iterator[FilterStep]:
+    """Yield the steps for the domains of the scope, and those with enough chips in it."""
     yield FilterStep("is in scope", len(capacity.ordinals))
     if (large_enough := int((_set_sizes(capacity.in_scope) >= chips).sum())) < len(capacity.ordinals):
         yield FilterStep(
@@ -137,11 +147,13 @@ def _scope_steps(capacity: FreeCapacity, chips: int, constraints: Constraints) -
 
 
 def _size_steps(capacity: FreeCapacity, chips: int) -> Iterator[FilterStep]:
+    """Yield the steps for domains with enough usable chips, and with enough free chips."""
     for label, sets in (("usable", capacity.usable), ("free", capacity.free)):
         yield FilterStep(f"has {pluralize(chips, 'chip')} {label}", int((_set_sizes(sets) >= chips).sum()))
 
 
 def _search_steps(search: CandidateSearch, constraints: Constraints) -> Iterator[FilterStep]:
+    """Yield the steps for a requested set that is free, has every link up and meets the constraints."""
     yield FilterStep("has such a set of free chips", search.count_domains(search.free))
     yield FilterStep("has it with every link up", search.count_domains(search.intact))
     matches = search.intact
@@ -162,19 +174,22 @@ def _limit_steps(min_limits: BlockLimits, domains: int, prefix: str = "it with "
 
 
 def _set_sizes(sets: MaskRows) -> NDArray[np.int64]:
+    """Return the number of chips of each set."""
     sizes: NDArray[np.int64] = np.bitwise_count(sets).sum(axis=1, dtype=np.int64)
     return sizes
 
 
 def place_on_domains(
     capacity: FreeCapacity,
-    _: LegalSets,
+    _legal_sets: LegalSets,
     request: JobRequest,
     constraints: Constraints,
     replica_request: ReplicaRequest,
-    __: int,
+    _k: int,
 ) -> SearchResult:
     """Place jobs of several whole domains each.
+
+    Two parameters are ignored: the function has the signature of `place_in_domains`, so that callers can use either.
 
     Raises
     ------
@@ -189,7 +204,7 @@ def place_on_domains(
     ):
         raise InvalidArgumentError(
             f"--spread {replica_request.spread_level.lower().replace('_', '-')}: "
-            "copies of several domains can be separated by domain only"
+            "copies of several domains can be separated by domain only; use --spread domain"
         )
     usable = int((_set_sizes(capacity.usable) == model.chips).sum())
     rows = free_domains(capacity)
@@ -198,29 +213,26 @@ def place_on_domains(
         FilterStep("is completely usable", usable),
         FilterStep("is completely free, with every link up", len(rows)),
     ]
-    if constraints.same_rack and len(model.racks) > 1:
+    if constraints.same_rack and len(model.racks) > 1:  # a whole domain spans several racks
         steps.append(FilterStep("is in one rack", 0))
         return SearchResult((), 0, 0, tuple(steps))
     if constraints.healthy_only:
         rows = free_domains(capacity, healthy_only=True)
         steps.append(FilterStep("has no degraded parts", len(rows)))
     if constraints.min_limits != NO_MINIMUM:
-        unlimited_rows, rows = (
-            rows,
-            free_domains(capacity, healthy_only=constraints.healthy_only, min_limits=constraints.min_limits),
-        )
+        rows_without_minimum = rows
+        rows = free_domains(capacity, healthy_only=constraints.healthy_only, min_limits=constraints.min_limits)
         steps += _limit_steps(constraints.min_limits, len(rows), "")
-        if unlimited_rows and not rows:
+        if rows_without_minimum and not rows:
             best = max(
-                (domain_limits(capacity, row) for row in unlimited_rows),
-                key=lambda each: (each.all_gather, each.bisection),
+                (domain_limits(capacity, row) for row in rows_without_minimum),
+                key=lambda limits: (limits.all_gather, limits.bisection),
             )
             return SearchResult((), 0, 0, tuple(steps), best=best)
-    needed, healthy_rows = (
-        request.domains + replica_request.spares,
-        [row for row in rows if row not in capacity.failures_by_row],
-    )
+    needed = request.domains + replica_request.spares
+    healthy_rows = [row for row in rows if row not in capacity.failures_by_row]
     spread = constraints.policy is PlacementPolicy.SPREAD
+    # Domains with failures are used only if the healthy ones do not suffice.
     for candidate_rows in (healthy_rows, rows):
         placed = place_gangs(
             capacity,
@@ -242,6 +254,7 @@ def place_on_domains(
 def _shortfall(
     needed: int, free: int, placed: Sequence[Gang], constraints: Constraints, replica_request: ReplicaRequest
 ) -> str:
+    """Return why not all jobs of whole domains could be placed."""
     demand = f"{pluralize(needed, 'domain')} requested{' with spares' if replica_request.spares else ''}"
     location = " in one rack" if constraints.same_rack else ""
     location += f" below one network node of tier {replica_request.tier}" if replica_request.tier > 1 else ""
@@ -254,7 +267,8 @@ def _shortfall(
 
 
 def _domain_placement(capacity: FreeCapacity, gang: Gang, domains: int) -> Placement:
-    worth = [domain_limits(capacity, row) for row in gang.rows[:domains]]
+    """Return the placement of a job of whole domains; rows of the gang after the first ``domains`` are spares."""
+    all_limits = [domain_limits(capacity, row) for row in gang.rows[:domains]]
     places = tuple(map(capacity.domain_address, gang.rows))
     return Placement(
         places=places[:domains],
@@ -263,8 +277,8 @@ def _domain_placement(capacity: FreeCapacity, gang: Gang, domains: int) -> Place
         chips=domains * capacity.model.chips,
         whole_servers=True,
         shape=None,
-        all_gather=Bandwidth(min(limits.all_gather for limits in worth)),
-        bisection=Bandwidth(min(limits.bisection for limits in worth)),
+        all_gather=Bandwidth(min(limits.all_gather for limits in all_limits)),
+        bisection=Bandwidth(min(limits.bisection for limits in all_limits)),
         degraded=any(row in capacity.failures_by_row for row in gang.rows),
         tier=gang.tier,
         fragmentation_cost=0.0,
@@ -275,6 +289,7 @@ def _domain_placement(capacity: FreeCapacity, gang: Gang, domains: int) -> Place
 def _set_placement(
     capacity: FreeCapacity, placement: ReplicaPlacement, spares: Sequence[ReplicaPlacement]
 ) -> Placement:
+    """Return the placement of a job within a domain; its spares are servers of its rack, or separate sets."""
     model, candidate = capacity.model, placement.candidate
     mask, shape = candidate.mask, model.shape_of(candidate.mask)
     servers = capacity.server_addresses(candidate.row, mask)
@@ -298,6 +313,7 @@ def _set_placement(
 
 
 _MAX_NAMES: Final = 8
+"""The most addresses in a text for people."""
 
 
 def abbreviate_places(places: Sequence[str]) -> str:
@@ -317,12 +333,15 @@ def group_chips(places: Sequence[str]) -> list[str]:
 
 
 def _server_of(place: str) -> str:
-    """Return the server of a chip, or an empty result for any other part."""
+    """Return the address of a chip's server, or an empty text for any other place."""
     server, _, last = place.rpartition("/")
     return server if last.startswith("c") else ""
 
 
 def _format_chips(server: str, chips: Iterator[str]) -> str:
+    """Return the address of several chips of a server: rainier/d17/s2/c0-3,6."""
     numbers = [int(chip.rpartition("/c")[2]) for chip in chips]
-    runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0])]
+    # In a run of consecutive numbers, the number minus its position is the same.
+    grouped = groupby(enumerate(numbers), lambda numbered: numbered[1] - numbered[0])
+    runs = [[number for _, number in run] for _, run in grouped]
     return f"{server}/c" + ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

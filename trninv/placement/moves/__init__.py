@@ -1,1 +1,1 @@
-"""Plan and carry out moves of jobs."""
+"""Plan moves of jobs that free chips."""

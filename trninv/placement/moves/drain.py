@@ -1,4 +1,9 @@
-"""Compute which jobs a drain disrupts and where each can go."""
+"""Compute which jobs a drain disrupts and where each can go, for `trninv drain-impact`; nothing is changed.
+
+A drain takes a place out of service: a server, a chip, a switch, a link and so on. `DrainImpact` compares the free
+capacity of the cluster before it and after it. Sets of chips are bit masks, and a row is a domain of the cluster, by
+ordinal (`trninv.placement.candidates.free_capacity`).
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,12 +23,12 @@ from trninv.placement.candidates.gangs import place_gang
 from trninv.placement.candidates.placement_model import AnyServers, LegalSets
 from trninv.placement.moves.planner import MovePlanner, PlannedMove, alternative_sets, best_destination
 from trninv.routing.scenario import ScenarioChanges
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.routing.snapshot import Snapshot
 from trninv.solvers.torus_blocks import WORD_BITS, MaskRows, pack_masks, unpack_masks
 
 _T = TABLES
 RowMask = tuple[int, int]
-"""A row of the capacity, and a set of its chips."""
+"""A row of the capacity (a domain), and a set of its chips."""
 
 
 class DrainOutcome(DescribedEnum):
@@ -42,46 +47,55 @@ class DisruptedJob:
 
     Attributes
     ----------
+    allocation
+        The job and its chips before the drain.
     lost_chips
         Lost working chips by row.
-    spares
+    lost_spares
         Lost spare chips by row.
     disconnected_rows
-        Rows whose chips stay but lose links among them.
+        Rows whose chips stay but lose links between them, or the path to the job's other domains.
 
     """
 
     allocation: JobAllocation
     lost_chips: Mapping[int, int]
-    spares: Mapping[int, int]
+    lost_spares: Mapping[int, int]
     disconnected_rows: frozenset[int]
 
     def must_stop(self, units: Sequence[int]) -> bool:
-        """Return whether the job must stop: it loses links, or has fewer spare units than units that lose chips."""
-        spare = ((row, mask & ~self.spares.get(row, 0)) for row, mask in self.allocation.spare.items())
-        spare_sizes = _descending_sizes(part for _, mask in spare for part in _split_by_unit(mask, units))
-        work = self.allocation.work.items()
-        lost_sizes = _descending_sizes(
-            part for row, mask in work for part in _split_by_unit(mask, units) if part & self.lost_chips.get(row, 0)
-        )
-        return (
-            bool(self.disconnected_rows)
-            or len(spare_sizes) < len(lost_sizes)
-            or any(a < b for a, b in zip(spare_sizes, lost_sizes, strict=False))
-        )
+        """Return whether the job must stop: it loses links, or spares can't replace its chips in each affected unit.
+
+        Parameters
+        ----------
+        units
+            Masks of the units that a spare replaces as a whole: the domain, or each server.
+
+        """
+        if self.disconnected_rows:
+            return True
+        spare_sizes, affected_sizes = list[int](), list[int]()
+        for row, mask in self.allocation.spare.items():
+            remaining = mask & ~self.lost_spares.get(row, 0)
+            spare_sizes += [part.bit_count() for part in _split_by_unit(remaining, units)]
+        for row, mask in self.allocation.work.items():
+            lost = self.lost_chips.get(row, 0)
+            affected_sizes += [part.bit_count() for part in _split_by_unit(mask, units) if part & lost]
+        if len(spare_sizes) < len(affected_sizes):
+            return True
+        # The largest spare replaces the job's largest affected part, and so on.
+        pairs = zip(sorted(spare_sizes, reverse=True), sorted(affected_sizes, reverse=True), strict=False)
+        return any(spare < affected for spare, affected in pairs)
 
 
 def _split_by_unit(mask: int, units: Sequence[int]) -> Iterator[int]:
+    """Yield the part of a set in each unit in which the set has chips."""
     return (mask & unit for unit in units if mask & unit)
-
-
-def _descending_sizes(masks: Iterator[int]) -> list[int]:
-    return sorted((mask.bit_count() for mask in masks), reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """A job's chips after the drain, and the moves of other jobs that come before; empty without a place."""
+    """A job's chips after the drain, none if no place was found, and the moves of other jobs that come first."""
 
     outcome: DrainOutcome
     destination: tuple[RowMask, ...] = ()
@@ -89,24 +103,38 @@ class JobOutcome:
 
 
 class DrainImpact:
-    """The drain of a place: the capacity of its cluster before and after."""
+    """The effect of draining a place on its cluster and on jobs.
 
-    def __init__(self, reader: SnapshotReader, address: str) -> None:
-        place = resolve(reader.connection, address)
+    Attributes
+    ----------
+    place
+        The drained place.
+    before, after
+        The free capacity of its cluster before and after the drain.
+
+    Raises
+    ------
+    WrongLevelError
+        The place is a cluster or a NIC, which can't be drained.
+
+    """
+
+    def __init__(self, snapshot: Snapshot, address: str) -> None:
+        place = resolve(snapshot.connection, address)
         if place.level in ("cluster", "nic"):
             raise WrongLevelError(
                 f"{address} is a {place.level}; name a server, rack, domain, chip, switch, link or network node"
             )
-        current = reader.changes
-        parts = dict(current.nodes), dict(current.links), set(current.domains), set(current.network_nodes)
-        changes = ScenarioChanges(*parts, current.assumed_allocations, current.assumed_released)
-        changes.add(reader.connection, address, 0)
+        scenario = snapshot.changes
+        parts = dict(scenario.nodes), dict(scenario.links), set(scenario.domains), set(scenario.network_nodes)
+        changes = ScenarioChanges(*parts, scenario.assumed_allocations, scenario.assumed_released)
+        changes.add(snapshot.connection, address, 0)  # the drained place carries nothing
         slug = place.address.partition("/")[0]
-        self.place, self.before = place, read_cluster_capacity(reader, slug)
-        self.after = read_cluster_capacity(replace(reader, changes=changes), slug)
+        self.place, self.before = place, read_cluster_capacity(snapshot, slug)
+        self.after = read_cluster_capacity(replace(snapshot, changes=changes), slug)
         has_chips = place.level not in ("link", "switch", "network_node")
         self._lost_chips = (
-            unpack_masks(read_cluster_capacity(reader, address).in_scope)
+            unpack_masks(read_cluster_capacity(snapshot, address).in_scope)
             if has_chips
             else [0] * len(self.before.ordinals)
         )
@@ -114,25 +142,24 @@ class DrainImpact:
             row: {*failures.down} - {*self.before.link_failures(row).down}
             for row, failures in self.after.failures_by_row.items()
         }
-        self._subtrees = list(_subtree_ordinals(reader.connection, place)) if place.level == "network_node" else []
+        # Domains below the drained network node, then those below each of its children; empty for any other place.
+        self._subtrees = list(_subtree_ordinals(snapshot.connection, place)) if place.level == "network_node" else []
 
     @property
     def rows(self) -> list[int]:
         """Rows of the domains that lose chips or links."""
-        return sorted(
-            {
-                *(row for row, mask in enumerate(self._lost_chips) if mask),
-                *(r for r, b in self._lost_links.items() if b),
-            }
-        )
+        lose_chips = (row for row, mask in enumerate(self._lost_chips) if mask)
+        lose_links = (row for row, links in self._lost_links.items() if links)
+        return sorted({*lose_chips, *lose_links})
 
     def disrupted_jobs(self, allocations: Sequence[JobAllocation]) -> list[DisruptedJob]:
         """Return the jobs that lose chips or links, the largest first."""
         disrupted = filter(None, map(self._disruption, allocations))
-        return sorted(disrupted, key=lambda each: (-each.allocation.chips, each.allocation.key))
+        return sorted(disrupted, key=lambda job: (-job.allocation.chips, job.allocation.key))
 
     def _disruption(self, allocation: JobAllocation) -> DisruptedJob | None:
-        lost_chips, spares = (
+        """Return what a job loses; None if it loses nothing."""
+        lost_chips, lost_spares = (
             {row: mask & self._lost_chips[row] for row, mask in masks.items() if mask & self._lost_chips[row]}
             for masks in (allocation.work, allocation.spare)
         )
@@ -140,17 +167,16 @@ class DrainImpact:
             row for row, mask in allocation.work.items() if row not in lost_chips and self._loses_link(row, mask)
         }
         if self._subtrees and len(allocation.work) > 1:
-            (all_below, *children), rows = self._subtrees, set(allocation.work)
-            if rows & all_below and not any(rows <= child for child in children):
+            (all_below, *child_subtrees), rows = self._subtrees, set(allocation.work)
+            # The drained network node cuts the paths of domains below it, unless all of the job is below one child.
+            if rows & all_below and not any(rows <= subtree for subtree in child_subtrees):
                 disconnected_rows |= rows & all_below
-        return (
-            DisruptedJob(allocation, lost_chips, spares, frozenset(disconnected_rows))
-            if lost_chips or spares or disconnected_rows
-            else None
-        )
+        if not (lost_chips or lost_spares or disconnected_rows):
+            return None
+        return DisruptedJob(allocation, lost_chips, lost_spares, frozenset(disconnected_rows))
 
     def _loses_link(self, row: int, mask: int) -> bool:
-        """Return whether a set of several chips loses a link among them or to their switch."""
+        """Return whether a set of several chips loses a link between them or to their switch."""
         return mask.bit_count() > 1 and any(link & mask == link for link in self._lost_links.get(row, ()))
 
     def outcomes(
@@ -186,9 +212,9 @@ class DrainImpact:
             )
 
     def _network_outcome(self, capacity: FreeCapacity, job: DisruptedJob) -> JobOutcome:
-        """Return the outcome of a job of whole domains: other domains, below other network nodes."""
+        """Return the outcome if a network node is drained: a job of whole domains gets domains below other nodes."""
         full = capacity.model.full
-        if any(mask != full for mask in job.allocation.work.values()):
+        if any(mask != full for mask in job.allocation.work.values()):  # only whole domains can be placed together
             return JobOutcome(DrainOutcome.NOWHERE)
         in_scope = capacity.in_scope.copy()
         in_scope[sorted(self._subtrees[0])] = 0
@@ -206,21 +232,25 @@ def _job_outcome(
     others: Sequence[JobAllocation],
     immovable: Collection[int],
 ) -> JobOutcome:
-    """Return the outcome of a job whose chips the capacity counts as free; it keeps what it can."""
-    work, rows = job.allocation.work, {*job.lost_chips, *job.disconnected_rows}
-    kept = {row: mask for row, mask in work.items() if row not in rows}
-    if not rows:
+    """Return the outcome of a job whose chips the capacity counts as free; the job keeps all chips that it can.
+
+    Each affected domain has three options, tried in turn: the job keeps its remaining chips and replaces the lost ones
+    in the same domain; its chips there move to another free set; they move to a set that moves of other jobs free. The
+    third option is used for one domain only.
+    """
+    work, affected_rows = job.allocation.work, {*job.lost_chips, *job.disconnected_rows}
+    kept = {row: mask for row, mask in work.items() if row not in affected_rows}
+    if not affected_rows:
         return JobOutcome(DrainOutcome.STAYS, tuple(kept.items()))
-    current, destination, moves = (
-        capacity.with_allocated(_update_allocated(capacity.allocated, (), kept.items())),
-        list(kept.items()),
-        tuple[PlannedMove, ...](),
-    )
-    for row in sorted(rows):
+    current = capacity.with_allocated(_update_allocated(capacity.allocated, (), kept.items()))
+    destination, moves = list(kept.items()), tuple[PlannedMove, ...]()
+    for row in sorted(affected_rows):
         mask = work[row]
-        candidate = _same_domain_candidate(
-            current, legal_sets, (row, mask), mask & ~job.lost_chips.get(row, mask)
-        ) or _best_candidate(current, legal_sets, mask)
+        remaining = (
+            mask & ~job.lost_chips[row] if row in job.lost_chips else 0
+        )  # after losing only links, no chip stays
+        candidate = _same_domain_candidate(current, legal_sets, (row, mask), remaining)
+        candidate = candidate or _best_candidate(current, legal_sets, mask)
         if candidate is None:
             if moves or not (plan := _after_moves(current, legal_sets, mask, others, immovable)):
                 return JobOutcome(DrainOutcome.NOWHERE)
@@ -234,14 +264,19 @@ def _job_outcome(
                 current.allocated, (), [candidate, *((move.target_row, move.target_mask) for move in moves)]
             )
         )
-    keeps_some = any(work.get(row, 0) & mask for row, mask in destination)
-    outcome = DrainOutcome.AFTER_MOVES if moves else DrainOutcome.REPLACED if keeps_some else DrainOutcome.ELSEWHERE
+    outcome = DrainOutcome.ELSEWHERE
+    if moves:
+        outcome = DrainOutcome.AFTER_MOVES
+    elif any(work.get(row, 0) & mask for row, mask in destination):
+        outcome = DrainOutcome.REPLACED
     return JobOutcome(outcome, tuple(sorted(destination)), moves)
 
 
-def _same_domain_candidate(capacity: FreeCapacity, legal_sets: LegalSets, part: RowMask, kept: int) -> RowMask | None:
-    """Return the best set of the same domain that contains all chips that a job keeps there."""
-    row, mask = part
+def _same_domain_candidate(
+    capacity: FreeCapacity, legal_sets: LegalSets, current: RowMask, kept: int
+) -> RowMask | None:
+    """Return the best set that can replace a job's current set in the same domain and contains the chips it keeps."""
+    row, mask = current
     options = alternative_sets(capacity, legal_sets, mask)
     if not kept or not options:
         return None
@@ -253,7 +288,10 @@ def _same_domain_candidate(capacity: FreeCapacity, legal_sets: LegalSets, part: 
 
 
 def _same_rack_servers(domain: FreeCapacity, kept: int, servers: int) -> tuple[int, ...]:
-    """Return the servers that a job keeps and the first free ones of their rack that have every link."""
+    """Return a set of the servers that a job keeps and the first free servers of their rack with every link up.
+
+    The set is the only item of a tuple, which is empty if too few servers are free.
+    """
     model, (free,) = domain.model, are_intact(domain, domain.model.server_masks)
     for rack in model.racks:
         kept_servers = [server for server in rack if model.server_masks[server] & kept]
@@ -264,6 +302,7 @@ def _same_rack_servers(domain: FreeCapacity, kept: int, servers: int) -> tuple[i
 
 
 def _best_candidate(capacity: FreeCapacity, legal_sets: LegalSets, mask: int) -> RowMask | None:
+    """Return the best free set of the cluster that can replace a set."""
     candidate = best_destination(capacity, legal_sets, mask, PlacementPolicy.QUALITY, keep_all_gather=False)
     return (candidate.row, candidate.mask) if candidate else None
 
@@ -275,7 +314,7 @@ def _after_moves(
     others: Sequence[JobAllocation],
     immovable: Collection[int],
 ) -> tuple[RowMask, tuple[PlannedMove, ...]] | None:
-    """Return a candidate that moves of other jobs free, with these moves."""
+    """Return a set that moves of other jobs free and that can replace ``mask``, with these moves, or None."""
     if not (options := alternative_sets(capacity, legal_sets, mask)):
         return None
     plan = MovePlanner(capacity, legal_sets, others, immovable).plan(options)
@@ -293,6 +332,7 @@ def _update_allocated(allocated: MaskRows, released: Iterable[RowMask], added: I
 
 
 def _merge_masks(sets: Iterable[RowMask]) -> dict[int, int]:
+    """Return the union of the sets of each row."""
     masks: dict[int, int] = {}
     for row, mask in sets:
         masks[row] = masks.get(row, 0) | mask
@@ -300,7 +340,11 @@ def _merge_masks(sets: Iterable[RowMask]) -> dict[int, int]:
 
 
 def _subtree_ordinals(connection: Connection, place: Place) -> Iterator[set[int]]:
-    """Yield the ordinals of the domains below a network node, then those below each of its children."""
+    """Yield the ordinals of the domains below a network node, then those below each of its children.
+
+    A row of ``link`` with the scope "fabric" leads up to a network node; if it starts in a domain, it has a
+    ``domain_id``.
+    """
     link = _T["link"]
     fabric = link.c.scope == "fabric", link.c.domain_id.is_(None)
     children = list(connection.scalars(select(link.c.a_id).where(link.c.b_id == place.id, *fabric)))
@@ -310,6 +354,7 @@ def _subtree_ordinals(connection: Connection, place: Place) -> Iterator[set[int]
 
 
 def _domain_ordinals(connection: Connection, node: int) -> Iterator[int]:
+    """Yield the ordinals of the domains below a network node, tier by tier; a link leads up from ``a`` to ``b``."""
     link, domain = _T["link"], _T["domain"]
     nodes = [node]
     while nodes:

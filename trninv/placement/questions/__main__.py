@@ -6,9 +6,9 @@ from trninv.routing import questions as routing_questions
 
 
 def render_page() -> str:
-    """Render the page as Markdown."""
+    """Return the page as Markdown."""
     return question.render_page([*routing_questions.all_questions(), *placement_questions.all_questions()])
 
 
 if __name__ == "__main__":
-    print(render_page(), end="")  # noqa: T201 # a page for a file
+    print(render_page(), end="")  # noqa: T201 # the output is redirected to the page

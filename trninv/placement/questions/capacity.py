@@ -1,4 +1,8 @@
-"""Answer how much capacity is left when parts fail at given rates."""
+"""Answer how much capacity remains when parts fail at rates that the user supplies.
+
+Capacity is counted in whole domains, and for each legal job size in the chips of as many jobs as could run. A result
+with a binomial distribution is computed exactly; the others are sampled (`trninv.solvers.survival`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +15,16 @@ from numpy.typing import NDArray
 from trninv import deadline, solvers
 from trninv.enumeration import DescribedEnum
 from trninv.errors import InvalidArgumentError
+from trninv.inventory.parameter import Argument, FreeText
 from trninv.placement.candidates.free_capacity import read_capacity
 from trninv.placement.candidates.placement_model import read_legal_sets
 from trninv.placement.failure_model import FailureModel, FailureRate, parse_rates, single_bits
+from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
-from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
+from trninv.routing.answer import AddressText, Answer
+from trninv.routing.question import ROUTED_COST, question
+from trninv.routing.snapshot import Snapshot
 from trninv.routing.sweep_journal import Progress
-from trninv.routing.wiring_cache import SnapshotReader
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -27,13 +33,17 @@ if TYPE_CHECKING:
     from trninv.solvers.torus_blocks import MaskRows
 
 MAX_SAMPLES, MAX_SEED, MAX_HOURS = 1_000_000, 2**31 - 1, 10_000_000
+"""The largest values of the arguments."""
 _MAX_INLINE_SAMPLES = 20_000
-"""The limit of samples without an executor, so that a request finishes."""
+"""The most samples without an executor (a pool of workers), so that a request finishes in time."""
 _BATCHES = 4
-"""Batches of samples per task."""
+"""Batches of samples in one task for an executor."""
 CONFIDENCE = 0.99
+"""The probability with which spares must suffice."""
 _MAX_SPARES = 1_000_000
+"""The most spares that the search tries, and the most domains of a job."""
 _QUANTILES = (0.05, 0.5, 0.95)
+"""The quantiles in an estimate: P5, P50 and P95."""
 
 _DEFINITION = (
     "parts fail independently; the failure of a server cascades to its chips, that of a rack to its servers; "
@@ -52,7 +62,7 @@ class InitialState(DescribedEnum):
 
 @dataclass(frozen=True, slots=True)
 class AppliedRate:
-    """A failure rate, as given."""
+    """A failure rate, and the probability that follows from it."""
 
     kind: Annotated[str, "Kind of part."]
     mtbf_hours: Annotated[float, "Mean time between failures, hours."]
@@ -94,7 +104,7 @@ class CapacityAnswer(Answer):
     scope: Annotated[AddressText, "The scope."]
     mission_hours: Annotated[int | None, "Hours without repair; null for any time, with repairs."]
     start: Annotated[InitialState, "Initial state of the fleet."]
-    rates: Annotated[tuple[AppliedRate, ...], "Failure rates, as given."]
+    rates: Annotated[tuple[AppliedRate, ...], "Failure rates that you supplied."]
     domains: Annotated[CapacityEstimate, "Whole domains: the size of the largest possible job of whole domains."]
     sizes: Annotated[tuple[CapacityEstimate, ...], "Chips in jobs of each legal size."]
     domain_probability: Annotated[
@@ -112,7 +122,10 @@ class CapacityAnswer(Answer):
         yield f"{self.scope}: remaining capacity {period}, from {self.start.lower()}{drawn}"
         yield RenderedTable(
             ["rate", "MTBF h", "MTTR h", "down"],
-            ([r.kind, f"{r.mtbf_hours:,g}", _format_hours(r.mttr_hours), f"{r.probability:.3g}"] for r in self.rates),
+            (
+                [rate.kind, f"{rate.mtbf_hours:,g}", _format_hours(rate.mttr_hours), f"{rate.probability:.3g}"]
+                for rate in self.rates
+            ),
         )
         yield RenderedTable(
             ["", "at most", "mean", "±", "P5", "P50", "P95"], map(_estimate_row, (self.domains, *self.sizes))
@@ -147,7 +160,7 @@ def _estimate_row(estimate: CapacityEstimate) -> Sequence[str]:
 
 @question(cost=ROUTED_COST, examples=("capacity u-trn2x64 --rates rates.toml",), has_baseline=False)
 def capacity(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     scope: Annotated[str, Argument("Chip, server, rack, domain or cluster.", metavar="SCOPE")],
     rates: Annotated[
         FreeText | None,
@@ -158,12 +171,15 @@ def capacity(
     mission: Annotated[
         int | None,
         Argument(
-            "Hours without repair; by default any time, with repairs", minimum=1, maximum=MAX_HOURS, metavar="HOURS"
+            "Hours after which to look, without repairs; by default the long-run state, with repairs",
+            minimum=1,
+            maximum=MAX_HOURS,
+            metavar="HOURS",
         ),
     ] = None,
     start: Annotated[InitialState, Argument("Initial state of the fleet.", option="--from")] = InitialState.NOW,
     gang: Annotated[
-        int | None, Argument("Also compute spares for a job of so many whole domains", minimum=1, maximum=_MAX_SPARES)
+        int | None, Argument("Also compute spares for a job of this many whole domains", minimum=1, maximum=_MAX_SPARES)
     ] = None,
     samples: Annotated[
         int, Argument("Samples for results that can't be computed exactly", minimum=100, maximum=MAX_SAMPLES)
@@ -183,26 +199,32 @@ def capacity(
         raise InvalidArgumentError(
             f"{samples:,} samples are too many; use at most {_MAX_INLINE_SAMPLES:,}, or the command line with --workers"
         )
-    initial = read_capacity(reader, scope)
+    initial = read_capacity(snapshot, scope)
     model = initial.model
-    legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
+    legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
     failure_model, failure_rates = FailureModel(model, legal_sets), parse_rates(rates)
     causes = failure_model.causes({rate.kind: rate.unavailability(mission) for rate in failure_rates}, initial)
     if start is InitialState.NEW:
         initial = initial.all_up()
-    counts = [
+    # What to count: whole domains first, then jobs of each size.
+    counted_sets = [
         solvers.survival.CountedSets(failure_model.whole_domain),
         *map(failure_model.counted_sets, legal_sets.sizes),
     ]
-    units = [(1, None), *((size, size) for size in legal_sets.sizes)]
+    job_sizes: list[int | None] = [None, *legal_sets.sizes]
     intact = failure_model.intact_sets(initial)
     distributions = [
-        _exact_distribution(intact, causes, item, sets) for item, sets in zip(counts, single_bits(counts), strict=True)
+        _exact_distribution(intact, causes, counted, sets)
+        for counted, sets in zip(counted_sets, single_bits(counted_sets), strict=True)
     ]
-    drawn = _draw_samples(intact, causes, counts, samples, seed, executor, progress) if None in distributions else None
-    figures = [
-        _estimate(item, int(count.count_intact(intact).sum()), *unit, None if drawn is None else drawn[:, index])
-        for index, (item, count, unit) in enumerate(zip(distributions, counts, units, strict=True))
+    drawn = (
+        _draw_samples(intact, causes, counted_sets, samples, seed, executor, progress)
+        if None in distributions
+        else None
+    )
+    estimates = [
+        _estimate(size, int(counted.count_intact(intact).sum()), exact, None if drawn is None else drawn[:, index])
+        for index, (size, counted, exact) in enumerate(zip(job_sizes, counted_sets, distributions, strict=True))
     ]
     probability = (
         float(solvers.survival.survival_probabilities(causes, failure_model.whole_domain)[0])
@@ -214,8 +236,8 @@ def capacity(
         mission_hours=mission,
         start=start,
         rates=tuple(_applied_rate(rate, mission, cause) for rate, cause in zip(failure_rates, causes, strict=True)),
-        domains=figures[0],
-        sizes=tuple(figures[1:]),
+        domains=estimates[0],
+        sizes=tuple(estimates[1:]),
         domain_probability=probability,
         spares=tuple(_spare_requirements(len(initial.ordinals), probability, gang)),
         samples=0 if drawn is None else samples,
@@ -224,7 +246,9 @@ def capacity(
             reading="nothing is repaired" if mission else "a part is down for MTTR / (MTBF + MTTR) of the time",
             start="parts that are down now stay down" if start is InitialState.NOW else "all parts are up at first",
         ),
-        facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
+        facts=evidence.cite(
+            snapshot, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]
+        ),
     )
 
 
@@ -235,33 +259,42 @@ def _applied_rate(rate: FailureRate, mission_time: int | None, cause: "FailureCa
 
 
 def _exact_distribution(
-    intact: "MaskRows", causes: "Sequence[FailureCause]", count: "CountedSets", sets: "MaskRows"
+    intact: "MaskRows", causes: "Sequence[FailureCause]", counted: "CountedSets", sets: "MaskRows"
 ) -> tuple[int, NDArray[np.float64], float] | None:
-    """Return a binomial's number of sets, distribution and probability of each; None if it is not binomial."""
+    """Return the exact distribution of the number of surviving sets, or None if it is not binomial.
+
+    Parameters
+    ----------
+    sets
+        The sets in ``counted``: one row for each, with a single bit.
+
+    Returns
+    -------
+        The number of sets, the probabilities that at most 0, 1, … survive, and the probability that one set survives.
+
+    """
     survival = solvers.survival
     probabilities = survival.survival_probabilities(causes, sets)
-    if count.group_size > 1 or not survival.are_independent(causes, sets) or np.ptp(probabilities) > 0:
+    if counted.group_size > 1 or not survival.are_independent(causes, sets) or np.ptp(probabilities) > 0:
         return None
-    trials = int(count.count_intact(intact).sum())
+    trials = int(counted.count_intact(intact).sum())
     return trials, survival.binomial_cdf(trials, float(probabilities[0])), float(probabilities[0])
 
 
 def _draw_samples(
     intact: "MaskRows",
     causes: "Sequence[FailureCause]",
-    counts: "Sequence[CountedSets]",
+    counted_sets: "Sequence[CountedSets]",
     samples: int,
     random_seed: int,
     executor: "Executor | None",
     progress: Progress,
 ) -> NDArray[np.int64]:
-    """Draw samples; return samples × counts."""
-    draw_batch, tasks = (
-        solvers.survival.sample,
-        solvers.survival.sampling_tasks(intact, causes, counts, samples, random_seed, _BATCHES),
-    )
-    waiting = [executor.submit(draw_batch, task) for task in tasks] if executor else []
-    results = (batch.result() for batch in waiting) if executor else (draw_batch(task) for task in tasks)
+    """Draw samples, on the executor if there is one; return how many sets survive, as samples × ``counted_sets``."""
+    draw = solvers.survival.sample
+    tasks = solvers.survival.sampling_tasks(intact, causes, counted_sets, samples, random_seed, _BATCHES)
+    futures = [executor.submit(draw, task) for task in tasks] if executor else []
+    results = (future.result() for future in futures) if executor else map(draw, tasks)
     batches, done = [], 0
     for batch in results:
         deadline.raise_if_expired()
@@ -271,24 +304,37 @@ def _draw_samples(
 
 
 def _estimate(
-    exact: tuple[int, NDArray[np.float64], float] | None,
-    total: int,
-    unit: int,
     job_chips: int | None,
+    intact_sets: int,
+    exact: tuple[int, NDArray[np.float64], float] | None,
     drawn: NDArray[np.int64] | None,
 ) -> CapacityEstimate:
+    """Return the estimate for jobs of ``job_chips`` chips, or for whole domains if that is None.
+
+    Parameters
+    ----------
+    intact_sets
+        Number of sets before any failure.
+    exact, drawn
+        The result of `_exact_distribution` or, if that is None, the number of surviving sets in each sample.
+
+    """
+    unit = job_chips or 1
     if exact is not None:
-        trials, below, probability = exact
-        p5, p50, p95 = (int(np.searchsorted(below, part)) * unit for part in _QUANTILES)
-        return CapacityEstimate(job_chips, total * unit, trials * probability * unit, p5, p50, p95, None)
+        trials, distribution, probability = exact
+        p5, p50, p95 = (int(np.searchsorted(distribution, quantile)) * unit for quantile in _QUANTILES)
+        return CapacityEstimate(job_chips, intact_sets * unit, trials * probability * unit, p5, p50, p95, None)
     values = np.zeros(0, np.int64) if drawn is None else drawn * unit
     p5, p50, p95 = (int(value) for value in np.quantile(values, _QUANTILES, method="inverted_cdf"))
     error = float(values.std(ddof=1)) / sqrt(len(values))
-    return CapacityEstimate(job_chips, total * unit, float(values.mean()), p5, p50, p95, error)
+    return CapacityEstimate(job_chips, intact_sets * unit, float(values.mean()), p5, p50, p95, error)
 
 
 def _spare_requirements(domains: int, probability: float | None, gang_size: int | None) -> "list[SpareRequirement]":
-    """Yield the spares of jobs of 1, 10, 100, … domains of the scope, and of the requested size."""
+    """Return the spares that jobs of 1, 10, 100, … of the scope's domains need, and a job of ``gang_size`` domains.
+
+    The list is empty if the probability that a domain stays whole is None, because domains fail together.
+    """
     if probability is None:
         return []
     sizes = {10**power for power in range(7) if 10**power <= domains} | ({gang_size} if gang_size else set())

@@ -1,4 +1,7 @@
-"""Answer which jobs a drain disrupts, where they can go and what free capacity remains."""
+"""Answer which jobs a drain disrupts, where they can go and what free capacity remains.
+
+A drain takes a place out of service; `trninv.placement.moves.drain` computes its effect, and this module reports it.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,19 +9,21 @@ from typing import Annotated
 
 import numpy as np
 
+from trninv.inventory.parameter import Argument
 from trninv.placement.allocations.allocation_masks import read_allocations
 from trninv.placement.allocations.plan_revision import plan_revision
 from trninv.placement.candidates.candidate_search import CandidateSearch
 from trninv.placement.candidates.free_blocks import max_free_block, stranded_chips
-from trninv.placement.candidates.free_capacity import FreeCapacity
+from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips
 from trninv.placement.candidates.placement_model import LegalSets, read_legal_sets
 from trninv.placement.candidates.results import abbreviate_places
 from trninv.placement.moves.drain import DisruptedJob, DrainImpact, DrainOutcome, JobOutcome
 from trninv.placement.questions.make_room import JobMove, render_moves
+from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
-from trninv.routing.question import ROUTED_COST, Argument, question
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.routing.answer import AddressText, Answer
+from trninv.routing.question import ROUTED_COST, question
+from trninv.routing.snapshot import Snapshot
 from trninv.units import Bandwidth, pluralize
 
 MAX_JOBS = 200
@@ -126,6 +131,7 @@ class DrainImpactAnswer(Answer):
 
 
 def _job_row(job: DrainedJob) -> Sequence[object]:
+    """Return the table row of a disrupted job."""
     verbs = {
         DrainOutcome.REPLACED: "partly to",
         DrainOutcome.ELSEWHERE: "to",
@@ -152,7 +158,7 @@ def _format_share(share: float | None) -> str:
     has_baseline=False,
 )
 def drain_impact(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     scope: Annotated[
         str, Argument("Server, rack, domain, chip, switch, link or network node to drain.", metavar="PLACE")
     ],
@@ -161,33 +167,36 @@ def drain_impact(
 
     This changes nothing: no job is moved or ended.
     """
-    impact = DrainImpact(reader, scope)
+    impact = DrainImpact(snapshot, scope)
     before, after = impact.before, impact.after
     model = before.model
-    legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
-    allocations = read_allocations(reader, impact.place.cluster_id, model)
+    legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
+    allocations = read_allocations(snapshot, impact.place.cluster_id, model)
     disrupted = impact.disrupted_jobs(allocations)
     reported = disrupted[:MAX_JOBS]
-    units = (model.full,) if model.torus else model.server_masks
+    units = (model.full,) if model.torus else model.server_masks  # what a spare replaces as a whole
     outcomes = impact.outcomes(reported, allocations, legal_sets)
     return DrainImpactAnswer(
         scope=impact.place.address,
         disrupted=len(disrupted),
         stopped=sum(job.must_stop(units) for job in disrupted),
-        chips=sum(int(n) for n in np.bitwise_count(before.usable & ~after.usable).ravel()),
+        chips=count_chips(before.usable & ~after.usable),
         jobs=tuple(_drained_job(impact, job, outcome, units) for job, outcome in zip(reported, outcomes, strict=True)),
         largest_block=max_free_block(before, legal_sets),
         largest_block_after=max_free_block(after, legal_sets),
         sizes=tuple(_size_impacts(before, after, legal_sets)),
         lost_sizes=tuple(_lost_sizes(impact, legal_sets)),
-        revision=plan_revision(reader.connection, impact.place.cluster_id),
+        revision=plan_revision(snapshot.connection, impact.place.cluster_id),
         truncated=len(disrupted) > len(reported),
         definition=_DEFINITION,
-        facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
+        facts=evidence.cite(
+            snapshot, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]
+        ),
     )
 
 
 def _drained_job(impact: DrainImpact, job: DisruptedJob, outcome: JobOutcome, units: Sequence[int]) -> DrainedJob:
+    """Return the report on a job; each of its limits is the least among its domains."""
     capacity = impact.before
     current_limits = [capacity.actual_limits(row, mask) for row, mask in job.allocation.work.items()]
     new_limits = [impact.after.actual_limits(row, mask) for row, mask in outcome.destination]
@@ -208,16 +217,22 @@ def _drained_job(impact: DrainImpact, job: DisruptedJob, outcome: JobOutcome, un
 
 
 def _size_impacts(before: FreeCapacity, after: FreeCapacity, legal_sets: LegalSets) -> Iterator[SizeImpact]:
-    free, free_after = (int(np.bitwise_count(item.free).sum()) for item in (before, after))
+    """Yield the jobs that fit and the share of stranded chips, for each legal size."""
+    free, free_after = count_chips(before.free), count_chips(after.free)
     for now, later in zip(stranded_chips(before, legal_sets), stranded_chips(after, legal_sets), strict=True):
-        shares = (item.chips / chips if chips else None for item, chips in ((now, free), (later, free_after)))
-        yield SizeImpact(now.size, now.jobs, later.jobs, *shares)
+        yield SizeImpact(
+            chips=now.size,
+            jobs=now.jobs,
+            jobs_after=later.jobs,
+            stranded=now.chips / free if free else None,
+            stranded_after=later.chips / free_after if free_after else None,
+        )
 
 
 def _lost_sizes(impact: DrainImpact, legal_sets: LegalSets) -> Iterator[LostJobSizes]:
     """Yield the job sizes that each affected domain, if empty, fits before the drain but not after it."""
     possible_before, possible_after = (
-        _possible_sizes(stock, impact.rows, legal_sets) for stock in (impact.before, impact.after)
+        _possible_sizes(capacity, impact.rows, legal_sets) for capacity in (impact.before, impact.after)
     )
     for index, row in enumerate(impact.rows):
         lost = tuple(
@@ -229,15 +244,12 @@ def _lost_sizes(impact: DrainImpact, legal_sets: LegalSets) -> Iterator[LostJobS
 
 
 def _possible_sizes(capacity: FreeCapacity, rows: Sequence[int], legal_sets: LegalSets) -> dict[int, Sequence[bool]]:
-    """Return by size whether each domain, if empty, fits a job of it."""
+    """Return by legal size whether a job of that size fits in each domain (row) if the domain is empty."""
     selected = capacity.select(rows, capacity.in_scope)
     no_chips = np.zeros_like(selected.allocated)
-    searches = {
-        size: CandidateSearch(
-            replace(selected, allocated=no_chips, cordoned=no_chips),
-            legal_sets,
-            legal_sets.any_of.get(size) or legal_sets.sets[size],
-        )
-        for size in legal_sets.sizes
-    }
-    return {size: search.has_match(search.intact).tolist() for size, search in searches.items()}
+    empty = replace(selected, allocated=no_chips, cordoned=no_chips)
+    possible: dict[int, Sequence[bool]] = {}
+    for size in legal_sets.sizes:
+        search = CandidateSearch(empty, legal_sets, legal_sets.any_of.get(size) or legal_sets.sets[size])
+        possible[size] = search.has_match(search.intact).tolist()
+    return possible

@@ -1,15 +1,20 @@
-"""Answer how much of the free capacity jobs of each size can't use, and why."""
+"""Answer how many free chips are stranded, which means that jobs of a size can't use them, and why.
+
+`trninv.placement.candidates.free_blocks` counts them; this module declares the question and its answer.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated
 
+from trninv.inventory.parameter import Argument
 from trninv.placement.candidates.free_blocks import StrandedChips, stranded_chips
 from trninv.placement.candidates.free_capacity import count_chips, read_capacity
 from trninv.placement.candidates.placement_model import read_legal_sets
+from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
-from trninv.routing.question import ROUTED_COST, Argument, question
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.routing.answer import AddressText, Answer
+from trninv.routing.question import ROUTED_COST, question
+from trninv.routing.snapshot import Snapshot
 from trninv.units import pluralize
 
 _DEFINITION = (
@@ -68,13 +73,13 @@ class FragmentationAnswer(Answer):
 
 @question(cost=ROUTED_COST, examples=("fragmentation u-trn2x64",), has_baseline=False)
 def fragmentation(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     scope: Annotated[str, Argument("Chip, server, rack, domain or cluster.", metavar="SCOPE")],
 ) -> FragmentationAnswer:
     """Show the free chips that jobs of each size can't use, and why: failures, cordons or the placement of jobs."""
-    capacity = read_capacity(reader, scope)
+    capacity = read_capacity(snapshot, scope)
     model = capacity.model
-    legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
+    legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
     free, by_size = count_chips(capacity.free), stranded_chips(capacity, legal_sets)
     return FragmentationAnswer(
         scope=scope.strip(),
@@ -82,5 +87,7 @@ def fragmentation(
         unusable=sum(counts.chips for counts in by_size) / len(by_size),
         sizes=tuple(SizeUsability.from_counts(counts, free) for counts in by_size),
         definition=_DEFINITION,
-        facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
+        facts=evidence.cite(
+            snapshot, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]
+        ),
     )

@@ -1,17 +1,23 @@
-"""Answer how many chips are free, the largest free block, and how many jobs of each size fit at once."""
+"""Answer how many chips are free, the largest free block, and how many jobs of each size fit at once.
+
+`trninv.placement.candidates.free_capacity` defines which chips are free; this module declares the question and its
+answer.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
+from trninv.inventory.parameter import Argument
 from trninv.placement.candidates.free_blocks import concurrent_jobs, largest_blocks
 from trninv.placement.candidates.free_capacity import count_chips, read_capacity
 from trninv.placement.candidates.placement_model import format_shape, read_legal_sets
+from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
-from trninv.routing.question import ROUTED_COST, Argument, question
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.routing.answer import AddressText, Answer
+from trninv.routing.question import ROUTED_COST, question
+from trninv.routing.snapshot import Snapshot
 from trninv.units import pluralize
 
 _DEFINITION = (
@@ -76,13 +82,13 @@ class FreeCapacityAnswer(Answer):
 
 @question(cost=ROUTED_COST, examples=("free u-trn2x64", "free trn3-gen2 --down trn3-gen2/d0/s3"), has_baseline=False)
 def free(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     scope: Annotated[str, Argument("Chip, server, rack, domain or cluster.", metavar="SCOPE")],
 ) -> FreeCapacityAnswer:
     """Show free capacity: free chips, the largest free block and how many jobs of each size fit at once."""
-    capacity = read_capacity(reader, scope)
+    capacity = read_capacity(snapshot, scope)
     model = capacity.model
-    legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
+    legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
     blocks = largest_blocks(capacity, legal_sets)
     sizes = np.array([block.chips for block in blocks], int)
     largest_row = int(sizes.argmax()) if sizes.any() else None
@@ -100,10 +106,12 @@ def free(
         largest_block=best.chips if best else 0,
         largest_block_shape=format_shape(best.shape) if best and best.shape else None,
         largest_block_domain=capacity.domain_address(largest_row) if best and largest_row is not None else None,
-        histogram=tuple(BlockCount(int(n), int((sizes == n).sum())) for n in np.unique(sizes)[::-1]),
+        histogram=tuple(BlockCount(int(size), int((sizes == size).sum())) for size in np.unique(sizes)[::-1]),
         concurrent_jobs=tuple(
             ConcurrentJobs(size, jobs) for size, jobs in concurrent_jobs(capacity, legal_sets).items()
         ),
         definition=_DEFINITION,
-        facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
+        facts=evidence.cite(
+            snapshot, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]
+        ),
     )

@@ -1,4 +1,7 @@
-"""Answer which jobs to move, and where, so that a job fits."""
+"""Answer which jobs to move, and where, so that a new job fits.
+
+`trninv.placement.moves.planner` plans the moves; this module declares the question and its answer.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,6 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from trninv.inventory.address.lookup import only_cluster, resolve_place
+from trninv.inventory.parameter import Argument, FreeText
 from trninv.placement.allocations.allocation_masks import JobAllocation, read_allocations
 from trninv.placement.allocations.plan_revision import plan_revision
 from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips, read_cluster_capacity
@@ -15,10 +19,11 @@ from trninv.placement.candidates.placement_model import LegalSets, read_legal_se
 from trninv.placement.candidates.results import abbreviate_places
 from trninv.placement.moves.planner import MovePlan, MovePlanner, PlannedMove, pinned_jobs
 from trninv.placement.questions.placements import MAX_CHIPS, MAX_SERVERS
+from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
-from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.routing.answer import AddressText, Answer
+from trninv.routing.question import ROUTED_COST, question
+from trninv.routing.snapshot import Snapshot
 from trninv.solvers.torus_blocks import unpack_masks
 from trninv.units import pluralize
 
@@ -43,12 +48,14 @@ class JobMove:
 
     @classmethod
     def from_plan(cls, capacity: FreeCapacity, move: PlannedMove) -> "JobMove":
-        """Create a move from the planner's move."""
-        source, destination = (
-            capacity.addresses_of(move.row, move.mask),
-            capacity.addresses_of(move.target_row, move.target_mask),
+        """Create a move with addresses from the planner's move, which has rows and masks."""
+        return cls(
+            job=move.allocation.name,
+            chips=move.mask.bit_count(),
+            source=capacity.addresses_of(move.row, move.mask),
+            destination=capacity.addresses_of(move.target_row, move.target_mask),
+            must_stop=move.must_stop,
         )
-        return cls(move.allocation.name, move.mask.bit_count(), source, destination, move.must_stop)
 
 
 def render_moves(moves: Iterable[JobMove]) -> RenderedTable:
@@ -127,7 +134,7 @@ class MakeRoomAnswer(Answer):
     has_baseline=False,
 )
 def make_room(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     shape: Annotated[
         FreeText | None,
         Argument("Box of a torus, rows × columns × servers, in any rotation.", positional=True),
@@ -143,19 +150,19 @@ def make_room(
     chips: Annotated[int | None, Argument("Number of chips, in a legal set", minimum=1, maximum=MAX_CHIPS)] = None,
     servers: Annotated[int | None, Argument("Number of whole servers", minimum=1, maximum=MAX_SERVERS)] = None,
     domains: Annotated[int | None, Argument("Number of whole domains", minimum=1, maximum=MAX_SERVERS)] = None,
-    pinned: Annotated[tuple[str, ...], Argument("Job that must not move.", metavar="JOB")] = (),
+    pinned: Annotated[tuple[FreeText, ...], Argument("Job that must not move.", metavar="JOB")] = (),
 ) -> MakeRoomAnswer:
     """Plan the fewest moves of jobs that make room for a new one, in an order that works.
 
     A plan changes nothing until you carry it out. Omit the shape if you use --chips, --servers or --domains.
     """
     if scope is None and shape is not None and (chips, servers, domains) != (None, None, None):
-        scope, shape = shape, None
+        scope, shape = shape, None  # "make-room SCOPE --chips N": the only positional argument is the scope
     refuse_swapped_arguments(scope, shape, f"make-room {scope} {shape}")
-    address = only_cluster(reader.connection) if scope is None else scope.strip()
-    capacity = read_cluster_capacity(reader, address)
+    address = only_cluster(snapshot.connection) if scope is None else scope.strip()
+    capacity = read_cluster_capacity(snapshot, address)
     model = capacity.model
-    legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
+    legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
     request = parse_request(
         model,
         legal_sets,
@@ -167,26 +174,27 @@ def make_room(
         any_block=None,
         no_rotate=False,
     )
-    cluster = resolve_place(reader.connection, address).cluster_id
-    allocations = read_allocations(reader, cluster, model)
+    cluster = resolve_place(snapshot.connection, address).cluster_id
+    allocations = read_allocations(snapshot, cluster, model)
     immovable = pinned_jobs(allocations, pinned)
     plan = MovePlanner(capacity, legal_sets, allocations, immovable).plan_request(request)
+    targets, moves = (plan.targets, plan.moves) if plan else ((), ())
     return MakeRoomAnswer(
         scope=address,
         request=request.description,
         chips=request.chips,
-        possible=None if plan and not plan.targets else plan is not None,
-        places=tuple(
-            place for row, mask in (plan.targets if plan else ()) for place in capacity.addresses_of(row, mask)
-        ),
-        degraded=any(capacity.is_degraded(row, mask) for row, mask in (plan.targets if plan else ())),
-        moves=tuple(JobMove.from_plan(capacity, move) for move in (plan.moves if plan else ())),
-        moved_chips=sum(move.mask.bit_count() for move in (plan.moves if plan else ())),
+        possible=None if plan and not targets else plan is not None,
+        places=tuple(place for row, mask in targets for place in capacity.addresses_of(row, mask)),
+        degraded=any(capacity.is_degraded(row, mask) for row, mask in targets),
+        moves=tuple(JobMove.from_plan(capacity, move) for move in moves),
+        moved_chips=sum(move.mask.bit_count() for move in moves),
         lower_bound_moves=plan.lower_bound if plan else None,
         cordoned_servers=_useful_cordoned_servers(capacity, legal_sets, allocations, immovable, request, plan),
-        revision=plan_revision(reader.connection, cluster),
+        revision=plan_revision(snapshot.connection, cluster),
         definition=_DEFINITION,
-        facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
+        facts=evidence.cite(
+            snapshot, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]
+        ),
     )
 
 
@@ -198,9 +206,9 @@ def _useful_cordoned_servers(
     request: JobRequest,
     plan: MovePlan | None,
 ) -> tuple[str, ...]:
-    """Return the cordoned servers that a cheaper plan would use."""
+    """Return the cordoned servers that would allow a plan, or one with fewer moves, if no server were cordoned."""
     if not count_chips(capacity.cordoned & capacity.usable) or (plan and plan.targets and not plan.moves):
-        return ()
+        return ()  # nothing to uncordon, or the chips are free already
     uncordoned = replace(capacity, cordoned=np.zeros_like(capacity.cordoned))
     best = MovePlanner(uncordoned, legal_sets, allocations, immovable).plan_request(request)
     if best is None or not best.targets or (plan and plan.targets and len(plan.moves) <= len(best.moves)):

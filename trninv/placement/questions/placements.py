@@ -1,9 +1,14 @@
-"""Answer where a job fits, best candidates first."""
+"""Answer where a job fits, best places first, or why it fits nowhere: `trninv place`.
+
+`trninv.placement.candidates.results` searches the places; this module declares the question and its answer, and
+suggests a better shape.
+"""
 
 from dataclasses import dataclass
 from math import prod
 from typing import Annotated
 
+from trninv.inventory.parameter import Argument, FreeText
 from trninv.placement.candidates.candidate_search import PlacementPolicy
 from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips, read_capacity
 from trninv.placement.candidates.job_request import JobRequest, parse_request, refuse_swapped_arguments
@@ -18,11 +23,12 @@ from trninv.placement.candidates.results import (
     place_in_domains,
     place_on_domains,
 )
+from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, CitedFact, Rendered, RenderedTable
-from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
+from trninv.routing.answer import AddressText, Answer, CitedFact
+from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.questions.memory_placement import MAX_MEMORY
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.routing.snapshot import Snapshot
 from trninv.solvers.torus_blocks import BlockLimits
 from trninv.topology.clos import TIERS
 from trninv.units import Bandwidth, Capacity, pluralize
@@ -30,10 +36,11 @@ from trninv.units import Bandwidth, Capacity, pluralize
 MAX_PLACEMENTS = 100
 """The most placements in one answer."""
 MAX_CHIPS, MAX_SERVERS = 1_000_000_000, 1_000_000
-"""More than any fleet has."""
+"""Limits of the arguments, above what any fleet has."""
 MAX_SPARES = 20
 """The most spares of each job."""
 
+# Parts of the answer's definition, which says in what order places are considered.
 _FREE = (
     "free chips are up or degraded, not allocated, and not in a cordoned server; every position is considered, in the "
     "order of "
@@ -43,7 +50,7 @@ _FRAGMENTATION_ORDER = (
     "least fragmentation (chips of the free legal sets that it uses or splits, averaged over all sizes above 1), then "
     "fewest free chips left in the domain"
 )
-_BEST = {
+_POLICY_ORDER = {
     PlacementPolicy.QUALITY: f"{_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
     PlacementPolicy.PACK: f"{_FRAGMENTATION_ORDER}, then {_BANDWIDTH_ORDER}",
     PlacementPolicy.SPREAD: f"fewest chips in one rack, then {_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
@@ -69,11 +76,13 @@ class PlacementsAnswer(Answer):
     placements: Annotated[
         tuple[Placement, ...], "Best places first; of several copies, one place for each, all free at once."
     ]
-    positions: Annotated[int, "Positions in domains where the job fits; for several domains, completely free ones."]
+    positions: Annotated[
+        int, "Positions in domains where the job fits; for several domains, the number of free domains."
+    ]
     domains: Annotated[int, "Domains with such a position."]
     free: Annotated[int, "Free chips of the scope."]
     filter_steps: Annotated[
-        tuple[FilterStep, ...], "Domains of the scope that meet each condition and those before it."
+        tuple[FilterStep, ...], "For each condition, the number of domains that meet it and all conditions before it."
     ]
     reason: Annotated[str | None, "The first condition that no domain meets; null if the job fits."]
     suggested_shape: Annotated[str | None, "A shape with as many chips and higher limits, and where it fits."]
@@ -81,20 +90,21 @@ class PlacementsAnswer(Answer):
     def is_satisfied(self) -> bool:
         return bool(self.placements)
 
-    def _job(self) -> str:
+    def _job_text(self) -> str:
+        """Return the request in words, with its chips and copies."""
         chips = pluralize(self.chips, "chip")
         job = chips if self.request == chips else f"{self.request} ({chips})"
         return job if self.copies == 1 else f"{self.copies:,} copies of {job}"
 
     def render(self) -> Rendered:
         if self.reason:
-            yield f"no place for {self._job()} in {self.scope}: {self.reason}"
+            yield f"no place for {self._job_text()} in {self.scope}: {self.reason}"
             yield RenderedTable(
                 ["a domain that", "domains"], ([step.condition, f"{step.domains:,}"] for step in self.filter_steps)
             )
             return
         where = f"{pluralize(self.domains, 'domain')} of {self.scope}"
-        yield f"{self._job()}: {pluralize(self.positions, 'position')} in {where}"
+        yield f"{self._job_text()}: {pluralize(self.positions, 'position')} in {where}"
         yield RenderedTable(
             ["place", "all-gather", "bisection", "fragments", "free left"],
             (
@@ -131,7 +141,7 @@ def _format_placement(placement: Placement) -> str:
     has_baseline=False,
 )
 def placements(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     scope: Annotated[str, Argument("Chip, server, rack, domain or cluster to search.", metavar="SCOPE")],
     shape: Annotated[
         FreeText | None, Argument("Box of a torus, rows × columns × servers, in any rotation.", positional=True)
@@ -146,7 +156,9 @@ def placements(
     any_block: Annotated[bool, Argument("Accept any box of a torus, even if no scheduler grants it.")] = False,
     as_written: Annotated[bool, Argument("Do not rotate the shape.")] = False,
     healthy: Annotated[bool, Argument("Only places without degraded parts.")] = False,
-    avoid: Annotated[tuple[str, ...], Argument("Place whose chips must not be used.", metavar="ADDRESS")] = (),
+    avoid: Annotated[
+        tuple[str, ...], Argument("Place whose chips must not be used.", metavar="ADDRESS", is_avoided=True)
+    ] = (),
     min_all_gather: Annotated[Bandwidth | None, Argument("Least all-gather limit.", metavar="BANDWIDTH")] = None,
     min_bisection: Annotated[Bandwidth | None, Argument("Least bisection bandwidth.", metavar="BANDWIDTH")] = None,
     policy: Annotated[PlacementPolicy, Argument("Order of the places.")] = PlacementPolicy.QUALITY,
@@ -163,18 +175,16 @@ def placements(
     spread: Annotated[SpreadLevel, Argument("What copies and spares must not share.")] = SpreadLevel.CHIP,
     spares: Annotated[int, Argument("Number of spares for each job", maximum=MAX_SPARES)] = 0,
 ) -> PlacementsAnswer:
-    """Find where a job fits among free chips, best places first; explain why if nowhere.
+    """Find where a job fits among free chips, best places first, or explain why it fits nowhere.
 
-    All links inside a shape must be up. Numbers of chips are placed in legal sets, which schedulers grant, unless you
-    accept any box. A spare is what the wiring can replace: a whole domain for a job of several domains, a server in
-    the same rack where any servers of a rack form a set, or else a set as large as the job's.
+    All links inside a shape must be up. Chips are placed in legal sets, which schedulers can give to one job, unless
+    you accept any box. A spare is as large as what it can replace: a whole domain for a job of several domains, a
+    server in the same rack where any servers of a rack form a set, or else a set as large as the job's.
     """
     refuse_swapped_arguments(scope, shape, f"place {shape} {scope}")
-    capacity = read_capacity(reader, scope, avoid)
-    model, legal_sets = (
-        capacity.model,
-        reader.cached(("legal", capacity.model.slug), lambda: read_legal_sets(reader.connection, capacity.model)),
-    )
+    capacity = read_capacity(snapshot, scope, avoid)
+    model = capacity.model
+    legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
     request = parse_request(
         model,
         legal_sets,
@@ -187,13 +197,10 @@ def placements(
         no_rotate=as_written,
     )
     min_limits = BlockLimits(int(min_all_gather or 0), int(min_bisection or 0))
-    constraints, replica_request = (
-        Constraints(min_limits, healthy, rack, policy, bool(avoid)),
-        ReplicaRequest(copies, spares, spread, tier or 1),
-    )
-    result = (place_on_domains if request.domains else place_in_domains)(
-        capacity, legal_sets, request, constraints, replica_request, k
-    )
+    constraints = Constraints(min_limits, healthy, rack, policy, bool(avoid))
+    replica_request = ReplicaRequest(copies, spares, spread, tier or 1)
+    place = place_on_domains if request.domains else place_in_domains
+    result = place(capacity, legal_sets, request, constraints, replica_request, k)
     gang_order = (_GANG_SPREAD if policy is PlacementPolicy.SPREAD else _GANG) if request.domains else ""
     return PlacementsAnswer(
         scope=scope.strip(),
@@ -210,16 +217,16 @@ def placements(
         if request.shapes and result.placements
         else None,
         truncated=copies == 1 and result.positions > len(result.placements) and not request.domains,
-        definition=f"{_FREE}{_BEST[policy]}{_TIE_ORDER}{gang_order}{_REPLICAS if copies > 1 or spares else ''}",
-        facts=_facts(reader, model, request),
+        definition=f"{_FREE}{_POLICY_ORDER[policy]}{_TIE_ORDER}{gang_order}{_REPLICAS if copies > 1 or spares else ''}",
+        facts=_facts(snapshot, model, request),
     )
 
 
 def _first_failed_condition(result: SearchResult) -> str | None:
     """Return the first condition that no domain meets, with the best limits if these are too low."""
     condition = next((step.condition for step in result.filter_steps if not step.domains), None)
-    best = result.best and f"; the best place has {_format_limits(result.best)}"
-    return f"no domain {condition}{best or ''}" if condition else result.shortfall
+    best = f"; the best place has {_format_limits(result.best)}" if result.best else ""
+    return f"no domain {condition}{best}" if condition else result.shortfall
 
 
 def _format_limits(limits: BlockLimits) -> str:
@@ -229,31 +236,32 @@ def _format_limits(limits: BlockLimits) -> str:
 def _suggest_shape(
     capacity: FreeCapacity, legal_sets: LegalSets, request: JobRequest, constraints: Constraints, result: SearchResult
 ) -> str | None:
-    """Return the shape of the same size with the highest limits, if it beats the best candidate."""
+    """Return the shape of the same size with the highest limits, and where it fits; None if it is no better."""
     torus = capacity.model.torus
     if torus is None:
         return None
     shapes = [shape for shape in torus.shapes if prod(shape) == request.chips]
     limits = {shape: capacity.model.limits(torus.blocks(shape)[0].mask) for shape in shapes}
     best = max(shapes, key=lambda shape: (limits[shape].all_gather, limits[shape].bisection))
-    best_limits = (int(result.placements[0].all_gather), int(result.placements[0].bisection))
-    if (limits[best].all_gather, limits[best].bisection) <= best_limits:
+    placed_limits = (int(result.placements[0].all_gather), int(result.placements[0].bisection))
+    if (limits[best].all_gather, limits[best].bisection) <= placed_limits:
         return None
     masks = tuple(block.mask for shape in shapes if limits[shape] == limits[best] for block in torus.blocks(shape))
     search = ReplicaSearch(capacity, legal_sets, masks, constraints)
-    other = next(iter(search.search.best(search.matches, 1, PlacementPolicy.QUALITY)), None)
-    if other and (other.limits.all_gather, other.limits.bisection) > best_limits:
-        places = abbreviate_places(capacity.addresses_of(other.row, other.mask))
-        return f"{format_shape(best)}: {_format_limits(other.limits)}; it fits at {places}"
-    nowhere = "it fits only with a degraded part now" if other else "it fits nowhere now"
+    candidate = next(iter(search.search.best(search.matches, 1, PlacementPolicy.QUALITY)), None)
+    if candidate and (candidate.limits.all_gather, candidate.limits.bisection) > placed_limits:
+        places = abbreviate_places(capacity.addresses_of(candidate.row, candidate.mask))
+        return f"{format_shape(best)}: {_format_limits(candidate.limits)}; it fits at {places}"
+    nowhere = "it fits only with a degraded part now" if candidate else "it fits nowhere now"
     return f"{format_shape(best)}: {_format_limits(limits[best])}; {nowhere}"
 
 
-def _facts(reader: SnapshotReader, model: PlacementModel, request: JobRequest) -> tuple[CitedFact, ...]:
+def _facts(snapshot: Snapshot, model: PlacementModel, request: JobRequest) -> tuple[CitedFact, ...]:
+    """Return the facts that the answer depends on: bandwidths, legal sets and, for whole domains, the fabric."""
     links = evidence.cite_links(
-        reader, {model.domain_model.links[wire.role].slug for wire in model.domain_model.blueprint.scale_up_links}
+        snapshot, {model.domain_model.links[link.role].slug for link in model.domain_model.blueprint.scale_up_links}
     )
     facts = links + evidence.cite(
-        reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]
+        snapshot, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]
     )
-    return facts + (evidence.cite_fabric_above(reader, {model.slug}, is_observed=False) if request.domains else ())
+    return facts + (evidence.cite_fabric_above(snapshot, {model.slug}, is_observed=False) if request.domains else ())

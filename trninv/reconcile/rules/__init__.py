@@ -1,10 +1,9 @@
-"""Compare observations with the design: all drift rules."""
+"""Compare observations with the design: all drift rules, which `drift` and `chip_drift` apply."""
 
 from trninv.reconcile.rules import chip_rules, coverage, domain_rules, fleet_rules, server_rules
 from trninv.reconcile.rules.coverage import COMPARED_FIELDS, count_uncompared
 from trninv.reconcile.rules.registry import (
     CHIP_RULES,
-    COMPARISONS,
     DOMAIN_RULES,
     FLEET_RULES,
     SERVER_RULES,
@@ -15,7 +14,6 @@ from trninv.reconcile.rules.registry import (
 __all__ = [
     "CHIP_RULES",
     "COMPARED_FIELDS",
-    "COMPARISONS",
     "DOMAIN_RULES",
     "FLEET_RULES",
     "SERVER_RULES",

@@ -1,4 +1,7 @@
-"""Report fields that no source reports, and count what could not be compared."""
+"""Find the chip fields that no source reports, so that drift rules could not compare them.
+
+The summary of ``trninv drift`` counts all of these fields; one that a source should have reported is also a finding.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -15,15 +18,13 @@ _RULE_BY_FIELD: Final[Mapping[str, str]] = {
     "neighbours": "neighbour-wrong",
     "ecc_uncorrected": "ecc-uncorrected",
 }
-"""Chip fields that every type has, and the rules that compare them."""
+"""The rule that compares each field of a chip; only fields that every type of chip has are counted."""
 COMPARED_FIELDS: Final = tuple(_RULE_BY_FIELD)
 
 
-@SERVER_RULES(
-    "field-missing", "chip fields that a source should report with those that any source reports for each chip"
-)
+@SERVER_RULES("field-missing")
 def check_field_missing(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
-    """Find fields that no source reports; a source that never reports a field is not a finding."""
+    """Find fields that no source reports although a source should; the importer recorded them as missing."""
     missing, by_field = _unreported_fields(slot), defaultdict[str, list[MachineObservation]](list)
     for observation in slot.machine.observations if slot.machine else ():
         for name in missing & set((observation.missing_fields or "").split()):
@@ -35,7 +36,7 @@ def check_field_missing(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
 
 
 def count_uncompared(slots: Iterable[OccupiedSlot]) -> dict[str, int]:
-    """Return for each rule the number of bound slots without anything to compare."""
+    """Return the number of bound slots in which a rule had nothing to compare, by rule."""
     counts = Counter(
         _RULE_BY_FIELD[name] for slot in slots if slot.bound_name is not None for name in _unreported_fields(slot)
     )
@@ -43,7 +44,12 @@ def count_uncompared(slots: Iterable[OccupiedSlot]) -> dict[str, int]:
 
 
 def _unreported_fields(slot: OccupiedSlot) -> set[str]:
-    """Return the fields that no source reports of as many chips as any source shows, up to those of the model."""
+    """Return the fields that no source reports for all chips.
+
+    Sources that list fewer chips than another source do not count, unless they list as many as the model has.
+
+    Neighbours are not expected if the model has none, as with switched chips.
+    """
     most_chips = max((view.chip_bits.bit_count() for view in slot.chip_views.values()), default=0)
     complete_views = (
         view for view in slot.chip_views.values() if view.chip_bits.bit_count() >= min(most_chips, slot.model.chips)

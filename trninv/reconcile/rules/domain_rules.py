@@ -1,4 +1,7 @@
-"""Declare the drift rules that apply to one domain."""
+"""Declare the drift rules that compare the servers of one domain; `drift` applies them.
+
+A domain is one server or one UltraServer. The servers of an UltraServer form a ring whose positions the drivers number.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -8,14 +11,14 @@ from trninv.reconcile.latest_observations import ObservedValue
 from trninv.reconcile.occupied_slots import OccupiedSlot
 from trninv.reconcile.rules.registry import DOMAIN_RULES, FindingDraft, FindingDrafts
 
-_GROUP_LABELS = {"capacity_block": "capacity block", "place": "UltraServer"}
+_GROUP_LABELS = {"capacity_block": "capacity block", "ring_position": "UltraServer"}
+"""What the servers of a domain must share, by fact."""
 _PAIRED_SERVERS = 4
-"""The size of UltraServers whose sides are known: H and V alternate around the ring."""
+"""The number of servers of an UltraServer in which links to another rack (side H) and within a rack (side V) alternate
+around the ring. In UltraServers of other sizes, it is unknown which neighbour is on which side of a server."""
 
 
-@DOMAIN_RULES(
-    "lnc-differs", "logical core configurations (neuron-ls, neuron-monitor) of the servers of a domain with each other"
-)
+@DOMAIN_RULES("lnc-differs")
 def check_lnc_differs(slots: list[OccupiedSlot], drift_input: DriftInput) -> FindingDrafts:
     """Find domains with several logical core configurations; a job needs the same on all servers."""
     values = [
@@ -27,34 +30,40 @@ def check_lnc_differs(slots: list[OccupiedSlot], drift_input: DriftInput) -> Fin
         )
 
 
-@DOMAIN_RULES("domain-split", "UltraServers (driver) and capacity blocks of the servers of a domain with each other")
+@DOMAIN_RULES("domain-split")
 def check_domain_split(slots: list[OccupiedSlot], drift_input: DriftInput) -> FindingDrafts:
-    """Find domains in several UltraServers or capacity blocks; domains of one server can share a block."""
+    """Find domains whose servers are in different UltraServers or capacity blocks."""
     for fact, label in _GROUP_LABELS.items() if slots[0].model.servers > 1 else ():
         values = [(slot, observed) for slot in slots if (observed := drift_input.agreed_value(slot.machine, fact))]
         groups = [
-            (slot, observed, observed.value.ultraserver if fact == "place" else observed.value)
+            (slot, observed, observed.value.ultraserver if fact == "ring_position" else observed.value)
             for slot, observed in values
         ]
         if len({group for _, _, group in groups}) > 1:
             yield _domain_finding(f"one {label}", groups)
 
 
-@DOMAIN_RULES("node-order-wrong", "the driver's numbers of a domain's servers around its ring with the design's order")
+@DOMAIN_RULES("node-order-wrong")
 def check_node_order_wrong(slots: list[OccupiedSlot], drift_input: DriftInput) -> FindingDrafts:
-    """Find rings in another order; rotations and reflections are equal, since any server may win the election."""
+    """Find rings whose order differs from the design's, unless positions are duplicate or in several UltraServers.
+
+    Rotations and reflections count as equal, since drivers may start at any server and go in either direction.
+    """
     model = slots[0].model
-    values = [(slot, observed) for slot in slots if (observed := drift_input.agreed_value(slot.machine, "place"))]
+    values = [
+        (slot, observed) for slot in slots if (observed := drift_input.agreed_value(slot.machine, "ring_position"))
+    ]
     numbered = [(slot, observed) for slot, observed in values if observed.value.position is not None]
     positions = {slot.ordinal: observed.value.position for slot, observed in numbered}
     is_split = len({observed.value.ultraserver for _, observed in numbered}) > 1
     if not model.is_ring or is_split or len(set(positions.values())) < len(positions):
         return
     symmetries = ((start, step) for start in range(model.servers) for step in (1, -1))
-    if not any(
-        all((start + step * ordinal) % model.servers == positions[ordinal] for ordinal in positions)
+    is_in_order = any(
+        all((start + step * ordinal) % model.servers == position for ordinal, position in positions.items())
         for start, step in symmetries
-    ):
+    )
+    if not is_in_order:
         yield _domain_finding(
             "the ring order of the design",
             [(slot, observed, f"node {observed.value.position}") for slot, observed in numbered],
@@ -62,7 +71,7 @@ def check_node_order_wrong(slots: list[OccupiedSlot], drift_input: DriftInput) -
 
 
 def _domain_finding(expected: str, entries: Iterable[tuple[OccupiedSlot, ObservedValue, str]]) -> FindingDraft:
-    """Return a finding about some servers of a domain."""
+    """Return a finding about a domain that lists its servers by observed value."""
     servers, evidence, domain = defaultdict(list), set(), ""
     for slot, observed, label in entries:
         servers[label].append(f"s{slot.ordinal}")
@@ -77,9 +86,9 @@ def links_of_side(
 ) -> tuple[str, ...]:
     """Return a server's links to its neighbour on side H or V; empty if the neighbour is unknown.
 
-    The driver's nodes 0 and 1, and 2 and 3, are joined by their sides V, the others by H.
+    The driver's positions 0 and 1, and 2 and 3, are linked by their sides V (within a rack), the others by H.
     """
-    observed = drift_input.agreed_value(slot.machine, "place")
+    observed = drift_input.agreed_value(slot.machine, "ring_position")
     if (
         observed is None
         or observed.value.position is None
@@ -92,15 +101,15 @@ def links_of_side(
         own_position ^ 1 if side == "V" else (own_position + (1 if own_position % 2 else -1)) % _PAIRED_SERVERS
     )
     for other in slots:
-        other_place = drift_input.agreed_value(other.machine, "place")
-        if other_place and other_place.value == (observed.value.ultraserver, other_position):
+        other_observed = drift_input.agreed_value(other.machine, "ring_position")
+        if other_observed and other_observed.value == (observed.value.ultraserver, other_position):
             return tuple(f"{slot.address}/c{chip}--{other.address}/c{chip}" for chip in range(slot.model.chips))
     return ()
 
 
-@DOMAIN_RULES("side-link-down", "link status of NeuronUltraServer objects (H to the other rack, V within it) with up")
+@DOMAIN_RULES("side-link-down")
 def check_side_link_down(slots: list[OccupiedSlot], drift_input: DriftInput) -> FindingDrafts:
-    """Find sides with links down; a side is all links of a server to one neighbour in its UltraServer."""
+    """Find servers that report a side as down; a side is all links of a server to one neighbour in its UltraServer."""
     for slot in slots:
         for side in "HV":
             observed = slot.machine.link_states.get(side) if slot.machine else None
@@ -111,11 +120,9 @@ def check_side_link_down(slots: list[OccupiedSlot], drift_input: DriftInput) -> 
                 )
 
 
-@DOMAIN_RULES(
-    "interconnect-impaired", "InterconnectStatus of EC2's capacity blocks with ok; insufficient-data is ignored"
-)
+@DOMAIN_RULES("interconnect-impaired")
 def check_interconnect_impaired(slots: list[OccupiedSlot], drift_input: DriftInput) -> FindingDrafts:
-    """Find domains with an instance of an impaired capacity block; EC2 does not name the links."""
+    """Find domains with an instance in a capacity block whose links EC2 reports as impaired, without naming them."""
     blocks = {
         observed.value for slot in slots if (observed := drift_input.agreed_value(slot.machine, "capacity_block"))
     }

@@ -1,4 +1,8 @@
-"""Declare the drift rules that apply to the whole fleet."""
+"""Declare the drift rules that apply to the whole fleet rather than to one slot or domain; `drift` applies them.
+
+They find instances without a slot, instances that were replaced, UltraServers and capacity blocks with too many or
+contradictory instances, network nodes that do not match the design, and error counters that grew.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,11 +16,12 @@ from trninv.reconcile.rules.registry import FLEET_RULES, FindingDraft, FindingDr
 from trninv.units import pluralize
 
 _Members = list[tuple[Machine, ObservedValue]]
+"""Machines, each with the observed fact that puts it in a group."""
 
 
-@FLEET_RULES("instance-unplaced", "recently observed instances of types in the catalog with bindings")
+@FLEET_RULES("instance-unplaced")
 def check_instance_unplaced(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
-    """Find instances without a slot, except those that domain-overfull reports."""
+    """Find instances without a slot whose type is in the catalog, except those in findings of domain-overfull."""
     unassigned = [
         (machine, observed) for machine, observed in drift_input.unassigned_machines() if models_of(observed.value)
     ]
@@ -30,18 +35,18 @@ def check_instance_unplaced(drift_input: DriftInput, _: list[CounterIncrease]) -
             )
 
 
-@FLEET_RULES("instance-replaced", "bindings that ended within a day because another instance took the slot")
+@FLEET_RULES("instance-replaced")
 def check_instance_replaced(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
-    """Find slots whose instance was replaced within a day."""
+    """Find slots whose instance was replaced by another within the last day."""
     bound_names = {slot.address: slot.bound_name for slot in drift_input.slots}
     for binding in drift_input.replaced_bindings:
         if (instance := bound_names.get(binding.address)) is not None:
             yield FindingDraft(binding.address, instance, binding.instance or binding.host, str(instance), ())
 
 
-@FLEET_RULES("domain-overfull", "instances of an UltraServer or capacity block with a domain's number of servers")
+@FLEET_RULES("domain-overfull")
 def check_domain_overfull(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
-    """Find UltraServers and blocks with too many instances, at the domain that has most of them."""
+    """Find UltraServers and blocks with too many instances; the finding is about the domain that has most of them."""
     slot_by_machine = {slot.machine: slot for slot in drift_input.slots if slot.machine}
     for group, servers, members in _overfull_groups(drift_input):
         domains = sorted(slot_by_machine[machine].domain for machine, _ in members if machine in slot_by_machine)
@@ -53,7 +58,11 @@ def check_domain_overfull(drift_input: DriftInput, _: list[CounterIncrease]) -> 
 
 
 def _overfull_groups(drift_input: DriftInput) -> Iterator[tuple[str, int, _Members]]:
-    for fact in ("capacity_block", "place"):
+    """Yield capacity blocks and UltraServers with too many machines: name, servers per domain, and machines.
+
+    Models with one server per domain are ignored, because any number of their domains can share a capacity block.
+    """
+    for fact in ("capacity_block", "ring_position"):
         for group, members in _machines_by_group(drift_input, fact).items():
             servers = next((size for machine, _ in members if (size := _domain_servers(drift_input, machine))), 0)
             if 1 < servers < len(members):
@@ -61,11 +70,14 @@ def _overfull_groups(drift_input: DriftInput) -> Iterator[tuple[str, int, _Membe
 
 
 def _machines_by_group(drift_input: DriftInput, fact: str) -> dict[str, _Members]:
+    """Return the recently observed machines by capacity block or, for the fact ring_position, by UltraServer."""
     groups = defaultdict(list)
     for machine in drift_input.latest.machines.values():
         observed = drift_input.agreed_value(machine, fact)
         if observed and machine.name not in drift_input.missing_from_listing and drift_input.is_fresh(observed):
-            groups[observed.value.ultraserver if fact == "place" else observed.value].append((machine, observed))
+            groups[observed.value.ultraserver if fact == "ring_position" else observed.value].append(
+                (machine, observed)
+            )
     return groups
 
 
@@ -75,39 +87,40 @@ def _domain_servers(drift_input: DriftInput, machine: Machine) -> int:
     return servers_per_domain(observed.value) if observed else 0
 
 
-@FLEET_RULES("node-id-duplicate", "the driver's positions of instances in an UltraServer with each other")
+@FLEET_RULES("node-id-duplicate")
 def check_node_id_duplicate(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
     """Find recently observed instances with the same position in an UltraServer."""
     slot_by_machine = {slot.machine: slot for slot in drift_input.slots if slot.machine}
-    for ultraserver, members in _machines_by_group(drift_input, "place").items():
+    for ultraserver, members in _machines_by_group(drift_input, "ring_position").items():
         by_position = defaultdict(list)
-        for machine, ring_position in members:
-            if ring_position.value.position is not None:
-                by_position[ring_position.value.position].append((machine, ring_position))
+        for machine, observed in members:
+            if observed.value.position is not None:
+                by_position[observed.value.position].append((machine, observed))
         for position, duplicates in by_position.items():
             if len(duplicates) > 1:
                 address = next(
                     (slot_by_machine[machine].domain for machine, _ in duplicates if machine in slot_by_machine), None
                 )
                 names = " and ".join(sorted(machine.name for machine, _ in duplicates))
-                observed = f"{names} are all node {position} of {ultraserver}"
-                yield FindingDraft(address, None, "different positions", observed, _observation_ids(duplicates))
+                summary = f"{names} are all node {position} of {ultraserver}"
+                yield FindingDraft(address, None, "different positions", summary, _observation_ids(duplicates))
 
 
-@FLEET_RULES("network-node-moved", "the network node directly above an instance with the one before it was bound")
+@FLEET_RULES("network-node-moved")
 def check_network_node_moved(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
-    """Find instances that moved to another network node; binding an instance again accepts its current one."""
+    """Find instances that moved to another network node; binding an instance again accepts its current node."""
     for slot, previous, current in drift_input.network_moves:
         yield FindingDraft(
             slot.address, slot.instance, previous, lowest_network_node(current.value), (current.observation,)
         )
 
 
-@FLEET_RULES("fabric-inconsistent", "the tree of network nodes above the instances with the tree of the design")
+@FLEET_RULES("fabric-inconsistent")
 def check_fabric_inconsistent(drift_input: DriftInput, _increases: list[CounterIncrease]) -> FindingDrafts:
-    """Compare the network nodes of instances with the design, without those that moved.
+    """Find network nodes that contradict each other or the design; instances that moved are ignored.
 
-    Ids of network nodes differ between accounts: the instances below tell which node is which.
+    Observed ids of network nodes differ between accounts, so a node of the design and an observed one are compared by
+    the instances below them.
     """
     paths = _network_paths(drift_input)
     nodes_above = defaultdict(set)
@@ -125,7 +138,7 @@ def check_fabric_inconsistent(drift_input: DriftInput, _increases: list[CounterI
 
 
 def _match_network_nodes(paths: list[tuple[OccupiedSlot, ObservedValue]]) -> FindingDrafts:
-    """Find network nodes of the design that are several observed ones, or several that are one."""
+    """Find network nodes of the design that match several observed nodes, and observed nodes that match several."""
     by_design_node, by_observed_node = defaultdict(list), defaultdict(list)
     for slot, path in paths:
         if slot.network_node:
@@ -144,6 +157,7 @@ def _match_network_nodes(paths: list[tuple[OccupiedSlot, ObservedValue]]) -> Fin
 
 
 def _network_finding(members: list[tuple[OccupiedSlot, ObservedValue]], expected: str, observed: str) -> FindingDraft:
+    """Return a finding about the design's network node above the first slot, or else about the slot's cluster."""
     evidence = tuple(sorted({path.observation for _, path in members}))
     slot = members[0][0]
     return FindingDraft(slot.network_node or slot.cluster, None, expected, observed, evidence)
@@ -155,6 +169,7 @@ def _shorten_list(names: list[str]) -> str:
 
 
 def _network_paths(drift_input: DriftInput) -> list[tuple[OccupiedSlot, ObservedValue]]:
+    """Return the slots whose instance did not move, with the observed network nodes above each."""
     moved_slots = {move.slot for move in drift_input.network_moves}
     return [
         (slot, path)
@@ -163,12 +178,9 @@ def _network_paths(drift_input: DriftInput) -> list[tuple[OccupiedSlot, Observed
     ]
 
 
-@FLEET_RULES(
-    "ecc-uncorrected",
-    "counters of uncorrected errors (sysfs, neuron-monitor) with their first value since the last reset",
-)
+@FLEET_RULES("ecc-uncorrected")
 def check_ecc_uncorrected(_: DriftInput, increases: list[CounterIncrease]) -> FindingDrafts:
-    """Find counters that grew; a lower value means that the machine restarted or somebody cleared them."""
+    """Find counters of uncorrected errors that grew since they were last reset, by a restart or by a person."""
     for slot, ordinal, before, now, evidence in increases:
         yield FindingDraft(f"{slot.address}/c{ordinal}", slot.instance, str(before), str(now), evidence)
 

@@ -1,4 +1,9 @@
-"""Register drift rules by what they apply to."""
+"""Register drift rules by what they apply to: a chip, a server, a domain or the whole fleet.
+
+A rule is a function that compares what sources report of a machine with what the design expects of its slot (a server's
+place in the design), and returns the draft of a finding for each difference. The other modules of this folder declare
+the rules; `drift` applies them.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
@@ -14,11 +19,11 @@ class FindingDraft(NamedTuple):
     Attributes
     ----------
     address, instance
-        Where, and of which machine; None if there is none.
+        Address of the place and name of the machine that it is about, or None.
     expected, observed
-        Texts for people that are stable while the difference lasts.
+        Texts for people. They must not change while the difference lasts, because they are part of a finding's key.
     evidence
-        Ids of the observations that show it.
+        Ids of the observations that it comes from.
     failed_parts, state
         Addresses of failed parts, and the state that they should get.
 
@@ -39,9 +44,15 @@ class ComparedChip(NamedTuple):
     Attributes
     ----------
     ordinal
-        Its number, less than the model's number of chips.
+        Its number in its server, less than the model's number of chips.
+    bdf, efa_bdf
+        PCI addresses (bus:device.function) of the chip and of its EFA device.
+    neighbours
+        Ordinals of the chips that it is linked to, ascending, separated by blanks.
     is_partial
-        Whether there may be more chips, as in a container.
+        Whether the machine may have more chips than the source lists, as in a container.
+    type
+        EC2 type of the machine; empty if unknown.
 
     """
 
@@ -58,32 +69,30 @@ class ComparedChip(NamedTuple):
 
 FindingDrafts: TypeAlias = Iterator[FindingDraft]
 ChipRule: TypeAlias = Callable[[ComparedChip, SlotModel], tuple[str, str] | None]
-"""Compares an observed chip with the slot's model; returns the expected and the observed text."""
+"""Compares an observed chip with the slot's model; returns the expected and the observed text of a difference."""
 ServerRule: TypeAlias = Callable[[OccupiedSlot, DriftInput], FindingDrafts]
 DomainRule: TypeAlias = Callable[[list[OccupiedSlot], DriftInput], FindingDrafts]
 FleetRule: TypeAlias = Callable[[DriftInput, list[CounterIncrease]], FindingDrafts]
 
 _Rule = TypeVar("_Rule", ChipRule, ServerRule, DomainRule, FleetRule)
-COMPARISONS: Final[dict[str, str]] = {}
-"""What each rule compares."""
 
 
 class RuleRegistry(Generic[_Rule]):
-    """The rules for one kind of subject."""
+    """Drift rules by name: those for chips, servers, domains or the fleet; also the decorator of their functions."""
 
     def __init__(self) -> None:
         self.rules: dict[str, _Rule] = {}
 
-    def __call__(self, rule: str, comparison: str) -> Callable[[_Rule], _Rule]:
-        """Declare a rule."""
+    def __call__(self, rule: str) -> Callable[[_Rule], _Rule]:
+        """Return a decorator that registers a function under a rule's name."""
         assert rule in FINDING_RULES, rule
-        assert rule not in COMPARISONS, rule
+        assert rule not in self.rules, rule
 
-        def declare(check: _Rule) -> _Rule:
-            self.rules[rule], COMPARISONS[rule] = check, comparison
+        def register(check: _Rule) -> _Rule:
+            self.rules[rule] = check
             return check
 
-        return declare
+        return register
 
 
 CHIP_RULES: Final = RuleRegistry[ChipRule]()

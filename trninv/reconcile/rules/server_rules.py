@@ -1,4 +1,8 @@
-"""Declare the drift rules that apply to one server."""
+"""Declare the drift rules that compare one slot with the machine bound to it; `drift` applies them.
+
+A slot is a server's place in the design. A source is a tool on the machines, or a manager of them such as
+Kubernetes or EC2, whose output was imported.
+"""
 
 from collections import defaultdict
 from functools import reduce
@@ -6,42 +10,40 @@ from operator import or_
 
 from trninv.database.tables import CARRYING_STATES
 from trninv.importers.kubernetes_health import CORDONED, is_active
+from trninv.importers.source_register import find_source
 from trninv.reconcile.drift_input import DriftInput
 from trninv.reconcile.latest_observations import Machine, MachineObservation, ObservedValue
 from trninv.reconcile.occupied_slots import OccupiedSlot
 from trninv.reconcile.rules.registry import SERVER_RULES, FindingDraft, FindingDrafts
 from trninv.units import pluralize
 
-_SCHEDULERS = ("slurm", "kubernetes")
-"""Sources that place jobs, and so must know unhealthy servers."""
 _DISPUTABLE_FACTS = {
     "instance_type": "instance type",
     "zone": "zone",
     "capacity_block": "capacity block",
     "network_nodes": "network nodes",
-    "place": "position in an UltraServer",
+    "ring_position": "position in an UltraServer",
     "logical_cores": "logical cores",
 }
+"""Labels of the observed facts that more than one source may report."""
 
 
-@SERVER_RULES("instance-type-unexpected", "instance type (any source) with the type of the slot's server model")
+@SERVER_RULES("instance-type-unexpected")
 def check_instance_type_unexpected(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
-    """Find instances of another type than the slot's; only for models whose types the catalog has."""
+    """Find instances whose type differs from the slot's; models without types in the catalog are skipped."""
     observed = drift_input.agreed_value(slot.machine, "instance_type")
     if observed and slot.model.types and not slot.model.has_type(observed.value):
         yield _finding_for(slot, " or ".join(slot.model.types), observed.value, observed)
 
 
-@SERVER_RULES("server-unbound", "slots that are up or degraded with bindings, in clusters that have any")
+@SERVER_RULES("server-unbound")
 def check_server_unbound(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
-    """Find slots without a machine, except those whose state says that they are empty."""
+    """Find slots without a machine that are up or degraded; an empty slot should be down or in maintenance."""
     if slot.bound_name is None and slot.state in CARRYING_STATES:
         yield FindingDraft(slot.address, None, "an instance", "none is bound", ())
 
 
-@SERVER_RULES(
-    "instance-gone", "the latest complete listing of EC2 or Kubernetes with an earlier one that has the instance"
-)
+@SERVER_RULES("instance-gone")
 def check_instance_gone(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
     """Find instances that a complete listing lacks, unless any source reported them later."""
     if slot.missing_from_listing:
@@ -56,12 +58,9 @@ def check_instance_gone(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
         )
 
 
-@SERVER_RULES(
-    "chip-missing",
-    "devices (neuron-ls, ResourceSlices), unless partial, and allocatable counts with the chips of the slot",
-)
+@SERVER_RULES("chip-missing")
 def check_chip_missing(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
-    """Find missing chips, by number if a source lists chips, else by count."""
+    """Find missing chips: by number if a source lists chips, and by count if a source only counts them."""
     complete_views = [view for view in slot.chip_views.values() if not view.is_partial]
     missing_bits = reduce(or_, (~view.chip_bits for view in complete_views), 0) & (1 << slot.model.chips) - 1
     missing = (chip for chip in range(missing_bits.bit_length()) if missing_bits >> chip & 1)
@@ -73,45 +72,41 @@ def check_chip_missing(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDr
         yield FindingDraft(
             address, slot.instance, "a chip", "not found", _observation_ids(*listings), failed_parts=(address,)
         )
-    is_shown = any(drift_input.is_fresh(view.listing) for view in complete_views)
-    for observed in (drift_input.fresh_values if is_shown else drift_input.best_values)(
-        slot.machine, "chip_count"
-    ).values():
-        if observed.source != "neuron-monitor" and observed.value < slot.model.chips - len(listings_by_chip):
+    # a stale count is ignored if a fresh listing has the chips by number
+    is_listed = any(drift_input.is_fresh(view.listing) for view in complete_views)
+    values_of = drift_input.fresh_values if is_listed else drift_input.best_values
+    for observed in values_of(slot.machine, "chip_count").values():
+        if find_source(observed.source).is_manager and observed.value < slot.model.chips - len(listings_by_chip):
             expected = pluralize(slot.model.chips, "chip")
             yield _finding_for(
                 slot, expected, f"{observed.value} by {observed.source}, which does not list them", observed
             )
 
 
-@SERVER_RULES("chip-extra", "devices that a source lists or counts with the chips of the slot's server model")
+@SERVER_RULES("chip-extra")
 def check_chip_extra(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
-    """Find chips beyond the design's number, by any source."""
-    shown_counts = {source: (view.chip_bits.bit_length(), view.listing) for source, view in slot.chip_views.items()}
-    counts = {
-        source: (observed.value, observed)
-        for source, observed in drift_input.best_values(slot.machine, "chip_count").items()
-    }
-    for source, (count, observed) in (counts | shown_counts).items():
-        if count > slot.model.chips:
-            yield _finding_for(slot, pluralize(slot.model.chips, "chip"), f"device {count - 1} by {source}", observed)
-
-
-@SERVER_RULES("view-partial", "devices that neuron-ls or ResourceSlices list with the chips of the slot's server model")
-def check_view_partial(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
-    """Find partial views: a container's, or an incomplete set of slices."""
+    """Find sources that list or count more chips than the design has; a listing names the extra ones."""
+    expected = pluralize(slot.model.chips, "chip")
     for source, view in slot.chip_views.items():
-        if view.is_partial and source in ("neuron-ls", "kubernetes") and view.chip_bits.bit_count() < slot.model.chips:
+        numbers = range(slot.model.chips, view.chip_bits.bit_length())
+        if extra_chips := [str(number) for number in numbers if view.chip_bits >> number & 1]:
+            yield _finding_for(slot, expected, f"chip {', '.join(extra_chips)} by {source}", view.listing)
+    for source, observed in drift_input.best_values(slot.machine, "chip_count").items():
+        if observed.value > slot.model.chips and source not in slot.chip_views:
+            yield _finding_for(slot, expected, f"{pluralize(observed.value, 'chip')} by {source}", observed)
+
+
+@SERVER_RULES("view-partial")
+def check_view_partial(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
+    """Find sources that list only some of the chips, such as a container or an incomplete set of ResourceSlices."""
+    for source, view in slot.chip_views.items():
+        chips = view.chip_bits.bit_count()
+        if view.is_partial and find_source(source).lists_every_chip and chips < slot.model.chips:
             expected = pluralize(slot.model.chips, "chip")
-            yield _finding_for(
-                slot, expected, f"{view.chip_bits.bit_count()} in a partial view by {source}", view.listing
-            )
+            yield _finding_for(slot, expected, f"{chips} in a partial view by {source}", view.listing)
 
 
-@SERVER_RULES(
-    "health-condition",
-    "conditions and taints of Kubernetes' nodes and devices, HyperPod's labels and status, errors of neuron-monitor",
-)
+@SERVER_RULES("health-condition")
 def check_health_condition(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
     """Find unhealthy servers by node conditions, and unhealthy chips by device taints."""
     for chip, (taints, listing) in sorted(slot.chip_taints.items()):
@@ -129,21 +124,23 @@ def check_health_condition(slot: OccupiedSlot, drift_input: DriftInput) -> Findi
             )
 
 
-@SERVER_RULES("state-differs", "states by Slurm, Kubernetes, EC2 and HyperPod with the server's state here")
+@SERVER_RULES("state-differs")
 def check_state_differs(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
-    """Find servers whose state differs by source; only schedulers may report that a server is up after all."""
+    """Find servers whose reported state differs from the recorded state; "up" counts only if a scheduler reports it."""
     for observed in drift_input.best_values(slot.machine, "condition").values():
+        is_scheduler = find_source(observed.source).is_scheduler
+        # degraded counts as up
         is_up, is_slot_up = observed.value.state in CARRYING_STATES, slot.state in CARRYING_STATES
-        if slot.is_cordoned and observed.source in _SCHEDULERS and observed.value.state == "maintenance":
-            continue  # the cordon is intended
-        if is_up != is_slot_up and not _is_failed_check(observed) and (not is_up or observed.source in _SCHEDULERS):
+        if slot.is_cordoned and is_scheduler and observed.value.state == "maintenance":
+            continue  # the scheduler reports the cordon that is recorded here too
+        if is_up != is_slot_up and not _is_failed_check(observed) and (not is_up or is_scheduler):
             reason = f" ({observed.value.reason})" if observed.value.reason else ""
             yield _finding_for(slot, slot.state, f"{observed.value.state} by {observed.source}{reason}", observed)
 
 
-@SERVER_RULES("stale", "the last report of a bound instance by each source with one hour ago, or --stale-after")
+@SERVER_RULES("stale")
 def check_stale(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
-    """Find sources that stopped reporting a machine; a source that never reported it is not missed."""
+    """Find bound machines that no source ever reported, and sources that stopped reporting a machine."""
     if slot.bound_name is not None and slot.machine is None and not slot.missing_from_listing:
         yield FindingDraft(slot.address, slot.instance, "an observation", "never observed", ())
     old = {
@@ -156,9 +153,9 @@ def check_stale(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
         yield _finding_for(slot, "a recent observation", f"last observed by {reports}", *old.values())
 
 
-@SERVER_RULES("conflict-between-sources", "fresh reports of one instance by several sources with each other")
+@SERVER_RULES("conflict-between-sources")
 def check_conflict_between_sources(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
-    """Find fresh sources that disagree; other rules then use neither value."""
+    """Find facts on which fresh sources disagree; other rules then use none of the values."""
     for fact, label in _DISPUTABLE_FACTS.items():
         fresh, by_value = drift_input.fresh_values(slot.machine, fact).values(), defaultdict(list)
         for observed in fresh if len(fresh) > 1 else ():
@@ -168,8 +165,8 @@ def check_conflict_between_sources(slot: OccupiedSlot, drift_input: DriftInput) 
                 f"{value} by {' and '.join(sorted(item.source for item in observed))}"
                 for value, observed in sorted(by_value.items())
             )
-            sources = [item for observed in by_value.values() for item in observed]
-            yield _finding_for(slot, f"one {label}", "; ".join(parts), *sources)
+            conflicting = [item for observed in by_value.values() for item in observed]
+            yield _finding_for(slot, f"one {label}", "; ".join(parts), *conflicting)
 
 
 def _finding_for(
@@ -187,14 +184,12 @@ def _format_value(value: object) -> str:
 
 
 def _is_failed_check(observed: ObservedValue) -> bool:
-    """Return whether a state comes from a failed check; cordons and HyperPod updates are intended."""
-    if observed.source == "kubernetes":
-        return observed.value.state not in CARRYING_STATES and observed.value.reason != CORDONED
-    return observed.source in ("hyperpod", "neuron-monitor") and observed.value.state == "down"
+    """Return whether a source reports a state because a check failed, rather than because the server is cordoned."""
+    return observed.value.state in find_source(observed.source).failure_states and observed.value.reason != CORDONED
 
 
 def _latest_by_source(machine: Machine | None) -> dict[str, MachineObservation]:
-    """Return the latest of all that each source reported of a machine."""
+    """Return the latest observation of a machine by each source."""
     latest: dict[str, MachineObservation] = {}
     for observation in machine.observations if machine else ():
         latest.setdefault(observation.source, observation)

@@ -7,12 +7,12 @@ WITH
 span AS (
     SELECT
         id, slug, known_from,
-        CASE WHEN epoch(known_since) > epoch(:since) THEN epoch(known_since) ELSE epoch(:since) END AS begins,
-        CASE WHEN epoch(now()) < epoch(:until) THEN epoch(now()) ELSE epoch(:until) END AS ends
+        CASE WHEN epoch(known_since) > epoch(:since) THEN epoch(known_since) ELSE epoch(:since) END AS start_time,
+        CASE WHEN epoch(now()) < epoch(:until) THEN epoch(now()) ELSE epoch(:until) END AS end_time
     FROM cluster
     WHERE known_since IS NOT NULL AND (slug = :cluster OR :cluster = '')
 ),
-every AS (
+known_part AS (
     SELECT domain.cluster_id, 'server' AS kind, count(*) AS parts
     FROM server
     JOIN domain ON domain.id = server.domain_id
@@ -27,7 +27,7 @@ every AS (
     JOIN node ON node.id = link.a_id
     GROUP BY node.cluster_id
 ),
-lost AS (
+unhealthy AS (
     SELECT domain.cluster_id, 'server' AS kind, server.state, server.state AS own_state
     FROM server
     JOIN domain ON domain.id = server.domain_id
@@ -42,7 +42,7 @@ lost AS (
     JOIN node ON node.id = link.a_id
     WHERE link.state <> 'up'
 ),
-placed AS (
+event_of_cluster AS (
     SELECT domain.cluster_id, event.*
     FROM state_event AS event
     JOIN server ON server.id = event.part_id
@@ -61,59 +61,64 @@ placed AS (
 ),
 change AS (
     SELECT
-        placed.cluster_id, placed.kind, placed.before, placed.state,
-        CASE WHEN coalesce(placed.own_state, placed.state) = 'down' THEN 1 ELSE 0 END
-            - CASE WHEN coalesce(placed.own_before, placed.before) = 'down' THEN 1 ELSE 0 END AS downs,
-        CASE WHEN epoch(placed.at) <= span.ends THEN 1 ELSE 0 END AS within,
-        CASE WHEN epoch(placed.at) <= span.ends THEN epoch(placed.at) ELSE span.ends END - span.begins AS lasted
-    FROM placed
-    JOIN span ON span.id = placed.cluster_id
-    WHERE placed.id > span.known_from AND epoch(placed.at) > span.begins
+        event_of_cluster.cluster_id, event_of_cluster.kind, event_of_cluster.before, event_of_cluster.state,
+        CASE WHEN coalesce(event_of_cluster.own_state, event_of_cluster.state) = 'down' THEN 1 ELSE 0 END
+            - CASE WHEN coalesce(event_of_cluster.own_before, event_of_cluster.before) = 'down' THEN 1 ELSE 0 END
+            AS down_change,
+        CASE WHEN epoch(event_of_cluster.at) <= span.end_time THEN 1 ELSE 0 END AS is_in_span,
+        CASE WHEN epoch(event_of_cluster.at) <= span.end_time THEN epoch(event_of_cluster.at) ELSE span.end_time END
+            - span.start_time AS seconds_before
+    FROM event_of_cluster
+    JOIN span ON span.id = event_of_cluster.cluster_id
+    WHERE event_of_cluster.id > span.known_from AND epoch(event_of_cluster.at) > span.start_time
 ),
-undone AS ( -- what is so now and was not before
+correction AS ( -- states_now assumes today's states for the whole span; this subtracts the seconds before each event
     SELECT
         cluster_id, kind,
-        sum(CASE state WHEN 'degraded' THEN lasted ELSE 0 END - CASE before WHEN 'degraded' THEN lasted ELSE 0 END) AS degraded,
-        sum(CASE state WHEN 'down' THEN lasted ELSE 0 END - CASE before WHEN 'down' THEN lasted ELSE 0 END) AS down,
-        sum(CASE state WHEN 'maintenance' THEN lasted ELSE 0 END - CASE before WHEN 'maintenance' THEN lasted ELSE 0 END)
-            AS maintenance,
-        sum(downs * lasted) AS repairing,
-        sum(CASE WHEN downs > 0 THEN within ELSE 0 END) AS failures,
-        sum(CASE WHEN downs < 0 THEN within ELSE 0 END) AS repairs,
-        sum(downs * (1 - within)) AS later
+        sum(CASE state WHEN 'degraded' THEN seconds_before ELSE 0 END
+            - CASE before WHEN 'degraded' THEN seconds_before ELSE 0 END) AS degraded,
+        sum(CASE state WHEN 'down' THEN seconds_before ELSE 0 END
+            - CASE before WHEN 'down' THEN seconds_before ELSE 0 END) AS down,
+        sum(CASE state WHEN 'maintenance' THEN seconds_before ELSE 0 END
+            - CASE before WHEN 'maintenance' THEN seconds_before ELSE 0 END) AS maintenance,
+        sum(down_change * seconds_before) AS repair_seconds,
+        sum(CASE WHEN down_change > 0 THEN is_in_span ELSE 0 END) AS failures,
+        sum(CASE WHEN down_change < 0 THEN is_in_span ELSE 0 END) AS repairs,
+        sum(down_change * (1 - is_in_span)) AS later_down_change
     FROM change
     GROUP BY cluster_id, kind
 ),
-counted AS (
+states_now AS (
     SELECT
-        every.cluster_id, every.kind, every.parts,
-        sum(CASE WHEN lost.state = 'degraded' THEN 1 ELSE 0 END) AS degraded,
-        sum(CASE WHEN lost.state = 'down' THEN 1 ELSE 0 END) AS down,
-        sum(CASE WHEN lost.state = 'maintenance' THEN 1 ELSE 0 END) AS maintenance,
-        sum(CASE WHEN lost.own_state = 'down' THEN 1 ELSE 0 END) AS own_down
-    FROM every
-    LEFT JOIN lost ON lost.cluster_id = every.cluster_id AND lost.kind = every.kind
-    GROUP BY every.cluster_id, every.kind, every.parts
+        known_part.cluster_id, known_part.kind, known_part.parts,
+        sum(CASE WHEN unhealthy.state = 'degraded' THEN 1 ELSE 0 END) AS degraded,
+        sum(CASE WHEN unhealthy.state = 'down' THEN 1 ELSE 0 END) AS down,
+        sum(CASE WHEN unhealthy.state = 'maintenance' THEN 1 ELSE 0 END) AS maintenance,
+        sum(CASE WHEN unhealthy.own_state = 'down' THEN 1 ELSE 0 END) AS own_down
+    FROM known_part
+    LEFT JOIN unhealthy ON unhealthy.cluster_id = known_part.cluster_id AND unhealthy.kind = known_part.kind
+    GROUP BY known_part.cluster_id, known_part.kind, known_part.parts
 ),
 summed AS (
     SELECT
-        span.slug, counted.kind, counted.parts, 1.0 * counted.parts * (span.ends - span.begins) AS whole,
-        counted.degraded * (span.ends - span.begins) - coalesce(undone.degraded, 0) AS degraded,
-        counted.down * (span.ends - span.begins) - coalesce(undone.down, 0) AS down,
-        counted.maintenance * (span.ends - span.begins) - coalesce(undone.maintenance, 0) AS maintenance,
-        counted.own_down * (span.ends - span.begins) - coalesce(undone.repairing, 0) AS repairing,
-        coalesce(undone.failures, 0) AS failures, coalesce(undone.repairs, 0) AS repairs,
-        counted.own_down - coalesce(undone.later, 0) AS own_down
-    FROM counted
-    JOIN span ON span.id = counted.cluster_id AND span.ends > span.begins
-    LEFT JOIN undone ON undone.cluster_id = counted.cluster_id AND undone.kind = counted.kind
+        span.slug, states_now.kind, states_now.parts, 1.0 * states_now.parts * (span.end_time - span.start_time) AS total_seconds,
+        states_now.degraded * (span.end_time - span.start_time) - coalesce(correction.degraded, 0) AS degraded,
+        states_now.down * (span.end_time - span.start_time) - coalesce(correction.down, 0) AS down,
+        states_now.maintenance * (span.end_time - span.start_time) - coalesce(correction.maintenance, 0) AS maintenance,
+        states_now.own_down * (span.end_time - span.start_time) - coalesce(correction.repair_seconds, 0) AS repair_seconds,
+        coalesce(correction.failures, 0) AS failures, coalesce(correction.repairs, 0) AS repairs,
+        states_now.own_down - coalesce(correction.later_down_change, 0) AS own_down
+    FROM states_now
+    JOIN span ON span.id = states_now.cluster_id AND span.end_time > span.start_time
+    LEFT JOIN correction ON correction.cluster_id = states_now.cluster_id AND correction.kind = states_now.kind
 )
 SELECT
     slug AS cluster, replace(kind, '_', ' ') AS kind, parts,
-    round((whole - degraded - down - maintenance) / whole, 9) AS share_up, round(degraded / whole, 9) AS share_degraded,
-    round(down / whole, 9) AS share_down, round(maintenance / whole, 9) AS share_maintenance,
+    round((total_seconds - degraded - down - maintenance) / total_seconds, 9) AS share_up,
+    round(degraded / total_seconds, 9) AS share_degraded,
+    round(down / total_seconds, 9) AS share_down, round(maintenance / total_seconds, 9) AS share_maintenance,
     failures, repairs, own_down AS ongoing,
-    round((whole - down - maintenance) / failures / 3600, 6) AS mtbf_hours,
-    round(1.0 * repairing / repairs / 3600, 6) AS mttr_hours
+    round((total_seconds - down - maintenance) / failures / 3600, 6) AS mtbf_hours,
+    round(1.0 * repair_seconds / repairs / 3600, 6) AS mttr_hours
 FROM summed
 ORDER BY slug, kind

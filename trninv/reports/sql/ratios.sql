@@ -23,34 +23,35 @@ FROM chip_model AS model
 JOIN server_model AS server ON server.chip_model_id = model.id
 JOIN domain_model AS wiring ON wiring.server_model_id = server.id
 LEFT JOIN (
-    -- what is documented of the domain before what is documented of its chip in any
-    SELECT wiring.id AS domain_model_id, coalesce(own.exact, of_chip.exact) AS exact,
-        CASE WHEN own.exact <> of_chip.exact THEN own.dispute ELSE of_chip.dispute END AS dispute
+    -- the documented number for this domain model, or else the one for its chip in any domain
+    SELECT wiring.id AS domain_model_id, coalesce(domain_fact.exact, chip_fact.exact) AS exact,
+        CASE WHEN domain_fact.exact <> chip_fact.exact THEN domain_fact.dispute ELSE chip_fact.dispute END AS dispute
     FROM domain_model AS wiring
     JOIN server_model AS server ON server.id = wiring.server_model_id
     JOIN chip_model AS model ON model.id = server.chip_model_id
-    LEFT JOIN v_fact AS of_chip
-        ON of_chip.subject = model.slug AND of_chip.attribute = 'neuronlink_bandwidth' AND of_chip.picked = 'yes'
-    LEFT JOIN v_fact AS own
-        ON own.subject = wiring.slug AND own.attribute = 'neuronlink_bandwidth' AND own.picked = 'yes'
+    LEFT JOIN v_fact AS chip_fact
+        ON chip_fact.subject = model.slug AND chip_fact.attribute = 'neuronlink_bandwidth' AND chip_fact.picked = 'yes'
+    LEFT JOIN v_fact AS domain_fact
+        ON domain_fact.subject = wiring.slug AND domain_fact.attribute = 'neuronlink_bandwidth'
+        AND domain_fact.picked = 'yes'
 ) AS links ON links.domain_model_id = wiring.id
 LEFT JOIN (
-    -- what the links of a chip sum to in the first domain of each model, of that chip which has most
-    SELECT of_chip.domain_model_id, max(of_chip.carried) AS carried
+    -- the largest sum of a chip's link bandwidths in the first domain of each model
+    SELECT chip_sum.domain_model_id, max(chip_sum.carried) AS carried
     FROM (
-        SELECT ends.domain_model_id, ends.chip_id, sum(ends.bandwidth_bytes_per_s) AS carried
+        SELECT link_end.domain_model_id, link_end.chip_id, sum(link_end.bandwidth_bytes_per_s) AS carried
         FROM (
-            SELECT made.domain_model_id, link.a_id AS chip_id, link.bandwidth_bytes_per_s
-            FROM (SELECT domain_model_id, min(id) AS id FROM domain GROUP BY domain_model_id) AS made
-            JOIN link ON link.domain_id = made.id AND link.scope IN ('server', 'rack', 'domain')
+            SELECT first_domain.domain_model_id, link.a_id AS chip_id, link.bandwidth_bytes_per_s
+            FROM (SELECT domain_model_id, min(id) AS id FROM domain GROUP BY domain_model_id) AS first_domain
+            JOIN link ON link.domain_id = first_domain.id AND link.scope IN ('server', 'rack', 'domain')
             UNION ALL
-            SELECT made.domain_model_id, link.b_id, link.bandwidth_bytes_per_s
-            FROM (SELECT domain_model_id, min(id) AS id FROM domain GROUP BY domain_model_id) AS made
-            JOIN link ON link.domain_id = made.id AND link.scope IN ('server', 'rack', 'domain')
-        ) AS ends
-        JOIN chip ON chip.id = ends.chip_id
-        GROUP BY ends.domain_model_id, ends.chip_id
-    ) AS of_chip
-    GROUP BY of_chip.domain_model_id
+            SELECT first_domain.domain_model_id, link.b_id, link.bandwidth_bytes_per_s
+            FROM (SELECT domain_model_id, min(id) AS id FROM domain GROUP BY domain_model_id) AS first_domain
+            JOIN link ON link.domain_id = first_domain.id AND link.scope IN ('server', 'rack', 'domain')
+        ) AS link_end
+        JOIN chip ON chip.id = link_end.chip_id
+        GROUP BY link_end.domain_model_id, link_end.chip_id
+    ) AS chip_sum
+    GROUP BY chip_sum.domain_model_id
 ) AS wired ON wired.domain_model_id = wiring.id
 ORDER BY model.generation, wiring.slug

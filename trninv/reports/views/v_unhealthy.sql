@@ -1,11 +1,11 @@
 WITH
-lost AS (
+unhealthy AS (
     SELECT
         'server' AS kind, server.id, domain.cluster_id, server.state, server.factor_ppm, server.state AS own,
         'server' AS cause_kind, server.id AS cause_id
     FROM server
     JOIN domain ON domain.id = server.domain_id
-    WHERE server.state <> 'up' AND {{ lost_server }}
+    WHERE server.state <> 'up' AND {{ maybe_unhealthy_server }}
     UNION ALL
     SELECT
         node.kind, node.id, node.cluster_id, node.state, node.factor_ppm, coalesce(node.own_state, node.state),
@@ -15,7 +15,7 @@ lost AS (
     LEFT JOIN nic ON nic.id = node.id
     LEFT JOIN switch ON switch.id = node.id
     LEFT JOIN server ON server.id = coalesce(chip.server_id, nic.server_id, switch.server_id) AND server.state <> 'up'
-    WHERE node.state <> 'up' AND {{ lost_node }}
+    WHERE node.state <> 'up' AND {{ maybe_unhealthy_node }}
     UNION ALL
     SELECT
         'link', link.id, a.cluster_id, link.state, link.factor_ppm, link.state,
@@ -28,36 +28,36 @@ lost AS (
     LEFT JOIN nic ON nic.id = node.id
     LEFT JOIN switch ON switch.id = node.id
     LEFT JOIN server ON server.id = coalesce(chip.server_id, nic.server_id, switch.server_id) AND server.state <> 'up'
-    WHERE link.state <> 'up' AND {{ lost_link }}
+    WHERE link.state <> 'up' AND {{ maybe_unhealthy_link }}
 ),
 part AS (
     SELECT
-        lost.*, cluster.slug AS cluster,
-        CASE lost.kind
+        unhealthy.*, cluster.slug AS cluster,
+        CASE unhealthy.kind
             WHEN 'server' THEN (
                 SELECT {{ server_address }} FROM server
                 JOIN domain ON domain.id = server.domain_id JOIN cluster ON cluster.id = domain.cluster_id
-                WHERE server.id = lost.id
+                WHERE server.id = unhealthy.id
             )
-            WHEN 'link' THEN (SELECT {{ a_address }} || '--' || {{ b_address }} FROM link WHERE link.id = lost.id)
-            ELSE (SELECT {{ node_address }} FROM node WHERE node.id = lost.id)
+            WHEN 'link' THEN (SELECT {{ a_address }} || '--' || {{ b_address }} FROM link WHERE link.id = unhealthy.id)
+            ELSE (SELECT {{ node_address }} FROM node WHERE node.id = unhealthy.id)
         END AS address,
         (
             SELECT max(event.id + 0) FROM state_event AS event
-            WHERE event.kind = lost.kind AND event.part_id = lost.id AND event.id > coalesce(cluster.known_from, 0)
-            AND (lost.own = 'up' AND event.before = 'up' AND event.state <> 'up'
-                OR lost.own <> 'up' AND coalesce(event.own_before, event.before) = 'up'
+            WHERE event.kind = unhealthy.kind AND event.part_id = unhealthy.id AND event.id > coalesce(cluster.known_from, 0)
+            AND (unhealthy.own = 'up' AND event.before = 'up' AND event.state <> 'up'
+                OR unhealthy.own <> 'up' AND coalesce(event.own_before, event.before) = 'up'
                 AND coalesce(event.own_state, event.state) <> 'up')
         ) AS fault,
         (
             SELECT max(event.id + 0) FROM state_event AS event
-            WHERE event.kind = lost.kind AND event.part_id = lost.id AND event.id > coalesce(cluster.known_from, 0)
-            AND (lost.own = 'up' AND event.before <> event.state
-                OR lost.own <> 'up' AND (event.own_before IS NULL AND event.own_state IS NULL
+            WHERE event.kind = unhealthy.kind AND event.part_id = unhealthy.id AND event.id > coalesce(cluster.known_from, 0)
+            AND (unhealthy.own = 'up' AND event.before <> event.state
+                OR unhealthy.own <> 'up' AND (event.own_before IS NULL AND event.own_state IS NULL
                     OR coalesce(event.own_before, event.before) <> coalesce(event.own_state, event.state)))
         ) AS latest
-    FROM lost
-    JOIN cluster ON cluster.id = lost.cluster_id
+    FROM unhealthy
+    JOIN cluster ON cluster.id = unhealthy.cluster_id
 )
 SELECT
     part.kind, part.address, part.cluster, part.state, CAST(part.factor_ppm AS DOUBLE PRECISION) / 1000000 AS factor,

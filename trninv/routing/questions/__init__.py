@@ -1,4 +1,7 @@
-"""Register the routing questions, one file each; a new file is a new question everywhere."""
+"""Find the routing questions; each file of this package declares one question.
+
+The command line, GraphQL and `Fleet` look questions up here, so a new file adds a question to all of them.
+"""
 
 import pkgutil
 from collections.abc import Sequence
@@ -10,23 +13,28 @@ from trninv.routing.question import Question
 
 @cache
 def find(name: str) -> Question:
-    """Return the question in the file of this name."""
+    """Return the question that the file of this name declares, such as ``path``."""
     return load_question(__name__, name)
 
 
 @cache
 def all_questions() -> tuple[Question, ...]:
     """Return all questions in the order of their file names."""
-    return tuple(map(find, question_files(__path__)))
+    return tuple(map(find, question_names()))
+
+
+def question_names() -> list[str]:
+    """Return the names of all routing questions, without importing their files."""
+    return question_files(__path__)
 
 
 def load_question(package: str, name: str) -> Question:
-    """Return the question in a file of a package."""
+    """Import a file of a package and return the question that it declares."""
     values = vars(import_module(f"{package}.{name}")).values()
     (question,) = (value for value in values if isinstance(value, Question))
     return question
 
 
 def question_files(path: Sequence[str]) -> list[str]:
-    """Return the names of a package's files, given its path, without `__main__`."""
+    """Return the names of the modules in a package's directories, without those that start with an underscore."""
     return [module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_")]

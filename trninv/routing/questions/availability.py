@@ -1,4 +1,4 @@
-"""Answer how much of a period parts were up, how often they failed and how long repairs took."""
+"""Answer how much of a period a place's parts were up, how often they failed and how long repairs took."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,12 +15,15 @@ from trninv.history.availability import AvailabilityBy, availability_sums
 from trninv.history.availability_sums import AvailabilitySums
 from trninv.history.point_in_time import parse_time
 from trninv.inventory.address.lookup import resolve
-from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
-from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.inventory.parameter import Argument, FreeText
+from trninv.rendered_text import Rendered, RenderedTable
+from trninv.routing.answer import AddressText, Answer
+from trninv.routing.question import ROUTED_COST, question
+from trninv.routing.snapshot import Snapshot
 
-_MICROSECONDS: Final = 1_000_000
+_MICROSECONDS_PER_SECOND: Final = 1_000_000
 _CONFIDENCE: Final = 0.95
+"""Confidence level of the two limits of a mean time or an availability."""
 _DEFINITION: Final = (
     "shares of time by state over all parts of a kind, with their server's state included; degraded parts carry "
     "traffic and are counted separately, and maintenance is planned, not a failure. A failure is a change to "
@@ -33,17 +36,19 @@ _DEFINITION: Final = (
 
 
 @lru_cache(maxsize=10_000)
-def _gamma(shape: int, quantile: float) -> float:
-    from scipy.special import gammaincinv  # noqa: PLC0415 # slow to import, and the service starts with questions
+def _gamma_quantile(shape: int, probability: float) -> float:
+    """Return a quantile of the gamma distribution with scale 1."""
+    from scipy.special import gammaincinv  # noqa: PLC0415 # slow, and the service imports this file at its start
 
-    return float(gammaincinv(shape, quantile))
+    return float(gammaincinv(shape, probability))
 
 
 @lru_cache(maxsize=10_000)
-def _beta(alpha: int, beta: int, quantile: float) -> float:
-    from scipy.special import betaincinv  # noqa: PLC0415 # slow to import, and the service starts with questions
+def _beta_quantile(alpha: int, beta: int, probability: float) -> float:
+    """Return a quantile of the beta distribution."""
+    from scipy.special import betaincinv  # noqa: PLC0415 # slow, and the service imports this file at its start
 
-    return float(betaincinv(alpha, beta, quantile))
+    return float(betaincinv(alpha, beta, probability))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +61,12 @@ class MeanTime:
 
     @classmethod
     def from_total(cls, microseconds: int, events: int) -> "MeanTime":
-        """Estimate the mean time from the observed time and the number of events in it."""
-        total, tail = microseconds / _MICROSECONDS, (1 - _CONFIDENCE) / 2
+        """Estimate the mean time from the observed time and the number of events (failures or repairs) in it."""
+        total, tail = microseconds / _MICROSECONDS_PER_SECOND, (1 - _CONFIDENCE) / 2
         return cls(
             total / events if events else None,
-            total / _gamma(events + 1, 1 - tail) if microseconds else None,
-            total / _gamma(events, tail) if events else None,
+            total / _gamma_quantile(events + 1, 1 - tail) if microseconds else None,
+            total / _gamma_quantile(events, tail) if events else None,
         )
 
     def __str__(self) -> str:
@@ -83,7 +88,10 @@ class InherentAvailability:
 
     @classmethod
     def from_counts(cls, carried: int, failures: int, repairing: int, repairs: int) -> "InherentAvailability":
-        """Estimate it from microseconds up or degraded with failures, and microseconds down with repairs."""
+        """Estimate it from two total times in microseconds and the number of failures or repairs in each.
+
+        Parts fail while they are up or degraded (``carried``) and are repaired while they are down (``repairing``).
+        """
         share = None
         if failures and repairs:
             share = carried * repairs / (carried * repairs + repairing * failures)
@@ -95,10 +103,10 @@ class InherentAvailability:
         )
 
     @staticmethod
-    def _limit(carried: int, failures: int, repairing: int, repairs: int, quantile: float) -> float:
-        """Return a confidence limit: two gamma distributed times have a beta distributed ratio."""
-        part = _beta(failures, repairs, quantile)
-        return carried * (1 - part) / (carried * (1 - part) + repairing * part)
+    def _limit(carried: int, failures: int, repairing: int, repairs: int, probability: float) -> float:
+        """Return a confidence limit; the share of one gamma variable in the sum of two is beta-distributed."""
+        ratio = _beta_quantile(failures, repairs, probability)
+        return carried * (1 - ratio) / (carried * (1 - ratio) + repairing * ratio)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +132,7 @@ class KindAvailability:
 
     @classmethod
     def from_sums(cls, group_sums: AvailabilitySums) -> "KindAvailability":
-        """Convert the sums over a group's events."""
+        """Convert the sums that the history gives for a group of parts."""
         return cls(
             group_sums.kind,
             group_sums.name,
@@ -185,9 +193,14 @@ def _render_row(group: KindAvailability, *, has_name: bool) -> Iterator[object]:
     yield from (f"{group.failures:,}", f"{group.ongoing:,}", group.mtbf, group.mttr)
 
 
-@question(cost=ROUTED_COST, examples=("availability u-trn2x64 --since 2026-01-01T00:00:00Z",), has_baseline=False)
+@question(
+    cost=ROUTED_COST,
+    examples=("availability u-trn2x64 --since 2026-01-01T00:00:00Z",),
+    has_baseline=False,
+    reads_clock=True,
+)
 def availability(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     scope: Annotated[
         str, Argument("Place or link, with everything in it and the links that end there.", metavar="SCOPE")
     ],
@@ -198,8 +211,8 @@ def availability(
     by: Annotated[AvailabilityBy, Argument("How to group the parts of a kind.")] = AvailabilityBy.KIND,
 ) -> AvailabilityAnswer:
     """Measure uptime, failures, MTBF and MTTR of each kind of part."""
-    connection, cluster = reader.connection, TABLES["cluster"]
-    if reader.changes.nodes or reader.changes.links:
+    connection, cluster = snapshot.connection, TABLES["cluster"]
+    if snapshot.changes.nodes or snapshot.changes.links:
         raise InvalidArgumentError("a scenario has no history; omit what is down or derated")
     place = resolve(connection, scope)
     if place.level == "core":
@@ -210,7 +223,8 @@ def availability(
             f"{cluster_row.slug} has no history, because this trninv did not seed it; name another cluster"
         )
     now = as_of_time(connection.engine) or datetime.now(UTC)
-    history_start, end = datetime.fromisoformat(cluster_row.known_since), now if until is None else parse_time(until)
+    history_start = datetime.fromisoformat(cluster_row.known_since)
+    end = now if until is None else parse_time(until)
     requested = history_start if since is None else parse_time(since)
     start = max(history_start, requested)
     if end <= history_start:
@@ -228,9 +242,9 @@ def availability(
         requested_since=requested.isoformat() if requested < start else None,
         by=by,
         kinds=tuple(
-            map(
-                KindAvailability.from_sums, availability_sums(connection, place, by, cluster_row.known_from, start, end)
-            )
+            KindAvailability.from_sums(group_sums)
+            # known_from: the number of the event after which the history starts
+            for group_sums in availability_sums(connection, place, by, cluster_row.known_from, start, end)
         ),
         definition=_DEFINITION,
         facts=(),

@@ -1,9 +1,16 @@
-"""Answer the least capacity between two halves of a scope: on a domain's graph, or on a cluster's quotient."""
+"""Answer what the least capacity between two halves of a scope's chips is.
+
+Within a domain the solver works on the graph of its chips, switches and links. For several domains it works on the
+cluster's quotient, a graph whose vertices stand for domains and groups of the fabric's network nodes
+(`trninv.routing.cluster_islands`).
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Self
 
 from trninv import solvers
+from trninv.inventory.parameter import Argument
+from trninv.rendered_text import Rendered
 from trninv.routing import cluster_islands, evidence
 from trninv.routing.answer import (
     AddressText,
@@ -13,17 +20,16 @@ from trninv.routing.answer import (
     Bounds,
     HiddenInt,
     LinkRef,
-    Rendered,
     SchemaScalar,
     incomparability_reason,
     render_cut,
 )
 from trninv.routing.hubs import find_hubs
 from trninv.routing.link_selection import DisconnectedReason
-from trninv.routing.question import ROUTED_COST, Argument, question
+from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.scope import Scope
+from trninv.routing.snapshot import Snapshot
 from trninv.routing.wiring import cut_links
-from trninv.routing.wiring_cache import SnapshotReader
 from trninv.settings import Settings
 from trninv.units import Bandwidth
 
@@ -101,28 +107,28 @@ class BisectionAnswer(Answer):
     ),
 )
 def bisection(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
     chips: Annotated[tuple[str, ...], Argument("Only these chips of the scope.", metavar="ADDRESS")] = (),
     transit: Annotated[bool, Argument("Let other healthy chips of their domains forward traffic.")] = False,
 ) -> BisectionAnswer:
     """Find the bisection bandwidth of a scope, or of some of its chips."""
-    resolved_scope = Scope.resolve(reader, scope, chips, forwarding=transit)
+    resolved_scope = Scope.resolve(snapshot, scope, chips, forwarding=transit)
     return (
-        _bisect_cluster_scope(reader, resolved_scope)
+        _bisect_cluster_scope(snapshot, resolved_scope)
         if len(resolved_scope.domains) > 1
-        else _bisect_domain(reader, resolved_scope)
+        else _bisect_domain(snapshot, resolved_scope)
     )
 
 
-def _bisect_domain(reader: SnapshotReader, scope: Scope) -> BisectionAnswer:
+def _bisect_domain(snapshot: Snapshot, scope: Scope) -> BisectionAnswer:
     """Bisect the chips of a scope within one domain."""
-    scope_graph = scope.graph(reader, "this bisection")
+    scope_graph = scope.graph(snapshot, "this bisection")
     graph, endpoints, failed_count = scope_graph.graph, scope_graph.endpoints, scope_graph.failed_count
-    nodes = Settings.load().bisection_nodes
-    live_cut = solvers.bisection.bisect(graph, endpoints, max_nodes=nodes)
-    nominal = (
-        solvers.bisection.bisect(graph, endpoints, fillers=failed_count, max_nodes=nodes) if failed_count else None
+    max_nodes = Settings.load().bisection_nodes  # nodes of the solver's search tree
+    live_cut = solvers.bisection.bisect(graph, endpoints, max_nodes=max_nodes)
+    nominal_cut = (
+        solvers.bisection.bisect(graph, endpoints, fillers=failed_count, max_nodes=max_nodes) if failed_count else None
     )
     chips_a = tuple(graph.nodes[end]["address"] for end in endpoints if end in live_cut.side)
     chips_b = tuple(graph.nodes[end]["address"] for end in endpoints if end not in live_cut.side)
@@ -139,28 +145,29 @@ def _bisect_domain(reader: SnapshotReader, scope: Scope) -> BisectionAnswer:
         chips_b=chips_b,
         cut=cut,
         cut_size=len(cut),
-        nominal=_nominal_bounds(nominal, live_cut) if nominal else None,
-        reason=_reason(scope, len(endpoints), live_cut.upper),
+        nominal=_nominal_bounds(nominal_cut, live_cut) if nominal_cut else None,
+        reason=_disconnected_reason(scope, len(endpoints), live_cut.upper),
         definition=_DEFINITION + (_TRANSIT if scope.forwarding else _ISOLATED) + scope.via.definition_suffix,
         via=scope.via,
-        facts=evidence.cite_wiring(reader, graph.nodes.values(), graph.edges.values()),
+        facts=evidence.cite_wiring(snapshot, graph.nodes.values(), graph.edges.values()),
     )
 
 
-def _bisect_cluster_scope(reader: SnapshotReader, scope: Scope) -> BisectionAnswer:
-    """Bisect the chips of several domains of a cluster on its quotient."""
-    classes = cluster_islands.read_domain_classes(reader, scope)
+def _bisect_cluster_scope(snapshot: Snapshot, scope: Scope) -> BisectionAnswer:
+    """Bisect the chips of a scope with several domains on the cluster's quotient."""
+    classes = cluster_islands.read_domain_classes(snapshot, scope)
     chips = sum(domain_class.island.chip_count * len(domain_class.domains) for domain_class in classes)
     failed_count = sum(domain_class.failed_count * len(domain_class.domains) for domain_class in classes)
-    result = cluster_islands.bisect_cluster(reader, scope, classes, chips // 2, chips - chips // 2)
+    result = cluster_islands.bisect_cluster(snapshot, scope, classes, chips // 2, chips - chips // 2)
     nominal = None
     if failed_count:
-        half, cluster_hubs = (chips + failed_count) // 2, find_hubs(reader, scope.place.cluster_id)
-        fillers = cluster_islands.bisect_classes(
-            classes, max(half - failed_count, 0), min(chips + failed_count - half, chips), cluster_hubs.narrow_links
-        )
-        nominal = Bounds(Bandwidth(fillers.lower), Bandwidth(min(fillers.upper, result.upper)))
-    places_a, places_b = result.sides(reader.connection)
+        # failed chips may be on either side, so a half of all chips may have fewer healthy ones
+        half = (chips + failed_count) // 2
+        min_side, max_side = max(half - failed_count, 0), min(chips + failed_count - half, chips)
+        narrow_links = find_hubs(snapshot, scope.place.cluster_id).narrow_links
+        with_fillers = cluster_islands.bisect_classes(classes, min_side, max_side, narrow_links)
+        nominal = Bounds(Bandwidth(with_fillers.lower), Bandwidth(min(with_fillers.upper, result.upper)))
+    places_a, places_b = result.sides(snapshot.connection)
     graphs = cluster_islands.healthy_graphs(classes)
     models = {edge["model"] for graph in graphs for _, _, edge in graph.edges(data=True)}
     nodes = (attributes for graph in graphs for attributes in graph.nodes.values())
@@ -170,28 +177,29 @@ def _bisect_cluster_scope(reader: SnapshotReader, scope: Scope) -> BisectionAnsw
         upper=Bandwidth(result.upper),
         method=result.method,
         balance=Balance.LIVE,
-        side_a=result.size,
-        side_b=chips - result.size,
+        side_a=result.side_a_chips,
+        side_b=chips - result.side_a_chips,
         chips_a=places_a,
         chips_b=places_b,
         cut=result.cut,
         cut_size=result.cut_size,
         nominal=nominal,
-        reason=_reason(scope, chips, result.upper),
+        reason=_disconnected_reason(scope, chips, result.upper),
         definition=_DEFINITION + (_TRANSIT if scope.forwarding else _ISOLATED) + scope.via.definition_suffix,
         via=scope.via,
-        facts=evidence.cite_links(reader, models) + evidence.cite_fabric(reader, nodes),
+        facts=evidence.cite_links(snapshot, models) + evidence.cite_fabric(snapshot, nodes),
         truncated=result.cut_size > len(result.cut),
     )
 
 
-def _reason(scope: Scope, chips: int, upper: int) -> str | None:
+def _disconnected_reason(scope: Scope, chips: int, upper: int) -> str | None:
+    """Return why the bisection is 0, in words, or None if it is not."""
     return scope.via.disconnected_reason("the halves") if chips > 1 and not upper else None
 
 
 def _nominal_bounds(nominal: "Cut", live: "Cut") -> Bounds:
-    """Return the bounds with failed chips as fillers.
+    """Return the bounds on the NOMINAL bisection, in which failed chips fill up either side to half of all chips.
 
-    Fillers even out any split of the healthy chips, so the upper bound of the live bisection holds for the nominal too.
+    They can fill up any split of the healthy chips into halves, so the upper bound of the LIVE bisection holds too.
     """
     return Bounds(Bandwidth(nominal.lower), Bandwidth(min(nominal.upper, live.upper)))

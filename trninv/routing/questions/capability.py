@@ -1,4 +1,7 @@
-"""Answer what a domain can do as a whole; scenarios and incidents share the computation."""
+"""Answer what a domain can do as a whole: chips, memory pool, bisection, all-gather.
+
+`trninv.incidents.impact` computes the same answer to compare a domain with and without an incident.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,19 +11,21 @@ from sqlalchemy import func, select
 
 from trninv import solvers
 from trninv.database.tables import TABLES
+from trninv.inventory.parameter import Argument
+from trninv.rendered_text import Rendered
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, AnswerDifference, Bounds, Rendered, incomparability_reason
-from trninv.routing.question import ROUTED_COST, Argument, question
+from trninv.routing.answer import AddressText, Answer, AnswerDifference, Bounds, incomparability_reason
+from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.questions.collectives import all_gather_limit
-from trninv.routing.questions.pool import total_memory
+from trninv.routing.questions.memory_pool import total_memory
 from trninv.routing.scope import Scope
+from trninv.routing.snapshot import Snapshot
 from trninv.routing.wiring import Wiring
-from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import Bandwidth, Capacity
 
 _LINK = TABLES["link"]
-_MAX_NODES: Final = 200
-"""Search nodes of the bisection; a small number, so that bounds are quick if no method is exact."""
+_MAX_SEARCH_NODES: Final = 200
+"""Limit on the search tree of the bisection; small, so that the answer is quick even if it is not exact."""
 _DEFINITION: Final = (
     "for one domain: chips that carry traffic; links that carry nothing, those of its NICs included; HBM of the "
     "largest set of chips that NeuronLink joins; bisection bandwidth and the limit of an all-gather, one "
@@ -59,43 +64,41 @@ class CapabilityAnswer(Answer):
     examples=("capability u-trn2x64/d0 --down u-trn2x64/d0/s0/c0",),
 )
 def capability(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     scope: Annotated[str, Argument("Domain, or a server or rack in one.", metavar="SCOPE")],
 ) -> CapabilityAnswer:
     """Summarize what a domain can do: chips, idle links, memory pool, bisection, all-gather."""
-    return compute_capability(reader, scope)
+    return compute_capability(snapshot, scope)
 
 
-def compute_capability(reader: SnapshotReader, address: str) -> CapabilityAnswer:
+def compute_capability(snapshot: Snapshot, address: str) -> CapabilityAnswer:
     """Compute what a domain, or a server or rack in one, can do."""
-    scope = Scope.resolve(reader, address)
-    scope_graph = scope.graph(reader, "a capability")
-    bisection_bounds, gather_limit = (
-        solvers.bisection.bisect(scope_graph.graph, scope_graph.endpoints, max_nodes=_MAX_NODES),
-        all_gather_limit(scope_graph),
-    )
+    scope = Scope.resolve(snapshot, address)
+    scope_graph = scope.graph(snapshot, "a capability")
+    cut = solvers.bisection.bisect(scope_graph.graph, scope_graph.endpoints, max_nodes=_MAX_SEARCH_NODES)
+    gather_limit = all_gather_limit(scope_graph)
     return CapabilityAnswer(
         scope=scope.place.address,
         chips=len(scope_graph.endpoints),
-        idle_links=_idle_links(reader, scope.domains[0]),
-        pool=_largest_pool(reader.load(scope.domains), scope_graph.endpoints),
-        halves=Bounds(Bandwidth(bisection_bounds.lower), Bandwidth(bisection_bounds.upper)),
+        idle_links=_idle_links(snapshot, scope.domains[0]),
+        pool=_largest_pool(snapshot.load(scope.domains), scope_graph.endpoints),
+        halves=Bounds(Bandwidth(cut.lower), Bandwidth(cut.upper)),
         all_gather=Bounds(gather_limit.lower, gather_limit.upper),
         definition=_DEFINITION,
-        facts=evidence.cite_wiring(reader, scope_graph.graph.nodes.values(), scope_graph.graph.edges.values()),
+        facts=evidence.cite_wiring(snapshot, scope_graph.graph.nodes.values(), scope_graph.graph.edges.values()),
     )
 
 
-def _idle_links(reader: SnapshotReader, domain: int) -> int:
-    """Count the links of a domain that carry nothing, because they or one of their ends failed."""
+def _idle_links(snapshot: Snapshot, domain: int) -> int:
+    """Count the links of a domain that carry nothing, because the link or one of its ends is down."""
     count = select(func.count()).select_from(_LINK).where(_LINK.c.domain_id == domain)
-    wiring = reader.load([domain], fabric=True)
+    wiring = snapshot.load([domain], fabric=True)
     carrying = sum(domain in {wiring.nodes[end]["domain_id"] for end in (a, b)} for a, b, _ in wiring.edges())
-    return (reader.connection.scalar(count) or 0) - carrying
+    return (snapshot.connection.scalar(count) or 0) - carrying
 
 
 def _largest_pool(wiring: Wiring, chips: Sequence[int]) -> Capacity:
-    """Return the largest total memory of connected chips."""
+    """Return the total memory of the connected chips that have the most."""
     remaining, largest = set(chips), Capacity(0)
     while remaining:
         component = solvers.distances.hops_from(wiring.graph, [next(iter(remaining))]).keys() & remaining

@@ -1,22 +1,28 @@
-"""Answer which two chips of a scope are worst connected."""
+"""Answer which two chips of a scope have the least maximum flow, and list the scope's Gomory-Hu tree.
+
+The maximum flow between any two chips is the least edge on the tree's path between them.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated
 
 from trninv import solvers
+from trninv.inventory.parameter import Argument
+from trninv.rendered_text import Rendered
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, LinkRef, Rendered, SchemaScalar, render_cut
-from trninv.routing.question import ROUTED_COST, Argument, question
+from trninv.routing.answer import AddressText, Answer, LinkRef, SchemaScalar, render_cut
+from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.scope import Scope
+from trninv.routing.snapshot import Snapshot
 from trninv.routing.wiring import cut_links
-from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import Bandwidth
 
 _DEFINITION = (
     "maximum flow, one direction, between every two chips and switches of the domain: the least edge on the "
-    "tree's path between them; for the scope's healthy chips the worst connected pair and its minimum cut"
+    "tree's path between them; for the scope's healthy chips, the pair with the least maximum flow and its minimum cut"
 )
 _MAX_LISTED_CHIPS = 8
+"""Most disconnected chips that the text output lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,7 @@ class CutTreeAnswer(Answer):
     """Maximum flows of all pairs: each is the least edge on the tree's path between the two."""
 
     scope: Annotated[AddressText, "The scope."]
-    a: Annotated[AddressText | None, "One chip of the worst connected pair; null with fewer than two chips."]
+    a: Annotated[AddressText | None, "One chip of the pair with the least flow; null with fewer than two chips."]
     b: Annotated[AddressText | None, "The other chip."]
     min_flow: Annotated[Bandwidth, "The maximum flow between them."]
     disconnected_chips: Annotated[tuple[AddressText, ...], "Chips on the smaller side of their minimum cut."]
@@ -44,7 +50,7 @@ class CutTreeAnswer(Answer):
         if self.a is None:
             yield f"{self.scope}: fewer than two chips are up"
             return
-        yield f"worst connected: {self.a} and {self.b}, {self.min_flow} one direction"
+        yield f"least maximum flow: {self.a} to {self.b}, {self.min_flow} one direction"
         more = " …" * (len(self.disconnected_chips) > _MAX_LISTED_CHIPS)
         yield f"disconnected chips: {', '.join(self.disconnected_chips[:_MAX_LISTED_CHIPS])}{more}"
         yield from render_cut("minimum cut", self.cut, len(self.cut))
@@ -59,15 +65,15 @@ class CutTreeAnswer(Answer):
     examples=("cut-tree u-trn2x64 --down u-trn2x64/d0/s0/c0--u-trn2x64/d0/s0/c1",),
 )
 def cut_tree(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     scope: Annotated[str, Argument("Server, rack, domain, or another place in one domain.", metavar="SCOPE")],
 ) -> CutTreeAnswer:
-    """Find the worst connected pair of chips, from the Gomory-Hu tree.
+    """Find the pair of chips with the least maximum flow, from the Gomory-Hu tree.
 
     Other chips may forward traffic.
     """
-    resolved_scope = Scope.resolve(reader, scope, forwarding=True)
-    scope_graph = resolved_scope.graph(reader, "a Gomory-Hu tree")
+    resolved_scope = Scope.resolve(snapshot, scope, forwarding=True)
+    scope_graph = resolved_scope.graph(snapshot, "a Gomory-Hu tree")
     graph, endpoints = scope_graph.graph, scope_graph.endpoints
     tree = solvers.max_flow.gomory_hu_tree(graph)
     min_flow, side = solvers.max_flow.minimum_edge(tree, set(endpoints))
@@ -86,5 +92,5 @@ def cut_tree(
             TreeEdge(address_of[a], address_of[b], Bandwidth(edge["weight"])) for a, b, edge in tree.edges(data=True)
         ),
         definition=_DEFINITION,
-        facts=evidence.cite_wiring(reader, graph.nodes.values(), graph.edges.values()),
+        facts=evidence.cite_wiring(snapshot, graph.nodes.values(), graph.edges.values()),
     )

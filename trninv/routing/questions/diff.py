@@ -13,13 +13,16 @@ from trninv.history import history_diff
 from trninv.history.history_diff import DiffPage, DiffRange
 from trninv.history.point_in_time import PointInTime
 from trninv.inventory.address.lookup import resolve
+from trninv.inventory.parameter import Argument, TimeOrEvent
 from trninv.inventory.state.condition import PPM, Condition
-from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
-from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.rendered_text import Rendered, RenderedTable
+from trninv.routing.answer import AddressText, Answer
+from trninv.routing.question import ROUTED_COST, question
+from trninv.routing.snapshot import Snapshot
 from trninv.units import format_timestamp, pluralize
 
 MAX_LINES: Final = 10_000
+"""Most lines that one answer has of each list: states, jobs, cordons and bindings."""
 _KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 _DEFINITION: Final = (
     "net differences between two states: after the last event by the first time, and by the second. Parts that "
@@ -31,8 +34,8 @@ _DEFINITION: Final = (
 class DiffBy(DescribedEnum):
     """How changed parts are grouped."""
 
-    PLACE = "place", "Parts that one change moved from the same state to the same state, by server (links by domain)."
-    KIND = "kind", "All parts of a kind from the same state to the same state."
+    PLACE = "place", "Parts of a server, or links of a domain, that one change took from one state to another."
+    KIND = "kind", "All parts of a kind that went from one state to another."
     PART = "part", "Each part alone."
 
 
@@ -44,9 +47,9 @@ class DiffTime:
     event: Annotated[int, "Number of the last event up to then; 0: none."]
 
     @classmethod
-    def from_moment(cls, moment: PointInTime) -> "DiffTime":
-        """Convert a point in time of the history."""
-        return cls(format_timestamp(moment.time), moment.event)
+    def from_point(cls, point: PointInTime) -> "DiffTime":
+        """Convert a point in time of the recorded history."""
+        return cls(format_timestamp(point.time), point.event)
 
     def __str__(self) -> str:
         return f"{self.time} (event {self.event})"
@@ -57,7 +60,7 @@ class KindDiff:
     """The parts of a kind that changed."""
 
     kind: Annotated[str, "Chip, link, NIC, network node, server or switch."]
-    changed: Annotated[int, "Number of parts in another state than before."]
+    changed: Annotated[int, "Number of parts whose state differs."]
     reverted: Annotated[int, "Number of parts that changed and reverted."]
 
 
@@ -150,7 +153,7 @@ class DiffAnswer(Answer):
 
     @property
     def changed(self) -> int:
-        """Number of parts in another state than before."""
+        """Number of parts whose state differs."""
         return sum(kind_diff.changed for kind_diff in self.kinds)
 
     @property
@@ -160,8 +163,8 @@ class DiffAnswer(Answer):
 
     def render(self) -> Rendered:
         yield f"{self.scope or 'everything'}: {self.start} to {self.end}"
-        reverted_text = f"; {pluralize(self.reverted, 'part')} changed and reverted" if self.reverted else ""
-        yield f"{pluralize(self.changed, 'part')} in another state{reverted_text}"
+        reverted_text = f"; changed and reverted: {pluralize(self.reverted, 'part')}" if self.reverted else ""
+        yield f"changed state: {pluralize(self.changed, 'part')}{reverted_text}"
         if self.states:
             place_header = ["place"] if self.by is not DiffBy.KIND else []
             yield RenderedTable(
@@ -180,6 +183,7 @@ class DiffAnswer(Answer):
 
 
 def _render_table(headers: list[str], rows: Iterable[Iterable[object]]) -> Rendered:
+    """Yield an empty line and a table, or nothing if there are no rows."""
     if row_list := list(rows):
         yield ""
         yield RenderedTable(headers, row_list)
@@ -190,15 +194,15 @@ def _state_row(state_diff: StateDiff) -> Iterator[object]:
         yield state_diff.place
     yield ", ".join(map(str, state_diff.parts))
     yield from (
-        _condition(state_diff.before, state_diff.factor_before),
-        _condition(state_diff.after, state_diff.factor),
+        _to_condition(state_diff.before, state_diff.factor_before),
+        _to_condition(state_diff.after, state_diff.factor),
         state_diff.since,
         state_diff.who,
         state_diff.why,
     )
 
 
-def _condition(state: str, factor: float | None) -> Condition:
+def _to_condition(state: str, factor: float | None) -> Condition:
     return Condition(state, None if factor is None else round(factor * PPM))
 
 
@@ -217,30 +221,24 @@ def _cordon_row(cordon_diff: CordonDiff) -> tuple[object, ...]:
 
 
 def _binding_row(binding_diff: BindingDiff) -> tuple[object, ...]:
-    machine_before, machine_after = (
-        (binding_diff.instance_before, binding_diff.host_before),
-        (binding_diff.instance, binding_diff.host),
-    )
-    return (
-        binding_diff.server,
-        *(" ".join(filter(None, machine)) or "-" for machine in (machine_before, machine_after)),
-        binding_diff.since,
-        binding_diff.who,
-    )
+    before = " ".join(filter(None, (binding_diff.instance_before, binding_diff.host_before))) or "-"
+    after = " ".join(filter(None, (binding_diff.instance, binding_diff.host))) or "-"
+    return binding_diff.server, before, after, binding_diff.since, binding_diff.who
 
 
 @question(
     cost=ROUTED_COST,
     examples=("diff u-trn2x64 --from 2026-11-22T02:00:00Z", "diff --from 4711 --to 4720 --by kind"),
     has_baseline=False,
+    reads_clock=True,
 )
 def diff(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     from_: Annotated[
-        FreeText,
+        TimeOrEvent,
         Argument("ISO time with its zone, or the number of an event.", name="from", option="--from", metavar="T"),
     ],
-    to: Annotated[FreeText | None, Argument("Later time, as for --from; by default now.", metavar="T")] = None,
+    to: Annotated[TimeOrEvent | None, Argument("Later time, as for --from; by default now.", metavar="T")] = None,
     scope: Annotated[
         str | None,
         Argument(
@@ -254,18 +252,18 @@ def diff(
     skip: Annotated[int, Argument("Lines of each list to skip.", metavar="N")] = 0,
 ) -> DiffAnswer:
     """List what changed between two times: states, jobs, cordons, bindings."""
-    if reader.changes.nodes or reader.changes.links:
+    if snapshot.changes.nodes or snapshot.changes.links:
         raise InvalidArgumentError("a scenario has no history; omit what is down or derated")
-    connection = reader.connection
+    connection = snapshot.connection
     span = DiffRange.from_times(connection, from_, to, None if scope is None else resolve(connection, scope))
     page = DiffPage(by.value, limit, skip)
     counts, lists = zip(*(_read_lists(connection, span, page)), strict=True)
     return DiffAnswer(
         scope=span.place.address if span.place else None,
-        start=DiffTime.from_moment(span.first),
-        end=DiffTime.from_moment(span.last),
+        start=DiffTime.from_point(span.first),
+        end=DiffTime.from_point(span.last),
         by=by,
-        kinds=tuple(KindDiff(row.kind, row.differ, row.back) for row in history_diff.change_counts(connection, span)),
+        kinds=tuple(KindDiff(*count) for count in history_diff.change_counts(connection, span, lists[0])),
         state_groups=counts[0],
         states=tuple(_to_state_diff(row, by) for row in lists[0]),
         job_count=counts[1],
@@ -282,6 +280,7 @@ def diff(
 
 
 def _read_lists(connection: Connection, span: DiffRange, page: DiffPage) -> Iterator[tuple[int, list[Any]]]:
+    """Yield the total number of rows and the page's rows, for states, jobs, cordons and bindings in this order."""
     for read_list in (
         history_diff.state_changes,
         history_diff.job_changes,
@@ -294,7 +293,7 @@ def _read_lists(connection: Connection, span: DiffRange, page: DiffPage) -> Iter
 def _to_state_diff(row: Any, by: DiffBy) -> StateDiff:
     counts = row._mapping  # noqa: SLF001 # SQLAlchemy's public name for it
     return StateDiff(
-        None if by is DiffBy.KIND else row.of,
+        None if by is DiffBy.KIND else row.name,
         tuple(KindCount(kind, counts[kind]) for kind in PART_KINDS if counts[kind]),
         row.before,
         row.factor_before and row.factor_before / PPM,

@@ -1,16 +1,18 @@
-"""Answer how many hops apart a scope's chips are."""
+"""Answer how many hops apart the chips of a scope are."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
 from trninv import solvers
+from trninv.inventory.parameter import Argument
+from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import cluster_islands, evidence
-from trninv.routing.answer import AddressText, Answer, CitedFact, ExactInt, Rendered, RenderedTable
-from trninv.routing.hop_counts import count_hops as pairs_by_hops
+from trninv.routing.answer import AddressText, Answer, CitedFact, ExactInt
+from trninv.routing.hop_counts import count_hops
 from trninv.routing.link_selection import VIA_DESCRIPTION, DisconnectedReason, LinkSelection
-from trninv.routing.question import ROUTED_COST, Argument, question
+from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.scope import Scope
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.routing.snapshot import Snapshot
 from trninv.units import pluralize
 
 _DEFINITION = (
@@ -56,28 +58,24 @@ class DistanceAnswer(Answer):
 
 @question(cost=ROUTED_COST, examples=("distances u-trn2x64", "distances u-trn2x64 --via any"))
 def distances(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
     via: Annotated[LinkSelection | None, Argument(VIA_DESCRIPTION)] = None,
 ) -> DistanceAnswer:
     """Measure the hops between a scope's chips: diameter, mean, distribution."""
-    resolved_scope = Scope.resolve(reader, scope, forwarding=True)
+    resolved_scope = Scope.resolve(snapshot, scope, forwarding=True)
     selection = LinkSelection.for_domains(resolved_scope.domains, via)
     if selection is LinkSelection.SCALE_UP and len(resolved_scope.domains) == 1:
-        scope_graph = resolved_scope.graph(reader, "this")
-        chips, histogram = (
-            len(scope_graph.endpoints),
-            solvers.distances.pairs_in_graph(dict(scope_graph.graph.adjacency()), scope_graph.endpoints),
-        )
+        scope_graph = resolved_scope.graph(snapshot, "this")
+        chips = len(scope_graph.endpoints)
+        histogram = solvers.distances.pairs_in_graph(dict(scope_graph.graph.adjacency()), scope_graph.endpoints)
         facts: tuple[CitedFact, ...] = ()
     else:
-        classes = cluster_islands.read_domain_classes(reader, resolved_scope)
-        chips, histogram = (
-            sum(domain_class.island.chip_count * len(domain_class.domains) for domain_class in classes),
-            pairs_by_hops(reader, resolved_scope, classes, selection),
-        )
+        classes = cluster_islands.read_domain_classes(snapshot, resolved_scope)
+        chips = sum(domain_class.island.chip_count * len(domain_class.domains) for domain_class in classes)
+        histogram = count_hops(snapshot, resolved_scope, classes, selection)
         nodes = (attributes for domain_class in classes for attributes in domain_class.island.graph.nodes.values())
-        facts = evidence.cite_fabric(reader, nodes) if selection is LinkSelection.ANY else ()
+        facts = evidence.cite_fabric(snapshot, nodes) if selection is LinkSelection.ANY else ()
     pairs, connected_pairs = chips * (chips - 1) // 2, int(histogram.sum())
     by_hops = tuple(HopCount(hops, count) for hops, count in enumerate(histogram.tolist()) if count)
     return DistanceAnswer(
@@ -85,7 +83,7 @@ def distances(
         chips=chips,
         pairs=pairs,
         unreachable=pairs - connected_pairs,
-        reason=_reason(reader, resolved_scope, selection, pairs, connected_pairs),
+        reason=_disconnected_reason(snapshot, resolved_scope, selection, pairs, connected_pairs),
         diameter=by_hops[-1].hops if by_hops else None,
         mean=sum(hop_count.hops * hop_count.pairs for hop_count in by_hops) / connected_pairs
         if connected_pairs
@@ -97,18 +95,16 @@ def distances(
     )
 
 
-def _reason(
-    reader: SnapshotReader, scope: Scope, selection: LinkSelection, pairs: int, connected_pairs: int
+def _disconnected_reason(
+    snapshot: Snapshot, scope: Scope, selection: LinkSelection, pairs: int, connected_pairs: int
 ) -> str | None:
+    """Return that some pairs are not connected, and how many of them EFA would connect; None if all are connected."""
     if pairs == connected_pairs:
         return None
     subject = pluralize(pairs - connected_pairs, "pair")
     if selection is LinkSelection.ANY:
         return selection.disconnected_reason(subject)
-    more_pairs = (
-        int(pairs_by_hops(reader, scope, cluster_islands.read_domain_classes(reader, scope), LinkSelection.ANY).sum())
-        - connected_pairs
-    )
-    return selection.disconnected_reason(
-        subject, f"{more_pairs:,} of them are connected" if more_pairs else "none of them is connected"
-    )
+    classes = cluster_islands.read_domain_classes(snapshot, scope)
+    more_pairs = int(count_hops(snapshot, scope, classes, LinkSelection.ANY).sum()) - connected_pairs
+    alternative = f"{more_pairs:,} of them are connected" if more_pairs else "none of them is connected"
+    return selection.disconnected_reason(subject, alternative)

@@ -1,4 +1,4 @@
-"""Answer which nearest chips around a place have enough memory."""
+"""Answer which chips near a place have enough memory together, for `trninv place --nearest`."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -10,25 +10,27 @@ from sqlalchemy import select
 from trninv import solvers
 from trninv.database.tables import TABLES
 from trninv.errors import UnknownAddressError
-from trninv.inventory.address.containment import chip_ids_of
 from trninv.inventory.address.lookup import Place, resolve_place
+from trninv.inventory.address.rows_in import row_ids_in
+from trninv.inventory.parameter import Argument
+from trninv.rendered_text import Rendered
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, Rendered
+from trninv.routing.answer import AddressText, Answer
 from trninv.routing.cluster_islands import read_domain_classes
-from trninv.routing.question import ROUTED_COST, Argument, question
-from trninv.routing.questions.pool import total_memory
+from trninv.routing.question import ROUTED_COST, question
+from trninv.routing.questions.memory_pool import total_memory
 from trninv.routing.scope import Scope
+from trninv.routing.snapshot import Snapshot
 from trninv.routing.wiring import MAX_DOMAINS, Wiring, domains_of_nodes
-from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import Bandwidth, Capacity, pluralize
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
 
-MAX_MEMORY = 2**63 - 1
+MAX_MEMORY = 2**63 - 1  # bytes
 
 _DEFINITION = (
-    "the fewest healthy or degraded chips with so much memory, nearest first over scale-up links (no EFA); "
+    "the fewest healthy or degraded chips with enough memory, nearest first over scale-up links (no EFA); "
     "among equally near chips degraded ones come last, and among all places one without degraded chips comes "
     "first; widest path to each, and the combined bandwidth into the place, one direction"
 )
@@ -36,7 +38,7 @@ _DEFINITION = (
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryPlacementAnswer(Answer):
-    """The fewest and nearest chips with enough memory: a place's own, then the nearest, widest paths first."""
+    """The fewest and nearest chips with enough memory: a place's own, then the nearest ones, widest paths first."""
 
     place: Annotated[AddressText, "The place that they are nearest to."]
     requested: Annotated[Capacity, "Requested memory."]
@@ -78,7 +80,7 @@ class MemoryPlacementAnswer(Answer):
     ),
 )
 def memory_placement(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
     memory: Annotated[
         Capacity, Argument("Memory needed.", minimum=1, maximum=MAX_MEMORY, name="bytes", metavar="MEMORY")
@@ -87,18 +89,19 @@ def memory_placement(
         bool, Argument("Search around the best chip of the scope; otherwise around the scope itself.")
     ] = True,
 ) -> MemoryPlacementAnswer:
-    """Find the fewest, nearest and best connected chips with so much memory.
+    """Find the fewest, nearest and best connected chips with enough memory.
 
     The best chip has the nearest such chips (none degraded, then the least radius, then the least sum of hops), then
     the widest paths, then the fastest delivery; ties by address. In a cluster, one domain of each of up to 64 kinds is
     tried, and of tied kinds the one with the most domains is taken. Allocations are ignored; `placements` considers
     free chips only.
     """
-    connection = reader.connection
+    connection = snapshot.connection
     place = resolve_place(connection, scope)
-    candidate_starts = list(_candidate_starts(reader, place, best=best))
+    candidate_starts = list(_candidate_starts(snapshot, place, best=best))
     degraded = _degraded_chips(
-        reader, {wiring.nodes[own_chips[0]]["domain_id"] for wiring, own_chips in candidate_starts}
+        snapshot,
+        {wiring.nodes[chip]["domain_id"] for wiring, own_chips in candidate_starts for chip in own_chips},
     )
     candidates = [
         _MemoryCandidate.from_graph(wiring.graph, own_chips, memory, degraded) for wiring, own_chips in candidate_starts
@@ -114,7 +117,7 @@ def memory_placement(
         for node in (*best_candidate.own_chips, *best_candidate.others)
     }
     wiring_facts = evidence.cite_wiring(
-        reader, best_candidate.graph.nodes.values(), best_candidate.graph.edges.values()
+        snapshot, best_candidate.graph.nodes.values(), best_candidate.graph.edges.values()
     )
     return MemoryPlacementAnswer(
         place=address_of[best_candidate.own_chips[0]] if best else place.address,
@@ -128,55 +131,58 @@ def memory_placement(
         is_sufficient=best_candidate.memory >= memory,
         candidates_tried=len(candidates),
         definition=_DEFINITION,
-        facts=wiring_facts + evidence.cite_memory(reader, best_candidate.own_chips),
+        facts=wiring_facts + evidence.cite_memory(snapshot, best_candidate.own_chips),
     )
 
 
-def _candidate_starts(reader: SnapshotReader, place: Place, *, best: bool) -> Iterator[tuple[Wiring, list[int]]]:
-    """Yield the candidates' wirings and own chips: each healthy chip of a scope, or the place itself."""
+def _candidate_starts(snapshot: Snapshot, place: Place, *, best: bool) -> Iterator[tuple[Wiring, list[int]]]:
+    """Yield the wiring and the own chips of each candidate, around which `_MemoryCandidate` adds the nearest chips.
+
+    If ``best``, each chip of the place that carries traffic is a candidate; in a cluster, only the chips of one domain
+    of each of the largest classes of equal domains. Otherwise all of the place's chips together are the only candidate.
+    """
     if place.level == "cluster" and best:
-        classes = read_domain_classes(reader, Scope.resolve(reader, place.address))
-        domains = [
-            domain_class.domains[0]
-            for domain_class in sorted(classes, key=lambda domain_class: -len(domain_class.domains))
-        ][:MAX_DOMAINS]
-        chips = None
+        classes = read_domain_classes(snapshot, Scope.resolve(snapshot, place.address))
+        largest_classes = sorted(classes, key=lambda domain_class: -len(domain_class.domains))[:MAX_DOMAINS]
+        domains = [domain_class.domains[0] for domain_class in largest_classes]
+        chips = None  # all chips of these domains
     else:
-        chips = frozenset(reader.connection.scalars(chip_ids_of(place)))
-        domains = domains_of_nodes(reader.connection, chips)
-    for wiring in [reader.load([domain]) for domain in domains] if best else [reader.load(domains)]:
-        healthy = [
+        chips = frozenset(snapshot.connection.scalars(row_ids_in(place, "chip")))
+        domains = domains_of_nodes(snapshot.connection, chips)
+    for wiring in [snapshot.load([domain]) for domain in domains] if best else [snapshot.load(domains)]:
+        carrying_chips = [
             node
             for node, attributes in wiring.nodes.items()
             if attributes["kind"] == "chip" and (chips is None or node in chips)
         ]
-        yield from (
-            ((wiring, [chip]) for chip in sorted(healthy)) if best else [(wiring, sorted(healthy))] if healthy else []
-        )
+        if best:
+            yield from ((wiring, [chip]) for chip in sorted(carrying_chips))
+        elif carrying_chips:
+            yield wiring, sorted(carrying_chips)
 
 
-def _degraded_chips(reader: SnapshotReader, domains: Collection[int]) -> frozenset[int]:
-    """Return the chips of some domains that are degraded, in the database or in the scenario."""
+def _degraded_chips(snapshot: Snapshot, domains: Collection[int]) -> frozenset[int]:
+    """Return the degraded chips of some domains, and all nodes that the scenario derates, whether chips or not."""
     node = TABLES["node"]
     query = select(node.c.id).where(node.c.domain_id.in_(domains), node.c.kind == "chip", node.c.state == "degraded")
-    assumed = (key for key, factor in reader.changes.nodes.items() if factor)
-    return frozenset([*reader.connection.scalars(query), *assumed])
+    derated = (key for key, factor in snapshot.changes.nodes.items() if factor)
+    return frozenset([*snapshot.connection.scalars(query), *derated])
 
 
 @dataclass(frozen=True)
 class _MemoryCandidate:
-    """A place's own chips, and the nearest other chips that together have the requested memory, or all within reach.
+    """A place's own chips and the nearest others, until they have the requested memory or no more are in reach.
 
     Attributes
     ----------
     own_chips, others
-        Node ids; the others nearest first.
+        Ids of the place's chips and of the other chips, nearest first.
     hops, widest
-        Distance to each node, and capacity of the widest path from it in bytes per second.
+        Hops to each node from the own chips, and capacity of the widest path from it in bytes per second.
     requested
-        Memory in bytes.
+        Requested memory in bytes.
     degraded
-        Ids of degraded chips.
+        Ids of the degraded chips in the wiring.
 
     """
 
@@ -192,7 +198,7 @@ class _MemoryCandidate:
     def from_graph(
         cls, graph: "Graph", own_chips: list[int], requested: int, degraded: frozenset[int]
     ) -> "_MemoryCandidate":
-        """Add the nearest chips until the memory is enough; of equally near ones, degraded ones last."""
+        """Add the nearest chips until the memory is enough; of equally near chips, add degraded ones last."""
         hops, widest = solvers.distances.hops_from(graph, own_chips), solvers.distances.widest_from(graph, own_chips)
         nearest = sorted(
             (node for node in hops.keys() - set(own_chips) if graph.nodes[node]["kind"] == "chip"),
@@ -208,7 +214,7 @@ class _MemoryCandidate:
 
     @property
     def memory(self) -> Capacity:
-        """Memory of all its chips."""
+        """Memory of all chips of the candidate."""
         return total_memory(self.graph.nodes, [*self.own_chips, *self.others])
 
     @property
@@ -218,19 +224,17 @@ class _MemoryCandidate:
 
     @property
     def min_bandwidth(self) -> int:
-        """Least capacity of the widest paths; 0 without others."""
+        """Least capacity of the widest paths from the other chips; 0 if there are no other chips."""
         return min((self.widest[node] for node in self.others), default=0)
 
     @cached_property
     def rank(self) -> tuple[int, ...]:
-        """Sort key, the best first: enough memory, no degraded chip, radius, sum of hops, widest paths."""
-        total_hops, is_degraded = (
-            sum(self.hops[node] for node in self.others),
-            bool(self.degraded & {*self.own_chips, *self.others}),
-        )
+        """Sort key, best first: memory up to the requested, no degraded chip, radius, total hops, widest paths."""
+        total_hops = sum(self.hops[node] for node in self.others)
+        is_degraded = bool(self.degraded & {*self.own_chips, *self.others})
         return -min(self.memory, self.requested), is_degraded, self.radius, total_hops, -self.min_bandwidth
 
     @cached_property
     def delivery(self) -> int:
-        """Maximum flow from the others into the own chips, in bytes per second."""
+        """Maximum flow from the other chips into the place's own chips, in bytes per second."""
         return solvers.max_flow.set_to_set_flow(self.graph, self.others, self.own_chips)

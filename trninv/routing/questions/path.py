@@ -1,4 +1,4 @@
-"""Answer how to get from one place to another, by hops, bandwidth or time."""
+"""Answer which paths lead from one place to another, best first by number of hops, bandwidth or time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,23 +9,16 @@ from typing import Annotated, Self
 from trninv import solvers
 from trninv.errors import InvalidArgumentError, SamePlaceError, UnknownFactError
 from trninv.inventory.address.syntax import parse
+from trninv.inventory.parameter import Argument
+from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
-from trninv.routing.answer import (
-    AddressText,
-    Answer,
-    AnswerDifference,
-    LinkRef,
-    Path,
-    PathShape,
-    Rendered,
-    RenderedTable,
-)
+from trninv.routing.answer import AddressText, Answer, AnswerDifference, LinkRef, Path, PathShape
 from trninv.routing.endpoints import Endpoints
 from trninv.routing.link_selection import VIA_DESCRIPTION, DisconnectedReason, LinkSelection
 from trninv.routing.path_cache import CachedChip, PathCache
-from trninv.routing.question import ROUTED_COST, Argument, question
+from trninv.routing.question import ROUTED_COST, question
+from trninv.routing.snapshot import Snapshot
 from trninv.routing.wiring import Wiring, link_ref
-from trninv.routing.wiring_cache import SnapshotReader
 from trninv.solvers.adjacency import node_of_port
 from trninv.solvers.shortest_paths import (
     PathCriterion,
@@ -38,12 +31,12 @@ from trninv.solvers.shortest_paths import (
 from trninv.units import Capacity
 
 MAX_PATHS = 100
-MAX_MESSAGE = 2**50
+MAX_MESSAGE = 2**50  # bytes
 MAX_PAIRS = 256
-"""Pairs of a source and a target that one question may compare."""
+"""Most pairs of a source and a target that one question compares."""
 
 _MAX_LISTED_PAIRS = 8
-_ALONE_CLAUSE = "one message alone on the wiring; "
+"""Most pairs of places that the text output lists."""
 _DISJOINT_SHAPES = (PathShape.LINK_DISJOINT, PathShape.NODE_DISJOINT)
 _SHAPE_DEFINITIONS = {
     PathShape.BEST: "",
@@ -57,7 +50,7 @@ _DEFINITIONS = {
     PathMetric.HOPS: "fewest links (chip-switch-chip is two), ties by address; bandwidth in one direction",
     PathMetric.BANDWIDTH: "widest narrowest link, then fewest links, ties by address; bandwidth in one direction",
     PathMetric.TIME: "least latency of its links + bytes / narrowest link, then fewest links, ties by address; "
-    f"{_ALONE_CLAUSE}bandwidth in one direction",
+    "one message alone on the wiring; bandwidth in one direction",
 }
 
 
@@ -109,7 +102,7 @@ class PathAnswer(Answer):
             listed = self.best_pairs[:_MAX_LISTED_PAIRS]
             yield f"best from {' and '.join(f'{pair.source} to {pair.target}' for pair in listed)}"
             if len(self.best_pairs) > _MAX_LISTED_PAIRS:
-                yield f"and of {len(self.best_pairs) - _MAX_LISTED_PAIRS:,} more pairs (--format json)"
+                yield f"and {len(self.best_pairs) - _MAX_LISTED_PAIRS:,} more pairs (--format json lists all)"
         for number, path in enumerate(self.paths, start=1):
             yield f"path {number}: {path}"
             steps = ([step.kind, step.address, step.bandwidth] for step in path.steps)
@@ -141,14 +134,17 @@ def _answer_from_cache(
     shape: PathShape,
     **other_values: object,
 ) -> Answer | None:
-    """Answer with one path between two chips of a cluster, or all within a domain, from cached domains; else None."""
+    """Answer from the cache; return None if the question needs more than cached domains.
+
+    Cached domains yield the best path between two chips of a cluster and, within a domain, the links of all best paths.
+    """
     if (
         k != 1
         or any(other_values[name] for name in ("avoid", "message", "or_from", "or_to"))
         or shape in _DISJOINT_SHAPES
     ):
         return None
-    if "@" in source + target:  # an instance's address, which only the database can resolve
+    if "@" in source + target:  # the name of an instance or host, whose place only the database knows
         return None
     source_address, target_address = parse(source), parse(target)
     is_same_domain = source_address.steps[:1] == target_address.steps[:1]
@@ -184,7 +180,7 @@ def _answer_from_cache(
 
 
 def _cached_link_shares(source: CachedChip, target: CachedChip, *, by_bandwidth: bool) -> tuple[LinkShare, ...]:
-    """Return the links of all best paths between two chips of a domain, each with its share."""
+    """Return the links of all best paths between two chips of a domain, each with its share of the traffic."""
     paths = source.paths_to(target, by_bandwidth=by_bandwidth).all_paths(source.number)
     return tuple(
         LinkShare(source.link(a, b), source.address_of(a), source.address_of(b), count, float(paths.share[a, b]))
@@ -193,7 +189,7 @@ def _cached_link_shares(source: CachedChip, target: CachedChip, *, by_bandwidth:
 
 
 _PLACES = "Chip, core, server, rack, domain or switch."
-_BETWEEN_CLAUSE = "; between any source and any target, through the domains of all of them"
+_BETWEEN_CLAUSE = "; from any source to any target, over the wiring of all their domains"
 
 
 @question(
@@ -207,14 +203,16 @@ _BETWEEN_CLAUSE = "; between any source and any target, through the domains of a
     ),
 )
 def path(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     source: Annotated[str, Argument(_PLACES, name="from", metavar="A")],
     target: Annotated[str, Argument(_PLACES, name="to", metavar="B")],
     by: Annotated[PathMetric, Argument("Metric to order paths by.")] = PathMetric.HOPS,
     k: Annotated[int, Argument("Number of paths.", minimum=1, maximum=MAX_PATHS, option="-k")] = 1,
-    avoid: Annotated[tuple[str, ...], Argument("Places and links (A--B) to avoid.", metavar="ADDRESS")] = (),
+    avoid: Annotated[
+        tuple[str, ...], Argument("Places and links (A--B) to avoid.", metavar="ADDRESS", is_avoided=True)
+    ] = (),
     message: Annotated[
-        Capacity, Argument("Size of the message, for TIME.", maximum=MAX_MESSAGE, option="--bytes", metavar="SIZE")
+        Capacity, Argument("Message size, for paths by time.", maximum=MAX_MESSAGE, option="--bytes", metavar="SIZE")
     ] = Capacity(0),
     shape: Annotated[PathShape, Argument("Which paths to list.", option="")] = PathShape.BEST,
     via: Annotated[LinkSelection | None, Argument(VIA_DESCRIPTION)] = None,
@@ -234,33 +232,32 @@ def path(
         raise InvalidArgumentError(
             f"{len(sources) * len(targets):,} pairs of places are too many; name at most {MAX_PAIRS}, or larger places"
         )
-    endpoints, criterion = (
-        Endpoints.resolve(reader, list(sources), list(targets), avoid, via),
-        PathCriterion(by, message),
-    )
+    endpoints = Endpoints.resolve(snapshot, list(sources), list(targets), avoid, via)
+    criterion = PathCriterion(by, message)
     nodes, (successors, predecessors) = endpoints.wiring.nodes, endpoints.wiring.adjacency
     if by is PathMetric.TIME:
         _require_latencies(endpoints.wiring)
-    places = successors, endpoints.sources, endpoints.targets
+    search = successors, endpoints.sources, endpoints.targets
     if shape in _DISJOINT_SHAPES:
         if endpoints.sources & endpoints.targets:
             shared = f"{endpoints.source} and {endpoints.target} share chips"
             raise SamePlaceError(f"{shared}; name two separate places")
+        # for the default k = 1, as many paths as there are
         by_node, max_paths = shape is PathShape.NODE_DISJOINT, k if k > 1 else len(nodes)
-        paths = solvers.max_flow.disjoint_paths(*places, by_node=by_node, max_paths=max_paths)
+        paths = solvers.max_flow.disjoint_paths(*search, by_node=by_node, max_paths=max_paths)
     else:
-        paths = list(islice(best_paths(*places, criterion, predecessors), k))
-    dag = all_best_paths(*places, criterion, predecessors)
-    count = dag.count if dag else 0
+        paths = list(islice(best_paths(*search, criterion, predecessors), k))
+    dag = all_best_paths(*search, criterion, predecessors)
+    tied_paths = dag.count if dag else 0
     path_links = (successors[a][b] for path in paths for a, b in pairwise(path))
     path_nodes = [nodes[node_of_port(node)] for path in paths for node in path]
     return PathAnswer(
         metric=by,
-        source=next(iter(endpoints.source_addresses)),
-        target=next(iter(endpoints.target_addresses)),
+        source=next(iter(endpoints.nodes_by_source)),
+        target=next(iter(endpoints.nodes_by_target)),
         reachable=bool(paths),
-        tied_paths=count,
-        reason=None if paths else endpoints.unreachable_reason(reader),
+        tied_paths=tied_paths,
+        reason=None if paths else endpoints.unreachable_reason(snapshot),
         paths=tuple(endpoints.to_addresses(path, criterion) for path in paths),
         links=tuple(_link_shares(endpoints.wiring, dag)) if dag and shape is PathShape.ALL else (),
         best_pairs=tuple(_best_pairs(endpoints, criterion)) if or_from or or_to else (),
@@ -269,18 +266,18 @@ def path(
         + (_BETWEEN_CLAUSE if or_from or or_to else "")
         + endpoints.via.definition_suffix,
         via=endpoints.via,
-        facts=evidence.cite_wiring(reader, path_nodes, path_links)
-        + (evidence.cite_latency(reader) if by is PathMetric.TIME else ()),
-        truncated=shape not in _DISJOINT_SHAPES and count > len(paths),
+        facts=evidence.cite_wiring(snapshot, path_nodes, path_links)
+        + (evidence.cite_latency(snapshot) if by is PathMetric.TIME else ()),
+        truncated=shape not in _DISJOINT_SHAPES and tied_paths > len(paths),
     )
 
 
 def _best_pairs(endpoints: Endpoints, criterion: PathCriterion) -> Iterator[PlacePair]:
-    """Return the pairs of places whose best path is as good as the best of all pairs."""
+    """Return the pairs of a source and a target whose best path is as good as the best of all pairs."""
     successors, predecessors = endpoints.wiring.adjacency
     costs = {}
     for (source, source_nodes), (target, target_nodes) in product(
-        endpoints.source_addresses.items(), endpoints.target_addresses.items()
+        endpoints.nodes_by_source.items(), endpoints.nodes_by_target.items()
     ):
         for path in islice(best_paths(successors, source_nodes, target_nodes, criterion, predecessors), 1):
             costs[PlacePair(source, target)] = path_cost(successors, path, criterion)
@@ -289,6 +286,7 @@ def _best_pairs(endpoints: Endpoints, criterion: PathCriterion) -> Iterator[Plac
 
 
 def _link_shares(wiring: Wiring, dag: ShortestPathDag) -> Iterator[LinkShare]:
+    """Yield the links of the graph of all best paths, each with its share of the traffic."""
     for (a, b), count in sorted(dag.flow.items()):
         link = link_ref(wiring.nodes, wiring.links, node_of_port(a), node_of_port(b))
         source, target = (str(wiring.nodes[node_of_port(end)]["address"]) for end in (a, b))
@@ -296,6 +294,7 @@ def _link_shares(wiring: Wiring, dag: ShortestPathDag) -> Iterator[LinkShare]:
 
 
 def _require_latencies(wiring: Wiring) -> None:
+    """Refuse a wiring with a link of unknown latency."""
     for _, _, link in wiring.edges():
         if link["latency"] is None:
             raise UnknownFactError(f"the database has no latency of {link['technology']}; run trninv seed")

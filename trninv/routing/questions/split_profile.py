@@ -1,15 +1,17 @@
-"""Answer how well i of a scope's chips are connected to the rest, for each i."""
+"""Answer what the least capacity between k of a scope's chips and the others is, for each k."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
 from trninv import solvers
 from trninv.errors import InvalidArgumentError
+from trninv.inventory.parameter import Argument
+from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable, bandwidth_range
-from trninv.routing.question import ROUTED_COST, Argument, question
+from trninv.routing.answer import AddressText, Answer, bandwidth_range
+from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.scope import Scope
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.routing.snapshot import Snapshot
 from trninv.settings import Settings
 from trninv.units import Bandwidth, pluralize
 
@@ -53,8 +55,8 @@ class SplitProfileAnswer(Answer):
 
 @question(cost=ROUTED_COST, command="profile", examples=("profile u-trn2x64", "profile u-trn2x64 --chips 16"))
 def split_profile(
-    reader: SnapshotReader,
-    scope: Annotated[str, Argument("Server, rack or domain, or what else lies in one domain.", metavar="SCOPE")],
+    snapshot: Snapshot,
+    scope: Annotated[str, Argument("Server, rack, domain, or another place in one domain.", metavar="SCOPE")],
     chips: Annotated[
         int | None, Argument("Only this number of chips, solved exactly if possible.", minimum=1, metavar="N")
     ] = None,
@@ -63,8 +65,8 @@ def split_profile(
 
     i goes up to half of the scope's chips.
     """
-    resolved_scope = Scope.resolve(reader, scope)
-    scope_graph = resolved_scope.graph(reader, "a split profile")
+    resolved_scope = Scope.resolve(snapshot, scope)
+    scope_graph = resolved_scope.graph(snapshot, "a split profile")
     count = len(scope_graph.endpoints)
     if chips is not None and chips >= count:
         raise InvalidArgumentError(
@@ -82,5 +84,5 @@ def split_profile(
         ),
         method=profile.method,
         definition=_DEFINITION,
-        facts=evidence.cite_wiring(reader, scope_graph.graph.nodes.values(), scope_graph.graph.edges.values()),
+        facts=evidence.cite_wiring(snapshot, scope_graph.graph.nodes.values(), scope_graph.graph.edges.values()),
     )

@@ -13,9 +13,11 @@ from trninv.errors import InvalidArgumentError, InvalidTimeError, WrongLevelErro
 from trninv.history import timeline as history
 from trninv.history.point_in_time import parse_time
 from trninv.inventory.address.lookup import resolve
-from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
-from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
-from trninv.routing.wiring_cache import SnapshotReader
+from trninv.inventory.parameter import Argument, FreeText
+from trninv.rendered_text import Rendered, RenderedTable
+from trninv.routing.answer import AddressText, Answer
+from trninv.routing.question import ROUTED_COST, question
+from trninv.routing.snapshot import Snapshot
 from trninv.units import pluralize
 
 MAX_BUCKETS: Final = 1_000
@@ -54,15 +56,14 @@ class TimelineBucket:
     events: Annotated[int, "Number of changes of parts in it."]
 
     @classmethod
-    def from_history(cls, history_bucket: history.TimelineInterval) -> "TimelineBucket":
+    def from_history(cls, interval: history.TimelineInterval) -> "TimelineBucket":
         """Convert an interval of the history."""
-        worst, unhealthy_at_end = map(UnhealthyCount.from_history, (history_bucket.worst, history_bucket.at_end))
         return cls(
-            history_bucket.begin.isoformat(),
-            history_bucket.end.isoformat(),
-            worst,
-            unhealthy_at_end,
-            history_bucket.events,
+            interval.begin.isoformat(),
+            interval.end.isoformat(),
+            UnhealthyCount.from_history(interval.worst),
+            UnhealthyCount.from_history(interval.at_end),
+            interval.events,
         )
 
 
@@ -78,7 +79,7 @@ class TimelineAnswer(Answer):
 
     @property
     def worst(self) -> int:
-        """The most unhealthy parts at once."""
+        """Highest number of parts that were unhealthy at the same time."""
         return max(bucket.worst.total for bucket in self.buckets)
 
     def render(self) -> Rendered:
@@ -98,6 +99,7 @@ class TimelineAnswer(Answer):
 
 
 def _bar_character(count: int, maximum: int) -> str:
+    """Return the block character whose height is the share of a count in the maximum, rounded up."""
     return _BAR_CHARACTERS[-(-count * (len(_BAR_CHARACTERS) - 1) // maximum)]
 
 
@@ -115,10 +117,13 @@ def _render_row(bucket: TimelineBucket) -> Iterator[object]:
 
 
 @question(
-    cost=ROUTED_COST, examples=("timeline u-trn2x64 --since 2026-11-01T00:00:00Z --buckets 30",), has_baseline=False
+    cost=ROUTED_COST,
+    examples=("timeline u-trn2x64 --since 2026-11-01T00:00:00Z --buckets 30",),
+    has_baseline=False,
+    reads_clock=True,
 )
 def timeline(
-    reader: SnapshotReader,
+    snapshot: Snapshot,
     scope: Annotated[
         str, Argument("Place or link, with everything in it and the links that end there.", metavar="SCOPE")
     ],
@@ -129,8 +134,8 @@ def timeline(
     buckets: Annotated[int, Argument("Number of time intervals", minimum=1, maximum=MAX_BUCKETS, metavar="N")] = 60,
 ) -> TimelineAnswer:
     """Count the unhealthy parts of a place over time, by state."""
-    connection, cluster = reader.connection, TABLES["cluster"]
-    if reader.changes.nodes or reader.changes.links:
+    connection, cluster = snapshot.connection, TABLES["cluster"]
+    if snapshot.changes.nodes or snapshot.changes.links:
         raise InvalidArgumentError("a scenario has no history; omit what is down or derated")
     place = resolve(connection, scope)
     if place.level == "core":
@@ -140,10 +145,8 @@ def timeline(
         raise InvalidTimeError(
             f"{cluster_row.slug} has no history, because this trninv did not seed it; name another cluster"
         )
-    now, history_start = (
-        as_of_time(connection.engine) or datetime.now(UTC),
-        datetime.fromisoformat(cluster_row.known_since),
-    )
+    now = as_of_time(connection.engine) or datetime.now(UTC)
+    history_start = datetime.fromisoformat(cluster_row.known_since)
     end = now if until is None else parse_time(until)
     requested = history_start if since is None else parse_time(since)
     start = max(history_start, requested)
@@ -156,10 +159,9 @@ def timeline(
         until=end.isoformat(),
         requested_since=requested.isoformat() if requested < start else None,
         buckets=tuple(
-            map(
-                TimelineBucket.from_history,
-                history.timeline_intervals(connection, place, cluster_row.known_from, start, end, buckets),
-            )
+            TimelineBucket.from_history(interval)
+            # known_from: the number of the event after which the history starts
+            for interval in history.timeline_intervals(connection, place, cluster_row.known_from, start, end, buckets)
         ),
         definition=_DEFINITION,
         facts=(),

@@ -1,4 +1,4 @@
-"""Declare the chain: chips of one server in a row, each linked to the next."""
+"""Declare the wiring pattern "chain": the chips of one server in a row, each linked to the next."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from trninv.topology.pattern import IsSymmetry, NodesByNumber, Pattern, Permutat
 from trninv.topology.planar_layout import Point2D
 
 _CHIP_PITCH = 72.0
-"""The distance between chips in drawings."""
+"""Distance between neighboring chips in drawings."""
 
 
 def _build(chips: int, chips_per_nic: int = 1) -> Blueprint:
@@ -25,9 +25,9 @@ def _plane_positions(nodes: NodesByNumber, _sides: Sides) -> dict[int, Point2D]:
 
 
 def _symmetries(nodes: NodesByNumber, _sides: Sides, _is_symmetry: IsSymmetry) -> Iterator[Permutation]:
-    """Yield the mirror image."""
-    in_order = sorted(nodes, key=lambda key: nodes[key].ordinal)
-    yield dict(zip(in_order, reversed(in_order), strict=True))
+    """Yield the reversal of the row, which is the only symmetry except the identity."""
+    row = sorted(nodes, key=lambda key: nodes[key].ordinal)
+    yield dict(zip(row, reversed(row), strict=True))
 
 
 def _violations(blueprint: Blueprint) -> Iterator[str]:

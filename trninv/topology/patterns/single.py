@@ -1,4 +1,4 @@
-"""Declare the single-chip pattern, without scale-up links."""
+"""Declare the wiring pattern "single": one chip, without scale-up links."""
 
 from collections.abc import Iterator
 

@@ -1,8 +1,10 @@
-"""Declare the torus of chips without switches; over several servers the first axis runs from server to server."""
+"""Declare the wiring pattern "torus": chips without switches, each linked to the next along every axis.
+
+If a torus spans several servers, its first axis leads from server to server.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import permutations, product
+from collections.abc import Iterable, Iterator
 from math import prod
 
 from trninv.errors import CatalogError
@@ -13,10 +15,7 @@ from trninv.topology.planar_layouts.torus import single_plane, stacked_planes
 from trninv.topology.torus import coordinates, node_number, torus_links
 
 _CHIP_PITCH_3D = 110.0
-"""The distance between chips in space."""
-
-_AxisTransform = tuple[Sequence[int], Sequence[int], Sequence[int]]
-"""The source axis of each axis, its sign (-1 mirrors it) and its shift."""
+"""Distance between neighboring chips in 3D drawings."""
 
 
 def _build(
@@ -25,7 +24,7 @@ def _build(
     servers_by_rack: tuple[int, ...] = (1,),
     chips_per_nic: int = 1,
 ) -> Blueprint:
-    """Build a torus from its sides and from the role of the links along each axis."""
+    """Build a torus from its sides and from the names of its axes, which are the roles of the links along them."""
     servers = sum(servers_by_rack)
     if len(sides) != len(axes):
         raise CatalogError(f"{len(sides)} sides and {len(axes)} axes: name the role of the links along each side")
@@ -39,12 +38,18 @@ def _build(
 
 
 def _position(chip: BlueprintNode, sides: Sides) -> Position:
-    """Return (row, column) for 4×4 and (server, row, column) for 4×4×4: device = columns × row + column."""
+    """Return a chip's coordinates: (row, column) if the sides are 4×4, and (server, row, column) if they are 4×4×4.
+
+    The chips of a server are numbered row by row.
+    """
     return coordinates((chip.server or 0) * prod(sides[1:]) + chip.ordinal, sides)
 
 
 def _grid_positions(nodes: NodesByNumber, sides: Sides) -> dict[int, tuple[int, int, int]]:
-    """Return plane, row and column of each chip; above three dimensions planes are numbered consecutively."""
+    """Return the plane, row and column of each chip.
+
+    Row and column are the last two coordinates. Planes are numbered consecutively over all other coordinates.
+    """
     positions = {}
     for key, chip in nodes.items():
         *planes, row, column = (0, *_position(chip, sides))[-max(len(sides), 2) :]
@@ -85,35 +90,11 @@ def _wraps_around(a: BlueprintNode, b: BlueprintNode, sides: Sides) -> bool:
 
 
 def _symmetries(nodes: NodesByNumber, sides: Sides, is_symmetry: IsSymmetry) -> Iterator[Permutation]:
-    """Yield shifts, mirrors and exchanged axes; all their combinations if one of the first two is no symmetry."""
-    chip_at = {_position(chip, sides): key for key, chip in nodes.items()}
-    axes, no_shift = range(len(sides)), (0,) * len(sides)
-    no_mirror, same_order = (1,) * len(sides), tuple(axes)
-    unit_vectors = [tuple(int(i == axis) for i in axes) for axis in axes]
-    steps = [
-        *(_permutation(chip_at, sides, (same_order, no_mirror, shift)) for shift in unit_vectors),
-        *(
-            _permutation(chip_at, sides, (same_order, tuple(1 - 2 * i for i in mirror), no_shift))
-            for mirror in unit_vectors
-        ),
-    ]
-    orders = [axis_order for axis_order in permutations(axes) if all(sides[i] == sides[axis_order[i]] for i in axes)]
-    if all(map(is_symmetry, steps)):  # then these and exchanged axes generate all other symmetries
-        yield from [*steps, *(_permutation(chip_at, sides, (axis_order, no_mirror, no_shift)) for axis_order in orders)]
-        return
-    for transform in product(orders, product((1, -1), repeat=len(sides)), product(*map(range, sides))):
-        yield _permutation(chip_at, sides, transform)
+    """Yield shifts, reflections and exchanges of axes, or all combinations of them if a shift or reflection fails."""
+    from trninv.topology import torus_symmetries  # noqa: PLC0415 # NumPy is slow to import
 
-
-def _permutation(chip_at: Mapping[Position, int], sides: Sides, transform: _AxisTransform) -> Permutation:
-    """Map each chip to the chip at its transformed position, where there is one."""
-    order, signs, shift = transform
-    image = {}
-    for position, node in chip_at.items():
-        image_position = tuple((signs[i] * position[order[i]] + shift[i]) % sides[i] for i in range(len(sides)))
-        if image_position in chip_at:
-            image[node] = chip_at[image_position]
-    return image
+    key_at = {_position(chip, sides): key for key, chip in nodes.items()}
+    return torus_symmetries.symmetries(key_at, sides, is_symmetry)
 
 
 def _violations(blueprint: Blueprint) -> Iterator[str]:
@@ -124,10 +105,10 @@ def _violations(blueprint: Blueprint) -> Iterator[str]:
         yield f"sides {'×'.join(map(str, sides))} do not give {blueprint.chips} linked chips"
         return
     axis = {(link.a, link.b): link.axis for link in torus_links(sides)}
-    if axis.keys() != {(wire.a, wire.b) for wire in blueprint.scale_up_links}:
+    if axis.keys() != {(link.a, link.b) for link in blueprint.scale_up_links}:
         yield "its links do not connect each chip to the next along each axis, and only those"
         return
-    if mixed := _axes_with_mixed_roles((axis[wire.a, wire.b], wire.role) for wire in blueprint.scale_up_links):
+    if mixed := _axes_with_mixed_roles((axis[link.a, link.b], link.role) for link in blueprint.scale_up_links):
         yield f"axis {mixed[0]} has links of several roles"
 
 

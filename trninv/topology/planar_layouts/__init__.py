@@ -1,1 +1,1 @@
-"""Lay out patterns for wide and narrow screens."""
+"""Compute the planar layouts of wiring patterns, for wide and narrow screens."""

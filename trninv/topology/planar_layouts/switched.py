@@ -1,4 +1,9 @@
-"""Lay out switched domains rack by rack."""
+"""Lay out domains of the pattern "switched" rack by rack, for `trninv.topology.patterns.switched`.
+
+A rack is a panel with rows of chips. The rack's switch is a bar at the panel's outer edge; a server's switch is next to
+the server's rows. A bus is a line along a row from which links branch off to the chips. Twins are chips at the
+same position in different racks, which are linked to each other.
+"""
 
 from collections.abc import Mapping
 from itertools import groupby
@@ -17,17 +22,30 @@ from trninv.topology.planar_layout import (
 )
 
 _ROW_HEIGHT, _CHIPS_PER_ROW, _SERVER_GAP = 31.0, 4, 12.0
-"""Distance between rows, chips per row, and the gap between servers that have several rows."""
+"""Distance between rows, number of chips per row, and gap between servers if servers have several rows."""
 _RACK_BUS, _SERVER_BUS, _TWIN_PITCH = 12.5, 12.0, 3.0
-"""Offsets of the buses above and below the middle of a row, and the distance between lines of twins."""
+"""Distances of the buses above (to the rack's switch) and below (to the server's switch) from the middle of a row, and
+distance between the parallel links of neighboring chips to their twins."""
 _TITLE_HEIGHT, _BOTTOM_MARGIN = 36.0, 6.0
 """Space in a panel above the first row and below the last one."""
 _RACK_GAP, _STACKED_RACK_GAP = 168.0, 16.0
-"""Gaps between panels side by side, and between panels below each other."""
+"""Gaps between panels that are side by side, and between stacked panels."""
 
 
 class _RackColumns(NamedTuple):
-    """Horizontal positions in a rack, from the outer edge of its panel."""
+    """Horizontal measures of a rack.
+
+    Attributes
+    ----------
+    panel
+        Width of the panel.
+    bar, label, switch, chip
+        Distances of the rack's switch, the servers' labels, the servers' switches and the first chip from the panel's
+        outer edge.
+    chip_pitch, chip_width
+        Distance between neighboring chips, and width of a chip.
+
+    """
 
     panel: float
     bar: float
@@ -41,10 +59,11 @@ class _RackColumns(NamedTuple):
 _WIDE_COLUMNS = _RackColumns(370.0, 20.0, 37.0, 86.5, 145.0, 62.0, 54.0)
 _NARROW_COLUMNS = _RackColumns(352.0, 17.0, 32.0, 80.0, 133.0, 55.0, 47.0)
 _BAR_WIDTH, _SWITCH_WIDTH, _NODE_HEIGHT = 24.0, 41.0, 16.0
+"""Widths of a rack's switch and of a server's switch, and the height of servers' switches and chips."""
 
 
 def racks_side_by_side(nodes: Mapping[int, BlueprintNode], *, narrow: bool) -> PlanarLayout:
-    """Place racks side by side or, if narrow, below each other; every second one is mirrored to face its twins."""
+    """Place racks side by side, every second rack reflected so that twins are close; on narrow screens, stack them."""
     rows = _RackRows(nodes, _NARROW_COLUMNS if narrow else _WIDE_COLUMNS, narrow=narrow)
     positions, sizes = {}, {}
     for key, node in nodes.items():
@@ -61,7 +80,7 @@ def racks_side_by_side(nodes: Mapping[int, BlueprintNode], *, narrow: bool) -> P
 
     return PlanarLayout(
         positions=positions,
-        route=route if len(nodes) > 1 else straight_lines(positions),
+        route=route if len(nodes) > 1 else straight_lines(positions),  # a single node has no links
         sizes=sizes,
         texts=chips,
         panels=[rows.panel(rack) for rack in rows.racks],
@@ -72,7 +91,7 @@ def racks_side_by_side(nodes: Mapping[int, BlueprintNode], *, narrow: bool) -> P
 
 
 class _RackRows:
-    """The rows of each rack's servers."""
+    """Positions and links of the nodes in the racks of one drawing; a server has one or more rows of chips."""
 
     def __init__(self, nodes: Mapping[int, BlueprintNode], columns: _RackColumns, *, narrow: bool) -> None:
         servers = sorted({(node.rack, node.server) for node in nodes.values() if node.server is not None})
@@ -89,6 +108,7 @@ class _RackRows:
         return len(self.racks[rack]) * (self.rows_per_server * _ROW_HEIGHT + self._server_gap) - self._server_gap
 
     def _column(self, rack: int) -> int:
+        """Return the index of a rack among the racks of the drawing."""
         return list(self.racks).index(rack)
 
     def _is_mirrored(self, rack: int) -> bool:
@@ -104,10 +124,10 @@ class _RackRows:
         x, y = (0.0, sum(heights_above)) if self.narrow else (column * (self.columns.panel + _RACK_GAP), 0.0)
         return Rectangle(x, y, self.columns.panel, height)
 
-    def _x_of(self, rack: int, out: float) -> float:
+    def _x_of(self, rack: int, distance: float) -> float:
         """Return the x coordinate at a distance from the outer edge of a rack."""
         box = self.panel(rack)
-        return box.x + (box.width - out if self._is_mirrored(rack) else out)
+        return box.x + (box.width - distance if self._is_mirrored(rack) else distance)
 
     def _y_of(self, rack: int, server: int, row: int) -> float:
         """Return the y coordinate of the middle of a server's row."""
@@ -115,13 +135,12 @@ class _RackRows:
         return self.panel(rack).y + _TITLE_HEIGHT + block + (row + 0.5) * _ROW_HEIGHT + 2
 
     def place(self, node: BlueprintNode) -> tuple[Point2D, SymbolSize]:
-        """Return center and size of a chip or switch."""
+        """Return the center and size of a chip or switch."""
         rack, columns = node.rack, self.columns
         if node.server is None:
             height = self._height(rack)
-            return Point2D(self._x_of(rack, columns.bar), self.panel(rack).y + _TITLE_HEIGHT + height / 2), SymbolSize(
-                _BAR_WIDTH, height
-            )
+            center = Point2D(self._x_of(rack, columns.bar), self.panel(rack).y + _TITLE_HEIGHT + height / 2)
+            return center, SymbolSize(_BAR_WIDTH, height)
         if node.kind == "switch":
             center = Point2D(
                 self._x_of(rack, columns.switch), self._y_of(rack, node.server, (self.rows_per_server - 1) // 2)
@@ -136,19 +155,19 @@ class _RackRows:
         return center, SymbolSize(columns.chip_width, _NODE_HEIGHT)
 
     def link_to_bar(self, bar: Point2D, chip: Point2D) -> LinkPath:
-        """Route a link from a rack's switch along the bus above a row."""
+        """Route a link from a rack's switch to a chip, along the bus above the chip's row."""
         bend = Point2D(chip.x, chip.y - _RACK_BUS)
         return LinkPath(((Point2D(_offset_toward(bar, chip, _BAR_WIDTH / 2), bend.y), bend, _edge(chip, -1)),), bend)
 
     def link_to_switch(self, switch: Point2D, chip: Point2D) -> LinkPath:
-        """Route a link from a server's switch along the bus below a row."""
+        """Route a link from a server's switch to a chip, along the bus below the chip's row."""
         bend = Point2D(chip.x, chip.y + _SERVER_BUS)
-        side, riser = (_offset_toward(switch, chip, _SWITCH_WIDTH / 2 + more) for more in (0.0, 5.0))
-        stroke = (Point2D(side, switch.y), Point2D(riser, switch.y), Point2D(riser, bend.y), bend, _edge(chip, 1))
+        side, turn = (_offset_toward(switch, chip, _SWITCH_WIDTH / 2 + gap) for gap in (0.0, 5.0))
+        stroke = (Point2D(side, switch.y), Point2D(turn, switch.y), Point2D(turn, bend.y), bend, _edge(chip, 1))
         return LinkPath((stroke,), bend)
 
     def link_twins(self, ordinal: int, a: Point2D, b: Point2D) -> LinkPath:
-        """Route a link across the gap between two racks, or if narrow along a channel at the side."""
+        """Route a link between twins across the gap between their racks or, if narrow, along the panels' inner edge."""
         offset_steps = ordinal % _CHIPS_PER_ROW - (_CHIPS_PER_ROW - 1) / 2
         offset = _TWIN_PITCH * offset_steps
         start, end = Point2D(a.x, a.y + offset), Point2D(b.x, b.y + offset)
@@ -181,4 +200,5 @@ def _offset_toward(switch: Point2D, chip: Point2D, distance: float) -> float:
 
 
 def _edge(chip: Point2D, direction: int) -> Point2D:
+    """Return the middle of a chip's upper edge (direction -1) or lower edge (1)."""
     return Point2D(chip.x, chip.y + direction * _NODE_HEIGHT / 2)

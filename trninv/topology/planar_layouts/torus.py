@@ -1,4 +1,8 @@
-"""Lay out tori plane by plane."""
+"""Lay out tori plane by plane, for `trninv.topology.patterns.torus`.
+
+A plane holds the chips that differ only in their last two coordinates, which are row and column. In an UltraServer, a
+plane is the chips of one server. Each plane is drawn as a panel; if there are several, the grid of chips is oblique.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -19,11 +23,13 @@ from trninv.topology.planar_layout import (
 GridPositions = Mapping[int, tuple[int, int, int]]
 """Plane, row and column of each chip."""
 WrapsAround = Callable[[int, int], bool]
+"""Returns whether the link between two chips leads from the last chip of an axis back to the first."""
 
 
 class _Pitch(NamedTuple):
-    """Steps to the next row, column and plane as (along, across) the rows' axis, and a panel's margins around its
-    chips.
+    """Distances to the next row, column and plane, a panel's margins around its chips, and the length of stubs.
+
+    A pair has the components along and across the direction from row to row, which is horizontal on narrow screens.
     """
 
     row: float
@@ -42,7 +48,7 @@ def stacked_planes(
     *,
     narrow: bool,
 ) -> PlanarLayout:
-    """Place the planes of a torus side by side with rows downwards; if narrow, stacked and turned by 90°."""
+    """Place planes side by side, with rows from top to bottom; if narrow, stack them, with rows from left to right."""
     rows, columns = extent
     pitch = (
         _Pitch(max(80.0, 18.5 * columns + 6), (18.5, 33.0), 33.0 * columns + 24, (26, 28), (26, 18), 20)
@@ -92,11 +98,12 @@ def single_plane(
     *,
     narrow: bool,
 ) -> PlanarLayout:
-    """Place a torus of two dimensions in one panel; links that wrap around are arcs, since there is space."""
+    """Place a torus of at most two dimensions in one panel, with arcs for the links that wrap around."""
     rows, columns = extent
-    pitch, bow, edge = (72.0, 26.0, 54.0) if narrow else (96.0, 34.0, 62.0)
+    pitch, bow, margin = (72.0, 26.0, 54.0) if narrow else (96.0, 34.0, 62.0)
     positions = {key: Point2D(pitch * column, pitch * row) for key, (_, row, column) in grid_positions.items()}
-    box = Rectangle(-edge, -edge, pitch * (columns - 1) + 2 * edge - 22, pitch * (rows - 1) + 2 * edge - 22)
+    # the margins on the right and below are smaller, because arcs are only above and on the left
+    box = Rectangle(-margin, -margin, pitch * (columns - 1) + 2 * margin - 22, pitch * (rows - 1) + 2 * margin - 22)
     return PlanarLayout(
         positions=positions,
         route=_link_router(positions, wraps_around, lambda a, b: _arc(positions[a], positions[b], bow)),
@@ -106,41 +113,41 @@ def single_plane(
 
 
 def _link_router(positions: Mapping[int, Point2D], wraps_around: WrapsAround, wrapped: LinkRouter) -> LinkRouter:
+    """Return a router that routes links that wrap around by ``wrapped``, and all other links as straight lines."""
     unwrapped = straight_lines(positions)
     return lambda a, b: wrapped(a, b) if wraps_around(a, b) else unwrapped(a, b)
 
 
-_STEPS = 16
+_ARC_STEPS = 16
+"""Number of straight pieces of an arc."""
 
 
-def _arc(one: Point2D, two: Point2D, bow: float) -> LinkPath:
-    """Return an arc above the chips between two places of a row, or left of those between two places of a column."""
-    up_bow, left_bow = (bow, 0.0) if one.y == two.y else (0.0, bow)
+def _arc(start: Point2D, end: Point2D, bow: float) -> LinkPath:
+    """Return an arc between two points: above the chips of a row, or to the left of the chips of a column."""
+    up_bow, left_bow = (bow, 0.0) if start.y == end.y else (0.0, bow)
     points = []
-    for step in range(_STEPS + 1):
-        share = step / _STEPS
+    for step in range(_ARC_STEPS + 1):
+        share = step / _ARC_STEPS
         height = 1 - (2 * share - 1) ** 4
-        points.append(
-            Point2D(
-                one.x + (two.x - one.x) * share - left_bow * height, one.y + (two.y - one.y) * share - up_bow * height
-            )
-        )
-    return LinkPath((tuple(points),), points[_STEPS // 2])
+        x = start.x + (end.x - start.x) * share - left_bow * height
+        y = start.y + (end.y - start.y) * share - up_bow * height
+        points.append(Point2D(x, y))
+    return LinkPath((tuple(points),), points[_ARC_STEPS // 2])
 
 
 def _plane_names(nodes: Mapping[int, BlueprintNode], grid_positions: GridPositions) -> dict[int, str]:
-    """Return the title of each plane, its range of servers."""
+    """Return the title of each plane, which is its range of servers, such as "s0–s3"."""
     servers: dict[int, set[int]] = {}
     for key, (plane, _, _) in sorted(grid_positions.items(), key=lambda item: item[1]):
         servers.setdefault(plane, set()).add(nodes[key].server or 0)
     return {
-        plane: "–".join(f"s{item}" for item in sorted({min(ordinals), max(ordinals)}))
+        plane: "–".join(f"s{ordinal}" for ordinal in sorted({min(ordinals), max(ordinals)}))
         for plane, ordinals in servers.items()
     }
 
 
 def _title(name: str, box: Rectangle, *, narrow: bool) -> TextLabel:
-    """Return a panel's title in a corner without chips."""
+    """Return a panel's title, placed in a corner where the panel has no chips."""
     if narrow:
         return TextLabel(name, box.x + box.width - 10, box.y + 18, "end", strong=True)
     return TextLabel(name, box.x + 12, box.y + 20, strong=True)

@@ -1,4 +1,4 @@
-// What the dialog asks, and what it sets.
+// GraphQL documents of the dialog: its preview and its mutation.
 import { graphql, type Result } from "../api";
 
 const CHANGE_FIELDS = graphql("fragment Seen on Event { event at who why }");
@@ -62,7 +62,7 @@ const CAPABILITY_FIELDS = graphql(`
   }
 `);
 
-/** What a domain can do, as it is and as it would be. */
+/** What a domain can do, now and in the scenario. */
 export const CAPABILITY = graphql(
   `
   query CapabilityIf($scope: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
@@ -85,7 +85,7 @@ export const FLOW = graphql(`
   }
 `);
 
-/** The incident that a place belongs to, and what it costs. */
+/** The incident of a place, and its impact. */
 export const INCIDENT_IMPACT = graphql(`
   query Brought($scope: Address!) {
     incidents(scope: $scope, first: 1) {

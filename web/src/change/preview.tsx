@@ -1,4 +1,4 @@
-// What a change would do, before → after, as long as nothing is set.
+// The preview of a change: values before → after, while nothing is set.
 import { type Loaded, makeQuery, useQuery } from "../api";
 import { usePageTime } from "../live";
 import { domainOf } from "../panel/panel";
@@ -33,7 +33,7 @@ export function Preview({ things, to, factor, route }: Props) {
         !isIdle &&
         domains
           .slice(0, MOST_DOMAINS)
-          .map((domain) => <Domain key={domain} domain={domain} supposed={scenario} route={route} />)}
+          .map((domain) => <Domain key={domain} domain={domain} assumed={scenario} route={route} />)}
       {scenario && !isIdle && domains.length > MOST_DOMAINS && (
         <p class="quiet">and {pluralize(domains.length - MOST_DOMAINS, "more domain")}</p>
       )}
@@ -51,9 +51,9 @@ interface RowProps {
   before: number;
   now: number;
   unit?: string;
-  /** Whether more of it is worse. */
+  /** Whether a higher value is worse. */
   isBad?: boolean;
-  /** Why the two do not compare. */
+  /** Why the two values don't compare. */
   incomparable?: string | null | undefined;
 }
 
@@ -71,7 +71,7 @@ function Row({ name, before, now, unit = "", isBad = false, incomparable }: RowP
   );
 }
 
-/** An answer's rows; until it is there, and where it can't be had, that in words. */
+/** The rows of an answer; while it loads, or if it fails, a message. */
 function Rows<T>({ result, children }: { result: Loaded<T>; children: (data: T) => preact.ComponentChildren }) {
   if (result.error) return <p class="failure">{result.error.message}</p>;
   if (result.data === undefined) return result.loading ? <p class="quiet">Computing…</p> : null;
@@ -84,15 +84,15 @@ function Rows<T>({ result, children }: { result: Loaded<T>; children: (data: T) 
 
 interface DomainProps {
   domain: string;
-  supposed: Scenario;
+  assumed: Scenario;
   route: Route;
 }
 
-function Domain({ domain, supposed, route }: DomainProps) {
+function Domain({ domain, assumed, route }: DomainProps) {
   const { from, to: end } = route.view === "domain" && route.subject === domain ? route.options : {};
   const flow = from && end ? { from: absoluteIn(domain, from), to: absoluteIn(domain, end) } : null;
-  const able = useQuery(makeQuery(CAPABILITY, { scope: domain, ...supposed }));
-  const between = useQuery(flow && makeQuery(FLOW, { ...flow, ...supposed }));
+  const able = useQuery(makeQuery(CAPABILITY, { scope: domain, ...assumed }));
+  const between = useQuery(flow && makeQuery(FLOW, { ...flow, ...assumed }));
   return (
     <>
       <Rows result={able}>
@@ -131,7 +131,7 @@ interface Halves {
 
 interface CapabilityRowsProps {
   domain: string;
-  /** Each before and after. */
+  /** Values before and after. */
   chips: [number, number];
   links: [number, number];
   halves: [Halves, Halves];
@@ -155,7 +155,7 @@ function CapabilityRows({ domain, chips, links, halves: [before, after], incompa
   );
 }
 
-/** What comes back is known of a whole incident: what it took. */
+/** For parts that come back: the impact of their incident. */
 function RestoredCapacity({ things, to }: { things: Target[]; to: State }) {
   const first = things.find(({ state }) => state !== "up")?.address;
   const result = useQuery(to === "up" && first ? makeQuery(INCIDENT_IMPACT, { scope: first }) : null);

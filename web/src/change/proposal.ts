@@ -1,4 +1,4 @@
-// What a reader wants to change for real, and whether they may.
+// A proposed change of states, and whether the user may make it.
 import { useEffect, useState } from "preact/hooks";
 import { graphql, makeQuery, type Result, runQuery, unreachableError } from "../api";
 import { useAsOf } from "../live";
@@ -8,7 +8,7 @@ export interface StateProposal {
   /** Addresses of servers, chips, switches, NICs, network nodes and links. */
   places: string[];
   state: State;
-  /** Of what is degraded: the part that it still carries. */
+  /** The fraction that a degraded part still carries. */
   factor?: number | undefined;
 }
 
@@ -19,7 +19,7 @@ export type Viewer = Result<typeof VIEWER>["viewer"];
 let cachedViewer: Viewer | undefined;
 let viewerRequest: Promise<Viewer> | undefined;
 
-/** Who is asking, and what their token allows; undefined until that is known. */
+/** The user and what their token allows; undefined while loading. */
 export function useViewer(): Viewer | undefined {
   const [viewer, setViewer] = useState(cachedViewer);
   useEffect(() => {
@@ -35,13 +35,13 @@ export function useViewer(): Viewer | undefined {
   return viewer;
 }
 
-/** A hook: whether what writes is shown. Never in the past, and only to whom mutations are allowed. */
+/** A hook: whether to show controls that write. False at an earlier time, and without the scope for mutations. */
 export function useCanWrite(): boolean {
   const viewer = useViewer();
   return !useAsOf().asof && Boolean(viewer?.scopes.includes("OPERATE"));
 }
 
-/** Open the dialog that sets a state, filled in; nothing is set until it is confirmed there. */
+/** Open the dialog with this proposal filled in; nothing is set until the user confirms. */
 export function proposeState(change: StateProposal): void {
   import("./setstate").then((dialog) => dialog.open(change), unreachableError);
 }

@@ -1,16 +1,14 @@
-// The dialog that sets a state: what, to which, why; what that would change; whose change it would overwrite.
-import { render } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, makeQuery, runQuery, useQuery } from "../api";
-import { noteOwnChange, refresh } from "../live";
+// The dialog that sets a state: parts, state and reason, a preview, and conflicts with others' changes.
+import { useRef, useState } from "preact/hooks";
+import { makeQuery, runQuery, useQuery } from "../api";
+import { noteOwnChange } from "../live";
 import { useRoute } from "../route";
-import "../style/change.css";
 import { formatTime, Glyph, type State, StateLabel, stateWord } from "../state";
 import { number, shortenAddress } from "../words";
+import { ChangeDialog, type FormInput, openDialog } from "./confirmation";
 import { SET_STATE, TARGET_STATES } from "./documents";
-import { NameField, readName } from "./name";
 import { Preview } from "./preview";
-import { type StateProposal, useViewer } from "./proposal";
+import type { StateProposal } from "./proposal";
 import {
   actionLabel,
   byKind,
@@ -23,34 +21,21 @@ import {
   type Target,
   targetsOf,
 } from "./targets";
-import { toastHost } from "./toast";
-import { newestEvent, showUndoToast } from "./undo";
+import { newestEvent, undoToast } from "./undo";
 
 const ORDER: State[] = ["up", "degraded", "down", "maintenance"];
 const MOST_WHY = 1000;
 
-/** Open the dialog over the page; what had the focus has it again afterwards. */
 export function open(change: StateProposal): void {
-  if (!change.places.length || document.querySelector("dialog.change")) return;
-  toastHost();
-  const host = document.body.appendChild(document.createElement("div"));
-  const close = () => {
-    render(null, host);
-    host.remove();
-  };
-  render(<Dialog change={change} close={close} />, host);
+  if (change.places.length) openDialog((close) => <SetState change={change} close={close} />);
 }
 
-function Dialog({ change, close }: { change: StateProposal; close: () => void }) {
-  const box = useRef<HTMLDialogElement>(null);
+function SetState({ change, close }: { change: StateProposal; close: () => void }) {
   const seen = useRef<SeenStates>(new Map());
   const route = useRoute();
-  const viewer = useViewer();
   const [places, setPlaces] = useState(() => [...new Set(change.places)]);
   const [to, setTo] = useState<State>(change.state);
   const [part, setPart] = useState(String(change.factor ?? 0.5));
-  const [failed, fail] = useState("");
-  const [busy, setBusy] = useState(false);
   const result = useQuery(makeQuery(TARGET_STATES, byKind(places)));
   const things = result.data ? targetsOf(result.data) : [];
   noteStates(seen.current, things);
@@ -58,17 +43,7 @@ function Dialog({ change, close }: { change: StateProposal; close: () => void })
   const chips = chipsOf(things).size;
   const factor = Number(part);
   const isCut = !result.loading && things.length > 0 && things.length < places.length;
-  useLayoutEffect(() => {
-    box.current?.showModal();
-    box.current?.querySelector<HTMLElement>("[name=why]")?.focus();
-  }, []);
-  const send = async (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = new FormData(event.target as HTMLFormElement);
-    const why = String(form.get("why"));
-    const who = readName(form, viewer);
-    setBusy(true);
-    fail("");
+  const apply = async ({ why, who }: FormInput) => {
     const input = {
       addresses: things.map(({ address }) => address),
       state: to.toUpperCase() as State,
@@ -77,115 +52,89 @@ function Dialog({ change, close }: { change: StateProposal; close: () => void })
       who,
       unchangedSince: result.data?.events.nodes[0]?.event ?? 0,
     };
-    try {
-      const { setState } = await runQuery({ ...makeQuery(SET_STATE, { input }), at: "" });
-      box.current?.close();
-      noteOwnChange(newestEvent(setState.changes));
-      showUndoToast({ message: outcome(things, setState.changes, to), why, who, changes: setState.changes });
-    } catch (error) {
-      const { code, message } = error as ApiError;
-      fail(message);
-      if (code === "CONFLICT") refresh();
-      setBusy(false);
-    }
+    const { setState } = await runQuery({ ...makeQuery(SET_STATE, { input }), at: "" });
+    noteOwnChange(newestEvent(setState.changes));
+    return undoToast({ message: outcome(things, setState.changes, to), why, who, changes: setState.changes });
   };
-  return (
-    <dialog class="change" ref={box} aria-labelledby="change" onClose={close}>
-      <form onSubmit={send}>
-        <header>
-          <h2 id="change">Set state</h2>
-          <button type="button" class="square" aria-label="Close" onClick={() => box.current?.close()}>
-            <span aria-hidden="true">×</span>
-          </button>
-        </header>
-        <div class="body">
-          <TargetList
-            things={result.error || !result.data ? places.map((address) => ({ address })) : things}
-            places={places}
-            set={setPlaces}
-          />
-          {isCut && (
-            <p class="failure" role="alert">
-              Only {number(things.length)} of {number(places.length)} parts were loaded. Set fewer at once.
-            </p>
-          )}
-          {result.error && (
-            <p class="failure" role="alert">
-              {result.error.message}
-            </p>
-          )}
-          <fieldset class="to">
-            <legend>New state</legend>
-            {ORDER.map((state) => (
-              <label key={state} class={state}>
-                <input type="radio" name="to" value={state} checked={state === to} onChange={() => setTo(state)} />
-                <StateLabel state={state}>{state}</StateLabel>
-              </label>
-            ))}
-          </fieldset>
-          {to === "degraded" && (
-            <label>
-              Remaining capacity, between 0 and 1
-              <input
-                type="number"
-                name="factor"
-                required
-                min="0.000001"
-                max="0.999999"
-                step="any"
-                value={part}
-                onInput={(event) => setPart(event.currentTarget.value)}
-              />
-            </label>
-          )}
-          <label>
-            Reason, kept with the change
-            <input name="why" required maxLength={MOST_WHY} pattern=".*\S.*" title="A reason" autocomplete="off" />
+  const subject = (
+    <>
+      <TargetList
+        things={result.error || !result.data ? places.map((address) => ({ address })) : things}
+        places={places}
+        set={setPlaces}
+      />
+      {isCut && (
+        <p class="failure" role="alert">
+          Only {number(things.length)} of {number(places.length)} parts were loaded. Set fewer at once.
+        </p>
+      )}
+      {result.error && (
+        <p class="failure" role="alert">
+          {result.error.message}
+        </p>
+      )}
+      <fieldset class="to">
+        <legend>New state</legend>
+        {ORDER.map((state) => (
+          <label key={state} class={state}>
+            <input type="radio" name="to" value={state} checked={state === to} onChange={() => setTo(state)} />
+            <StateLabel state={state}>{state}</StateLabel>
           </label>
-          <NameField viewer={viewer} most={MOST_WHY} />
-          {things.length > 0 && (to !== "degraded" || (factor > 0 && factor < 1)) && (
-            <Preview things={things} to={to} factor={factor} route={route} />
-          )}
-          {chips > FEW && (
-            <label>
-              This affects {number(chips)} chips. Type the number to confirm
-              <input
-                name="count"
-                required
-                inputMode="numeric"
-                autocomplete="off"
-                pattern={String(chips)}
-                title={String(chips)}
-              />
-            </label>
-          )}
-          {later.length > 0 && <Conflict things={later} seen={seen.current} />}
-          {failed && !later.length && (
-            <p class="failure" role="alert">
-              {failed}
-            </p>
-          )}
-        </div>
-        <footer>
-          <span class="quiet">{viewer?.name ? `As ${viewer.name} · takes` : "Takes"} effect immediately</span>
-          <button type="button" onClick={() => box.current?.close()}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            data-writes
-            class={to === "up" ? "main" : `main ${to}`}
-            disabled={busy || !viewer || result.loading || !things.length || isCut}
-          >
-            {actionLabel(things, to)}
-          </button>
-        </footer>
-      </form>
-    </dialog>
+        ))}
+      </fieldset>
+      {to === "degraded" && (
+        <label>
+          Remaining capacity, between 0 and 1
+          <input
+            type="number"
+            name="factor"
+            required
+            min="0.000001"
+            max="0.999999"
+            step="any"
+            value={part}
+            onInput={(event) => setPart(event.currentTarget.value)}
+          />
+        </label>
+      )}
+    </>
+  );
+  return (
+    <ChangeDialog
+      title="Set state"
+      action={actionLabel(things, to)}
+      tone={to === "up" ? "" : to}
+      asks={["why", "who"]}
+      most={MOST_WHY}
+      ready={!result.loading && things.length > 0 && !isCut}
+      note="Takes effect immediately"
+      subject={subject}
+      apply={apply}
+      describe={({ message }) => (later.length ? null : message)}
+      close={close}
+    >
+      {things.length > 0 && (to !== "degraded" || (factor > 0 && factor < 1)) && (
+        <Preview things={things} to={to} factor={factor} route={route} />
+      )}
+      {chips > FEW && (
+        <label>
+          This affects {number(chips)} chips. Type the number to confirm
+          <input
+            name="count"
+            required
+            inputMode="numeric"
+            autocomplete="off"
+            pattern={String(chips)}
+            title={String(chips)}
+          />
+        </label>
+      )}
+      {later.length > 0 && <Conflict things={later} seen={seen.current} />}
+    </ChangeDialog>
   );
 }
 
-/** What was done, in words. */
+/** Describe what was done. */
 function outcome(things: Target[], changes: { after: string; target: object }[], to: State): string {
   if (!changes.length) return `No change: ${describeTargets(things)} already ${stateWord(to)}`;
   const kept = changes.filter(({ after, target }) => "state" in target && target.state !== after).length;
@@ -252,7 +201,7 @@ function TargetList({ things, places, set }: TargetListProps) {
   );
 }
 
-/** Changes that were made while the dialog was open: both states. */
+/** Changes by others since the dialog opened: both states. */
 function Conflict({ things, seen }: { things: Target[]; seen: SeenStates }) {
   return (
     <div class="conflict" role="alert">

@@ -1,9 +1,9 @@
-// What is to be set: its kinds and counts, what has changed of it, what a scenario may suppose of it.
+// The parts to set: kinds and counts, changes by others, and the scenario that previews them.
 import type { State } from "../state";
 import { pluralize } from "../words";
 import type { TargetStates } from "./documents";
 
-/** Chips that may be set without typing their number. */
+/** Maximum number of chips that can be set without typing their number. */
 export const FEW = 16;
 
 export type Target = TargetStates[
@@ -14,7 +14,7 @@ export type Target = TargetStates[
   | "networkNodes"
   | "links"]["nodes"][number];
 
-/** Addresses by what they are of, as the lists of the API take them. */
+/** Group addresses by kind, for the API's lists. */
 export function byKind(places: string[]) {
   const like = (form: RegExp) => places.filter((place) => !place.includes("--") && form.test(place));
   const [servers, chips, switches, nics] = [/\/s\d+$/, /\/c\d+$/, /\/sw\d+$/, /\/efa\d+$/].map(like);
@@ -26,7 +26,7 @@ export function byKind(places: string[]) {
 
 type Group = "servers" | "chips" | "switches" | "nics" | "nodes" | "links";
 
-/** The things in the order of the lists. */
+/** Parts in the order of the lists. */
 export const targetsOf = (data: TargetStates): Target[] => [
   ...data.servers.nodes,
   ...data.chips.nodes,
@@ -38,14 +38,14 @@ export const targetsOf = (data: TargetStates): Target[] => [
 
 const NOUNS: Record<string, string> = { Nic: "NIC", NetworkNode: "network node" };
 
-/** 1 server, 2 links: how many of each kind. */
+/** Count parts by kind: 1 server, 2 links. */
 export function describeTargets(things: { kind: string }[]): string {
   const counts = new Map<string, number>();
   for (const { kind } of things) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   return [...counts].map(([kind, count]) => pluralize(count, NOUNS[kind] ?? kind.toLowerCase())).join(", ");
 }
 
-/** What a button does: Set 1 chip to down. */
+/** The label of the button: Set 1 chip to down. */
 export const actionLabel = (things: { kind: string }[], to: State) => `Set ${describeTargets(things)} to ${to}`;
 
 export interface Chip {
@@ -54,7 +54,7 @@ export interface Chip {
   job: string | null;
 }
 
-/** The chips that change, each once. */
+/** The distinct chips that change. */
 export function chipsOf(things: Target[]): Map<string, Chip> {
   const chips = things.flatMap((thing): Chip[] =>
     "chips" in thing ? thing.chips.nodes : "job" in thing ? [thing] : [],
@@ -64,17 +64,17 @@ export function chipsOf(things: Target[]): Map<string, Chip> {
 
 const lastEvent = ({ lastChange }: Target) => lastChange?.event ?? 0;
 
-/** What each thing was when it was first looked at. */
+/** The states of parts when they were first loaded. */
 export type SeenStates = Map<string, { state: string; event: number }>;
 
-/** Take note of what was not looked at before. */
+/** Remember the states of parts that are new. */
 export function noteStates(seen: SeenStates, things: Target[]): void {
   for (const thing of things) {
     if (!seen.has(thing.address)) seen.set(thing.address, { state: thing.state, event: lastEvent(thing) });
   }
 }
 
-/** What somebody has changed since it was looked at. */
+/** Parts that somebody has changed since they were loaded. */
 export const changedSince = (seen: SeenStates, things: Target[]) =>
   things.filter((thing) => seen.get(thing.address)?.event !== lastEvent(thing));
 
@@ -85,7 +85,7 @@ export interface Scenario {
 
 const CARRYING = ["up", "degraded"];
 
-/** What whatIf takes for it; null where something would carry more than now, which it does not suppose. */
+/** The arguments of whatIf; null if a part would carry more than now, which a scenario cannot assume. */
 export function scenarioOf(things: Target[], to: State, factor: number): Scenario | null {
   const isOut = !CARRYING.includes(to);
   const parts = things.filter(({ state }) => CARRYING.includes(state));
@@ -97,7 +97,7 @@ export function scenarioOf(things: Target[], to: State, factor: number): Scenari
   return { down: [], derate: derate.map((thing) => ({ address: thing.address, factor: rest(thing) })) };
 }
 
-/** The states to set so that all is as it was before: parts first, for a server gives back what its parts have. */
+/** The changes that restore the earlier states: parts before servers, because a server restores the states of its parts. */
 export function restoring<C extends { address: string; before: string; factorBefore: number | null }>(changes: C[]) {
   const groups = new Map<string, C[]>();
   for (const change of changes) {

@@ -1,4 +1,4 @@
-// What was done, for six seconds, and the way back.
+// The toast that confirms a change for six seconds, with *Undo*.
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { ApiError } from "../api";
@@ -10,14 +10,14 @@ const STAYS = 6000;
 
 export interface ToastContent {
   message: preact.ComponentChildren;
-  /** Makes all as it was. */
+  /** Undo the change. */
   undo?: (() => Promise<unknown>) | undefined;
 }
 
 let host: HTMLElement | undefined;
 let count = 0;
 
-/** The place where it is said, which has to be there before anything is. */
+/** The live region, which must exist before its first message. */
 export function toastHost(): HTMLElement {
   if (host) return host;
   host = document.body.appendChild(document.createElement("div"));
@@ -26,7 +26,7 @@ export function toastHost(): HTMLElement {
   return host;
 }
 
-/** Say that something was done; what was said before goes. */
+/** Show a message in place of the earlier one. */
 export function showToast(said: ToastContent): void {
   const host = toastHost();
   render(<Toast key={count++} said={said} close={() => render(null, host)} />, host);

@@ -1,10 +1,10 @@
-// What was set, and the way back.
+// Undo a change of states.
 import { makeQuery, runQuery } from "../api";
 import { noteOwnChange } from "../live";
 import type { State } from "../state";
 import { SET_STATE, type StateChange } from "./documents";
 import { restoring } from "./targets";
-import { showToast } from "./toast";
+import type { ToastContent } from "./toast";
 
 export interface CompletedChange {
   message: string;
@@ -13,15 +13,17 @@ export interface CompletedChange {
   changes: StateChange[];
 }
 
-/** The newest event of what was changed. */
+/** The newest event of the change. */
 export const newestEvent = (changes: StateChange[]) =>
   Math.max(0, ...changes.map(({ target }) => ("lastChange" in target ? (target.lastChange?.event ?? 0) : 0)));
 
-/** Say that something was set; what was said before goes. */
-export const showUndoToast = (done: CompletedChange) =>
-  showToast({ message: done.message, undo: done.changes.length ? () => undo(done) : undefined });
+/** The toast that confirms a change, with *Undo*. */
+export const undoToast = (done: CompletedChange): ToastContent => ({
+  message: done.message,
+  undo: done.changes.length ? () => undo(done) : undefined,
+});
 
-/** Set all to what it was, unless somebody has changed it since. */
+/** Restore the earlier states, unless somebody has changed a part since. */
 async function undo({ changes, why, who }: CompletedChange): Promise<void> {
   const unchangedSince = newestEvent(changes);
   for (const group of restoring(changes)) {

@@ -1,10 +1,10 @@
-// How a window hears of changes: through the worker that all windows share, or by a stream of its own.
+// Listen for changes, through the worker that all windows share or on a stream of the window's own.
 import { type ChangeMessage, Source } from "./source";
 
 export interface Listener {
-  /** Whether changes are told. */
+  /** Whether the stream is open. */
   readonly open: boolean;
-  /** Listen, again if the stream has ended; or leave it. */
+  /** Start listening, also after the stream ended, or stop. */
   hear: (isHearing: boolean) => void;
 }
 

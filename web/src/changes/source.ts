@@ -1,4 +1,4 @@
-// The service's stream of changes, and what is told of it.
+// The service's stream of changes (server-sent events).
 import type { introspection } from "../schema";
 
 type Values<E extends "PartKind" | "EventAction"> = Lowercase<introspection["types"][E]["enumValues"]>;
@@ -8,7 +8,7 @@ const KINDS = Object.keys({
   message: 0,
 } satisfies Record<Values<"PartKind" | "EventAction"> | "message", 0>);
 
-/** Whether the stream is open; the address of what changed, and the event, of several at once the last. */
+/** Whether the stream is open; the address and event of a change, of several at once the last. */
 export type ChangeMessage = { open: boolean } | { address: string; event: number };
 
 export class Source {
@@ -23,7 +23,7 @@ export class Source {
     return this.#events?.readyState === EventSource.OPEN;
   }
 
-  /** Listen, unless it does. What was missed between two streams is for whoever is told that one is open to ask. */
+  /** Start listening. Changes between two streams are missed; whoever sees the stream open must check for them. */
   begin(): void {
     if (this.#events && this.#events.readyState !== EventSource.CLOSED) return;
     const events = new EventSource(this.url);

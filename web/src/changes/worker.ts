@@ -1,4 +1,4 @@
-// One stream of changes for all windows of a browser: over HTTP/1.1 it allows six connections to a host, of all windows.
+// One stream of changes for all windows of a browser, since HTTP/1.1 allows six connections to a host in all windows.
 import { Source } from "./source";
 
 const ports = new Set<MessagePort>();

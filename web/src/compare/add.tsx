@@ -1,4 +1,4 @@
-// C on a page adds what it is about to what is compared.
+// Key C adds the page's subject to Compare.
 import { showToast } from "../change/toast";
 import { addPlace, MOST } from "./collection";
 

@@ -1,10 +1,10 @@
-// What is to be compared: of an address, or gathered from page to page by C.
+// The places to compare, from the address of the page or collected with C.
 import { href, type Route, selectedAddress } from "../route";
 
 export const MOST = 4;
 const KEPT = "trninv compare";
 
-/** Places of an address, each once, at most four. */
+/** The distinct places of an address, at most four. */
 export const placesOf = (list: string | undefined) =>
   [
     ...new Set(
@@ -16,12 +16,12 @@ export const placesOf = (list: string | undefined) =>
     ),
   ].slice(0, MOST);
 
-/** What this tab has gathered. */
+/** What this tab has collected. */
 export const storedPlaces = () => placesOf(sessionStorage.getItem(KEPT) ?? "");
 
 export const storePlaces = (places: string[]) => sessionStorage.setItem(KEPT, places.join(","));
 
-/** The domain, or else the cluster, of what is chosen or shown. */
+/** The domain, or else the cluster, of the selected part or the page. */
 export function comparableOf(route: Route): string {
   const address = selectedAddress(route) || (route.view === "jobs" ? (route.options.in ?? "") : route.subject);
   const [cluster = "", domain = ""] = address.toLowerCase().split("/");
@@ -31,7 +31,7 @@ export function comparableOf(route: Route): string {
   return /^d\d+$/.test(domain) ? `${cluster}/${domain}` : cluster;
 }
 
-/** Gather one more; how many there are then, and the way to them. */
+/** Collect one more place; return how many there are, with a link to them. */
 export function addPlace(place: string): { full: boolean; count: number; to: string } {
   const before = storedPlaces();
   const full = before.length === MOST && !before.includes(place);

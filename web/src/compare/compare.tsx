@@ -1,4 +1,4 @@
-// Two to four places side by side: as they are, as they were made, or now against an earlier time.
+// Two to four places side by side: as they are, as they were seeded, or now against an earlier time.
 import { useEffect, useMemo } from "preact/hooks";
 import { ApiError } from "../api";
 import { useAsOf } from "../live";
@@ -112,7 +112,7 @@ const answersOf = (
 ): (Answers | undefined)[] =>
   (sizes ?? []).map(({ data }, index) => data && { size: data, wired: wired?.[index]?.data });
 
-/** Without what is design only, which has no past. */
+/** Places that have a history: all but designs. */
 const withoutDesign = (outcome: Outcome<Size>): Outcome<Size> => (outcome.data?.design ? { error: UNSEEDED } : outcome);
 const UNSEEDED = new ApiError("design only", "");
 
@@ -123,7 +123,7 @@ interface TableProps {
   sizes: Outcome<Size>[];
   errors: (Error | undefined)[];
   healthy: boolean;
-  /** Whether more numbers are to come. */
+  /** Whether some numbers are still loading. */
   waiting: boolean;
 }
 
@@ -217,7 +217,7 @@ interface RowProps {
 
 const read = (metric: Metric, answers: Answers | undefined) => answers && metric.read(answers);
 
-/** Chips of both halves: two bisections of other sizes don't compare. */
+/** Chips of both halves: bisections of different sizes don't compare. */
 const bisectedChips = (answers: Answers | undefined) =>
   answers?.wired && answers.wired.bisection.sideA + answers.wired.bisection.sideB;
 
@@ -281,7 +281,7 @@ function Row({ metric, places, now, before, errors }: RowProps) {
   );
 }
 
-/** A number that takes wiring: of a cluster, which a system is once it is seeded. */
+/** The note on a number that needs wiring, which a design gets when it is seeded. */
 const Unseeded = ({ system }: { system: string }) => (
   <span title={`Run trninv seed ${system} to compute this from its wiring`}>
     <span aria-hidden="true">—</span>

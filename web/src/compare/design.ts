@@ -1,4 +1,4 @@
-// A documented system that no cluster is named after, as a place to compare: its numbers are the documents'.
+// A documented system without a cluster of its name as a place to compare, with the documents' numbers.
 import { graphql, makeQuery, type Result } from "../api";
 import type { Size } from "./documents";
 
@@ -23,7 +23,7 @@ type Systems = Result<typeof SYSTEMS.document>;
 
 const NONE = { nodes: [], aggregates: [] };
 
-/** The system of a name, as documents have it; nothing of a cluster, which may lack only at the time that is asked of. */
+/** Load the documented system of a name; not if a cluster has the name, which may only be missing at that time. */
 export function designOf(name: string, { systems, clusters }: Systems): Size | undefined {
   if (clusters.nodes.some(({ address }) => address === name)) return undefined;
   const system = systems.find(({ slug, aliases }) => slug === name || aliases.includes(name));

@@ -1,4 +1,4 @@
-// What is asked of each place that is compared.
+// GraphQL documents of the Compare page.
 import { type ApiError, graphql, makeQuery, type Result, runQuery, useLoaded } from "../api";
 import type { Count } from "../state";
 import { designOf, SYSTEMS } from "./design";
@@ -55,14 +55,14 @@ export const SUGGESTED = makeQuery(
   {},
 );
 
-/** Of a place; `design` is the system of one that is not seeded. */
+/** A place; `design` is its system if no cluster of it is seeded. */
 export type Size = Result<typeof SIZE> & { design?: string };
 export type WiringNumbers = Result<typeof WIRING_NUMBERS> & { reach: number | null };
 
-/** Of one place: an answer, or why there is none; undefined until it is there. */
+/** The answer or error for one place; undefined while loading. */
 export type Outcome<T> = { data: T; error?: undefined } | { data?: undefined; error: ApiError };
 
-/** The moment before anything was changed: as seeded, with all parts up. */
+/** The event before the first change: as seeded, with all parts up. */
 export const HEALTHY = "0";
 
 const sizeQuery = (address: string) => {
@@ -88,7 +88,7 @@ const settle = <T>(promise: Promise<T>): Promise<Outcome<T>> =>
     },
   );
 
-/** Of a place at a moment; where there is none, of the system that is called so. */
+/** Load a place at a time, or the documented system of that name if there is no place. */
 async function sizeOf(place: string, at: string | undefined, signal: AbortSignal): Promise<Outcome<Size>> {
   const result = await settle<Size>(runQuery({ ...sizeQuery(place), at }, signal));
   if (result.error?.code !== "UNKNOWN_ADDRESS") return result;
@@ -96,14 +96,14 @@ async function sizeOf(place: string, at: string | undefined, signal: AbortSignal
   return design ? { data: design } : result;
 }
 
-/** Sizes of several places at a moment; undefined: the page's. */
+/** Load the sizes of several places at a time; undefined: the page's time. */
 export function useSizes(places: string[], at: string | undefined) {
   return useLoaded(places.length ? `sizes ${places} ${at}` : null, (signal) =>
     Promise.all(places.map((place) => sizeOf(place, at, signal))),
   );
 }
 
-/** What the wiring of several places allows; what is in reach is asked of a chip that carries. */
+/** Load what the wiring of several places allows; memory within reach is that of a healthy chip. */
 export function useWiringNumbers(places: string[], sizes: Outcome<Size>[] | undefined, at: string | undefined) {
   const first = places.map((_, index) => sizes?.[index]?.data?.carrying.nodes[0]?.address ?? "");
   return useLoaded(sizes ? `wired ${places} ${first} ${at}` : null, (signal) =>
@@ -132,7 +132,7 @@ export function useWiringNumbers(places: string[], sizes: Outcome<Size>[] | unde
 export const queriesOf = (places: string[]) =>
   places.flatMap((place) => [sizeQuery(place), makeQuery(WIRING_NUMBERS, { scope: place })]);
 
-/** What of a place is not up. */
+/** Unhealthy parts of a place. */
 export const unhealthyCounts = (size: Size): Count[] =>
   (["chip", "server", "nic", "switch", "link"] as const).flatMap((kind) =>
     size[kind].aggregates.map(({ state, count }) => ({ kind, state: state ?? "down", count })),

@@ -1,4 +1,4 @@
-// What is compared: places to add, and the earlier time.
+// Forms of the Compare page: places to add, and the earlier time.
 import { useRef } from "preact/hooks";
 import { useQuery } from "../api";
 import { Loading } from "../parts";
@@ -10,7 +10,7 @@ import { SUGGESTED } from "./documents";
 
 export const comparePlaces = (places: string[]) => change({ of: places.join(",") || undefined });
 
-/** A field for one more place, with what there is; buttons while nothing is compared. */
+/** A field for one more place, with suggestions; buttons while the page is empty. */
 export function Add({ places }: { places: string[] }) {
   const field = useRef<HTMLInputElement>(null);
   const suggestions = useQuery(SUGGESTED);

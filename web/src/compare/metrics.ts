@@ -1,4 +1,4 @@
-// What is compared: how each number is read from the answers, and which way is better.
+// The metrics of a comparison: how each is read from the answers, and whether more or less is better.
 import type { Size, WiringNumbers } from "./documents";
 
 export interface Answers {
@@ -11,9 +11,9 @@ export interface Metric {
   unit: string;
   description: string;
   read: (answers: Answers) => number | null | undefined;
-  /** More, or less, is better; nothing: neither. */
+  /** Whether more or less is better; undefined: neither. */
   better?: "more" | "less";
-  /** Rests on the halves of a bisection, which may be of other sizes. */
+  /** Whether it depends on the halves of a bisection, whose sizes may differ. */
   halves?: true;
 }
 
@@ -22,7 +22,7 @@ const sum = (items: { aggregates: { bandwidth: { gigabytesPerSecond: number } | 
   items.aggregates[0]?.bandwidth?.gigabytesPerSecond ?? 0;
 const bisection = ({ wired }: Answers) => wired?.bisection.upper.gigabytesPerSecond;
 
-/** Groups of metrics, in the order in which they are shown. */
+/** Groups of metrics in the order of the page. */
 export const GROUPS: [string, Metric[]][] = [
   [
     "Size",
@@ -174,7 +174,7 @@ export const GROUPS: [string, Metric[]][] = [
   ],
 ];
 
-/** Which of some values are the best; none where all are the same. */
+/** Return the indices of the best values; none if all are equal. */
 export function best(values: (number | null | undefined)[], better: Metric["better"]): Set<number> {
   const numbers = values.filter((value): value is number => typeof value === "number");
   if (!better || numbers.length < 2 || numbers.every((value) => value === numbers[0])) return new Set();

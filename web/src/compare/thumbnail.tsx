@@ -1,9 +1,9 @@
-// A place in small: a dot a chip, server by server, or a square a domain where there are several; the worst state shows.
+// A thumbnail of a place: a dot per chip, server by server, or a square per domain. The worst state shows.
 import { isState, STATES } from "../state";
 import type { Size } from "./documents";
 
 const STEP = 8;
-/** Squares at most: domains that follow each other share one where there are more. */
+/** Maximum number of squares; in larger clusters consecutive domains share one. */
 const MOST = 240;
 
 interface Spot {
@@ -14,11 +14,11 @@ interface Spot {
 interface Grid {
   count: number;
   spotAt: (index: number) => Spot;
-  /** The spot that an address is in. */
+  /** The dot or square that contains an address. */
   indexOf: (address: string) => number;
 }
 
-/** Chips of a server as a square block, or in a row of their own where they are few; two columns of such rows are racks. */
+/** Arrange a server's chips in a square block, or in a row if there are few; two columns of rows are racks. */
 function byChip(chips: number, servers: number): Grid {
   const perServer = chips / servers;
   const side = Math.ceil(Math.sqrt(perServer));

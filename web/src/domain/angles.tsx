@@ -1,11 +1,11 @@
-// From where a domain in space is looked at.
+// The viewing angle of a domain in 3D.
 import { useEffect, useState } from "preact/hooks";
 import { change, numberIn } from "../route";
 
-/** From where no two chips of an UltraServer hide each other. */
+/** An angle from which no two chips of an UltraServer hide each other. */
 const ANGLES: [number, number] = [-14, 26];
 
-/** Yaw and pitch in degrees, and how to turn further; the view's address follows when the turning rests. */
+/** Yaw and pitch in degrees, and functions that turn further; the page's address follows when the turning stops. */
 export function useAngles(
   options: Record<string, string>,
   solid: boolean,

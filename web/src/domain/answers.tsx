@@ -1,4 +1,4 @@
-// The answers beside the picture, each before and after what is supposed.
+// The answers next to the picture, each before and after the scenario.
 import type { ComponentChildren } from "preact";
 import type { Loaded } from "../api";
 import { type Ring, Rings } from "../drawing/rings";
@@ -11,16 +11,16 @@ import type { Answers } from "./requests";
 
 interface CardProps {
   title: string;
-  /** What is supposed, in few words. */
-  supposing: string;
+  /** The scenario in a few words. */
+  scenarioText: string;
   children: ComponentChildren;
 }
 
-function Card({ title, supposing, children }: CardProps) {
+function Card({ title, scenarioText, children }: CardProps) {
   return (
     <section class="card flush" aria-label={title}>
       <h2>
-        {title} {supposing && <span class="pill">{supposing}</span>}
+        {title} {scenarioText && <span class="pill">{scenarioText}</span>}
       </h2>
       {children}
     </section>
@@ -34,15 +34,15 @@ const baselineOf = <T, N>(answer: WithBaseline<T>, read: (answer: T) => N) =>
 
 interface BetweenProps {
   title: string;
-  supposing: string;
+  scenarioText: string;
   mode: Mode;
   answers: Answers;
 }
 
-/** What lies between two chips. */
-export function Between({ title, supposing, mode, answers: { shortest, widest, flow } }: BetweenProps) {
+/** Paths and flow between two chips. */
+export function Between({ title, scenarioText, mode, answers: { shortest, widest, flow } }: BetweenProps) {
   return (
-    <Card title={title} supposing={supposing}>
+    <Card title={title} scenarioText={scenarioText}>
       <Loading result={mode === "widest" ? widest : shortest}>
         {(ways) => (
           <>
@@ -84,15 +84,15 @@ export function Between({ title, supposing, mode, answers: { shortest, widest, f
 const most = (answer: BandwidthAnswer) => answer.maximumFlow.gigabytesPerSecond;
 
 interface DomainProps {
-  supposing: string;
+  scenarioText: string;
   halves: Loaded<WithBaseline<BisectionAnswer>>;
   pool: Loaded<WithBaseline<PoolAnswer>>;
 }
 
-/** What the domain as a whole comes to. */
-export function Domain({ supposing, halves, pool }: DomainProps) {
+/** Totals of the domain. */
+export function Domain({ scenarioText, halves, pool }: DomainProps) {
   return (
-    <Card title="Domain" supposing={supposing}>
+    <Card title="Domain" scenarioText={scenarioText}>
       <Loading result={halves}>
         {(answer) => (
           <dl class="figures inner">
@@ -114,7 +114,7 @@ export function Domain({ supposing, halves, pool }: DomainProps) {
 const upper = (answer: BisectionAnswer) => answer.upper.gigabytesPerSecond;
 const sizes = ({ sideA, sideB }: BisectionAnswer) => `${sideA} and ${sideB} chips`;
 
-/** Bisections of different numbers of chips say nothing of the wiring. */
+/** Bisections of different numbers of chips don't compare. */
 export const comparable = ({ difference }: WithBaseline<BisectionAnswer>) => !difference?.incomparable;
 
 function Bounds({ halves }: { halves: WithBaseline<BisectionAnswer> }) {
@@ -161,13 +161,13 @@ function Reach({ pool }: { pool: WithBaseline<PoolAnswer> }) {
 
 interface BisectionProps {
   title: string;
-  supposing: string;
+  scenarioText: string;
   halves: Loaded<WithBaseline<BisectionAnswer>>;
 }
 
-export function Bisection({ title, supposing, halves }: BisectionProps) {
+export function Bisection({ title, scenarioText, halves }: BisectionProps) {
   return (
-    <Card title={title} supposing={supposing}>
+    <Card title={title} scenarioText={scenarioText}>
       <Loading result={halves}>
         {(answer) => (
           <>
@@ -198,14 +198,14 @@ export function Bisection({ title, supposing, halves }: BisectionProps) {
 
 interface PoolProps {
   title: string;
-  supposing: string;
+  scenarioText: string;
   pool: Loaded<WithBaseline<PoolAnswer>>;
   from: string;
 }
 
-export function MemoryPool({ title, supposing, pool, from }: PoolProps) {
+export function MemoryPool({ title, scenarioText, pool, from }: PoolProps) {
   return (
-    <Card title={title} supposing={supposing}>
+    <Card title={title} scenarioText={scenarioText}>
       <Loading result={pool}>
         {(answer) => (
           <>
@@ -276,7 +276,7 @@ interface Sourced {
   facts: SourceFact[];
 }
 
-/** What an answer means and rests on. */
+/** The meaning and evidence of an answer. */
 function Sources({ answer }: { answer: Sourced }) {
   const facts = new Map(answer.facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
   return (

@@ -1,4 +1,4 @@
-// What the domain view asks.
+// GraphQL documents of the domain view.
 import { graphql, type Result } from "../api";
 
 export const WIRING = graphql(`
@@ -42,7 +42,7 @@ const FACT_FIELDS = graphql(`
   fragment Rests on Fact { subject attribute value quote formula disputed assumed note source { title } }
 `);
 
-// Without facts, an answer with what stands there is written by a plan: those of FLOW are the same links'.
+// Without facts an answer compiles into a plan; the links of FLOW have the same facts.
 const PATH_FIELDS = graphql(`
   fragment Ways on PathAnswer {
     definition source target reachable reason tiedPaths
@@ -181,5 +181,5 @@ export type BisectionAnswer = Result<typeof BISECTION_FIELDS>;
 export type PoolAnswer = Result<typeof POOL_FIELDS>;
 export type SourceFact = Result<typeof FACT_FIELDS>;
 
-/** An answer, and that of the wiring as it is where something is supposed. */
+/** An answer, and its baseline in a scenario. */
 export type WithBaseline<T> = T & { baseline?: T | null; difference?: { incomparable: string | null } | null };

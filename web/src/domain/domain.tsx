@@ -1,4 +1,4 @@
-// One domain: its wiring, what is asked of it, what is supposed, and the answer.
+// One domain: its wiring, the question, the scenario and the answer.
 import { useMemo, useState } from "preact/hooks";
 import { makeQuery, type Query, useQuery } from "../api";
 import type { Wiring } from "../drawing/layout";
@@ -111,14 +111,14 @@ interface AnswerProps {
 
 function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerProps) {
   const { domain } = wiring;
-  const supposing = summarizeScenario(scenario);
+  const scenarioText = summarizeScenario(scenario);
   const taking = { domain, scenario, widest: bandwidths(wiring)[0] ?? 1 };
   const { shortest, widest, flow, halves, pool } = answers;
   if (mode === "jobs") return <Jobs wiring={wiring} />;
   if (mode === "bisection")
     return (
       <>
-        <Bisection title={`Bisection of ${domain}`} supposing={supposing} halves={halves} />
+        <Bisection title={`Bisection of ${domain}`} scenarioText={scenarioText} halves={halves} />
         {halves.data && (
           <Links title="Links cut" hops={cutOf(halves.data.cut.nodes)} taking={taking} stale={halves.loading} />
         )}
@@ -126,7 +126,12 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerPro
     );
   if (mode === "pool")
     return from ? (
-      <MemoryPool title={`Memory pool of ${relativeTo(domain, from)}`} supposing={supposing} pool={pool} from={from} />
+      <MemoryPool
+        title={`Memory pool of ${relativeTo(domain, from)}`}
+        scenarioText={scenarioText}
+        pool={pool}
+        from={from}
+      />
     ) : (
       <Choose what="a chip" />
     );
@@ -136,17 +141,17 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerPro
       {from && to ? (
         <Between
           title={`${relativeTo(domain, from)} to ${relativeTo(domain, to)}`}
-          supposing={supposing}
+          scenarioText={scenarioText}
           mode={mode}
           answers={answers}
         />
       ) : (
         <Choose what={from ? "another chip" : "two chips"} />
       )}
-      {from && to && !supposing && [...wiring.parts, ...wiring.wires].some(({ state }) => state !== "up") && (
+      {from && to && !scenarioText && [...wiring.parts, ...wiring.wires].some(({ state }) => state !== "up") && (
         <IncidentCost domain={domain} ends={{ from, to }} shortest={shortest} flow={flow} />
       )}
-      <Whole supposing={from && to ? "" : supposing} halves={halves} pool={pool} />
+      <Whole scenarioText={from && to ? "" : scenarioText} halves={halves} pool={pool} />
       {mode === "cut" && flow.data && (
         <Links
           title="Minimum cut, link by link"
@@ -168,7 +173,7 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerPro
   );
 }
 
-/** What is supposed, in few words. */
+/** The scenario in a few words. */
 function summarizeScenario({ down, derate }: Scenario): string {
   const parts = [down.length && `${down.length} down`, derate.length && `${derate.length} degraded`].filter(Boolean);
   return parts.length ? `what if ${parts.join(", ")}` : "";

@@ -1,4 +1,4 @@
-// What a domain's worst incident costs two chips: a second before it → now.
+// What a domain's worst incident costs two chips: one second before it → now.
 import { graphql, type Loaded, makeQuery, type Query, useQuery } from "../api";
 import { href } from "../route";
 import { relativeTo } from "../words";

@@ -1,12 +1,11 @@
-// Who holds which chips: a letter for each job, the largest first.
+// The domain's jobs: a letter for each, largest first.
 
 import type { Wiring } from "../drawing/layout";
-import { letterOf } from "../drawing/letter";
-import type { Letter } from "../drawing/wiring";
+import { type Letter, LetterBadge, letterOf } from "../drawing/letter";
 import { href } from "../route";
 import { pluralize } from "../words";
 
-/** A job, its letter, and how many chips it holds. */
+/** A job, its letter and its number of chips. */
 interface JobLetter extends Letter {
   job: string;
   chips: number;
@@ -19,7 +18,7 @@ function jobsOf({ parts }: Wiring): JobLetter[] {
   return sorted.map(([job, chips], index) => ({ job, chips, ...letterOf(index) }));
 }
 
-/** The letter of each chip that a job holds. */
+/** The letter of each allocated chip. */
 export function lettersOf(wiring: Wiring): Map<string, Letter> {
   const letters = new Map(jobsOf(wiring).map((entry) => [entry.job, entry]));
   return new Map(
@@ -41,10 +40,10 @@ export function Jobs({ wiring }: { wiring: Wiring }) {
         <span class="quiet">{pluralize(free, "free chip")}</span>
       </h2>
       <ul class="rows tight">
-        {jobs.map(({ job, chips: holds, text, tone }) => (
+        {jobs.map(({ job, chips: holds, ...letter }) => (
           <li key={job}>
             <a href={href("jobs", "", { in: wiring.domain, sel: job })}>
-              <span class={`letter j${tone}`}>{text}</span>
+              <LetterBadge letter={letter} />
               <span>{job}</span>
               <span class="quiet">{pluralize(holds, "chip")}</span>
             </a>

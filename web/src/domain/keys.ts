@@ -1,5 +1,5 @@
-// Keys of the domain view: what is chosen becomes From (F) or To (T), or is supposed down (D); X swaps the ends; Escape
-// lets go of what is chosen, then of what is supposed, then of the ends.
+// Keys of the domain view: From (F), To (T) and assume down (D) for the selected part; X swaps the ends; Escape clears
+// the selection, then the scenario, then the ends.
 import { useLayoutEffect } from "preact/hooks";
 import { change, type Route, selectedAddress } from "../route";
 import { isSingleKey } from "../shortcuts";

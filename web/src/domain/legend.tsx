@@ -1,4 +1,4 @@
-// What lines, colours and signs of the picture mean: only those that are in it.
+// The legend: lines, colors and signs that occur in the picture.
 import type { Wire, Wiring } from "../drawing/layout";
 import { bandwidths, type Marks } from "../drawing/wiring";
 import { STATES, StateLabel, stateWord } from "../state";
@@ -33,7 +33,7 @@ export function Legend({ wiring, mode, marks, idle, derated }: Props) {
   const { parts, wires } = wiring;
   const has = (state: string) =>
     parts.some((part) => part.state === state) || wires.some((wire) => wire.state === state);
-  const supposed = parts.some(({ state, address }) => state === "up" && (idle.has(address) || derated.has(address)));
+  const assumed = parts.some(({ state, address }) => state === "up" && (idle.has(address) || derated.has(address)));
   const hasMarks = marks.links.size + marks.side.size + marks.hops.size > 0;
   return (
     <ul class="legend">
@@ -71,9 +71,9 @@ export function Legend({ wiring, mode, marks, idle, derated }: Props) {
           <StateLabel state={state}>{stateWord(state)}</StateLabel>
         </li>
       ))}
-      {supposed && (
+      {assumed && (
         <li>
-          <span class="swatch supposed" /> what if
+          <span class="swatch assumed" /> what if
         </li>
       )}
       {wiring.wrapLinks.size > 0 && wiring.solid.size > 16 && <li>short stubs wrap around</li>}
@@ -81,7 +81,7 @@ export function Legend({ wiring, mode, marks, idle, derated }: Props) {
   );
 }
 
-/** What links of a bandwidth join. */
+/** What links of a bandwidth connect. */
 function joins({ parts, wires }: Wiring, bandwidth: number): string {
   const byAddress = new Map(parts.map((part) => [part.address, part]));
   const between = ({ a, b, scope }: Wire) => {

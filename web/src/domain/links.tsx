@@ -1,4 +1,4 @@
-// Links one by one: those of a path in order of travel, those of a cut; what each carries, as a bar too.
+// Links of a path in order of travel, or of a cut; each with what it carries, also as a bar.
 import { href } from "../route";
 import { number, relativeTo } from "../words";
 import type { PathAnswer } from "./documents";
@@ -7,7 +7,7 @@ import { factorOf, type Scenario, setFactor } from "./scenario";
 export interface LinkContext {
   domain: string;
   scenario: Scenario;
-  /** The widest of the domain, which a full bar stands for. */
+  /** The widest link of the domain, for which the bar is full. */
   widest: number;
 }
 
@@ -18,7 +18,7 @@ export interface Hop {
   gigabytesPerSecond: number;
 }
 
-/** The links of a path, each from the end where it is entered. */
+/** The links of a path, each from the end where the path enters it. */
 export function hopsOf({ paths: [path] }: Pick<PathAnswer, "paths">): Hop[] {
   const steps = path?.steps ?? [];
   return steps.flatMap(({ kind, address, bandwidth }, index) => {
@@ -40,7 +40,7 @@ interface Props {
   hops: Hop[];
   instances?: PathAnswer["instances"];
   taking: LinkContext;
-  /** Whether these are of what was asked before. */
+  /** Whether the links belong to an earlier question. */
   stale: boolean;
 }
 
@@ -104,5 +104,5 @@ export function Links({ title, hops, instances = [], taking, stale }: Props) {
   );
 }
 
-/** The options of the address as it is. */
+/** The page's current options. */
 const currentOptions = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? ""));

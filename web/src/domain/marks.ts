@@ -1,4 +1,4 @@
-// What the answer to the chosen question marks in the picture.
+// The marks of an answer in the picture.
 import type { Loaded } from "../api";
 import type { Wiring } from "../drawing/layout";
 import { type Marks, NO_MARKS } from "../drawing/wiring";
@@ -10,7 +10,7 @@ import type { Answers } from "./requests";
 const addresses = (all: { address: string }[]) => new Set(all.map((item) => item.address));
 const settledData = <T>({ data, loading }: Loaded<T>) => (loading ? undefined : data);
 
-/** The marks of an answer, once it is that of what is asked now. */
+/** The marks of the answer once it belongs to the current question. */
 export function marksOf(mode: Mode, wiring: Wiring, answers: Answers, from: string): Marks {
   if (mode === "jobs") return { ...NO_MARKS, letters: lettersOf(wiring) };
   if (mode === "bisection") {

@@ -1,15 +1,15 @@
-// A number as it is, or before → after what is supposed, with the difference.
+// A number, or its value before → after the scenario with the difference.
 import { formatDifference, number } from "../words";
 
 interface Props {
   name: string;
   now: number | null;
-  /** Undefined: nothing is supposed; null: there was none. */
+  /** Undefined: no scenario; null: no value before. */
   before: number | null | undefined;
   unit?: string;
-  /** Whether more of it is worse, as of hops. */
+  /** Whether a higher value is worse, as for hops. */
   less?: boolean;
-  /** Instead of the difference: why there is none. */
+  /** Shown instead of the difference: why there is none. */
   note?: string | undefined;
 }
 
@@ -48,6 +48,6 @@ export function Metric({ name, now, before, unit = "", less = false, note }: Pro
   );
 }
 
-/** A unit, or a noun in its number. */
+/** A unit, or a noun in singular or plural. */
 const unitLabel = (unit: string, value: number) =>
   unit === "hop" || unit === "link" || unit === "chip" ? `${unit}${value === 1 ? "" : "s"}` : unit;

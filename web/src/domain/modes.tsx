@@ -1,4 +1,4 @@
-// What is asked of a domain: the question, the two chips, how it is drawn.
+// The controls of the domain view: the question, the two chips, and how the domain is drawn.
 import { useRef } from "preact/hooks";
 import type { Wiring } from "../drawing/layout";
 import { Choice } from "../parts";
@@ -16,10 +16,10 @@ export const MODES = {
 export type Mode = keyof typeof MODES;
 const NAMES = Object.keys(MODES) as Mode[];
 
-/** The question that an address asks; `shortest` is what `path` was called. */
+/** The question of an address; `shortest` is the old name of `path`. */
 export const modeOf = (show: string | undefined): Mode => oneOf(MODES, show, "path");
 
-/** What the answer is labelled by. */
+/** The heading that labels the answer. */
 export const tabOf = (mode: Mode) => `tab-${mode}`;
 export const ANSWER = "answer";
 
@@ -119,7 +119,7 @@ export function FlatOrSolid({ solid }: { solid: boolean }) {
   );
 }
 
-/** What is needed less often. */
+/** Controls that are needed less often. */
 export function More({ breaking, setBreaking }: { breaking: boolean; setBreaking: (on: boolean) => void }) {
   const box = useRef<HTMLDetailsElement>(null);
   const type = (event: KeyboardEvent) => {

@@ -1,4 +1,4 @@
-// The wiring with what the chosen answer marks, flat or turned, and what its colours mean.
+// The wiring with the marks of the selected answer, flat or turned, and its legend.
 import { useMemo } from "preact/hooks";
 import { rotate, type Wiring } from "../drawing/layout";
 import { type Marks, WiringPicture } from "../drawing/wiring";
@@ -18,7 +18,7 @@ interface Props {
   options: Record<string, string>;
   narrow: boolean;
   solid: boolean;
-  /** Whether a plain click takes down too. */
+  /** Whether a plain click assumes a part down. */
   breaking: boolean;
 }
 

@@ -1,4 +1,4 @@
-// The domain view's questions, of the wiring as it is or as it is supposed to be.
+// The questions of the domain view, with or without a scenario.
 import { type Loaded, makeQuery, type Query, useQuery } from "../api";
 import {
   type BandwidthAnswer,
@@ -25,22 +25,20 @@ export interface Answers {
   flow: Loaded<WithBaseline<BandwidthAnswer>>;
   halves: Loaded<WithBaseline<BisectionAnswer>>;
   pool: Loaded<WithBaseline<PoolAnswer>>;
-  /** What was asked for all that is there. */
+  /** The queries of everything on the page. */
   queries: Query[];
 }
 
 export function useAnswers(domain: string, from: string, to: string, scenario: Scenario): Answers {
   const ends = from && to ? { from, to } : null;
-  const supposed = scenario.down.length + scenario.derate.length > 0;
+  const assumed = scenario.down.length + scenario.derate.length > 0;
   const requests = {
-    shortest: ends && (supposed ? makeQuery(SHORTEST_IF, { ...ends, ...scenario }) : makeQuery(SHORTEST, ends)),
-    widest: ends && (supposed ? makeQuery(WIDEST_IF, { ...ends, ...scenario }) : makeQuery(WIDEST, ends)),
-    flow: ends && (supposed ? makeQuery(BETWEEN_IF, { ...ends, ...scenario }) : makeQuery(BETWEEN, ends)),
-    halves: supposed
-      ? makeQuery(BISECTION_IF, { scope: domain, ...scenario })
-      : makeQuery(BISECTION, { scope: domain }),
+    shortest: ends && (assumed ? makeQuery(SHORTEST_IF, { ...ends, ...scenario }) : makeQuery(SHORTEST, ends)),
+    widest: ends && (assumed ? makeQuery(WIDEST_IF, { ...ends, ...scenario }) : makeQuery(WIDEST, ends)),
+    flow: ends && (assumed ? makeQuery(BETWEEN_IF, { ...ends, ...scenario }) : makeQuery(BETWEEN, ends)),
+    halves: assumed ? makeQuery(BISECTION_IF, { scope: domain, ...scenario }) : makeQuery(BISECTION, { scope: domain }),
     pool: from
-      ? supposed
+      ? assumed
         ? makeQuery(MEMORY_IF, { scope: from, ...scenario })
         : makeQuery(MEMORY, { scope: from })
       : null,
@@ -56,7 +54,7 @@ export function useAnswers(domain: string, from: string, to: string, scenario: S
   };
 }
 
-/** The answer, in a scenario or not, unless it is to what was asked before of other places. */
+/** The answer, unless it belongs to earlier ends. */
 function useAnswer<T>(query: Query | null, fits: (data: T) => boolean): Loaded<WithBaseline<T>> {
   const loaded = useQuery<unknown>(query);
   const data = loaded.data as { answer?: WithBaseline<T>; whatIf?: { answer: WithBaseline<T> } } | undefined;

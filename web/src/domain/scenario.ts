@@ -1,17 +1,17 @@
-// What is supposed, as the address of the view names it: down=s0/c3,s1 and derate=s0/c0--s0/c1=0.5; and what follows from it.
+// The scenario in the page's options: down=s0/c3,s1 and derate=s0/c0--s0/c1=0.5; and its consequences.
 import type { Part, Wire, Wiring } from "../drawing/layout";
 import { change } from "../route";
 import { stateWord } from "../state";
 import { absoluteIn, relativeTo } from "../words";
 
 export interface Scenario {
-  /** Addresses of what carries nothing. */
+  /** Addresses of parts that carry nothing. */
   down: string[];
-  /** What carries a part. */
+  /** Addresses of degraded parts with the fraction they carry. */
   derate: { address: string; factor: number }[];
 }
 
-/** Addresses of a list such as s0/c3,s1,s0/c0--s0/c1; a link's ends in either order. */
+/** Parse a list such as s0/c3,s1,s0/c0--s0/c1; a link's ends may be in either order. */
 function parseAddresses({ domain, wires }: Wiring, list: string | undefined): string[] {
   const asGiven = (list ?? "").toLowerCase().split(",").filter(Boolean);
   const addresses = new Set(wires.map((wire) => wire.address));
@@ -34,12 +34,12 @@ export function scenarioOf(wiring: Wiring, options: Record<string, string>): Sce
 
 export const isChanged = ({ down, derate }: Scenario) => down.length + derate.length > 0;
 
-/** The part of it that is supposed to carry: 0 down, 1 as it is. */
+/** The fraction that the scenario assumes a part to carry: 0 if down, 1 if unchanged. */
 export function factorOf({ down, derate }: Scenario, address: string): number {
   return down.includes(address) ? 0 : (derate.find((item) => item.address === address)?.factor ?? 1);
 }
 
-/** Suppose that it carries a part: 0 down, 1 as it is. */
+/** Assume that a part carries a fraction: 0 is down, 1 unchanged. */
 export function setFactor(domain: string, { down, derate }: Scenario, address: string, part: number): void {
   const others = derate.filter((item) => item.address !== address);
   const next = part > 0 && part < 1 ? [...others, { address, factor: part }] : others;
@@ -51,7 +51,7 @@ export function setFactor(domain: string, { down, derate }: Scenario, address: s
   });
 }
 
-/** The parts and links that carry nothing when these are down, or by their own state. */
+/** The parts and links that carry nothing because of these failures or their own state. */
 export function idleParts({ domain, parts, wires }: Wiring, { down }: Scenario): Set<string> {
   const off = ({ address, state }: Part | Wire) =>
     state === "down" || state === "maintenance" || down.includes(address);
@@ -64,7 +64,7 @@ export function idleParts({ domain, parts, wires }: Wiring, { down }: Scenario):
   return new Set([...gone, ...cut.map((wire) => wire.address)]);
 }
 
-/** Whose fault it is that a link carries nothing: s1/c5 is down. */
+/** Why a link carries nothing: s1/c5 is down. */
 export function idleReasons({ domain, parts, wires }: Wiring, gone: Set<string>): Map<string, string> {
   const own = new Map(parts.map((part) => [part.address, part.state]));
   const describe = (what: string, state = "up") =>

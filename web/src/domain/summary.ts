@@ -1,10 +1,10 @@
-// The answer in one sentence, for who hears it.
+// The answer in one sentence, for screen readers.
 import { gigabytes, number, pluralize } from "../words";
 import { comparable } from "./answers";
 import type { Mode } from "./modes";
 import type { Answers } from "./requests";
 
-/** Empty until all that it says is known. */
+/** Empty until everything in it is loaded. */
 export function summarize(
   mode: Mode,
   from: string,

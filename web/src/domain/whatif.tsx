@@ -1,4 +1,4 @@
-// What is supposed, piece by piece: to be taken back, changed, or set for real.
+// The parts that the scenario assumes down or degraded: remove, change, or set for real.
 import { proposeState, useCanWrite } from "../change/proposal";
 import { change } from "../route";
 import { relativeTo } from "../words";
@@ -70,7 +70,7 @@ function Piece({ domain, scenario, address, factor }: Props) {
   );
 }
 
-/** Chips, servers, switches, NICs and links can be set; a domain or a core can't. */
+/** Chips, servers, switches, NICs and links can be set; a domain or a core cannot. */
 const settable = (address: string) => !/\/(d\d+|nc\d+)$/.test(address);
 
 function ApplyButtons({ scenario: { down, derate } }: { scenario: Scenario }) {

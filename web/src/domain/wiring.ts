@@ -1,4 +1,4 @@
-// A domain as it is drawn: its parts with their states, and where the service places them.
+// A domain as drawn: its parts with their states, at the positions from the service.
 import { useEffect, useState } from "preact/hooks";
 import type { Result } from "../api";
 import type { Point, Wiring } from "../drawing/layout";
@@ -70,6 +70,6 @@ export function wiringOf(domain: Domain, placed: LayoutAnswer): Wiring {
 
 const point = ([x = 0, y = 0]: number[]): Point => ({ x, y });
 
-/** Points from their x, y, one after another. */
+/** Pair up x and y coordinates from a flat list. */
 const points = (flat: number[]): Point[] =>
   flat.flatMap((x, index) => (index % 2 ? [] : [{ x, y: flat[index + 1] as number }]));

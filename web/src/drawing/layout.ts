@@ -1,17 +1,17 @@
-// What a domain is made of, and where its parts are drawn: the service says where (trninv/topology/sketches).
+// The parts of a domain and their positions, which the service computes (trninv/topology/sketches).
 export interface Part {
   address: string;
   kind: "chip" | "switch";
   ordinal: number;
-  /** Null of a switch that is a rack's. */
+  /** Null for a rack's switch. */
   server: number | null;
   rack: number;
   state: string;
-  /** Why it is not up. */
+  /** Why it is unhealthy. */
   why: string | undefined;
-  /** The job that holds it. */
+  /** The job that it is allocated to. */
   job?: string | null;
-  /** What a chip is to the next job. */
+  /** Whether the chip is allocated, free or unusable. */
   use?: "allocated" | "free" | "unusable";
 }
 
@@ -19,11 +19,11 @@ export interface Wire {
   address: string;
   a: string;
   b: string;
-  /** GB/s of one direction when healthy, and now. */
+  /** GB/s in one direction, when healthy and now. */
   nominal: number;
   now: number;
   technology: string;
-  /** SERVER: between parts of one; RACK, DOMAIN. */
+  /** SERVER for links inside a server; RACK, DOMAIN. */
   scope: string;
   state: string;
 }
@@ -38,7 +38,7 @@ export interface Place extends Point {
   height: number;
   text: string;
   sign: Point;
-  /** 0 far away to 1 near the reader. */
+  /** From 0, far away, to 1, near the viewer. */
   depth?: number;
 }
 
@@ -62,14 +62,14 @@ interface Solid extends Point {
   z: number;
 }
 
-/** A picture: flat, or seen from where it is turned to. */
+/** A picture, flat or from a viewing angle. */
 export interface Layout {
   places: Map<string, Place>;
   routes: Map<string, Route>;
   panels: Box[];
   labels: Label[];
   box: Box;
-  /** Height of texts, and width of the widest link. */
+  /** Height of text, and width of the widest link. */
   font: number;
   strokeWidth: number;
 }
@@ -80,15 +80,15 @@ export interface Wiring {
   parts: Part[];
   wires: Wire[];
   flat: Layout;
-  /** Places in space, about the domain's middle, of a wiring that can be turned; else empty. */
+  /** Positions in space around the domain's center; empty if the wiring cannot be turned. */
   solid: Map<string, Solid>;
-  /** Links that lead around the back: in space a stub at either end. */
+  /** Links that wrap around the torus, drawn in space as a stub at either end. */
   wrapLinks: Set<string>;
 }
 
 const [STUB, MARGIN] = [26, 30];
 
-/** A domain seen from where it is turned to; angles in degrees. On a narrow screen chips and texts are larger. */
+/** A domain from a viewing angle, in degrees. On a narrow screen chips and text are larger. */
 export function rotate(wiring: Wiring, yaw: number, pitch: number, narrow: boolean): Layout {
   const [radius, font] = narrow ? [21, 22] : [17, 15];
   const [a, b] = [(yaw * Math.PI) / 180, (pitch * Math.PI) / 180];
@@ -122,7 +122,7 @@ export function rotate(wiring: Wiring, yaw: number, pitch: number, narrow: boole
   };
 }
 
-/** How far a domain reaches however it is turned; no less than an UltraServer, so that sizes compare. */
+/** The radius of a domain at any angle, at least that of an UltraServer, so that sizes compare. */
 const reach = ({ solid }: Wiring) => Math.max(286, ...[...solid.values()].map(({ x, y, z }) => Math.hypot(x, y, z)));
 
 const labelOf = (place: Place, text: string): Label => ({
@@ -133,7 +133,7 @@ const labelOf = (place: Place, text: string): Label => ({
   strong: true,
 });
 
-/** A line between two parts; one that wraps around is a stub at either end. */
+/** A line between two parts; a link that wraps around is a stub at either end. */
 function routeOf(places: Map<string, Place>, { a, b }: Wire, wraps: boolean): Route {
   const [from, to] = [places.get(a) as Place, places.get(b) as Place];
   if (!wraps) return { strokes: [[from, to]], sign: { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 } };

@@ -1,9 +1,9 @@
-// Signs of states: the same shapes as trninv/drawing/ink.py draws.
+// Glyphs of states, with the same shapes as in trninv/drawing/ink.py.
 import type { Point } from "./layout";
 
 export const fixed = (value: number) => String(Number((Math.round(value * 10) / 10 || 0).toFixed(1)));
 
-/** The glyph of a state, on a disc of paper if something lies below it. */
+/** The glyph of a state, on a background disc if something lies below it. */
 export function Sign({ position, state, around }: { position: Point; state: string; around?: boolean }) {
   return (
     <g class={`sign ${state}`} transform={`translate(${fixed(position.x)} ${fixed(position.y)})`}>

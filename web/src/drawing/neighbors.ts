@@ -1,4 +1,4 @@
-// Where the arrow keys lead in the picture of a domain.
+// Which part an arrow key leads to in the picture of a domain.
 import type { Layout, Part, Place } from "./layout";
 
 const ARROWS: Record<string, [number, number]> = {
@@ -8,14 +8,19 @@ const ARROWS: Record<string, [number, number]> = {
   ArrowUp: [0, -1],
 };
 
-/** The part that an arrow key leads to: the next one that way, with Shift the same of the next server. */
+/** Return the next part in a direction; with Shift, the same part of the next server. */
 export function neighborOf(parts: Part[], layout: Layout, from: Part, event: KeyboardEvent): string | undefined {
-  const way = ARROWS[event.key];
+  const way = arrowOf(event);
   if (!way) return undefined;
-  return event.shiftKey ? beyond(parts, from, way[0] + way[1]) : nearest(parts, layout, from.address, way);
+  if (event.shiftKey) return beyond(parts, from, way[0] + way[1]);
+  const places = parts.map(({ address }) => ({ address, ...(layout.places.get(address) as Place) }));
+  return nearest(places, places[parts.indexOf(from)], way)?.address;
 }
 
-/** The same chip or switch of the next server or the one before. */
+/** The direction of an arrow key. */
+export const arrowOf = ({ key }: KeyboardEvent): [number, number] | undefined => ARROWS[key];
+
+/** Return the same chip or switch of the next or previous server. */
 function beyond(parts: Part[], { address, kind, ordinal, server }: Part, step: number): string {
   if (server === null) return address;
   const next = (part: Part) =>
@@ -23,16 +28,18 @@ function beyond(parts: Part[], { address, kind, ordinal, server }: Part, step: n
   return parts.find(next)?.address ?? address;
 }
 
-/** The part next to one in a direction of the picture. */
-function nearest(parts: Part[], { places }: Layout, from: string, [dx, dy]: [number, number]): string {
-  const here = places.get(from) as Place;
+/** Return the nearest place in a direction of the picture, or the one from which there is none. */
+export function nearest<P extends { x: number; y: number }>(
+  places: P[],
+  from: P | undefined,
+  [dx, dy]: [number, number],
+): P | undefined {
   let best = from;
   let least = Number.POSITIVE_INFINITY;
-  for (const { address } of parts) {
-    const there = places.get(address) as Place;
-    const along = (there.x - here.x) * dx + (there.y - here.y) * dy;
-    const aside = Math.abs((there.x - here.x) * dy) + Math.abs((there.y - here.y) * dx);
-    if (along > 1 && along + 3 * aside < least) [best, least] = [address, along + 3 * aside];
+  for (const there of from ? places : []) {
+    const [x, y] = [there.x - (from?.x ?? 0), there.y - (from?.y ?? 0)];
+    const [along, aside] = [x * dx + y * dy, Math.abs(x * dy) + Math.abs(y * dx)];
+    if (along > 1 && along + 3 * aside < least) [best, least] = [there, along + 3 * aside];
   }
   return best;
 }

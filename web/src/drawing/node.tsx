@@ -1,14 +1,16 @@
 // A chip or switch in the picture of a domain.
+
 import type { Part, Place } from "./layout";
+import { jobColors, type Letter } from "./letter";
 import { fixed, Sign } from "./marks";
 
 interface Props {
   part: Part;
-  /** Instead of its number. */
-  text: string | undefined;
+  /** The letters of its job, instead of its number. */
+  letter: Letter | undefined;
   place: Place;
   font: number;
-  /** As drawn: what is supposed down is. */
+  /** Its state as drawn, with the scenario applied. */
   state: string;
   classes: string;
   pressed: boolean;
@@ -20,7 +22,21 @@ interface Props {
   near: (address: string | undefined) => void;
 }
 
-export function Node({ part, text, place, font, state, classes, pressed, tab, label, press, open, type, near }: Props) {
+export function Node({
+  part,
+  letter,
+  place,
+  font,
+  state,
+  classes,
+  pressed,
+  tab,
+  label,
+  press,
+  open,
+  type,
+  near,
+}: Props) {
   const round = place.width === place.height;
   const upright = place.height > place.width;
   return (
@@ -32,7 +48,7 @@ export function Node({ part, text, place, font, state, classes, pressed, tab, la
       aria-label={label}
       tabindex={tab ? 0 : -1}
       data-at={part.address}
-      style={place.depth === undefined ? undefined : `--near: ${place.depth.toFixed(2)}`}
+      style={{ ...(letter && jobColors(letter)), ...(place.depth && { "--near": place.depth.toFixed(2) }) }}
       onClick={press}
       onDblClick={open}
       onKeyDown={type}
@@ -59,7 +75,7 @@ export function Node({ part, text, place, font, state, classes, pressed, tab, la
         y={fixed(place.y + 0.35 * font)}
         transform={upright ? `rotate(-90 ${fixed(place.x)} ${fixed(place.y)})` : undefined}
       >
-        {text ?? place.text}
+        {letter?.text ?? place.text}
       </text>
       {state !== "up" && <Sign position={place.sign} state={state} around={round || part.kind === "switch"} />}
     </g>

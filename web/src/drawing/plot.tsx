@@ -1,18 +1,18 @@
-// A plot of a report where one helps: bars, or points with their names.
+// The plot of a report, if it helps: bars, or labelled points.
 import { type Cell, columnLabel } from "../table/rows";
 import { number } from "../words";
 
-/** What a report's header says may be drawn of its rows, by names of columns. */
+/** How a report's header says to plot its rows, by names of columns. */
 export interface Chart {
   x: string;
-  /** Null of bars. */
+  /** Null for bars. */
   y: string | null;
   by: string;
 }
 
 export interface PlotData {
   x: string;
-  /** Null of bars. */
+  /** Null for bars. */
   y: string | null;
   points: { name: string; x: number; y: number }[];
 }
@@ -118,7 +118,7 @@ function Points({ id, plot, title }: Drawn) {
   );
 }
 
-/** Four or five round numbers up to one. */
+/** Return four or five round numbers up to a maximum. */
 function ticks(most: number): number[] {
   const rough = most / 5;
   const power = 10 ** Math.floor(Math.log10(rough));

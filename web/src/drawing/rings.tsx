@@ -1,4 +1,4 @@
-// A memory pool as rings: the place in the middle, and what is a hop further on each next ring.
+// A memory pool as rings: the place in the middle, and one ring per hop.
 import { fixed } from "./marks";
 
 export interface Ring {

@@ -1,4 +1,4 @@
-// Pictures as files: what the page's colours are is written into them.
+// Save pictures as files, with the page's colors written into them.
 export function saveFile(name: string, content: BlobPart, type: string): void {
   const url = URL.createObjectURL(new Blob([content], { type }));
   const link = Object.assign(document.createElement("a"), { href: url, download: name });
@@ -22,7 +22,7 @@ const KEPT = [
   "paint-order",
 ];
 
-/** An SVG element as a document that looks the same without the page. */
+/** Return an SVG element as a document that looks the same outside the page. */
 export function standaloneSvg(svg: SVGSVGElement): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const originals = svg.querySelectorAll<SVGElement>("*");

@@ -1,28 +1,23 @@
-// The picture of a domain: chips and switches, links as wide as their bandwidth, and what is marked among them.
+// The picture of a domain: chips, switches, links as wide as their bandwidth, and marks of the answer.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { number, pluralize } from "../words";
 import type { Layout, Part, Place, Route, Wire, Wiring } from "./layout";
+import type { Letter } from "./letter";
 import { fixed, Sign } from "./marks";
 import { neighborOf } from "./neighbors";
 import { Node } from "./node";
 import { useZoom } from "./zoom";
 
-/** What stands in a chip instead of its number, and in which of four tones. */
-export interface Letter {
-  text: string;
-  tone: number;
-}
-
 export interface Marks {
-  /** Links in the way that the chosen answer goes or cuts. */
+  /** Links of the selected answer: its path or its cut. */
   links: Set<string>;
-  /** Chips and switches on the way. */
+  /** Chips and switches of the path. */
   nodes: Set<string>;
   /** The chips of one half. */
   side: Set<string>;
-  /** Hops from the chosen chip. */
+  /** Hops from the selected chip. */
   hops: Map<string, number>;
-  /** Links of the way that was the best before what is supposed. */
+  /** Links of the best path without the scenario. */
   before: Set<string>;
   letters: Map<string, Letter>;
   cut: boolean;
@@ -43,30 +38,30 @@ interface Props {
   wiring: Wiring;
   layout: Layout;
   marks: Marks;
-  /** Ends of what is asked for. */
+  /** The ends From and To. */
   chosen: string[];
-  /** What a panel shows. */
+  /** The part whose panel is open. */
   selected: string;
-  /** What carries nothing. */
+  /** Parts that carry nothing. */
   idle: Set<string>;
-  /** Whose fault that is, of each link. */
+  /** For each link that carries nothing, the cause. */
   faults: Map<string, string>;
-  /** What is supposed to carry a part. */
+  /** Parts that the scenario degrades, with the fraction they carry. */
   derated: Set<string>;
-  /** Make it an end of what is asked for. */
+  /** Make a chip From or To. */
   pick: (address: string) => void;
-  /** Show its panel. */
+  /** Open a part's panel. */
   open: (address: string) => void;
   toggle: (address: string) => void;
-  /** Whether a plain click takes down too. */
+  /** Whether a plain click assumes a part down. */
   breaking: boolean;
   turn?: ((dx: number, dy: number) => void) | undefined;
 }
 
 const CARRYING = new Set(["up", "degraded"]);
-/** Degrees that a key turns by. */
+/** Degrees that one key press turns the picture. */
 const TURN: Record<string, number> = { q: -15, e: 15 };
-/** The least height of texts on the screen, in pixels. */
+/** Minimum height of text on the screen, in pixels. */
 const LEGIBLE = 11;
 
 export function WiringPicture(props: Props) {
@@ -115,7 +110,7 @@ export function WiringPicture(props: Props) {
     const [a, b] = [layout.places.get(wire.a), layout.places.get(wire.b)];
     return (a?.depth ?? 0) + (b?.depth ?? 0);
   };
-  /** One that looks otherwise is another element: Chromium keeps the old looks of what is moved among others at once. */
+  /** A changed look gets a new element: Chromium may keep the old look of an element that moves at the same time. */
   const line = (wire: Wire) => {
     const marked = marks.before.has(wire.address)
       ? "before"
@@ -188,7 +183,7 @@ export function WiringPicture(props: Props) {
             <Node
               key={part.address}
               part={part}
-              text={marks.letters.get(part.address)?.text}
+              letter={marks.letters.get(part.address)}
               place={layout.places.get(part.address) as Place}
               font={layout.font}
               state={stateOf(part, props)}
@@ -273,7 +268,7 @@ function Line({ wire, route, wide, name, marked, state, why, near, depth, press 
   );
 }
 
-/** Ctrl and the wheel, or two fingers on a trackpad, zoom; the wheel by itself scrolls the page. */
+/** Ctrl with the wheel, or two fingers on a trackpad, zooms; the wheel alone scrolls the page. */
 function useWheel(
   root: { current: SVGSVGElement | null },
   by: (factor: number, about: { x: number; y: number }) => void,
@@ -292,19 +287,18 @@ function useWheel(
 
 type Now = Pick<Props, "idle" | "derated">;
 
-/** What is only supposed of it: that it is down, or degraded. */
+/** The state that a scenario assumes for a part, down or degraded. */
 const assumedState = ({ address, state }: Part, { idle, derated }: Now) =>
   CARRYING.has(state) && idle.has(address) ? "down" : state === "up" && derated.has(address) ? "degraded" : "";
 
-/** What is supposed is drawn as if it were so. */
+/** A part in the state that the scenario assumes. */
 const stateOf = (part: Part, now: Now) => assumedState(part, now) || part.state;
 
 function classesOf(part: Part, props: Props): string {
   const { marks, chosen, selected, idle } = props;
   const { address, kind, state } = part;
   const hops = marks.hops.get(address);
-  const letter = marks.letters.get(address);
-  const supposed = assumedState(part, props);
+  const assumed = assumedState(part, props);
   return [
     chosen.includes(address) && "chosen",
     selected === address && "selected",
@@ -312,22 +306,22 @@ function classesOf(part: Part, props: Props): string {
     marks.side.has(address) ? "side" : marks.side.size > 0 && kind === "chip" && "other",
     hops !== undefined && `hop h${Math.min(hops, 6)}`,
     idle.has(address) && "off",
-    letter && `held j${letter.tone}`,
-    supposed && `supposed ${supposed}`,
-    !supposed && state !== "up" && state,
+    marks.letters.has(address) && "allocated",
+    assumed && `assumed ${assumed}`,
+    !assumed && state !== "up" && state,
   ]
     .filter(Boolean)
     .join(" ");
 }
 
-/** A chip or switch in words: s1, chip 5, down, HBM errors, 6 links. */
+/** Describe a chip or switch: s1, chip 5, down, HBM errors, 6 links. */
 function describePart(part: Part, now: Now, links: Map<string, number>) {
   const { address, kind, ordinal, server, state, why, job } = part;
-  const supposed = assumedState(part, now);
+  const assumed = assumedState(part, now);
   return [
     server !== null && `s${server}`,
     `${kind} ${ordinal}`,
-    supposed ? `${supposed} in this scenario` : state,
+    assumed ? `${assumed} in this scenario` : state,
     why,
     job && `allocated to ${job}`,
     pluralize(links.get(address) ?? 0, "link"),
@@ -349,5 +343,5 @@ const sized = ({ x, y, width, height }: { x: number; y: number; width: number; h
   height: fixed(height),
 });
 
-/** Distinct bandwidths, the widest first. */
+/** Distinct bandwidths, widest first. */
 export const bandwidths = ({ wires }: Wiring) => [...new Set(wires.map((wire) => wire.nominal))].sort((a, b) => b - a);

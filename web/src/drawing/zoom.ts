@@ -1,18 +1,18 @@
-// Zoom and pan of a picture: a part of its box, which fills the frame.
+// Zoom and pan: the part of the picture's box that fills the frame.
 import { useRef, useState } from "preact/hooks";
 import type { Box, Point } from "./layout";
 
 const MOST = 8;
-/** Pixels from which a press is a drag and no click. */
+/** Pixels after which a press counts as a drag. */
 const SLACK = 4;
 
 export interface Zoom {
   view: Box;
   times: number;
-  /** By a factor, about a point of the screen or the middle. */
+  /** Zoom by a factor, about a point of the screen or the middle. */
   by: (factor: number, about?: Point) => void;
   reset: () => void;
-  /** For the picture's element. */
+  /** Handlers for the picture's element. */
   hears: {
     onPointerDown: (event: PointerEvent) => void;
     onPointerMove: (event: PointerEvent) => void;
@@ -23,7 +23,7 @@ export interface Zoom {
   dragged: () => boolean;
 }
 
-/** The part of a box that is seen; a drag turns, where something can be turned, else it moves what is seen. */
+/** The visible part of a box; a drag turns the picture if it can be turned, and otherwise moves it. */
 export function useZoom(
   element: { current: SVGSVGElement | null },
   box: Box,
@@ -40,7 +40,7 @@ export function useZoom(
     const inside = (value: number) => Math.min(1 - 0.5 / times, Math.max(0.5 / times, value));
     see({ x: inside(next.x), y: inside(next.y), times: times });
   };
-  /** Units of the picture for a pixel. */
+  /** Units of the picture per pixel. */
   const scale = () => 1 / (element.current?.getScreenCTM()?.a ?? 1);
   const by = (factor: number, about?: Point) => {
     const frame = element.current?.getBoundingClientRect();

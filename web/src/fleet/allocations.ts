@@ -1,13 +1,13 @@
-// Who holds the chips of a cluster, and the largest free block of each domain.
+// The jobs that chips of a cluster are allocated to, and the largest free block of each domain.
 import { download } from "../api";
 import type { Overview } from "./overview";
 
 export interface AllocationMap {
-  /** The largest first. */
+  /** Largest first. */
   jobs: { name: string; chips: number }[];
-  /** Of each chip, which job holds it, from 1 on; 0: none. */
+  /** For each chip, the number of its job from 1; 0: none. */
   jobNumbers: Uint32Array;
-  /** Chips of the largest free block of each domain; null where that is not known. */
+  /** Chips of the largest free block of each domain; null if unknown. */
   blocks: number[] | null;
 }
 

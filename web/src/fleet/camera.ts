@@ -1,28 +1,28 @@
-// What part of a fleet the canvas shows: pixels a tile, and the place in its corner, in tiles.
+// The camera of the map: pixels per tile, and the position of its upper left corner, in tiles.
 import { numberIn } from "../route";
 import { type Cell, domainAt, type Layout } from "./layout";
 import type { Overview } from "./overview";
 
 export type Pixel = [number, number];
 
-/** Pixels of a chip, at most. */
+/** Maximum pixels per chip. */
 const LARGEST = 64;
-/** Pixels of a tile from which on it has its name above it, and room for that. */
+/** Pixels per tile from which tiles have names, and the space for a name. */
 export const NAMED = 48;
 const NEAR = { left: 0.1, top: 0.19, size: 0.79 };
-/** Pixels around all of it, at the left for the names of rows. */
+/** Margin in pixels; on the left also for the names of rows. */
 export const MARGIN = 12;
 export const NAMES = 58;
-/** Rows from which on they have names. */
+/** Number of rows from which rows have names. */
 export const NAMED_ROWS = 3;
-/** Pixels from which on there is room for them. */
+/** Pixels from which there is space for them. */
 export const WIDE = 600;
 
 export class Camera {
   scale = 0;
   x = 0;
   y = 0;
-  /** Pixels a tile at which all of it is seen. */
+  /** Pixels per tile at which the whole cluster is visible. */
   fit = 1;
 
   constructor(
@@ -43,7 +43,7 @@ export class Camera {
     return this.width > WIDE && this.to.rows >= NAMED_ROWS ? NAMES : MARGIN;
   }
 
-  /** How many times larger than all of it. */
+  /** Magnification relative to the whole cluster. */
   get zoomed(): number {
     return this.scale / this.fit;
   }
@@ -52,7 +52,7 @@ export class Camera {
     return this.scale >= NAMED;
   }
 
-  /** As the address of the view says: zoom, and at, the domain in the middle; all of it where it does not. */
+  /** The camera of the page's options zoom and at (the domain in the middle); the whole cluster without them. */
   show({ zoom, at }: Record<string, string>): void {
     const { columns, rows } = this.to;
     const room = [(this.width - this.left - MARGIN) / columns, (this.height - 2 * MARGIN) / rows] as const;
@@ -82,7 +82,7 @@ export class Camera {
     return (LARGEST * this.to.side) / NEAR.size;
   }
 
-  /** As the address keeps it; the camera moves to where that is. */
+  /** The page's options for a camera, and the camera moved to exactly what they say. */
   kept(): Record<"zoom" | "at", string> {
     const { columns, rows } = this.to;
     const [x, y] = this.tile([this.width / 2, this.height / 2]);
@@ -109,14 +109,14 @@ export class Camera {
     this.stay();
   }
 
-  /** Some of the fleet stays in sight. */
+  /** Keep some of the cluster in view. */
   private stay(): void {
     const [width, height] = [this.width / this.scale, this.height / this.scale];
     this.x = Math.max(-0.8 * width, Math.min(this.to.columns - 0.2 * width, this.x));
     this.y = Math.max(-0.8 * height, Math.min(this.to.rows - 0.2 * height, this.y));
   }
 
-  /** The place below a pixel, in tiles. */
+  /** The position below a pixel, in tiles. */
   tile([px, py]: Pixel): Pixel {
     return [this.x + px / this.scale, this.y + py / this.scale];
   }
@@ -126,7 +126,7 @@ export class Camera {
     return this.isNear ? NEAR : { left: 0, top: 0, size: this.to.side / (this.to.side + 1) };
   }
 
-  /** Pixels of a chip. */
+  /** Pixels per chip. */
   get chip(): number {
     return (this.inset.size * this.scale) / this.to.side;
   }
@@ -152,7 +152,7 @@ export class Camera {
     return [-this.x * this.scale, -this.y * this.scale];
   }
 
-  /** Keep a cell in sight. */
+  /** Keep a cell in view. */
   follow(cell: Cell): void {
     const [px, py] = this.corner(cell);
     const [left, top] = this.origin;

@@ -1,4 +1,4 @@
-// What is not up, in words: the causes beside the map, the same as a table, and the domain that is looked at.
+// Unhealthy parts in words: the causes next to the map, the same as a table, and the selected domain.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { href } from "../route";
 import { type Count, Counts, formatDateTime, Glyph, nounOf, stateWord } from "../state";
@@ -10,11 +10,11 @@ const MOST = 200;
 
 interface Props {
   cluster: string;
-  /** In the order of N and P. */
+  /** In the order of the keys N and P. */
   causes: Cause[];
-  /** How many there are in all. */
+  /** Number of all causes. */
   all: number;
-  /** The one that is chosen, or -1. */
+  /** Index of the selected cause, or -1. */
   index: number;
   to: (cause: Cause) => string;
 }
@@ -61,14 +61,14 @@ export function CauseList({ cluster, causes, all, index, to }: Props) {
   );
 }
 
-/** Chips, or what else is not up. */
+/** Its chips, or its kind if it has none. */
 function sizeOf(cause: Cause): string {
   const chips = chipsIn(cause);
   const [first] = cause.parts;
   return chips ? pluralize(chips, "chip") : first ? pluralize(first.count, nounOf(first.kind)) : "";
 }
 
-/** What the map marks, as a table. */
+/** The marks of the map as a table. */
 export function CauseTable({ spots }: { spots: Spot[] }) {
   if (!spots.length) return null;
   return (
@@ -89,7 +89,7 @@ export function CauseTable({ spots }: { spots: Spot[] }) {
             </tr>
           </thead>
           <tbody>
-            {spots.slice(0, MOST).map(({ address, state, chips, beside, cause }) => (
+            {spots.slice(0, MOST).map(({ address, state, chips, offMap, cause }) => (
               <tr key={address}>
                 <th scope="row">
                   <a href={href("at", address)}>{shortenAddress(address)}</a>
@@ -97,7 +97,7 @@ export function CauseTable({ spots }: { spots: Spot[] }) {
                 <td>
                   <Glyph state={state} /> {stateWord(state)}
                 </td>
-                <td class="number">{beside ? "" : number(chips)}</td>
+                <td class="number">{offMap ? "" : number(chips)}</td>
                 <td>{cause ? (cause.why ?? "no reason given") : ""}</td>
                 <td>{cause?.startedAt && formatDateTime(cause.startedAt)}</td>
               </tr>

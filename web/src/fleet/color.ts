@@ -1,4 +1,5 @@
-// What colours the chips of a fleet: a code a chip, and what each code means.
+// The colors of the map: a code for each chip, and the meaning of each code.
+import { JOB_TOKENS } from "../drawing/letter";
 import { number, pluralize } from "../words";
 import type { AllocationMap } from "./allocations";
 import { type Overview, type Part, STATES } from "./overview";
@@ -13,13 +14,13 @@ export const COLOR_BY = {
 };
 export type ColorBy = keyof typeof COLOR_BY;
 
-/** Whether who holds what has to be known. */
-export const needsAllocations = (colouring: ColorBy): boolean => colouring === "job" || colouring === "free";
+/** Whether the coloring needs allocations. */
+export const needsAllocations = (coloring: ColorBy): boolean => coloring === "job" || coloring === "free";
 
-/** What a code means; the first are the states, in every colouring: what is not up is never hidden by another colour. */
+/** A code's meaning. The states come first in every coloring, so that no color hides an unhealthy chip. */
 export interface Entry {
   key: string;
-  /** Of tokens.css. */
+  /** A token of tokens.css. */
   token: string;
   label: string;
   count: number;
@@ -33,13 +34,12 @@ export interface ChipColors {
 const FIRST = STATES.length;
 const WORST = ["down", "degraded", "maintenance"];
 const FIFTHS = [0, 1, 2, 3, 4];
-const JOBS = ["job-a", "job-b", "job-c", "job-d"];
 
-export function colorChips(overview: Overview, colouring: ColorBy, allocations: AllocationMap | undefined): ChipColors {
-  const kinds = meanings(overview, colouring, allocations);
+export function colorChips(overview: Overview, coloring: ColorBy, allocations: AllocationMap | undefined): ChipColors {
+  const kinds = meanings(overview, coloring, allocations);
   const codes = new Uint8Array(overview.states);
   for (const part of kinds.length ? overview.parts : []) {
-    const meaning = meaningOf(overview, colouring, allocations, part);
+    const meaning = meaningOf(overview, coloring, allocations, part);
     const end = part.firstChip + part.domains * part.perDomain;
     for (let chip = part.firstChip; chip < end; chip++) if (!codes[chip]) codes[chip] = FIRST + meaning(chip);
   }
@@ -50,7 +50,7 @@ export function colorChips(overview: Overview, colouring: ColorBy, allocations: 
   return { codes, entries };
 }
 
-/** The codes from the worst to the least, those that are chosen before all others. */
+/** The codes from worst to least, selected ones first. */
 export function rankCodes({ entries }: ChipColors, only: Set<string>): Uint8Array {
   const worth = ({ key }: Entry, index: number) => {
     const bad = WORST.includes(key) ? 100 - WORST.indexOf(key) : key === "up" ? 0 : 50 - (index % 50);
@@ -70,9 +70,9 @@ export const isChosen = (only: Set<string>, key: string) => only.size === 0 || o
 
 type Meaning = Omit<Entry, "count">;
 
-function meanings(overview: Overview, colouring: ColorBy, allocations: AllocationMap | undefined): Meaning[] {
+function meanings(overview: Overview, coloring: ColorBy, allocations: AllocationMap | undefined): Meaning[] {
   const perDomain = overview.parts.length === 1 ? overview.parts[0]?.perDomain : undefined;
-  switch (colouring) {
+  switch (coloring) {
     case "state":
       return [];
     case "pool":
@@ -93,25 +93,25 @@ function meanings(overview: Overview, colouring: ColorBy, allocations: Allocatio
       ];
     case "job": {
       if (!allocations) return [];
-      const others = allocations.jobs.length - JOBS.length;
+      const others = allocations.jobs.length - JOB_TOKENS.length;
       return [
         { key: "free", token: "line", label: "not allocated" },
         ...allocations.jobs
-          .slice(0, JOBS.length)
-          .map(({ name }, index) => ({ key: `job${index}`, token: JOBS[index] ?? "", label: name })),
-        ...(others > 0 ? [{ key: "jobs", token: "held", label: pluralize(others, "other job") }] : []),
+          .slice(0, JOB_TOKENS.length)
+          .map(({ name }, index) => ({ key: `job${index}`, token: JOB_TOKENS[index] ?? "", label: name })),
+        ...(others > 0 ? [{ key: "jobs", token: "allocated", label: pluralize(others, "other job") }] : []),
       ];
     }
     case "rack":
     case "domain":
       return [
-        { key: "even", token: "pool-4", label: `even ${colouring}s` },
-        { key: "odd", token: "pool-2", label: `odd ${colouring}s` },
+        { key: "even", token: "pool-4", label: `even ${coloring}s` },
+        { key: "odd", token: "pool-2", label: `odd ${coloring}s` },
       ];
   }
 }
 
-/** Chips of a fifth, in words: 14 to 26 chips. */
+/** Describe a fifth of the range: 14 to 26 chips. */
 const range = (step: number, most: number) => {
   const [from, to] = [
     Math.ceil((step * most) / 5) + (step ? 0 : 1),
@@ -122,16 +122,16 @@ const range = (step: number, most: number) => {
 
 const fifth = (value: number, most: number) => Math.min(4, Math.floor((5 * value) / most));
 
-/** Which of the meanings a chip of a part has that is up. */
+/** The index of a healthy chip's meaning. */
 function meaningOf(
   overview: Overview,
-  colouring: ColorBy,
+  coloring: ColorBy,
   allocations: AllocationMap | undefined,
   part: Part,
 ): (chip: number) => number {
   const { perDomain, perServer, serversPerRack, firstChip, firstDomain, firstRack } = part;
   const domain = (chip: number) => firstDomain + Math.floor((chip - firstChip) / perDomain);
-  switch (colouring) {
+  switch (coloring) {
     case "pool":
       return (chip) => fifth(overview.pools[chip] ?? 0, perDomain);
     case "free":
@@ -140,7 +140,7 @@ function meaningOf(
         return block ? 1 + fifth(block, perDomain) : 0;
       };
     case "job":
-      return (chip) => Math.min(allocations?.jobNumbers[chip] ?? 0, JOBS.length + 1);
+      return (chip) => Math.min(allocations?.jobNumbers[chip] ?? 0, JOB_TOKENS.length + 1);
     case "rack":
       return (chip) => (firstRack + Math.floor((chip - firstChip) / (perServer * serversPerRack))) % 2;
     default:

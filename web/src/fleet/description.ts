@@ -1,4 +1,4 @@
-// What is said of a chip below the mouse or the cursor.
+// The description of the chip under the mouse or the cursor.
 import { stateWord } from "../state";
 import { number, pluralize } from "../words";
 import type { AllocationMap } from "./allocations";
@@ -18,7 +18,7 @@ export function describe({ overview, spots, allocations, memory }: MapData, chip
   const spot = overview.states[chip] ? spotAt(spots, chip) : undefined;
   const holder = allocations?.jobNumbers[chip];
   const block = allocations?.blocks?.[placeOf(overview, chip)[1]];
-  const said = [
+  const words = [
     stateWord(STATES[overview.states[chip] ?? 0] ?? "up"),
     spot?.cause?.why,
     `rack r${rackOf(overview, chip)}`,
@@ -26,8 +26,8 @@ export function describe({ overview, spots, allocations, memory }: MapData, chip
     allocations && (holder ? `job ${allocations.jobs[holder - 1]?.name}` : "not allocated"),
     block !== undefined && `largest free block in its domain: ${pluralize(block, "chip")}`,
   ];
-  return `${addressOf(overview, chip)}: ${said.filter(Boolean).join(", ")}`;
+  return `${addressOf(overview, chip)}: ${words.filter(Boolean).join(", ")}`;
 }
 
 const spotAt = (spots: Spot[], chip: number) =>
-  spots.find((spot) => !spot.beside && spot.chip <= chip && chip < spot.chip + spot.chips);
+  spots.find((spot) => !spot.offMap && spot.chip <= chip && chip < spot.chip + spot.chips);

@@ -1,22 +1,22 @@
-// Mouse, fingers, wheel and keys on a fleet's canvas.
+// Mouse, touch, wheel and keys on the map's canvas.
 import type { Camera, Pixel } from "./camera";
 
 export interface Acts {
   hover: (pixel: Pixel | null) => void;
-  /** A click; and a second one. */
+  /** A click, and a double-click. */
   choose: (pixel: Pixel) => void;
   open: (pixel: Pixel) => void;
-  /** The camera moved; and it came to rest. */
+  /** The camera has moved, and has come to rest. */
   moved: () => void;
   rested: () => void;
-  /** A key that is none of the camera's; whether it means something. */
+  /** A key that does not move the camera; returns whether it was handled. */
   key: (event: KeyboardEvent) => boolean;
 }
 
 const CLICK = 5;
 const REST = 300;
 
-/** Listens until the function that it gives is called. */
+/** Add the listeners; returns a function that removes them. */
 export function gestures(element: HTMLElement, camera: Camera, acts: Acts): () => void {
   const control = new AbortController();
   const fingers = new Map<number, Pixel>();

@@ -1,17 +1,17 @@
-// All chips as one image, in which a pixel is the worst of what it stands for.
+// All chips as one image, in which each pixel shows the worst state that it covers.
 import type { Layout } from "./layout";
 import type { Overview } from "./overview";
 
-/** Packed colours by code, and how much each counts where several fall into a pixel. */
+/** Packed colors by code, and the rank of each where several codes share a pixel. */
 export interface Inks {
-  colours: Uint32Array;
+  colors: Uint32Array;
   ranks: Uint8Array;
 }
 
-/** Pixels of the side of a tile at which each cell is one of them. */
+/** Pixels per side of a tile at which each cell is one pixel. */
 export const plain = ({ side }: Layout) => side + 1;
 
-/** Where tiles and cells begin along one side of an image of so many pixels a tile; cells have a pixel at least. */
+/** Where tiles and cells begin along one side of an image, given the pixels per tile; a cell has at least one pixel. */
 function ticks(count: number, side: number, tile: number): [from: Int32Array, to: Int32Array] {
   const [from, to] = [new Int32Array(count * side), new Int32Array(count * side)];
   const gap = tile >= 4 ? Math.max(1, Math.round(tile / (side + 1))) : 0;
@@ -27,7 +27,7 @@ function ticks(count: number, side: number, tile: number): [from: Int32Array, to
   return [from, to];
 }
 
-/** Of an image of so many pixels a tile. */
+/** Build the image at a number of pixels per tile. */
 export const sizeOf = ({ columns, rows }: Layout, tile: number) =>
   [Math.ceil(columns * tile) + 1, Math.ceil(rows * tile) + 1] as const;
 
@@ -62,7 +62,7 @@ export function renderImage(
               if ((seen[pixel] as number) >= rank) continue;
               seen[pixel] = rank;
             }
-            words[pixel] = inks.colours[code] as number;
+            words[pixel] = inks.colors[code] as number;
           }
         }
       }

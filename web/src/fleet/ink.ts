@@ -1,11 +1,11 @@
-// The tokens of the theme as a canvas takes them.
+// The theme's tokens as colors of a canvas.
 import { useEffect, useState } from "preact/hooks";
 import { type ChipColors, isChosen, rankCodes } from "./color";
 import type { Inks } from "./image";
 
 const FADED = 0.15;
 
-/** System colours of states, told apart by glyphs, and of their frame; data keep their own, as their swatches do. */
+/** System colors for states, which glyphs distinguish, and for their frame; data keep their own colors. */
 const FORCED: Record<string, string> = {
   up: "GrayText",
   degraded: "CanvasText",
@@ -16,7 +16,7 @@ const FORCED: Record<string, string> = {
   accent: "Highlight",
 };
 
-/** What a token is on this page, or would be on a light one. */
+/** The value of a token on this page, or on a light one. */
 export function inkOf(token: string, light = false): string {
   const forced = !light && matchMedia("(forced-colors: active)").matches ? FORCED[token] : undefined;
   const probe = document.createElement("i");
@@ -29,28 +29,28 @@ export function inkOf(token: string, light = false): string {
   return color;
 }
 
-const channels = (colour: string) => (colour.match(/[\d.]+/g) ?? []).map(Number);
+const channels = (color: string) => (color.match(/[\d.]+/g) ?? []).map(Number);
 
-export const hexOf = (colour: string) =>
-  `#${channels(colour)
+export const hexOf = (color: string) =>
+  `#${channels(color)
     .slice(0, 3)
     .map((channel) => Math.round(channel).toString(16).padStart(2, "0"))
     .join("")}`;
 
-/** Codes that are not chosen fade. */
-export function inksOf(coloured: ChipColors, only: Set<string>): Inks {
-  const colours = coloured.entries.map(({ key, token }) => {
+/** Fade codes that are not selected. */
+export function inksOf(colored: ChipColors, only: Set<string>): Inks {
+  const colors = colored.entries.map(({ key, token }) => {
     const [r = 0, g = 0, b = 0] = channels(inkOf(token));
     const alpha = Math.round(255 * (isChosen(only, key) ? 1 : FADED));
     return ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0;
   });
-  return { colours: Uint32Array.from(colours), ranks: rankCodes(coloured, only) };
+  return { colors: Uint32Array.from(colors), ranks: rankCodes(colored, only) };
 }
 
 const QUERIES = ["(prefers-color-scheme: dark)", "(forced-colors: active)"].map((query) => matchMedia(query));
 const looks = () => [document.documentElement.dataset.theme, ...QUERIES.map(({ matches }) => matches)].join();
 
-/** Another text whenever the tokens are others. */
+/** A text that changes whenever the tokens do. */
 export function useLooks(): string {
   const [now, setNow] = useState(looks);
   useEffect(() => {

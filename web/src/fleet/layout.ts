@@ -1,21 +1,21 @@
-// Where every chip of a fleet is drawn: tiles, one a domain, in rows; in a tile servers are blocks of chips.
+// Where every chip of a cluster is drawn: a tile per domain, in rows; within a tile each server is a block of chips.
 import { chipsOf, type Overview, type Part } from "./overview";
 
-/** Tiles of cells; trninv/drawing/fleet.py lays them out the same. */
+/** Tiles of cells, laid out as in trninv/drawing/fleet.py. */
 export interface Layout {
   /** Cells along one side of a tile. */
   side: number;
   columns: number;
   rows: number;
-  /** Of each part, the cell within a tile of each chip of a domain. */
+  /** For each section, the cell of each chip within a domain's tile. */
   within: Uint16Array[];
-  /** Of each part, how many cells wide and high a server's block is. */
+  /** For each section, the width and height of a server's block, in cells. */
   blocks: [number, number][];
 }
 
 export const ASPECT = 1.6;
 
-/** As many columns as fill a box that is so many times as wide as it is high. */
+/** Choose the number of columns that fills a box of this aspect ratio. */
 export function layoutOf({ domains, parts }: Overview, aspect = ASPECT): Layout {
   const blocks = parts.map(blockOf);
   const across = parts.map(({ servers }) => Math.ceil(Math.sqrt(servers)));
@@ -43,7 +43,7 @@ function blockOf({ perServer }: Part): [number, number] {
   return [wide, Math.ceil(perServer / wide)];
 }
 
-/** Whole columns and rows of tiles, and the cell in the tile. */
+/** Split a position into column and row of the tile, and the cell within it. */
 export type Cell = [column: number, row: number, x: number, y: number];
 
 const partAt = ({ parts }: Overview, domain: number) => parts.findLastIndex((part) => part.firstDomain <= domain);
@@ -63,7 +63,7 @@ export function cellOf(overview: Overview, to: Layout, chip: number): Cell {
   return [domain % to.columns, Math.floor(domain / to.columns), cell % to.side, Math.floor(cell / to.side)];
 }
 
-/** The chip that is drawn in a cell, or -1. */
+/** The chip drawn in a cell, or -1. */
 export function chipAt(overview: Overview, to: Layout, [column, row, x, y]: Cell): number {
   const domain = domainAt(overview, to, column, row);
   if (domain < 0 || x < 0 || y < 0 || x >= to.side || y >= to.side) return -1;
@@ -71,6 +71,6 @@ export function chipAt(overview: Overview, to: Layout, [column, row, x, y]: Cell
   return inside < 0 ? -1 : chipsOf(overview, domain)[0] + inside;
 }
 
-/** How wide and high the servers of a domain are drawn, in cells. */
+/** The width and height of a domain's servers, in cells. */
 export const blockAt = (overview: Overview, to: Layout, domain: number) =>
   to.blocks[partAt(overview, domain)] ?? [1, 1];

@@ -1,11 +1,11 @@
-// What the colours mean, with counts; each entry fades all that is not chosen.
+// The legend of the map's colors, with counts; an entry fades everything else.
 import { change } from "../route";
 import { Glyph, stateWord } from "../state";
 import { number } from "../words";
 import type { ChipColors, Entry } from "./color";
 import { isUnhealthy } from "./spots";
 
-export function Legend({ coloured, only }: { coloured: ChipColors; only: Set<string> }) {
+export function Legend({ colored, only }: { colored: ChipColors; only: Set<string> }) {
   const toggle = (key: string) => {
     const next = new Set(only);
     if (!next.delete(key)) next.add(key);
@@ -13,7 +13,7 @@ export function Legend({ coloured, only }: { coloured: ChipColors; only: Set<str
   };
   return (
     <ul class="keys">
-      {coloured.entries
+      {colored.entries
         .filter(({ key, count }) => count || only.has(key))
         .map((entry) => (
           <li key={entry.key}>

@@ -1,4 +1,4 @@
-// Spots as markers on the screen: what is near another merges with it, and very many are counted in a grid.
+// Spots as markers on the screen: close ones merge, and very many are counted in a grid.
 import { STATES, type State } from "../state";
 import type { Camera, Pixel } from "./camera";
 import { cellOf } from "./layout";
@@ -8,25 +8,25 @@ import type { Spot } from "./spots";
 export interface Marker {
   x: number;
   y: number;
-  /** The worst of those that it stands for. */
+  /** The worst spot of a marker. */
   spot: Spot;
   count: number;
 }
 
-/** Pixels between markers. */
+/** Minimum pixels between markers. */
 const APART = 20;
 const MOST = 400;
 const GRID = 44;
-/** Pixels of a chip: markers move to the corner of what they mark; chips have a glyph of their own. */
-const BESIDE = 12;
+/** Pixels per chip from which markers move to the corner, and from which chips have glyphs of their own. */
+const MIN_CORNER_CHIP = 12;
 export const GLYPHS = 16;
 
-/** Of spots in their order, the worst first. */
+/** Build markers from spots in order, worst first. */
 export function mergeSpots(spots: Spot[], camera: Camera): Marker[] {
   const markers: Marker[] = [];
   const near = new Map<string, Marker[]>();
   for (const spot of spots) {
-    if (camera.chip >= GLYPHS && !spot.beside) continue;
+    if (camera.chip >= GLYPHS && !spot.offMap) continue;
     const [x, y] = placeOf(spot, camera);
     const [column, row] = [Math.floor(x / APART), Math.floor(y / APART)];
     const around = [-1, 0, 1].flatMap((dx) => [-1, 0, 1].flatMap((dy) => near.get(`${column + dx} ${row + dy}`) ?? []));
@@ -43,15 +43,15 @@ export function mergeSpots(spots: Spot[], camera: Camera): Marker[] {
   return markers;
 }
 
-/** The middle of what is marked, or its upper right corner where chips are large. */
+/** The middle of a spot, or its upper right corner where chips are large. */
 function placeOf({ chip, chips }: Spot, camera: Camera): Pixel {
   const [first, last] = [chip, chip + chips - 1].map((end) => camera.corner(cellOf(camera.overview, camera.to, end)));
   const [x, y] = first as Pixel;
   const [right, bottom] = [(last?.[0] ?? x) + camera.chip, (last?.[1] ?? y) + camera.chip];
-  return camera.chip < BESIDE ? [(x + right) / 2, (y + bottom) / 2] : [right, y];
+  return camera.chip < MIN_CORNER_CHIP ? [(x + right) / 2, (y + bottom) / 2] : [right, y];
 }
 
-/** Those within a window, or their counts in a grid where they are too many. */
+/** The markers within a window, or counts in a grid if there are too many. */
 export function markersWithin(markers: Marker[], [left, top]: Pixel, [right, bottom]: Pixel): Marker[] {
   const seen = markers.filter(({ x, y }) => x >= left && x <= right && y >= top && y <= bottom);
   if (seen.length <= MOST) return seen;

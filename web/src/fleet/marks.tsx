@@ -1,4 +1,4 @@
-// Markers over the map, the ring around what is chosen, and what is said of a marker below the mouse.
+// Markers on the map, the outline of the selection, and the tooltip of a marker.
 import { useMemo } from "preact/hooks";
 import { Glyph, stateWord } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
@@ -27,7 +27,7 @@ export function Markers({ markers }: { markers: Marker[] }) {
   );
 }
 
-/** Around chips that are chosen. */
+/** The outline of the selected chips. */
 export function Ring({ camera, first, chips }: { camera: Camera; first: number; chips: number }) {
   const [[x, y], [right, bottom]] = [first, first + chips - 1].map((chip) =>
     camera.corner(cellOf(camera.overview, camera.to, chip)),
@@ -50,12 +50,12 @@ export function Tip({ marker: { x, y, spot, count }, camera }: { marker: Marker;
     ...(x + left > camera.width / 2 ? { right: `${camera.width - x - left + 18}px` } : { left: `${x + left + 18}px` }),
     ...(y + top > camera.height / 2 ? { bottom: `${camera.height - y - top + 8}px` } : { top: `${y + top + 8}px` }),
   };
-  const { address, chips, beside, state, cause } = spot;
+  const { address, chips, offMap, state, cause } = spot;
   return (
     <div class="tip" style={place}>
       <p>
         <Glyph state={state} /> <strong>{shortenAddress(address).split("/").slice(1).join("/")}</strong>{" "}
-        {beside ? stateWord(state) : `${pluralize(chips, "chip")} ${stateWord(state)}`}
+        {offMap ? stateWord(state) : `${pluralize(chips, "chip")} ${stateWord(state)}`}
       </p>
       {cause && <p>{cause.why ?? "no reason given"}</p>}
       <p>

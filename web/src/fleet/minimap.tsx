@@ -1,4 +1,4 @@
-// All of the fleet in the corner, with what is seen of it, once that is less than half; and the buttons of the camera.
+// The minimap, once less than half of the cluster is visible, and the buttons of the camera.
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { change } from "../route";

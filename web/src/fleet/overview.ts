@@ -1,7 +1,7 @@
-// Every chip of a cluster at once: the packed list of /chips, and what each chip is called.
+// Every chip of a cluster: the packed list of /chips, and the chips' addresses.
 export const STATES = ["up", "degraded", "down", "maintenance"] as const;
 
-/** Domains of one model, which follow each other; first…: the numbers at which they begin. */
+/** Consecutive domains of one model; first…: the numbers at which they begin. */
 export interface Part {
   domains: number;
   servers: number;
@@ -24,7 +24,7 @@ export interface Overview {
 
 const FIXED = 12;
 
-/** The packed list as trninv/routing/overview.py writes it. */
+/** Parse the packed list that trninv/routing/cluster_overview.py writes. */
 export function decodeOverview(cluster: string, packed: ArrayBuffer): Overview {
   const view = new DataView(packed);
   const word = (place: number) => view.getUint32(4 + 4 * place, true);
@@ -59,14 +59,14 @@ function partsOf(sizes: [number, number, number, number][]): Part[] {
   });
 }
 
-/** Its part, its domain's number, and its own within the domain. */
+/** A chip's section, its domain's number, and its number within the domain. */
 export function placeOf(overview: Overview, chip: number): [Part, number, number] {
   const part = overview.parts.findLast((candidate) => candidate.firstChip <= chip) as Part;
   const within = chip - part.firstChip;
   return [part, part.firstDomain + Math.floor(within / part.perDomain), within % part.perDomain];
 }
 
-/** The first chip of a domain, and how many it has. */
+/** The first chip of a domain, and the number of its chips. */
 export function chipsOf(overview: Overview, domain: number): [number, number] {
   const part = overview.parts.findLast((candidate) => candidate.firstDomain <= domain) as Part;
   return [part.firstChip + (domain - part.firstDomain) * part.perDomain, part.perDomain];

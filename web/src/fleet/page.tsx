@@ -1,4 +1,4 @@
-// A fleet: what is not up on a map of every chip, and the tiers of the fabric that joins its domains.
+// A cluster: unhealthy parts on a map of every chip, and the tiers of the fabric.
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { download, graphql, type Loaded, makeQuery, type Result, useLoaded, useQuery } from "../api";
 import { lazyView } from "../lazy";
@@ -33,7 +33,7 @@ const map = import("./view");
 const FleetMap = lazyView(async () => (await map).FleetMap);
 const Fabric = lazyView(async () => (await import("./tiers")).Fabric);
 
-/** Pixels a tile at least, where a cause is shown. */
+/** Minimum pixels per tile when a cause is shown. */
 const NEAR = 110;
 
 export function FleetPage({ route }: { route: Route }) {
@@ -73,14 +73,14 @@ interface Props {
 function Opened({ overview, cluster, causes, route, queries }: Props) {
   const { options } = route;
   const slug = overview.cluster;
-  const colouring = oneOf<ColorBy>(COLOR_BY, options.colour, "state");
+  const coloring = oneOf<ColorBy>(COLOR_BY, options.color, "state");
   const isFabric = options.fabric === "yes";
-  const allocations = useLoaded(needsAllocations(colouring) ? slug : null, (signal) =>
+  const allocations = useLoaded(needsAllocations(coloring) ? slug : null, (signal) =>
     fetchAllocations(overview, signal),
   );
-  const colours = useMemo(
-    () => colorChips(overview, colouring, allocations.data),
-    [overview, colouring, allocations.data],
+  const colors = useMemo(
+    () => colorChips(overview, coloring, allocations.data),
+    [overview, coloring, allocations.data],
   );
   const incidents = causes.data?.incidents;
   const list = useMemo(() => sortCauses(incidents?.nodes ?? []), [incidents]);
@@ -116,13 +116,13 @@ function Opened({ overview, cluster, causes, route, queries }: Props) {
     ),
     [causes, list, index, options, fit],
   );
-  const picture = () => overviewSvg(overview, colours, inkOf("surface"));
+  const picture = () => overviewSvg(overview, colors, inkOf("surface"));
   return (
     <>
       <header class="title">
         <h1>{slug}</h1>
         <span class="states">
-          <Counts counts={countsOf(colours, list)} />
+          <Counts counts={countsOf(colors, list)} />
         </span>
         <Summary cluster={cluster} chips={overview.chips} />
         <div class="tools">
@@ -132,7 +132,7 @@ function Opened({ overview, cluster, causes, route, queries }: Props) {
       </header>
       <div class="tools modes">
         {!isFabric && (
-          <Choice name="Color by" options={COLOR_BY} chosen={colouring} choose={(value) => change({ colour: value })} />
+          <Choice name="Color by" options={COLOR_BY} chosen={coloring} choose={(value) => change({ color: value })} />
         )}
         <Choice
           name="Show"
@@ -155,18 +155,18 @@ function Opened({ overview, cluster, causes, route, queries }: Props) {
         )}
       </div>
       {allocations.error && <Loading result={allocations}>{() => null}</Loading>}
-      {allocations.data && colouring === "free" && !allocations.data.blocks && (
+      {allocations.data && coloring === "free" && !allocations.data.blocks && (
         <p class="quiet">Free blocks are unavailable: the domains of this cluster have different models.</p>
       )}
       <div class="columns">
         <div aria-busy={allocations.loading}>
           {isFabric ? (
-            <Fabric cluster={slug} adopted={cluster.system === "adopted"} />
+            <Fabric cluster={slug} />
           ) : (
             <FleetMap
               {...{
                 overview,
-                coloured: colours,
+                colored: colors,
                 allocations: allocations.data,
                 spots,
                 sel,
@@ -189,12 +189,12 @@ function Opened({ overview, cluster, causes, route, queries }: Props) {
   );
 }
 
-/** Whether something is in the fabric, and so on no map of chips. */
+/** Whether a part is in the fabric, which the map does not show. */
 const isAbove = (address: string) => address.includes("/fabric/") && !/\/d\d+\//.test(address);
 
 const firstOf = (overview: Overview, address = "") => (address ? (chipsAt(overview, address)?.first ?? 0) : 0);
 
-/** Chips by state as they are; of causes that took no chip along, what they took. */
+/** Chips by state; for a cause whose chips are up, the chips that it affects. */
 function countsOf({ entries }: ChipColors, causes: Cause[]): Count[] {
   const chips = entries
     .filter(({ key, count }) => count && isUnhealthy(key))
@@ -210,7 +210,7 @@ function countsOf({ entries }: ChipColors, causes: Cause[]): Count[] {
   return [...chips, ...sums.values()];
 }
 
-/** Single keys, unless they are typed into a field; heard by what is shown, not by what was. */
+/** Single keys, unless typed into a field. */
 function useKeys(keys: Record<string, () => void>): void {
   useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {

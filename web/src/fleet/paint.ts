@@ -1,4 +1,4 @@
-// Draws what the camera shows: from an image of all of it, or tile by tile, with names, numbers and glyphs once there is room.
+// Draw what the camera shows: from an image of the whole, or tile by tile, with names, numbers and glyphs where they fit.
 import { number } from "../words";
 import { type Camera, NAMED, NAMED_ROWS, NAMES, WIDE } from "./camera";
 import { type Inks, plain, renderImage, sizeOf } from "./image";
@@ -6,7 +6,7 @@ import { blockAt, type Cell, cellOf, chipAt, domainAt } from "./layout";
 import { GLYPHS } from "./markers";
 import { placeOf } from "./overview";
 
-/** Pixels of an image of all of it, at most, unless chips are less than one; above, tile by tile. */
+/** Maximum pixels of an image of the whole, unless chips are smaller than a pixel; above, tiles are drawn one by one. */
 const MOST = 1.5e6;
 const LINES = 5;
 const NUMBERED = 22;
@@ -20,7 +20,7 @@ export interface Look {
   accent: string;
 }
 
-/** The image of all chips at a size, made anew only when the look or the size is another. */
+/** The image of all chips at a size, rebuilt only when its look or size changes. */
 export class Painter {
   private cursor = 0;
   private image: HTMLCanvasElement | undefined;
@@ -55,7 +55,7 @@ export class Painter {
     return this.image;
   }
 
-  /** The tiles in sight. */
+  /** The visible tiles. */
   private *seen(camera: Camera): Generator<[domain: number, column: number, row: number]> {
     const [right, bottom] = camera.tile([camera.width, camera.height]);
     const first = Math.max(0, Math.floor(camera.x));
@@ -103,7 +103,7 @@ export class Painter {
     }
   }
 
-  /** The first domain of every row that there is room for. */
+  /** The first domain of every row whose name fits. */
   private rows(context: CanvasRenderingContext2D, camera: Camera): void {
     const [left, top] = camera.origin;
     const { columns, rows } = camera.to;
@@ -115,7 +115,7 @@ export class Painter {
       context.fillText(`d${number(row * columns)}`, left - 7, top + row * camera.scale + 9);
   }
 
-  /** On chips that are not up; and the numbers of chips. */
+  /** Draw glyphs on unhealthy chips, and the numbers of chips. */
   private glyphs(context: CanvasRenderingContext2D, camera: Camera): void {
     const { overview, to } = camera;
     const [x, y] = camera.origin;
@@ -146,19 +146,19 @@ export class Painter {
   }
 }
 
-/** Ink or paper, whichever is farther from the colour of a chip. */
+/** Ink or paper, whichever contrasts more with a chip's color. */
 function legible({ codes, inks, ink, paper }: Look, chip: number): string {
   const light = (channels: number[]) =>
     channels.reduce((sum, channel, index) => sum + channel * ([0.3, 0.6, 0.1][index] ?? 0), 0);
-  const word = inks.colours[codes[chip] ?? 0] ?? 0;
+  const word = inks.colors[codes[chip] ?? 0] ?? 0;
   const below = light([word & 255, (word >> 8) & 255, (word >> 16) & 255]);
-  const [a, b] = [ink, paper].map((colour) => Math.abs(light((colour.match(/[\d.]+/g) ?? []).map(Number)) - below));
+  const [a, b] = [ink, paper].map((color) => Math.abs(light((color.match(/[\d.]+/g) ?? []).map(Number)) - below));
   return (a ?? 0) > (b ?? 0) ? ink : paper;
 }
 
 const thick = (isEdge: boolean, chip: number) => (isEdge ? Math.max(2, Math.min(6, chip / 5)) : 1);
 
-/** ◐ ✕ ◆ as 12 pixels, for a state's place in STATES. */
+/** ◐ ✕ ◆ as 12 pixels, by a state's index in STATES. */
 function glyph(context: CanvasRenderingContext2D, state: number, [x, y]: readonly [number, number], ink: string): void {
   context.fillStyle = ink;
   context.strokeStyle = ink;

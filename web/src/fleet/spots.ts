@@ -1,4 +1,4 @@
-// What is not up, as spots on the map: a server all of whose chips have one state, else its chips, or what stands beside.
+// Unhealthy parts as spots on the map: a server whose chips share one state, single chips, or parts that are not chips.
 import type { Result } from "../api";
 import { graphql, makeQuery } from "../api";
 import { isState, type State, STATES as WORST_FIRST } from "../state";
@@ -19,21 +19,21 @@ export type Cause = Result<typeof CAUSES>["incidents"]["nodes"][number];
 export interface Spot {
   address: string;
   state: State;
-  /** What carries the glyph once chips are large enough; of the first one: where it is. */
+  /** The chip that carries the glyph when zoomed in; of a server, the first. */
   chip: number;
   chips: number;
-  /** Whether no chip shows it: it is a switch, NIC or link, or was asked for at another moment. */
-  beside: boolean;
+  /** Whether no chip shows it: a switch, NIC or link, or a cause at another time than the map's. */
+  offMap: boolean;
   cause: Cause | undefined;
 }
 
 const rank = (state: State) => WORST_FIRST.indexOf(state);
 
-/** The state by which a cause is known: the worst. */
+/** The state that labels a cause: the worst. */
 export const stateOf = ({ parts }: Cause): State =>
   WORST_FIRST.find((state) => parts.some((part) => part.state === state)) ?? "down";
 
-/** Causes from the worst to the least, of the same state those with more chips first. */
+/** Sort causes from worst to least; of equal states, those with more chips first. */
 export function sortCauses(causes: Cause[]): Cause[] {
   const chips = new Map(causes.map((cause) => [cause, chipsIn(cause)]));
   return [...causes].sort((a, b) => rank(stateOf(a)) - rank(stateOf(b)) || (chips.get(b) ?? 0) - (chips.get(a) ?? 0));
@@ -42,10 +42,10 @@ export function sortCauses(causes: Cause[]): Cause[] {
 export const chipsIn = ({ parts }: Cause) =>
   parts.reduce((sum, { kind, count }) => sum + (kind === "chip" ? count : 0), 0);
 
-/** What stands for a cause: what one would open. */
+/** The address that opens for a cause. */
 export const addressOfCause = ({ causes, place }: Cause) => causes[0] ?? place ?? "";
 
-/** Every chip that is not up is in a spot, and every cause in a domain has one; the worst first. */
+/** Return spots that cover every unhealthy chip and every cause in a domain, worst first. */
 export function spotsOf(overview: Overview, causes: Cause[]): Spot[] {
   const spots: Spot[] = [];
   const covered = new Set<number>();
@@ -55,11 +55,11 @@ export function spotsOf(overview: Overview, causes: Cause[]): Spot[] {
       if (!place) continue;
       const { first, chips } = place;
       const states = Array.from(overview.states.subarray(first, first + chips), (code) => STATES[code] as State);
-      const worst = place.beside
+      const worst = place.offMap
         ? undefined
         : WORST_FIRST.find((state) => isUnhealthy(state) && states.includes(state));
       if (worst) for (let index = 0; index < chips; index++) covered.add(first + index);
-      spots.push({ address, state: worst ?? stateOf(cause), chip: first, chips, beside: !worst, cause });
+      spots.push({ address, state: worst ?? stateOf(cause), chip: first, chips, offMap: !worst, cause });
     }
   }
   for (let chip = 0; chip < overview.chips; chip++) {
@@ -76,7 +76,7 @@ export function spotsOf(overview: Overview, causes: Cause[]): Spot[] {
       state,
       chip,
       chips,
-      beside: false,
+      offMap: false,
       cause: undefined,
     });
     chip += chips - 1;
@@ -84,24 +84,24 @@ export function spotsOf(overview: Overview, causes: Cause[]): Spot[] {
   return spots.sort((a, b) => rank(a.state) - rank(b.state) || b.chips - a.chips);
 }
 
-/** The chips of an address in a domain; of a switch, NIC or link those that it is drawn with. */
+/** The chips of an address in a domain; for a switch, NIC or link the chips next to which it is drawn. */
 export function chipsAt(
   overview: Overview,
   address: string,
-): { first: number; chips: number; beside: boolean } | undefined {
+): { first: number; chips: number; offMap: boolean } | undefined {
   const ends = address.split("--").map((end) => /^([^/]+)\/d(\d+)(?:\/s(\d+)(?:\/c(\d+))?)?(\/.*)?$/.exec(end));
   const match = ends.find((end) => end?.[1] === overview.cluster && Number(end[2]) < overview.domains);
   if (!match) return undefined;
   const [, , domain, server, chip, more] = match;
   const [first, all] = chipsOf(overview, Number(domain));
   const [{ perServer, servers }] = placeOf(overview, first);
-  const beside = address.includes("--") || more !== undefined;
-  if (server === undefined) return { first, chips: all, beside };
+  const offMap = address.includes("--") || more !== undefined;
+  if (server === undefined) return { first, chips: all, offMap };
   if (Number(server) >= servers || Number(chip ?? 0) >= perServer) return undefined;
   const start = first + Number(server) * perServer;
   return chip === undefined
-    ? { first: start, chips: perServer, beside }
-    : { first: start + Number(chip), chips: 1, beside };
+    ? { first: start, chips: perServer, offMap }
+    : { first: start + Number(chip), chips: 1, offMap };
 }
 
 export const isUnhealthy = (state: string): state is State => isState(state) && state !== "up";

@@ -1,4 +1,4 @@
-// The map as a document: a path a colour, whole domains of one colour as one square. trninv/drawing/fleet.py draws the same.
+// The map as an SVG document, with one path per color, as trninv/drawing/fleet.py draws it.
 import type { ChipColors } from "./color";
 import { hexOf, inkOf } from "./ink";
 import { ASPECT, cellOf, layoutOf } from "./layout";
@@ -6,7 +6,7 @@ import { chipsOf, type Overview } from "./overview";
 
 export function overviewSvg(overview: Overview, { codes, entries }: ChipColors, paper: string): string {
   const to = layoutOf(overview, ASPECT);
-  const colours = entries.map(({ token }) => hexOf(inkOf(token, true)));
+  const colors = entries.map(({ token }) => hexOf(inkOf(token, true)));
   const paths = new Map<string, string[]>();
   for (let domain = 0; domain < overview.domains; domain++) {
     const [first, chips] = chipsOf(overview, domain);
@@ -16,12 +16,12 @@ export function overviewSvg(overview: Overview, { codes, entries }: ChipColors, 
       const [column, row, x, y] = cellOf(overview, to, first + index);
       const side = square ? to.side : 1;
       const [left, top] = [1 + column * (to.side + 1) + x, 1 + row * (to.side + 1) + y];
-      const colour = colours[own[index] ?? 0] as string;
-      if (!paths.has(colour)) paths.set(colour, []);
-      paths.get(colour)?.push(`M${left} ${top}h${side}v${side}h-${side}z`);
+      const color = colors[own[index] ?? 0] as string;
+      if (!paths.has(color)) paths.set(color, []);
+      paths.get(color)?.push(`M${left} ${top}h${side}v${side}h-${side}z`);
     }
   }
-  const shapes = [...paths].sort().map(([colour, path]) => `<path fill="${colour}" d="${path.join("")}"/>`);
+  const shapes = [...paths].sort().map(([color, path]) => `<path fill="${color}" d="${path.join("")}"/>`);
   const box = `viewBox="0 0 ${to.columns * (to.side + 1) + 1} ${to.rows * (to.side + 1) + 1}"`;
   return `<svg xmlns="http://www.w3.org/2000/svg" ${box} shape-rendering="crispEdges"><title>${escapeXml(overview.cluster)}</title><rect width="100%" height="100%" fill="${paper}"/>${shapes.join("")}</svg>\n`;
 }

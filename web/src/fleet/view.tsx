@@ -1,4 +1,4 @@
-// Every chip of a fleet on a canvas, what is not up marked over it.
+// Every chip of a cluster on a canvas, with unhealthy parts marked.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { change, href, type Route } from "../route";
 import { STATES } from "../state";
@@ -20,22 +20,22 @@ import { chipsAt, type Spot } from "./spots";
 
 interface Props {
   overview: Overview;
-  coloured: ChipColors;
+  colored: ChipColors;
   allocations: AllocationMap | undefined;
   spots: Spot[];
-  /** The address of what is chosen; empty: nothing is. */
+  /** The address of the selection; empty: none. */
   sel: string;
   route: Route;
-  /** Of a chip, in GiB. */
+  /** Memory of a chip, in GiB. */
   memory: number | undefined;
-  /** The chip below the mouse or the cursor, or -1. */
+  /** The chip under the mouse or the cursor, or -1. */
   chip: number;
   point: (chip: number) => void;
-  /** Pixels a tile with all in sight. */
+  /** Pixels per tile with the whole cluster in view. */
   fitted: (fit: number) => void;
 }
 
-/** Markers of a scale, of a window around what is seen. */
+/** The markers at a scale, in a window around the view. */
 interface VisibleMarkers {
   all: Marker[];
   some: Marker[];
@@ -47,7 +47,7 @@ interface VisibleMarkers {
 const REACH = 12;
 
 export function FleetMap(props: Props) {
-  const { overview, coloured, spots, sel, route, chip, point, fitted } = props;
+  const { overview, colored, spots, sel, route, chip, point, fitted } = props;
   const { options } = route;
   const stage = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -67,8 +67,8 @@ export function FleetMap(props: Props) {
       string,
       string,
     ];
-    return new Painter({ codes: coloured.codes, inks: inksOf(coloured, only), paper, ink, accent });
-  }, [coloured, only, looks]);
+    return new Painter({ codes: colored.codes, inks: inksOf(colored, only), paper, ink, accent });
+  }, [colored, only, looks]);
   const marked = useMemo(() => {
     const states = new Set(STATES.filter((state) => only.has(state)));
     return spots.filter(({ state }) => states.size === 0 || states.has(state));
@@ -218,8 +218,8 @@ export function FleetMap(props: Props) {
         />
       </div>
       <div class="foot under">
-        <Legend coloured={coloured} only={only} />
-        <p class="told quiet" aria-live="polite">
+        <Legend colored={colored} only={only} />
+        <p class="hint quiet" aria-live="polite">
           {chip < 0 ? hint(camera) : describe(props, chip)}
         </p>
       </div>
@@ -232,7 +232,7 @@ const hint = (camera: Camera | null) =>
     ? "Each block is a server. Arrow keys move by chip."
     : "Each square is a domain. Click to select a chip.";
 
-/** A layout that fills a box, the same as long as its columns are. */
+/** A layout that fills a box; the same object while its columns stay the same. */
 function useColumns(overview: Overview, width: number, height: number): Layout {
   const aspect =
     width && height
@@ -242,7 +242,7 @@ function useColumns(overview: Overview, width: number, height: number): Layout {
   return useMemo(() => layoutOf(overview, aspect), [overview, columns]);
 }
 
-/** The markers of what the camera sees and some more around it; the ones before where these will do. */
+/** The markers in and around the camera's view; the earlier ones if they still fit. */
 function visibleMarkers(camera: Camera, spots: Spot[], before: VisibleMarkers | null): VisibleMarkers {
   const [x, y] = camera.origin;
   const { width, height, scale } = camera;
@@ -260,7 +260,7 @@ function visibleMarkers(camera: Camera, spots: Spot[], before: VisibleMarkers | 
   return { all, some: markersWithin(all, from, to), scale, from, to };
 }
 
-/** What is seen, on the minimap. */
+/** The view's rectangle on the minimap. */
 function positionFrame(frame: HTMLElement, camera: Camera): void {
   const share = (part: number, whole: number) => `${Math.max(0, Math.min(100, (100 * part) / whole))}%`;
   const [left, top] = camera.tile([0, 0]);
@@ -278,7 +278,7 @@ const chipOf = (overview: Overview, address: string) => (address ? (chipsAt(over
 
 const WAYS: Record<string, Pixel> = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 
-/** The chip that an arrow key leads to, with Shift in the next domain; the first where none was chosen; or -1. */
+/** The chip that an arrow key leads to, with Shift in the next domain; the first without a selection; or -1. */
 function step(event: KeyboardEvent, overview: Overview, to: Layout, from: number): number {
   const way = WAYS[event.key];
   if (!way) return -1;
@@ -293,7 +293,7 @@ function step(event: KeyboardEvent, overview: Overview, to: Layout, from: number
   return -1;
 }
 
-/** A cell beyond the side of a tile, as that of the next tile. */
+/** Move a cell beyond the edge of a tile to the next tile. */
 function wrapCell([column, row, x, y]: Cell, side: number): Cell {
   const [right, below] = [Math.floor(x / side), Math.floor(y / side)];
   return [column + right, row + below, x - right * side, y - below * side];

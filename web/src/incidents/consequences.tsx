@@ -1,4 +1,4 @@
-// What follows from an incident's causes: links that carry nothing, chips still reached, jobs with less or slower.
+// Consequences of an incident: links that carry nothing, chips still reached, and affected or slower jobs.
 import { graphql, makeQuery, useQuery } from "../api";
 import { href } from "../route";
 import { Counts, Glyph } from "../state";
@@ -105,7 +105,7 @@ const isSlower = ({
   allGatherNow.upper.gigabytesPerSecond < allGatherBefore.lower.gigabytesPerSecond ||
   (!incomparable && bisectionNow.upper.gigabytesPerSecond < bisectionBefore.lower.gigabytesPerSecond);
 
-/** Jobs of a domain that lost none of its chips, but bandwidth between them. */
+/** Jobs that lost no chip of a domain, but bandwidth between their chips. */
 function Slower({ domain, affected }: { domain: string; affected: Named[] }) {
   const { data } = useQuery(makeQuery(THERE, { scope: domain }));
   const isKnown = ({ system, externalId }: Named) =>

@@ -1,4 +1,4 @@
-// What the page of incidents asks, and what an incident is known by.
+// GraphQL documents of the Incidents page, and how an incident is labelled.
 import { graphql, makeQuery, type Result } from "../api";
 
 const INCIDENTS = graphql(`
@@ -25,7 +25,7 @@ export type Incident = IncidentsAnswer["incidents"]["edges"][number]["node"];
 
 export const QUERY = makeQuery(INCIDENTS, {});
 
-/** The state by which an incident is known. */
+/** The state that labels an incident: the worst of its causes. */
 export const stateOf = ({ parts }: Incident) =>
   ["down", "degraded", "maintenance"].find((state) => parts.some((part) => part.state === state)) ?? "down";
 

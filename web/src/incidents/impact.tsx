@@ -1,4 +1,4 @@
-// What an incident costs: before and after it.
+// The impact of an incident: values before and after.
 import { ApiError, graphql, type Loaded, makeQuery, type Result, useQuery } from "../api";
 import { Change, Loading } from "../parts";
 import { href } from "../route";
@@ -30,7 +30,7 @@ const IMPACT = graphql(`
 
 export type ImpactAnswer = Result<typeof IMPACT>["incidents"]["nodes"][number]["impact"];
 
-/** The impact of the incident that comes after a place in the list. */
+/** Load the impact of the next incident in the list ahead of time. */
 export function useImpact(id: string, after: string | null): Loaded<ImpactAnswer> {
   const result = useQuery(makeQuery(IMPACT, { after }));
   const node = result.data?.incidents.nodes[0];

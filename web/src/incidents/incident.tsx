@@ -1,4 +1,4 @@
-// One incident: who says what of it, what follows from it, what it costs, and the way to what was before.
+// One incident: who reported it and why, its consequences and impact, and a link to the time before.
 import { proposeState, useCanWrite } from "../change/proposal";
 import { useAsOf } from "../live";
 import { MissingScope } from "../panel/actions";

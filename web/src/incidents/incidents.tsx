@@ -1,4 +1,4 @@
-// Incidents: what is not up for one reason, what it costs, and what it was like before.
+// Incidents: unhealthy parts with one root cause, their impact, and the place as it was before.
 import { useQuery } from "../api";
 import { useAsOf } from "../live";
 import { CopyQueries, Loading } from "../parts";

@@ -1,5 +1,6 @@
-// What the page changes for real: chips held and release, jobs moved, servers closed and opened, each a plan of steps.
+// Changes that the Jobs page makes: allocate, release and move jobs, cordon and uncordon servers. Each is a plan of steps.
 import { graphql, makeQuery, runQuery } from "../api";
+import type { Field, FormInput } from "../change/confirmation";
 import { pluralize } from "../words";
 import type { Move } from "./documents";
 
@@ -11,13 +12,6 @@ const UNCORDON = graphql(
   "mutation Uncordon($input: UncordonInput!) { uncordon(input: $input) { cordons { server } } }",
 );
 
-/** What whoever confirms it says. */
-export interface FormInput {
-  job: string;
-  why: string;
-  who: string | null;
-}
-
 export interface Step {
   description: string;
   does: (input: FormInput) => Promise<unknown>;
@@ -25,17 +19,17 @@ export interface Step {
 
 export interface JobAction {
   title: string;
-  asks: ("job" | "why" | "who")[];
+  asks: Field[];
   steps: Step[];
-  /** What would be held, of which the dialog shows what that leaves. */
+  /** Places to allocate; the dialog previews the free capacity that remains. */
   allocated?: { scope: string; places: string[] };
-  /** What else is to be known before it is done. */
+  /** A warning to show before the plan runs. */
   warns?: string | undefined;
   done: (input: FormInput) => string;
   undo?: (input: FormInput) => Promise<unknown>;
 }
 
-/** Open the dialog that does it once it is confirmed. */
+/** Open the dialog; the plan runs once the user confirms. */
 export const propose = (doing: JobAction) => void import("./confirm").then((dialog) => dialog.open(doing));
 
 const now = { at: "" };
@@ -59,7 +53,7 @@ function moveStep(scope: string, moves: { job: string; destination: string[] }[]
   };
 }
 
-/** Hold places for a new job. */
+/** Allocate places to a new job. */
 export const toAllocate = (scope: string, places: string[], chips: number, warns?: string): JobAction => ({
   title: `Allocate ${pluralize(chips, "chip")}`,
   asks: ["job", "who"],
@@ -70,7 +64,7 @@ export const toAllocate = (scope: string, places: string[], chips: number, warns
   undo: ({ job, who }) => release(job, who),
 });
 
-/** Move whom a plan of makeRoom moves, then hold what is free. */
+/** Carry out the moves of a makeRoom plan, then allocate what they freed. */
 export const toMakeRoom = (
   scope: string,
   moves: Move[],
@@ -86,7 +80,7 @@ export const toMakeRoom = (
   undo: ({ job, who }) => release(job, who),
 });
 
-/** Move the jobs of a drained place. */
+/** Move the jobs off a place that is being drained. */
 export const toMove = (
   scope: string,
   moves: { job: string; destination: string[] }[],

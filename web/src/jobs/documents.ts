@@ -1,4 +1,4 @@
-// What the page of jobs asks.
+// GraphQL documents of the Jobs page.
 import { graphql, makeQuery, type Result } from "../api";
 
 export const JOBS = graphql(`
@@ -21,20 +21,6 @@ export const SCOPES = makeQuery(
 
 export const FREE = graphql(`
   query JobRoom($scope: Address!) { free(scope: $scope) { allocated cordoned free degraded unusable largestBlock concurrentJobs { chips jobs } } }
-`);
-
-export const MAP = graphql(`
-  query JobMap($domain: Address!, $narrow: Boolean!) {
-    layout(place: $domain, narrow: $narrow) {
-      box { x y width height }
-      font
-      panels { x y width height }
-      labels { text x y anchor strong }
-      places { address x y width height text sign }
-      routes { address strokes }
-    }
-    chips(filter: { domain: { eq: $domain } }, first: 1000) { nodes { address state job use } }
-  }
 `);
 
 export const PLACEMENTS = graphql(`
@@ -102,17 +88,17 @@ export type Kind = keyof typeof KINDS;
 
 export interface JobSize {
   kind: Kind;
-  /** As written: 8, 2x4x1. */
+  /** A size as the user wrote it: 8, 2x4x1. */
   text: string;
 }
 
-/** What fit= of the address asks: chips:8, memory:768GiB, shape:2x4x1. */
+/** Parse the option fit=: chips:8, memory:768GiB, shape:2x4x1. */
 export function parseSize(fit: string | undefined): JobSize | null {
   const [, kind, text] = /^(chips|servers|domains|memory|shape):([\dx]{1,20})(?:GiB)?$/.exec(fit ?? "") ?? [];
   return kind && text && (kind === "shape" || !text.includes("x")) ? { kind: kind as Kind, text } : null;
 }
 
-/** As the API takes it; all others are null. */
+/** The arguments of the placements query; those that don't apply are null. */
 export function amounts({ kind, text }: JobSize) {
   const count = (unit: Kind) => (kind === unit ? Math.min(Number(text), 2 ** 31 - 1) : null);
   return {

@@ -1,13 +1,13 @@
-// Jobs: who holds what, where the next one fits, and what moving or draining would do.
-import { useMemo, useState } from "preact/hooks";
+// The Jobs page: allocations, placements for the next job, and plans to move jobs or drain a place.
+import { useState } from "preact/hooks";
 import { makeQuery, type Result, useQuery } from "../api";
-import { letterOf } from "../drawing/letter";
+import type { Letter } from "../drawing/letter";
 import { CopyQueries, Loading } from "../parts";
 import { change } from "../route";
 import "../style/jobs.css";
 import { number, pluralize } from "../words";
 import { FREE, JOBS, SCOPES } from "./documents";
-import { JobMap, useMap } from "./map";
+import { JobMap } from "./map";
 import { Placements } from "./placements";
 import { DrainImpact } from "./plans";
 import { JobTable, SelectedJob } from "./table";
@@ -84,17 +84,13 @@ function Opened({ jobs, clusters, scope, options }: OpenedProps) {
     domainOf(chosen?.firstServer) ??
     domainOf(jobs.nodes.find(({ cluster }) => cluster === within)?.firstServer) ??
     clusters.find(({ address }) => address === within)?.domains.nodes[0]?.address;
-  const map = useMap(domain);
-  const letters = useMemo(
-    () => new Map([...map.counts.keys()].map((job, index) => [job, letterOf(index)])),
-    [map.counts],
-  );
+  const [letters, setLetters] = useState(new Map<string, Letter>());
   const table = <JobTable jobs={jobs} sel={sel} letters={letters} options={options} />;
   if (!within) return table;
   return (
     <div class="columns">
       <div>
-        {domain && <JobMap domain={domain} map={map} proposed={proposed} sel={sel} />}
+        {domain && <JobMap domain={domain} proposed={proposed} sel={sel} setLetters={setLetters} />}
         {table}
       </div>
       <aside aria-label="Placement">

@@ -1,4 +1,4 @@
-// Where the next job fits: what is asked, the places by rank, why there is none, and whom to move.
+// Placements for the next job: the request, the candidates by rank, why there are none, and which jobs to move.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { makeQuery, useQuery } from "../api";
 import { useCanWrite } from "../change/proposal";
@@ -19,10 +19,10 @@ import {
 } from "./documents";
 import { MakeRoom } from "./plans";
 
-/** Whether anything flows between its halves; one chip has none. */
+/** Whether the two halves of a placement are connected; a single chip counts as connected. */
 const isConnected = ({ chips, bisection }: Placement) => chips < 2 || bisection.gigabytesPerSecond > 0;
 
-/** As the service ranks them, and what is not connected last. */
+/** In the service's order, with unconnected placements last. */
 const rank = (all: Placement[]) => [...all.filter(isConnected), ...all.filter((placement) => !isConnected(placement))];
 
 const warning = (placement: Placement) =>
@@ -32,7 +32,7 @@ const warning = (placement: Placement) =>
       : undefined
     : "These chips are not connected to each other.";
 
-/** Arrows go from place to place; each that has the focus is ringed. */
+/** Arrow keys move the focus between placements; the focused one is outlined. */
 function step(event: KeyboardEvent & { currentTarget: HTMLElement }): void {
   const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!by) return;
@@ -45,7 +45,7 @@ function step(event: KeyboardEvent & { currentTarget: HTMLElement }): void {
 interface Props {
   scope: string;
   options: Record<string, string>;
-  /** The places of the fit that is looked at. */
+  /** The places of the selected placement. */
   show: (places: string[]) => void;
 }
 
@@ -215,7 +215,7 @@ function PlacementList({
   );
 }
 
-/** Chips of one server together: s0 · c0, c1. */
+/** Group chips by server: s0 · c0, c1. */
 export function shortPlaces(scope: string, places: string[]): string {
   const servers = new Map<string, string[]>();
   for (const place of places.map((address) => relativeTo(scope, address))) {
@@ -225,7 +225,7 @@ export function shortPlaces(scope: string, places: string[]): string {
   return [...servers].map(([server, chips]) => [server, chipRanges(chips)].filter(Boolean).join(" · ")).join(" + ");
 }
 
-/** c0–c3, c6 of c0, c1, c2, c3, c6. */
+/** Shorten c0, c1, c2, c3, c6 to c0–c3, c6. */
 function chipRanges(chips: string[]): string {
   const numbers = chips.map((chip) => Number(chip.slice(1))).sort((a, b) => a - b);
   const ranges: [number, number][] = [];

@@ -1,4 +1,4 @@
-// Plans, step by step: whom to move so that there is room, and what taking a place out of service does.
+// Plans, step by step: moves that make room, and the effect of a drain.
 import { useState } from "preact/hooks";
 import { makeQuery, useQuery } from "../api";
 import { useCanWrite } from "../change/proposal";
@@ -132,7 +132,7 @@ const WAYS: Record<DrainImpactAnswer["drainImpact"]["jobs"][number]["outcome"], 
   NOWHERE: "has nowhere to go",
 };
 
-/** What is carried out of a drain: its servers take no new jobs, then what runs there moves, in order, each job once. */
+/** Carry out a drain: cordon its servers, then move their jobs in order, each once. */
 function DrainButtons({ plan: { drainImpact: plan, free }, scope }: { plan: DrainImpactAnswer; scope: string }) {
   const last = new Map<string, string[]>();
   for (const { job, outcome, destination, moves } of plan.jobs) {

@@ -1,8 +1,8 @@
-// Who holds what, job by job, and the one that is chosen.
+// The table of jobs, and the card of the selected job.
 import { useMemo } from "preact/hooks";
 import type { Result } from "../api";
 import { useCanWrite } from "../change/proposal";
-import type { Letter } from "../drawing/wiring";
+import type { Letter } from "../drawing/letter";
 import { useAsOf } from "../live";
 import { href } from "../route";
 import { formatDuration, StateLabel, shownTime } from "../state";
@@ -15,7 +15,7 @@ import type { JOBS } from "./documents";
 type JobList = Result<typeof JOBS>["jobs"];
 export type Job = JobList["nodes"][number];
 
-/** As the other places of the API take it: the name of what is held here, SYSTEM:ID of all else. */
+/** A job as other commands name it: its name if trninv allocated it, else SYSTEM:ID. */
 export const nameOf = ({ name, system, externalId }: Job) => (system === "trninv" ? name : `${system}:${externalId}`);
 
 const labelOf = (job: Job) => job.name || nameOf(job);
@@ -29,7 +29,7 @@ const COLUMNS: [string, (job: Job) => Cell][] = [
   ["who", (job) => job.who],
   ["started", (job) => job.startedAt],
 ];
-/** Columns that are there only where they tell jobs apart. */
+/** Columns that appear only if they distinguish jobs. */
 const RARE: [string, (job: Job) => Cell][] = [
   ["pinned", (job) => (job.pinned ? "yes" : null)],
   ["system", (job) => (job.system === "trninv" ? null : job.system)],
@@ -38,7 +38,7 @@ const RARE: [string, (job: Job) => Cell][] = [
 interface Props {
   jobs: JobList;
   sel: string;
-  /** By the names that the map's chips have. */
+  /** Letters by the names that chips of the map show. */
   letters: Map<string, Letter>;
   options: Record<string, string>;
 }
@@ -85,7 +85,7 @@ export function JobTable({ jobs: { totalCount, nodes }, sel, letters, options }:
   );
 }
 
-/** The job that is chosen, and the way to end it. */
+/** The selected job, and the button that ends it. */
 export function SelectedJob({ job }: { job: Job }) {
   const { asof } = useAsOf();
   const may = useCanWrite();
@@ -95,7 +95,7 @@ export function SelectedJob({ job }: { job: Job }) {
       <h2>{name}</h2>
       <p>
         {pluralize(job.chips, "chip")} on {pluralize(job.servers, "server")} in{" "}
-        <a href={href("cluster", job.cluster, { colour: "job" })}>{job.cluster}</a>, for{" "}
+        <a href={href("cluster", job.cluster, { color: "job" })}>{job.cluster}</a>, for{" "}
         {formatDuration(job.startedAt, shownTime(asof))}, by {job.who}
         {job.pinned && "; pinned, so plans do not move it"}
       </p>

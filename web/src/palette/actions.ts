@@ -1,4 +1,4 @@
-// What the palette does: open what was found, go places, change the theme, take the page's queries along.
+// Actions of the palette: open a hit, go to a view, switch the theme, copy the page's queries.
 import { curl, openQueries } from "../api";
 import { proposeState } from "../change/proposal";
 import { domainOf } from "../panel/panel";
@@ -12,17 +12,17 @@ import type { Hit } from "./documents";
 export interface Action {
   name: string;
   icon: IconName;
-  /** A link, or what is done. */
+  /** A link, or a function to run. */
   does: string | (() => void);
 }
 
-/** Where the reader is: what is chosen, or else what the page is about. */
+/** The selected part, or else the page's subject. */
 export const currentAddress = (route: Route) =>
   selectedAddress(route) || (route.subject.includes("/") || route.view === "cluster" ? route.subject : "");
 
 const VIEWS: Record<string, string> = { cluster: "cluster", domain: "domain", rack: "rack" };
 
-/** The view that shows a hit; the domain that is open keeps what is asked there. */
+/** The view of a hit; an open domain keeps its question. */
 export function hrefOf({ kind, name, address }: Hit, route: Route): string {
   if (kind === "job") return href("jobs", "", { sel: name });
   if (address === null) return href("reports", name);
@@ -54,7 +54,7 @@ const ALWAYS: Action[] = [
   { name: "Copy as curl", icon: "reports", does: () => navigator.clipboard.writeText(curl(openQueries)) },
 ];
 
-/** What can be done with what was found or is chosen, and whatever has all words of a text in its name. */
+/** Actions for the hits and the selection, and actions whose names contain all words of the text. */
 export function actions(text: string, first: Hit | undefined, route: Route, mayChange: boolean): Action[] {
   const words = text.toLowerCase().split(/\s+/);
   const here = selectedAddress(route) || (route.view === "at" ? route.subject : "");

@@ -1,4 +1,4 @@
-// What the palette asks: what was typed may mean.
+// GraphQL documents of the palette: what the typed text may mean.
 import { graphql, type Result } from "../api";
 
 export const SEARCH = graphql(`

@@ -1,4 +1,4 @@
-// The palette: any address, host, instance, job or report by a few letters, and what can be done.
+// The palette: find an address, host, instance, job or report by a few letters, or run an action.
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, makeQuery, runQuery } from "../api";
@@ -28,7 +28,7 @@ interface Option {
   does: string | (() => void);
 }
 
-/** Open the palette over the page; what had the focus has it again afterwards. */
+/** Open the palette; the focus returns afterwards. */
 export function open(typed = "", isEntered = false): void {
   if (document.querySelector("dialog.palette")) return;
   const host = document.body.appendChild(document.createElement("div"));

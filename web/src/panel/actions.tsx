@@ -1,4 +1,4 @@
-// What can be done with one thing: set its state for real, ask about it, suppose it down.
+// Actions for one part: set its state, ask about it, assume it down.
 import { proposeState, useCanWrite, useViewer } from "../change/proposal";
 import { useAsOf } from "../live";
 import { href, useRoute } from "../route";
@@ -11,9 +11,9 @@ export function Actions({ part, domain }: { part: PanelPart; domain: string }) {
   const propose = () => proposeState({ places: [part.address], state: part.state === "up" ? "down" : "up" });
   const options = route.view === "domain" && route.subject === domain ? route.options : {};
   const short = relativeTo(domain, part.address);
-  const supposed = (options.down ?? "").split(",").filter(Boolean);
-  const rest = supposed.filter((address) => address !== short);
-  const isSupposed = rest.length < supposed.length;
+  const assumed = (options.down ?? "").split(",").filter(Boolean);
+  const rest = assumed.filter((address) => address !== short);
+  const isSupposed = rest.length < assumed.length;
   const to = (more: Record<string, string | undefined>) => href("domain", domain, { ...options, sel: short, ...more });
   return (
     <>
@@ -44,7 +44,7 @@ export function Actions({ part, domain }: { part: PanelPart; domain: string }) {
   );
 }
 
-/** Which token would have the buttons that this one has not. */
+/** Say which token scope the missing buttons need. */
 export function MissingScope() {
   const viewer = useViewer();
   const { asof } = useAsOf();

@@ -1,4 +1,4 @@
-// What the panel asks of one thing.
+// GraphQL documents of the panel.
 import { graphql, type Result } from "../api";
 
 const EVENT_FIELDS = graphql(`

@@ -1,4 +1,4 @@
-// One thing: its state, why, since when and by whom; what it is, what it is joined with, what happened to it.
+// The panel of one part: state with reason, time and author; properties, links and history.
 import { makeQuery, type Result, useQuery } from "../api";
 import { describeEvent, EventGlyph } from "../events";
 import { useAsOf } from "../live";
@@ -81,7 +81,7 @@ function Opened({ part, incidents, close, children }: Props) {
   );
 }
 
-/** The domain that holds an address; empty: none does. */
+/** The domain that contains an address; empty: none. */
 export const domainOf = (address: string) => /^[^/@]+\/d\d+(?=\/|--|$)/.exec(address)?.[0] ?? "";
 
 function Reason({ part, incidents }: { part: PanelPart; incidents: Incidents }) {
@@ -133,7 +133,7 @@ function InstanceFacts({ server }: { server: { address: string; instance: string
   );
 }
 
-/** Which of a link's ends let it carry nothing. */
+/** The failed end because of which a link carries nothing. */
 function failedEnds({ a, b }: Extract<PanelPart, { __typename: "Link" }>): string {
   const off = [a, b].filter((end) => "state" in end && (end.state === "down" || end.state === "maintenance"));
   return off.map((end) => `${end.address} is ${"state" in end ? stateWord(end.state) : ""}`).join(", ");

@@ -1,10 +1,11 @@
-// The bar at the top: where this is, a way to any address, and which moment is shown.
+// The bar at the top: breadcrumbs, who is signed in, the palette's field and the clock.
 import { useEffect } from "preact/hooks";
 import { href, type Route, selectedAddress } from "../route";
 import { relativeTo } from "../words";
 import { Clock } from "./clock";
 import { Icon } from "./icons";
 import { ThemeSwitch } from "./theme";
+import { SignedIn } from "./viewer";
 
 const NAMES: Record<string, string> = {
   incidents: "Incidents",
@@ -15,7 +16,7 @@ const NAMES: Record<string, string> = {
   disagreements: "Disagreements",
 };
 
-/** The steps from the fleet to what is shown, each with its link. */
+/** Breadcrumbs from the fleet to the page's subject, each with its link. */
 export function steps(route: Route): [string, string][] {
   const { view, subject } = route;
   const name = NAMES[view];
@@ -56,6 +57,7 @@ export function Bar({ route }: { route: Route }) {
           </a>
         ))}
       </nav>
+      <SignedIn />
       <Find />
       <Clock route={route} />
       <ThemeSwitch />
@@ -63,7 +65,7 @@ export function Bar({ route }: { route: Route }) {
   );
 }
 
-/** Open the palette; what is typed until it is there is its own already. */
+/** Open the palette; text typed while it loads is kept. */
 function open(): void {
   let typed = "";
   let isEntered = false;

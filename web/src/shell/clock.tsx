@@ -1,4 +1,4 @@
-// Which moment is shown, whether that is still how things are, and the way to another one.
+// The clock: which time the page shows, whether it is current, and a form for another time.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { lazyView } from "../lazy";
 import { livenessOf, refresh, usePageTime } from "../live";
@@ -19,20 +19,20 @@ function useTick(): number {
 }
 
 export function Clock({ route }: { route: Route }) {
-  const moment = usePageTime();
+  const pageTime = usePageTime();
   const now = useTick();
-  const how = livenessOf(moment);
+  const how = livenessOf(pageTime);
   const box = useRef<HTMLDetailsElement>(null);
   const shut = () => {
     if (box.current) box.current.open = false;
   };
-  useEffect(shut, [route.view, route.subject, moment.asof]);
+  useEffect(shut, [route.view, route.subject, pageTime.asof]);
   const text = {
     live: ["Live", `${formatTime(now)} UTC`],
     behind: ["Outdated", "data has changed"],
-    gone: ["Offline", `${moment.reached ? `since ${formatTime(moment.reached)} UTC, ` : ""}retrying`],
+    gone: ["Offline", `${pageTime.reached ? `since ${formatTime(pageTime.reached)} UTC, ` : ""}retrying`],
     refused: ["No access", "token required"],
-    past: ["As of", formatAsOf(moment.asof)],
+    past: ["As of", formatAsOf(pageTime.asof)],
   }[how];
   return (
     <details class={`clock ${how}`} ref={box} onKeyDown={(event) => event.key === "Escape" && shut()}>
@@ -40,7 +40,7 @@ export function Clock({ route }: { route: Route }) {
         <span class="mark" aria-hidden="true" />
         <strong>{text[0]}</strong> <span class="when">{text[1]}</span>
       </summary>
-      <AsOf asof={moment.asof} now={now} />
+      <AsOf asof={pageTime.asof} now={now} />
     </details>
   );
 }
@@ -80,23 +80,23 @@ function AsOf({ asof, now }: { asof: string; now: number }) {
   );
 }
 
-/** What the page does not show: that things changed, that the service is gone, that this is the past. */
+/** A notice that data has changed, that the service is unreachable, or that the page shows an earlier time. */
 export function Notice({ route }: { route: Route }) {
-  const moment = usePageTime();
-  const how = livenessOf(moment);
+  const pageTime = usePageTime();
+  const how = livenessOf(pageTime);
   return (
     <>
-      {moment.asof && <Bygone asof={moment.asof} route={route} />}
+      {pageTime.asof && <Bygone asof={pageTime.asof} route={route} />}
       <div class="toasts" role="status">
         {how === "gone" && (
           <p class="toast">
             The service is not responding.
-            {moment.reached && ` This page shows data from ${formatTime(moment.reached)} UTC.`}
+            {pageTime.reached && ` This page shows data from ${formatTime(pageTime.reached)} UTC.`}
           </p>
         )}
         {how === "behind" && (
           <p class="toast">
-            {pluralize(moment.changed, "item")} changed
+            {pluralize(pageTime.changed, "item")} changed
             <button type="button" onClick={refresh}>
               Show
             </button>

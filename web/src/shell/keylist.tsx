@@ -1,10 +1,10 @@
-// The keys, and whether single ones act.
+// The list of keys, and the switch for single keys.
 import { render } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import "../style/keylist.css";
 import { areEnabled, setEnabled } from "./keys";
 
-/** Groups of what does what; keys that follow each other or stand for each other are apart by spaces. */
+/** Groups of keys and what they do; keys in sequence or with the same meaning are separated by spaces. */
 const KEYS: [string, [keys: string, does: string][]][] = [
   [
     "Everywhere",

@@ -1,4 +1,4 @@
-// Single keys: each presses what declares it by aria-keyshortcuts, G and a letter goes places; all of them can be off.
+// Single keys press the element that declares them with aria-keyshortcuts; G and a letter opens a view. All can be off.
 import { useEffect } from "preact/hooks";
 import { href } from "../route";
 import { isSingleKey } from "../shortcuts";
@@ -25,7 +25,7 @@ export function setEnabled(on: boolean): void {
 
 export const showKeys = () => void import("./keylist").then((keys) => keys.open());
 
-/** What a key does of itself, or as the second one after G. */
+/** The element that a key presses by itself, or as the second key after G. */
 function actOf(key: string, isSecond: boolean): (() => void) | undefined {
   const place = isSecond ? PLACES[key] : undefined;
   if (place) return () => location.assign(href(place));
@@ -39,7 +39,7 @@ function actOf(key: string, isSecond: boolean): (() => void) | undefined {
   };
 }
 
-/** Hears keys before what they are pressed on: those that are off or done go no further. */
+/** Handle keys before the focused element does; keys that are off or handled go no further. */
 export function useSingleKeys(): void {
   useEffect(() => {
     let begun = Number.NEGATIVE_INFINITY;

@@ -1,4 +1,4 @@
-// That this is the past, what has changed since then, and the way back.
+// The notice of an earlier time: what has changed since, and a link to now.
 import { graphql, makeQuery, runQuery, useLoaded } from "../api";
 import { describeEvent, EventGlyph } from "../events";
 import { change, href, type Route } from "../route";
@@ -15,7 +15,7 @@ const SINCE = graphql(`
   }
 `);
 
-/** Views of a place: what changed elsewhere is not theirs. */
+/** Views of one place, which list only its changes. */
 const PLACES = new Set(["at", "cluster", "domain", "rack"]);
 
 export function PastNotice({ asof, route }: { asof: string; route: Route }) {

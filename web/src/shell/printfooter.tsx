@@ -1,4 +1,4 @@
-// What stands below a page on paper: its address, the time that it shows, and when it was printed.
+// The footer of a printed page: its address, the time that it shows, and when it was printed.
 import { useEffect, useState } from "preact/hooks";
 import { usePageTime } from "../live";
 import { formatAsOf, formatDateTime } from "../state";

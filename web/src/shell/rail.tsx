@@ -1,4 +1,4 @@
-// The places, and how many incidents are open.
+// The navigation rail, with the number of open incidents.
 import { graphql, makeQuery, useQuery } from "../api";
 import { href } from "../route";
 import { Icon, type IconName } from "./icons";
@@ -7,7 +7,7 @@ const OPEN = graphql(`
   query OpenIncidents { incidents(first: 100) { totalCount nodes { severity } } }
 `);
 
-const ASKED = makeQuery(OPEN, {});
+const QUERY = makeQuery(OPEN, {});
 
 const PLACES: [string, IconName, string, string[]][] = [
   ["home", "fleet", "Fleet", ["cluster", "domain", "rack", "at"]],
@@ -19,7 +19,7 @@ const PLACES: [string, IconName, string, string[]][] = [
 ];
 
 export function Rail({ view }: { view: string }) {
-  const { data } = useQuery(ASKED);
+  const { data } = useQuery(QUERY);
   const high = data?.incidents.nodes.some(({ severity }) => severity === "high");
   const open = data?.incidents.totalCount ?? 0;
   return (

@@ -1,4 +1,4 @@
-// Rows of a table: which of them are wanted, in which order, and as CSV.
+// Rows of a table: filtered, sorted, and as CSV.
 export type Cell = string | number | boolean | null;
 
 export interface Rows {
@@ -8,13 +8,13 @@ export interface Rows {
 
 const COLLATOR = new Intl.Collator("en", { numeric: true });
 
-/** Numbers by value, texts with their numbers by value. */
+/** Compare numbers by value, and text with numbers in it by their value. */
 function compareCells(a: Cell, b: Cell): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   return COLLATOR.compare(String(a), String(b));
 }
 
-/** Sorted by a column, or the other way round by -column; stable, and what has no value comes last. */
+/** Sort by a column, or in reverse by -column; stable, with empty cells last. */
 export function sortRows({ columns, rows }: Rows, by: string): Cell[][] {
   const index = columns.indexOf(by.replace(/^-/, ""));
   if (index < 0) return rows;
@@ -41,7 +41,7 @@ const MEETS: Record<string, (sign: number) => boolean> = {
 
 const contains = (cell: Cell, text: string) => cell !== null && String(cell).toLowerCase().includes(text.toLowerCase());
 
-/** A test of a column: chips>4, cluster=lab, why~"no carrier"; of any column: a text that stands in it. */
+/** A test of a column, such as chips>4, cluster=lab or why~"no carrier"; or text that any cell may contain. */
 function test(columns: string[], [whole, column, sign, quoted, plain]: RegExpMatchArray): Test {
   const value = quoted ?? plain ?? "";
   const index = columns.indexOf(column ?? "");
@@ -55,13 +55,13 @@ function test(columns: string[], [whole, column, sign, quoted, plain]: RegExpMat
   };
 }
 
-/** The rows that pass every test of a filter. */
+/** Return the rows that pass every test of a filter. */
 export function filterRows({ columns, rows }: Rows, where: string): Cell[][] {
   const tests = [...where.matchAll(TERM)].map((term) => test(columns, term));
   return tests.length ? rows.filter((row) => tests.every((passes) => passes(row))) : rows;
 }
 
-/** Some of the columns; all, if none of them is known. */
+/** Select some of the columns; all, if none of the names is known. */
 export function selectColumns({ columns, rows }: Rows, names: string[]): Rows {
   const indexes = names.map((name) => columns.indexOf(name)).filter((index) => index >= 0);
   if (!indexes.length) return { columns, rows };
@@ -71,7 +71,7 @@ export function selectColumns({ columns, rows }: Rows, names: string[]): Rows {
   };
 }
 
-/** Before a text that a spreadsheet would calculate stands an apostrophe, as the service writes it. */
+/** Put an apostrophe before text that a spreadsheet would evaluate, as the service does. */
 const escapeFormula = (cell: Cell) => {
   const text = String(cell ?? "");
   return typeof cell === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
@@ -93,7 +93,7 @@ const UNITS: [RegExp, string][] = [
 ];
 const NAMES: Record<string, string> = { hbm: "HBM", bf16: "BF16", fp8: "FP8", fp32: "FP32", id: "ID" };
 
-/** A column in words, with the unit that its name says: hbm_gib is HBM, GiB. */
+/** A column's title with its unit: hbm_gib is HBM, GiB. */
 export function columnLabel(column: string): string {
   const [pattern, unit] = UNITS.find(([unitPattern]) => unitPattern.test(column)) ?? [/(?!)/, ""];
   const words = column.replace(pattern, "_").split("_").filter(Boolean);
@@ -103,7 +103,7 @@ export function columnLabel(column: string): string {
 const ADDRESS = /^[a-z0-9][\w.-]*\/(?:[dr]\d+|fabric)(?:\/[a-z]+\d+)*$/;
 const isAddress = (text: string) => text.split("--").every((end) => ADDRESS.test(end));
 
-/** The addresses that a cell holds, if nothing else is in it. */
+/** The addresses of a cell that contains nothing else. */
 export function addresses(column: string, cell: Cell): string[] {
   if (typeof cell !== "string" || !cell) return [];
   const parts = cell.split(/,? /);
@@ -111,5 +111,5 @@ export function addresses(column: string, cell: Cell): string[] {
   return parts.every(isAddress) ? parts : [];
 }
 
-/** Whether a cell is a time as it is recorded: a day and a time of it, with its zone. */
+/** Whether a cell is a recorded time: date and time with a zone. */
 export const isTimestamp = (text: string) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text);

@@ -1,7 +1,7 @@
-// A table that sorts by its headers, is filtered, has columns to choose, and draws only the rows in view if they are many.
+// A table with sorting, a filter and a choice of columns, which draws only the visible rows if there are many.
 import { useMemo, useRef, useState } from "preact/hooks";
+import { type Letter, LetterBadge } from "../drawing/letter";
 import { saveFile } from "../drawing/save";
-import type { Letter } from "../drawing/wiring";
 import "../style/data.css";
 import { useAsOf } from "../live";
 import { change, href } from "../route";
@@ -20,9 +20,9 @@ import {
   sortRows,
 } from "./rows";
 
-/** More rows than this are drawn as they come into view. */
+/** Tables with more rows than this draw them as they come into view. */
 const MOST = 200;
-/** Of each row where only some are drawn, in pixels; style/data.css has the same. */
+/** Height of each row of such a table, in pixels; the same as in style/data.css. */
 const HEIGHT = 32;
 const MARGIN = 12;
 
@@ -34,7 +34,7 @@ interface TableOptions {
   cols: string;
 }
 
-/** The rows that an address asks for, in its order: what is shown, drawn and saved. */
+/** Return the rows that the page's options select, in their order, for display, plot and download. */
 export function useVisibleRows(all: Rows, { sort, where, cols }: TableOptions): Rows {
   return useMemo(() => {
     const rows = sortRows({ columns: all.columns, rows: filterRows(all, where) }, sort);
@@ -47,11 +47,11 @@ interface Props {
   all: Rows;
   shown: Rows;
   view: TableOptions;
-  /** Whether a row is of what the page is about. */
+  /** Whether to highlight a row because it is about the page's subject. */
   chosen?: (row: Cell[]) => boolean;
-  /** What a picture beside the table draws for a job. */
+  /** The letters of jobs in the picture next to the table. */
   letters?: Map<string, Letter>;
-  /** Beside the download. */
+  /** More buttons next to the download. */
   tools?: preact.ComponentChildren;
 }
 
@@ -214,7 +214,7 @@ function Space({ rows }: { rows: number }) {
   return <tr class="space" aria-hidden="true" style={{ height: `${rows * HEIGHT}px` }} />;
 }
 
-/** In characters, so that columns keep their places while rows come and go. */
+/** Widths in characters, so that columns stay in place while rows scroll. */
 function widthsOf(columns: string[], rows: Cell[][]): number[] {
   const longest = (index: number) =>
     rows.reduce(
@@ -268,7 +268,7 @@ function Value({ column, cell, short, letter }: ValueProps) {
         <>
           {letter && (
             <>
-              <span class={`letter j${letter.tone}`}>{letter.text}</span>{" "}
+              <LetterBadge letter={letter} />{" "}
             </>
           )}
           <a href={href("jobs", "", { sel: text })}>{text}</a>

@@ -1,4 +1,4 @@
-// One address: the view that holds it, with its panel.
+// One address: the view that contains it, with its panel open.
 import { useEffect } from "preact/hooks";
 import { graphql, makeQuery, useQuery } from "../api";
 import { domainOf, Panel } from "../panel/panel";
@@ -9,7 +9,7 @@ const FIND = graphql(`
   query Find($address: Address!) { resolve(address: $address) { __typename address } }
 `);
 
-/** Things that have a view of their own. */
+/** Kinds that have a view of their own. */
 const VIEWS: Record<string, string> = { Cluster: "cluster", Domain: "domain", Rack: "rack" };
 
 export function At({ route }: { route: Route }) {

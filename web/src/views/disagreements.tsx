@@ -1,4 +1,4 @@
-// Every number that sources disagree on, with what each says and which one counts.
+// Numbers on which sources disagree: what each states, and which one is used.
 import { useEffect } from "preact/hooks";
 import { graphql, makeQuery, useQuery } from "../api";
 import { CopyQueries, Loading } from "../parts";
@@ -28,10 +28,10 @@ const DIFFERENCES: Record<string, string> = {
 
 const nameOf = ({ subject, attribute }: { subject: string; attribute: string }) => `${subject} ${attribute}`;
 
-const ASKED = makeQuery(CONFLICTS, {});
+const QUERY = makeQuery(CONFLICTS, {});
 
 export function Disagreements({ route }: { route: Route }) {
-  const loaded = useQuery(ASKED);
+  const loaded = useQuery(QUERY);
   const wanted = route.options.of ?? "";
   useEffect(() => {
     if (loaded.data) document.getElementById(wanted)?.scrollIntoView();
@@ -41,7 +41,7 @@ export function Disagreements({ route }: { route: Route }) {
       <header class="title">
         <h1>Where sources disagree</h1>
         <div class="tools">
-          <CopyQueries queries={[ASKED]} />
+          <CopyQueries queries={[QUERY]} />
         </div>
       </header>
       <Loading result={loaded}>

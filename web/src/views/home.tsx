@@ -1,4 +1,4 @@
-// The fleet: what is not up, whatever its kind, and why; clusters worst first.
+// The Fleet page: unhealthy parts of every kind with their reasons, and clusters, worst first.
 import { graphql, type Loaded, makeQuery, type Result, useQuery } from "../api";
 import { describeEvent, EventGlyph } from "../events";
 import { Bar, type Health, healthOf, Seed, tally } from "../health";

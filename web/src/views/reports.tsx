@@ -1,4 +1,4 @@
-// Reports: the list, and one with its parameters, its rows, a plot where it helps, and CSV.
+// Reports: the list, and one report with its parameters, rows, plot and CSV.
 import { useState } from "preact/hooks";
 import { download, graphql, makeQuery, type Result, useQuery } from "../api";
 import { type Chart, columnsOf, Plot, plotOf } from "../drawing/plot";
@@ -62,14 +62,14 @@ function List({ reports }: { reports: Report[] }) {
   );
 }
 
-/** What an address says of a table, not of a report. */
+/** Options of the address that belong to the table, not to the report. */
 const OF_TABLE = new Set(["sort", "where", "cols"]);
 
 interface OneProps {
   report: Report;
   reports: Report[];
   route: Route;
-  /** Those that the service has. */
+  /** Reports that the service has. */
   formats: string[];
 }
 
@@ -171,7 +171,7 @@ interface ParquetProps {
   has: boolean;
 }
 
-/** All rows of the report with their types, where the service can write them; else what it lacks. */
+/** Link to all rows as Parquet, or say what the service lacks for it. */
 function Parquet({ name, values, has }: ParquetProps) {
   const [failed, fail] = useState("");
   if (!has)

@@ -1,4 +1,4 @@
-// What documents say of each generation.
+// Documented numbers by generation.
 import { useState } from "preact/hooks";
 import { graphql, makeQuery, type Result, useQuery } from "../api";
 import { CopyQueries, Loading } from "../parts";
@@ -19,7 +19,7 @@ const NUMBERS = graphql(`
 
 const FACTS = makeQuery(NUMBERS, {});
 
-/** Subjects side by side, generation by generation. */
+/** Subjects side by side, by generation. */
 const TABLES: [string, string[]][] = [
   ["Chips", ["inferentia2", "trainium1", "trainium2", "trainium3"]],
   ["Cores", ["neuroncore-v2", "neuroncore-v3", "neuroncore-v4"]],
@@ -60,7 +60,7 @@ const TABLES: [string, string[]][] = [
   ],
 ];
 
-/** Columns that a sheet of paper has room for. */
+/** Columns that fit on a printed page. */
 const COLUMNS = 4;
 
 export function Sources() {
@@ -138,7 +138,7 @@ function Table({ name, subjects, facts }: { name: string; subjects: string[]; fa
 function Documented({ fact }: { fact: Fact | undefined }) {
   const [anchor, setAt] = useState<DOMRect | null>(null);
   if (!fact) return null;
-  const id = `said-${fact.subject}-${fact.attribute}`;
+  const id = `source-${fact.subject}-${fact.attribute}`;
   const disagree = fact.others.filter((other) => other.value !== fact.value);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: it only shows what is said of the number
@@ -161,7 +161,7 @@ function Documented({ fact }: { fact: Fact | undefined }) {
         </a>
       )}
       {anchor && (
-        <span role="tooltip" id={id} style={beside(anchor)}>
+        <span role="tooltip" id={id} style={tooltipPosition(anchor)}>
           {fact.source.title}: {citation(fact)}
           {disagree.map((other) => (
             <span key={other.source.title}>
@@ -181,8 +181,8 @@ function Documented({ fact }: { fact: Fact | undefined }) {
   );
 }
 
-/** Below a number, or above it in the lower half of the window. */
-function beside(anchor: DOMRect) {
+/** Position below a number, or above it in the lower half of the window. */
+function tooltipPosition(anchor: DOMRect) {
   const left = Math.min(anchor.left, innerWidth * 0.3);
   return anchor.bottom > innerHeight / 2 ? { left, bottom: innerHeight - anchor.top } : { left, top: anchor.bottom };
 }

@@ -1,0 +1,159 @@
+"""deploy/: what systemd, Kubernetes and the parts of it ask of each other."""
+
+import configparser
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from examples import ROOT
+from trninv.settings import Settings, resource_directory
+
+DEPLOY = ROOT / "deploy"
+KUBERNETES = DEPLOY / "kubernetes"
+UNITS = sorted(file for file in (DEPLOY / "systemd").iterdir() if file.suffix in (".service", ".timer"))
+_EXPOSURE = 20
+"""The highest exposure that systemd-analyze may report, of 100."""
+
+
+def _objects() -> list[dict[str, Any]]:
+    """What Kustomize applies."""
+    files = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"]
+    return [one for name in files for one in yaml.safe_load_all((KUBERNETES / name).read_text())]
+
+
+def _object(kind: str) -> dict[str, Any]:
+    (one,) = (one for one in _objects() if one["kind"] == kind)
+    return one
+
+
+def _pods() -> Iterator[dict[str, Any]]:
+    yield from (one["spec"]["template"] for one in _objects() if one["kind"] in ("Deployment", "Job"))
+
+
+@pytest.fixture(scope="module")
+def units(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The units, with programs that are installed here."""
+    directory = tmp_path_factory.mktemp("systemd")
+    for file in UNITS:
+        text = re.sub(r"(?<=^ExecStart=)\S+", "/bin/true", file.read_text(), flags=re.MULTILINE)
+        (directory / file.name).write_text(text)
+    return [directory / file.name for file in UNITS]
+
+
+def test_systemd_finds_no_fault_in_the_units(units: list[Path]) -> None:
+    for unit in units:
+        done = subprocess.run(
+            ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False
+        )
+        own = [line for line in done.stderr.splitlines() if unit.stem.rstrip("@") in line]
+        assert own == [], done.stderr
+
+
+@pytest.mark.parametrize("unit", [file for file in UNITS if file.suffix == ".service"], ids=lambda file: file.name)
+def test_systemd_rates_each_service_as_hardened(unit: Path) -> None:
+    words = ["systemd-analyze", "security", "--offline=yes", f"--threshold={_EXPOSURE}", "--no-pager", str(unit)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-200:]
+
+
+def test_each_timer_has_its_service() -> None:
+    names = {file.name for file in UNITS}
+    assert {f"{file.stem}.service" for file in UNITS if file.suffix == ".timer"} <= names
+
+
+def test_every_setting_that_the_files_name_exists() -> None:
+    settings = {f"TRNINV_{name.upper()}" for name in Settings.__annotations__} | {"TRNINV_TOKEN"}
+    for file in (file for file in DEPLOY.rglob("*") if file.is_file() and "collector" not in file.name):
+        assert set(re.findall(r"\bTRNINV_[A-Z_]+\b", file.read_text())) <= settings, file
+
+
+def test_kubernetes_knows_every_field() -> None:
+    import kubernetes_validate  # noqa: PLC0415 # only where it is used
+
+    native = [one for one in _objects() if one["kind"] != "ServiceMonitor"]  # that is the Prometheus operator's
+    for one in native:
+        kubernetes_validate.validate(one, kubernetes_validate.latest_version(), strict=True)
+    assert {"Deployment", "Service", "Ingress", "NetworkPolicy", "Job"} <= {one["kind"] for one in native}
+
+
+def test_the_objects_select_each_other() -> None:
+    (labels,) = (pod["metadata"]["labels"] for pod in _pods() if "migrate" not in str(pod["metadata"]))
+    service, deployment = _object("Service"), _object("Deployment")
+    for selector in (service["spec"]["selector"], deployment["spec"]["selector"]["matchLabels"]):
+        assert selector.items() <= labels.items()
+    assert _object("ServiceMonitor")["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    (port,) = service["spec"]["ports"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert port["targetPort"] in {one["name"] for one in container["ports"]}
+    assert _object("ServiceMonitor")["spec"]["endpoints"][0]["port"] == port["name"]
+    path = _object("Ingress")["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]
+    assert (path["name"], path["port"]["name"]) == (service["metadata"]["name"], port["name"])
+
+
+def test_no_pod_runs_as_root_or_writes_to_its_image() -> None:
+    for pod in _pods():
+        assert pod["spec"]["securityContext"]["runAsUser"] > 0
+        assert pod["spec"]["automountServiceAccountToken"] is False
+        for container in pod["spec"]["containers"]:
+            context = container["securityContext"]
+            assert (context["readOnlyRootFilesystem"], context["capabilities"]) == (True, {"drop": ["ALL"]})
+
+
+def test_the_user_of_the_image_is_that_of_the_pods() -> None:
+    user = re.search(r"^USER (\d+):\1$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
+    assert user
+    assert {str(pod["spec"]["securityContext"]["runAsUser"]) for pod in _pods()} == {user[1]}
+
+
+def test_compose_starts_the_service_after_database_and_migration() -> None:
+    composed = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    services = composed["services"]
+    for one in services.values():
+        assert set(one.get("depends_on", {})) <= set(services)
+        assert {volume.partition(":")[0] for volume in one.get("volumes", [])} <= set(composed["volumes"])
+    assert services["migrate"]["depends_on"]["database"]["condition"] == "service_healthy"
+    assert services["service"]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+    assert services["service"]["read_only"]
+    assert all(str(port).startswith("127.0.0.1:") for port in services["service"]["ports"])
+    file = Path(services["migrate"]["build"]["dockerfile"])
+    assert (DEPLOY / services["migrate"]["build"]["context"] / file).is_file()
+
+
+@pytest.mark.slow
+def test_nginx_reads_its_configuration(tmp_path: Path) -> None:
+    """As Debian sets it up; deploy/rolling-restart is tested on its own."""
+    text = (DEPLOY / "nginx" / "trninv.conf").read_text().replace("/etc/nginx/conf.d", str(tmp_path))
+    for name in ("/etc/ssl/trninv.pem", "/etc/ssl/private/trninv.key"):
+        text = text.replace(name, str(tmp_path / Path(name).name))
+    words = ["openssl", "req", "-x509", "-nodes", "-newkey", "rsa:2048", "-subj", "/CN=trninv.example"]
+    files = ["-out", str(tmp_path / "trninv.pem"), "-keyout", str(tmp_path / "trninv.key")]
+    subprocess.run([*words, *files], check=True, capture_output=True)
+    (tmp_path / "trninv-upstream.inc").write_text("server 127.0.0.1:8001 max_fails=0;\n")
+    (tmp_path / "trninv.conf").write_text(text)
+    main = f"pid {tmp_path}/pid; error_log stderr; events {{}} http {{ include {tmp_path}/trninv.conf; }}"
+    (tmp_path / "nginx.conf").write_text(main)
+    nginx = shutil.which("nginx") or "/usr/sbin/nginx"
+    done = subprocess.run([nginx, "-t", "-c", tmp_path / "nginx.conf"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_alerts_dashboard_and_deployment_are_found_in_a_checkout_and_in_the_wheel() -> None:
+    """tests/test_wheel.py looks into the wheel."""
+    for name in ("monitoring/alerts.yml", "monitoring/dashboard.json", "deploy/rolling-restart"):
+        assert (resource_directory() / name).is_file()
+
+
+def test_units_and_image_agree_on_where_trninv_is() -> None:
+    assert "COPY --from=build /opt/trninv /opt/trninv" in (DEPLOY / "Containerfile").read_text()
+    for file in (one for one in UNITS if one.suffix == ".service"):
+        unit = configparser.RawConfigParser(strict=False)
+        unit.optionxform = str  # type: ignore[assignment,method-assign] # as configparser documents it
+        unit.read_string(file.read_text())
+        assert "/opt/trninv/bin/trninv" in file.read_text()
+        assert unit["Service"]["NoNewPrivileges"] == "yes"

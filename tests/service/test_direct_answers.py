@@ -1,0 +1,145 @@
+"""A response that is given at once equals the one that takes the ordinary way, and neither is ever stale."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hearing import change
+from starlette.testclient import TestClient
+
+from trninv.graphql import statement_runner
+from trninv.graphql.statement_runner import StatementRunner
+from trninv.service.application import create_app
+from trninv.service.direct_answers import DirectAnswers
+from trninv.settings import Settings
+
+CHIP = "trn1.2xlarge/d0/s0/c0"
+LIST = "{ clusters { nodes { slug } } }"
+LARGE = "{ clusters { nodes { slug system domains { nodes { address model } } } } }"
+STATE = "{ chips(first: 5, filter: {state: {ne: UP}}) { nodes { address state } } }"
+PATH = 'query ($a: Address!) { path(from: $a, to: "u-trn2x64/d0/s0/c5") { paths { hops } } }'
+JSON = "application/json"
+REQUESTS: list[tuple[Any, dict[str, str]]] = [
+    ({"query": LIST}, {}),
+    ({"query": LARGE}, {}),
+    ({"query": LARGE}, {"Accept-Encoding": "identity"}),
+    ({"query": LIST}, {"Accept": "application/graphql-response+json"}),
+    ({"query": LIST}, {"Accept": "text/html"}),
+    ({"query": LIST}, {"Host": "elsewhere"}),
+    ({"query": LIST}, {"Content-Type": "text/plain"}),
+    ({"query": LIST, "operationName": "None"}, {}),
+    ({"query": LIST, "variables": []}, {}),
+    ({"query": LIST, "at": "yesterday"}, {}),
+    ({"query": "{ nothing }"}, {}),
+    ({"query": "mutation { nothing }"}, {}),
+    ({"query": PATH, "variables": {"a": "u-trn2x64/d0/s0/c0"}}, {}),
+    ({"query": PATH, "variables": {"a": "nowhere/d0"}}, {}),
+    ({"query": PATH, "variables": {"a": 1}}, {}),
+    ({"query": PATH}, {}),
+    ({"query": STATE}, {}),
+    ([], {}),
+]
+
+
+def _client(url: str, **settings: Any) -> Iterator[TestClient]:
+    app = create_app(url, Settings(url, log="off", **settings))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        yield client
+
+
+@pytest.fixture
+def client(seeded: str) -> Iterator[TestClient]:
+    yield from _client(seeded)
+
+
+def _answer(client: TestClient, body: Any, headers: dict[str, str]) -> tuple[int, Any, dict[str, str]]:
+    response = client.post("/graphql", content=json.dumps(body), headers={"Content-Type": JSON} | headers)
+    content = response.json()
+    content.get("extensions", {}).pop("asOf", None)
+    varying = {"x-request-id", "content-length"}  # the length is that of compressed times
+    return response.status_code, content, {k: v for k, v in response.headers.items() if k not in varying}
+
+
+def test_both_ways_give_the_same_response(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as ordinary:
+        ordinary.setattr(DirectAnswers, "_is_eligible", lambda *_: False)
+        expected = [_answer(client, *request) for request in REQUESTS]
+    assert [_answer(client, *request) for request in REQUESTS] == expected
+    assert [_answer(client, *request) for request in REQUESTS] == expected  # from the cache
+
+
+def test_a_kept_response_and_a_small_list_need_no_route(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(2):
+        _answer(client, {"query": LIST}, {})
+    monkeypatch.setattr("trninv.service.graphql.authenticate", None)  # the ordinary way fails
+    assert _answer(client, {"query": LIST}, {})[0] == 200
+    if client.app.state.shared.fleet.engine.dialect.name == "sqlite":  # type: ignore[attr-defined]
+        assert _answer(client, {"query": LIST, "variables": {"unused": 1}}, {})[0] == 200
+
+
+def test_it_is_never_stale(client: TestClient) -> None:
+    def states(number: int) -> list[str]:
+        content = _answer(client, {"query": STATE, "variables": {"unused": number}}, {})[1]
+        return [node["address"] for node in content["data"]["chips"]["nodes"]]
+
+    engine = client.app.state.shared.fleet.engine  # type: ignore[attr-defined]
+    for number in (0, 1, 1):  # prepared, small, kept
+        assert states(number) == []
+    change(engine, CHIP)
+    assert states(1) == states(2) == [CHIP]
+
+
+def test_it_is_logged_and_counted(client: TestClient) -> None:
+    for _ in range(3):
+        response = client.post("/graphql", json={"query": LIST})
+        assert len(response.headers["x-request-id"]) == 16
+        assert response.headers["x-content-type-options"] == "nosniff"
+    metrics = client.app.state.shared.metrics.render().decode()  # type: ignore[attr-defined]
+    assert 'trninv_requests_total{path="/graphql",status="200"} 3.0' in metrics
+    assert "trninv_document_cost_count 3.0" in metrics
+
+
+@pytest.mark.parametrize("settings", [{"auth": "tokens"}, {"cors_origins": ("https://a.example",)}], ids=str)
+def test_tokens_and_other_origins_take_the_ordinary_way(lite: str, settings: dict[str, Any]) -> None:
+    for client in _client(lite, **settings):
+        response = client.post("/graphql", json={"query": LIST}, headers={"Origin": "https://a.example"})
+        assert response.status_code == (401 if "auth" in settings else 200)
+        assert ("access-control-allow-origin" in response.headers) == ("cors_origins" in settings)
+
+
+def test_a_large_statement_is_interrupted_once_and_then_left_to_threads(
+    lite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statement_runner, "MAX_INLINE_STEPS", 1_000)
+    small: list[bool] = []
+    fetch = StatementRunner.fetch_small_row
+
+    def fetch_small_row(self: StatementRunner, *arguments: Any) -> Any:
+        result = fetch(self, *arguments)
+        small.append(result is not None)
+        return result
+
+    monkeypatch.setattr(StatementRunner, "fetch_small_row", fetch_small_row)
+    document = "{ chips(first: 200) { nodes { address state } } }"
+    for client in _client(lite):
+        runner = client.app.state.shared.api._statement_runners[client.app.state.shared.fleet]  # type: ignore[attr-defined]
+        for number in range(3):
+            content = _answer(client, {"query": document, "variables": {"unused": number}}, {})[1]
+            assert len(content["data"]["chips"]["nodes"]) == 200
+        assert small == [False, False]  # the first request prepares the document in a thread
+        assert len(runner._large_statements) == 1
+        _answer(client, {"query": LIST}, {})
+        assert _answer(client, {"query": LIST, "variables": {"unused": 1}}, {})[0] == 200
+        assert small[-1]
+
+
+def test_a_statement_that_counts_never_runs_on_the_event_loop(lite: str) -> None:
+    for client in _client(lite):
+        services = client.app.state.shared  # type: ignore[attr-defined]
+        _answer(client, {"query": LIST}, {})
+        runner = services.api._statement_runners[services.fleet]
+        assert runner.fetch_small_row("SELECT 1", {})[0] == (1,)
+        assert runner.fetch_small_row("SELECT Count(*) FROM chip", {}) is None
+        assert runner.fetch_small_row(f"SELECT {' + '.join('1' * 3_000)}", {}) is None
+        assert runner.fetch_small_row("SELECT nothing", {}) is None

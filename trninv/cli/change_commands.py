@@ -1,0 +1,129 @@
+"""Build a command from the declaration of each change; `main` looks it up by the change's file.
+
+`set` is built here too, because it also prints the states that do not change.
+"""
+
+import getpass
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import click
+
+from trninv.cli.database_connection import write_connection
+from trninv.cli.messages import print_wrapped
+from trninv.cli.output import format_option, print_blocks, print_value
+from trninv.cli.parameter_options import build_options, help_text
+from trninv.cli.progress_line import Progress
+from trninv.errors import UsageError
+from trninv.inventory.change import Change
+from trninv.inventory.changes.set_state import set_state
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import overridden_by_server
+from trninv.placement.changes import find
+from trninv.rendered_text import Rendered
+
+
+def change_command(file: str) -> click.Command:
+    """Return the command that makes the change declared in a file."""
+    change = find(file)
+
+    @click.pass_obj
+    def run(database: str, /, style: str, *, dry_run: bool, **values: Any) -> None:
+        with write_connection(database, commits=not dry_run) as (connection, progress):
+            result = change(connection, **change_arguments(change, values, progress))
+        print_result(style, result, change.render(result), dry_run=dry_run)
+
+    return build_command(change, run)
+
+
+def change_arguments(change: Change[..., Any], values: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    """Return the arguments of a change from its command's values; it reports to the progress line if it can."""
+    extra: dict[str, Any] = {"progress": progress} if change.takes_progress else {}
+    if change.takes_author:
+        extra["who"] = author(change, values["who"])
+    return change.coerce_values(**{**values, **extra})
+
+
+def author(change: Change[..., Any], who: str | None) -> str:
+    """Return who makes a change: the value of --who, or the user, who may have no name if the change needs none."""
+    try:
+        return current_user() if who is None else who
+    except UsageError:
+        if change.needs_author:
+            raise
+        return ""
+
+
+def print_result(style: str, result: Any, text: Rendered, *, dry_run: bool) -> None:
+    """Print what a change did, or what it would do."""
+    print_value(style, result, lambda: print_blocks(text))
+    if dry_run:
+        print_wrapped("dry run: nothing was changed", err=True)
+
+
+def build_command(
+    change: Change[..., Any], callback: Callable[..., None], *extra_parameters: click.Parameter
+) -> click.Command:
+    """Return a command with a change's parameters, extra ones, --who and --why if it records them, and --dry-run."""
+    meanings = [
+        f"{(parameter.argument.metavar or parameter.name.upper()).strip('[]')}: {parameter.description}"
+        for parameter in change.parameters
+        if parameter.is_required or parameter.argument.positional
+    ]
+    options = [option for parameter in change.parameters for option in build_options(parameter)]
+    command = click.Command(
+        change.command,
+        params=[*options, *extra_parameters, *author_options(change), DRY_RUN],
+        callback=callback,
+        help=help_text("\n\n".join([change.description, *meanings]), change.examples),
+    )
+    return format_option(command)
+
+
+DRY_RUN = click.Option(["--dry-run"], is_flag=True, help="Print what would change without changing anything.")
+
+
+def author_options(change: Change[..., Any]) -> list[click.Option]:
+    """Return --who and --why, as far as a change records them; `author` returns the value of --who."""
+    who = click.Option(["--who"], show_default="you", help="Who makes the change.")
+    if not change.takes_reason:
+        return [who] if change.takes_author else []
+    # click takes default=None for a value, so --why would not be required
+    default: dict[str, Any] = {} if change.needs_reason else {"default": ""}
+    help_line = "The reason, recorded with the change."
+    return [click.Option(["--why"], required=change.needs_reason, help=help_line, **default), who]
+
+
+def current_user() -> str:
+    """Return the name of the user who runs the command.
+
+    Raises
+    ------
+    UsageError
+        The user has no name.
+
+    """
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        raise UsageError("the current user has no name; add --who NAME") from None
+
+
+@click.pass_obj
+def _run_set(database: str, /, style: str, *, dry_run: bool, **values: Any) -> None:
+    with write_connection(database, commits=not dry_run) as (connection, progress):
+        changes = set_state(connection, **change_arguments(set_state, values, progress))
+        kept_states = dict(overridden_by_server(connection, values["addresses"]))
+
+    def lines() -> Iterator[str]:
+        yield from (f"{change.address}: {change.before} → {change.after}" for change in changes)
+        if not changes:
+            condition = Condition.from_user(values["state"], values["factor"])
+            yield f"{'it is' if len(values['addresses']) == 1 else 'all are'} already {condition}"
+        yield from (f"{address} stays {kept} as long as its server is {kept}" for address, kept in kept_states.items())
+
+    rows = [{"address": entry.address, "before": str(entry.before), "after": str(entry.after)} for entry in changes]
+    print_result(style, rows, lines(), dry_run=dry_run)
+
+
+set_ = build_command(set_state, _run_set)

@@ -1,0 +1,263 @@
+"""Draw unhealthy parts and changes over time, for the explorer and for `trninv timeline --svg`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from xml.etree.ElementTree import Element
+
+from sqlalchemy import Connection, select
+
+from trninv.database.tables import TABLES
+from trninv.drawing.svg import (
+    DEGRADED,
+    DOWN,
+    INACTIVE,
+    MAINTENANCE,
+    MUTED,
+    Style,
+    SvgDocument,
+    add_element,
+    add_link,
+    define_hatch,
+    draw_label,
+    draw_line,
+)
+from trninv.drawing.symbols import SEVERITY, draw_state_symbol
+from trninv.history.events import Event, list_events
+from trninv.history.timeline import UNHEALTHY_STATES, TimelineInterval, UnhealthyCounts, timeline_intervals
+from trninv.inventory.address.lookup import Place, resolve, resolve_place
+from trninv.units import pluralize
+
+MAX_CLUSTERS, MAX_CHANGES, INTERVALS = 16, 500, 120
+_PADDING, _MARK_SPACING, _TICK_SPACING, _MIN_BAR_HEIGHT = 14.0, 26.0, 90.0, 2.0
+_STATE_COLORS: Final = {"degraded": DEGRADED, "down": DOWN, "maintenance": MAINTENANCE}
+_WORST_COLOR: Final = "var(--link-idle)"
+_MINUTES: Final = (1, 5, 15, 60, 240, 720, 1_440, 2_880, 10_080, 43_200, 129_600)
+"""Distances of two ticks to choose from."""
+_DAY: Final = timedelta(days=1)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Unhealthy parts of a place, or of all clusters, and changes, from ``since`` to ``until``.
+
+    Attributes
+    ----------
+    start
+        When the recorded history begins; nothing is known before.
+    intervals
+        Those of equal length; for several clusters, the sums of their counts. None if no history is recorded.
+    changes
+        Changes of states, the oldest first: the last MAX_CHANGES of them if ``is_cut``.
+    omitted
+        Number of clusters that are not counted.
+
+    """
+
+    title: str
+    since: datetime
+    until: datetime
+    start: datetime
+    intervals: Sequence[TimelineInterval]
+    changes: Sequence[Event]
+    is_cut: bool
+    omitted: int
+
+    @property
+    def worst(self) -> int:
+        """The most unhealthy parts at once."""
+        return max((interval.worst.all for interval in self.intervals), default=0)
+
+
+def read_history(
+    connection: Connection, scope: str | None, since: datetime | None, until: datetime, intervals: int = INTERVALS
+) -> History:
+    """Read the history of a place or of all clusters; ``since`` is by default the start of the history.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
+
+    """
+    place = resolve(connection, scope) if scope else None
+    cluster = TABLES["cluster"]
+    query = select(cluster.c.slug, cluster.c.known_since, cluster.c.known_from).order_by(cluster.c.id)
+    query = query.where(cluster.c.known_since.is_not(None))
+    clusters = connection.execute(query.where(cluster.c.id == place.cluster_id) if place else query).all()
+    start = min((datetime.fromisoformat(row.known_since) for row in clusters), default=until)
+    begin = since or start
+    counted = [
+        _read_intervals(
+            connection, place or resolve_place(connection, row.slug), row, begin, max(until, begin), intervals
+        )
+        for row in clusters[:MAX_CLUSTERS]
+    ]
+    filters: dict[str, Any] = {"since": begin, "until": until, "states_only": True}
+    changes = list(list_events(connection, place.address if place else None, limit=MAX_CHANGES + 1, **filters))
+    return History(
+        title=f"{place.address if place else 'all clusters'}: unhealthy parts",
+        since=begin,
+        until=until,
+        start=start,
+        intervals=[_sum_intervals(simultaneous) for simultaneous in zip(*counted, strict=True)],
+        changes=sorted(changes[:MAX_CHANGES], key=_time_of),
+        is_cut=len(changes) > MAX_CHANGES,
+        omitted=max(0, len(clusters) - MAX_CLUSTERS),
+    )
+
+
+def _read_intervals(
+    connection: Connection, place: Place, cluster: Any, since: datetime, until: datetime, count: int
+) -> Iterator[TimelineInterval]:
+    """Yield the intervals of a place; those before its cluster's history count nothing."""
+    known_since, nothing = datetime.fromisoformat(cluster.known_since), UnhealthyCounts((0, 0, 0), 0)
+    for interval in timeline_intervals(connection, place, cluster.known_from, since, until, count):
+        is_known = interval.end > known_since
+        yield interval if is_known else TimelineInterval(interval.begin, interval.end, nothing, nothing, 0)
+
+
+def _sum_intervals(intervals: Sequence[TimelineInterval]) -> TimelineInterval:
+    first, *others = intervals
+    at_end, worst, events = first.at_end, first.worst, first.events
+    for other in others:
+        at_end, worst, events = at_end + other.at_end, worst + other.worst, events + other.events
+    return TimelineInterval(first.begin, first.end, at_end, worst, events)
+
+
+def draw_timeline(history: History, width: float = 900, height: float = 200) -> SvgDocument:
+    """Return bars of the unhealthy parts in each interval, behind them the most at once, and marks of changes below.
+
+    ``height`` is that of the bars. Marks lead to the time of their last change.
+    """
+    document = SvgDocument(history.title, _summarize(history))
+    root, span = document.drawing, max(history.until - history.since, timedelta.resolution)
+
+    def x_of(time: datetime) -> float:
+        share = (min(max(time, history.since), history.until) - history.since) / span
+        return _PADDING + share * (width - 2 * _PADDING)
+
+    if history.start > history.since:
+        hatch = define_hatch(root, "hatch-unknown", INACTIVE, opacity="0.3")
+        unknown: Style = {"x": _PADDING, "y": 0.0, "width": x_of(history.start) - _PADDING, "height": height}
+        add_element(root, "rect", f"Nothing is recorded before {format_time(history.start)}", **unknown, fill=hatch)
+    for interval in history.intervals:
+        _draw_interval(root, interval, (x_of(interval.begin), x_of(interval.end)), height, max(history.worst, 1))
+    draw_line(root, (_PADDING, height), (width - _PADDING, height), stroke=INACTIVE)
+    for changes in _merge_changes(history.changes, span * (_MARK_SPACING / width)):
+        _draw_mark(root, changes, (x_of(_time_of(changes[0])), height + 13))
+    for time, text in _ticks(history.since, history.until, max(2, int(width / _TICK_SPACING))):
+        draw_label(root, (x_of(time), height + 36), text, 11, MUTED, text_anchor="middle")
+    drawn = {name for name in _STATE_COLORS for interval in history.intervals if _count_at_end(interval, name)}
+    document.legend = [(color, state) for state, color in _STATE_COLORS.items() if state in drawn]
+    if history.worst:
+        document.legend.append((_WORST_COLOR, "most at once in each interval"))
+    document.bounds = (0, 0, width, height + 44)
+    document.data = {
+        "since": format_time(history.since),
+        "until": format_time(history.until),
+        "counts": " ".join(str(interval.worst.all) for interval in history.intervals),
+        "changes": " ".join(format_time(_time_of(change)) for change in history.changes),
+    }
+    return document
+
+
+def format_time(time: datetime) -> str:
+    """Return a time in UTC, as addresses of the explorer's pages have it."""
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _summarize(history: History) -> str:
+    if not history.intervals:
+        return "No history is recorded."
+    sentences = [f"At most {pluralize(history.worst, 'part')} at once."]
+    if not history.worst:
+        sentences = ["Every part was up the whole time."]
+    if history.start > history.since:
+        sentences.append(f"History starts {history.start:%Y-%m-%d %H:%M:%S} UTC.")
+    if history.is_cut:
+        sentences.append(f"Only the last {MAX_CHANGES} changes are marked.")
+    if history.omitted:
+        sentences.append(f"{pluralize(history.omitted, 'cluster')} omitted.")
+    return " ".join(sentences)
+
+
+def _count_at_end(interval: TimelineInterval, state: str) -> int:
+    return interval.at_end.counts[UNHEALTHY_STATES.index(state)]
+
+
+def _draw_interval(
+    root: Element, interval: TimelineInterval, ends: tuple[float, float], height: float, worst: int
+) -> None:
+    """Draw the bars of an interval between two x; ``worst`` is the number of parts that fills the height."""
+    if not interval.worst.all:
+        return
+    counts = [(state, _count_at_end(interval, state)) for state in _STATE_COLORS]
+    at_end = ", ".join(f"{count:,} {state}" for state, count in counts if count) or "none"
+    times = f"{interval.begin:%Y-%m-%d %H:%M} to {interval.end:%Y-%m-%d %H:%M} UTC"
+    group = add_element(
+        root,
+        "g",
+        f"{times}: at most {interval.worst.all:,} unhealthy, {at_end} at the end",
+        shape_rendering="crispEdges",
+    )
+
+    def draw_bar(bottom: float, count: int, color: str) -> float:
+        size = max(height * count / worst, _MIN_BAR_HEIGHT)
+        box: Style = {"x": ends[0], "y": bottom - size, "width": ends[1] - ends[0], "height": size}
+        add_element(group, "rect", **box, fill=color)
+        return bottom - size
+
+    draw_bar(height, interval.worst.all, _WORST_COLOR)
+    top = height
+    for state, count in counts:
+        if count:
+            top = draw_bar(top, count, _STATE_COLORS[state])
+
+
+def _time_of(change: Event) -> datetime:
+    return datetime.fromisoformat(change.at)
+
+
+def _state_after(change: Event) -> str:
+    return change.after.state if change.after else "up"
+
+
+def _merge_changes(changes: Sequence[Event], distance: timedelta) -> Iterator[list[Event]]:
+    """Yield groups of changes, each of which lies within a distance after the first of its group."""
+    group: list[Event] = []
+    for change in changes:
+        if group and _time_of(change) - _time_of(group[0]) >= distance:
+            yield group
+            group = []
+        group.append(change)
+    if group:
+        yield group
+
+
+def _draw_mark(root: Element, changes: Sequence[Event], center: tuple[float, float]) -> None:
+    """Draw the worst state that changes led to, and their number, as a link to the time of the last one."""
+    last = changes[-1]
+    time = f"{_time_of(last):%Y-%m-%d %H:%M:%S} UTC"
+    before = last.before.state if last.before else "up"
+    title = f"{pluralize(len(changes), 'change')} up to {time}"
+    if len(changes) == 1:
+        title = f"{last.address}: {before} → {_state_after(last)}, {time}: {last.why}"
+    mark = add_link(root, "", f"Show {title}", {"asof": format_time(_time_of(last))})
+    x, y = center
+    add_element(mark, "rect", x=x - 12, y=y - 12, width=24.0, height=24.0, fill="transparent")
+    draw_state_symbol(mark, (x - 4 if len(changes) > 1 else x, y), min(map(_state_after, changes), key=SEVERITY.index))
+    if len(changes) > 1:
+        draw_label(mark, (x + 3, y + 4), str(len(changes)), 11)
+
+
+def _ticks(since: datetime, until: datetime, count: int) -> Iterator[tuple[datetime, str]]:
+    """Yield round times between two times, at most two more than ``count``, and their labels."""
+    steps = (timedelta(minutes=minutes) for minutes in _MINUTES)
+    step = next((step for step in steps if (until - since) / step <= count + 1), (until - since) / count)
+    time = since + (-(since - _EPOCH) % step)
+    while time <= until:
+        is_midnight = not (time - _EPOCH) % _DAY
+        yield time, f"{time:%m-%d}" if is_midnight or step >= _DAY else f"{time:%H:%M}"
+        time += step

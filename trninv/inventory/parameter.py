@@ -1,0 +1,232 @@
+"""Declare the parameters of questions and changes by annotations: Annotated[TYPE, Argument(…)]."""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from types import UnionType
+from typing import Any, Final, Union, get_args, get_origin
+
+from trninv.enumeration import DescribedEnum
+from trninv.errors import InvalidArgumentError
+from trninv.units import Bandwidth, Capacity, Quantity
+
+MAX_ADDRESSES = 1_000
+"""The maximum number of addresses in one argument of a question."""
+
+
+class FreeText(str):
+    """Text that is not an address, such as a shape or a time."""
+
+    __slots__ = ()
+
+
+class TimeOrEvent(FreeText):
+    """Text that is a time or the number of an event; callers in Python may also pass a datetime or an int."""
+
+    __slots__ = ()
+
+
+PARAMETER_TYPES: Final = (str, tuple, DescribedEnum, bool, int, Capacity, Bandwidth)
+"""Types of a parameter: an address (or `FreeText`), addresses, a choice, a flag, a number, bytes, bytes per second.
+
+A change may also have fractions (float) and sequences of values other than addresses.
+"""
+
+
+class Declaration:
+    """A function that is declared with its parameters: a question or a change."""
+
+    function: Callable[..., Any]
+
+    @property
+    def name(self) -> str:
+        """Name in Python."""
+        return self.function.__name__
+
+    @cached_property
+    def description(self) -> str:
+        """Description that users see."""
+        return inspect.getdoc(self.function) or ""
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """Signature of the function without its first parameter, the snapshot or connection that it works on."""
+        full = inspect.signature(self.function)
+        return full.replace(parameters=list(full.parameters.values())[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """Metadata of a parameter beyond its name, type and default.
+
+    Attributes
+    ----------
+    description
+        Its meaning, in one sentence that users see.
+    minimum, maximum
+        Limits of a number, inclusive; a fraction (float) without a maximum has no limits.
+    name
+        Its name in GraphQL, if not the parameter's name in camelCase.
+    option
+        Its option on the command line, if not --NAME. A parameter with neither a default nor an option is positional;
+        an empty option makes each choice a flag.
+    metavar
+        Placeholder of the value in the command's help.
+    positional
+        Whether the parameter is positional on the command line although it has a default.
+    is_text
+        Whether a str is text that is not an address. Only changes need it: callers call them as functions and pass a
+        plain str, while questions annotate such parameters as `FreeText`.
+    is_avoided
+        Whether the value names places to avoid: the answer does not use them, and so does not depend on them.
+    words
+        The allowed values of a text, as the database stores them, with their meanings; None: any text.
+
+    """
+
+    description: str
+    minimum: int = 0
+    maximum: int | None = None
+    name: str = ""
+    option: str | None = None
+    metavar: str = ""
+    positional: bool = False
+    is_text: bool = False
+    is_avoided: bool = False
+    words: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a question or a change.
+
+    Attributes
+    ----------
+    is_optional
+        Whether its value may be None.
+    item_type
+        The type of a sequence's items.
+    """
+
+    name: str
+    value_type: type
+    argument: Argument
+    default: Any
+    is_optional: bool
+    item_type: type = str
+
+    @classmethod
+    def from_signature(cls, parameter: inspect.Parameter) -> "Parameter":
+        """Build the parameter from that of a function: Annotated[TYPE, Argument(…)]."""
+        value_type, argument = get_args(parameter.annotation)
+        is_optional = get_origin(value_type) in (Union, UnionType)
+        if is_optional:
+            value_type = next(member for member in get_args(value_type) if member is not type(None))
+        if argument.is_text:
+            value_type = FreeText
+        origin, item_types = get_origin(value_type), get_args(value_type)
+        collection = tuple if origin is Sequence else origin
+        item_type = item_types[0] if collection is tuple else str
+        return cls(parameter.name, collection or value_type, argument, parameter.default, is_optional, item_type)
+
+    @property
+    def is_required(self) -> bool:
+        """Whether the parameter has no default."""
+        return self.default is inspect.Parameter.empty
+
+    @property
+    def description(self) -> str:
+        """The argument's description, with its limits."""
+        minimum, maximum = self.argument.minimum, self.argument.maximum
+        return (
+            self.argument.description
+            if maximum is None
+            else f"{self.argument.description.removesuffix('.')}: {minimum:,} to {maximum:,}."
+        )
+
+    @property
+    def choices(self) -> tuple[DescribedEnum, ...]:
+        """Possible values of a choice; empty for other types."""
+        return tuple(self.value_type) if issubclass(self.value_type, DescribedEnum) else ()
+
+    def addresses(self, value: Any) -> Iterable[str]:  # Any: a converted value
+        """Return the addresses of the places in a value that an answer depends on."""
+        if value is None or self.item_type is not str or self.argument.is_avoided:
+            return ()
+        return value if self.value_type is tuple else [value] if self.value_type is str else ()
+
+    def coerce(self, value: Any) -> Any:  # Any: as a caller passes it
+        """Convert a caller's value to the parameter's type.
+
+        Raises
+        ------
+        InvalidArgumentError, UnitError
+            The value is malformed or beyond the limits.
+
+        """
+        if value is None and self.is_optional:
+            return None
+        if type(value) is self.value_type and isinstance(value, str | bool | DescribedEnum):
+            return value  # has nothing to convert and no limits
+        if self.choices:
+            return self._choice(str(value))
+        if issubclass(self.value_type, tuple):
+            return tuple(unique_addresses(value))
+        if issubclass(self.value_type, Quantity):
+            value = self.value_type.parse(value) if isinstance(value, str) else self.value_type(value)
+        is_number = issubclass(self.value_type, int | float) and self.value_type is not bool
+        if is_number and (self.argument.maximum is not None or self.value_type is not float):
+            self._check_limits(value)
+        return value
+
+    def _choice(self, value: str) -> DescribedEnum:
+        choices = {choice.name: choice for choice in self.choices}
+        if (name := value.upper().replace("-", "_")) not in choices:
+            raise InvalidArgumentError(f"{self.name}: {value!r} is not a choice; choose {' or '.join(choices).lower()}")
+        return choices[name]
+
+    def _check_limits(self, value: float) -> None:
+        minimum, maximum = self.argument.minimum, self.argument.maximum
+        if not minimum <= value <= (inf if maximum is None else maximum):  # also refuses nan
+            limits = f"{minimum} or more" if maximum is None else f"{minimum:,} to {maximum:,}"
+            unit = {Capacity: " bytes", Bandwidth: " bytes per second"}.get(self.value_type, "")
+            number = int(value) if isinstance(value, int) else value  # a quantity would print its unit
+            raise InvalidArgumentError(f"{self.name} {number:,} is out of range; use {limits}{unit}")
+
+
+def unique_addresses(addresses: Sequence[str] | str) -> Sequence[str]:
+    """Return addresses without duplicates; a single address may be passed without a list.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There are more than MAX_ADDRESSES.
+
+    """
+    unique = [addresses] if isinstance(addresses, str) else list(dict.fromkeys(addresses))
+    if len(unique) > MAX_ADDRESSES:
+        raise InvalidArgumentError(f"{len(unique):,} addresses are too many; name at most {MAX_ADDRESSES}")
+    return unique
+
+
+def render_parameters(parameters: Iterable[Parameter]) -> Iterator[str]:
+    """Yield the lines of a Markdown table of parameters."""
+    yield "| parameter | default | meaning |"
+    yield "| --- | --- | --- |"
+    yield from map(_render_parameter, parameters)
+
+
+def _render_parameter(parameter: Parameter) -> str:
+    default = (
+        "required"
+        if parameter.is_required
+        else ""
+        if parameter.default in (None, ())
+        else f"`{str(parameter.default).lower()}`"
+    )
+    meanings = {choice.name.lower(): choice.description for choice in parameter.choices}
+    meanings |= parameter.argument.words or {}
+    choices = "".join(f" `{choice}`: {meaning}" for choice, meaning in meanings.items())
+    return f"| `{parameter.name}` | {default} | {parameter.description}{choices} |"

@@ -1,0 +1,3 @@
+SELECT
+    id, state, arguments, started_at, done, total, error
+FROM sweep

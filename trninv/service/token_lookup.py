@@ -1,0 +1,94 @@
+"""Find the principals of bearer tokens, and store when tokens are used."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final
+
+from sqlalchemy import Engine
+
+from trninv.database.engine import read_transaction, write_transaction
+from trninv.inventory.access import bearer_tokens
+from trninv.inventory.access.bearer_tokens import Principal
+from trninv.inventory.access.token_events import record_uses
+from trninv.units import format_timestamp
+
+STORE_SECONDS: Final = 60.0
+"""Interval at which uses are stored, all in one transaction."""
+
+
+class TokenLookup:
+    """Look tokens up in the database.
+
+    A request is checked against the database itself, so that revoking a token takes effect at once. Streams check their
+    token again at each heartbeat; there, all streams with the same token share one look-up.
+
+    Parameters
+    ----------
+    read
+        Runs a function in a reading thread, within the request's time limit.
+    seconds
+        Interval of the heartbeats, and the maximum age of a shared look-up.
+    clock
+        A clock in seconds; tests replace it.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        read: Callable[..., Awaitable[Any]],
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine, self._read, self._seconds, self._clock = engine, read, seconds, clock
+        self._shared: dict[bytes, tuple[float, asyncio.Task[Principal]]] = {}
+        self._uses: dict[int, str] = {}
+
+    async def find(self, token: str) -> Principal:
+        """Return the principal of a valid token.
+
+        Raises
+        ------
+        UnauthenticatedError
+            The token is unknown, revoked or expired.
+
+        """
+        principal: Principal = await self._read(self._find_now, token)
+        self.note_use(principal)
+        return principal
+
+    def note_use(self, principal: Principal) -> None:
+        """Note that a principal's token is used now, for `store_uses`."""
+        now = datetime.now(UTC)
+        if principal.token_id is not None and (principal.last_used or "") < format_timestamp(
+            now - bearer_tokens.USE_PRECISION
+        ):
+            self._uses[principal.token_id] = format_timestamp(now)
+
+    async def find_shared(self, token: str) -> Principal:
+        """Return the principal as `find` does, or as it did for another caller less than a heartbeat ago."""
+        key, now = sha256(token.encode()).digest(), self._clock()
+        for other, (begun, _) in list(self._shared.items()):
+            if now - begun >= self._seconds:
+                del self._shared[other]
+        if key not in self._shared:
+            self._shared[key] = now, asyncio.create_task(self.find(token))
+        _, task = self._shared[key]
+        return await asyncio.shield(task)  # one caller that leaves does not cancel the look-up of the others
+
+    def _find_now(self, token: str) -> Principal:
+        with read_transaction(self._engine) as connection:
+            return bearer_tokens.find_principal(connection, token)
+
+    def store_uses(self) -> None:
+        """Store the uses since the last call; if that fails, they are stored at the next call."""
+        uses = dict(self._uses)
+        if not uses:
+            return
+        with write_transaction(self._engine) as connection:
+            record_uses(connection, uses)
+        for token_id, used in uses.items():
+            if self._uses.get(token_id) == used:
+                del self._uses[token_id]

@@ -1,0 +1,1 @@
+import{t as e}from"./jsxRuntime.js";var t=`abcdefghijkl`,n=[...t].map(e=>`job-${e}`),r=e=>(e<26?``:r(Math.floor(e/26)-1))+String.fromCharCode(65+e%26),i=e=>({text:r(e),tone:t[e%12]}),a=({tone:e})=>({"--job":`var(--job-${e})`,"--on-job":`var(--on-job-${e})`}),o=({letter:t})=>e(`span`,{class:`letter`,style:a(t),children:t.text});export{i,o as n,a as r,n as t};
