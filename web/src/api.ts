@@ -178,13 +178,14 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
   const [tries, setTries] = useState(0);
   const { asof, epoch } = useAsOf();
   const shown = useRef("");
+  const request = `${tries} ${asof} ${key}`;
   useEffect(() => {
     if (key === null) {
+      shown.current = "";
       setState({ data: undefined, error: undefined, loading: false });
       return;
     }
     const control = new AbortController();
-    const request = `${tries} ${asof} ${key}`;
     const isSame = request === shown.current;
     if (!isSame) setState((before) => ({ ...before, loading: true }));
     shown.current = request;
@@ -200,7 +201,9 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
     );
     return () => control.abort();
   }, [key, asof, epoch, tries]);
-  return { ...state, again: () => setTries((before) => before + 1) };
+  // the effect that asks runs after this page is painted
+  const loading = state.loading || (key !== null && request !== shown.current);
+  return { ...state, loading, again: () => setTries((before) => before + 1) };
 }
 
 /** The queries of the open page. */

@@ -32,7 +32,7 @@ export function Picture({ name, options, id = name, page, at, onDrawn }: Props) 
   const path = width === undefined ? null : `pictures/${name}?${query}`;
   const result = useLoaded(path, async (signal) => new TextDecoder().decode(await download(path ?? "", signal, at)));
   return (
-    <div class="drawn" ref={box}>
+    <div class="drawn" ref={box} aria-busy={width === undefined}>
       <Loading result={result} {...(page !== undefined && { page })}>
         {(text) => <Inlined text={text} id={id} onDrawn={onDrawn} />}
       </Loading>
