@@ -39,11 +39,13 @@ class Request:
     path: str
     body: dict[str, object]
     is_repeated: bool = False
+    token: str = ""
 
     def encode(self) -> bytes:
         """Encode the request as HTTP/1.1."""
         body = orjson.dumps(self.body) if self.is_repeated else encode_body(self.body)
         head = f"POST {self.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        head += f"Authorization: Bearer {self.token}\r\n" if self.token else ""
         return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 

@@ -99,13 +99,15 @@ def create_app(url: str | None = None, settings: Settings | None = None) -> Star
 def _build_middleware(services: Services, settings: Settings) -> list[Middleware]:
     hosts = settings.allowed_hosts or (("*",) if settings.auth == "tokens" else LOOPBACK_HOSTS)
     origins = settings.cors_origins
-    cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
-    direct = DirectAnswers(services, hosts, gzip_min_size=GZIP_MIN_SIZE, gzip_level=GZIP_LEVEL)
+    methods = ["GET", "POST"]
+    cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=methods, allow_headers=["*"])
+    cors_if_on = [cors] if origins else []
+    direct = DirectAnswers(services, hosts, cors_if_on, gzip_min_size=GZIP_MIN_SIZE, gzip_level=GZIP_LEVEL)
     return [
         Middleware(PeerAddressMiddleware),
         Middleware(AccessLogMiddleware, log_request=services.log_request),
         Middleware(RequestBodyMiddleware, seconds=settings.request_seconds, respond_directly=direct.respond),
-        *([cors] if origins else []),
+        *cors_if_on,
         Middleware(AllowedHostsMiddleware, names=hosts),
         Middleware(CrossSiteMiddleware, origins=origins),
         Middleware(PathCharactersMiddleware),
