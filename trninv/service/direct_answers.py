@@ -51,6 +51,7 @@ class DirectAnswers:
         gzip_level: int,
     ) -> None:
         self._services, self._hosts, self._cors = services, tuple(hosts), cors
+        self._origins = services.settings.cors_origins
         self._gzip_min_size, self._gzip_level = gzip_min_size, gzip_level
 
     async def respond(self, scope: Scope, body: bytes) -> ASGIApp | None:
@@ -73,7 +74,7 @@ class DirectAnswers:
             scope["path"] == "/graphql"
             and scope["method"] == "POST"
             and not scope["query_string"]
-            and not (b"sec-fetch-site" in headers and is_cross_site_refused(scope, self._services.settings.cors_origins))
+            and not (b"sec-fetch-site" in headers and is_cross_site_refused(scope, self._origins))
             and len(headers) == len(scope["headers"])  # no header is repeated
             and is_host_allowed(headers.get(b"host", b"").decode("latin-1"), self._hosts)
         )
