@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from mcp_clients import client
 from mcp_types import ElicitResult
-from test_questions import client
 
 import trninv
 from trninv.routing.fleet import BaseFleet

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_questions import client
+from mcp_clients import client
 
 import trninv
 from conftest import examples

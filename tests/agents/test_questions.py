@@ -9,26 +9,13 @@ from typing import Any
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
-from mcp import Client
+from mcp_clients import client
 
 from trninv.agents.abridge import MAX_CHARACTERS
-from trninv.agents.runner import Caller, Runner
-from trninv.agents.server import build_server
 from trninv.agents.tool import all_tools
-from trninv.cli.mcp_command import local_sql
-from trninv.database.tables import TOKEN_SCOPES_ALLOWED
-from trninv.graphql.api import Api
 from trninv.routing.fleet import BaseFleet
-from trninv.settings import Settings
 
 QUESTIONS = yaml.safe_load((Path(__file__).parent / "questions.yaml").read_text())
-
-
-def client(fleet: BaseFleet, scope: str = "admin", **options: Any) -> Client:
-    settings = Settings(database_url="")
-    caller = Caller("", scope, TOKEN_SCOPES_ALLOWED[scope].__contains__)
-    runner = Runner(Api(fleet, settings), local_sql(fleet, settings))
-    return Client(build_server(runner, lambda _: caller), **options)
 
 
 def at_path(value: Any, path: str) -> Any:
@@ -60,7 +47,7 @@ def test_every_tool_is_described_and_its_schema_is_valid(lite_fleet: BaseFleet) 
     assert {tool.name for tool in tools} == {*all_tools(), "sql", "graphql"}
     for tool in tools:
         Draft202012Validator.check_schema(tool.input_schema)
-        assert tool.description and tool.description[0].isupper(), tool.name
+        assert (tool.description or "")[:1].isupper(), tool.name
         assert tool.annotations.read_only_hint is not (tool.name in all_tools() and all_tools()[tool.name].is_change)
 
 
@@ -68,7 +55,7 @@ def test_an_answer_names_its_units_revision_and_sources_and_is_explained(lite_fl
     async def ask() -> tuple[Any, Any]:
         async with client(lite_fleet) as agent:
             content = (await agent.call_tool("bisection", {"scope": "u-trn2x64/d0"})).structured_content
-            return content, json.loads((await agent.read_resource(content["explain"])).contents[0].text)
+            return content, json.loads((await agent.read_resource(content["explain"])).contents[0].model_dump()["text"])
 
     content, evidence = asyncio.run(ask())
     assert content["asOf"]["revision"]

@@ -120,11 +120,7 @@ def test_a_resource_that_does_not_exist_is_refused_in_words(lite: str, uri: str)
         async with Client(parameters) as agent:
             await agent.read_resource(uri)
 
-    with (
-        pytest.Raises(ExceptionGroup)
-        if hasattr(pytest, "RaisesX")
-        else pytest.raises((MCPError, ExceptionGroup)) as caught
-    ):
+    with pytest.raises((MCPError, ExceptionGroup)) as caught:
         asyncio.run(read())
     assert "NOT_FOUND" in str(_leaf(caught.value))
 

@@ -13,7 +13,7 @@ from trninv.errors import TrninvError, UsageError
 from trninv.graphql.api import Api
 from trninv.graphql.document_request import Request
 
-_UNITS: Final = "bandwidths in 10^9 bytes per second (GB/s) for one direction; memory in bytes; times in UTC"
+_UNITS: Final = "bandwidths in 10^9 bytes per second (GB/s) for one direction; memory in GiB; times in UTC"
 
 
 class ToolError(Exception):

@@ -29,8 +29,8 @@ _EVIDENCE: Final = (
     "definition wiringSource disputed assumed facts { subject attribute value unit asWritten quote formula note "
     "picked disputed assumed differsIn source { slug title publisher date kind } }"
 )
-_QUANTITIES: Final = ("gigabytesPerSecond", "gibibytes", "teraflops", "microseconds")
-"""The only field shown of a bandwidth, a memory size, a performance or a duration."""
+_QUANTITIES: Final = {"Bandwidth": "gigabytesPerSecond", "Capacity": "gibibytes", "Duration": "microseconds"}
+"""The only field shown of a quantity, by its type."""
 
 
 def select_answer(field: GraphQLField) -> str:
@@ -78,8 +78,8 @@ def _select(output_type: GraphQLOutputType, depth: int, enclosing: tuple[str, ..
     if not isinstance(named, GraphQLObjectType):
         fields = named.fields if isinstance(named, GraphQLInterfaceType) else {}
         return "{ __typename address }" if "address" in fields else "{ __typename }"
-    if quantity := next((name for name in _QUANTITIES if name in named.fields and len(named.fields) <= 4), None):
-        return f"{{ {quantity} }}"
+    if named.name in _QUANTITIES:
+        return f"{{ {_QUANTITIES[named.name]} }}"
     is_thing = any(interface.name == "Node" for interface in named.interfaces)
     if is_thing and enclosing and not _is_connection(enclosing[-1]):
         identity = [name for name in ("address", "name", "slug", "state") if name in named.fields]
