@@ -21,6 +21,7 @@ from trninv.service import (
     export,
     graphql,
     health,
+    mcp,
     observations,
     openapi,
     pictures,
@@ -59,6 +60,7 @@ ROUTE_MODULES = (
     export,
     observations,
     enrollment,
+    mcp,
     openapi,
 )
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
@@ -73,7 +75,7 @@ def create_app(url: str | None = None, settings: Settings | None = None) -> Star
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         sys.setswitchinterval(_SWITCH_SECONDS)
-        async with create_task_group() as tasks:
+        async with application.state.agents.running(), create_task_group() as tasks:
             tasks.start_soon(services.resume_sweeps)
             tasks.start_soon(services.store_token_uses)
             tasks.start_soon(services.observations.run)
@@ -92,7 +94,7 @@ def create_app(url: str | None = None, settings: Settings | None = None) -> Star
         },
         lifespan=lifespan,
     )
-    application.state.shared = services
+    application.state.shared, application.state.agents = services, mcp.AgentServer(services)
     return application
 
 
