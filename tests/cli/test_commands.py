@@ -63,6 +63,10 @@ def test_from_nothing_to_removed(run: Run, empty: str) -> None:
     assert on("seed")[1].count(": already there") == 7
     assert on("seed", "trn2.48xlarge", "--name", "lab")[1] == "lab: seeded 16 chips in 1 server\n"
     assert "choose another --name" in on("seed", "trn1", "--name", "lab")[2]
+    several = "seed", "trn2.48xlarge", "--name", "lab", "--name", "east", "--name", "east", "--name", "west"
+    assert on(*several, "--dry-run")[1].count("would seed") == 3
+    seeded = [f"{name}: seeded 16 chips in 1 server\n" for name in ("east", "west")]
+    assert on(*several)[1] == "lab: already there\n" + "".join(seeded)
     status = json.loads(on("status", "--format", "json")[1])
     assert [cluster["slug"] for cluster in status["clusters"]][-1] == "lab"
     assert status["rows"]["chip"] == 305 + 30_016 + 16
