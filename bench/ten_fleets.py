@@ -1,6 +1,7 @@
 """Measure one answer about ten fleets: from their archives with DuckDB, and by the same SQL on PostgreSQL.
 
-PostgreSQL has the events in one table, and in one with a partition for each cluster.
+PostgreSQL has the events in one table, and then in one with ten partitions. They are by part, on which the statement
+joins; events have no cluster.
 """
 
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ _EVENT = (
 _PARTS = "kind, part_id, cluster, rack, state, own_state, known_from, epoch_us(since)"
 _EVENTS = "id, previous_id, clock_went_back, kind, part_id, before, state, own_before, own_state, epoch_us(time)"
 _PARTITIONS = 10
+_LARGE = 1_000_000
+"""Events from which on the mark holds."""
 
 
 def ten_fleets_rows(directory: Path, database: Database, events: int) -> Iterator[Row]:
@@ -43,7 +46,8 @@ def ten_fleets_rows(directory: Path, database: Database, events: int) -> Iterato
     first, *others = ([report_row(sums) for sums in archive_sums(answer)] for answer in answers)
     assert len(first) == _PARTITIONS
     assert all(other == first for other in others), "DuckDB and PostgreSQL give different answers"
-    yield Row(f"{name}, DuckDB", value, plain, "PostgreSQL, the same SQL", 1.0, note=note)
+    mark = 1.0 if events >= _LARGE else None  # in a small archive, opening its files takes most of the time
+    yield Row(f"{name}, DuckDB", value, plain, "PostgreSQL, the same SQL", mark, note=note)
     yield Row(f"{name}, PostgreSQL, partitioned", divided, plain, "PostgreSQL, one table", note=note)
 
 
