@@ -67,7 +67,7 @@ def scale_rows(directory: Path, domains: int) -> Iterator[Row]:
     server.make()
     server.start()
     try:
-        yield from _server_rows(server, directory, max(domains // CLUSTERS, 2))
+        yield from _server_rows(server, directory, max(domains // CLUSTERS, 3))
     finally:
         server.stop()
 
