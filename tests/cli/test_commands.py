@@ -63,10 +63,6 @@ def test_from_nothing_to_removed(run: Run, empty: str) -> None:
     assert on("seed")[1].count(": already there") == 7
     assert on("seed", "trn2.48xlarge", "--name", "lab")[1] == "lab: seeded 16 chips in 1 server\n"
     assert "choose another --name" in on("seed", "trn1", "--name", "lab")[2]
-    several = "seed", "trn2.48xlarge", "--name", "lab", "--name", "east", "--name", "east", "--name", "west"
-    assert on(*several, "--dry-run")[1].count("would seed") == 3
-    seeded = [f"{name}: seeded 16 chips in 1 server\n" for name in ("east", "west")]
-    assert on(*several)[1] == "lab: already there\n" + "".join(seeded)
     status = json.loads(on("status", "--format", "json")[1])
     assert [cluster["slug"] for cluster in status["clusters"]][-1] == "lab"
     assert status["rows"]["chip"] == 305 + 30_016 + 16
@@ -80,6 +76,16 @@ def test_from_nothing_to_removed(run: Run, empty: str) -> None:
     assert on("status")[0] == 0
     assert on("migrate", "--to", "base", "--yes")[0] == 0
     assert on("status")[0] == 1
+
+
+def test_several_clusters_are_seeded_at_once(run: Run, tables: str) -> None:
+    seed = "seed", "trn2.48xlarge", "--name", "lab"
+    several = *seed, "--name", "east", "--name", "east", "--name", "west"
+    assert run(*several, "--dry-run", database=tables)[1].count("would seed") == 3
+    run(*seed, database=tables)
+    seeded = [f"{name}: seeded 16 chips in 1 server\n" for name in ("east", "west")]
+    assert run(*several, database=tables)[1] == "lab: already there\n" + "".join(seeded)
+    assert run("verify", database=tables)[0] == 0
 
 
 def test_verify_ends_with_1_on_a_difference(run: Run, databases: Databases) -> None:
