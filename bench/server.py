@@ -162,6 +162,11 @@ def _ticks(process: int, field: int) -> int:
     return int(after_name[field]) + int(after_name[field + 1])
 
 
+def scheduled_seconds(process: int) -> float:
+    """Return the seconds that a process of one thread ran on a processor, to the microsecond."""
+    return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
+
+
 def child_processes(parent: int, name: str) -> list[int]:
     """Return the child processes whose command line contains a name."""
     processes = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
