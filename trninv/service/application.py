@@ -36,6 +36,7 @@ from trninv.service.middleware import (
     PeerAddressMiddleware,
     RequestBodyMiddleware,
 )
+from trninv.service.paced_posts import PacedPostsMiddleware
 from trninv.service.services import Services
 from trninv.settings import Settings
 
@@ -102,6 +103,7 @@ def _build_middleware(services: Services, settings: Settings) -> list[Middleware
     cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
     direct = DirectAnswers(services, hosts, gzip_min_size=GZIP_MIN_SIZE, gzip_level=GZIP_LEVEL)
     return [
+        Middleware(PacedPostsMiddleware, path=observations.ROUTE.path),
         Middleware(PeerAddressMiddleware),
         Middleware(AccessLogMiddleware, log_request=services.log_request),
         Middleware(RequestBodyMiddleware, seconds=settings.request_seconds, respond_directly=direct.respond),
