@@ -42,11 +42,15 @@ class Client:
             raise
 
     async def query(self, document: str, token: str = "", /, **variables: Any) -> str | None:
-        """Send a GraphQL document; return its error or the response's status, or None if it succeeded."""
+        """Send a GraphQL document; return its error or the response's status, or None if it succeeded.
+
+        It is sent again over a new connection if the service has closed a connection that was not used for a while.
+        """
+        body, is_reused = encode_body({"query": document, "variables": variables}), self._streams is not None
         try:
-            answer = await self.post("/graphql", encode_body({"query": document, "variables": variables}), token)
+            answer = await self.post("/graphql", body, token)
         except (OSError, asyncio.IncompleteReadError) as error:
-            return type(error).__name__
+            return await self.query(document, token, **variables) if is_reused else type(error).__name__
         errors = json.loads(answer.body).get("errors", []) if answer.body else []
         if errors:
             return f"{errors[0]['extensions']['code']}: {errors[0]['message']}"

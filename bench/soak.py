@@ -40,8 +40,8 @@ _READERS, _WRITERS, _LISTENERS, _STALLED = 8, 2, 4, 4
 _READ_PAUSE, _WRITE_PAUSE = 0.1, 0.2
 _CHURN_SECONDS = 2.0
 """Seconds between instances that go, of which each is replaced by a new one."""
-_BACKLOG_SERVERS = 128
-"""Servers that go down and come up first, so that a listener gets thousands of events when it connects."""
+_BACKLOG_SERVERS, _BACKLOG_TIMES = 128, 5
+"""Servers that go down and come up several times first: more events than the system's buffers of a socket take."""
 _MEGABYTES = 10.0
 """Accepted growth in ten minutes."""
 _SETTLE_SECONDS = 20.0
@@ -263,7 +263,7 @@ def soak_rows(_directory: Path, domains: int) -> Iterator[Row]:
 async def _run(soak: Soak, engine: Engine) -> tuple[Sample, Sample]:
     """Run all clients; return what was in use before and after them, when nobody is connected."""
     client = Client(soak.server.port)
-    for state in ("DOWN", "UP"):
+    for state in ("DOWN", "UP") * _BACKLOG_TIMES:
         places = [f"{NAME}/d{index // 4}/s{index % 4}" for index in range(_BACKLOG_SERVERS)]
         soak.note(await client.query(_set_state('", "'.join(places), state), soak.operator))
     client.close()
