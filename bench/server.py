@@ -16,6 +16,8 @@ from typing import Any
 
 import orjson
 
+TRNINV = (sys.executable, "-m", "trninv")
+"""The command line."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -146,7 +148,7 @@ def _wait_for_port(port: int, process: "subprocess.Popen[bytes]") -> None:
 @contextmanager
 def run_trninv(url: str, **environment: str) -> Iterator[Server]:
     """Run ``trninv serve`` on a database until the context ends."""
-    command = [sys.executable, "-m", "trninv", "--database", url, "serve", "--port", "{port}"]
+    command = [*TRNINV, "--database", url, "serve", "--port", "{port}"]
     with run_server(command, TRNINV_LOG="off", **environment) as server:
         yield server
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hearing import change
+from printed import neuron_ls
 from starlette.testclient import TestClient
 
 from trninv.database.engine import temporary_engine, write_transaction
@@ -46,6 +47,10 @@ REQUESTS: list[tuple[Any, dict[str, str]]] = [
 ]
 
 
+def _collected() -> bytes:
+    return json.dumps({"host": "n0", "neuron_ls": neuron_ls(), "sysfs": {}}).encode()
+
+
 def _client(url: str, **settings: Any) -> Iterator[TestClient]:
     app = create_app(url, Settings(url, log="off", **settings))
     with TestClient(app, base_url="http://127.0.0.1") as client:
@@ -71,6 +76,44 @@ def test_both_ways_give_the_same_response(client: TestClient, monkeypatch: pytes
         expected = [_answer(client, *request) for request in REQUESTS]
     assert [_answer(client, *request) for request in REQUESTS] == expected
     assert [_answer(client, *request) for request in REQUESTS] == expected  # from the cache
+
+
+OBSERVATIONS: list[tuple[str, bytes, dict[str, str]]] = [
+    ("", _collected(), {}),
+    ("?age=1.5", _collected(), {}),
+    ("?age=x", _collected(), {}),
+    ("?age=1&age=2", _collected(), {}),
+    ("?ages=1", _collected(), {}),
+    ("?age=%00", _collected(), {}),
+    ("", _collected(), {"Host": "elsewhere"}),
+    ("", _collected(), {"Content-Type": "text/plain"}),
+    ("", _collected(), {"Sec-Fetch-Site": "cross-site"}),
+    ("", b'{"neuron_ls": 1}', {}),
+    ("", json.dumps({"host": "n0", "neuron_ls": neuron_ls()} | {f"key{i}" * 9: 1 for i in range(90)}).encode(), {}),
+    ("", b"[]", {}),
+]
+
+
+def _report(client: TestClient, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, Any, dict[str, str]]:
+    response = client.post(f"/observations{path}", content=body, headers={"Content-Type": JSON} | headers)
+    return response.status_code, response.json(), {k: v for k, v in response.headers.items() if k != "x-request-id"}
+
+
+def test_an_observation_gets_the_same_response_both_ways(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    for request in OBSERVATIONS:
+        _report(client, *request)  # what is stored is a duplicate from now on
+    responses = [_report(client, *request) for request in OBSERVATIONS]
+    assert [status for status, *_ in responses] == [202, 202, *[400] * 6, 403, 400, 202, 400]
+    monkeypatch.setattr(DirectAnswers, "_is_eligible", lambda *_: False)
+    assert [_report(client, *request) for request in OBSERVATIONS] == responses
+
+
+def test_an_observation_needs_no_route(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trninv.service.middleware._PendingResponse", None)  # the ordinary way fails
+    assert _report(client, "", _collected(), {})[:2] == (
+        202,
+        _report(client, "", _collected(), {})[1] | {"isKnown": False},
+    )
 
 
 def test_a_kept_response_and_a_small_list_need_no_route(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

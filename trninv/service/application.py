@@ -37,6 +37,7 @@ from trninv.service.middleware import (
     PeerAddressMiddleware,
     RequestBodyMiddleware,
 )
+from trninv.service.paced_posts import PacedPostsMiddleware
 from trninv.service.services import Services
 from trninv.settings import Settings
 
@@ -106,6 +107,7 @@ def _build_middleware(services: Services, settings: Settings) -> list[Middleware
     cors_if_on = [cors] if origins else []
     direct = DirectAnswers(services, hosts, cors_if_on, gzip_min_size=GZIP_MIN_SIZE, gzip_level=GZIP_LEVEL)
     return [
+        Middleware(PacedPostsMiddleware, path=observations.ROUTE.path),
         Middleware(PeerAddressMiddleware),
         Middleware(AccessLogMiddleware, log_request=services.log_request),
         Middleware(RequestBodyMiddleware, seconds=settings.request_seconds, respond_directly=direct.respond),
