@@ -7,9 +7,10 @@ A--B (a link)    @i-0abc, @hostname (the server to which that instance or host i
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, CursorResult, Select, bindparam, select
 
 from trninv.database.as_of import omitted_clusters
 from trninv.database.tables import NODE_KINDS, TABLES
@@ -71,7 +72,7 @@ def resolve_place(connection: Connection, text: str) -> Place:
 
 def find_place(connection: Connection, address: Address) -> Place | None:
     """Return the place of a parsed address, or None if it does not exist."""
-    row = connection.execute(_place_query(address)).first()
+    row = _select_place(connection, address).first()
     return None if row is None else Place(str(address), address.level, row.id, row.cluster_id)
 
 
@@ -102,14 +103,22 @@ def neighbours(connection: Connection, node_id: int) -> list[str]:
     return [row.address for row in connection.execute(query)]
 
 
-def _place_query(address: Address, *, siblings: bool = False) -> Select[Any]:
+def _select_place(connection: Connection, address: Address, *, siblings: bool = False) -> CursorResult[Any]:
     """Select id, cluster_id and ordinal of an address or, with `siblings`, of all rows of its last step.
 
     A cluster has no ordinal.
     """
+    steps = address.steps[:-1] if siblings else address.steps
+    values = {f"ordinal{position}": ordinal for position, (_, ordinal) in enumerate(steps, start=1)}
+    query = _place_query(tuple(letters for letters, _ in address.steps), siblings=siblings)
+    return connection.execute(query, {"slug": address.cluster, **values})
+
+
+@cache  # building the query takes longer than running it
+def _place_query(letters_of_steps: tuple[str, ...], *, siblings: bool) -> Select[Any]:
     cluster = last = TABLES["cluster"]
-    query = select(cluster).where(cluster.c.slug == address.cluster)
-    for position, (letters, ordinal) in enumerate(address.steps, start=1):
+    query = select(cluster).where(cluster.c.slug == bindparam("slug"))
+    for position, letters in enumerate(letters_of_steps, start=1):
         parent, last = last, TABLES[STEP_NAMES[letters]]
         number = ordinal_column(last, letters)
         if letters in ("sw", "fabric-t"):
@@ -117,16 +126,16 @@ def _place_query(address: Address, *, siblings: bool = False) -> Select[Any]:
             query = query.join(node, node.c[f"{parent.name}_id"] == parent.c.id).join(last, last.c.id == node.c.id)
         elif parent is not last:  # both steps of a network node (tier and ordinal) are in the same table
             query = query.join(last, last.c[f"{parent.name}_id"] == parent.c.id)
-        if not (siblings and position == len(address.steps)):
-            query = query.where(number == ordinal)
+        if not (siblings and position == len(letters_of_steps)):
+            query = query.where(number == bindparam(f"ordinal{position}"))
     columns = [last.c.id.label("id"), cluster.c.id.label("cluster_id")]
-    return query.with_only_columns(*columns, *([number.label("ordinal")] if address.steps else []))
+    return query.with_only_columns(*columns, *([number.label("ordinal")] if letters_of_steps else []))
 
 
 def _suggestion(connection: Connection, address: Address) -> str:
     """Name the first missing step of an address and the siblings that exist instead."""
     missing = address
-    while missing.steps and connection.execute(_place_query(missing.parent)).first() is None:
+    while missing.steps and _select_place(connection, missing.parent).first() is None:
         missing = missing.parent
     if not missing.steps:
         slugs = connection.scalars(select(TABLES["cluster"].c.slug)).all()
@@ -135,7 +144,7 @@ def _suggestion(connection: Connection, address: Address) -> str:
         system = default_systems().by_name.get(missing.cluster)
         hint = f"did you mean {system.slug}?" if system and system.slug in slugs else suggestion(missing.cluster, slugs)
         return f"no cluster {missing.cluster}: " + (hint if slugs else NO_CLUSTER_MESSAGE)
-    ordinals = sorted({row.ordinal for row in connection.execute(_place_query(missing, siblings=True))})
+    ordinals = sorted({row.ordinal for row in _select_place(connection, missing, siblings=True)})
     letters = format_letters(missing.steps[-1][0])[1:]
     first_and_last = dict.fromkeys(f"{letters}{ordinal}" for ordinal in (*ordinals[:1], *ordinals[-1:]))
     available = " to ".join(first_and_last) or f"no {STEP_NAMES[missing.steps[-1][0]].replace('_', ' ')}"

@@ -69,15 +69,19 @@ def location_columns(connection: Connection, chips: Mapping[int, str]) -> dict[s
 
     The place is the smallest that contains all chips: a chip, a server, a domain or the cluster.
     """
-    chip = _T["chip"]
     if len(chips) == 1:
         place = str(connection.execute(node_addresses().where(_T["node"].c.id.in_(chips))).one().address)
     else:
         servers = set[int]()
         for batch in batches(sorted(chips)):
-            servers |= {*connection.scalars(select(chip.c.server_id).distinct().where(chip.c.id.in_(batch)))}
+            servers |= {*connection.scalars(_SERVERS_OF_CHIPS, {"chips": batch})}
         place = smallest_place(server_addresses(connection, servers).values())
     return {"place": place, "chip_ids": format_chip_ids(chips)}
+
+
+_SERVERS_OF_CHIPS: Final = (
+    select(_T["chip"].c.server_id).distinct().where(_T["chip"].c.id.in_(bindparam("chips", expanding=True)))
+)
 
 
 def smallest_place(addresses: Iterable[str]) -> str:
