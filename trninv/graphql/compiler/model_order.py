@@ -4,7 +4,9 @@ The order of models is that of their rows, and rows of one model are ordered by 
 first of each model, which an index by model finds; a sort of all rows would grow with the fleet.
 """
 
-from sqlalchemy import FromClause, Select, select, true
+from typing import Any
+
+from sqlalchemy import Column, FromClause, Select, Table, select, true
 
 from trninv.database.sql_constructs import OrderedJoin
 from trninv.graphql.compiler.json_builder import JsonBuilder
@@ -22,13 +24,13 @@ def first_rows(kind: Thing, shape: ArgumentShape, limit: Sql, builder: JsonBuild
     limit
         How many rows, as PostgreSQL's planner should see it.
     """
-    model = _model(kind, shape)
-    if model is None or shape.filter != NO_TESTS or shape.after or shape.before:
+    model_key = _model_key(kind, shape)
+    if model_key is None or shape.filter != NO_TESTS or shape.after or shape.before:
         return None
     aliases, rows = TableAliases(kind, builder.numbers), kind.table.alias(f"f{next(builder.numbers)}")
     keys, descends = zip(*sort_keys(kind, shape, aliases.adapt, builder.writer), strict=True)
-    models = aliases.adapt(model.c.id).table
-    is_of_model = rows.c[f"{model.name}_id"] == models.c.id
+    models = aliases.adapt(next(iter(model_key.foreign_keys)).column).table
+    is_of_model = rows.c[model_key.name] == models.c.id
     first_ids = select(rows.c.id).where(is_of_model).limit(limit).correlate(models)
     first_ids = first_ids.order_by(*sort_direction([rows.c.id], [False], backwards=shape.backwards))
     if builder.dialect == "sqlite":
@@ -41,11 +43,14 @@ def first_rows(kind: Thing, shape: ArgumentShape, limit: Sql, builder: JsonBuild
     return select(key).select_from(tables).order_by(*order).limit(limit).correlate(None)
 
 
-def _model(kind: Thing, shape: ArgumentShape) -> FromClause | None:
-    """Return the table of models whose columns a list is ordered by, if an index has the list's rows by model."""
-    tables = {getattr(find_field(kind, name).filter_expression, "table", None) for name, _ in shape.order}
-    table = tables.pop() if len(tables) == 1 else None
-    key = kind.table.c.get(f"{table.name}_id") if table is not None and table in kind.joins else None
-    if key is None or not kind.joins[table][0].compare(table.c.id == key):
-        return None
-    return table if any(next(iter(index.columns)) is key for index in kind.table.indexes) else None
+def _model_key(kind: Thing, shape: ArgumentShape) -> "Column[Any] | None":
+    """Return the indexed foreign key of the only table whose columns a list is ordered by, if there is one."""
+    fields = [find_field(kind, name).filter_expression for name, _ in shape.order]
+    ordered = {field.table if isinstance(field, Column) else None for field in fields}
+    for index in kind.table.indexes if isinstance(kind.table, Table) else ():
+        key: Column[Any] = next(iter(index.columns))
+        for foreign_key in key.foreign_keys:
+            model = foreign_key.column.table
+            if ordered == {model} and model in kind.joins and kind.joins[model][0].compare(model.c.id == key):
+                return key
+    return None
