@@ -72,6 +72,7 @@ def run(connection: Connection | None) -> None:
             execute([f"UPDATE alembic_version SET oldest_reader = '{oldest_reader(context.script)}'"])
             if connection is not None:
                 store_counts(connection)  # without its triggers, or an older trninv, rows may have changed uncounted
+                hash_chain.lock_events(connection)
                 hash_chain.seal_events(connection)
             if connection is not None and connection.scalar(select(METADATA.tables["source"].c.id).limit(1)):
                 store_facts(connection, default_catalog())
