@@ -343,9 +343,7 @@ def test_a_collector_imports_observations_and_changes_nothing_else(roles: Roles,
         file.write_bytes(orjson.dumps([_NEURON_LS[0] | {"memory_size": number}]))
 
     def stored(role: str, *new: Path) -> int:
-        status, _, error = run(
-            "import", "neuron-ls", "--trust-host-names", *map(str, new), database=roles.logins[role]
-        )
+        status, _, error = run("import", "neuron-ls", "--trust-host-names", *map(str, new), database=roles.logins[role])
         assert status == 0, error
         return int(run("sql", "SELECT count(*) AS n FROM observation", database=roles.owner)[1].split()[-1])
 

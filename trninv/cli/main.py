@@ -16,7 +16,7 @@ from trninv import __version__
 from trninv.characters import FORBIDDEN_MESSAGE, escape_controls, has_forbidden_characters
 from trninv.cli import command_index
 from trninv.cli.command_index import no_garbage_collection
-from trninv.errors import SchemaOutdatedError, TrninvError, UsageError
+from trninv.errors import SchemaOutdatedError, TrninvError, UsageError, explain_memory_error
 from trninv.settings import Settings
 
 _GROUPS = {
@@ -255,11 +255,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except _PipeClosedError:
         _silence_stdout()
         status = 0
-    except OSError as error:
-        if "--debug" in words:
+    except (OSError, MemoryError, ImportError, RuntimeError) as error:
+        explained = explain_memory_error(error)
+        if "--debug" in words or not isinstance(explained, OSError | TrninvError):
             raise
         _silence_stdout()
-        _print_error(f"trninv: {error.filename or 'the output'}: {error.strerror or error}")
+        is_of_system = isinstance(explained, OSError)
+        reason = (
+            f"{explained.filename or 'the output'}: {explained.strerror or explained}" if is_of_system else explained
+        )
+        _print_error(f"trninv: {reason}")
         status = 1
     gc.freeze()  # skip the last garbage collection, which takes a tenth of a short command's time
     sys.exit(status if isinstance(status, int) else 0)

@@ -21,6 +21,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from trninv.database.as_of import install_views
 from trninv.deadline import expired
+from trninv.errors import UnreachableError
 
 BUSY_TIMEOUT_MS = 60_000
 """Milliseconds that a writer waits for another writer."""
@@ -68,6 +69,7 @@ def configure(engine: Engine, file: Path | None) -> None:
 
 
 def _open_file(file: Path, options: dict[str, Any]) -> sqlite3.Connection:
+    _refuse_orphaned_log(file)
     connection: sqlite3.Connection = sqlite3.connect(file, **options)
     if _is_writable(file.absolute().parent):
         return connection
@@ -77,6 +79,26 @@ def _open_file(file: Path, options: dict[str, Any]) -> sqlite3.Connection:
         connection.close()
         connection = sqlite3.connect(f"file:{quote(str(file.absolute()))}?immutable=1", uri=True, **options)
     return connection
+
+
+def _refuse_orphaned_log(file: Path) -> None:
+    """Refuse to create a file, or to write to an empty one, next to a log: SQLite would delete the log.
+
+    Raises
+    ------
+    UnreachableError
+        The file is missing or empty, and its log is not.
+    """
+    log = file.with_name(f"{file.name}-wal")
+    if log.exists() and log.stat().st_size and not (file.exists() and file.stat().st_size):
+        raise UnreachableError(
+            f"{log} has changes of {file.name}, which is missing or empty: put the file back, or move the log away"
+        )
+
+
+def is_damaged(error: BaseException | None) -> bool:
+    """Return whether an error means that a file is no database or that its contents are damaged."""
+    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 
 def _is_writable(directory: Path) -> bool:

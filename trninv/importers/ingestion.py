@@ -122,6 +122,7 @@ def parse_files(
 
 def store_import(connection: Connection, parsed: ParsedImport, newest: int = LEAST_OBSERVATIONS) -> list[ImportResult]:
     """Write parsed files within the caller's transaction, and remove the observations that they supersede.
+
     Parameters
     ----------
     newest
