@@ -15,6 +15,8 @@ from trninv.history.archive.archive_store import MANIFEST
 
 pytestmark = needs_mount
 
+_ARCHIVE = "archive", "--before", "2026-01-06T00:00:00Z"
+
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
@@ -29,7 +31,7 @@ def _events(engine: Engine) -> int:
         return connection.scalar(text("SELECT count(*) FROM state_event")) or 0
 
 
-@pytest.mark.parametrize("pages", [0, 1, 2, 3, 4, 6, 8, 11, 14])
+@pytest.mark.parametrize("pages", [0, 1, 3, 6])
 def test_a_full_disk_leaves_the_archive_whole(
     disk: SmallDisk, databases: Databases, run_command: Run, pages: int
 ) -> None:
@@ -42,16 +44,16 @@ def test_a_full_disk_leaves_the_archive_whole(
         disk.fill(pages)
         with pytest.raises(UnreachableError, match="No space left on device"):
             run(engine, disk.path)
-        status, _, error = run_command("archive", str(disk.path), "--delete", database=url)
+        status, _, error = run_command(*_ARCHIVE, str(disk.path), "--delete", database=url)
         assert (status, "No space left on device" in error, "Traceback" in error) == (1, True, False), error
         assert manifest.read_bytes().startswith(before)
         assert manifest.read_bytes().endswith(b"\n")
         assert _events(engine) == events
         assert run_command("archive", str(disk.path), "--check", database=url)[0] == 0
         disk.empty()
-        run(engine, disk.path)
+        assert run_command(*_ARCHIVE, str(disk.path), "--delete", database=url)[0] == 0
         assert run_command("archive", str(disk.path), "--check", database=url)[0] == 0
-        assert run_command("archive", str(disk.path), "--delete", database=url)[0] == 0
+        assert _events(engine) < events
         assert run_command("verify", database=url)[0] == 0
 
 
