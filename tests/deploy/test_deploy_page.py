@@ -109,7 +109,7 @@ cat > /etc/trninv/service.env <<'END'
 {environment}END
 mkdir /srv/checkout
 cd /srv/checkout
-cp -r {root}/deploy {root}/monitoring {root}/requirements.txt {wheel} .
+cp -r {root}/deploy {root}/monitoring {root}/requirements.txt /tmp/trninv-*.whl .
 trninv() {{
     # an object store: tests/history/test_archive_elsewhere.py
     set -- "${{@/#s3:\\/\\/bucket/\\/var\\/lib\\/trninv}}"
@@ -158,9 +158,9 @@ def test_the_files_that_it_copies_exist() -> None:
                 assert any(ROOT.glob(word.removesuffix("/"))), word
 
 
-def _script(wheel: Path) -> str:
+def _script() -> str:
     (environment,) = re.findall(r"^```ini\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    lines = [_PREPARE, _SETTLE.format(environment=environment, root=ROOT, wheel=f"/tmp/{wheel.name}")]
+    lines = [_PREPARE, _SETTLE.format(environment=environment, root=ROOT)]
     for line in _commands():
         if shlex.split(line)[0] in _NOT_RUN:
             continue
@@ -177,7 +177,7 @@ def test_every_command_of_the_page_is_run(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     script, space = tmp_path / "script", tmp_path / "space"
     space.mkdir()
-    script.write_text(_script(wheel))
+    script.write_text(_script())
     # all processes end with the first one of their namespace
     words = [
         "unshare",
@@ -199,4 +199,4 @@ def test_every_command_of_the_page_is_run(tmp_path: Path) -> None:
     for line in _commands():
         assert (f"+ {line}\n" in done.stdout) == (shlex.split(line)[0] not in _NOT_RUN)
     assert "u-trn2x64" in done.stdout
-    assert len(set(re.findall(r"trninv_\w{20,}", done.stdout))) == 3
+    assert len(set(re.findall(r"trninv_[\w-]{43}", done.stdout))) == 3
