@@ -260,10 +260,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "--debug" in words or not isinstance(explained, OSError | TrninvError):
             raise
         _silence_stdout()
-        is_of_system = isinstance(explained, OSError)
-        reason = (
-            f"{explained.filename or 'the output'}: {explained.strerror or explained}" if is_of_system else explained
-        )
+        reason = str(explained)
+        if isinstance(explained, OSError):
+            reason = f"{explained.filename or 'the output'}: {explained.strerror or explained}"
         _print_error(f"trninv: {reason}")
         status = 1
     gc.freeze()  # skip the last garbage collection, which takes a tenth of a short command's time
