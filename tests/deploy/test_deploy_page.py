@@ -172,14 +172,14 @@ def _script() -> str:
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a copy of the root")
 def test_every_command_of_the_page_is_run(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT]
+    build: list[str | Path] = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT]
     subprocess.run(build, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     script, space = tmp_path / "script", tmp_path / "space"
     space.mkdir()
     script.write_text(_script())
     # all processes end with the first one of their namespace
-    words = [
+    words: list[str | Path] = [
         "unshare",
         "--mount",
         "--pid",

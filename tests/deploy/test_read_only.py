@@ -48,7 +48,17 @@ class _Machine:
 
     def words(self, *arguments: str) -> list[str | Path]:
         package = Path(__file__).parents[2] / "trninv"
-        own = ["unshare", "--mount", "sh", "-c", _IN_NAMESPACE, "sh", self.scratch, self.fixed, package]
+        own: list[str | Path] = [
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            _IN_NAMESPACE,
+            "sh",
+            self.scratch,
+            self.fixed,
+            package,
+        ]
         return [*own, *arguments]
 
     @property

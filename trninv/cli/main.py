@@ -232,6 +232,13 @@ def _add_database_option(error: TrninvError, words: Sequence[str]) -> str:
     )
 
 
+def _system_reason(error: BaseException) -> str:
+    """Return what an error of the system says, and of which file."""
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the output'}: {error.strerror or error}"
+    return str(error)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit: 0 is success, 1 a failed check, no result or other error, 2 a usage error, 130 Ctrl-C."""
     words = sys.argv[1:] if arguments is None else list(arguments)
@@ -260,10 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "--debug" in words or not isinstance(explained, OSError | TrninvError):
             raise
         _silence_stdout()
-        reason = str(explained)
-        if isinstance(explained, OSError):
-            reason = f"{explained.filename or 'the output'}: {explained.strerror or explained}"
-        _print_error(f"trninv: {reason}")
+        _print_error(f"trninv: {_system_reason(explained)}")
         status = 1
     gc.freeze()  # skip the last garbage collection, which takes a tenth of a short command's time
     sys.exit(status if isinstance(status, int) else 0)
