@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from conftest import Databases, Run
 from examples import ROOT
+from trninv.history.archive.archive_directory import open_directory
 
 PAGE = (ROOT / "docs/how-to/deploy.md").read_text()
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -170,7 +172,30 @@ def _script() -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a copy of the root")
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_its_commands_lead_to_a_fleet(backend: str, run: Run, databases: Databases, tmp_path: Path) -> None:
+    url, tokens = databases.empty(backend), list[str]()
+    for words in map(shlex.split, _commands()):
+        if words[0] != "trninv":
+            continue
+        arguments = [str(tmp_path) if word.startswith("s3://") else word for word in words[1:]]
+        status, out, error = run(*arguments, database=url)
+        assert status == 0, (words, error)
+        tokens += re.findall(r"trninv_[\w-]{43}", out)
+    assert len(tokens) == 3
+    assert run("migrate", "--check", database=url)[0] == 0
+    assert "u-trn2x64" in run("status", database=url)[1]
+    assert run("verify", database=url)[0] == 0
+    names = run("token", "list", database=url)[1]
+    assert all(name in names for name in ("me", "ip-10-0-0-1", "prometheus"))
+    assert open_directory(tmp_path).read("manifest.ndjson") is not None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    "TRNINV_TEST_IMAGE" not in os.environ,
+    reason="./run ci image runs it, because it installs everything again; it needs root, PostgreSQL, nginx and systemd",
+)
 def test_every_command_of_the_page_is_run(tmp_path: Path) -> None:
     build: list[str | Path] = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT]
     subprocess.run(build, check=True, capture_output=True)
