@@ -162,4 +162,4 @@ def test_a_service_on_a_database_that_can_not_be_written_reads(machine: _Machine
         status, answer = _ask(f"{url}/graphql", _SET)
         assert (status, answer["errors"][0]["extensions"]["code"]) == (409, "READ_ONLY")
         assert _ask(f"{url}/readyz") == (200, {"status": "reads only", "code": "READ_ONLY"})
-        assert _ask(f"{url}/chips/u-trn2x64")[0] == 200
+        assert _ask(f"{url}/reports/capacity.json")[0] == 200

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -70,15 +70,26 @@ def configure(engine: Engine, file: Path | None) -> None:
 
 def _open_file(file: Path, options: dict[str, Any]) -> sqlite3.Connection:
     _refuse_orphaned_log(file)
-    connection: sqlite3.Connection = sqlite3.connect(file, **options)
-    if _is_writable(file.absolute().parent):
-        return connection
-    try:
-        connection.execute("PRAGMA schema_version")
-    except sqlite3.OperationalError:  # its log can't be created here, so nothing writes to it
-        connection.close()
-        connection = sqlite3.connect(f"file:{quote(str(file.absolute()))}?immutable=1", uri=True, **options)
+    is_uri = is_immutable(file)
+    connection: sqlite3.Connection = sqlite3.connect(read_uri(file) if is_uri else file, uri=is_uri, **options)
     return connection
+
+
+def is_immutable(file: Path) -> bool:
+    """Return whether a file's log can't be created where it is, so that nothing writes to it."""
+    if _is_writable(file.absolute().parent):
+        return False
+    try:
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute("PRAGMA schema_version")
+    except sqlite3.OperationalError:
+        return True
+    return False
+
+
+def read_uri(file: Path) -> str:
+    """Return the URI by which SQLite opens a file for reading only."""
+    return f"file:{quote(str(file.absolute()))}?{'immutable=1' if is_immutable(file) else 'mode=ro'}"
 
 
 def _refuse_orphaned_log(file: Path) -> None:
