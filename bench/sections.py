@@ -23,6 +23,7 @@ from bench.load import load_rows
 from bench.measure import Row
 from bench.peers.rows import recorded_rows
 from bench.routing import routing_rows
+from bench.scale import scale_rows
 from bench.start import start_rows
 from bench.storm import storm_rows
 from bench.web import web_rows
@@ -43,6 +44,7 @@ SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
     "jobs": job_rows,
     "day": day_rows,
     "explorer": explorer_rows,
+    "scale": scale_rows,
     "peers": recorded_rows,
 }
 
