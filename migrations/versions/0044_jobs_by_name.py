@@ -1,7 +1,7 @@
 """Jobs, and the events of jobs, are found by the job's name.
 
 Revision ID: 0044
-Revises: 0041
+Revises: 0042
 """
 
 import sqlalchemy as sa
