@@ -34,6 +34,7 @@ from trninv.inventory.schema.event_fields import EVENT, EVENT_FIELDS, IS_STATE_C
 from trninv.inventory.state.chip_use import chip_uses
 from trninv.inventory.state.hash_chain import newest_seal
 from trninv.inventory.state.state_change import is_cascaded
+from trninv.service.free_slots import FreeSlots
 
 Counts = Counter[tuple[str, ...]]
 """Counts by label values."""
@@ -130,6 +131,10 @@ _FAMILIES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
         "Chips by use: allocated, free, or other (down or on a cordoned server).",
         ("cluster", "use"),
     ),
+    "trninv_free_slots": (
+        "Jobs of each legal size that fit at once, without jobs of other sizes.",
+        ("cluster", "chips"),
+    ),
     "trninv_domains": ("Domains, such as UltraServers.", ("cluster",)),
     "trninv_domains_impaired": ("Domains with a part that is down or degraded.", ("cluster",)),
     "trninv_findings_open": ("Open findings of the last trninv drift.", ("rule", "severity")),
@@ -168,6 +173,7 @@ class FleetMetrics:
         self._changes = Counts(dict.fromkeys(product(PART_KINDS, STATES, EVENT_SOURCES), 0))
         self._actions = Counts(dict.fromkeys(product(ACTIONS, EVENT_SOURCES), 0))
         self._last_event: int | None = None
+        self._free_slots = FreeSlots()
 
     def render(self, engine: Engine) -> bytes:
         """Return all metrics in Prometheus' text format."""
@@ -207,6 +213,8 @@ class FleetMetrics:
         yield _build_family("trninv_parts_unhealthy", unhealthy_parts)
         chips = {row.slug: parts[row.slug, "chip"] for row in clusters}
         yield _build_family("trninv_chips", chip_uses(connection, chips))
+        slots = self._free_slots.read(connection, clusters, last_event_number(connection))
+        yield _build_family("trninv_free_slots", slots)
         yield _build_family("trninv_domains", {(row.slug,): row.domains for row in clusters})
         yield _build_family(
             "trninv_domains_impaired", {(row.slug,): unhealthy_domains[(row.slug,)] for row in clusters}
