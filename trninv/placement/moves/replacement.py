@@ -177,6 +177,6 @@ class _Assignment:
             new_cost = cost + choice.new_servers
             if self._steps >= MAX_STEPS or new_cost + self._least_after[len(chosen) + 1] >= self._best_cost:
                 return
-            taken = used.get(choice.target_row, 0)
-            if not taken & choice.target_mask:
-                self._search((*chosen, choice), {**used, choice.target_row: taken | choice.target_mask}, new_cost)
+            used_chips = used.get(choice.target_row, 0)
+            if not used_chips & choice.target_mask:
+                self._search((*chosen, choice), {**used, choice.target_row: used_chips | choice.target_mask}, new_cost)
