@@ -61,6 +61,7 @@ _GROUPS = {
     "Run it": {
         "up": "seed_commands",
         "serve": "serve_commands",
+        "mcp": "mcp_command",
         "token": "token_commands",
         "completion": "shell_completion",
     },

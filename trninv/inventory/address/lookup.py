@@ -6,10 +6,11 @@ cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/
 A--B (a link)    @i-0abc, @hostname (the server to which that instance or host is bound), @hostname/cC
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, select
 
 from trninv.database.as_of import omitted_clusters
 from trninv.database.tables import NODE_KINDS, TABLES
@@ -75,6 +76,15 @@ def find_place(connection: Connection, address: Address) -> Place | None:
     return None if row is None else Place(str(address), address.level, row.id, row.cluster_id)
 
 
+def find_in_other_clusters(
+    connection: Connection, address: Address, excluded_clusters: Collection[str], limit: int
+) -> Iterator[str]:
+    """Yield the addresses of places with the steps of an address in clusters other than some, by the cluster's name."""
+    slug = TABLES["cluster"].c.slug
+    query = _place_query(address, slug.not_in(excluded_clusters)).add_columns(slug).order_by(slug).limit(limit)
+    return (str(replace(address, cluster=row.slug)) for row in connection.execute(query))
+
+
 def resolve_link(connection: Connection, text: str) -> Place:
     """Return the link "A--B"; its ends may be in either order."""
     ends = [resolve_place(connection, end) for end in split_link(text)]
@@ -102,13 +112,20 @@ def neighbours(connection: Connection, node_id: int) -> list[str]:
     return [row.address for row in connection.execute(query)]
 
 
-def _place_query(address: Address, *, siblings: bool = False) -> Select[Any]:
+def _place_query(
+    address: Address, clusters: ColumnElement[bool] | None = None, *, siblings: bool = False
+) -> Select[Any]:
     """Select id, cluster_id and ordinal of an address or, with `siblings`, of all rows of its last step.
 
     A cluster has no ordinal.
+
+    Parameters
+    ----------
+    clusters
+        The condition of the clusters in which the address is looked up; by default its own cluster.
     """
     cluster = last = TABLES["cluster"]
-    query = select(cluster).where(cluster.c.slug == address.cluster)
+    query = select(cluster).where(cluster.c.slug == address.cluster if clusters is None else clusters)
     for position, (letters, ordinal) in enumerate(address.steps, start=1):
         parent, last = last, TABLES[STEP_NAMES[letters]]
         number = ordinal_column(last, letters)

@@ -14,6 +14,8 @@ from typing import Final
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
+from trninv.database.migration_lock import LOCK_NOT_AVAILABLE
+
 LOCK: Final = 7476
 """The key of PostgreSQL's advisory lock for writers of observations."""
 
@@ -32,11 +34,7 @@ def try_lock_inventory(connection: Connection) -> bool:
         with connection.begin_nested():  # the failure would end the whole transaction
             connection.execute(text("LOCK TABLE cluster IN SHARE ROW EXCLUSIVE MODE NOWAIT"))
     except OperationalError as error:
-        if getattr(error.orig, "sqlstate", "") != _LOCK_NOT_AVAILABLE:
+        if getattr(error.orig, "sqlstate", "") != LOCK_NOT_AVAILABLE:
             raise
         return False
     return True
-
-
-_LOCK_NOT_AVAILABLE: Final = "55P03"
-"""PostgreSQL's error code for a lock that NOWAIT did not get."""
