@@ -24,6 +24,7 @@ TrninvError
 │   ├── UnknownReportError        UNKNOWN_REPORT
 │   ├── UnknownValueError         UNKNOWN_VALUE
 │   ├── UnknownJobError           UNKNOWN_JOB
+│   ├── UnknownReservationError   UNKNOWN_RESERVATION
 │   └── UnknownTokenError         UNKNOWN_TOKEN
 ├── AccessError                   exit 1: not allowed
 │   ├── UnauthenticatedError      UNAUTHENTICATED
@@ -95,6 +96,7 @@ __all__ = [
     "UnknownJobError",
     "UnknownPatternError",
     "UnknownReportError",
+    "UnknownReservationError",
     "UnknownSystemError",
     "UnknownTokenError",
     "UnknownValueError",
@@ -273,6 +275,12 @@ class UnknownJobError(NotFoundError):
     """A job that does not exist, or has no allocated chips."""
 
     code = "UNKNOWN_JOB"
+
+
+class UnknownReservationError(NotFoundError):
+    """A reservation that does not exist, was cancelled or is over."""
+
+    code = "UNKNOWN_RESERVATION"
 
 
 class UnknownTokenError(NotFoundError):

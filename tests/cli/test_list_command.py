@@ -39,7 +39,9 @@ from trninv.inventory.state.bindings import bind, unbind
 from trninv.placement.changes.allocate import allocate
 from trninv.placement.changes.cordon import cordon
 from trninv.placement.changes.release import release
+from trninv.placement.changes.reserve import reserve
 from trninv.placement.changes.uncordon import uncordon
+from trninv.placement.changes.unreserve import unreserve
 from trninv.reconcile.latest_observations import pinned_binding
 from trninv.routing.fleet import BaseFleet
 
@@ -82,6 +84,10 @@ def populate(url: str) -> None:
             allocate(connection, job, [place], spares=spares, pinned=job == "a", who="anna")
         allocate(connection, "c", ["trn2-16.48xlarge/d0"], who="bert")
         release(connection, "b", who="bert")
+        for name, place, begin in ("r", "u-trn2x64/d0/s0/c0", "2126-01-01T00:00:00Z"), ("q", "u-trn2x64/d0/s3", None):
+            is_patch = name == "q"
+            reserve(connection, name, [place], until="12h", from_=begin, maintenance=is_patch, who="anna", why=name)
+        unreserve(connection, "r", who="bert")
         for name, scope, expires in ("grafana", "read", "9d"), ("n0", "observe", None), ("ops", "operate", None):
             create_token(connection, name, scope, expires)
         revoke_token(connection, "ops")

@@ -17,7 +17,9 @@ from trninv.inventory.address.lookup import resolve_place
 from trninv.placement.changes.allocate import allocate
 from trninv.placement.changes.cordon import cordon
 from trninv.placement.changes.release import release
+from trninv.placement.changes.reserve import reserve
 from trninv.placement.changes.uncordon import uncordon
+from trninv.placement.changes.unreserve import unreserve
 
 U = "u-trn2x64/d0"
 _TICK, _BOUND = timedelta(microseconds=1), datetime(2026, 1, 1, tzinfo=UTC)
@@ -25,13 +27,15 @@ _TICK, _BOUND = timedelta(microseconds=1), datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 def over(engine: Engine) -> Engine:
-    """A database where a job, a closing and a binding began and ended, each in a transaction of its own."""
+    """A database where a job, a cordon, a reservation and a binding began and ended, each in its own transaction."""
     with write_transaction(engine) as connection:
         allocate(connection, "a", [f"{U}/s0"], who="me")
         cordon(connection, [f"{U}/s1"], who="me", why="firmware")
+        reserve(connection, "r", [f"{U}/s2"], until="1h", who="me")
     with write_transaction(engine) as connection:
         release(connection, "a")
         uncordon(connection, [f"{U}/s1"])
+        unreserve(connection, "r")
         slot = resolve_place(connection, f"{U}/s2")
         values = {"id": 1, "server_id": slot.id, "address": slot.address, "host": "node-a", "method": "given"}
         values |= {

@@ -33,6 +33,19 @@ ROWS: dict[str, dict[str, Any]] = {
         "who": "a",
     },
     "cordon": {"server_id": 1, "started_at": "2026", "who": "a", "why": "b"},
+    "reservation": {
+        "cluster_id": 1,
+        "name": "r",
+        "kind": "job",
+        "from_at": "2026",
+        "until_at": "2027",
+        "chips": 1,
+        "place": "u",
+        "chip_ids": "1",
+        "started_at": "2026",
+        "who": "a",
+        "why": "b",
+    },
     "binding": {
         "server_id": 1,
         "address": "u",
@@ -96,7 +109,7 @@ def test_rows_of_before_the_limit_are_kept_and_copied(engine: Engine, databases:
     with engine.begin() as connection:
         for table in AUTHORS.keys() - {"_change", "history_archive", "state_event"}:
             _insert(connection, table)
-    for table in ("job", "cordon", "binding"):
+    for table in ("job", "cordon", "reservation", "binding"):
         tamper(engine, f"UPDATE {table} SET who = '{TOO_LONG}'", table)
     with temporary_engine(databases.migrated(engine.dialect.name)) as other:
         for _ in range(2):

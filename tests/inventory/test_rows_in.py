@@ -20,6 +20,7 @@ from trninv.inventory.schema.things import THINGS
 from trninv.inventory.state.bindings import ProposedBinding, bind
 from trninv.placement.changes.allocate import allocate
 from trninv.placement.changes.cordon import cordon
+from trninv.placement.changes.reserve import reserve
 
 MODELS = ("trn1.2xlarge", "trn1.32xlarge", "trn3-gen1")
 LEVELS = ("cluster", "rack", "domain", "server", "core", *NODE_KINDS, "link")
@@ -39,7 +40,8 @@ def _make(url: str) -> None:
             who="t",
         )
         for number, name in enumerate(chance.sample(sorted(servers.values()), 6)):
-            allocate(connection, f"job{number}", [name], who="t")
+            allocate(connection, f"job{number}", [name], until="1h", who="t")
+            reserve(connection, f"r{number}", [name], from_="2126-01-01T00:00:00Z", until="1h", who="t")
         cordon(connection, chance.sample(sorted(servers.values()), len(servers) // 2), who="t", why="a test")
         named = [name for kind in ("server", "domain", *NODE_KINDS, "link") for name in addresses[kind].values()]
         connection.execute(
@@ -91,7 +93,10 @@ class _Oracle:
 
     def __init__(self, connection: Connection) -> None:
         self.addresses = _addresses(connection)
-        tables = {name: TABLES[name] for name in ("server", "switch", "binding", "cordon", "allocation", "finding")}
+        tables = {
+            name: TABLES[name]
+            for name in ("server", "switch", "binding", "cordon", "allocation", "reserved_chip", "finding")
+        }
         rows = {name: connection.execute(select(table)).mappings().all() for name, table in tables.items()}
         self.in_rack = [
             (row["rack_id"], self.addresses[kind][row["id"]]) for kind in ("server", "switch") for row in rows[kind]
@@ -101,13 +106,17 @@ class _Oracle:
             "binding": {row["id"]: row["address"] for row in rows["binding"]},
             "cordon": {row["id"]: self.addresses["server"][row["server_id"]] for row in rows["cordon"]},
             "allocation": {row["id"]: self.addresses["node"][row["chip_id"]] for row in rows["allocation"]},
+            "reserved_chip": {row["id"]: self.addresses["node"][row["chip_id"]] for row in rows["reserved_chip"]},
             "finding": {row["id"]: row["address"] for row in rows["finding"]},
         }
+        self.reservations = {row["id"]: row["reservation_id"] for row in rows["reserved_chip"]}
         self.jobs = {row["id"]: row["job_id"] for row in rows["allocation"]}
 
     def ids(self, place: Place, kind: str) -> set[int]:
         if kind == "job":  # all jobs run, and none was moved
             return {self.jobs[key] for key in self.ids(place, "allocation")}
+        if kind == "reservation":
+            return {self.reservations[key] for key in self.ids(place, "reserved_chip")}
         roots = {place.address.rsplit("/nc", 1)[0]}
         if place.level == "rack":
             roots |= {address for rack, address in self.in_rack if rack == place.id}

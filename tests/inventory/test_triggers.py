@@ -115,9 +115,27 @@ def test_an_index_that_allows_a_second_holder_is_named(engine: Engine, how: str)
 
 
 IDENTITY = {
-    "job": ["cluster_id", "name", "system", "external_id", "submitted_at", "started_at", "first_started_at", "who"],
+    "job": [
+        *("cluster_id", "name", "system", "external_id", "submitted_at", "started_at", "first_started_at", "until_at"),
+        "who",
+    ],
     "allocation": ["job_id", "chip_id", "role", "started_at"],
     "cordon": ["server_id", "started_at", "why", "who"],
+    "reservation": [
+        *(
+            "cluster_id",
+            "name",
+            "kind",
+            "from_at",
+            "until_at",
+            "chips",
+            "place",
+            "chip_ids",
+            "started_at",
+            "who",
+            "why",
+        ),
+    ],
 }
 
 
@@ -151,9 +169,10 @@ def test_whoever_owns_the_database_can_lift_them(engine: Engine) -> None:
 def _fill(engine: Engine) -> None:
     with engine.begin() as connection:
         for table, values in (
-            ("job", "1, 1, 'a', 'trninv', 'a', NULL, '2026', NULL, NULL, 0, 'ann', NULL, NULL, NULL, NULL"),
+            ("job", "1, 1, 'a', 'trninv', 'a', NULL, '2026', NULL, NULL, 0, 'ann', NULL, NULL, NULL, NULL, NULL"),
             ("allocation", "1, 1, (SELECT min(id) FROM chip), 'work', '2026', NULL"),
             ("cordon", "1, (SELECT min(id) FROM server), '2026', NULL, 'ann', 'fw'"),
+            ("reservation", "1, 1, 'r', 'job', '2026', '2027', 1, 'u', '1', '2025', NULL, 'ann', ''"),
         ):
             connection.execute(text(f"INSERT INTO {table} VALUES ({values})"))
 

@@ -42,6 +42,9 @@ _CALLS: dict[str, dict[str, Any]] = {
     "cordon": {"places": [f"{_D}/s0"], "why": "x"},
     "release": {"name": "a"},
     "uncordon": {"places": [f"{_D}/s3"]},
+    "reserve": {"name": "b", "places": [f"{_D}/s0"], "until": "2h"},
+    "unreserve": {"name": "a"},
+    "replace_servers": {"name": "a", "lost": [f"{_D}/s2"]},
     "detect_drift": {"scope": _D},
     "move_jobs": {"scope": _D, "moves": [JobMove("a", 16, (), (f"{_D}/s0",), must_stop=False)]},
     "create_token": {"name": "b", "expires": "1d"},
@@ -60,10 +63,11 @@ def _mutations() -> GraphQLObjectType:
 
 @pytest.fixture
 def changed(seeded: str) -> str:
-    """A fleet with a job, a cordon, a binding and a token."""
+    """A fleet with a job, a cordon, a reservation, a binding and a token."""
     with trninv.open(seeded) as fleet:
         fleet.allocate("a", [f"{_D}/s2"], who="me")
         fleet.cordon([f"{_D}/s3"], who="me", why="firmware")
+        fleet.reserve("a", [f"{_D}/s2"], from_="2126-01-01T00:00:00Z", until="1h", maintenance=True, who="me")
         fleet.bind(f"{_D}/s1", "i-0b", who="me")
         fleet.create_token("a", who="me")
     return seeded
@@ -126,7 +130,8 @@ def test_the_command_takes_what_is_declared(declared: Change[..., Any]) -> None:
     command = EVERY_COMMAND[tuple(declared.command.split())]
     taken = {parameter.name: parameter for parameter in command.params}
     for parameter in declared.parameters:
-        is_positional = parameter.is_required or parameter.argument.positional
+        argument = parameter.argument
+        is_positional = (parameter.is_required and argument.option is None) or argument.positional
         assert isinstance(taken[parameter.name], PositionalArgument) == is_positional
     assert ("who" in taken, "dry_run" in taken) == (declared.takes_author, True)
     assert ("why" in taken, declared.needs_reason) == (declared.takes_reason, "why" in taken and taken["why"].required)
@@ -187,7 +192,11 @@ def test_a_dry_run_returns_what_would_change_and_changes_nothing(changed: str, n
     before = _rows(changed)
     with trninv.open(changed) as fleet:
         author = {"who": "me"}
-        plan = {"revision": fleet.make_room(scope=_D, servers=1).revision} if name == "move_jobs" else {}
+        plan = (
+            {"revision": fleet.make_room(scope=_D, servers=1).revision}
+            if name in ("move_jobs", "replace_servers")
+            else {}
+        )
         tried = getattr(fleet, name)(**_CALLS[name], **author, **plan, dry_run=True)
         assert _rows(changed) == before
         made = getattr(fleet, name)(**_CALLS[name], **author, **plan)

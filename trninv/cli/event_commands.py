@@ -32,7 +32,7 @@ _EMPTY_HINT: Final = "no events match: trninv set ADDRESS STATE --why TEXT recor
 @click.option("--since", metavar="TIME", help="Only events at or after this time: an ISO time with its zone.")
 @click.option("--until", metavar="TIME", help="Only events up to this time.")
 @click.option("--kind", type=click.Choice(PART_KINDS), help="Only events of this kind of part.")
-@click.option("--action", type=click.Choice(ACTIONS), help="Only this action on jobs or cordons.")
+@click.option("--action", type=click.Choice(ACTIONS), help="Only this action on jobs, cordons or reservations.")
 @click.option("--job", metavar="JOB", help="Only events of jobs with this name.")
 @click.option("--who", metavar="NAME", help="Only events by this user.")
 @click.option("--why", metavar="TEXT", help="Only events whose reason contains this text.")

@@ -121,6 +121,10 @@ def _render_impact(incident: Incident, impact: Impact) -> Iterator[str]:
     yield f"incident {incident.id}: {losses}"
     for job in impact.jobs:
         yield f"  job {job.name}: {job.affected_chips:,} of its {pluralize(job.chips, 'chip')}"
+    for reservation in impact.reservations:
+        times = f"{'begun' if reservation.has_begun else 'begins'} {reservation.from_at}, until {reservation.until_at}"
+        chips = f"{reservation.affected_chips:,} of its {pluralize(reservation.chips, 'chip')}"
+        yield f"  reservation {reservation.name} ({times}): {chips}"
     for domain in impact.domains:
         yield from _render_domain_impact(domain)
     if impact.truncated:

@@ -109,6 +109,19 @@ def cordons(database: str, **options: Any) -> None:
 
 
 @click.command()
+@listing_options("reservation")
+def reservations(database: str, **options: Any) -> None:
+    """List reservations of chips for jobs and for maintenance, by their start.
+
+    \b
+    trninv reservations
+    trninv reservations u-trn2x64/d0/s1 --ended
+    """
+    hint = "nothing is reserved: trninv reserve NAME PLACE… --from TIME --until TIME reserves chips"
+    print_listing("reservation", hint, database, **options)
+
+
+@click.command()
 @listing_options("binding")
 def bindings(database: str, **options: Any) -> None:
     """List bindings: which instance runs in which slot, since when.

@@ -44,8 +44,10 @@ _GROUPS = {
         "jobs": "listing",
         "place": "place_command",
         "make-room": "make_room_command",
+        "replace": "replace_command",
         "capacity": "capacity_command",
         "cordons": "listing",
+        "reservations": "listing",
     },
     "Report": {
         "report": "report_commands",

@@ -2,10 +2,10 @@
 
 An engine of `engine_as_of` reads views under the names of tables. Those of ``server``, ``node`` and ``link`` undo
 later changes: a part's state is what its first later event recorded as the state before, or its current state if there
-is no later event. The view ``state_event`` omits later events. Jobs, allocations, cordons and bindings carry their own
-times: rows that began later are hidden, and rows that ended later are still open. Counts of parts are the current ones
-without the later changes. Every query, including users' SQL,
-therefore reads the earlier state, and nothing is copied.
+is no later event. The view ``state_event`` omits later events. Jobs, allocations, cordons, reservations and bindings
+carry their own times: rows that began later are hidden, and rows that ended later are still open. Counts of parts are
+the current ones without the later changes. Every query, including users' SQL, therefore reads the earlier state, and
+nothing is copied.
 
 On SQLite these are temporary views, created when a transaction begins and dropped when it ends. PostgreSQL keeps them
 in a schema, named after that of the tables: ``public_past`` for ``public``. Neither a standby nor a read-only
@@ -20,7 +20,7 @@ Clusters that were seeded later have no history at the event and are omitted wit
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, column, select, table, true
@@ -61,6 +61,7 @@ _END_COLUMNS: Final = {
     "job": ("ended_at",),
     "allocation": ("ended_at",),
     "cordon": ("ended_at",),
+    "reservation": ("ended_at",),
     "binding": ("ended_at", "ending", "ended_by"),
 }
 """The tables whose rows have a start and an end, each with the columns that are null until the end."""
@@ -118,6 +119,11 @@ def as_of_time(engine: Engine) -> datetime | None:
     """Return the time as of which an engine reads, or None if it reads the current state."""
     time: datetime | None = engine.get_execution_options().get(_AS_OF_TIME)
     return time
+
+
+def current_time(connection: Connection) -> datetime:
+    """Return the time as of which a connection reads: now, or an earlier time."""
+    return as_of_time(connection.engine) or datetime.now(UTC)
 
 
 def as_of_event(source: Engine | Connection) -> int | None:

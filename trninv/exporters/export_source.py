@@ -15,6 +15,7 @@ from sqlalchemy import func, select
 
 from trninv.database.tables import CARRYING_STATES, TABLES, is_unhealthy
 from trninv.errors import NotExpressibleError
+from trninv.exporters.reserved_servers import ReservedServers, read_reserved_servers
 from trninv.inventory.address.expressions import join_containers
 from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE, ServerAddress, hostnames
 from trninv.inventory.address.lookup import Place
@@ -71,7 +72,9 @@ class ExportedServer(NamedTuple):
     network
         Names of the network nodes that are above all of its NICs, the top node first.
     cordon_reason
-        Why a person keeps new jobs away from it, or None.
+        Why new jobs are kept away from it, by a person or by maintenance that has begun, or None.
+    maintenance
+        Its next maintenance, or that which has begun: name and times; None if none is reserved.
 
     """
 
@@ -82,6 +85,7 @@ class ExportedServer(NamedTuple):
     chips: tuple[int, ...]
     network: tuple[str, ...]
     cordon_reason: str | None
+    maintenance: str | None = None
 
     @property
     def address(self) -> str:
@@ -178,6 +182,7 @@ class ExportSource:
         addresses = [ServerAddress(row.slug, row.domain, row.ordinal) for row in rows]
         names = hostnames(addresses, self.template, [row.host for row in rows])
         failed, network_paths = self._failed_chips(), self._network_paths()
+        maintenance = self._next_maintenance()
         models = {row[_SPEC_COLUMNS]: ServerSpec(*row[_SPEC_COLUMNS]) for row in rows}
         all_chips = {model: tuple(range(model.chips)) for model in models.values()}
         servers = []
@@ -186,10 +191,25 @@ class ExportSource:
             chips = all_chips[model]
             if row.id in failed:
                 chips = tuple(chip for chip in chips if chip not in failed[row.id])
-            servers.append(
-                ExportedServer(location, name, row.state, model, chips, network_paths.get(row.id, ()), row.why)
-            )
+            next_maintenance = maintenance.get((row.domain, row.ordinal))
+            text = None if next_maintenance is None else str(next_maintenance)
+            begun = text if next_maintenance and next_maintenance.has_begun else None
+            network = network_paths.get(row.id, ())
+            servers.append(ExportedServer(location, name, row.state, model, chips, network, row.why or begun, text))
         return servers
+
+    @cached_property
+    def reservations(self) -> list[ReservedServers]:
+        """The reservations in the scope that are not over, by their start, with their servers."""
+        return list(read_reserved_servers(self.snapshot.connection, self.place))
+
+    def _next_maintenance(self) -> Mapping[tuple[int, int], ReservedServers]:
+        """Return the next maintenance of each server that has any, by the ordinals of its domain and itself."""
+        following: dict[tuple[int, int], ReservedServers] = {}
+        for reserved in self.reservations:
+            if reserved.is_maintenance:
+                following = dict.fromkeys(reserved.servers, reserved) | following
+        return following
 
     def _failed_chips(self) -> Mapping[int, set[int]]:
         """Return the ordinals of chips that are unusable by their own state, by the server's id."""

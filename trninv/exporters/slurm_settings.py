@@ -43,5 +43,11 @@ def parse_settings(lines: Iterable[str]) -> Iterator[dict[str, str]]:
             yield {key: quoted or plain for key, quoted, plain in pairs}
 
 
+def _command_line(settings: Mapping[str, object]) -> Iterator[str]:
+    yield from (f"scontrol create {line}" for line in _setting_line(settings))
+
+
+RESERVATIONS: Final = Syntax(write=_command_line, read=_read_settings, flatten=_setting_texts)
+"""The syntax of a shell script whose commands create reservations, each with a map of settings."""
 SETTINGS: Final = Syntax(write=_setting_line, read=_read_settings, flatten=_setting_texts)
 """The syntax of Slurm's .conf files: each line is a map of settings, in which a list is a list of hosts."""

@@ -29,6 +29,7 @@ from trninv.inventory.state.bindings import Binding
 from trninv.inventory.state.condition import PPM, Condition
 from trninv.inventory.state.state_change import ConditionChange
 from trninv.placement.allocations.job_allocations import Job
+from trninv.placement.allocations.reservations import Reservation
 from trninv.placement.allocations.server_cordons import Cordon
 from trninv.placement.changes import all_changes
 from trninv.reconcile.findings import Finding
@@ -81,6 +82,7 @@ _RESULTS: Final[Mapping[type, tuple[Any, Any]]] = {
     Finding: (lazy_type("Finding"), lambda finding: finding),
     Cordon: (lazy_type("Cordon"), lambda cordon: cordon),
     Job: (lazy_type("Job"), lambda job: job),
+    Reservation: (lazy_type("Reservation"), lambda reservation: reservation),
     ConditionChange: (StateChangeType, StateChangeType.from_change),
 }
 """By result class, if its GraphQL type is not generated from it: that type and the function that converts to it."""

@@ -1,4 +1,4 @@
-"""List events: changes of state, and actions on jobs and cordons.
+"""List events: changes of state, and actions on jobs, cordons and reservations.
 
 `trninv events`, the GraphQL subscription and the event stream read them here.
 """
@@ -26,7 +26,7 @@ _COLUMNS: Final = [field.sql.label(field.name) for field in EVENT_FIELDS if fiel
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change of a part's state, or an action on a job or on a server's cordon.
+    """A change of a part's state, or an action on a job, a server's cordon or a reservation.
 
     Attributes
     ----------
@@ -36,7 +36,8 @@ class Event:
         The number of the first event of the same change. `batch`, `source` and `kind` are None for events recorded
         before schema version 0017.
     action, job
-        One of ACTIONS, and the job's name unless the action is on a server. Both are None for a change of state.
+        One of ACTIONS, and the name of the job or reservation unless the action is on a server. Both are None for a
+        change of state.
     address
         The part's address, or the smallest place that contains all of the job's chips.
     before, after

@@ -100,7 +100,7 @@ def _omitted(
     return tuple(omitted)
 
 
-def parse_time(value: str | datetime, alternative: str = "") -> datetime:
+def parse_time(value: str | datetime, alternative: str = "", *, may_be_future: bool = False) -> datetime:
     """Parse a time to UTC; a leap second becomes the second after it.
 
     Parameters
@@ -111,7 +111,7 @@ def parse_time(value: str | datetime, alternative: str = "") -> datetime:
     Raises
     ------
     InvalidTimeError
-        The value is not a time, has no zone, or lies in the future.
+        The value is not a time, has no zone, or lies in the future, unless that is allowed.
 
     """
     iso, leap_seconds = _LEAP_SECOND.subn(r"\1:59", value.strip()) if isinstance(value, str) else (value, 0)
@@ -124,7 +124,7 @@ def parse_time(value: str | datetime, alternative: str = "") -> datetime:
     except (ValueError, OverflowError):
         advice = f"write a time with its zone, such as 2026-11-22T02:00:00Z{alternative}"
         raise InvalidTimeError(f"{str(value)[:60]!r}: {advice}") from None
-    if time > datetime.now(UTC):
+    if time > datetime.now(UTC) and not may_be_future:
         raise InvalidTimeError(f"{value!s:.60} is in the future; use a past time")
     return time
 

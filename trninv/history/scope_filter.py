@@ -4,14 +4,14 @@ A scope is a place. Its events are those of the place, of everything in it, of l
 chips there. Only `in_scope` covers jobs, because `ScopeMatcher` gets only the addresses of parts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
 from sqlalchemy import Connection, Text, and_, func, literal, literal_column, or_, select
 
-from trninv.database.tables import NODE_KINDS, SERVER_ACTIONS, TABLES
+from trninv.database.tables import JOB_ACTIONS, NODE_KINDS, RESERVATION_ACTIONS, SERVER_ACTIONS, TABLES
 from trninv.errors import UnknownAddressError, WrongLevelError
 from trninv.inventory.address.expressions import address_expression, join_containers
 from trninv.inventory.address.lookup import parse_or_look_up, resolve, resolve_place
@@ -73,14 +73,22 @@ ALLOCATION_LEVELS: Final = ("domain", "server", "chip")
 
 
 def _has_job_in(level: str, place_key: Sql, *cheap_conditions: Sql) -> Sql:
-    """Return the condition that an event belongs to a job with chips in a place; test `cheap_conditions` first."""
-    allocation = TABLES["allocation"]
-    query = (
-        select(allocation.c.id)
-        .where(allocation.c.job_id == EVENT.c.part_id, rows_at(level, place_key, "allocation"))
-        .correlate(EVENT)
+    """Return the condition that an event is of a job or reservation with chips in a place, cheap conditions first.
+
+    The actions are compared as literals, because an index has the rows that have an action.
+    """
+
+    def has_chips(table: str, owner: str, actions: Iterable[str]) -> Sql:
+        chips = TABLES[table]
+        query = select(chips.c.id).where(chips.c[owner] == EVENT.c.part_id, rows_at(level, place_key, table))
+        return and_(
+            EVENT.c.action.in_(list(map(_literal, actions))), *cheap_conditions, query.correlate(EVENT).exists()
+        )
+
+    return or_(
+        has_chips("allocation", "job_id", JOB_ACTIONS),
+        has_chips("reserved_chip", "reservation_id", RESERVATION_ACTIONS),
     )
-    return and_(EVENT.c.job.is_not(None), *cheap_conditions, query.exists())
 
 
 def _in_rack(rack: Sql) -> Sql:

@@ -4,20 +4,31 @@ Commands, GraphQL and `trninv.open` call this for incidents that `trninv.inciden
 """
 
 from collections import Counter
+from collections.abc import Iterator
 
 from sqlalchemy import Connection, func, select
 
+from trninv.database.as_of import current_time
 from trninv.database.tables import TABLES
 from trninv.incidents.common_place import place_addresses
 from trninv.incidents.failures import select_by_ids
 from trninv.incidents.incident_context import is_open_then
-from trninv.incidents.model import MAX_DOMAINS, MAX_LISTED, AffectedJob, DomainImpact, Impact, Incident
+from trninv.incidents.model import (
+    MAX_DOMAINS,
+    MAX_LISTED,
+    AffectedJob,
+    AffectedReservation,
+    DomainImpact,
+    Impact,
+    Incident,
+)
 from trninv.routing.answer import incomparability_reason
 from trninv.routing.questions.capability import compute_capability
 from trninv.routing.snapshot import Snapshot
 from trninv.routing.wiring import UpOverrides
-from trninv.units import Capacity
+from trninv.units import Capacity, format_timestamp
 
+_RESERVATION, _RESERVED_CHIP = TABLES["reservation"], TABLES["reserved_chip"]
 _CHIP, _MODEL, _JOB, _ALLOCATION = (TABLES[name] for name in ("chip", "chip_model", "job", "allocation"))
 
 
@@ -42,6 +53,7 @@ def estimate_impact(snapshot: Snapshot, incident: Incident) -> Impact:
         memory=Capacity(memory),
         jobs=tuple(_affected_job(connection, key, jobs[key]) for key in listed),
         job_count=len(jobs),
+        reservations=tuple(_affected_reservations(connection, incident))[:MAX_LISTED],
         domains=tuple(
             _domain_impact(snapshot, incident, key, addresses["domain", key]) for key in sorted(solved_domains)
         ),
@@ -74,6 +86,26 @@ def _affected_job(connection: Connection, key: int, chips: int) -> AffectedJob:
         _ALLOCATION.c.job_id == key, is_open_then(connection, _ALLOCATION.c.started_at, _ALLOCATION.c.ended_at)
     )
     return AffectedJob(row.name, row.system, row.external_id, connection.scalar(allocated) or 0, chips)
+
+
+def _affected_reservations(connection: Connection, incident: Incident) -> Iterator[AffectedReservation]:
+    """Yield the reservations that are neither cancelled nor over, with chips of the incident, by their start."""
+    now = format_timestamp(current_time(connection))
+    query = (
+        select(_RESERVED_CHIP.c.reservation_id, func.count())
+        .join(_RESERVATION, _RESERVATION.c.id == _RESERVED_CHIP.c.reservation_id)
+        .where(
+            is_open_then(connection, _RESERVATION.c.started_at, _RESERVATION.c.ended_at), _RESERVATION.c.until_at > now
+        )
+        .group_by(_RESERVED_CHIP.c.reservation_id)
+    )
+    counts = Counter[int]()
+    for key, chips in select_by_ids(connection, query, _RESERVED_CHIP.c.chip_id, incident.ids("chip")):
+        counts[key] += chips
+    rows = select_by_ids(connection, select(_RESERVATION), _RESERVATION.c.id, counts)
+    for row in sorted(rows, key=lambda row: (row.from_at, row.id)):
+        has_begun = row.from_at <= now
+        yield AffectedReservation(row.name, row.kind, row.from_at, row.until_at, has_begun, row.chips, counts[row.id])
 
 
 def _domain_impact(snapshot: Snapshot, incident: Incident, key: int, address: str) -> DomainImpact:

@@ -177,6 +177,19 @@ class AffectedJob:
 
 
 @dataclass(frozen=True, slots=True)
+class AffectedReservation:
+    """Reservation with chips in an incident."""
+
+    name: Annotated[str, "Name of the reservation."]
+    kind: Annotated[str, "What it is for: job or maintenance."]
+    from_at: Annotated[str, "When it begins, UTC."]
+    until_at: Annotated[str, "When it ends, UTC."]
+    has_begun: Annotated[bool, "Whether it has begun."]
+    chips: Annotated[int, "All chips of the reservation."]
+    affected_chips: Annotated[int, "Chips of the reservation in the incident."]
+
+
+@dataclass(frozen=True, slots=True)
 class DomainImpact:
     """Capability of a domain with all parts of an incident up, and now."""
 
@@ -203,6 +216,10 @@ class Impact:
     memory: Annotated[Capacity, "HBM of these chips."]
     jobs: Annotated[tuple[AffectedJob, ...], f"Jobs with chips in the incident, the first {MAX_LISTED}."]
     job_count: Annotated[int, "Number of these jobs."]
+    reservations: Annotated[
+        tuple[AffectedReservation, ...],
+        f"Reservations of chips in the incident that are not over, the first {MAX_LISTED} by their start.",
+    ]
     domains: Annotated[tuple[DomainImpact, ...], f"Capability of its domains, the first {MAX_DOMAINS}."]
     domain_count: Annotated[int, "Number of domains with parts of the incident."]
     truncated: Annotated[bool, "Whether jobs or domains are omitted."]

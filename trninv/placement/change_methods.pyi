@@ -7,8 +7,10 @@ from trninv.inventory.changes.revoke_token import Revocation
 from trninv.inventory.state.bindings import Binding, BindingChanges
 from trninv.inventory.state.state_change import ConditionChange
 from trninv.placement.allocations.job_allocations import Job
+from trninv.placement.allocations.reservations import Reservation
 from trninv.placement.allocations.server_cordons import Cordon
 from trninv.placement.changes.move_jobs import Move
+from trninv.placement.changes.reserve import ReservationResult
 from trninv.reconcile.adoption import AdoptionResult
 from trninv.reconcile.changes.infer_bindings import InferredBindings
 from trninv.reconcile.drift import DriftResult
@@ -111,6 +113,8 @@ class ChangeMethods:
         who: str,
         spares: Sequence[str] | str = ...,
         pinned: bool = ...,
+        until: str | None = ...,
+        reservation: str | None = ...,
         revision: str | None = ...,
         why: str = ...,
         dry_run: bool = ...,
@@ -141,6 +145,32 @@ class ChangeMethods:
         why: str = ...,
         dry_run: bool = ...,
     ) -> Job: ...
+    def replace_servers(
+        self,
+        name: str,
+        lost: Sequence[str] | str,
+        revision: str,
+        *,
+        who: str,
+        why: str = ...,
+        dry_run: bool = ...,
+    ) -> Job: ...
+    def reserve(
+        self,
+        name: str,
+        places: Sequence[str] | str,
+        *,
+        who: str,
+        until: str,
+        from_: str | None = ...,
+        maintenance: bool = ...,
+        shape: str | None = ...,
+        chips: int | None = ...,
+        servers: int | None = ...,
+        domains: int | None = ...,
+        why: str = ...,
+        dry_run: bool = ...,
+    ) -> ReservationResult: ...
     def uncordon(
         self,
         places: Sequence[str] | str,
@@ -149,3 +179,11 @@ class ChangeMethods:
         why: str = ...,
         dry_run: bool = ...,
     ) -> list[Cordon]: ...
+    def unreserve(
+        self,
+        name: str,
+        *,
+        who: str = ...,
+        why: str = ...,
+        dry_run: bool = ...,
+    ) -> Reservation: ...

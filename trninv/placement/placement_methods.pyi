@@ -9,6 +9,7 @@ from trninv.placement.questions.fragmentation import FragmentationAnswer
 from trninv.placement.questions.free import FreeCapacityAnswer
 from trninv.placement.questions.make_room import MakeRoomAnswer
 from trninv.placement.questions.placements import PlacementsAnswer
+from trninv.placement.questions.replacement import ReplacementAnswer
 
 class PlacementMethods:
     def capacity(
@@ -20,6 +21,7 @@ class PlacementMethods:
         gang: int | None = ...,
         samples: int = ...,
         seed: int = ...,
+        until: str | None = ...,
         *,
         executor: Executor | None = ...,
         progress: Callable[[str, int, int], None] = ...,
@@ -44,6 +46,8 @@ class PlacementMethods:
         servers: int | None = ...,
         domains: int | None = ...,
         pinned: Sequence[str] | str = ...,
+        until: str | None = ...,
+        reservation: str | None = ...,
     ) -> MakeRoomAnswer: ...
     def placements(
         self,
@@ -67,4 +71,12 @@ class PlacementMethods:
         copies: int = ...,
         spread: str = ...,
         spares: int = ...,
+        from_: str | None = ...,
+        until: str | None = ...,
+        reservation: str | None = ...,
     ) -> PlacementsAnswer: ...
+    def replacement(
+        self,
+        job: str,
+        lost: Sequence[str] | str,
+    ) -> ReplacementAnswer: ...

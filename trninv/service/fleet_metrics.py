@@ -34,6 +34,7 @@ from trninv.inventory.schema.event_fields import EVENT, EVENT_FIELDS, IS_STATE_C
 from trninv.inventory.state.chip_use import chip_uses
 from trninv.inventory.state.hash_chain import newest_seal
 from trninv.inventory.state.state_change import is_cascaded
+from trninv.service.free_slots import FreeSlots
 
 Counts = Counter[tuple[str, ...]]
 """Counts by label values."""
@@ -45,7 +46,7 @@ _NEW_STATE: Final = next(field.sql for field in EVENT_FIELDS if field.name == "a
 
 
 # every scrape after a change executes these statements, and building them again would take longer than running them
-_CLUSTERS: Final = select(_CLUSTER.c.slug, _CLUSTER.c.domains).order_by(_CLUSTER.c.id)
+_CLUSTERS: Final = select(_CLUSTER.c.id, _CLUSTER.c.slug, _CLUSTER.c.domains).order_by(_CLUSTER.c.id)
 _PARTS_BY_STATE: Final = (
     select(_CLUSTER.c.slug, _PART_COUNT.c.kind, _PART_COUNT.c.state, cast(func.sum(_PART_COUNT.c.number), BIGINT))
     .select_from(_PART_COUNT.join(_CLUSTER))
@@ -145,6 +146,10 @@ _FAMILIES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
         "Chips by use: allocated, free, or other (down or on a cordoned server).",
         ("cluster", "use"),
     ),
+    "trninv_free_slots": (
+        "Jobs of each legal size that fit at once, without jobs of other sizes.",
+        ("cluster", "chips"),
+    ),
     "trninv_domains": ("Domains, such as UltraServers.", ("cluster",)),
     "trninv_domains_impaired": ("Domains with a part that is down or degraded.", ("cluster",)),
     "trninv_findings_open": ("Open findings of the last trninv drift.", ("rule", "severity")),
@@ -185,6 +190,7 @@ class FleetMetrics:
         self._changes = Counts(dict.fromkeys(product(PART_KINDS, STATES, EVENT_SOURCES), 0))
         self._actions = Counts(dict.fromkeys(product(ACTIONS, EVENT_SOURCES), 0))
         self._last_event: int | None = None
+        self._free_slots = FreeSlots()
 
     def render(self, engine: Engine) -> bytes:
         """Return all metrics in Prometheus' text format."""
@@ -211,7 +217,8 @@ class FleetMetrics:
 
     def _values(self, connection: Connection) -> Iterator[tuple[str, Mapping[Any, float]]]:
         """Yield the values of each metric by its labels."""
-        domains = {(slug,): number for slug, number in connection.execute(_CLUSTERS)}
+        clusters = connection.execute(_CLUSTERS).all()
+        domains = {(row.slug,): row.domains for row in clusters}
         parts_by_state, unhealthy_domains, findings = (
             count(connection) for count in (count_parts, count_unhealthy_domains, count_findings)
         )
@@ -224,6 +231,7 @@ class FleetMetrics:
         }
         yield "trninv_parts_unhealthy", unhealthy_parts
         yield "trninv_chips", chip_uses(connection)
+        yield "trninv_free_slots", self._free_slots.read(connection, clusters, last_event_number(connection))
         yield "trninv_domains", domains
         yield "trninv_domains_impaired", {cluster: unhealthy_domains[cluster] for cluster in domains}
         findings_by_rule = {(name, rule.severity): findings[(name,)] for name, rule in FINDING_RULES.items()}

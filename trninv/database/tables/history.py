@@ -62,7 +62,7 @@ Table(
     Column("own_state", String(12)),
     Column("own_factor_ppm", Integer),
     required_column("clock_went_back", Boolean, server_default=text("false")),
-    Column("action", String(8)),
+    Column("action", String(12)),
     Column("job", Text),
     Column("chip_ids", Text),
     check_one_of("source", EVENT_SOURCES, nullable=True),

@@ -1,4 +1,4 @@
-"""Tables of jobs, allocations and cordons.
+"""Tables of jobs, allocations, cordons and reservations.
 
 ``domain_allocated`` has the allocated chips of a domain as a bit mask: bit 64·w + b of the mask is bit b of the column
 ``allocated_w``. Columns are signed integers.
@@ -25,7 +25,7 @@ from trninv.database.tables.columns import (
     required_column,
     unique_while_open,
 )
-from trninv.database.tables.vocabulary import ALLOCATION_ROLE_MEANINGS
+from trninv.database.tables.vocabulary import ALLOCATION_ROLE_MEANINGS, RESERVATION_KIND_MEANINGS
 
 BITMASK_WORDS = 3
 """The number of 64-bit columns of a mask."""
@@ -49,7 +49,7 @@ def allocated_mask(row: Mapping[str, Any]) -> int:
 # A job with allocated chips; ``external_id`` is its id in its system. A pinned job must not be moved. A move ends the
 # job's row and begins another row, so that each has its own author; ``first_started_at`` is then the start of the first
 # row. ``place``: the smallest place with all its chips. ``moved_at``: when it last moved, within its row or, if equal
-# to ``ended_at``, to another row. ``chip_ids``: its chips, for the events.
+# to ``ended_at``, to another row. ``chip_ids``: its chips, for the events. ``until_at``: when it ends at the latest.
 Table(
     "job",
     METADATA,
@@ -68,6 +68,7 @@ Table(
     Column("place", Text),
     Column("moved_at", Text),
     Column("chip_ids", Text),
+    Column("until_at", Text),
     CheckConstraint("pinned IN (0, 1)", name="pinned"),
     Index(None, "cluster_id"),
     Index(None, "name"),
@@ -106,6 +107,43 @@ Table(
     sqlite_strict=True,
 )
 
+# A reservation of chips from ``from_at`` until just before ``until_at``, made at ``started_at`` and, if ``ended_at`` is
+# set, cancelled then. ``chips``, ``place`` and ``chip_ids``: its number of chips, the smallest place with all of them,
+# and their ids, for the events.
+Table(
+    "reservation",
+    METADATA,
+    primary_key(),
+    foreign_key("cluster_id", "cluster"),
+    required_column("name", Text),
+    required_column("kind", Text),
+    required_column("from_at", Text),
+    required_column("until_at", Text),
+    required_column("chips", Integer),
+    required_column("place", Text),
+    required_column("chip_ids", Text),
+    required_column("started_at", Text),
+    Column("ended_at", Text),
+    required_column("who", Text),
+    required_column("why", Text),
+    check_one_of("kind", tuple(RESERVATION_KIND_MEANINGS)),
+    CheckConstraint("from_at < until_at", name="until_at"),
+    Index(None, "cluster_id"),
+    sqlite_strict=True,
+)
+
+# A chip of a reservation. A trigger refuses a chip that is reserved twice at a time.
+Table(
+    "reserved_chip",
+    METADATA,
+    primary_key(),
+    foreign_key("reservation_id", "reservation"),
+    foreign_key("chip_id", "chip"),
+    Index(None, "reservation_id"),
+    Index(None, "chip_id"),
+    sqlite_strict=True,
+)
+
 # The allocated chips of a domain, as bits by server and ordinal, 64 per column; a domain without allocated chips has no
 # row. Written by triggers.
 Table(
@@ -116,5 +154,5 @@ Table(
     sqlite_strict=True,
 )
 
-JOB_TABLES = ("allocation", "cordon", "domain_allocated", "job")
-"""The tables of jobs, allocations and cordons, in the order in which their rows are deleted."""
+JOB_TABLES = ("allocation", "cordon", "domain_allocated", "job", "reserved_chip", "reservation")
+"""The tables of jobs, allocations, cordons and reservations, in the order in which their rows are deleted."""

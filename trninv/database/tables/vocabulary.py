@@ -64,10 +64,12 @@ ACTION_MEANINGS: Final[Mapping[str, str]] = {
     "release": "A job ended and its chips were released.",
     "cordon": "A server was cordoned and takes no new jobs.",
     "uncordon": "A server was uncordoned and takes new jobs again.",
+    "reserve": "Chips were reserved for a time.",
+    "unreserve": "A reservation was cancelled.",
 }
 ACTIONS = tuple(ACTION_MEANINGS)
-"""What an event did to a job or to a server's cordon; an event that changes a state has no action."""
-JOB_ACTIONS, SERVER_ACTIONS = ACTIONS[:3], ACTIONS[3:]
+"""What an event did to a job, a server's cordon or a reservation; an event that changes a state has no action."""
+JOB_ACTIONS, SERVER_ACTIONS, RESERVATION_ACTIONS = ACTIONS[:3], ACTIONS[3:5], ACTIONS[5:]
 FORMER_ACTIONS: Final[Mapping[str, str]] = {"allocate": "hold", "cordon": "close", "uncordon": "open"}
 """The actions that schema version 0033 renamed, each with its former name in older archives and seals."""
 SWEEP_STATE_MEANINGS: Final[Mapping[str, str]] = {
@@ -99,6 +101,10 @@ TRAY_KINDS = tuple(TRAY_KIND_MEANINGS)
 ALLOCATION_ROLE_MEANINGS: Final[Mapping[str, str]] = {
     "work": "The job uses it.",
     "spare": "It is kept for the job, to replace a failed chip.",
+}
+RESERVATION_KIND_MEANINGS: Final[Mapping[str, str]] = {
+    "job": "The chips are kept for a job: no other job that may still run then gets them.",
+    "maintenance": "The chips are taken out of service: no job that may still run then gets them.",
 }
 BINDING_METHOD_MEANINGS: Final[Mapping[str, str]] = {
     "pin": "Set by a person.",

@@ -45,6 +45,8 @@ def _annotations(server: ExportedServer) -> Iterator[tuple[str, str]]:
     yield "state", server.state
     if server.cordon_reason is not None:
         yield "cordoned", server.cordon_reason
+    if server.maintenance is not None:
+        yield "maintenance", server.maintenance
 
 
 FORMAT = Format(

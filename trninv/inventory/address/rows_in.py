@@ -5,7 +5,7 @@
   their addresses do not name it. A server's own switch is in the server.
 - A link is in a place if at least one of its ends is, and in itself. No other row is in a link, except its findings.
 - Bindings and cordons are where their server is, allocations where their chip is. A job is where it has chips or, once
-  it has ended, where it had any.
+  it has ended, where it had any. A reservation is where its chips are.
 - Bindings and findings keep the address of a slot or part, so they are matched by address. A finding about a link
   counts for both ends.
 
@@ -35,6 +35,7 @@ CONTAINERS: Final[Mapping[str, tuple[str, ...]]] = {
     "chip": CHIP_CONTAINERS,
     "allocation": CHIP_CONTAINERS,
     "job": CHIP_CONTAINERS,
+    "reservation": CHIP_CONTAINERS,
     "switch": ("switch", *SERVER_CONTAINERS),
     "nic": ("nic", *SERVER_CONTAINERS),
     "network_node": ("network_node", "cluster"),
@@ -96,10 +97,11 @@ def rows_at(level: str, key: Key, kind: str) -> ColumnElement[bool]:
         "server": _servers_at,
         "link": _links_at,
         "job": _jobs_at,
+        "reservation": _reservations_at,
         "binding": _bindings_at,
         "finding": _findings_at,
     }
-    columns = {"cordon": ("server_id", "server"), "allocation": ("chip_id", "chip")}
+    columns = {"cordon": ("server_id", "server")} | dict.fromkeys(("allocation", "reserved_chip"), ("chip_id", "chip"))
     if kind in conditions:
         return conditions[kind](level, key)
     if kind in columns:
@@ -159,6 +161,14 @@ def _jobs_at(level: str, key: Key) -> ColumnElement[bool]:
         job.c.id.in_(had_chips.where(allocation.c.ended_at.is_(None))),
         and_(job.c.ended_at.is_not(None), job.c.id.in_(had_chips)),
     )
+
+
+def _reservations_at(level: str, key: Key) -> ColumnElement[bool]:
+    reservation, reserved_chip = TABLES["reservation"], TABLES["reserved_chip"]
+    if level == "cluster":
+        return reservation.c.cluster_id == key
+    has_chip = select(reserved_chip.c.reservation_id).where(rows_at(level, key, "reserved_chip"))
+    return reservation.c.id.in_(has_chip)
 
 
 def _bindings_at(level: str, key: Key) -> ColumnElement[bool]:

@@ -16,6 +16,7 @@ from trninv.database.tables import (
     EVENT_SOURCE_MEANINGS,
     LINK_SCOPE_MEANINGS,
     PART_KIND_MEANINGS,
+    RESERVATION_KIND_MEANINGS,
     STATE_MEANINGS,
     SWEEP_STATE_MEANINGS,
     TOKEN_ACTION_MEANINGS,
@@ -61,10 +62,15 @@ TOKEN_SCOPE: Final = Enumeration("TokenScope", "What a bearer token allows.", la
 TOKEN_ACTION: Final = Enumeration("TokenAction", "What happened to a token.", lambda: TOKEN_ACTION_MEANINGS)
 
 EVENT_SOURCE: Final = Enumeration("EventSource", "Where a change of state came from.", lambda: EVENT_SOURCE_MEANINGS)
-ACTION: Final = Enumeration("EventAction", "An action on a job or on a server's cordon.", lambda: ACTION_MEANINGS)
+ACTION: Final = Enumeration(
+    "EventAction", "An action on a job, on a server's cordon or on a reservation.", lambda: ACTION_MEANINGS
+)
 PART_KIND: Final = Enumeration("PartKind", "A kind of part that has a state.", lambda: PART_KIND_MEANINGS)
 ALLOCATION_ROLE: Final = Enumeration(
     "AllocationRole", "What a chip is allocated for.", lambda: ALLOCATION_ROLE_MEANINGS
+)
+RESERVATION_KIND: Final = Enumeration(
+    "ReservationKind", "What chips are reserved for.", lambda: RESERVATION_KIND_MEANINGS
 )
 BINDING_HOW: Final = Enumeration(
     "BindingMethod", "The method that matched an instance to a slot.", lambda: BINDING_METHOD_MEANINGS

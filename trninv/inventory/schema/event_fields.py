@@ -49,7 +49,7 @@ EVENT_FIELDS: Final = (
         "Action on a job or on a server's cordon; null for a change of a part's state.",
         enumeration=ACTION,
     ),
-    column_field(EVENT.c.job, "Name of the job that started, moved or ended."),
+    column_field(EVENT.c.job, "Name of the job or reservation."),
     column_field(
         EVENT.c.address, "Address of the part, or the smallest place with all chips of the job; it may no longer exist."
     ),

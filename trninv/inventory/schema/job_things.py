@@ -1,15 +1,17 @@
-"""Declare jobs, the chips allocated to them, and cordons."""
+"""Declare jobs, the chips allocated to them, cordons and reservations."""
 
 from typing import Any, Final
 
 from sqlalchemy import FromClause, and_, case, distinct, func, literal_column, or_, select
 
+from trninv.database.sql_constructs import CurrentHour
 from trninv.database.tables import CARRYING_STATES, STATES, TABLES
 from trninv.inventory.address.expressions import address_by_id, address_expression
-from trninv.inventory.schema.enumerations import ALLOCATION_ROLE, STATE
+from trninv.inventory.schema.enumerations import ALLOCATION_ROLE, RESERVATION_KIND, STATE
 from trninv.inventory.schema.thing import Field, Lifetime, Sql, Thing, ValueFormat, View, column_field, join_by_keys
 
 _JOB, _ALLOCATION, _CORDON = (TABLES[name] for name in ("job", "allocation", "cordon"))
+_RESERVATION, _RESERVED_CHIP = TABLES["reservation"], TABLES["reserved_chip"]
 _CHIP, _NODE, _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("chip", "node", "server", "domain", "cluster"))
 _FAILED_STATES: Final[list[Sql]] = [literal_column(f"'{state}'") for state in STATES if state not in CARRYING_STATES]
 
@@ -90,6 +92,7 @@ JOB_THINGS: Final = (
                 "When it last moved, by trninv or an import, UTC; null if never.",
                 nullable=True,
             ),
+            column_field(_JOB.c.until_at, "When it ends at the latest, UTC; null if unknown.", ValueFormat.TIME),
             column_field(_JOB.c.ended_at, "When it ended, UTC; null while it has chips.", ValueFormat.TIME),
             Field(
                 "pinned",
@@ -164,5 +167,48 @@ JOB_THINGS: Final = (
         ),
         sort_keys=(column_field(_CORDON.c.server_id, "Number of the server in the design.", name="server_number"),),
         default_order=("server_number",),
+    ),
+    Thing(
+        name="reservation",
+        description="Chips that are reserved for a job or for maintenance, for a time.",
+        list_name="reservations",
+        list_description="Reservations that have not passed, by their start.",
+        table=_RESERVATION,
+        joins=join_by_keys(_RESERVATION, "cluster"),
+        fields=(
+            column_field(_RESERVATION.c.name, "Name of the reservation."),
+            column_field(_RESERVATION.c.kind, "What it is for.", enumeration=RESERVATION_KIND),
+            column_field(_CLUSTER.c.slug, "The cluster of its chips.", ValueFormat.PLACE, name="cluster"),
+            column_field(_RESERVATION.c.place, "The smallest place with all of its chips.", ValueFormat.PLACE),
+            column_field(_RESERVATION.c.chips, "Number of its chips."),
+            Field(
+                "failed_chips",
+                ValueFormat.INT,
+                select(func.count())
+                .select_from(_RESERVED_CHIP.join(_job_node, _job_node.c.id == _RESERVED_CHIP.c.chip_id))
+                .where(_RESERVED_CHIP.c.reservation_id == _RESERVATION.c.id, _job_node.c.state.in_(_FAILED_STATES))
+                .correlate_except(_RESERVED_CHIP, _job_node)
+                .scalar_subquery(),
+                "Its chips that are down or in maintenance.",
+            ),
+            column_field(_RESERVATION.c.from_at, "When it begins, UTC.", ValueFormat.TIME),
+            column_field(_RESERVATION.c.until_at, "When it ends, UTC; no longer reserved then.", ValueFormat.TIME),
+            column_field(_RESERVATION.c.started_at, "When it was made, UTC.", ValueFormat.TIME, name="reserved_at"),
+            column_field(
+                _RESERVATION.c.ended_at, "When it was cancelled, UTC; else null.", ValueFormat.TIME, name="cancelled_at"
+            ),
+            column_field(_RESERVATION.c.who, "Who made it."),
+            column_field(_RESERVATION.c.why, "The reason; may be empty."),
+        ),
+        columns=("name", "kind", "place", "chips", "failed_chips", "from_at", "until_at", "who"),
+        has_scope=True,
+        lifetime=Lifetime(
+            "include_ended",
+            "Whether to include reservations that were cancelled or ended before this hour.",
+            and_(_RESERVATION.c.ended_at.is_(None), _RESERVATION.c.until_at > CurrentHour()),
+            ("cancelled_at",),
+        ),
+        view=View("v_reservation", ("cluster",), {"cluster": None}),
+        default_order=("from_at",),
     ),
 )

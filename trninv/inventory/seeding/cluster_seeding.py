@@ -246,7 +246,7 @@ def unseed_impact(connection: Connection, cluster_id: int) -> dict[str, int]:
 def unseed(connection: Connection, cluster_id: int) -> None:
     """Remove a cluster with all its rows, within the caller's transaction, and end its servers' bindings.
 
-    The events of its jobs and cordons stay; the last ones record that they ended.
+    The events of its jobs, cordons and reservations stay; the last ones record that they ended.
     """
     _end_allocations(connection, cluster_id)
     ids_by_table = {name: cluster_rows(name, cluster_id).with_only_columns(TABLES[name].c.id) for name in INSERT_ORDER}
@@ -263,21 +263,26 @@ def unseed(connection: Connection, cluster_id: int) -> None:
 
 
 def _end_allocations(connection: Connection, cluster_id: int) -> None:
-    """End the jobs and cordons of a cluster, then delete their rows and those of the allocations."""
-    job, cordon = TABLES["job"], TABLES["cordon"]
+    """End the jobs, cordons and reservations of a cluster, then delete their rows and those of their chips."""
+    job, cordon, reservation = TABLES["job"], TABLES["cordon"], TABLES["reservation"]
     jobs = select(job.c.id).where(job.c.cluster_id == cluster_id)
+    reservations = select(reservation.c.id).where(reservation.c.cluster_id == cluster_id)
     server = cluster_rows("server", cluster_id).with_only_columns(TABLES["server"].c.id)
     domain = cluster_rows("domain", cluster_id).with_only_columns(TABLES["domain"].c.id)
     owner_columns = {
         "allocation": ("job_id", jobs),
         "cordon": ("server_id", server),
         "domain_allocated": ("id", domain),
+        "reserved_chip": ("reservation_id", reservations),
+        "reservation": ("id", reservations),
     }
     with record_change(connection, who="trninv unseed", why="unseeded", source="command") as now:
         time = format_timestamp(now)
         connection.execute(update(job).where(job.c.id.in_(jobs), job.c.ended_at.is_(None)).values(ended_at=time))
         is_open = cordon.c.server_id.in_(server), cordon.c.ended_at.is_(None)
         connection.execute(update(cordon).where(*is_open).values(ended_at=time))
+        is_open = reservation.c.id.in_(reservations), reservation.c.ended_at.is_(None)
+        connection.execute(update(reservation).where(*is_open).values(ended_at=time))
         for name in JOB_TABLES:
             table = TABLES[name]
             column, ids = owner_columns.get(name, ("id", jobs))

@@ -1,5 +1,5 @@
 # ruff: noqa: S608 # statements contain only our own names
-"""Declare the triggers that keep the bitmasks of allocated chips up to date.
+"""Declare the triggers that keep the bitmasks of allocated chips up to date, and that refuse overlapping reservations.
 
 ``domain_allocated`` has one row for each domain with allocated chips. Its columns ``allocated_0``, ``allocated_1``, …
 are 64-bit words with one bit for each chip of the domain. In PostgreSQL's triggers, ``gone`` and ``come`` are the
@@ -21,6 +21,13 @@ _ALLOCATED_BITS: Final = """SELECT server.domain_id AS id, server.ordinal * serv
 """Selects the domain and the number of the bit of each allocated chip among changed rows."""
 _WORD_COLUMNS: Final = ", ".join(f"allocated_{word}" for word in range(BITMASK_WORDS))
 _HAS_NO_BITS: Final = " AND ".join(f"domain_allocated.allocated_{word} = 0" for word in range(BITMASK_WORDS))
+_RESERVED_TWICE: Final = "a chip is already reserved for a part of this time"
+_IS_RESERVED_TWICE: Final = """EXISTS (
+        SELECT * FROM {rows} JOIN reservation AS wanted ON wanted.id = made.reservation_id
+        JOIN reserved_chip AS other ON other.chip_id = made.chip_id AND other.id <> made.id
+        JOIN reservation AS earlier ON earlier.id = other.reservation_id
+        WHERE wanted.ended_at IS NULL AND earlier.ended_at IS NULL
+            AND earlier.from_at < wanted.until_at AND wanted.from_at < earlier.until_at)"""
 
 
 def allocation_triggers(dialect: str) -> Iterator[Trigger]:
@@ -96,3 +103,24 @@ END """
     yield Trigger.row_level(
         "domain_allocated_merged", "domain_allocated", "BEFORE INSERT", Function("merge_allocated", merge)
     )
+
+
+def reservation_triggers(dialect: str) -> Iterator[Trigger]:
+    """Yield the trigger of a dialect that refuses a chip that is reserved twice at a time.
+
+    On PostgreSQL, writers wait for each other before the first row (`trninv.inventory.triggers.event_triggers`), so
+    that the query sees every reservation that was committed before.
+    """
+    name = "reserved_once"
+    if dialect == "sqlite":
+        row = "(SELECT NEW.id AS id, NEW.reservation_id AS reservation_id, NEW.chip_id AS chip_id) AS made"
+        body = f"SELECT RAISE(ABORT, '{_RESERVED_TWICE}') WHERE {_IS_RESERVED_TWICE.format(rows=row)};"
+        yield Trigger.in_sqlite(name, "reserved_chip", "AFTER INSERT", body)
+        return
+    test = _IS_RESERVED_TWICE.format(rows="made")
+    body = f""" BEGIN
+    IF {test} THEN RAISE EXCEPTION '{_RESERVED_TWICE}' USING ERRCODE = 'unique_violation'; END IF;
+    RETURN NULL;
+END """
+    function = Function(name, body)
+    yield Trigger.statement_level(name, "reserved_chip", "AFTER INSERT", function, tables="NEW TABLE AS made")

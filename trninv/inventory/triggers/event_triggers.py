@@ -1,7 +1,7 @@
 """Declare the triggers that record changes as events.
 
-They cover changes of states, jobs that are allocated chips, jobs that move or release their chips, and servers that are
-cordoned or uncordoned, whoever makes the change.
+They cover changes of states, jobs that are allocated chips, jobs that move or release their chips, servers that are
+cordoned or uncordoned, and reservations that are made or cancelled, whoever makes the change.
 
 While trninv makes a change, the one row of ``_change`` names its author, reason and source. Plain SQL has no such row:
 PostgreSQL then records the login, and SQLite, which has no users, the word ``sqlite3``. The events of such a statement
@@ -10,8 +10,8 @@ are one change (a batch) on PostgreSQL. SQLite's triggers run once per row, so t
 In the SQL text, ``was`` and ``became`` are the changed rows before and after, ``said`` is the row of ``_change``, and
 ``last`` is the number of the last event before the change.
 
-On PostgreSQL, writers of states, jobs, allocations and cordons take a lock before they lock any row and keep it until
-their transaction ends, so that the order of events is the order of commits.
+On PostgreSQL, writers of states, jobs, allocations, cordons and reservations take a lock before they lock any row and
+keep it until their transaction ends, so that the order of events is the order of commits.
 """
 
 from collections.abc import Iterator
@@ -130,7 +130,7 @@ class _WatchedChange:
             if not self.columns:
                 return f"{became}.{end} IS NULL"
             began_or_ended = f"({was}.{end} IS NULL) <> ({became}.{end} IS NULL)"
-            if self.table == "cordon":
+            if self.table != "job":
                 return began_or_ended
             moved = " OR ".join(f"{was}.{column} {differs} {became}.{column}" for column in _MOVE_COLUMNS)
             return f"{began_or_ended} OR {was}.{end} IS NULL AND ({moved})"
@@ -154,6 +154,10 @@ class _WatchedChange:
             address = _compile(address_by_id("server", literal_column(f"{became}.server_id")), dialect)
             action = f"CASE WHEN {became}.ended_at IS NULL THEN 'cordon' ELSE 'uncordon' END"
             return _action_values(f"{became}.server_id", address, action, "NULL", "NULL")
+        if self.table == "reservation":
+            action = f"CASE WHEN {became}.ended_at IS NULL THEN 'reserve' ELSE 'unreserve' END"
+            name, chips = f"{became}.name", f"{became}.chip_ids"
+            return _action_values(f"{became}.id", f"{became}.place", action, name, chips)
         return _part_values(self.table, was, became, dialect)
 
 
@@ -171,6 +175,8 @@ _WATCHED_CHANGES: Final = (
     _WatchedChange("job", "job", ("ended_at", *_MOVE_COLUMNS)),
     _WatchedChange("cordon_begun", "cordon", ()),
     _WatchedChange("cordon", "cordon", ("ended_at",)),
+    _WatchedChange("reservation_begun", "reservation", ()),
+    _WatchedChange("reservation", "reservation", ("ended_at",)),
 )
 
 
@@ -181,6 +187,7 @@ def event_triggers(dialect: str) -> Iterator[Trigger]:
         return
     yield from (change.in_postgresql() for change in _WATCHED_CHANGES)
     locked = {change.table: change.verb for change in _PART_CHANGES} | dict.fromkeys(_END_COLUMNS, "INSERT OR UPDATE")
+    locked["reserved_chip"] = "INSERT"
     for table, verb in locked.items():
         yield Trigger.statement_level(f"{table}_one_state_writer", table, f"BEFORE {verb}", _SERIALIZE_WRITERS)
 

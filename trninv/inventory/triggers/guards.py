@@ -80,11 +80,17 @@ GUARDS: Final[Mapping[str, Guard]] = {
         "id, rule, severity, address, instance, expected, observed, evidence, first_seen", closing_column="cleared_at"
     ),
     "job": Guard(
-        "id, cluster_id, name, system, external_id, submitted_at, started_at, first_started_at, who",
+        "id, cluster_id, name, system, external_id, submitted_at, started_at, first_started_at, until_at, who",
         end_column="ended_at",
     ),
     "allocation": Guard("id, job_id, chip_id, role, started_at", end_column="ended_at"),
     "cordon": Guard("id, server_id, started_at, why, who", end_column="ended_at"),
+    "reservation": Guard(
+        "id, cluster_id, name, kind, from_at, until_at, chips, place, chip_ids, started_at, who, why",
+        closing_column="ended_at",
+        end_column="ended_at",
+    ),
+    "reserved_chip": Guard(deletable_if=_HAS_CHANGE_ROW),
 }
 """The guard of each protected table."""
 
@@ -132,7 +138,8 @@ def _in_postgresql(table: str, guard: Guard) -> Iterator[Trigger]:
     elif guard.deletable_if:
         has_protected_row = f"EXISTS (SELECT FROM gone WHERE NOT ({guard.deletable_if.format(row='gone')}))"
         body = f" BEGIN\n    IF {has_protected_row} THEN RAISE EXCEPTION '{deleted}'; END IF;\n    RETURN NULL;\nEND "
-        yield Trigger.statement_level(name, table, "AFTER DELETE", Function(name, body), tables="OLD TABLE AS gone")
+        function = Function(name, body, sees_change=_HAS_CHANGE_ROW in guard.deletable_if)
+        yield Trigger.statement_level(name, table, "AFTER DELETE", function, tables="OLD TABLE AS gone")
         yield Trigger.statement_level(f"{table}_not_truncated", table, "BEFORE TRUNCATE", _REFUSE, deleted)
     else:
         yield Trigger.statement_level(name, table, "BEFORE DELETE OR TRUNCATE", _REFUSE, deleted)
@@ -163,6 +170,7 @@ AUTHORS: Final = {
     "history_archive": ("who",),
     "job": ("who",),
     "cordon": ("who", "why"),
+    "reservation": ("who", "why"),
     "binding": ("who", "ended_by"),
 }
 """The columns with the author and the reason of a change, by table."""

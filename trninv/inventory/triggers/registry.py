@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 
 from trninv.database.tables import TABLES
 from trninv.inventory.triggers import partial_indexes
-from trninv.inventory.triggers.allocation_triggers import allocation_triggers
+from trninv.inventory.triggers.allocation_triggers import allocation_triggers, reservation_triggers
 from trninv.inventory.triggers.cascade_triggers import cascade_triggers
 from trninv.inventory.triggers.count_triggers import count_triggers
 from trninv.inventory.triggers.declaration import Function, Trigger, same_text
@@ -46,6 +46,7 @@ def declared(dialect: str) -> tuple[Trigger, ...]:
         evidence_triggers,
         author_triggers,
         allocation_triggers,
+        reservation_triggers,
         count_triggers,
     )
     return tuple(trigger for declare in declarations for trigger in declare(dialect))

@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from trninv.database.bulk_load import bulk_insert
 from trninv.database.id_blocks import next_id
-from trninv.database.tables import CARRYING_STATES, JOB_ACTIONS, TABLES
+from trninv.database.tables import CARRYING_STATES, JOB_ACTIONS, RESERVATION_ACTIONS, TABLES
 from trninv.errors import ConflictError, DatabaseError, InvalidArgumentError, WrongLevelError
 from trninv.inventory.address.expressions import address_expression, join_containers, node_addresses
 from trninv.inventory.address.lookup import resolve_place
@@ -94,17 +94,22 @@ def smallest_place(addresses: Iterable[str]) -> str:
 
 def next_job_key(connection: Connection) -> int:
     """Return a job key that no job ever had, not even a removed job: events still refer to such a job by its key."""
-    return 1 + int(max(connection.execute(_max_job_keys()).one()))
+    return 1 + int(max(connection.execute(_max_keys("job", JOB_ACTIONS)).one()))
+
+
+def next_reservation_key(connection: Connection) -> int:
+    """Return a reservation key that no reservation ever had, as `next_job_key` does for jobs."""
+    return 1 + int(max(connection.execute(_max_keys("reservation", RESERVATION_ACTIONS)).one()))
 
 
 @cache  # building the query takes longer than running it
-def _max_job_keys() -> Select[Any]:
-    """Return a query of one row: the largest key in ``job``, and the largest in the events of each action on jobs."""
+def _max_keys(table: str, actions: tuple[str, ...]) -> Select[Any]:
+    """Return a query of one row: the largest key in a table, and the largest in the events of each action."""
     event = _T["state_event"]
     keys = select(func.max(event.c.part_id))
-    event_keys = (keys.where(event.c.action == action) for action in JOB_ACTIONS)
+    event_keys = (keys.where(event.c.action == action) for action in actions)
     return select(
-        *(func.coalesce(query.scalar_subquery(), 0) for query in (select(func.max(_T["job"].c.id)), *event_keys))
+        *(func.coalesce(query.scalar_subquery(), 0) for query in (select(func.max(_T[table].c.id)), *event_keys))
     )
 
 

@@ -51,6 +51,7 @@ class Job:
     failed_chips: int
     started_at: str
     moved_at: str | None
+    until_at: str | None
     ended_at: str | None
     pinned: bool
     who: str

@@ -1,7 +1,7 @@
 """Digest the state that a move plan depends on, and refuse a plan that was made for another state.
 
-The state is the allocations, pinned jobs, cordons and unhealthy parts of a cluster. Its digest is the plan's revision:
-`trninv make-room` prints it, and carrying the plan out compares it with the revision at that time.
+The state is the allocations, pinned jobs, cordons, reservations and unhealthy parts of a cluster. Its digest is the
+plan's revision: `trninv make-room` prints it, and carrying the plan out compares it with the revision at that time.
 
 Allocations are not read one by one. A new row of ``allocation`` gets an id above all others, ends once, and otherwise
 never changes. So the highest id and the number of the open rows identify them within one database: the highest id grows
@@ -22,8 +22,8 @@ _T = TABLES
 
 def plan_revision(connection: Connection, cluster: int) -> str:
     """Return a digest that is equal for equal states of a cluster (its id), in any process."""
-    job, cordon_table, server, domain, node, link = (
-        _T[name] for name in ("job", "cordon", "server", "domain", "node", "link")
+    job, cordon_table, reservation, server, domain, node, link = (
+        _T[name] for name in ("job", "cordon", "reservation", "server", "domain", "node", "link")
     )
     # With "+ 0" the database uses the index of the few unhealthy nodes, not those of the cluster's millions of nodes.
     in_cluster = node.c.cluster_id + 0 == cluster
@@ -36,6 +36,9 @@ def plan_revision(connection: Connection, cluster: int) -> str:
         cordoned_servers.join(domain, domain.c.id == server.c.domain_id)
         .where(cordon_table.c.ended_at.is_(None), domain.c.cluster_id == cluster)
         .order_by(cordon_table.c.server_id),
+        select(reservation.c.id)
+        .where(reservation.c.ended_at.is_(None), reservation.c.cluster_id == cluster)
+        .order_by(reservation.c.id),
         select(node.c.id, node.c.state, node.c.factor_ppm)
         .where(is_unhealthy(node), maybe_unhealthy(connection, node), in_cluster)
         .order_by(node.c.id + 0),

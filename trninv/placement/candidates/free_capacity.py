@@ -65,6 +65,9 @@ class FreeCapacity:
     unhealthy_parts
         Parts per million of its bandwidth that each unhealthy chip, link, switch and NIC still carries, by row; 0 if it
         is down.
+    reserved
+        Chips that are reserved for another job or for maintenance (`trninv.placement.candidates.reserved_chips`); None:
+        the question heeds no reservations.
 
     """
 
@@ -76,6 +79,7 @@ class FreeCapacity:
     allocated: MaskRows
     cordoned: MaskRows
     unhealthy_parts: UnhealthyParts = field(default_factory=dict)
+    reserved: MaskRows | None = None
 
     @cached_property
     def usable(self) -> MaskRows:
@@ -85,7 +89,8 @@ class FreeCapacity:
     @cached_property
     def free(self) -> MaskRows:
         """Chips that a new job may get."""
-        return self.usable & ~self.allocated & ~self.cordoned
+        not_taken = self.usable & ~self.allocated & ~self.cordoned
+        return not_taken if self.reserved is None else not_taken & ~self.reserved
 
     @cached_property
     def unusable(self) -> MaskRows:
@@ -152,8 +157,15 @@ class FreeCapacity:
         unhealthy_parts = {
             index: self.unhealthy_parts[row] for index, row in enumerate(rows) if row in self.unhealthy_parts
         }
-        return FreeCapacity(
-            self.cluster, self.model, self.ordinals[rows], in_scope[rows], up, allocated, cordoned, unhealthy_parts
+        return replace(
+            self,
+            ordinals=self.ordinals[rows],
+            in_scope=in_scope[rows],
+            up=up,
+            allocated=allocated,
+            cordoned=cordoned,
+            unhealthy_parts=unhealthy_parts,
+            reserved=None if self.reserved is None else self.reserved[rows],
         )
 
     def with_allocated(self, allocated: MaskRows) -> "FreeCapacity":

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 from sqlalchemy import Connection, bindparam, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from trninv.database.as_of import current_time
 from trninv.database.tables import TABLES
 from trninv.errors import ConflictError
 from trninv.inventory.change import change
@@ -28,6 +29,7 @@ from trninv.placement.allocations.job_allocations import (
     read_job,
 )
 from trninv.placement.allocations.plan_revision import require_plan_revision
+from trninv.placement.allocations.reservations import find_reservation, parse_window, refuse_reserved
 from trninv.units import pluralize
 
 _T = TABLES
@@ -59,6 +61,19 @@ def allocate(
     who: str,
     spares: Annotated[Sequence[str], Argument("Spares to allocate to it.", option="--spare", metavar="PLACE")] = (),
     pinned: Annotated[bool, Argument("Whether move plans leave the job where it is.")] = False,
+    until: Annotated[
+        str | None,
+        Argument(
+            "When the job ends at the latest: a time, or a duration such as 12h. Without it, the job can't have chips "
+            "that are reserved for later.",
+            is_text=True,
+            metavar="TIME",
+        ),
+    ] = None,
+    reservation: Annotated[
+        str | None,
+        Argument("Reservation whose chips the job may have; by default it ends with it.", is_text=True, metavar="NAME"),
+    ] = None,
     revision: Annotated[
         str | None,
         Argument(
@@ -72,10 +87,15 @@ def allocate(
 ) -> Job:
     """Allocate chips to a job until it is released.
 
-    Either all of the chips are allocated or none: the change is refused if a chip is down, allocated to another job or
-    on a cordoned server. Allocating the same chips again changes nothing.
+    Either all of the chips are allocated or none: the change is refused if a chip is down, allocated to another job, on
+    a cordoned server or reserved for a time at which the job may still run. Allocating the same chips again changes
+    nothing.
     """
     check_name(name)
+    now = current_time(connection)
+    if reservation is not None:
+        until = until or find_reservation(connection, reservation, now).until_at
+    window = parse_window(None, until, now)
     with change_transaction(connection, who=who, why=why, source=source) as time:
         chips = resolve_chips(connection, places, spares)
         cluster = connection.scalars(_CLUSTER_OF_NODE, {"node": min(chips)}).one()
@@ -86,6 +106,7 @@ def allocate(
                 return read_job(connection, existing_key)
             raise ConflictError(f"job {name} has other chips; release it first, or choose another name")
         refuse_allocated(connection, list(chips))
+        refuse_reserved(connection, list(chips), window, reservation)
         key, location = next_job_key(connection), location_columns(connection, chips)
         row = {
             "id": key,
@@ -94,6 +115,7 @@ def allocate(
             "system": OWN_SYSTEM,
             "external_id": name,
             "started_at": time,
+            "until_at": None if until is None else window.end,
         }
         try:
             connection.execute(_INSERT_JOB, row | {"pinned": int(pinned), "who": who, **location})

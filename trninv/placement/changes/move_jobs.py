@@ -32,6 +32,7 @@ from trninv.placement.allocations.job_allocations import (
     split_job_name,
 )
 from trninv.placement.allocations.plan_revision import require_plan_revision
+from trninv.placement.allocations.reservations import Window, refuse_reserved
 
 
 class Move(Protocol):
@@ -81,7 +82,7 @@ def _move_jobs(
     cluster = resolve_place(connection, scope).cluster_id
     require_plan_revision(connection, cluster, revision)
     job, allocation = TABLES["job"], TABLES["allocation"]
-    keys = [_own_job_key(connection, move.job) for move in moves]
+    keys = [own_job_key(connection, move.job) for move in moves]
     old_jobs = {job.key: job for job in jobs_by_key(connection, keys)}
     if len(old_jobs) < len(keys):
         raise ConflictError("a job moves twice; make a new plan")
@@ -102,7 +103,8 @@ def _move_jobs(
                 f"job {move.job} must keep its {old_jobs[key].chips} chips and its cluster; make a new plan"
             )
         refuse_allocated(connection, list(chips))
-        new_keys.append(_continue_job(connection, key, time, who, location_columns(connection, chips)))
+        refuse_reserved(connection, list(chips), Window(time))
+        new_keys.append(continue_job(connection, key, time, who, location_columns(connection, chips)))
         try:
             insert_allocations(connection, new_keys[-1], chips, time)
         except ChipAllocatedError:
@@ -123,7 +125,7 @@ def _refuse_immovable(jobs: Iterable[Job], with_spares: Collection[int]) -> None
             raise ConflictError(f"job {job.name} {reason} and can't move; make a new plan")
 
 
-def _continue_job(connection: Connection, key: int, time: str, who: str, location: Mapping[str, str]) -> int:
+def continue_job(connection: Connection, key: int, time: str, who: str, location: Mapping[str, str]) -> int:
     """Insert the row that continues a job whose row (its key) has just ended; return the new row's key."""
     job = TABLES["job"]
     old_row = connection.execute(select(job).where(job.c.id == key)).one()
@@ -134,7 +136,7 @@ def _continue_job(connection: Connection, key: int, time: str, who: str, locatio
     return new_key
 
 
-def _own_job_key(connection: Connection, name: str) -> int:
+def own_job_key(connection: Connection, name: str) -> int:
     """Return the key of a job that was allocated here; refuse jobs of other systems."""
     system, identity = split_job_name(name)
     if system != OWN_SYSTEM:

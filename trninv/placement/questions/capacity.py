@@ -6,6 +6,7 @@ with a binomial distribution is computed exactly; the others are sampled (`trnin
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from math import sqrt
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,11 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv import deadline, solvers
+from trninv.database.as_of import current_time
 from trninv.enumeration import DescribedEnum
 from trninv.errors import InvalidArgumentError
+from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.parameter import Argument, FreeText
+from trninv.placement.allocations.reservations import (
+    Window,
+    list_reservations,
+    parse_window,
+    render_reservations,
+)
 from trninv.placement.candidates.free_capacity import read_capacity
 from trninv.placement.candidates.placement_model import read_legal_sets
+from trninv.placement.candidates.reserved_chips import without_maintenance
 from trninv.placement.failure_model import FailureModel, FailureRate, parse_rates, single_bits
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
@@ -25,6 +35,7 @@ from trninv.routing.answer import AddressText, Answer
 from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.snapshot import Snapshot
 from trninv.routing.sweep_journal import Progress
+from trninv.units import format_timestamp
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -42,6 +53,7 @@ CONFIDENCE = 0.99
 """The probability with which spares must suffice."""
 _MAX_SPARES = 1_000_000
 """The most spares that the search tries, and the most domains of a job."""
+_MOMENT = timedelta(microseconds=1)
 _QUANTILES = (0.05, 0.5, 0.95)
 """The quantiles in an estimate: P5, P50 and P95."""
 
@@ -115,6 +127,10 @@ class CapacityAnswer(Answer):
     ]
     samples: Annotated[int, "Number of samples; 0 if all results are exact."]
     seed: Annotated[int, "Seed of the samples."]
+    reservations: Annotated[
+        tuple[str, ...],
+        "The first reservations of chips of the scope, with their times; those in maintenance count as down.",
+    ]
 
     def render(self) -> Rendered:
         period = "at any time" if self.mission_hours is None else f"after {self.mission_hours:,} hours without repair"
@@ -134,6 +150,7 @@ class CapacityAnswer(Answer):
             yield RenderedTable(
                 ["job of domains", "spares for 99%"], ([s.domains, _format_spares(s)] for s in self.spares)
             )
+        yield from render_reservations(self.reservations)
 
 
 def _format_hours(hours: float | None) -> str:
@@ -158,7 +175,7 @@ def _estimate_row(estimate: CapacityEstimate) -> Sequence[str]:
     ]
 
 
-@question(cost=ROUTED_COST, examples=("capacity u-trn2x64 --rates rates.toml",), has_baseline=False)
+@question(cost=ROUTED_COST, examples=("capacity u-trn2x64 --rates rates.toml",), has_baseline=False, reads_clock=True)
 def capacity(
     snapshot: Snapshot,
     scope: Annotated[str, Argument("Chip, server, rack, domain or cluster.", metavar="SCOPE")],
@@ -185,6 +202,14 @@ def capacity(
         int, Argument("Samples for results that can't be computed exactly", minimum=100, maximum=MAX_SAMPLES)
     ] = 10_000,
     seed: Annotated[int, Argument("Seed of the samples", maximum=MAX_SEED)] = 0,
+    until: Annotated[
+        FreeText | None,
+        Argument(
+            "Chips in maintenance at any moment until then count as down: a time, or a duration such as 12h; by "
+            "default those in maintenance now.",
+            metavar="TIME",
+        ),
+    ] = None,
     *,
     executor: "Executor | None" = None,
     progress: Progress = lambda *_: None,
@@ -199,7 +224,9 @@ def capacity(
         raise InvalidArgumentError(
             f"{samples:,} samples are too many; use at most {_MAX_INLINE_SAMPLES:,}, or the command line with --workers"
         )
-    initial = read_capacity(snapshot, scope)
+    now = current_time(snapshot.connection)
+    window = parse_window(None, until, now) if until else Window(*map(format_timestamp, (now, now + _MOMENT)))
+    initial = without_maintenance(snapshot, read_capacity(snapshot, scope), window)
     model = initial.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
     failure_model, failure_rates = FailureModel(model, legal_sets), parse_rates(rates)
@@ -242,6 +269,7 @@ def capacity(
         spares=tuple(_spare_requirements(len(initial.ordinals), probability, gang)),
         samples=0 if drawn is None else samples,
         seed=seed,
+        reservations=list_reservations(snapshot.connection, resolve_place(snapshot.connection, scope), window),
         definition=_DEFINITION.format(
             reading="nothing is repaired" if mission else "a part is down for MTTR / (MTBF + MTTR) of the time",
             start="parts that are down now stay down" if start is InitialState.NOW else "all parts are up at first",

@@ -9,16 +9,25 @@ from typing import Annotated
 
 import numpy as np
 
+from trninv.database.as_of import current_time
 from trninv.inventory.address.lookup import only_cluster, resolve_place
 from trninv.inventory.parameter import Argument, FreeText
 from trninv.placement.allocations.allocation_masks import JobAllocation, read_allocations
 from trninv.placement.allocations.plan_revision import plan_revision
+from trninv.placement.allocations.reservations import (
+    find_reservation,
+    list_reservations,
+    parse_window,
+    render_reservations,
+    reservation_definition,
+)
 from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips, read_cluster_capacity
 from trninv.placement.candidates.job_request import JobRequest, parse_request, refuse_swapped_arguments
 from trninv.placement.candidates.placement_model import LegalSets, read_legal_sets
+from trninv.placement.candidates.reserved_chips import with_reservations
 from trninv.placement.candidates.results import abbreviate_places
 from trninv.placement.moves.planner import MovePlan, MovePlanner, PlannedMove, pinned_jobs
-from trninv.placement.questions.placements import MAX_CHIPS, MAX_SERVERS
+from trninv.placement.questions.placements import MAX_CHIPS, MAX_SERVERS, OWN_RESERVATION, RESERVATIONS, UNTIL
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer
@@ -89,7 +98,10 @@ class MakeRoomAnswer(Answer):
     cordoned_servers: Annotated[
         tuple[AddressText, ...], "Cordoned servers that would allow a plan, or one with fewer moves, if uncordoned."
     ]
-    revision: Annotated[str, "Revision of the allocations, cordons and states that the plan is valid for."]
+    reservations: Annotated[tuple[str, ...], RESERVATIONS]
+    revision: Annotated[
+        str, "Revision of the allocations, cordons, reservations and states that the plan is valid for."
+    ]
 
     @property
     def exact(self) -> bool:
@@ -108,6 +120,7 @@ class MakeRoomAnswer(Answer):
                 else f"no plan was found; at least {pluralize(self.lower_bound_moves, 'job')} must move"
             )
             yield from self._render_cordoned()
+            yield from render_reservations(self.reservations)
             return
         if not self.moves:
             yield f"{description} is already free: {self._format_places()}"
@@ -117,6 +130,7 @@ class MakeRoomAnswer(Answer):
         yield f"{description}: move {moved} ({proof}), then {self._format_places()} is free"
         yield render_moves(self.moves)
         yield from self._render_cordoned()
+        yield from render_reservations(self.reservations)
         yield f"revision {self.revision}"
 
     def _format_places(self) -> str:
@@ -132,6 +146,7 @@ class MakeRoomAnswer(Answer):
     cost=ROUTED_COST,
     examples=("make-room 4x4x1 u-trn2x64", "make-room u-trn2x64 --domains 1"),
     has_baseline=False,
+    reads_clock=True,
 )
 def make_room(
     snapshot: Snapshot,
@@ -151,6 +166,8 @@ def make_room(
     servers: Annotated[int | None, Argument("Number of whole servers", minimum=1, maximum=MAX_SERVERS)] = None,
     domains: Annotated[int | None, Argument("Number of whole domains", minimum=1, maximum=MAX_SERVERS)] = None,
     pinned: Annotated[tuple[FreeText, ...], Argument("Job that must not move.", metavar="JOB")] = (),
+    until: Annotated[FreeText | None, UNTIL] = None,
+    reservation: Annotated[FreeText | None, OWN_RESERVATION] = None,
 ) -> MakeRoomAnswer:
     """Plan the fewest moves of jobs that make room for a new one, in an order that works.
 
@@ -160,7 +177,11 @@ def make_room(
         scope, shape = shape, None  # "make-room SCOPE --chips N": the only positional argument is the scope
     refuse_swapped_arguments(scope, shape, f"make-room {scope} {shape}")
     address = only_cluster(snapshot.connection) if scope is None else scope.strip()
-    capacity = read_cluster_capacity(snapshot, address)
+    now = current_time(snapshot.connection)
+    if reservation is not None:
+        find_reservation(snapshot.connection, reservation, now)  # refuses an unknown name
+    window = parse_window(None, until, now)
+    capacity = with_reservations(snapshot, read_cluster_capacity(snapshot, address), window, reservation)
     model = capacity.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
     request = parse_request(
@@ -174,7 +195,8 @@ def make_room(
         any_block=None,
         no_rotate=False,
     )
-    cluster = resolve_place(snapshot.connection, address).cluster_id
+    place = resolve_place(snapshot.connection, address)
+    cluster = place.cluster_id
     allocations = read_allocations(snapshot, cluster, model)
     immovable = pinned_jobs(allocations, pinned)
     plan = MovePlanner(capacity, legal_sets, allocations, immovable).plan_request(request)
@@ -190,8 +212,11 @@ def make_room(
         moved_chips=sum(move.mask.bit_count() for move in moves),
         lower_bound_moves=plan.lower_bound if plan else None,
         cordoned_servers=_useful_cordoned_servers(capacity, legal_sets, allocations, immovable, request, plan),
+        reservations=()
+        if capacity.reserved is None
+        else list_reservations(snapshot.connection, place, window, reservation),
         revision=plan_revision(snapshot.connection, cluster),
-        definition=_DEFINITION,
+        definition=_DEFINITION + ("" if capacity.reserved is None else reservation_definition(window)),
         facts=evidence.cite(
             snapshot, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]
         ),

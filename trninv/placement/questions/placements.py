@@ -8,12 +8,22 @@ from dataclasses import dataclass
 from math import prod
 from typing import Annotated
 
+from trninv.database.as_of import current_time
+from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.parameter import Argument, FreeText
+from trninv.placement.allocations.reservations import (
+    find_reservation,
+    list_reservations,
+    parse_window,
+    render_reservations,
+    reservation_definition,
+)
 from trninv.placement.candidates.candidate_search import PlacementPolicy
 from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips, read_capacity
 from trninv.placement.candidates.job_request import JobRequest, parse_request, refuse_swapped_arguments
 from trninv.placement.candidates.placement_model import LegalSets, PlacementModel, format_shape, read_legal_sets
 from trninv.placement.candidates.replicas import Constraints, ReplicaSearch, SpreadLevel
+from trninv.placement.candidates.reserved_chips import with_reservations
 from trninv.placement.candidates.results import (
     FilterStep,
     Placement,
@@ -39,6 +49,15 @@ MAX_CHIPS, MAX_SERVERS = 1_000_000_000, 1_000_000
 """Limits of the arguments, above what any fleet has."""
 MAX_SPARES = 20
 """The most spares of each job."""
+
+RESERVATIONS = "The first reservations of chips of the scope that keep the job from them, with their times."
+FROM = Argument("When the job starts; by default now.", name="from", option="--from", metavar="TIME")
+UNTIL = Argument(
+    "When it ends at the latest: a time, or a duration such as 12h; without it, chips reserved for later do not fit.",
+    metavar="TIME",
+)
+OWN_RESERVATION = Argument("Reservation whose chips the job may have.", metavar="NAME")
+"""Parameters and a field of questions that heed reservations."""
 
 # Parts of the answer's definition, which says in what order places are considered.
 _FREE = (
@@ -85,6 +104,7 @@ class PlacementsAnswer(Answer):
         tuple[FilterStep, ...], "For each condition, the number of domains that meet it and all conditions before it."
     ]
     reason: Annotated[str | None, "The first condition that no domain meets; null if the job fits."]
+    reservations: Annotated[tuple[str, ...], RESERVATIONS]
     suggested_shape: Annotated[str | None, "A shape with as many chips and higher limits, and where it fits."]
 
     def is_satisfied(self) -> bool:
@@ -102,6 +122,7 @@ class PlacementsAnswer(Answer):
             yield RenderedTable(
                 ["a domain that", "domains"], ([step.condition, f"{step.domains:,}"] for step in self.filter_steps)
             )
+            yield from render_reservations(self.reservations)
             return
         where = f"{pluralize(self.domains, 'domain')} of {self.scope}"
         yield f"{self._job_text()}: {pluralize(self.positions, 'position')} in {where}"
@@ -120,6 +141,7 @@ class PlacementsAnswer(Answer):
         )
         if self.suggested_shape:
             yield f"better: {self.suggested_shape}"
+        yield from render_reservations(self.reservations)
 
 
 def _format_placement(placement: Placement) -> str:
@@ -139,6 +161,7 @@ def _format_placement(placement: Placement) -> str:
     command="place",
     examples=("place u-trn2x64 4x4x1", "place u-trn2x64 --chips 32", 'place rainier --memory "50,000 GiB" -k 1'),
     has_baseline=False,
+    reads_clock=True,
 )
 def placements(
     snapshot: Snapshot,
@@ -174,6 +197,9 @@ def placements(
     ] = 1,
     spread: Annotated[SpreadLevel, Argument("What copies and spares must not share.")] = SpreadLevel.CHIP,
     spares: Annotated[int, Argument("Number of spares for each job", maximum=MAX_SPARES)] = 0,
+    from_: Annotated[FreeText | None, FROM] = None,
+    until: Annotated[FreeText | None, UNTIL] = None,
+    reservation: Annotated[FreeText | None, OWN_RESERVATION] = None,
 ) -> PlacementsAnswer:
     """Find where a job fits among free chips, best places first, or explain why it fits nowhere.
 
@@ -182,7 +208,11 @@ def placements(
     server in the same rack where any servers of a rack form a set, or else a set as large as the job's.
     """
     refuse_swapped_arguments(scope, shape, f"place {shape} {scope}")
-    capacity = read_capacity(snapshot, scope, avoid)
+    connection = snapshot.connection
+    window = parse_window(from_, until, current_time(connection))
+    if reservation is not None:
+        find_reservation(connection, reservation, current_time(connection))  # refuses an unknown name
+    capacity = with_reservations(snapshot, read_capacity(snapshot, scope, avoid), window, reservation)
     model = capacity.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
     request = parse_request(
@@ -213,11 +243,15 @@ def placements(
         free=count_chips(capacity.free),
         filter_steps=result.filter_steps,
         reason=None if result.placements else _first_failed_condition(result),
+        reservations=()
+        if capacity.reserved is None
+        else list_reservations(connection, resolve_place(connection, scope), window, reservation),
         suggested_shape=_suggest_shape(capacity, legal_sets, request, constraints, result)
         if request.shapes and result.placements
         else None,
         truncated=copies == 1 and result.positions > len(result.placements) and not request.domains,
-        definition=f"{_FREE}{_POLICY_ORDER[policy]}{_TIE_ORDER}{gang_order}{_REPLICAS if copies > 1 or spares else ''}",
+        definition=f"{_FREE}{_POLICY_ORDER[policy]}{_TIE_ORDER}{gang_order}{_REPLICAS if copies > 1 or spares else ''}"
+        f"{'' if capacity.reserved is None else reservation_definition(window)}",
         facts=_facts(snapshot, model, request),
     )
 

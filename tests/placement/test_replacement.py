@@ -1,0 +1,192 @@
+"""Replacement of lost servers: the fewest new ones, as brute force has them, and carried out as planned."""
+
+import random
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from job_events import done, happened, is_sound
+
+import trninv
+from conftest import BACKENDS, Databases, Run, examples
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.errors import ConflictError, InvalidArgumentError, StalePlanError, UnknownJobError
+from trninv.inventory.seeding import cluster_seeding
+from trninv.placement.allocations.allocation_masks import JobAllocation
+from trninv.placement.candidates.free_capacity import FreeCapacity
+from trninv.placement.candidates.placement_model import LegalSets, placement_model, read_legal_sets
+from trninv.placement.moves import replacement
+from trninv.placement.moves.planner import alternative_sets
+from trninv.placement.moves.replacement import plan_replacement
+from trninv.placement.placement_fleet import Fleet
+from trninv.solvers.torus_blocks import pack_masks
+
+_MODEL = placement_model("u-trn2x64")
+
+
+@pytest.fixture(scope="module")
+def legal_sets(databases: Databases) -> LegalSets:
+    with trninv.open(databases.seeded("sqlite")) as fleet, fleet.connect() as connection:
+        return read_legal_sets(connection, _MODEL)
+
+
+def _capacity(allocated: list[int]) -> FreeCapacity:
+    every = pack_masks([_MODEL.full] * len(allocated), _MODEL.chips)
+    rows = np.arange(len(allocated))
+    nothing = np.zeros_like(every)
+    return FreeCapacity("lab", _MODEL, rows, every, every.copy(), pack_masks(allocated, _MODEL.chips), nothing)
+
+
+def _fewest(legal_sets: LegalSets, allocated: list[int], job: JobAllocation, lost: dict[int, int]) -> int | None:
+    """The fewest new servers, by trying every set for every part."""
+    held = [(job.work.get(row, 0) | job.spare.get(row, 0)) & ~lost.get(row, 0) for row in range(len(allocated))]
+    parts = {row: mask for row, mask in job.work.items() if mask & lost.get(row, 0)}
+    free = [_MODEL.full & ~mask for mask in allocated]
+    for row in range(len(allocated)):
+        free[row] |= parts.get(row, 0) | job.spare.get(row, 0)
+        free[row] &= ~lost.get(row, 0)
+    choices = []
+    for mask in parts.values():
+        wanted, sets = _MODEL.limits(mask), alternative_sets(_capacity(allocated), legal_sets, mask)
+        assert isinstance(sets, tuple)
+        choices.append(
+            [
+                (row, other)
+                for row in range(len(allocated))
+                for other in sets
+                if not other & ~free[row]
+                and _MODEL.limits(other).all_gather >= wanted.all_gather
+                and _MODEL.limits(other).bisection >= wanted.bisection
+            ]
+        )
+    costs = [
+        sum(bool(mask & server) and not held[row] & server for row, mask in chosen for server in _MODEL.server_masks)
+        for chosen in product(*choices)
+        if all(a[0] != b[0] or not a[1] & b[1] for index, a in enumerate(chosen) for b in chosen[:index])
+    ]
+    return min(costs, default=None)
+
+
+@examples(150)
+@given(seed=st.integers(0, 10**6))
+def test_new_servers_are_as_few_as_brute_force_has_them(legal_sets: LegalSets, seed: int) -> None:
+    draw = random.Random(seed)
+    domains = draw.randint(1, 4)
+    allocated = [0] * domains
+    for row in range(domains):
+        for server in _MODEL.server_masks:
+            if draw.random() < 0.4:
+                allocated[row] |= server
+    sizes = draw.choice([[16], [32], [8, 16, 32], [64, 16]])
+    work, spare = dict[int, int](), dict[int, int]()
+    for row in draw.sample(range(domains), min(domains, draw.randint(1, 3))):
+        mask = draw.choice(legal_sets.sets[draw.choice(sizes)])
+        allocated[row] |= mask
+        work[row] = mask
+    if draw.random() < 0.3:
+        row = draw.randrange(domains)
+        spare[row] = draw.choice(legal_sets.sets[16]) & ~allocated[row]
+        allocated[row] |= spare[row]
+        spare = {row: mask for row, mask in spare.items() if mask}
+    lost = dict[int, int]()
+    for row, mask in work.items():
+        for server in _MODEL.server_masks:
+            if server & mask and draw.random() < 0.6:
+                lost[row] = lost.get(row, 0) | server
+    if not lost:
+        return
+    job = JobAllocation(1, "j", "trninv", False, work, spare)
+    plan = plan_replacement(_capacity(allocated), legal_sets, job, lost)
+    expected = _fewest(legal_sets, allocated, job, lost)
+    assert (plan and plan.new_servers, plan and plan.lower_bound) == (expected, expected), (seed, plan)
+
+
+def test_a_search_that_stops_says_what_is_proven(legal_sets: LegalSets, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = _MODEL.server_masks
+    job = JobAllocation(1, "j", "trninv", False, {0: servers[0], 1: servers[0]}, {})
+    capacity, lost = _capacity([servers[0]] * 2), {0: servers[0], 1: servers[0]}
+    plan = plan_replacement(capacity, legal_sets, job, lost)
+    assert plan is not None
+    assert (plan.new_servers, plan.lower_bound) == (2, 2)
+    monkeypatch.setattr(replacement, "MAX_STEPS", 1)
+    assert plan_replacement(capacity, legal_sets, job, lost) is None
+
+
+def _seed_lab(url: str) -> None:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        for system, name, domains in (("u-trn2x64", "lab", 3), ("trn2-16.48xlarge", "wide", 520)):
+            cluster_seeding.seed(
+                connection, default_catalog(), default_systems().by_name[system].resized(domains), name
+            )
+
+
+@pytest.fixture(params=BACKENDS)
+def lab(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+    with trninv.open(databases.copied(request.param, _seed_lab)) as fleet:
+        yield fleet
+
+
+def test_of_500_servers_two_lost_ones_are_replaced_and_nothing_else_moves(lab: Fleet) -> None:
+    lab.allocate("big", [f"wide/d{domain}" for domain in range(500)], who="me")
+    lost = ["wide/d7/s0", "wide/d300/s0"]
+    plan = lab.replacement("big", lost)
+    assert (plan.new_servers, plan.lower_bound_new_servers, plan.new_chips, len(plan.parts)) == (2, 2, 32, 2)
+    assert {place for part in plan.parts for place in part.destination} == {"wide/d500", "wide/d501"}
+    job = lab.replace_servers("big", lost, plan.revision, who="me")
+    assert (job.chips, job.servers) == (8_000, 500)
+    is_sound(lab.engine)
+
+
+def test_a_plan_is_carried_out_whole_or_not_at_all(lab: Fleet) -> None:
+    lab.allocate("job", ["lab/d0", "lab/d1/s0", "lab/d1/s1"], spares=["lab/d2/s3"], pinned=True, who="me")
+    plan = lab.replacement("job", "lab/d1/s1")
+    (part,) = plan.parts
+    assert (part.source, part.destination) == (("lab/d1/s0", "lab/d1/s1"), ("lab/d2/s2", "lab/d2/s3"))
+    assert (part.new_servers, plan.new_servers, plan.new_chips) == (("lab/d2/s2",), 1, 16)  # the spare is no new one
+    assert part.all_gather_after >= part.all_gather
+    lab.cordon(["lab/d2/s0"], who="me", why="x")
+    with pytest.raises(StalePlanError):
+        lab.replace_servers("job", ["lab/d1/s1"], plan.revision, who="me")
+    plan = lab.replacement("job", "lab/d1/s1")
+    assert lab.replace_servers("job", ["lab/d1/s1"], plan.revision, dry_run=True, who="me").chips == 96
+    job = lab.replace_servers("job", ["lab/d1/s1"], plan.revision, who="me", why="fan")
+    assert (job.chips, job.servers, job.pinned) == (96, 6, True)  # no spare is left
+    assert done(happened(lab))[-2:] == [("move", "job", "lab")] * 2
+    lab.allocate("next", ["lab/d1"], who="me")
+    is_sound(lab.engine)
+    assert not lab.replacement("job", "lab/d0/s1").possible
+    with pytest.raises(ConflictError, match="make room"):
+        lab.replace_servers("job", ["lab/d0/s1"], lab.replacement("job", "lab/d0/s1").revision, who="me")
+
+
+def test_what_is_no_loss_of_the_job_is_refused(lab: Fleet) -> None:
+    lab.allocate("job", ["lab/d1/s0"], who="me")
+    with pytest.raises(UnknownJobError, match="did you mean job"):
+        lab.replacement("jobb", "lab/d1/s0")
+    for lost, message in (("lab/d1/s1", "works on no chip"), ("wide/d0/s0", "another cluster")):
+        with pytest.raises(InvalidArgumentError, match=message):
+            lab.replacement("job", lost)
+    lab.reserve("later", ["lab"], servers=1, until="2h", who="me")  # a job without an end gets no reserved chip
+    reserved = lab.replacement("job", "lab/d1/s0")
+    assert reserved.possible
+    with lab.connect() as connection:
+        place = connection.exec_driver_sql("SELECT place FROM reservation").scalar()
+    assert place not in reserved.parts[0].destination
+
+
+def test_the_command_plans_and_applies(run: Run, databases: Databases) -> None:
+    url = databases.copied("sqlite", _seed_lab)
+    run("allocate", "job", "lab/d1/s0", "lab/d1/s1", database=url)
+    status, out, _ = run("replace", "job", "--lost", "lab/d1/s1", "--apply", "--dry-run", database=url)
+    assert (status, "job lost 16 chips: 2 new servers (the fewest possible), 32 new chips" in out) == (0, True)
+    out = run("replace", "job", "--lost", "lab/d1/s1", "--apply", "--why", "fan", database=url)[1]
+    assert "job has 32 chips in 2 servers" in out
+    for name, place in (("whole", "lab/d2"), ("other", "lab/d0")):
+        run("allocate", name, place, database=url)
+    status, out, _ = run("replace", "whole", "--lost", "lab/d2/s1", "--apply", database=url)
+    assert (status, "nothing free keeps its shape and bandwidth" in out) == (1, True)

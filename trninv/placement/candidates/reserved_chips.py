@@ -1,0 +1,73 @@
+"""Heed reservations in a capacity: chips that are reserved for a part of a window are not free for others.
+
+A window that starts later counts the chips of jobs that will have ended by then as not allocated.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, Row, select
+
+from trninv.database.as_of import current_time
+from trninv.database.tables import TABLES
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.state.chip_ids import parse_chip_ids
+from trninv.placement.allocations.reservations import Window, ended_by, overlapping
+from trninv.placement.candidates.free_capacity import FreeCapacity, pack_by_domain, read_cluster
+from trninv.routing.snapshot import Snapshot
+from trninv.solvers.torus_blocks import MaskRows
+from trninv.units import format_timestamp
+
+_RESERVATION, _JOB, _ALLOCATION = (TABLES[name] for name in ("reservation", "job", "allocation"))
+_IS_MAINTENANCE: Final = _RESERVATION.c.kind == "maintenance"
+
+
+def with_reservations(
+    snapshot: Snapshot, capacity: FreeCapacity, window: Window, own: str | None = None
+) -> FreeCapacity:
+    """Return a copy of a capacity for a job in a window, which may have the chips of the reservation named ``own``."""
+    cluster = _cluster_of(snapshot, capacity)
+    reserved = _reserved_chips(snapshot, capacity, cluster, overlapping(window, own))
+    allocated, now = capacity.allocated, current_time(snapshot.connection)
+    if window.start > format_timestamp(now):
+        ended = _chips_of_jobs(snapshot.connection, ended_by(window.start, now))
+        allocated = allocated & ~pack_by_domain(ended, cluster, capacity.model)[capacity.ordinals]
+    return replace(capacity, allocated=allocated, reserved=reserved)
+
+
+def without_maintenance(snapshot: Snapshot, capacity: FreeCapacity, window: Window) -> FreeCapacity:
+    """Return a copy in whose scope there are no chips that are in maintenance for a part of a window."""
+    condition = overlapping(window) & _IS_MAINTENANCE
+    out_of_service = _reserved_chips(snapshot, capacity, _cluster_of(snapshot, capacity), condition)
+    return capacity if out_of_service is None else replace(capacity, up=capacity.up & ~out_of_service)
+
+
+def _cluster_of(snapshot: Snapshot, capacity: FreeCapacity) -> Row[Any]:
+    return read_cluster(snapshot.connection, resolve_place(snapshot.connection, capacity.cluster).cluster_id)
+
+
+def _reserved_chips(
+    snapshot: Snapshot, capacity: FreeCapacity, cluster: Row[Any], condition: ColumnElement[bool]
+) -> MaskRows | None:
+    """Return the chips of the reservations that meet a condition, by the capacity's rows; None if none do."""
+    query = select(_RESERVATION.c.id, _RESERVATION.c.chip_ids)
+    rows = snapshot.connection.execute(query.where(_RESERVATION.c.cluster_id == cluster.id, condition)).all()
+    masks: MaskRows | None = None
+    for row in rows:
+        chips = snapshot.cached(("reserved chips", row.id), partial(_pack_chips, row.chip_ids, cluster, capacity))[
+            capacity.ordinals
+        ]
+        masks = chips if masks is None else np.bitwise_or(masks, chips)
+    return masks
+
+
+def _pack_chips(chip_ids: str, cluster: Row[Any], capacity: FreeCapacity) -> MaskRows:
+    return pack_by_domain(parse_chip_ids(chip_ids) or (), cluster, capacity.model)
+
+
+def _chips_of_jobs(connection: Connection, condition: ColumnElement[bool]) -> list[int]:
+    """Return the ids of the chips of jobs that meet a condition."""
+    query = select(_ALLOCATION.c.chip_id).join(_JOB, _JOB.c.id == _ALLOCATION.c.job_id)
+    return list(connection.scalars(query.where(_ALLOCATION.c.ended_at.is_(None), condition)))
