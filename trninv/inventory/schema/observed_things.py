@@ -158,9 +158,9 @@ OBSERVED_THINGS: Final = (
             Field(
                 "share",
                 ValueFormat.MILLIONTHS,
-                _MEASUREMENT.c.bus_bandwidth
-                * literal_column("1000000", BIGINT)
-                // func.nullif(_MEASUREMENT.c.limit_bandwidth, literal_column("0")),
+                (_MEASUREMENT.c.bus_bandwidth * literal_column("1000000", BIGINT)).op("/")(
+                    func.nullif(_MEASUREMENT.c.limit_bandwidth, literal_column("0"))
+                ),
                 "Bus bandwidth over its limit; above 1 is impossible. Null without a limit, or if it is 0.",
                 nullable=True,
             ),
