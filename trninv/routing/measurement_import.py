@@ -136,8 +136,8 @@ def _read_collectives(
     run = RunDescription.parse(values | {name: value for name, value in entry.run.items() if value})
     if (chips := limits.get((measured_at, run))) is None:
         chips = limits[measured_at, run] = resolve_run(fleet, run)
-    said = [chips.servers, run.ranks, run.cores_per_rank, run.operation, entry.run.get("measured_at")]
-    digest.update(json.dumps(said).encode())
+    identity = [chips.servers, run.ranks, run.cores_per_rank, run.operation, entry.run.get("measured_at")]
+    digest.update(json.dumps(identity).encode())
     rows = collective_rows(fleet, chips, run, list(read_timings(report, run)), measured_at)
     notes = (chips.note,) if chips.note else ()
     return ParsedMeasurements(entry.file.name, digest.hexdigest(), measured_at, len(chips.servers), rows, notes)
