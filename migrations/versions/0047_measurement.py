@@ -1,14 +1,14 @@
 """Measurements: how fast collectives and transfers ran, beside the limit of the wiring at that moment.
 
 Revision ID: 0047
-Revises: 0041
+Revises: 0044
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0047"
-down_revision = "0041"
+down_revision = "0044"
 
 KEEPS_READERS = True
 

@@ -99,7 +99,7 @@ def import_(  # one parameter per option
                 progress=file_progress,
             )
             imported = stack.enter_context(reader)
-        connection = stack.enter_context(write_transaction(engine))
+        connection = stack.enter_context(write_transaction(engine, lock=None))  # store_import locks observations
         savepoint = connection.begin_nested()
         progress("storing observations")
         results = store_import(connection, imported, Settings.load().observations)
