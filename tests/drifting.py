@@ -20,6 +20,8 @@ from trninv.reconcile.drift import DriftResult, detect_drift
 FLEET_OF = {"u-trn2x64": 3, "trn2-16.48xlarge": 4, "trn1.32xlarge": 2}
 START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
 MINUTES = timedelta(minutes=1)
+MEASURED_RULES = ("impossible-measurement", "slow-collective", "slower-than-peers")
+"""Rules about what nobody prints regularly; tests/reconcile/test_measurement_rules.py has their faults."""
 
 
 def seeded(url: str) -> None:

@@ -1,4 +1,4 @@
-"""The page on an incident is followed on an empty database at its own times; its outputs are what stands there.
+"""Pages with times are followed on an empty database at these times; their outputs are what stands there.
 
 ``python tests/test_incident_page.py`` writes the outputs anew.
 """
@@ -8,8 +8,10 @@ import io
 import re
 import shlex
 import tempfile
+import textwrap
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -21,9 +23,11 @@ from trninv.database.migration import migrate
 
 pytestmark = pytest.mark.slow_on_postgresql
 
-PAGE = ROOT / "docs/incident.md"
+PAGES = [ROOT / "docs/incident.md", ROOT / "docs/how-to/measure.md"]
+_FILE = re.compile(r"^.*[Ss]ave this as `([\w.-]+)`:\n\n((?:    .*\n)+)", re.MULTILINE)
+"""A file that a page has its reader write."""
 _FENCE = re.compile(r"```console (\S+ \S+)\n(.*?)```", re.DOTALL)
-_CLOCKS = ("units", "inventory.state.hash_chain")
+_CLOCKS = ("units", "inventory.state.hash_chain", "reconcile.drift")
 
 
 def follow(page: str, database: str) -> str:
@@ -31,7 +35,10 @@ def follow(page: str, database: str) -> str:
     assert "\n    trninv migrate\n" in page
     with temporary_engine(database) as engine:
         migrate(engine)
-    return _FENCE.sub(lambda block: f"```console {block[1]}\n{_shown(block[2], database, block[1])}```", page)
+    with tempfile.TemporaryDirectory() as place, contextlib.chdir(place):
+        for name, body in _FILE.findall(page):
+            Path(name).write_text(textwrap.dedent(body))
+        return _FENCE.sub(lambda block: f"```console {block[1]}\n{_shown(block[2], database, block[1])}```", page)
 
 
 def _shown(block: str, database: str, at: str) -> str:
@@ -50,10 +57,12 @@ def _printed(line: str, database: str) -> str:
     return without_explanation("".join(f"{each.rstrip()}\n" for each in out.getvalue().splitlines()))
 
 
-def test_the_page_is_what_its_commands_print(empty: str) -> None:
-    assert follow(PAGE.read_text(), empty) == PAGE.read_text()
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_page_is_what_its_commands_print(empty: str, page: Path) -> None:
+    assert follow(page.read_text(), empty) == page.read_text()
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        PAGE.write_text(follow(PAGE.read_text(), f"sqlite:///{made}/incident.db"))
+    for number, page in enumerate(PAGES):
+        with tempfile.TemporaryDirectory() as made:
+            page.write_text(follow(page.read_text(), f"sqlite:///{made}/{number}.db"))

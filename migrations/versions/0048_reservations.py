@@ -1,7 +1,7 @@
 """Chips can be reserved for a time, and a job may say when it ends at the latest.
 
 Revision ID: 0048
-Revises: 0044
+Revises: 0047
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from alembic import op
 from trninv.errors import DatabaseError
 
 revision = "0048"
-down_revision = "0044"
+down_revision = "0047"
 
 ACTIONS = ("allocate", "move", "release", "cordon", "uncordon", "reserve", "unreserve")
 FORMER_ACTIONS = ACTIONS[:5]

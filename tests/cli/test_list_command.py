@@ -96,6 +96,27 @@ def populate(url: str) -> None:
         times = dict.fromkeys(("at", "taken_at", "seen_at"), _AT.format(3))
         keys = [{"id": number, "sha256": str(number), "speaker": "n0" if number == 1 else None} for number in (1, 2)]
         connection.execute(insert(TABLES["observation"]), [observation | times | key for key in keys])
+        measured = {
+            "observation_id": 1,
+            "operation": "all-gather",
+            "address": "u-trn2x64/d0/s0",
+            "peer": None,
+            "machine": "i-0a",
+            "measured_at": _AT.format(4),
+            "event": 0,
+            "chips": 16,
+            "ranks": 64,
+            "logical_cores": 2,
+            "data_type": "bf16",
+            "bytes": 2**30,
+            "nanoseconds": 2_771_290,
+            "algorithm_bandwidth": 387_451_989_506,
+            "bus_bandwidth": 363_236_240_162,
+        }
+        limits = [512 * 10**9, None, 0]
+        rows = [measured | {"id": number, "limit_bandwidth": limit} for number, limit in enumerate(limits, 1)]
+        rows[2] |= {"address": "u-trn2x64/d0/s1/c0", "peer": "u-trn2x64/d0/s1/c1", "operation": "transfer"}
+        connection.execute(insert(TABLES["measurement"]), rows)
 
 
 @pytest.fixture(scope="module", params=BACKENDS)

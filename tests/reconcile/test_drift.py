@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from drifting import MINUTES, START, alive_fleet, bound, found, keep, monitored, seeded
+from drifting import MEASURED_RULES, MINUTES, START, alive_fleet, bound, found, keep, monitored, seeded
 from printed import MONITOR, neuron_ls, slurm, slurm_node
 from queries import run_query
 from sqlalchemy import Engine, func, select
@@ -63,7 +63,7 @@ def rules(of: DriftResult) -> list[str]:
 def test_every_rule_is_declared_once_and_has_a_fault() -> None:
     asked = [*CHIP_RULES.rules, *SERVER_RULES.rules, *DOMAIN_RULES.rules, *FLEET_RULES.rules]
     assert sorted(asked) == sorted(FINDING_RULES)
-    assert sorted([*FAULTS, "stale"]) == sorted(FINDING_RULES)
+    assert sorted([*FAULTS, *MEASURED_RULES, "stale"]) == sorted(FINDING_RULES)
 
 
 def faulty(engine: Engine, rule: str, at: datetime) -> None:

@@ -4,27 +4,25 @@ import json
 import platform
 import signal
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from datetime import datetime
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Final
 
 import click
 
 from trninv.catalog.instance_types import render_unclaimed
 from trninv.characters import escape_controls
+from trninv.cli.import_files import ReadProgress, copy_streams, open_files, parse_time, print_errors
+from trninv.cli.measurement_commands import import_bandwidth, import_nccom_test
 from trninv.cli.messages import print_wrapped
 from trninv.cli.output import format_option, print_table, print_value
 from trninv.cli.progress_line import Progress
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.errors import InvalidFileError, TrninvError, UsageError
+from trninv.errors import TrninvError, UsageError
 from trninv.importers import collector
 from trninv.importers.collection_schedule import CollectionSchedule, parse_duration
 from trninv.importers.import_report import ImportResult, render_unreported
-from trninv.importers.ingestion import ImportFile, parse_files, store_import
-from trninv.importers.json_value import MAX_TOTAL_BYTES
+from trninv.importers.ingestion import parse_files, store_import
 from trninv.importers.observation_sender import ObservationSender, read_token
 from trninv.importers.source_register import all_sources
 from trninv.placement.allocations import job_import
@@ -33,19 +31,18 @@ from trninv.placement.candidates.results import abbreviate_places
 from trninv.settings import Settings
 from trninv.units import pluralize
 
-_CHUNK_BYTES = 1 << 20
 _RETRY_SECONDS = 120
 """How long `collect` retries by default."""
 
 
 class _ImportCommand(click.Command):
-    """The command ``import KIND FILE…``, which passes ``import jobs SYSTEM FILE…`` on to `import_jobs`."""
+    """The command ``import KIND FILE…``, which passes kinds with options of their own on to their commands."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        if args[:1] == ["jobs"]:
-            return import_jobs.make_context(f"{info_name} jobs", args[1:], parent, **extra)
+        if args and (command := _OWN_COMMANDS.get(args[0])):
+            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
@@ -82,29 +79,26 @@ def import_(  # one parameter per option
     trninv import ec2 instances.json topology.json
     trninv import kubernetes nodes.json --dry-run
     squeue --json | trninv import jobs slurm -    # trninv import jobs --help
+    trninv import nccom-test all-gather.txt --host @i-0abc --cores-per-rank 2    # trninv import nccom-test --help
+    trninv import bandwidth pairs.csv             # trninv import bandwidth --help
     """
     if trust_host_names and "-" in files:
         raise UsageError("--trust-host-names needs file names, and stdin has none; give a file NODE.json")
     with ExitStack() as stack:
-        copies = {name: stack.enter_context(_copy_stream(name)) for name in files if not Path(name).is_file()}
+        copies = copy_streams(stack, files)
         engine, progress = stack.enter_context(temporary_engine(database)), stack.enter_context(Progress("import"))
-        file_progress = _ReadProgress(progress, len(files))
-        try:
-            with read_transaction(engine) as connection:
-                reader = parse_files(
-                    connection,
-                    kind,
-                    _open_files(files, copies, file_progress),
-                    taken_at=_parse_time(taken_at),
-                    trust_host_names=trust_host_names,
-                    allow_empty=allow_empty,
-                    progress=file_progress,
-                )
-                imported = stack.enter_context(reader)
-        except InvalidFileError as error:
-            for error_line in error.errors:
-                print_wrapped(escape_controls(error_line), err=True)
-            raise
+        file_progress = ReadProgress(progress, len(files))
+        with print_errors(), read_transaction(engine) as connection:
+            reader = parse_files(
+                connection,
+                kind,
+                open_files(files, copies, file_progress),
+                taken_at=parse_time(taken_at),
+                trust_host_names=trust_host_names,
+                allow_empty=allow_empty,
+                progress=file_progress,
+            )
+            imported = stack.enter_context(reader)
         connection = stack.enter_context(write_transaction(engine, lock=None))  # store_import locks observations
         savepoint = connection.begin_nested()
         progress("storing observations")
@@ -154,11 +148,11 @@ def import_jobs(  # one parameter per option
     kubectl get resourceclaims,resourceslices -A -o json | trninv import jobs kubernetes -
     """
     with ExitStack() as stack:
-        copies = {name: stack.enter_context(_copy_stream(name)) for name in files if not Path(name).is_file()}
+        copies = copy_streams(stack, files)
         engine = stack.enter_context(temporary_engine(database))
-        file_progress = _ReadProgress(stack.enter_context(Progress("import jobs")), len(files))
-        try:
-            jobs = job_import.read_jobs(system, _open_files(files, copies, file_progress))
+        file_progress = ReadProgress(stack.enter_context(Progress("import jobs")), len(files))
+        with print_errors():
+            jobs = job_import.read_jobs(system, open_files(files, copies, file_progress))
             connection = stack.enter_context(write_transaction(engine))
             savepoint = connection.begin_nested()
             result = job_import.import_jobs(
@@ -169,13 +163,17 @@ def import_jobs(  # one parameter per option
                 allow_empty=allow_empty,
                 keep_going=keep_going,
             )
-        except InvalidFileError as error:
-            for error_line in error.errors:
-                print_wrapped(escape_controls(error_line), err=True)
-            raise
         if dry_run:
             savepoint.rollback()
     print_value(style, result, lambda: _render_job_import(result, dry_run=dry_run))
+
+
+_OWN_COMMANDS: Final[Mapping[str, click.Command]] = {
+    "jobs": import_jobs,
+    "nccom-test": import_nccom_test,
+    "bandwidth": import_bandwidth,
+}
+"""The commands of kinds that have options of their own, by kind."""
 
 
 @click.command()
@@ -239,20 +237,6 @@ def _print_retry(message: str) -> None:
     print_wrapped(f"trninv: {message}", err=True)
 
 
-class _ReadProgress:
-    """Callback that shows which file is being read and how many of its servers have been read."""
-
-    def __init__(self, progress: Progress, files: int) -> None:
-        self._progress, self._index, self._files = progress, -1, files
-
-    def start_file(self, name: str) -> None:
-        self._index += 1
-        self._progress(name, self._index, self._files)
-
-    def __call__(self, name: str, servers: int) -> None:
-        self._progress(f"{name}, {pluralize(servers, 'server')}", self._index, self._files)
-
-
 def _render_imports(results: Sequence[ImportResult], *, dry_run: bool) -> None:
     outcome = {True: "already imported", False: "would be stored" if dry_run else "stored"}
     print_table(
@@ -289,36 +273,3 @@ def _render_job_import(result: JobImportResult, *, dry_run: bool) -> None:
     if result.started_late:
         heading = "recorded as starting later than listed, since their chips were still allocated"
         print_wrapped(f"{heading}: {pluralize(result.started_late, 'job')}")
-
-
-def _parse_time(text: str | None) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text) if text else None
-    except ValueError:
-        raise UsageError(f"--taken-at {text!r} is not a time; write it as 2026-11-22T02:10:00Z") from None
-
-
-@contextmanager
-def _copy_stream(name: str) -> Iterator[IO[bytes]]:
-    """Yield a temporary copy of a stream, which can be read twice and is complete before the database is locked."""
-    bytes_left = MAX_TOTAL_BYTES + 1  # the reader refuses more than the maximum
-    with tempfile.TemporaryFile() as copy:
-        with sys.stdin.buffer if name == "-" else Path(name).open("rb") as stream:
-            while chunk := stream.read(min(bytes_left, _CHUNK_BYTES)):
-                bytes_left -= copy.write(chunk)
-        yield copy
-
-
-def _open_files(
-    names: Sequence[str], copies: Mapping[str, IO[bytes]], progress: "_ReadProgress"
-) -> Iterator[ImportFile]:
-    """Yield the named files, or their copies; each file is open only until the next one is requested."""
-    for name in names:
-        display_name = "stdin" if name == "-" else Path(name).name
-        progress.start_file(display_name)
-        if name in copies:
-            copies[name].seek(0)
-            yield ImportFile(display_name, copies[name])
-        else:
-            with Path(name).open("rb") as content:
-                yield ImportFile(display_name, content)

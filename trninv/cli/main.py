@@ -32,7 +32,7 @@ _GROUPS = {
         "status": "status_command",
         "systems": "seed_commands",
     },
-    "Ask": {"sweep": "sweep_command", "availability": "chart_commands"},
+    "Ask": {"sweep": "sweep_command", "availability": "chart_commands", "collectives": "collectives_command"},
     "Live fleet": {
         "set": "change_commands",
         "import": "import_commands",

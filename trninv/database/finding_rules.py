@@ -65,6 +65,12 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
     ),
     "health-condition": FindingRule("high", "A manager reports a server or a chip as unhealthy."),
     "state-differs": FindingRule("medium", "A manager reports a different state from the inventory's."),
+    "impossible-measurement": FindingRule(
+        "medium",
+        "A measurement is faster than the wiring allowed at its time, so its units, direction or ranks are wrong.",
+    ),
+    "slow-collective": FindingRule("high", "A machine is slower than in its own earlier measurements."),
+    "slower-than-peers": FindingRule("high", "A machine is slower than the other machines of its model."),
     "stale": FindingRule("info", "A source has not reported the instance for longer than the limit."),
     "conflict-between-sources": FindingRule("medium", "Fresh observations from different sources disagree."),
 }

@@ -6,7 +6,7 @@ module.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -17,8 +17,11 @@ from sqlalchemy import Connection, Row, Select, func, or_, select
 from trninv.catalog.instance_types import UnclaimedType, count_unclaimed_types
 from trninv.database.tables import TABLES
 from trninv.importers.source_register import find_source
+from trninv.inventory.address.lookup import resolve_place
 from trninv.reconcile.findings import last_comparison_time
 from trninv.reconcile.latest_observations import LatestObservations, Machine, ObservedValue, load_latest_observations
+from trninv.reconcile.link_suspects import ChipLinks, read_chip_links
+from trninv.reconcile.measured_runs import MeasuredRuns, load_measured_runs
 from trninv.reconcile.occupied_slots import OccupiedSlot, load_occupied_slots
 from trninv.units import format_timestamp
 
@@ -81,6 +84,10 @@ class DriftInput:
         Bindings that ended recently because another instance took the slot.
     network_moves
         Instances that are below a different network node than before they were bound.
+    measured_runs
+        Measurements by the machines bound to slots.
+    chip_links
+        Reads the links between the chips of a slot.
 
     """
 
@@ -90,6 +97,8 @@ class DriftInput:
     missing_from_listing: Mapping[str, int]
     replaced_bindings: list[Row[Any]]
     network_moves: list[NetworkMove]
+    measured_runs: MeasuredRuns
+    chip_links: Callable[[OccupiedSlot], ChipLinks]
 
     def is_fresh(self, observed: ObservedValue) -> bool:
         """Return whether a value was observed recently."""
@@ -149,7 +158,15 @@ def load_drift_input(connection: Connection, now: datetime, stale_after: timedel
         missing,
         _replaced_bindings(connection, now),
         network_moves,
+        load_measured_runs(connection, {slot.address: _machine_names(slot) for slot in occupied_slots}),
+        lambda slot: read_chip_links(connection, resolve_place(connection, slot.address).id),
     )
+
+
+def _machine_names(slot: OccupiedSlot) -> set[str | None]:
+    """Return the names under which the machine of a slot may have measured; None for a slot that never had a name."""
+    names = {slot.bound_name, *((slot.machine.instance, slot.machine.host) if slot.machine else ())}
+    return names - {None} or {None}
 
 
 def unclaimed_types(connection: Connection) -> tuple[UnclaimedType, ...]:

@@ -13,6 +13,7 @@ from trninv.routing.questions.collectives import CollectivesAnswer
 from trninv.routing.questions.cut_tree import CutTreeAnswer
 from trninv.routing.questions.diff import DiffAnswer
 from trninv.routing.questions.distances import DistanceAnswer
+from trninv.routing.questions.measured_bandwidth import MeasuredBandwidthAnswer
 from trninv.routing.questions.memory_placement import MemoryPlacementAnswer
 from trninv.routing.questions.memory_pool import PoolAnswer
 from trninv.routing.questions.path import PathAnswer
@@ -68,6 +69,11 @@ class RoutingMethods:
         scope: str,
         via: str | None = ...,
     ) -> DistanceAnswer: ...
+    def measured_bandwidth(
+        self,
+        scope: str,
+        last: int = ...,
+    ) -> MeasuredBandwidthAnswer: ...
     def memory_placement(
         self,
         scope: str,

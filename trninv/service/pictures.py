@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from time import time
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from trninv.drawing.job_map import draw_jobs, read_job_overlay
+from trninv.drawing.measurement_chart import draw_measurements
 from trninv.drawing.rack_contents import read_rack
 from trninv.drawing.rack_elevation import draw_rack
 from trninv.drawing.svg import SvgDocument
@@ -17,6 +18,7 @@ from trninv.drawing.timeline_chart import draw_timeline, read_history
 from trninv.drawing.wiring_diagram import read_diagram
 from trninv.errors import NotFoundError, RequestError, WrongLevelError, suggestion
 from trninv.inventory.address.lookup import resolve_place
+from trninv.routing.questions.measured_bandwidth import measured_bandwidth
 from trninv.routing.snapshot import Snapshot
 from trninv.service.api_route import (
     AT,
@@ -86,6 +88,11 @@ def _draw_jobs(snapshot: Snapshot, parameters: Mapping[str, str], width: int) ->
     return draw_jobs(diagram, read_job_overlay(snapshot, diagram), width=width, narrow=width < _NARROW_WIDTH)
 
 
+def _draw_measurements(snapshot: Snapshot, parameters: Mapping[str, str], width: int) -> SvgDocument:
+    answer: Any = measured_bandwidth.function(snapshot, _read_scope(parameters))
+    return draw_measurements(answer, width)
+
+
 def _read_scope(parameters: Mapping[str, str]) -> str:
     if "scope" not in parameters:
         raise RequestError("the parameter scope is missing; send scope=PLACE")
@@ -103,6 +110,7 @@ def _read_number(parameters: Mapping[str, str], name: str, limits: tuple[int, in
 _PICTURES: Final[Mapping[str, Callable[[Snapshot, Mapping[str, str], int], SvgDocument]]] = {
     "fabric": _draw_fabric,
     "jobs": _draw_jobs,
+    "measurements": _draw_measurements,
     "rack": _draw_rack,
     "timeline": _draw_timeline,
 }

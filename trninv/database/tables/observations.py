@@ -1,4 +1,4 @@
-"""Tables of what machines and managers reported, and of what follows from it: bindings and findings."""
+"""Tables of what machines and managers reported or measured, and of what follows: bindings and findings."""
 
 from sqlalchemy import (
     Boolean,
@@ -20,6 +20,7 @@ from trninv.database.tables.columns import (
     METADATA,
     check_one_of,
     check_ordinal,
+    check_positive,
     deferred_foreign_key,
     primary_key,
     required_column,
@@ -110,6 +111,36 @@ Table(
     required_column("part", String(12)),
     required_column("state", String(20)),
     check_one_of("part", ("H", "V", "interconnect")),
+    Index(None, "observation_id"),
+)
+
+# How fast a collective or a transfer ran. ``address`` is the place of its chips: a server, or the smallest place with
+# all servers. A transfer leads from ``address`` to ``peer``. Both are text, so that the row outlives its cluster.
+# ``event`` is the number of the last event at that moment. Bandwidths are of a chip, in one direction, and
+# ``limit_bandwidth`` is what the wiring allowed then; null if trninv has no limit for the operation.
+Table(
+    "measurement",
+    METADATA,
+    primary_key(),
+    deferred_foreign_key("observation_id", "observation"),
+    required_column("operation", String(16)),  # one of MEASURED_OPERATIONS
+    required_column("address", Text),
+    Column("peer", Text),
+    Column("machine", Text),  # the instance, or the host name, that was bound to the server
+    required_column("measured_at", Text),  # UTC, as trninv.units formats it
+    required_column("event", Integer),
+    required_column("chips", Integer),
+    Column("ranks", Integer),
+    Column("logical_cores", Integer),  # physical cores of a rank
+    Column("data_type", String(16)),
+    required_column("bytes", BIGINT),
+    required_column("nanoseconds", BIGINT),
+    required_column("algorithm_bandwidth", BIGINT),
+    required_column("bus_bandwidth", BIGINT),
+    Column("limit_bandwidth", BIGINT),
+    check_positive("bytes"),
+    check_positive("nanoseconds"),
+    Index(None, "address"),
     Index(None, "observation_id"),
 )
 

@@ -128,3 +128,13 @@ BINDING_END_MEANINGS: Final[Mapping[str, str]] = {
     "renewed": "The same binding was renewed with more information.",
     "unseeded": "The cluster was removed.",
 }
+MEASURED_OPERATION_MEANINGS: Final[Mapping[str, str]] = {
+    "all-gather": "Each chip gets the data of all chips.",
+    "all-reduce": "Each chip gets the sum of the data of all chips.",
+    "reduce-scatter": "Each chip gets its share of the sum of the data of all chips.",
+    "all-to-all": "Each chip sends different data to each other chip.",
+    "send-receive": "Chips send data to each other in pairs.",
+    "permute": "Each chip sends its data to one other chip.",
+    "transfer": "One place sends data to another.",
+}
+"""What a measurement timed."""

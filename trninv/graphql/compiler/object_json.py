@@ -52,7 +52,8 @@ class ObjectCompiler(JsonBuilder):
         sql = aliases.adapt(field.sql)
         if field.format in (ValueFormat.CAPACITY, ValueFormat.BANDWIDTH):
             if not field.fact:
-                return self.json_quantity(field.format, sql, nodes)
+                quantity = self.json_quantity(field.format, sql, nodes)
+                return case((sql.is_(None), NULL), else_=quantity) if field.nullable else quantity
             subject, attribute = field.fact
             # lazy, so that the fact table is joined only if the fact is selected
             return self.json_quantity(

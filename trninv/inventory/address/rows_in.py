@@ -6,8 +6,8 @@
 - A link is in a place if at least one of its ends is, and in itself. No other row is in a link, except its findings.
 - Bindings and cordons are where their server is, allocations where their chip is. A job is where it has chips or, once
   it has ended, where it had any. A reservation is where its chips are.
-- Bindings and findings keep the address of a slot or part, so they are matched by address. A finding about a link
-  counts for both ends.
+- Bindings, findings and measurements keep the address of a slot or part, so they are matched by address. A finding
+  about a link counts for both ends.
 
 Events are matched by `trninv.history.scope_filter`, because their parts may no longer exist.
 """
@@ -15,13 +15,15 @@ Events are matched by `trninv.history.scope_filter`, because their parts may no 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, Text, and_, func, literal, literal_column, or_, select, union
+from sqlalchemy import ColumnElement, Select, Table, Text, and_, func, literal, literal_column, or_, select, union
 
 from trninv.database.tables import TABLES
 from trninv.errors import WrongLevelError
 from trninv.inventory.address.expressions import address_expression, join_containers, node_address_expression
 from trninv.inventory.address.lookup import Place
 
+_BY_ADDRESS: Final = ("finding", "measurement")
+"""The kinds of rows that name parts by address."""
 Key = int | ColumnElement[int]
 """The id of a place, or a bound parameter for it."""
 
@@ -42,6 +44,7 @@ CONTAINERS: Final[Mapping[str, tuple[str, ...]]] = {
     "node": _NODE_CONTAINERS,
     "link": (*_NODE_CONTAINERS, "link"),
     "finding": (*_NODE_CONTAINERS, "link"),
+    "measurement": _NODE_CONTAINERS,
 }
 """The levels of places that can contain rows of a kind."""
 
@@ -73,7 +76,7 @@ def check_level(address: str, level: str, kind: str) -> None:
 
 def is_matched_by_address(level: str, kind: str) -> bool:
     """Return whether `rows_at` takes the address of a place of this level, not its id."""
-    return kind == "finding" and level not in ("rack", "core")
+    return kind in _BY_ADDRESS and level not in ("rack", "core")
 
 
 def row_ids_in(place: Place, kind: str) -> Select[Any]:
@@ -99,9 +102,10 @@ def rows_at(level: str, key: Key, kind: str) -> ColumnElement[bool]:
         "job": _jobs_at,
         "reservation": _reservations_at,
         "binding": _bindings_at,
-        "finding": _findings_at,
     }
     columns = {"cordon": ("server_id", "server")} | dict.fromkeys(("allocation", "reserved_chip"), ("chip_id", "chip"))
+    if kind in _BY_ADDRESS:
+        return _addressed_at(TABLES[kind], level, key)
     if kind in conditions:
         return conditions[kind](level, key)
     if kind in columns:
@@ -183,19 +187,18 @@ def _addresses(kind: str) -> Select[Any]:
     return select(address_expression(kind).label("address")).select_from(join_containers(kind))
 
 
-def _findings_at(level: str, key: Any) -> ColumnElement[bool]:  # Any: an address or an id
-    """Return the condition for findings, which name parts by address.
+def _addressed_at(table: Table, level: str, key: Any) -> ColumnElement[bool]:  # Any: an address or an id
+    """Return the condition for rows that name parts by address, such as findings.
 
-    A rack's findings are those about the rack and those about its servers and switches, whose addresses don't name it.
+    A rack's rows are those about the rack and those about its servers and switches, whose addresses don't name it.
     """
-    finding = TABLES["finding"]
     if level == "core":
         core = TABLES["core"]
         chip = select(core.c.chip_id).where(core.c.id == key).scalar_subquery()
-        return address_is_in(finding.c.address, node_address_expression(chip))
+        return address_is_in(table.c.address, node_address_expression(chip))
     if level != "rack":
-        return address_is_in(finding.c.address, key)
-    in_rack = finding.alias("in_rack")
+        return address_is_in(table.c.address, key)
+    in_rack = table.alias("in_rack")
     switches = _addresses("switch").where(rows_at(level, key, "switch"))
     parts = _server_addresses(level, key).union_all(switches).subquery("rack_parts")
     ids = union(  # two statements, so that the first can search the index of addresses
@@ -205,7 +208,7 @@ def _findings_at(level: str, key: Any) -> ColumnElement[bool]:  # Any: an addres
         )
     )
     address = _addresses("rack").where(TABLES["rack"].c.id == key).scalar_subquery()
-    return or_(finding.c.address == address, finding.c.id.in_(ids))
+    return or_(table.c.address == address, table.c.id.in_(ids))
 
 
 def address_is_in(address: ColumnElement[Any], place: ColumnElement[Any]) -> ColumnElement[bool]:

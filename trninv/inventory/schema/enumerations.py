@@ -15,6 +15,7 @@ from trninv.database.tables import (
     CONFIDENCE_MEANINGS,
     EVENT_SOURCE_MEANINGS,
     LINK_SCOPE_MEANINGS,
+    MEASURED_OPERATION_MEANINGS,
     PART_KIND_MEANINGS,
     RESERVATION_KIND_MEANINGS,
     STATE_MEANINGS,
@@ -77,6 +78,9 @@ BINDING_HOW: Final = Enumeration(
 )
 CONFIDENCE: Final = Enumeration("Confidence", "How certain a binding is.", lambda: CONFIDENCE_MEANINGS)
 BINDING_ENDING: Final = Enumeration("BindingEnding", "Why a binding ended.", lambda: BINDING_END_MEANINGS)
+MEASURED_OPERATION: Final = Enumeration(
+    "MeasuredOperation", "What a measurement timed.", lambda: MEASURED_OPERATION_MEANINGS
+)
 SEVERITY: Final = Enumeration(
     "Severity", "How bad a finding is, from the least to the worst.", lambda: SEVERITY_MEANINGS
 )

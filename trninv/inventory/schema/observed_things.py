@@ -1,4 +1,4 @@
-"""Declare observations and what follows from them: bindings of instances to slots, and findings.
+"""Declare observations, measurements, and what follows from them: bindings of instances to slots, and findings.
 
 A finding is a difference between observation and design; its list is named drift.
 """
@@ -8,11 +8,20 @@ from typing import Final
 from sqlalchemy import Integer, case, func, literal_column
 
 from trninv.database.finding_rules import SEVERITIES
-from trninv.database.tables import TABLES
-from trninv.inventory.schema.enumerations import BINDING_ENDING, BINDING_HOW, CONFIDENCE, RULE, SEVERITY
+from trninv.database.tables import BIGINT, TABLES
+from trninv.inventory.schema.enumerations import (
+    BINDING_ENDING,
+    BINDING_HOW,
+    CONFIDENCE,
+    MEASURED_OPERATION,
+    RULE,
+    SEVERITY,
+)
 from trninv.inventory.schema.thing import Field, Lifetime, Thing, ValueFormat, View, column_field
 
-_BINDING, _FINDING, _OBSERVATION = (TABLES[name] for name in ("binding", "finding", "observation"))
+_BINDING, _FINDING, _MEASUREMENT, _OBSERVATION = (
+    TABLES[name] for name in ("binding", "finding", "measurement", "observation")
+)
 
 OBSERVED_THINGS: Final = (
     Thing(
@@ -115,5 +124,59 @@ OBSERVED_THINGS: Final = (
             column_field(_OBSERVATION.c.servers, "Number of servers in it."),
             column_field(_OBSERVATION.c.chips, "Number of chips in it."),
         ),
+    ),
+    Thing(
+        name="measurement",
+        description="How fast a collective or a transfer ran, beside the limit of the wiring at that moment.",
+        list_name="measurements",
+        list_description="Measurements in the order of their import.",
+        table=_MEASUREMENT,
+        fields=(
+            column_field(_MEASUREMENT.c.operation, "What was timed.", enumeration=MEASURED_OPERATION),
+            column_field(_MEASUREMENT.c.address, "Address of its chips, or of the source of a transfer."),
+            column_field(_MEASUREMENT.c.peer, "Address of the target of a transfer."),
+            column_field(_MEASUREMENT.c.machine, "The instance or host that measured."),
+            column_field(_MEASUREMENT.c.measured_at, "When it was measured (UTC).", ValueFormat.TIME),
+            column_field(_MEASUREMENT.c.event, "Number of the last event up to then."),
+            column_field(_MEASUREMENT.c.chips, "Number of chips."),
+            column_field(_MEASUREMENT.c.ranks, "Number of ranks."),
+            column_field(_MEASUREMENT.c.logical_cores, "Physical cores of a rank (LNC)."),
+            column_field(_MEASUREMENT.c.data_type, "Type of the data, such as bf16."),
+            column_field(_MEASUREMENT.c.bytes, "Size of the data.", ValueFormat.CAPACITY, name="size"),
+            column_field(_MEASUREMENT.c.nanoseconds, "Time that it took, nanoseconds.", ValueFormat.BIGINT),
+            column_field(_MEASUREMENT.c.algorithm_bandwidth, "Size over the time.", ValueFormat.BANDWIDTH),
+            column_field(
+                _MEASUREMENT.c.bus_bandwidth,
+                "What each chip received over the time; for a transfer, its size over the time.",
+                ValueFormat.BANDWIDTH,
+            ),
+            column_field(
+                _MEASUREMENT.c.limit_bandwidth,
+                "Limit of the wiring on the bus bandwidth at that moment; null if trninv knows none.",
+                ValueFormat.BANDWIDTH,
+            ),
+            Field(
+                "share",
+                ValueFormat.MILLIONTHS,
+                (_MEASUREMENT.c.bus_bandwidth * literal_column("1000000", BIGINT)).op("/")(
+                    func.nullif(_MEASUREMENT.c.limit_bandwidth, literal_column("0"))
+                ),
+                "Bus bandwidth over its limit; above 1 is impossible. Null without a limit, or if it is 0.",
+                nullable=True,
+            ),
+            column_field(_MEASUREMENT.c.observation_id, "Number of the import.", name="observation"),
+        ),
+        view=View("v_measurement"),
+        columns=(
+            "measured_at",
+            "address",
+            "operation",
+            "size",
+            "data_type",
+            "bus_bandwidth",
+            "limit_bandwidth",
+            "share",
+        ),
+        has_scope=True,
     ),
 )

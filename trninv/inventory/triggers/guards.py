@@ -72,6 +72,7 @@ GUARDS: Final[Mapping[str, Guard]] = {
     "observed_server": Guard(deletable_if=_ORPHANED.format(parent="observation")),
     "observed_chip": Guard(deletable_if=_ORPHANED.format(parent="observed_server")),
     "observed_link": Guard(deletable_if=_ORPHANED.format(parent="observation")),
+    "measurement": Guard(),
     "binding": Guard(
         "id, server_id, address, instance, host, started_at, method, confidence, evidence, who",
         closing_column="ended_at",

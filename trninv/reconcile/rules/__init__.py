@@ -1,6 +1,6 @@
 """Compare observations with the design: all drift rules, which `drift` and `chip_drift` apply."""
 
-from trninv.reconcile.rules import chip_rules, coverage, domain_rules, fleet_rules, server_rules
+from trninv.reconcile.rules import chip_rules, coverage, domain_rules, fleet_rules, measurement_rules, server_rules
 from trninv.reconcile.rules.coverage import COMPARED_FIELDS, count_uncompared
 from trninv.reconcile.rules.registry import (
     CHIP_RULES,
@@ -24,5 +24,6 @@ __all__ = [
     "coverage",
     "domain_rules",
     "fleet_rules",
+    "measurement_rules",
     "server_rules",
 ]
