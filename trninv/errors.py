@@ -41,6 +41,7 @@ TrninvError
 ├── CatalogError                  BAD_CATALOG
 │   └── UnknownPatternError       UNKNOWN_WIRING
 ├── WorkerError                   WORKER_DIED
+├── DiscoveryError                DISCOVERY_FAILED
 └── DatabaseError                 exit 1: the database is unusable, or refused a statement
     ├── UnreachableError          DATABASE_NOT_REACHABLE
     ├── ReadOnlyError             READ_ONLY
@@ -63,6 +64,7 @@ __all__ = [
     "ConflictError",
     "CostLimitError",
     "DatabaseError",
+    "DiscoveryError",
     "DiskFullError",
     "DocumentError",
     "FilterError",
@@ -390,6 +392,12 @@ class DatabaseError(TrninvError):
     """The database is unusable, or refused a statement."""
 
     code = "DATABASE"
+
+
+class DiscoveryError(TrninvError):
+    """A call of a pull failed, so that nothing of the pull was imported."""
+
+    code = "DISCOVERY_FAILED"
 
 
 class UnreachableError(DatabaseError):

@@ -90,6 +90,12 @@ def populate(url: str) -> None:
         times = dict.fromkeys(("at", "taken_at", "seen_at"), _AT.format(3))
         keys = [{"id": number, "sha256": str(number), "speaker": "n0" if number == 1 else None} for number in (1, 2)]
         connection.execute(insert(TABLES["observation"]), [observation | times | key for key in keys])
+        targets = [("aws:us-east-2", 300, None), ("slurm", None, "scontrol is not on PATH")]
+        discoveries = [
+            {"id": number, "target": target, "every_seconds": every, "started_at": _AT.format(3), "error": error}
+            for number, (target, every, error) in enumerate(targets, 1)
+        ]
+        connection.execute(insert(TABLES["discovery"]), discoveries)
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
