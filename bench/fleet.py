@@ -93,6 +93,13 @@ def postgres_seeding_row(url: str, domains: int) -> Row:
     return Row("seeding the same rows, PostgreSQL", value, baseline, "binary COPY, then keys and indexes", 1.0)
 
 
+def copy_row(directory: Path, url: str) -> Row:
+    """Measure `trninv copy` of Project Rainier from PostgreSQL to an SQLite file, which compares every row."""
+    command = [sys.executable, "-m", "trninv", "copy", url, f"sqlite:///{directory}/copied.db"]
+    value = median_seconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL), 1)
+    return Row("trninv copy of the same rows, PostgreSQL to SQLite", value, 90, "the mark", 1.0)
+
+
 def median_over_pairs(ask: Callable[[A, A], object], ends: Iterable[tuple[A, A]]) -> float:
     """Measure the median seconds per question, over pairs of places."""
     return statistics.median(median_seconds(partial(ask, a, b), 1) for a, b in ends)
@@ -273,6 +280,8 @@ def fleet_rows(directory: Path, domains: int) -> Iterator[Row]:
     yield sqlite_seeding_row(directory, domains)
     with postgres.server(directory) as url:
         yield postgres_seeding_row(url, domains)
+        if domains == RAINIER:  # a smaller fleet is copied before the command has started
+            yield copy_row(directory, url.format("fleet"))
         with psycopg.connect(url.format("fleet")) as plain:
             yield from cold_rows(url.format("fleet"), plain, "psycopg")
     with closing(sqlite3.connect(directory / "fleet.db")) as plain_sqlite:

@@ -15,7 +15,8 @@ _EVENTS_PER_PART = 100
 _PARTS = """
     SELECT
         'chip' AS kind, p AS part_id,
-        'gen/d' || (p // 64) || '/s' || (p // 16 % 4) || '/c' || (p % 16) AS address, 'gen' || (p % 3) AS cluster,
+        'gen/d' || (p // 64) || '/s' || (p // 16 % 4) || '/c' || (p % 16) AS address,
+        'gen' || (p % {clusters}) AS cluster,
         'gen/r' || (p // 64) AS rack, CASE p % 2 WHEN 0 THEN 'trainium2' ELSE 'trainium3' END AS model, 'up' AS state,
         CAST(NULL AS VARCHAR) AS own_state, CAST(NULL AS BIGINT) AS factor_ppm,
         '2025-01-01T00:00:00.000000+00:00' AS known_since, CAST(0 AS BIGINT) AS known_from,
@@ -45,10 +46,11 @@ _EVENTS = """
     )""".replace("{now}", _FIRST_PART.format("n // {failing}")).replace("{before}", _FIRST_PART.format("turn - 1"))
 
 
-def generate(directory: Path, events: int, memory: str = "2GB") -> int:
-    """Write an archive with a number of events and return its number of parts."""
+def generate(directory: Path, events: int, memory: str = "2GB", clusters: int = 3) -> int:
+    """Write an archive with a number of events and return its number of parts, which are in some clusters."""
     parts = max(events // _EVENTS_PER_PART, 100)
     parameters = {"parts": parts, "failing": parts - parts // 1000, "events": events, "spacing": _YEAR / max(events, 1)}
+    parameters["clusters"] = clusters
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     with duckdb.connect() as connection:

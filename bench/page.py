@@ -10,6 +10,8 @@ from bench.measure import RAINIER, Row
 PAGE = Path(__file__).parents[1] / "docs/explanation/scale.md"
 _MARKER = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _MARKS = "marks"
+_DOMAINS = {"scale": 10 * RAINIER}
+"""The sizes of sections that are not shown at the size of Project Rainier."""
 _SYSTEMS = ("networkx", "ladybug", "FalkorDB", "PostGraphile", "Mercurius", "scipy", "sqlite3", "a hand-written route")
 """Beginnings of the names of baselines that are other systems."""
 _COLUMNS = ("measurement", "trninv", "compared with", "ratio")
@@ -41,7 +43,8 @@ def is_shown(row: Row) -> bool:
 
 
 def _shown_rows(section: str) -> list[Row]:
-    return [row for row in results.read(results.file(section, RAINIER)) if is_shown(row)]
+    recorded = results.read(results.file(section, _DOMAINS.get(section, RAINIER)))
+    return [row for row in recorded if is_shown(row)]
 
 
 def _content(name: str, text: str) -> str:

@@ -23,8 +23,11 @@ from bench.load import load_rows
 from bench.measure import Row
 from bench.peers.rows import recorded_rows
 from bench.routing import routing_rows
+from bench.scale import scale_rows
+from bench.soak import soak_rows
 from bench.start import start_rows
 from bench.storm import storm_rows
+from bench.upgrade import upgrade_rows
 from bench.web import web_rows
 
 SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
@@ -37,12 +40,15 @@ SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
     "web": web_rows,
     "load": load_rows,
     "storm": storm_rows,
+    "soak": soak_rows,
+    "upgrade": upgrade_rows,
     "live": live_rows,
     "history": history_rows,
     "incidents": incident_rows,
     "jobs": job_rows,
     "day": day_rows,
     "explorer": explorer_rows,
+    "scale": scale_rows,
     "peers": recorded_rows,
 }
 

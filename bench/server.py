@@ -16,6 +16,8 @@ from typing import Any
 
 import orjson
 
+TRNINV = (sys.executable, "-m", "trninv")
+"""The command line."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -39,11 +41,13 @@ class Request:
     path: str
     body: dict[str, object]
     is_repeated: bool = False
+    token: str = ""
 
     def encode(self) -> bytes:
         """Encode the request as HTTP/1.1."""
         body = orjson.dumps(self.body) if self.is_repeated else encode_body(self.body)
         head = f"POST {self.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        head += f"Authorization: Bearer {self.token}\r\n" if self.token else ""
         return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
@@ -144,7 +148,7 @@ def _wait_for_port(port: int, process: "subprocess.Popen[bytes]") -> None:
 @contextmanager
 def run_trninv(url: str, **environment: str) -> Iterator[Server]:
     """Run ``trninv serve`` on a database until the context ends."""
-    command = [sys.executable, "-m", "trninv", "--database", url, "serve", "--port", "{port}"]
+    command = [*TRNINV, "--database", url, "serve", "--port", "{port}"]
     with run_server(command, TRNINV_LOG="off", **environment) as server:
         yield server
 
@@ -158,6 +162,11 @@ def _ticks(process: int, field: int) -> int:
     """Return user time plus system time, which is the next field in /proc/PID/stat after the process's name."""
     after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return int(after_name[field]) + int(after_name[field + 1])
+
+
+def scheduled_seconds(process: int) -> float:
+    """Return the seconds that a process of one thread ran on a processor, to the microsecond."""
+    return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
 
 
 def child_processes(parent: int, name: str) -> list[int]:

@@ -25,6 +25,7 @@ from printed import neuron_ls
 from sqlalchemy import Connection, func, select
 
 import postgres
+from bench.client import Client
 from bench.load import LISTS, MIN_LONG
 from bench.measure import RAINIER, Row, seed_cluster
 from bench.server import Server, encode_body, processor_time, run_trninv
@@ -73,7 +74,7 @@ def _measure_storm(name: str, database: str, domains: int) -> Iterator[Row]:
     posts = domains * _SERVERS_PER_DOMAIN
     connections = round(posts / _POSTS_PER_CONNECTION)
     with temporary_engine(database) as engine, write_transaction(engine) as connection:
-        tokens, reader = _create_tokens(connection, posts), create_token(connection, "reader", "read", None)
+        tokens, reader = create_tokens(connection, posts), create_token(connection, "reader", "read", None)
     with run_trninv(database, TRNINV_AUTH="tokens") as server:
         with _reading(server.port, reader):
             time.sleep(_SHORT)  # the first reads fill caches
@@ -91,27 +92,27 @@ def _measure_storm(name: str, database: str, domains: int) -> Iterator[Row]:
     note = f"{seconds:.0f} s, median answer {sorted(results.seconds)[len(results.seconds) // 2]:.1f} s"
     allowed = _SECONDS * domains / RAINIER
     yield Row(f"{name}: processor time of the service", used, allowed, f"{_SECONDS:.0f} s for 25,000", 1.0, note=note)
-    yield Row(f"{name}: lost", _count_lost(database, results.stored), 1.0, "one", 0.0, "posts")
+    yield Row(f"{name}: lost", count_lost(database, results.stored), 1.0, "one", 0.0, "posts")
     refused = posts - len(results.stored)
     yield Row(f"{name}: refused after retries", refused, 1.0, "one", 0.0, "posts", note=answers)
     note = f"{len(stormy):,} reads, {len(quiet):,} before"
     yield Row(f"{name}: p99 of lists", _p99(stormy), _p99(quiet), "p99 without the storm", 3.0, note=note)
 
 
-def _create_tokens(connection: Connection, number: int) -> dict[str, str]:
+def create_tokens(connection: Connection, number: int) -> dict[str, str]:
     """Create a token for each of many instances; return them by instance."""
     instances = [f"i-{index:017x}" for index in range(number)]
     issued = issue_tokens(connection, instances, "observe", None, who="bench")
     return {instance: token.token for instance, token in zip(instances, issued, strict=True)}
 
 
-def _body(instance: str) -> bytes:
-    """Return what `trninv collect` prints on a machine."""
+def observation_body(instance: str, errors: int = 0) -> bytes:
+    """Return what `trninv collect` prints on a machine whose chips count some uncorrected errors."""
     number = int(instance.removeprefix("i-"), 16)
     driver = "/sys/devices/virtual/neuron_device/neuron"
     serials = {f"{driver}{chip}/info/serial_number": f"{number * 16 + chip:016x}" for chip in range(16)}
-    errors = {f"{driver}{chip}/stats/hardware/mem_ecc_uncorrected": "0" for chip in range(16)}
-    observation = {"host": f"ip-{number}", "neuron_ls": neuron_ls(instance), "sysfs": serials | errors}
+    counters = {f"{driver}{chip}/stats/hardware/mem_ecc_uncorrected": f"{errors}" for chip in range(16)}
+    observation = {"host": f"ip-{number}", "neuron_ls": neuron_ls(instance), "sysfs": serials | counters}
     return json.dumps(observation, separators=(",", ":")).encode()
 
 
@@ -122,35 +123,23 @@ async def _post_all(server: Server, tokens: dict[str, str], connections: int, re
 
 async def _post(server: Server, machines: Sequence[tuple[str, str]], results: _Results) -> None:
     """Post the observations of some machines over one connection, and repeat those that are refused."""
-    streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+    client = Client(server.port)
     for instance, token in machines:
-        body = _body(instance)
-        head = f"POST /observations HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
-        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        body = observation_body(instance)
         for attempt in range(_MAX_ATTEMPTS):
             start, retry_after = time.perf_counter(), 0.0
             try:
-                streams = streams or await asyncio.open_connection("127.0.0.1", server.port)
-                status, retry_after = await _exchange(*streams, head.encode() + body)
+                answer = await client.post("/observations", body, token)
+                status, retry_after = str(answer.status), float(answer.headers.get("retry-after", 0))
             except (OSError, asyncio.IncompleteReadError) as error:
-                status, streams = type(error).__name__, None
+                status = type(error).__name__
             results.statuses[status] += 1
             if status == str(HTTPStatus.ACCEPTED.value):
                 results.stored.add(instance)
                 results.seconds.append(time.perf_counter() - start)
                 break
             await asyncio.sleep(retry_after + random.uniform(0, min(60, 2**attempt)))
-    if streams:
-        streams[1].close()
-
-
-async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> tuple[str, float]:
-    """Send a request; return the status and the seconds of Retry-After."""
-    writer.write(request)
-    head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-    headers = dict(line.split(": ", 1) for line in head.splitlines()[1:] if ": " in line)
-    await reader.readexactly(int(headers["content-length"]))
-    return head.split()[1], float(headers.get("retry-after", 0))
+    client.close()
 
 
 @contextmanager
@@ -202,11 +191,11 @@ def _p99(durations: Sequence[float]) -> float:
     return sorted(durations)[int(len(durations) * 0.99)]
 
 
-def _count_lost(database: str, stored: set[str]) -> int:
+def count_lost(database: str, stored: set[str]) -> int:
     """Return how many observations were answered as stored, and are not there with all of their chips."""
     observation, server, chip = (TABLES[name] for name in ("observation", "observed_server", "observed_chip"))
     joined = observation.join(server, server.c.observation_id == observation.c.id)
     joined = joined.join(chip, chip.c.observed_server_id == server.c.id)
-    query = select(server.c.instance).select_from(joined).group_by(server.c.instance, observation.c.chips)
+    query = select(server.c.instance).select_from(joined).group_by(observation.c.id, server.c.instance)
     with temporary_engine(database) as engine, read_transaction(engine) as connection:
         return len(stored - set(connection.scalars(query.having(func.count() == observation.c.chips))))

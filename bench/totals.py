@@ -9,16 +9,17 @@ from functools import partial
 from pathlib import Path
 
 import psycopg
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
 import postgres
 import trninv
 from bench.measure import Row, median_seconds, seed_cluster
 from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.revision import RevisionTracker
 from trninv.graphql.api import Api
 from trninv.graphql.document_request import Request
 from trninv.routing.fleet import BaseFleet
-from trninv.service.fleet_metrics import count_parts
+from trninv.service.fleet_metrics import FleetMetrics
 from trninv.settings import Settings
 
 _TIMES = 51
@@ -33,6 +34,7 @@ _DOCUMENTS = {
         f"{{ chips(first: 50, filter: {{state: {{eq: DOWN}}}}) {{ {_NODES} }} }}",
         _LIST_SECONDS,
     ),
+    "chips by memory, first 50": (f"{{ chips(first: 50, orderBy: [{{memory: DESC}}]) {{ {_NODES} }} }}", _LIST_SECONDS),
     "servers not up, first 50": (
         f"{{ servers(first: 50, filter: {{not: {{state: {{eq: UP}}}}}}) {{ {_NODES} }} }}",
         _LIST_SECONDS,
@@ -69,8 +71,7 @@ def _backend_rows(name: str, url: str, sizes: tuple[int, int]) -> Iterator[Row]:
                 connection.execute(text(failure))
     with ExitStack() as stack:
         fleets = [stack.enter_context(trninv.open(url.format(size))) for size in sizes]
-        connections = [stack.enter_context(fleet.connect()) for fleet in fleets]
-        yield from _growth_rows(name, sizes, _questions(fleets, connections))
+        yield from _growth_rows(name, sizes, _questions(fleets))
 
 
 def _growth_rows(backend: str, sizes: tuple[int, int], questions: Mapping[str, tuple[_Asks, float]]) -> Iterator[Row]:
@@ -85,15 +86,24 @@ def _growth_rows(backend: str, sizes: tuple[int, int], questions: Mapping[str, t
         yield Row(label, large, mark, "the mark", 1.0)
 
 
-def _questions(fleets: Sequence[BaseFleet], connections: Sequence[Connection]) -> dict[str, tuple[_Asks, float]]:
+def _questions(fleets: Sequence[BaseFleet]) -> dict[str, tuple[_Asks, float]]:
     """Return how each question is asked of each fleet, and its mark."""
     apis = [Api(fleet, Settings.load()) for fleet in fleets]
     questions: dict[str, tuple[_Asks, float]] = {
         name: ([partial(_run_document, api, document) for api in apis], mark)
         for name, (document, mark) in _DOCUMENTS.items()
     }
-    counts: _Asks = [partial(count_parts, connection) for connection in connections]
-    return questions | {"counts of parts for /metrics": (counts, _TOTAL_SECONDS)}
+    scrapes: _Asks = [partial(FleetMetrics(_AlwaysChanged(fleet.engine)).render, fleet.engine) for fleet in fleets]
+    for scrape in scrapes:
+        scrape()
+    return questions | {"next scrape of /metrics after a change": (scrapes, _TOTAL_SECONDS)}
+
+
+class _AlwaysChanged(RevisionTracker):
+    """A tracker for which each scrape follows a change."""
+
+    def current(self) -> None:
+        """Return None: the revision is not known."""
 
 
 def _run_document(api: Api, document: str) -> None:

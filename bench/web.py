@@ -10,9 +10,11 @@ import psycopg
 import postgres
 from bench.api import FLAT, NAMED, NESTED, TRIVIAL
 from bench.handwritten_routes import FILE
-from bench.measure import Row, chip_pairs, seed_cluster
+from bench.measure import NAME, Row, chip_pairs, seed_cluster
 from bench.server import Request, Server, child_processes, processor_time, run_server, run_trninv
 from bench.workers import worker_rows
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.access import bearer_tokens
 
 _ROUNDS = 5
 _REQUESTS = 100
@@ -20,6 +22,8 @@ ROUNDS, SEED = 6, 8
 """Rounds of questions, the first of which is a warm-up, and the seed of its pairs."""
 _QUESTION_MARK = 2.0
 """Mark: a question in a cached domain may take this many times as long as the trivial document."""
+_TOKEN_MARK = 1.2
+"""Mark: a request with a token may take this many times as long as one to a service that needs none."""
 _PLAN_EACH_TIME = "-c plan_cache_mode=force_custom_plan"
 """PostgreSQL's option (PGOPTIONS) to plan each statement at each execution."""
 QUESTIONS = {
@@ -39,6 +43,7 @@ def web_rows(directory: Path, domains: int) -> Iterator[Row]:
     with run_trninv(url) as server, run_server([*command, "--log-level", "error"], **{FILE: str(file)}) as handwritten:
         yield from _measure_connections(server, handwritten)
         yield from _measure_questions(server, domains, "SQLite")
+        yield _measure_tokens(url, server, "SQLite")
     yield from worker_rows(url)
     with postgres.server(directory) as server_url:
         with psycopg.connect(server_url.format("postgres"), autocommit=True) as connection:
@@ -48,6 +53,7 @@ def web_rows(directory: Path, domains: int) -> Iterator[Row]:
         postmaster = int((directory / "data" / "postmaster.pid").read_text().split()[0])
         with run_trninv(url) as server:
             yield from _measure_questions(server, domains, "PostgreSQL")
+            yield _measure_tokens(url, server, "PostgreSQL")
         yield from _measure_planning(url, postmaster)
 
 
@@ -82,6 +88,23 @@ def _measure_questions(server: Server, domains: int, database: str) -> Iterator[
         value, baseline = (statistics.median(server.response_seconds(batch)) for batch in (kept, new))
         row_name = f"HTTP, a response kept since the same request at the same revision, {name}, {database}"
         yield Row(row_name, value, baseline, "a new request", 1.0)
+
+
+def _measure_tokens(url: str, server: Server, database: str) -> Row:
+    """Compare a service that asks for tokens with one that does not, in turn."""
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        token = bearer_tokens.create_token(connection, NAME, "read", None)
+    with run_trninv(url, TRNINV_AUTH="tokens") as guarded:
+        measurements: list[tuple[float, float]] = []
+        for _ in range(_ROUNDS):
+            requests = [Request("/graphql", {"query": TRIVIAL}, token=one) for one in (token, "")]
+            guarded_seconds, open_seconds = (
+                statistics.median(one.response_seconds([request] * _REQUESTS))
+                for one, request in zip((guarded, server), requests, strict=True)
+            )
+            measurements.append((guarded_seconds, open_seconds))
+    value, baseline = map(statistics.median, zip(*measurements, strict=True))
+    return Row(f"HTTP, trivial, with a token, {database}", value, baseline, "without a token", _TOKEN_MARK)
 
 
 def question_seconds(server: Server, domains: int) -> dict[str, float]:

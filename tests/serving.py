@@ -8,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO
 
 
@@ -39,3 +40,17 @@ def serving(
     finally:
         process.terminate()
         process.wait(20)
+
+
+def workers(parent: int) -> list[Path]:
+    """The child processes of a process, as directories of /proc."""
+    tasks = Path(f"/proc/{parent}/task").iterdir()
+    return [Path("/proc", process) for task in tasks for process in (task / "children").read_text().split()]
+
+
+def is_running(process: Path) -> bool:
+    """Whether a process runs; one that nobody waits for may stay as a zombie."""
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -15,7 +15,7 @@ def _tree(root: type[TrninvError]) -> list[type[TrninvError]]:
 
 def test_every_error_is_exported_and_drawn() -> None:
     names = [kind.__name__ for kind in _tree(TrninvError)]
-    assert [*sorted(names), "suggestion"] == module.__all__
+    assert [*sorted(names), "explain_memory_error", "suggestion"] == module.__all__
     drawn = re.findall(r"\w+Error\b", module.__doc__ or "")
     assert sorted(drawn) == sorted(names)
 

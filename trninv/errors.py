@@ -36,6 +36,7 @@ TrninvError
 ├── CostLimitError                COST_LIMIT
 ├── TimeLimitError                TIME_LIMIT
 ├── BusyError                     BUSY
+├── OutOfMemoryError              OUT_OF_MEMORY
 ├── QuotaError                    QUOTA_EXCEEDED
 ├── InternalError                 INTERNAL
 ├── CatalogError                  BAD_CATALOG
@@ -77,6 +78,7 @@ __all__ = [
     "MethodError",
     "NotExpressibleError",
     "NotFoundError",
+    "OutOfMemoryError",
     "QuotaError",
     "ReadOnlyError",
     "RequestError",
@@ -103,6 +105,7 @@ __all__ = [
     "VariablesError",
     "WorkerError",
     "WrongLevelError",
+    "explain_memory_error",
     "suggestion",
 ]
 
@@ -346,6 +349,12 @@ class BusyError(TrninvError):
     code = "BUSY"
 
 
+class OutOfMemoryError(TrninvError):
+    """The process got no more memory from the system, or reached its limit."""
+
+    code = "OUT_OF_MEMORY"
+
+
 class QuotaError(TrninvError):
     """More than a token may report in an hour; nothing of the request was stored.
 
@@ -428,6 +437,19 @@ class ClusterExistsError(DatabaseError):
     """A cluster to create whose name another cluster already has."""
 
     code = "CLUSTER_EXISTS"
+
+
+_OUT_OF_MEMORY = ("cannot allocate memory", "failed to map segment", "can't start new thread")
+"""What errors of the system say, in lower case, if a file, a library or a thread gets no memory."""
+
+
+def explain_memory_error(error: BaseException) -> BaseException:
+    """Return an `OutOfMemoryError` in place of an error that means the same, or else the error itself."""
+    reasons = str(error).lower()
+    is_of_system = isinstance(error, OSError | ImportError | RuntimeError)
+    if not isinstance(error, MemoryError) and not (is_of_system and any(text in reasons for text in _OUT_OF_MEMORY)):
+        return error
+    return OutOfMemoryError("there is not enough memory: raise the limit (ulimit -v, MemoryMax), or ask for less")
 
 
 _MAX_NAMES = 20

@@ -1,14 +1,14 @@
 """Targets that discovery pulls, and the group of servers that a scheduler has a server in.
 
 Revision ID: 0046
-Revises: 0041
+Revises: 0044
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0046"
-down_revision = "0041"
+down_revision = "0044"
 
 
 def upgrade() -> None:

@@ -78,6 +78,16 @@ def test_from_nothing_to_removed(run: Run, empty: str) -> None:
     assert on("status")[0] == 1
 
 
+def test_several_clusters_are_seeded_at_once(run: Run, tables: str) -> None:
+    seed = "seed", "trn2.48xlarge", "--name", "lab"
+    several = *seed, "--name", "east", "--name", "east", "--name", "west"
+    assert run(*several, "--dry-run", database=tables)[1].count("would seed") == 3
+    run(*seed, database=tables)
+    seeded = [f"{name}: seeded 16 chips in 1 server\n" for name in ("east", "west")]
+    assert run(*several, database=tables)[1] == "lab: already there\n" + "".join(seeded)
+    assert run("verify", database=tables)[0] == 0
+
+
 def test_verify_ends_with_1_on_a_difference(run: Run, databases: Databases) -> None:
     import sqlite3  # noqa: PLC0415
 

@@ -1,7 +1,14 @@
-"""docs/how-to/deploy.md: its commands of trninv are run, and what others of it run is what other tests start."""
+"""docs/how-to/deploy.md: its commands are run as they stand, in a copy of this machine's root that is thrown away.
 
+The copy is an overlay, in a mount and process namespace of its own. A small program stands for systemctl, because
+nothing here runs systemd: it verifies the units with systemd-analyze and starts what their ExecStart lines name.
+"""
+
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,55 +20,168 @@ from trninv.history.archive.archive_directory import open_directory
 
 PAGE = (ROOT / "docs/how-to/deploy.md").read_text()
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_OTHERS = {
-    "apt-get",
-    "cp",
-    "curl",
-    "deploy/rolling-restart",  # tests/deploy/test_rolling_restart.py
-    "kubectl",  # tests/deploy/test_deployment_files.py
-    "nginx",  # the same
-    "/opt/trninv/bin/pip",  # tests/test_wheel.py
-    "podman",
-    "printf",
-    "python3",
-    "runuser",
-    "useradd",
-    "systemctl",  # tests/deploy/test_deployment_files.py
+_NOT_RUN = {
+    "podman": "needs an image registry and a kernel with containers; test_image.py builds and runs the image, and "
+    "test_deployment_files.py has docker-compose read compose.yaml",
+    "kubectl": "needs a cluster; test_deployment_files.py has kubernetes-validate check the objects",
 }
-"""What the page runs beside trninv, and the tests that run what stands behind it."""
+"""Programs of the page that no test runs, with the reason and what is tested instead."""
+_RUN = {
+    *(
+        "apt-get",
+        "cp",
+        "curl",
+        "deploy/rolling-restart",
+        "nginx",
+        "/opt/trninv/bin/pip",
+        "printf",
+        "python3",
+        "runuser",
+    ),
+    *("systemctl", "trninv", "useradd"),
+}
+_IN_NAMESPACE = """
+set -eu
+space=$1
+mount -t tmpfs -o size=4g tmpfs "$space"
+mkdir "$space/upper" "$space/work" "$space/root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$space/upper,workdir=$space/work" "$space/root"
+cd "$space/root"
+mount -t proc proc proc
+mount --rbind /dev dev
+for directory in run tmp; do mount -t tmpfs -o mode=1777 tmpfs "$directory"; done
+cp "$2" tmp/script
+cp "$3" tmp
+exec chroot . /bin/bash -eu /tmp/script
+"""
+_PREPARE = """
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+export DEBIAN_FRONTEND=noninteractive DRAIN=1
+echo 'APT::Get::Assume-Yes "true";' > /etc/apt/apt.conf.d/99yes
+cat > /usr/local/bin/systemctl <<'END'
+#!/bin/sh
+# Stands for systemctl, where no systemd runs
+set -eu
+units=/etc/systemd/system
+as_trninv() {
+    # shellcheck disable=SC2046
+    exec setpriv --reuid trninv --regid trninv --init-groups env $(cat /etc/trninv/service.env) "$@"
+}
+begin() {
+    case $1 in
+        *.timer) systemd-analyze verify --man=no "$units/$1" ;;
+        trninv@*)
+            program=$(sed -n 's/^ExecStart=//p' "$units/trninv@.service" | sed "s/%i/${1#trninv@}/")
+            cd /var/lib/trninv
+            (as_trninv TRNINV_AUTH=tokens HOME=/var/lib/trninv $program) < /dev/null > "/run/$1.log" 2>&1 &
+            echo $! > "/run/$1.pid"
+            ;;
+        *)
+            directory=/var/lib/$(sed -n 's/^StateDirectory=//p' "$units/$1")
+            install -d -o trninv -g trninv -m 0700 "$directory"
+            sed -n 's/^ExecStart=//p' "$units/$1" | sed 's#%S#/var/lib#g; s/%%/%/g' > "/run/$1.sh"
+            (as_trninv /bin/sh -eu "/run/$1.sh")
+            ;;
+    esac
+}
+case "$*" in
+    daemon-reload) systemd-analyze verify --man=no "$units"/trninv*.service "$units"/trninv*.timer ;;
+    "reload nginx") if [ -s /run/nginx.pid ]; then nginx -s reload; else nginx; fi ;;
+    "enable --now "*) shift 2; for unit in "$@"; do begin "$unit"; done ;;
+    "start "*) begin "$2" ;;
+    "restart "*)
+        kill "$(cat "/run/$2.pid")"
+        while kill -0 "$(cat "/run/$2.pid")" 2>/dev/null; do sleep 0.1; done
+        begin "$2"
+        ;;
+    *) echo "unexpected: systemctl $*" >&2; exit 1 ;;
+esac
+END
+chmod +x /usr/local/bin/systemctl
+printf '#!/bin/sh\\nexit 101\\n' > /usr/sbin/policy-rc.d # packages start nothing
+chmod +x /usr/sbin/policy-rc.d
+# what the page leaves to the reader: a name, a certificate, the packages' own services
+echo '127.0.0.1 trninv.example' >> /etc/hosts
+openssl req -x509 -nodes -newkey rsa:2048 -subj /CN=trninv.example -addext subjectAltName=DNS:trninv.example \\
+    -out /etc/ssl/trninv.pem -keyout /etc/ssl/private/trninv.key 2>/dev/null
+mkdir -p /etc/trninv /etc/prometheus /run/postgresql
+"""
+_SETTLE = """
+cat > /etc/trninv/service.env <<'END'
+{environment}END
+mkdir /srv/checkout
+cd /srv/checkout
+cp -r {root}/deploy {root}/monitoring {root}/requirements.txt /tmp/trninv-*.whl .
+trninv() {{
+    # an object store: tests/history/test_archive_elsewhere.py
+    set -- "${{@/#s3:\\/\\/bucket/\\/var\\/lib\\/trninv}}"
+    (. /etc/trninv/service.env; export TRNINV_DATABASE_URL
+     cd /var/lib/trninv; runuser -u trninv -- /opt/trninv/bin/trninv "$@")
+}}
+created_user() {{
+    install -d -o trninv -g trninv -m 0700 /var/lib/trninv
+    install -d -o postgres /run/postgresql
+    pg_ctlcluster 15 main start 2>/dev/null || pg_createcluster --start 15 main
+}}
+wait_for() {{ for second in $(seq 120); do if "$@"; then return; fi; sleep 1; done; "$@"; }}
+"""
+_AFTER = {
+    "useradd": "created_user",
+    "systemctl enable --now trninv@8001": "for port in 8001 8002; do "
+    "wait_for curl --fail --silent --output /dev/null http://127.0.0.1:$port/readyz; done",
+    "systemctl reload": "sleep 1; export CURL_CA_BUNDLE=/etc/ssl/trninv.pem",
+    "curl": "unset CURL_CA_BUNDLE",
+}
+"""What has to happen after some commands, by their first words, before the next can run."""
+_FINISH = """
+ask() { curl --silent --cacert /etc/ssl/trninv.pem "https://trninv.example$1"; }
+ask /readyz | grep -F '"ok"'
+ask /chips/u-trn2x64 | grep -F UNAUTHENTICATED
+pg_restore --list /var/lib/trninv-backup/fleet-*.dump | grep -c 'TABLE DATA'
+trninv verify
+trninv token list
+echo finished
+"""
 
 
-def _commands() -> Iterator[list[str]]:
+def _commands() -> Iterator[str]:
     for block in _BLOCK.findall(PAGE):
-        yield from (shlex.split(line) for line in block.splitlines())
+        yield from block.splitlines()
 
 
 def test_the_page_runs_nothing_that_is_not_known_here() -> None:
-    assert {words[0] for words in _commands()} == {*_OTHERS, "trninv"}
+    assert {shlex.split(line)[0] for line in _commands()} == {*_RUN, *_NOT_RUN}
 
 
 def test_the_files_that_it_copies_exist() -> None:
-    for words in _commands():
-        for word in words[1:]:
+    for line in _commands():
+        for word in shlex.split(line)[1:]:
             if re.match(r"(deploy|monitoring)/", word) and not word.endswith("/.env"):
                 assert any(ROOT.glob(word.removesuffix("/"))), word
-    units = {word for words in _commands() if words[0] == "systemctl" for word in words if word.startswith("trninv")}
-    for unit in units:
-        name = re.sub(r"@\d+$", "@.service", unit)
-        assert (ROOT / "deploy" / "systemd" / name).is_file(), unit
+
+
+def _script() -> str:
+    (environment,) = re.findall(r"^```ini\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    lines = [_PREPARE, _SETTLE.format(environment=environment, root=ROOT)]
+    for line in _commands():
+        if shlex.split(line)[0] in _NOT_RUN:
+            continue
+        lines += [f"echo {shlex.quote(f'+ {line}')}", line]
+        lines += [after for start, after in _AFTER.items() if line.startswith(start)]
+    return "\n".join([*lines, _FINISH])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["postgresql"])
 def test_its_commands_lead_to_a_fleet(backend: str, run: Run, databases: Databases, tmp_path: Path) -> None:
     url, tokens = databases.empty(backend), list[str]()
-    for words in _commands():
+    for words in map(shlex.split, _commands()):
         if words[0] != "trninv":
             continue
         arguments = [str(tmp_path) if word.startswith("s3://") else word for word in words[1:]]
         status, out, error = run(*arguments, database=url)
         assert status == 0, (words, error)
-        tokens += re.findall(r"trninv_\w+", out)
+        tokens += re.findall(r"trninv_[\w-]{43}", out)
     assert len(tokens) == 3
     assert run("migrate", "--check", database=url)[0] == 0
     assert "u-trn2x64" in run("status", database=url)[1]
@@ -69,3 +189,39 @@ def test_its_commands_lead_to_a_fleet(backend: str, run: Run, databases: Databas
     names = run("token", "list", database=url)[1]
     assert all(name in names for name in ("me", "ip-10-0-0-1", "prometheus"))
     assert open_directory(tmp_path).read("manifest.ndjson") is not None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    "TRNINV_TEST_IMAGE" not in os.environ,
+    reason="./run ci image runs it, because it installs everything again; it needs root, PostgreSQL, nginx and systemd",
+)
+def test_every_command_of_the_page_is_run(tmp_path: Path) -> None:
+    build: list[str | Path] = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT]
+    subprocess.run(build, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    script, space = tmp_path / "script", tmp_path / "space"
+    space.mkdir()
+    script.write_text(_script())
+    # all processes end with the first one of their namespace
+    words: list[str | Path] = [
+        "unshare",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "bash",
+        "-c",
+        _IN_NAMESPACE,
+        "sh",
+        space,
+        script,
+        wheel,
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    assert done.stdout.endswith("finished\n")
+    for line in _commands():
+        assert (f"+ {line}\n" in done.stdout) == (shlex.split(line)[0] not in _NOT_RUN)
+    assert "u-trn2x64" in done.stdout
+    assert len(set(re.findall(r"trninv_[\w-]{43}", done.stdout))) == 3

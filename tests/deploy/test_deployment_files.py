@@ -1,6 +1,7 @@
 """deploy/: what systemd, Kubernetes and the parts of it ask of each other."""
 
 import configparser
+import os
 import re
 import shutil
 import subprocess
@@ -123,6 +124,22 @@ def test_compose_starts_the_service_after_database_and_migration() -> None:
     assert all(str(port).startswith("127.0.0.1:") for port in services["service"]["ports"])
     file = Path(services["migrate"]["build"]["dockerfile"])
     assert (DEPLOY / services["migrate"]["build"]["context"] / file).is_file()
+
+
+@pytest.mark.slow
+def test_compose_reads_its_file(tmp_path: Path) -> None:
+    """Debian's docker-compose has the schema of before ``name``, which other versions take for the project's name."""
+    composed = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    assert composed.pop("name") == "trninv"
+    file = tmp_path / "compose.yaml"
+    file.write_text(yaml.safe_dump(composed))
+    words = ["docker-compose", "--file", str(file), "--project-directory", str(DEPLOY), "config", "--quiet"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    password = {"POSTGRES_PASSWORD": "x"}
+    done = subprocess.run(words, env=environment | password, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, "POSTGRES_PASSWORD" in done.stderr) == (1, True)
 
 
 @pytest.mark.slow

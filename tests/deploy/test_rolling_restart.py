@@ -2,15 +2,10 @@
 
 import json
 import os
-import shutil
-import signal
 import socket
 import ssl
 import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
@@ -18,6 +13,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from rolling import STOP, Proxy, answers, proxied, wait
 
 from conftest import Databases
 from examples import ROOT
@@ -34,144 +30,11 @@ _SET = (
     "{{ __typename }} }}"
 )
 
-_NGINX = """
-user root;
-worker_processes 2;
-daemon off;
-pid {directory}/nginx.pid;
-error_log {directory}/error.log;
-events {{}}
-http {{
-    access_log off;
-    client_body_temp_path {directory}/body;
-    proxy_temp_path {directory}/proxy;
-    include {directory}/trninv.conf;
-}}
-"""
-_STOP = """#!/bin/sh
-port=${{1#trninv@}}
-cd {directory}
-if [ -f "$port.pid" ]; then
-    kill "$(cat "$port.pid")"
-    while kill -0 "$(cat "$port.pid")" 2>/dev/null; do sleep 0.1; done
-fi
-"""
-_RESTART = f"""{_STOP}
-setsid {{python}} -m trninv serve --port "$port" </dev/null >"$port.log" 2>&1 &
-echo $! > "$port.pid"
-"""
-
-
-@dataclass
-class _Proxy:
-    """nginx before two processes of the service.
-
-    Attributes
-    ----------
-    plain, secure
-        Its ports, without and with TLS.
-
-    """
-
-    directory: Path
-    plain: int
-    secure: int
-    processes: list[int]
-    environment: dict[str, str]
-
-    def restart(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [ROOT / "deploy" / "rolling-restart"], env=self.environment, stdout=-1, stderr=-1, text=True
-        )
-
-
-def _free_ports(number: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
-def _wait(is_done: Callable[[], bool], seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not is_done():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5):
-            return True
-    except OSError:
-        return False
-
 
 @pytest.fixture
-def proxy(databases: Databases, tmp_path: Path) -> Iterator[_Proxy]:
-    plain, secure, *processes = _free_ports(4)
-    certificate, key = tmp_path / "trninv.pem", tmp_path / "trninv.key"
-    subject = ["-subj", "/CN=trninv.example", "-addext", "subjectAltName=DNS:trninv.example"]
-    words = [
-        "openssl",
-        "req",
-        "-x509",
-        "-nodes",
-        "-newkey",
-        "rsa:2048",
-        "-out",
-        str(certificate),
-        "-keyout",
-        str(key),
-        *subject,
-    ]
-    subprocess.run(words, check=True, capture_output=True)
-    replaced = {
-        "/etc/nginx/conf.d/trninv-upstream.inc": str(tmp_path / "trninv-upstream.inc"),
-        "/etc/ssl/trninv.pem": str(certificate),
-        "/etc/ssl/private/trninv.key": str(key),
-        "listen 443 ssl;": f"listen 127.0.0.1:{secure} ssl;",
-        "listen [::]:443 ssl;": f"listen 127.0.0.1:{plain};",
-        "server_name trninv.example;": "server_name trninv.example 127.0.0.1;",
-    }
-    text = (ROOT / "deploy" / "nginx" / "trninv.conf").read_text()
-    for name, value in replaced.items():
-        assert name in text, name
-        text = text.replace(name, value)
-    (tmp_path / "trninv.conf").write_text(text)
-    (tmp_path / "nginx.conf").write_text(_NGINX.format(directory=tmp_path))
-    upstream = "".join(f"server 127.0.0.1:{port} max_fails=0;\n" for port in processes)
-    (tmp_path / "trninv-upstream.inc").write_text(upstream)
-    restart = tmp_path / "restart"
-    restart.write_text(_RESTART.format(directory=tmp_path, python=sys.executable))
-    restart.chmod(0o755)
-    nginx = [shutil.which("nginx") or "/usr/sbin/nginx", "-c", str(tmp_path / "nginx.conf")]
-    own = {
-        "TRNINV_DATABASE_URL": databases.seeded("sqlite"),
-        "TRNINV_ALLOWED_HOSTS": "127.0.0.1,trninv.example",
-        "TRNINV_LOG": "off",
-        "TRNINV_HEARTBEAT": "1",
-        "PYTHONPATH": str(ROOT),
-        "UPSTREAM": str(tmp_path / "trninv-upstream.inc"),
-        "RELOAD": f"{' '.join(nginx)} -s reload",
-        "RESTART": f"{restart} trninv@",
-        "DRAIN": "4",
-    }
-    environment = os.environ | own
-    for port in processes:
-        subprocess.run([restart, f"trninv@{port}"], env=environment, check=True)
-    with subprocess.Popen(nginx) as master:
-        try:
-            for port in processes:
-                _wait(lambda port=port: _answers(f"http://127.0.0.1:{port}/readyz"))  # type: ignore[misc] # bound now
-            _wait(lambda: _answers(f"http://127.0.0.1:{plain}/readyz"))
-            yield _Proxy(tmp_path, plain, secure, processes, environment)
-        finally:
-            master.terminate()
-            for port in processes:
-                with suppress(ProcessLookupError):
-                    os.kill(int((tmp_path / f"{port}.pid").read_text()), signal.SIGTERM)
+def proxy(databases: Databases, tmp_path: Path) -> Iterator[Proxy]:
+    with proxied(tmp_path, databases.seeded("sqlite")) as made:
+        yield made
 
 
 @dataclass
@@ -263,9 +126,9 @@ class _Load:
         return self.last_event is not None and self.events[-1:] >= [self.last_event]
 
 
-def test_no_request_fails_while_both_processes_restart(proxy: _Proxy) -> None:
+def test_no_request_fails_while_both_processes_restart(proxy: Proxy) -> None:
     load = _Load(proxy.plain)
-    before = [(proxy.directory / f"{port}.pid").read_text() for port in proxy.processes]
+    before = proxy.process_ids()
     clients = [Thread(target=load.ask, args=(number,)) for number in range(_THREADS)]
     clients.append(Thread(target=load.change))
     listener = Thread(target=load.listen)
@@ -275,7 +138,7 @@ def test_no_request_fails_while_both_processes_restart(proxy: _Proxy) -> None:
         with proxy.restart() as restart:
             out, error = restart.communicate(timeout=300)
         assert restart.returncode == 0, error
-        _wait(lambda: sum(load.answered) >= _REQUESTS, 300)
+        wait(lambda: sum(load.answered) >= _REQUESTS, 300)
     finally:
         load.stop.set()
         for thread in clients:
@@ -287,8 +150,7 @@ def test_no_request_fails_while_both_processes_restart(proxy: _Proxy) -> None:
             load.last_event = last_event_number(connection)
         listener.join(60)
     assert out == "".join(f"restarted the process on port {port}\n" for port in proxy.processes)
-    after = [(proxy.directory / f"{port}.pid").read_text() for port in proxy.processes]
-    assert not set(before) & set(after)
+    assert not set(before) & set(proxy.process_ids())
     assert load.failures == []
     assert sum(load.answered) >= _REQUESTS
     assert load.streams >= 2  # the first stream was of one of the two processes
@@ -298,7 +160,7 @@ def test_no_request_fails_while_both_processes_restart(proxy: _Proxy) -> None:
     assert " down" not in (proxy.directory / "trninv-upstream.inc").read_text()
 
 
-def test_tls_and_what_the_proxy_keeps_to_itself(proxy: _Proxy) -> None:
+def test_tls_and_what_the_proxy_keeps_to_itself(proxy: Proxy) -> None:
     trusted = ssl.create_default_context(cafile=str(proxy.directory / "trninv.pem"))
     with (
         socket.create_connection(("127.0.0.1", proxy.secure)) as plain,
@@ -313,13 +175,13 @@ def test_tls_and_what_the_proxy_keeps_to_itself(proxy: _Proxy) -> None:
         connection.close()
 
 
-def test_a_process_that_does_not_come_back_stops_the_restart(proxy: _Proxy) -> None:
-    (proxy.directory / "restart").write_text(_STOP.format(directory=proxy.directory))
+def test_a_process_that_does_not_come_back_stops_the_restart(proxy: Proxy) -> None:
+    (proxy.directory / "restart").write_text(STOP.format(directory=proxy.directory))
     proxy.environment |= {"READY_SECONDS": "1", "DRAIN": "1"}
     with proxy.restart() as restart:
         _, error = restart.communicate(timeout=60)
     assert (restart.returncode, f"port {proxy.processes[0]} is not ready" in error) == (1, True)
-    assert _answers(f"http://127.0.0.1:{proxy.plain}/readyz")
+    assert answers(f"http://127.0.0.1:{proxy.plain}/readyz")
     with proxy.restart() as again:
         _, error = again.communicate(timeout=60)
     assert (again.returncode, "put it back" in error) == (1, True)

@@ -1,5 +1,7 @@
 """Filters of lists read their rows through an index, whatever the fleet's size."""
 
+import re
+
 import pytest
 from plans import plan_of
 
@@ -75,6 +77,23 @@ def test_places_jobs_and_instances_are_found_by_an_index(
 ) -> None:
     plan = plan_of(fleet, monkeypatch, f"{{ {things}(filter: {{{condition}}}, first: 5) {{ nodes {{ address }} }} }}")
     assert SCANS[fleet.engine.dialect.name].format(table=table) not in plan
+
+
+@pytest.mark.parametrize(
+    ("listed", "index"),
+    [
+        ('chips(filter: {job: {eq: "slurm:7"}}, first: 5)', "uq_job_system_external_id_now"),
+        ('jobs(filter: {name: {eq: "train"}}, first: 5)', "ix_job_name|uq_job_system_external_id_now"),
+        ('jobs(filter: {name: {in: ["train", "x"]}}, includeEnded: true, first: 5)', "ix_job_name"),
+        ('allocations(filter: {job: {eq: "train"}}, first: 5)', "ix_job_name"),
+        ('events(filter: {job: {eq: "train"}}, first: 5)', "ix_state_event_job"),
+    ],
+)
+def test_a_job_is_found_among_all_that_ever_ran(
+    fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch, listed: str, index: str
+) -> None:
+    for selection in ("totalCount", "nodes { __typename }"):
+        assert re.search(index, plan_of(fleet, monkeypatch, f"{{ {listed} {{ {selection} }} }}"))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, event, text
 
 import trninv
 from conftest import BACKENDS, Ask, Databases, both_ways
@@ -94,6 +94,19 @@ def test_an_address_is_the_first_hit(named: str, search: Search) -> None:
     link = f"{HERE}/s1/c5--{HERE}/s1/c6"
     assert search(link)[0] == search("s1/c5--s1/c6", HERE)[0]
     assert (search(link)[0]["kind"], search(link)[0]["name"]) == ("LINK", link)
+
+
+def test_places_of_all_other_clusters_come_from_one_statement(named: str) -> None:
+    statements = list[str]()
+    with temporary_engine(named) as engine, read_transaction(engine) as connection:
+        event.listen(engine, "before_cursor_execute", lambda *details: statements.append(details[2]))
+        *_, few = search_inventory(connection, "s0/c0", HERE, 1)
+        for_few = len(statements)
+        *_, many = search_inventory(connection, "s0/c0", HERE, 20)
+    assert [hit.address for hit in many] == sorted(hit.address or "" for hit in many)
+    assert many[:1] == few
+    assert len(many) > 2
+    assert len(statements) == 2 * for_few
 
 
 def test_here_is_before_elsewhere(search: Search) -> None:

@@ -4,6 +4,7 @@ import gzip
 import itertools
 import json
 import random
+import re
 from collections import Counter
 from io import BytesIO
 from unittest.mock import Mock
@@ -231,6 +232,38 @@ def test_what_cannot_be_unpacked_is_told() -> None:
 )
 def test_json_is_read_as_everybody_does(value: object) -> None:
     assert parse_json(json.dumps(value).encode()) == value
+    assert parse_json(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()) == value
+
+
+@pytest.mark.parametrize(
+    "compact",
+    [
+        b'{"a":1,"a":1}',
+        b'{"a":{"b":[],"b":[]}}',
+        b'{"%s":1}' % (b"k" * 257),
+        rb'{"%s\"%s":1}' % (b"k" * 200, b"k" * 200),
+        b"[9223372036854775808]",
+        b"[-9223372036854775808]",
+        b"[NaN]",
+        b"[1e999]",
+        b'["a\n"]',
+        b'["\xff"]',
+        b"[" * 2_000 + b"]" * 2_000,
+    ],
+    ids=lambda compact: str(compact[:30]),
+)
+def test_compact_json_is_refused_for_the_same_reasons_as_other_json(compact: bytes) -> None:
+    def reason(text: bytes) -> str:
+        with pytest.raises(JsonError) as error:
+            parse_json(text)
+        return re.sub(r"\d+", "N", error.value.message)
+
+    assert reason(compact) == reason(b" " + compact)
+
+
+def test_a_key_of_256_characters_and_long_values_are_read() -> None:
+    value = {"k" * 256: "v" * 3_000}
+    assert parse_json(json.dumps(value, separators=(",", ":")).encode()) == value
 
 
 @pytest.mark.parametrize("seeds", [range(50), pytest.param(range(50, 800), marks=pytest.mark.slow)])

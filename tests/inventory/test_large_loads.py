@@ -1,7 +1,7 @@
 """A load that drops indexes and checks leaves the same rows, indexes and checks as one that keeps them."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from trninv.catalog.models import System, default_systems
 from trninv.database import bulk_load
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.database.tables import INSERT_ORDER, TABLES
-from trninv.errors import DatabaseError
+from trninv.errors import AddressError, DatabaseError
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify
 from trninv.inventory.triggers import partial_indexes
@@ -77,6 +77,53 @@ def test_every_system_has_the_same_rows_and_indexes(
     expected = _contents(plain)
     assert len(expected["cluster"]) == len(_SYSTEMS)
     assert _contents(large) == expected
+
+
+def _seed_together(url: str, slugs: list[str]) -> list[bool]:
+    catalog = default_catalog()
+    with (
+        temporary_engine(url) as engine,
+        write_transaction(engine) as connection,
+        cluster_seeding.seeding_together(connection, catalog, _TORUS, slugs),
+    ):
+        return [cluster_seeding.seed(connection, catalog, _TORUS, slug) for slug in slugs]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("is_large", [False, True])
+def test_clusters_seeded_together_are_those_seeded_one_by_one(
+    databases: Databases, backend: str, is_large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart, together = databases.migrated(backend), databases.migrated(backend)
+    with temporary_engine(apart) as engine:
+        for slug in ("old", "a", "b"):
+            with write_transaction(engine) as connection:
+                cluster_seeding.seed(connection, default_catalog(), _TORUS, slug)
+    assert _seed_together(together, ["old"]) == [True]
+    with _large(monkeypatch) if is_large else nullcontext():
+        assert _seed_together(together, ["old", "a", "b"]) == [False, True, True]
+    assert _contents(together) == _contents(apart)
+    with temporary_engine(together) as engine, write_transaction(engine) as connection:
+        assert list(verify(connection, default_catalog(), default_systems())) == []
+
+
+def test_keys_stay_if_all_clusters_exist(tables: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _seed_together(tables, ["a", "b"])
+    monkeypatch.setattr(bulk_load, "MIN_ROWS", 1)
+    monkeypatch.setattr(bulk_load, "DropConstraint", None)
+    monkeypatch.setattr(bulk_load, "_without_indexes", None)
+    monkeypatch.setattr(cluster_seeding, "estimated_rows", lambda _: 0)
+    assert _seed_together(tables, ["a", "b"]) == [False, False]
+
+
+def test_a_failure_of_clusters_seeded_together_leaves_everything_as_it_was(
+    tables: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = _contents(tables)
+    with _large(monkeypatch), pytest.raises(AddressError):
+        _seed_together(tables, ["a", "b c"])
+    assert _contents(tables) == before
+    assert _seed_together(tables, ["a"]) == [True]  # the next load has keys of its own
 
 
 def test_checks_and_foreign_keys_hold_afterwards(tables: str, monkeypatch: pytest.MonkeyPatch) -> None:

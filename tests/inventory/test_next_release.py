@@ -1,12 +1,12 @@
 """What a migration of the next release means for services of this one that run on meanwhile."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from next_release import write_next_release
 from sqlalchemy import Engine, inspect, text
 
 from conftest import Run
@@ -16,22 +16,6 @@ from trninv.database.engine import newest_schema_version, read_transaction, temp
 from trninv.errors import SchemaOutdatedError
 from trninv.settings import resource_directory
 
-_NEXT = """
-import sqlalchemy as sa
-from alembic import op
-
-revision = "9000"
-down_revision = "{before}"
-{declaration}
-
-def upgrade():
-    op.add_column("rack", sa.Column("colour", sa.Text()))
-
-
-def downgrade():
-    op.drop_column("rack", "colour")
-"""
-
 Release = Callable[[str, str], None]
 
 
@@ -40,10 +24,7 @@ def next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
     """Migrate the database of a URL as a release does that has one more migration, with such a declaration."""
 
     def migrate(url: str, declaration: str) -> None:
-        shutil.copytree(resource_directory() / "migrations", tmp_path / "migrations")
-        shutil.copy(resource_directory() / "alembic.ini", tmp_path)
-        script = _NEXT.format(before=newest_schema_version(), declaration=declaration)
-        (tmp_path / "migrations" / "versions" / "9000_next.py").write_text(script)
+        write_next_release(tmp_path, declaration)
         with monkeypatch.context() as release:
             for module in (migration, engine_module):
                 release.setattr(module, "resource_directory", lambda: tmp_path)

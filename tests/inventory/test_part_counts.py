@@ -1,7 +1,7 @@
 """The counts beside the parts are those that plain counting gives, after every change by whoever makes it."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -20,6 +20,8 @@ from trninv.inventory.seeding.cluster_seeding import seed, unseed
 from trninv.inventory.seeding.verification import verify
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.release import release
 from trninv.units import current_timestamp
 
 U = "u-trn2x64"
@@ -61,8 +63,18 @@ PLAIN = {
         *("n.cluster_id", "link_model_id", "scope", "p.state", "cables", "bandwidth_bytes_per_s"),
         "link p JOIN node n ON n.id = a_id",
     ),
+    "allocation": (
+        *("n.cluster_id", "chip_model_id", "''", "n.state", "0", "0"),
+        f"allocation a JOIN chip p ON p.id = chip_id {NODE} WHERE ended_at IS NULL",
+    ),
 }
 PARTS = ("server", "node", "link")
+ALLOCATED = (
+    """INSERT INTO job (id, cluster_id, name, system, external_id, started_at, who)
+    VALUES (1, 1, 'j', 'trninv', 'j', 'x', 'me')""",
+    """INSERT INTO allocation (id, job_id, chip_id, role, started_at)
+    SELECT id, 1, id, 'work', 'x' FROM chip WHERE id % 3 = 0""",
+)
 Counts = dict[tuple[Any, ...], tuple[int, ...]]
 
 
@@ -88,6 +100,12 @@ def _found(engine: Engine) -> list[str]:
         ]
 
 
+def _execute(engine: Engine, statements: Iterable[str]) -> None:
+    with write_transaction(engine) as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
 def _random_changes(seed_number: int) -> Iterator[str]:
     """Yield plain SQL that changes one or many parts."""
     draw = random.Random(seed_number)
@@ -101,11 +119,14 @@ def _random_changes(seed_number: int) -> Iterator[str]:
         yield f"UPDATE {table} SET {column} = {value} WHERE {rows}"
         if table == "link":
             yield f"UPDATE link SET cables = cables + 1, bandwidth_bytes_per_s = {draw.randrange(1, 9)} WHERE {rows}"
+            end = draw.choice(("NULL", "'y'"))
+            yield f"UPDATE allocation SET ended_at = {end} WHERE id % {draw.randrange(2, 9)} = 0"
 
 
 @pytest.mark.parametrize("number", range(2))
 def test_random_changes(engine: Engine, number: int) -> None:
     changes = _random_changes(number)
+    _execute(engine, ALLOCATED)
     for step in range(CHANGES):
         with write_transaction(engine) as connection:
             connection.execute(text(next(changes)))
@@ -128,11 +149,20 @@ STRUCTURE = [
     "UPDATE server SET server_model_id = (SELECT min(id) FROM server_model) WHERE id % 2 = 0",
     "INSERT INTO rack (id, cluster_id, ordinal, rack_units) SELECT max(id) + 1, min(cluster_id), 999, 42 FROM rack",
     "UPDATE node SET state = 'down' WHERE id = -1",
+    "UPDATE domain SET cluster_id = 1, ordinal = 99 WHERE id = 2",
+    "UPDATE node SET cluster_id = 1 WHERE domain_id = 2",
+    "UPDATE node SET cluster_id = 3 - cluster_id WHERE cluster_id < 3",
+    "UPDATE nic SET server_id = (SELECT max(id) FROM server), ordinal = ordinal + 99 WHERE server_id = 1",
+    "UPDATE core SET chip_id = (SELECT max(id) FROM chip), ordinal = ordinal + 99 WHERE id = 1",
+    "UPDATE link SET a_id = 1 WHERE id IN (SELECT max(id) FROM link)",
+    "UPDATE allocation SET ended_at = 'y' WHERE id % 2 = 0",
+    "UPDATE chip SET chip_model_id = (SELECT max(id) FROM chip_model) WHERE id = 2",
 ]
 
 
 @pytest.mark.parametrize("statement", STRUCTURE)
 def test_plain_sql_on_other_columns_and_rows(engine: Engine, statement: str) -> None:
+    _execute(engine, ALLOCATED)
     with write_transaction(engine, commits=False) as connection:
         connection.execute(text(statement))
         assert _stored(connection) == _plain(connection)
@@ -238,6 +268,15 @@ def test_verify_names_a_wrong_count(engine: Engine, tampering: str, words: str) 
     assert _found(engine) == []
 
 
+def test_counts_follow_a_domain_that_plain_sql_moves_and_verify_reports_it(engine: Engine) -> None:
+    _execute(engine, ["UPDATE domain SET cluster_id = 1, ordinal = 99 WHERE id = 2"])
+    with read_transaction(engine) as connection:
+        assert _stored(connection) == _plain(connection)
+        mismatches = list(verify(connection, default_catalog(), default_systems()))
+    assert {mismatch.table for mismatch in mismatches} >= {"domain"}
+    assert "part_count" not in {mismatch.table for mismatch in mismatches}
+
+
 def test_a_recount_of_one_cluster_leaves_the_others(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         connection.execute(text("UPDATE part_count SET number = 1"))
@@ -270,5 +309,18 @@ def test_a_database_of_the_former_version_is_counted(engine: Engine) -> None:
     migrate(engine, "0035")
     migrate(engine)
     with read_transaction(engine) as connection:
+        assert _stored(connection) == _plain(connection)
+    assert _found(engine) == []
+
+
+def test_allocations_of_trninv_are_counted(engine: Engine) -> None:
+    """On PostgreSQL it writes them with COPY."""
+    with write_transaction(engine) as connection:
+        allocate(connection, "train", [f"{U}/d0/s0", f"{U}/d0/s1/c0"], who="tester")
+        assert _stored(connection) == _plain(connection)
+        assert sum(sums[0] for key, sums in _stored(connection).items() if key[1] == "allocation") == 17
+        set_state(connection, [f"{U}/d0/s0"], Condition("down"), why="a test", who="tester")
+        assert _stored(connection) == _plain(connection)
+        release(connection, "train")
         assert _stored(connection) == _plain(connection)
     assert _found(engine) == []

@@ -4,10 +4,8 @@ The server belongs to these tests, since roles belong to a server.
 """
 
 import itertools
-import re
 import tempfile
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 
 import orjson
@@ -18,11 +16,9 @@ from starlette.testclient import TestClient
 import postgres
 from conftest import Run
 from trninv.database import bulk_load
-from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.importers.ingestion import ImportFile, parse_files, store_import
 from trninv.reports import grants
 from trninv.service.application import create_app
-from trninv.settings import Settings
+from trninv.settings import LEAST_OBSERVATIONS, Settings
 
 pytestmark = pytest.mark.slow  # a server of its own to start
 
@@ -339,20 +335,24 @@ def test_the_service_needs_no_more_than_its_role(
         assert client.get("/reports/capacity.json").status_code == 200
 
 
-def test_a_collector_stores_observations_and_changes_nothing_else(roles: Roles, run: Run) -> None:
+def test_a_collector_imports_observations_and_changes_nothing_else(roles: Roles, run: Run, tmp_path: Path) -> None:
+    """It may not lock the inventory, so it removes no superseded observations; the service's next import does."""
+    files = [tmp_path / str(number) / "node.json" for number in range(LEAST_OBSERVATIONS + 3)]
+    for number, file in enumerate(files):
+        file.parent.mkdir()
+        file.write_bytes(orjson.dumps([_NEURON_LS[0] | {"memory_size": number}]))
+
+    def stored(role: str, *new: Path) -> int:
+        status, _, error = run("import", "neuron-ls", "--trust-host-names", *map(str, new), database=roles.logins[role])
+        assert status == 0, error
+        return int(run("sql", "SELECT count(*) AS n FROM observation", database=roles.owner)[1].split()[-1])
+
     url = roles.logins["trninv_collector"]
-    with temporary_engine(url) as engine:
-        for _ in range(2):  # the second time, its content is known
-            files = [ImportFile("node.json", BytesIO(orjson.dumps(_NEURON_LS)))]
-            with (
-                read_transaction(engine) as connection,
-                parse_files(connection, "neuron-ls", files, trust_host_names=True) as parsed,
-                write_transaction(engine, lock="observation") as writing,
-            ):
-                store_import(writing, parsed, 100)
+    assert stored("trninv_collector", *files[:-1]) == len(files) - 1
+    assert stored("trninv_collector", files[0]) == len(files) - 1  # its content is known
+    assert stored("trninv_service", files[-1]) == LEAST_OBSERVATIONS
     status, _, error = run("set", f"{_U}/s0/c0", "down", "--why", "x", database=url)
     assert (status, "permission denied" in error) == (1, True)
-    assert re.search(r"\b1\b", run("sql", "SELECT count(*) FROM observation", database=roles.owner)[1])
 
 
 def test_grants_are_repeated_by_migrations(site: Site, roles: Roles, run: Run) -> None:

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from io import BytesIO
+from typing import Any
 
 import pytest
 from drifting import MINUTES, START, alive_fleet, bound, found, keep, monitored, seeded
@@ -33,7 +34,7 @@ from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.placement.changes.cordon import cordon
 from trninv.placement.changes.uncordon import uncordon
-from trninv.reconcile import chip_drift
+from trninv.reconcile import chip_drift, drift
 from trninv.reconcile.drift import DriftResult, detect_drift
 from trninv.reconcile.findings import list_findings
 from trninv.reconcile.occupied_slots import load_occupied_slots
@@ -579,6 +580,43 @@ def test_graphql_and_python_apply_findings_as_the_command_does(alive: Engine) ->
         for minutes in (0, 527_041):
             with pytest.raises(InvalidArgumentError, match="stale_after"):
                 fleet.detect_drift(stale_after=minutes)
+
+
+def test_others_write_while_a_fleet_is_compared_and_an_older_comparison_is_not_recorded(
+    alive: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    keep(alive, outputs(machines()), now)
+    evaluate, calls = drift.evaluate_rules, list[str]()
+
+    def compared_beside(write: Callable[[], object]) -> DriftResult:
+        """Write when the first comparison has ended."""
+        calls.clear()
+
+        def evaluate_then_write(*arguments: Any) -> Any:
+            drafts = evaluate(*arguments)
+            calls.append("compared")
+            if len(calls) == 1:
+                write()
+            return drafts
+
+        with monkeypatch.context() as patched, trninv.open(alive.url.render_as_string(hide_password=False)) as fleet:
+            patched.setattr(drift, "evaluate_rules", evaluate_then_write)
+            return fleet.detect_drift()
+
+    def set_down() -> None:
+        with write_transaction(alive) as connection:  # would wait for a minute if the comparison had the lock
+            set_state(connection, ["u-trn2x64/d0/s0/c0"], Condition("down"), why="a test", who="tester")
+
+    assert compared_beside(set_down).new_count == 0
+    assert calls == ["compared"]
+    compared_beside(lambda: found(alive, now + 30 * MINUTES))
+    assert calls == ["compared"] * 3  # before the lock, the other one, and after the lock
+    faulty(alive, "chip-missing", now)
+    assert compared_beside(lambda: None).new_count == 1
+    assert calls == ["compared"] * 2
+    assert compared_beside(lambda: None).new_count == 0
+    assert calls == ["compared"]
 
 
 def test_openmetrics_counts_findings(alive: Engine, run: Run) -> None:

@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 from hearing import change
+from printed import neuron_ls
 from starlette.testclient import TestClient
 
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.tables import TOKEN_SCOPES
 from trninv.graphql import statement_runner
 from trninv.graphql.statement_runner import StatementRunner
+from trninv.inventory.access import bearer_tokens
 from trninv.service.application import create_app
 from trninv.service.direct_answers import DirectAnswers
 from trninv.settings import Settings
@@ -17,6 +21,7 @@ from trninv.settings import Settings
 CHIP = "trn1.2xlarge/d0/s0/c0"
 LIST = "{ clusters { nodes { slug } } }"
 LARGE = "{ clusters { nodes { slug system domains { nodes { address model } } } } }"
+CHANGE = 'mutation { cordon(input: {servers: ["nowhere/d0/s0"], who: "a", why: "b"}) { __typename } }'
 STATE = "{ chips(first: 5, filter: {state: {ne: UP}}) { nodes { address state } } }"
 PATH = 'query ($a: Address!) { path(from: $a, to: "u-trn2x64/d0/s0/c5") { paths { hops } } }'
 JSON = "application/json"
@@ -40,6 +45,10 @@ REQUESTS: list[tuple[Any, dict[str, str]]] = [
     ({"query": STATE}, {}),
     ([], {}),
 ]
+
+
+def _collected() -> bytes:
+    return json.dumps({"host": "n0", "neuron_ls": neuron_ls(), "sysfs": {}}).encode()
 
 
 def _client(url: str, **settings: Any) -> Iterator[TestClient]:
@@ -67,6 +76,44 @@ def test_both_ways_give_the_same_response(client: TestClient, monkeypatch: pytes
         expected = [_answer(client, *request) for request in REQUESTS]
     assert [_answer(client, *request) for request in REQUESTS] == expected
     assert [_answer(client, *request) for request in REQUESTS] == expected  # from the cache
+
+
+OBSERVATIONS: list[tuple[str, bytes, dict[str, str]]] = [
+    ("", _collected(), {}),
+    ("?age=1.5", _collected(), {}),
+    ("?age=x", _collected(), {}),
+    ("?age=1&age=2", _collected(), {}),
+    ("?ages=1", _collected(), {}),
+    ("?age=%00", _collected(), {}),
+    ("", _collected(), {"Host": "elsewhere"}),
+    ("", _collected(), {"Content-Type": "text/plain"}),
+    ("", _collected(), {"Sec-Fetch-Site": "cross-site"}),
+    ("", b'{"neuron_ls": 1}', {}),
+    ("", json.dumps({"host": "n0", "neuron_ls": neuron_ls()} | {f"key{i}" * 9: 1 for i in range(90)}).encode(), {}),
+    ("", b"[]", {}),
+]
+
+
+def _report(client: TestClient, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, Any, dict[str, str]]:
+    response = client.post(f"/observations{path}", content=body, headers={"Content-Type": JSON} | headers)
+    return response.status_code, response.json(), {k: v for k, v in response.headers.items() if k != "x-request-id"}
+
+
+def test_an_observation_gets_the_same_response_both_ways(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    for request in OBSERVATIONS:
+        _report(client, *request)  # what is stored is a duplicate from now on
+    responses = [_report(client, *request) for request in OBSERVATIONS]
+    assert [status for status, *_ in responses] == [202, 202, *[400] * 6, 403, 400, 202, 400]
+    monkeypatch.setattr(DirectAnswers, "_is_eligible", lambda *_: False)
+    assert [_report(client, *request) for request in OBSERVATIONS] == responses
+
+
+def test_an_observation_needs_no_route(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trninv.service.middleware._PendingResponse", None)  # the ordinary way fails
+    assert _report(client, "", _collected(), {})[:2] == (
+        202,
+        _report(client, "", _collected(), {})[1] | {"isKnown": False},
+    )
 
 
 def test_a_kept_response_and_a_small_list_need_no_route(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,12 +147,95 @@ def test_it_is_logged_and_counted(client: TestClient) -> None:
     assert "trninv_document_cost_count 3.0" in metrics
 
 
-@pytest.mark.parametrize("settings", [{"auth": "tokens"}, {"cors_origins": ("https://a.example",)}], ids=str)
-def test_tokens_and_other_origins_take_the_ordinary_way(lite: str, settings: dict[str, Any]) -> None:
-    for client in _client(lite, **settings):
-        response = client.post("/graphql", json={"query": LIST}, headers={"Origin": "https://a.example"})
-        assert response.status_code == (401 if "auth" in settings else 200)
-        assert ("access-control-allow-origin" in response.headers) == ("cors_origins" in settings)
+@pytest.fixture
+def guarded(seeded: str) -> Iterator[tuple[TestClient, dict[str, str]]]:
+    """A service that asks for tokens, and a token of every scope."""
+    with temporary_engine(seeded) as engine, write_transaction(engine) as connection:
+        tokens = {scope: bearer_tokens.create_token(connection, scope, scope, None) for scope in TOKEN_SCOPES}
+    for client in _client(seeded, auth="tokens", allowed_hosts=("127.0.0.1",)):
+        yield client, tokens
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_both_ways_give_the_same_response_to_tokens(
+    guarded: tuple[TestClient, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, tokens = guarded
+    headers = [{}, *map(_bearer, tokens.values()), *map(_bearer, ("trninv_nobody", "", "other"))]
+    headers.append({"Authorization": f"Basic {tokens['read']}"})
+    requests = [(body, more | header) for header in headers for body, more in REQUESTS]
+    requests += [({"query": CHANGE}, header) for header in headers]
+    with monkeypatch.context() as ordinary:
+        ordinary.setattr(DirectAnswers, "_is_eligible", lambda *_: False)
+        expected = [_answer(client, *request) for request in requests]
+    assert {status for status, _, _ in expected} == {200, 400, 401, 403, 406}
+    for _ in range(2):
+        assert [_answer(client, *request) for request in requests] == expected
+
+
+@pytest.mark.parametrize("scope", [scope for scope in TOKEN_SCOPES if scope != "observe"])
+def test_a_token_that_was_looked_up_needs_no_route(
+    guarded: tuple[TestClient, dict[str, str]], monkeypatch: pytest.MonkeyPatch, scope: str
+) -> None:
+    client, tokens = guarded
+    for _ in range(2):
+        assert _answer(client, {"query": LIST}, _bearer(tokens[scope]))[0] == 200
+    monkeypatch.setattr("trninv.service.graphql.authenticate", None)  # the ordinary way fails
+    assert _answer(client, {"query": LIST}, _bearer(tokens[scope]))[0] == 200
+
+
+def test_a_token_is_refused_as_soon_as_it_is_revoked_or_expires(
+    guarded: tuple[TestClient, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, tokens = guarded
+    engine = client.app.state.shared.fleet.engine  # type: ignore[attr-defined]
+    with write_transaction(engine) as connection:
+        tokens["expires"] = bearer_tokens.create_token(connection, "expires", "read", "1h")
+    for _ in range(3):
+        assert [_answer(client, {"query": LIST}, _bearer(tokens[name]))[0] for name in ("read", "expires")] == [200] * 2
+    with write_transaction(engine) as connection:
+        bearer_tokens.revoke_token(connection, "read")
+    assert _answer(client, {"query": LIST}, _bearer(tokens["read"]))[0] == 401
+    assert _answer(client, {"query": LIST}, _bearer(tokens["expires"]))[0] == 200
+    with write_transaction(engine) as connection:
+        expires = bearer_tokens.find_principal(connection, tokens["expires"]).expires
+    monkeypatch.setattr("trninv.service.token_lookup.current_timestamp", lambda: expires)
+    monkeypatch.setattr("trninv.inventory.access.bearer_tokens.current_timestamp", lambda: expires)
+    assert _answer(client, {"query": LIST}, _bearer(tokens["expires"]))[0] == 401
+
+
+def test_a_proxied_person_and_another_header_take_the_ordinary_way(seeded: str) -> None:
+    settings = {"proxy_header": "X-Person", "allowed_hosts": ("127.0.0.1",)}
+    with temporary_engine(seeded) as engine, write_transaction(engine) as connection:
+        token = bearer_tokens.create_token(connection, "a", "read", None)
+    for client in _client(seeded, auth="tokens", **settings):
+        for _ in range(2):
+            assert _answer(client, {"query": LIST}, _bearer(token))[0] == 200
+            assert _answer(client, {"query": LIST}, _bearer(token) | {"X-Person": "root"})[0] == 401  # no trusted proxy
+
+
+@pytest.mark.parametrize("origins", [("https://a.example",), ("*",)], ids=str)
+def test_both_ways_give_the_same_response_to_other_origins(
+    lite: str, origins: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin_headers = [
+        {},
+        {"Origin": "https://a.example"},
+        {"Origin": "https://a.example", "Sec-Fetch-Site": "cross-site"},
+        {"Origin": "https://b.example", "Sec-Fetch-Site": "cross-site"},
+        {"Origin": "https://a.example", "Cookie": "a=b"},
+    ]
+    requests = [({"query": document}, header) for header in origin_headers for document in (LIST, LARGE)]
+    for client in _client(lite, cors_origins=origins):
+        with monkeypatch.context() as ordinary:
+            ordinary.setattr(DirectAnswers, "_is_eligible", lambda *_: False)
+            expected = [_answer(client, *request) for request in requests]
+        assert any("access-control-allow-origin" in headers for _, _, headers in expected)
+        monkeypatch.setattr("trninv.service.graphql.authenticate", None)  # the ordinary way fails
+        assert [_answer(client, *request) for request in requests] == expected
 
 
 def test_a_large_statement_is_interrupted_once_and_then_left_to_threads(

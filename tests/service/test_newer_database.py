@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +10,7 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from conftest import BACKENDS, Databases
-from serving import serving
+from serving import is_running, serving, workers
 from trninv.database import write_health
 from trninv.database.engine import error_class, newest_schema_version, temporary_engine
 from trninv.errors import DiskFullError
@@ -155,20 +154,11 @@ def test_workers_end_when_their_parent_is_killed(lite: str) -> None:
     processes: list[subprocess.Popen[bytes]] = []
     with serving(lite, begun=processes.append, options=("--workers", "2")):
         (parent,) = processes
-        tasks = Path(f"/proc/{parent.pid}/task").iterdir()
-        workers = [Path("/proc", pid) for task in tasks for pid in (task / "children").read_text().split()]
-        assert len(workers) >= 2
+        children = workers(parent.pid)
+        assert len(children) >= 2
         parent.kill()
         parent.wait(20)
         end = time.monotonic() + 60
-        while any(_is_running(worker) for worker in workers):
+        while any(map(is_running, children)):
             assert time.monotonic() < end, "a worker goes on"
             time.sleep(0.1)
-
-
-def _is_running(process: Path) -> bool:
-    """Whether a process runs; one that nobody waits for may stay as a zombie."""
-    try:
-        return (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False

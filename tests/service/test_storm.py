@@ -4,6 +4,7 @@ import http.client
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -15,7 +16,7 @@ from printed import neuron_ls
 from sqlalchemy import func, select
 
 from conftest import BACKENDS, Databases
-from serving import serving
+from serving import is_running, serving, workers
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.tables import TABLES
 from trninv.inventory.access.bearer_tokens import issue_tokens
@@ -83,17 +84,24 @@ class Storm:
             return next(self._machines, None)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_what_was_answered_is_there_after_a_kill(databases: Databases, backend: str) -> None:
+@pytest.mark.parametrize(("backend", "number"), [*((backend, 1) for backend in BACKENDS), ("postgresql", 4)])
+def test_what_was_answered_is_there_after_a_kill(databases: Databases, backend: str, number: int) -> None:
     url = databases.migrated(backend)
     tokens, processes = made_tokens(url), list[subprocess.Popen[bytes]]()
-    with serving(url, begun=processes.append, TRNINV_AUTH="tokens", TRNINV_LOG="off") as service:
+    options = ("--workers", str(number))
+    with serving(url, begun=processes.append, options=options, TRNINV_AUTH="tokens", TRNINV_LOG="off") as service:
         storm = Storm(service, tokens)
         with ThreadPoolExecutor(1) as thread:
             running = thread.submit(storm.run)
             assert storm.some_answered.wait(60)
+            children = workers(processes[0].pid)
+            assert len(children) == (number if number > 1 else 0)
             processes[0].send_signal(signal.SIGKILL)
             running.result()
+        end = time.monotonic() + 60
+        while any(map(is_running, children)):
+            assert time.monotonic() < end, "a worker goes on without its parent"
+            time.sleep(0.1)
     kept = stored(url)
     assert storm.answered.keys() <= kept.keys()
     assert set(kept.values()) == {16}

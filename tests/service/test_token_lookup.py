@@ -16,6 +16,10 @@ from trninv.service import token_lookup
 from trninv.service.token_lookup import TokenLookup
 
 
+async def unknown_revision() -> None:
+    """No principal is cached."""
+
+
 class Reads:
     """Runs reads in threads, and counts them."""
 
@@ -37,7 +41,7 @@ def test_one_look_up_serves_all_streams_of_a_token_and_a_heartbeat(engine: Engin
     reads, now = Reads(), [100.0]
 
     async def run() -> None:
-        lookup = TokenLookup(engine, reads, 15.0, lambda: now[0])
+        lookup = TokenLookup(engine, reads, 15.0, unknown_revision, lambda: now[0])
 
         async def heartbeat() -> set[str]:
             checks = (lookup.find_shared(token) for _ in range(50) for token in tokens)
@@ -62,11 +66,42 @@ def test_one_look_up_serves_all_streams_of_a_token_and_a_heartbeat(engine: Engin
     asyncio.run(run())
 
 
+def test_a_principal_is_cached_until_the_revision_changes(
+    engine: Engine, tokens: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads, revisions = Reads(), [1]
+    monkeypatch.setattr(token_lookup, "MAX_CACHED", 1)
+
+    async def current_revision() -> int:
+        return revisions[0]
+
+    async def run() -> None:
+        lookup = TokenLookup(engine, reads, 15.0, current_revision)
+        for _ in range(2):
+            assert (await lookup.find(tokens[0])).name == "a"
+        assert reads.count == 1
+        cached = lookup.find_cached(tokens[0], 1)
+        assert cached is not None
+        assert cached.name == "a"
+        assert lookup.find_cached(tokens[0], 2) is None
+        assert lookup.find_cached(tokens[0], None) is None
+        await lookup.find(tokens[1])
+        assert lookup.find_cached(tokens[0], 1) is None, "only the newest one is kept"
+        revisions[0] = 2
+        with write_transaction(engine) as connection:
+            bearer_tokens.revoke_token(connection, "b")
+        with pytest.raises(UnauthenticatedError):
+            await lookup.find(tokens[1])
+        assert reads.count == 3
+
+    asyncio.run(run())
+
+
 def test_one_who_leaves_does_not_take_the_look_up_along(engine: Engine, tokens: list[str]) -> None:
     reads = Reads()
 
     async def run() -> None:
-        lookup = TokenLookup(engine, reads, 15.0)
+        lookup = TokenLookup(engine, reads, 15.0, unknown_revision)
         leaves, stays = (asyncio.create_task(lookup.find_shared(tokens[0])) for _ in range(2))
         await asyncio.sleep(0)
         leaves.cancel()
@@ -98,7 +133,7 @@ def test_uses_are_stored_together_and_once_an_hour(
     monkeypatch.setattr(token_lookup, "write_transaction", count_writes)
 
     async def run() -> None:
-        lookup = TokenLookup(engine, Reads(), 15.0)
+        lookup = TokenLookup(engine, Reads(), 15.0, unknown_revision)
         for _ in range(3):
             await lookup.find(tokens[0])
         assert uses(engine) == [("a", False, 0), ("b", False, 0)]
@@ -122,7 +157,7 @@ def test_uses_that_cannot_be_stored_are_kept(
         raise ReadOnlyError("it can only be read")
 
     async def run() -> None:
-        lookup = TokenLookup(engine, Reads(), 15.0)
+        lookup = TokenLookup(engine, Reads(), 15.0, unknown_revision)
         await lookup.find(tokens[1])
         with monkeypatch.context() as patch:
             patch.setattr(token_lookup, "write_transaction", refuse)

@@ -105,7 +105,7 @@ def import_(  # one parameter per option
             for error_line in error.errors:
                 print_wrapped(escape_controls(error_line), err=True)
             raise
-        connection = stack.enter_context(write_transaction(engine))
+        connection = stack.enter_context(write_transaction(engine, lock=None))  # store_import locks observations
         savepoint = connection.begin_nested()
         progress("storing observations")
         results = store_import(connection, imported, Settings.load().observations)

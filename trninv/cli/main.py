@@ -16,7 +16,7 @@ from trninv import __version__
 from trninv.characters import FORBIDDEN_MESSAGE, escape_controls, has_forbidden_characters
 from trninv.cli import command_index
 from trninv.cli.command_index import no_garbage_collection
-from trninv.errors import SchemaOutdatedError, TrninvError, UsageError
+from trninv.errors import SchemaOutdatedError, TrninvError, UsageError, explain_memory_error
 from trninv.settings import Settings
 
 _GROUPS = {
@@ -60,6 +60,7 @@ _GROUPS = {
     "Run it": {
         "up": "seed_commands",
         "serve": "serve_commands",
+        "mcp": "mcp_command",
         "token": "token_commands",
         "completion": "shell_completion",
     },
@@ -233,6 +234,13 @@ def _add_database_option(error: TrninvError, words: Sequence[str]) -> str:
     )
 
 
+def _system_reason(error: BaseException) -> str:
+    """Return what an error of the system says, and of which file."""
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the output'}: {error.strerror or error}"
+    return str(error)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit: 0 is success, 1 a failed check, no result or other error, 2 a usage error, 130 Ctrl-C."""
     words = sys.argv[1:] if arguments is None else list(arguments)
@@ -256,11 +264,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except _PipeClosedError:
         _silence_stdout()
         status = 0
-    except OSError as error:
-        if "--debug" in words:
+    except (OSError, MemoryError, ImportError, RuntimeError) as error:
+        explained = explain_memory_error(error)
+        if "--debug" in words or not isinstance(explained, OSError | TrninvError):
             raise
         _silence_stdout()
-        _print_error(f"trninv: {error.filename or 'the output'}: {error.strerror or error}")
+        _print_error(f"trninv: {_system_reason(explained)}")
         status = 1
     gc.freeze()  # skip the last garbage collection, which takes a tenth of a short command's time
     sys.exit(status if isinstance(status, int) else 0)

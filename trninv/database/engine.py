@@ -195,6 +195,8 @@ def translate_connect_errors(engine: Engine) -> Iterator[None]:
     except PoolTimeoutError:
         raise _busy_error(engine) from None
     except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:  # the pool raises the driver's errors unwrapped
+        if sqlite.is_damaged(getattr(error, "orig", error)):
+            raise _damaged_error(engine, error) from error
         reason = _reason(error)
         if "unsupported startup parameter" in reason:
             reason += "; a pooler refuses options in a URL: use ALTER ROLE … SET search_path = …"
@@ -220,6 +222,8 @@ def translate_statement_errors(engine: Engine) -> Iterator[None]:
             raise DatabaseError(
                 f"{where} is locked: another process has been writing for {seconds} s; try again"
             ) from error
+        if sqlite.is_damaged(error.orig):
+            raise _damaged_error(engine, error) from error
         kind = error_class(error.orig)
         if kind is ReadOnlyError:
             advice = "write to its primary, or make the file writable"
@@ -228,6 +232,12 @@ def translate_statement_errors(engine: Engine) -> Iterator[None]:
             raise DiskFullError(f"{where} has no space left ({_reason(error)}): free some; nothing changed") from error
         problem = "closed the connection" if kind is UnreachableError else "refused a statement"
         raise kind(f"{where} {problem}: {_reason(error)}") from error
+
+
+def _damaged_error(engine: Engine, error: Exception) -> UnreachableError:
+    """Return the error for a file that is damaged or no database."""
+    advice = "nothing was changed; stop its services, keep a copy of the file, and restore a backup"
+    return UnreachableError(f"{redacted_url(engine.url)} is damaged ({_reason(error)}): {advice}")
 
 
 def _busy_error(engine: Engine) -> BusyError:

@@ -4,9 +4,10 @@ An adopted cluster can grow by domains, so its blocks have room for more rows th
 """
 
 from collections.abc import Mapping
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import Connection, Select, Table, func, select
 
 from trninv.database.tables import TABLES
 from trninv.topology.fabric_tree import MAX_NODES_PER_TIER, MAX_TIERS
@@ -28,7 +29,12 @@ _FABRIC_CAPACITY: Final = {"node": MAX_TIERS * MAX_NODES_PER_TIER, "link": MAX_T
 
 def next_id(connection: Connection, table: Table) -> int:
     """Return the id after the table's last one. The caller holds the write lock."""
-    return int(connection.scalar(select(func.coalesce(func.max(table.c.id), 0))) or 0) + 1
+    return int(connection.scalar(_last_id(table)) or 0) + 1
+
+
+@cache  # building the query takes longer than running it
+def _last_id(table: Table) -> Select[Any]:
+    return select(func.coalesce(func.max(table.c.id), 0))
 
 
 def next_block_start(connection: Connection, block: str, growing_system: str) -> int:

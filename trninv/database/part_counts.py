@@ -25,12 +25,20 @@ COUNTED_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "server": ("domain_id", "server_model_id", "state"),
     "node": ("kind", "cluster_id", "domain_id", "state"),
     "chip": ("chip_model_id",),
-    "nic": ("bandwidth_bytes_per_s",),
-    "link": ("link_model_id", "scope", "state", "cables", "bandwidth_bytes_per_s"),
+    "nic": ("server_id", "bandwidth_bytes_per_s"),
+    "core": ("chip_id",),
+    "link": ("a_id", "link_model_id", "scope", "state", "cables", "bandwidth_bytes_per_s"),
+    "allocation": ("ended_at",),
 }
-"""The columns of each table that decide where its rows, or the parts that they belong to, are counted."""
+"""The columns of each table that decide where its rows, or the parts that they belong to, are counted.
+
+`MOVED_COLUMNS` has those that decide where yet other rows are counted.
+"""
 _WHOLE: Final = ("domain", "rack", "server", "node", "link")
-"""The tables from which every part is counted once; ``node`` stands for chips, cores, NICs, switches and fabric."""
+"""The tables from which every part is counted once.
+
+``node`` stands for chips, their cores and allocations, NICs, switches and network nodes.
+"""
 
 
 def _source(
@@ -41,14 +49,20 @@ def _source(
     state: str = "part.state",
     scope: str = "''",
     sums: tuple[str, str, str] = ("1", "0", "0"),
-    where: str = "",
+    further: str = "",
 ) -> str:
-    """Return the SELECT of how the rows ``{rows}`` count: their keys and what they add to each sum."""
+    """Return the SELECT of how the rows ``{rows}`` count: their keys and what they add to each sum.
+
+    Parameters
+    ----------
+    further
+        Joins and a condition.
+    """
     model = model if model == "0" else f"coalesce({model}, 0)"  # some switches have no model
     values = zip(KEYS, (cluster, kind, model, scope, state), strict=True)
     keys = ", ".join(f"{value} AS {name}" for name, value in values)
     added = ", ".join(f"{{sign}}{value} AS {name}" for name, value in zip(SUMS, sums, strict=True))
-    return f"SELECT {keys}, {added} FROM {{rows}} AS part{where}"
+    return f"SELECT {keys}, {added} FROM {{rows}} AS part{further}"
 
 
 def _node(column: str, key: str = "part.id") -> str:
@@ -60,10 +74,18 @@ def _node_source(kind: str, model: str = "0", sums: tuple[str, str, str] = ("1",
     return _source(kind, model, cluster=_node("cluster_id"), state=_node("state"), sums=sums)
 
 
+def _chip_source(kind: str, chip: str, further: str = "") -> str:
+    """Return the SELECT of how rows count that have the cluster, state and model of a chip."""
+    cluster, state = _node("cluster_id", chip), _node("state", chip)
+    return _source(kind, _CHIP_MODEL.replace("part.id", chip), cluster=cluster, state=state, further=further)
+
+
 _DOMAIN_MODEL: Final = "(SELECT domain.domain_model_id FROM {prefix}domain AS domain WHERE domain.id = {domain})"
 _SERVER_MODEL: Final = "(SELECT server.server_model_id FROM {prefix}server AS server WHERE server.id = {server})"
 _NIC_SERVER: Final = "(SELECT nic.server_id FROM {prefix}nic AS nic WHERE nic.id = part.id)"
 _CHIP_MODEL: Final = "(SELECT chip.chip_model_id FROM {prefix}chip AS chip WHERE chip.id = part.id)"
+_ALLOCATIONS: Final = """(SELECT count(*) FROM {prefix}allocation AS allocation
+    WHERE allocation.chip_id = part.id AND allocation.ended_at IS NULL)"""
 _NUMBER_OF_CORES: Final = "(SELECT count(*) FROM {prefix}core AS core WHERE core.chip_id = part.id)"
 _NODE_MODEL: Final = f"""CASE part.kind WHEN 'chip' THEN {_CHIP_MODEL}
     WHEN 'nic' THEN {_SERVER_MODEL.replace("{server}", _NIC_SERVER)}
@@ -82,11 +104,13 @@ _SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "node": (
         _source("part.kind", _NODE_MODEL, sums=("1", "0", _NIC_BANDWIDTH)),
-        _source("'core'", _CHIP_MODEL, sums=(_NUMBER_OF_CORES, "0", "0"), where=" WHERE part.kind = 'chip'"),
+        _source("'core'", _CHIP_MODEL, sums=(_NUMBER_OF_CORES, "0", "0"), further=" WHERE part.kind = 'chip'"),
+        _source("'allocation'", _CHIP_MODEL, sums=(_ALLOCATIONS, "0", "0"), further=" WHERE part.kind = 'chip'"),
     ),
     "chip": (
         _node_source("'chip'", "part.chip_model_id"),
         _node_source("'core'", "part.chip_model_id", (_NUMBER_OF_CORES, "0", "0")),
+        _node_source("'allocation'", "part.chip_model_id", (_ALLOCATIONS, "0", "0")),
     ),
     "switch": (_node_source("'switch'", _DOMAIN_MODEL.replace("{domain}", _node("domain_id"))),),
     "nic": (
@@ -95,14 +119,8 @@ _SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
         ),
     ),
     "network_node": (_node_source("'network_node'"),),
-    "core": (
-        _source(
-            "'core'",
-            _CHIP_MODEL.replace("part.id", "part.chip_id"),
-            cluster=_node("cluster_id", "part.chip_id"),
-            state=_node("state", "part.chip_id"),
-        ),
-    ),
+    "core": (_chip_source("'core'", "part.chip_id"),),
+    "allocation": (_chip_source("'allocation'", "part.chip_id", " WHERE part.ended_at IS NULL"),),
     "link": (
         _source(
             "'link'",
@@ -113,12 +131,39 @@ _SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
         ),
     ),
 }
-"""How the rows of each table count: one SELECT, or a second one for the cores of chips."""
-_PARTS_BY_MODEL: Final[Mapping[str, tuple[str, str, str]]] = {
-    "server": ("server_model_id", "'nic'", "JOIN nic ON nic.server_id = part.id JOIN node ON node.id = nic.id"),
-    "domain": ("domain_model_id", "'switch'", "JOIN node ON node.domain_id = part.id AND node.kind = 'switch'"),
+"""How the rows of each table count: one SELECT, and further ones for the cores and allocations of chips."""
+MOVED_COLUMNS: Final[Mapping[tuple[str, str], str]] = {
+    ("server", "server_model_id"): _source(
+        "'nic'",
+        "part.server_model_id",
+        cluster="node.cluster_id",
+        state="node.state",
+        sums=("1", "0", "nic.bandwidth_bytes_per_s"),
+        further=" JOIN nic ON nic.server_id = part.id JOIN node ON node.id = nic.id",
+    ),
+    ("domain", "domain_model_id"): _source(
+        "'switch'",
+        "part.domain_model_id",
+        cluster="node.cluster_id",
+        state="node.state",
+        further=" JOIN node ON node.domain_id = part.id AND node.kind = 'switch'",
+    ),
+    ("domain", "cluster_id"): _source(
+        "'server'",
+        "server.server_model_id",
+        state="server.state",
+        further=" JOIN server ON server.domain_id = part.id",
+    ),
+    ("node", "cluster_id"): _source(
+        "'link'",
+        "link.link_model_id",
+        state="link.state",
+        scope="link.scope",
+        sums=("1", "link.cables", "link.bandwidth_bytes_per_s"),
+        further=" JOIN link ON link.a_id = part.id",
+    ),
 }
-"""For tables whose model other parts are counted by: its column, their kind, and the joins that find them."""
+"""Columns that rows of another table are counted by, and how these count for a row with its id and this column."""
 COUNTED_TABLES: Final = tuple(_SOURCES)
 """The tables whose rows are counted."""
 
@@ -139,26 +184,11 @@ def counted_rows(table: str, rows: str, sign: str = "", prefix: str = "") -> Ite
         yield source.replace("{rows}", rows).replace("{sign}", sign).replace("{prefix}", prefix)
 
 
-def moved_rows(table: str, selected: str, is_changed: str, sign: str = "") -> Iterator[str]:
-    """Yield the SELECT of the parts that are counted elsewhere after an update of the models of some rows, if any.
-
-    Parameters
-    ----------
-    selected
-        A query of the rows' ids and models up to its condition; both carry their column's name.
-    is_changed
-        The condition that {model}, a column, has changed.
-    sign
-        "-" for the parts to subtract, by the models before the update.
-    """
-    if table in _PARTS_BY_MODEL:
-        model, kind, joins = _PARTS_BY_MODEL[table]
-        rows = f"({selected.replace('{model}', model)} WHERE {is_changed.replace('{model}', model)})"
-        bandwidth = "nic.bandwidth_bytes_per_s" if kind == "'nic'" else "0"
-        values = ("node.cluster_id", kind, f"coalesce(part.{model}, 0)", "''", "node.state")
-        sums = (f"{sign}{value}" for value in ("1", "0", bandwidth))
-        columns = ", ".join(f"{value} AS {name}" for value, name in zip((*values, *sums), (*KEYS, *SUMS), strict=True))
-        yield f"SELECT {columns} FROM {rows} AS part {joins}"
+def moved_rows(table: str, column: str) -> Iterator[str]:
+    """Yield SELECTs of what an update of one of `MOVED_COLUMNS` adds to the sums, in a trigger of one row."""
+    for row, sign in (("NEW", ""), ("OLD", "-")):
+        rows = f"(SELECT {row}.id AS id, {row}.{column} AS {column})"
+        yield MOVED_COLUMNS[table, column].replace("{rows}", rows).replace("{sign}", sign)
 
 
 def used_columns(table: str) -> list[str]:
@@ -206,6 +236,8 @@ def _cluster_rows(table: str) -> str:
 def as_of_query(prefix: str, event: str, condition: str) -> str:
     """Return the query of the counts after an event, from the present ones and the later events.
 
+    It does not count allocations, whose changes are not among the events of parts.
+
     Parameters
     ----------
     condition
@@ -223,7 +255,7 @@ def as_of_query(prefix: str, event: str, condition: str) -> str:
             )
             changes += counted_rows(table, rows, sign, prefix)
     where = condition and f" AND {condition.replace('part.id', 'cluster_id')}"
-    return sum_query(" UNION ALL ".join(changes), where)
+    return sum_query(" UNION ALL ".join(changes), f" AND kind <> 'allocation'{where}")
 
 
 def store_counts(connection: Connection, cluster_id: int | None = None) -> None:

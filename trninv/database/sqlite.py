@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +21,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from trninv.database.as_of import install_views
 from trninv.deadline import expired
+from trninv.errors import UnreachableError
 
 BUSY_TIMEOUT_MS = 60_000
 """Milliseconds that a writer waits for another writer."""
@@ -68,15 +69,47 @@ def configure(engine: Engine, file: Path | None) -> None:
 
 
 def _open_file(file: Path, options: dict[str, Any]) -> sqlite3.Connection:
-    connection: sqlite3.Connection = sqlite3.connect(file, **options)
-    if _is_writable(file.absolute().parent):
-        return connection
-    try:
-        connection.execute("PRAGMA schema_version")
-    except sqlite3.OperationalError:  # its log can't be created here, so nothing writes to it
-        connection.close()
-        connection = sqlite3.connect(f"file:{quote(str(file.absolute()))}?immutable=1", uri=True, **options)
+    _refuse_orphaned_log(file)
+    is_uri = is_immutable(file)
+    connection: sqlite3.Connection = sqlite3.connect(read_uri(file) if is_uri else file, uri=is_uri, **options)
     return connection
+
+
+def is_immutable(file: Path) -> bool:
+    """Return whether a file's log can't be created where it is, so that nothing writes to it."""
+    if _is_writable(file.absolute().parent):
+        return False
+    try:
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute("PRAGMA schema_version")
+    except sqlite3.OperationalError:
+        return True
+    return False
+
+
+def read_uri(file: Path) -> str:
+    """Return the URI by which SQLite opens a file for reading only."""
+    return f"file:{quote(str(file.absolute()))}?{'immutable=1' if is_immutable(file) else 'mode=ro'}"
+
+
+def _refuse_orphaned_log(file: Path) -> None:
+    """Refuse to create a file, or to write to an empty one, next to a log: SQLite would delete the log.
+
+    Raises
+    ------
+    UnreachableError
+        The file is missing or empty, and its log is not.
+    """
+    log = file.with_name(f"{file.name}-wal")
+    if log.exists() and log.stat().st_size and not (file.exists() and file.stat().st_size):
+        raise UnreachableError(
+            f"{log} has changes of {file.name}, which is missing or empty: put the file back, or move the log away"
+        )
+
+
+def is_damaged(error: BaseException | None) -> bool:
+    """Return whether an error means that a file is no database or that its contents are damaged."""
+    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 
 def _is_writable(directory: Path) -> bool:

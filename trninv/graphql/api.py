@@ -150,16 +150,28 @@ class Api:
         return self._finish(response, prepared, request_key(request, scope)) if prepared else response
 
     async def run_inline(
-        self, request: Request, *, reads_only: bool = False, scope: str = "admin", reference: str = ""
+        self,
+        request: Request,
+        *,
+        reads_only: bool = False,
+        scope: str = "admin",
+        reference: str = "",
+        revision: Hashable | None = None,
     ) -> Response | PreparedOperation | None:
         """Answer a request on the event loop if that takes little, from a cache or by a small statement.
 
         Otherwise, return the prepared operation, or None if preparing it takes long, for `run`.
+
+        Parameters
+        ----------
+        revision
+            The database's revision, if the caller has read it since the request arrived.
+
         """
         key = request_key(request, scope)
         try:
             if key is not None and key in self._responses:
-                revision = await self._current_revision()
+                revision = revision or await self.current_revision()
                 if cached := self._responses.get(key, revision):
                     return self._add_extensions(cached)
             prepared = self._prepare_inline(request, scope, reads_only)
@@ -168,7 +180,7 @@ class Api:
         if prepared is None or request.as_of is not None:
             return prepared
         if prepared.plan.question:
-            response = await self._cached_answer(prepared.plan.question, prepared, reference)
+            response = await self._cached_answer(prepared.plan.question, prepared, reference, revision)
         elif prepared.plan.statement and not prepared.is_large:
             response = self._run_small_statement(prepared.plan.statement, prepared)
         else:
@@ -182,7 +194,7 @@ class Api:
             self._responses.add(key, response)
         return self._add_extensions(response)
 
-    async def _current_revision(self) -> Hashable | None:
+    async def current_revision(self) -> Hashable | None:
         """Return the database's revision, or None if it is unknown."""
         revision = self.fleet.revision_tracker.current_if_cheap()
         return await self._revision_probe.current() if revision is None else revision
@@ -323,7 +335,7 @@ class Api:
         )
 
     async def _cached_answer(
-        self, question: CompiledQuestion, prepared: PreparedOperation, reference: str
+        self, question: CompiledQuestion, prepared: PreparedOperation, reference: str, revision: Hashable | None
     ) -> Response | None:
         """Return the response to a question, without blocking, if its answer is cached or asking it fails; else None.
 
@@ -333,7 +345,7 @@ class Api:
             question.question.answer_from_cache is None
             or question.serializer.is_late
             or prepared.cost.objects > MAX_CACHED_INLINE_OBJECTS
-            or (revision := await self._current_revision()) is None
+            or (revision := revision or await self.current_revision()) is None
         ):
             return None
         try:

@@ -40,6 +40,7 @@ _WHO: Final = (
     "recorded, and any other name is refused."
 )
 _WHY: Final = "The reason, stored with the change."
+_DRY_RUN: Final = "Return the result without changing anything."
 _MUTATION_ID: Final = "Any text; the payload returns it unchanged."
 _RETURNED_MUTATION_ID: Final = "The text from the input, unchanged."
 
@@ -97,7 +98,8 @@ def _mutation_field(change: Change[..., Any]) -> Any:
 
     async def resolve(info: AppInfo, input: Any) -> Any:  # noqa: A002 # Relay's name
         values = _change_values(change, input) | _author(change, info.context.who, input)
-        result = await info.context.write(partial(change.run, info.context.fleet.engine, **values))
+        run = partial(change.run, info.context.fleet.engine, dry_run=input.dry_run, **values)
+        result = await info.context.write(run)
         fields = {name: _convert(value) for name, value in change.result_values(result).items()}
         return payload_type(**fields, client_mutation_id=input.client_mutation_id)
 
@@ -147,6 +149,7 @@ def _input_type(change: Change[..., Any]) -> type:
     members |= optional | {"who": _member(str | None, _WHO, is_required=False)}
     if change.takes_reason:
         members |= why
+    members["dry_run"] = bool, strawberry.field(description=_DRY_RUN, default=False)
     members["client_mutation_id"] = _member(str | None, _MUTATION_ID, is_required=False)
     name = f"{change.field[0].upper()}{change.field[1:]}Input"
     return _create_type(strawberry.input, name, f"Arguments of {change.field}.", members)

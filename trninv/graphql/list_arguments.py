@@ -6,7 +6,7 @@ contains ("eq", "state"), the value is "down", and the page size is 5. `list_con
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
@@ -219,8 +219,7 @@ def _compile_tests(
         raise FilterError(f"filter {name}: null is not a filter; omit it")
     field_names = {item.name for item in kind.fields}
     if name in ("and", "or"):
-        group = (name, *(_compile_group(kind, item, values, budget) for item in value))
-        yield _exclude_usual_of(group) if name == "or" else group
+        yield _join_groups(name, [_compile_group(kind, item, values, budget) for item in value])
     elif name == "not":
         first = len(values)
         yield _negate(kind, _compile_group(kind, value, values, budget), values[first:])
@@ -235,6 +234,12 @@ def _compile_tests(
         field = find_field(kind, snake(name))
         for test, expected in _require_tests(name, value).items():
             yield _compile_test(field, test, expected, values)
+
+
+def _join_groups(name: str, groups: Sequence[FilterShape]) -> FilterShape:
+    if name == "or":
+        return _exclude_usual_of(("or", *groups))
+    return ("and", *(group for group in groups if group != NO_TESTS))
 
 
 def _require_tests(name: str, tests: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from trninv.database.snapshot import AsOf
 from trninv.graphql.document_request import Request
 from trninv.graphql.responses import Response
 
-Key = tuple[str | bytes | None, ...]
+Key = tuple[str | None, ...]
 """What a cached response depends on, besides the revision."""
 MAX_CACHED_BYTES: Final = 16 * 2**20
 """Maximum bytes of all cached responses."""
@@ -29,7 +29,8 @@ _ENTRY_BYTES: Final = 500
 def request_key(request: Request, scope: str) -> Key | None:
     """Return the key of a request from a client with a scope; None if its variables can't be written as JSON."""
     try:
-        variables = orjson.dumps(request.variables, option=orjson.OPT_SORT_KEYS)
+        # decoded, because orjson's bytes keep the kilobyte or more that they were written to
+        variables = orjson.dumps(request.variables, option=orjson.OPT_SORT_KEYS).decode()
     except orjson.JSONEncodeError:  # too deeply nested, or with lone surrogates
         return None
     return scope, request.query, request.document, request.operation, request.as_of, variables

@@ -16,6 +16,7 @@ from trninv.errors import (
     SchemaOutdatedError,
     TrninvError,
     UnreachableError,
+    explain_memory_error,
 )
 
 _EXPLANATIONS: Final[Mapping[type[DatabaseError], str]] = {
@@ -102,6 +103,7 @@ def internal_cause(error: GraphQLError) -> BaseException | None:
 
 def format_error(error: BaseException, reference: str) -> dict[str, Any]:
     """Return an error's message and extensions for the client, without internals."""
+    error = explain_memory_error(error)
     if isinstance(error, GraphQLError):
         return {"message": error.message, "extensions": {"code": "BAD_DOCUMENT"}}
     if isinstance(error, DatabaseError):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
+from itertools import repeat
 from typing import Final, NamedTuple, TypeAlias
 
 from trninv.characters import escape_controls
@@ -109,9 +109,10 @@ class ObservedServer:
         """
         if self.instance_type and not self.instance_type.lower().startswith(NEURON_TYPE_PREFIXES):
             return None
-        unset = set[str]().union(*map(_unset_fields, self.chips)) if self.chips else _CHIP_FIELDS
+        columns = zip(*self.chips, strict=True) if self.chips else repeat((None,))
+        unset = {name for name, column in zip(ObservedChip._fields, columns, strict=False) if None in column}
         if len(self.chips) == 1:  # a single chip has no neighbours
-            unset = unset - {"neighbours"}
+            unset.discard("neighbours")
         unset |= {name for name in _SERVER_FIELDS if getattr(self, name) is None}
         missing = tuple(name for name in self.expected if name in unset)
         return missing or None
@@ -134,13 +135,7 @@ def shorten_keys(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(short)[:MAX_UNKNOWN_KEYS])
 
 
-_CHIP_FIELDS: Final = frozenset(ObservedChip._fields)
 _SERVER_FIELDS: Final = tuple(server_field.name for server_field in fields(ObservedServer))
-
-
-@lru_cache(maxsize=4_096)  # most chips lack the same fields
-def _unset_fields(chip: ObservedChip) -> frozenset[str]:
-    return frozenset(name for name, value in zip(ObservedChip._fields, chip, strict=True) if value is None)
 
 
 @dataclass(frozen=True, slots=True)

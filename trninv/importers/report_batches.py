@@ -26,8 +26,8 @@ from trninv.importers.parsed_file import ImportOptions, ParsedFile, RowBuilder
 from trninv.importers.row_batches import RowBatch, load_batches
 from trninv.inventory.access.bearer_tokens import Principal, find_principals, invalid_token_error
 from trninv.inventory.access.quota import Quota, Usage, save_usage
-from trninv.inventory.state.observation_lock import lock_observations, try_lock_inventory
-from trninv.inventory.state.observation_retention import remove_superseded, speakers_with_more
+from trninv.inventory.state.observation_lock import lock_observations
+from trninv.inventory.state.observation_retention import remove_superseded
 from trninv.units import format_timestamp
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
@@ -208,9 +208,7 @@ def _store(
         except TrninvError as error:
             outcomes[candidate.position] = error
     batch.save(connection)
-    exceeding = speakers_with_more(connection, kind, batch.speakers, limits.newest)
-    if exceeding and try_lock_inventory(connection):  # otherwise the machine's next report removes them
-        remove_superseded(connection, kind, exceeding, limits.newest)
+    remove_superseded(connection, kind, batch.speakers, limits.newest)
     return outcomes
 
 

@@ -76,17 +76,18 @@ class BatchSpool:
 
 
 def _server_row(server: ObservedServer) -> tuple[Any, ...]:
-    return tuple(_column_value(getattr(server, name)) for name in _SERVER_COLUMNS)
+    values = (getattr(server, name) for name in _SERVER_COLUMNS)
+    return tuple(_join_items(value) if isinstance(value, tuple) else value for value in values)
 
 
-@lru_cache(maxsize=4_096)  # many servers report equal chips
 def _chip_row(chip: ObservedChip) -> tuple[Any, ...]:
-    return tuple(map(_column_value, chip))
+    return tuple([_join_items(value) if isinstance(value, tuple) else value for value in chip])
 
 
-def _column_value(value: Any) -> Any:
-    """Return a field as its column stores it: the items of a tuple as text, separated by blanks."""
-    return " ".join(map(str, value)) if isinstance(value, tuple) else value
+@lru_cache(maxsize=4_096)  # most chips have the neighbours of another server's chip
+def _join_items(items: tuple[Any, ...]) -> str:
+    """Return the items of a tuple as their column stores them: as text, separated by blanks."""
+    return " ".join(map(str, items))
 
 
 def _link_row(link: ObservedSide | CapacityBlockStatus) -> tuple[str | None, ...]:

@@ -28,7 +28,7 @@ from typing import Annotated, Any, Concatenate, Final, Generic, ParamSpec, TypeV
 
 from sqlalchemy import Connection, Engine
 
-from trninv.database.engine import write_transaction
+from trninv.database.engine import read_transaction, write_transaction
 from trninv.database.tables import TOKEN_SCOPES
 from trninv.inventory.parameter import Declaration, Parameter, render_parameters
 from trninv.rendered_text import Rendered
@@ -61,6 +61,9 @@ class Change(Declaration, Generic[P, R]):
         Its command, such as ``token create``; where an option of another command makes the change, with that option.
     render
         Yields the lines and tables that show a result in the terminal.
+    prepare
+        If `run` shall read and compute before it waits for other writers: takes a connection and the function's
+        arguments, and returns what the function takes as ``prepared``.
 
     """
 
@@ -73,6 +76,7 @@ class Change(Declaration, Generic[P, R]):
     field: str
     command: str
     render: Callable[[Any], Rendered]
+    prepare: Callable[..., Any] | None = None
 
     def __call__(self, connection: Connection, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Make the change on a connection inside a write transaction."""
@@ -89,8 +93,12 @@ class Change(Declaration, Generic[P, R]):
             A value is malformed or beyond its limits, or the change is refused.
 
         """
+        values = self.coerce_values(*args, **kwargs)
+        if self.prepare:
+            with read_transaction(engine) as connection:
+                values["prepared"] = self.prepare(connection, **values)
         with write_transaction(engine, commits=not dry_run) as connection:
-            return self.function(connection, **self.coerce_values(*args, **kwargs))  # type: ignore[call-arg] # bound to P
+            return self.function(connection, **values)  # type: ignore[call-arg] # bound to P
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -115,9 +123,12 @@ class Change(Declaration, Generic[P, R]):
 
     @property
     def method_parameters(self) -> list[inspect.Parameter]:
-        """Parameters of the method of `Fleet`: those of the function without ``source``, and ``dry_run``."""
+        """Parameters of the method of `Fleet`: the function's, except those that `run` passes, and ``dry_run``."""
         dry_run = inspect.Parameter("dry_run", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=bool)
-        return [*(item for item in self.signature.parameters.values() if item.name != "source"), dry_run]
+        return [
+            *(item for item in self.signature.parameters.values() if item.name not in ("source", "prepared")),
+            dry_run,
+        ]
 
     @property
     def takes_reason(self) -> bool:
@@ -175,6 +186,7 @@ def change(
     field: str | None = None,
     command: str | None = None,
     render: Callable[[Any], Rendered] = lambda result: iter([str(result)]),
+    prepare: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[Concatenate[Connection, P], R]], Change[P, R]]:
     """Declare a change; see `Change`. By default `field`, `payload` and `command` derive from the function's name.
 
@@ -193,7 +205,7 @@ def change(
         payload_name = payload or f"{camel_case[0].upper()}{camel_case[1:]}Payload"
         field_name = camel_case if field is None else field
         command_name = function.__name__.replace("_", "-") if command is None else command
-        return Change(function, scope, returns, undo, examples, payload_name, field_name, command_name, render)
+        return Change(function, scope, returns, undo, examples, payload_name, field_name, command_name, render, prepare)
 
     return declare
 

@@ -65,7 +65,7 @@ def copy_database(source: Connection, target: Connection, progress: Progress = s
         if existing_rows:
             _delete_rows(target)
         # events and counts are copied too, so triggers must not write them again; old authors may exceed today's limit
-        with without_triggers(target, tuple(AUTHORS)), without_counting(target):
+        with without_counting(target), without_triggers(target, tuple(AUTHORS)):
             for table in _TABLES:
                 for rows in read_batches(source, table):
                     bulk_insert(target, table, rows)
@@ -104,7 +104,7 @@ def _count_rows(connection: Connection) -> int:
 
 
 def _delete_rows(connection: Connection) -> None:
-    with without_triggers(connection, tuple(GUARDS)), without_counting(connection):  # guards refuse deletions
+    with without_counting(connection), without_triggers(connection, tuple(GUARDS)):  # guards refuse deletions
         for table in reversed(_TABLES):
             connection.execute(delete(table))
 

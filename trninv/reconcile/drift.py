@@ -30,6 +30,7 @@ from trninv.units import format_timestamp
 
 _FINDING, _OBSERVATION = TABLES["finding"], TABLES["observation"]
 _COMPARISON = TABLES["comparison"]
+_IS_OPEN: Final = _FINDING.c.cleared_at.is_(None)
 _MAX_TEXT: Final = 1_000
 """The maximum length of the expected and the observed text of a finding, in characters."""
 
@@ -77,6 +78,28 @@ class DriftResult:
     unclaimed_types: tuple[UnclaimedType, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The result of all rules at a time: the drafts of findings, and what they were compared from."""
+
+    time: str
+    drafts: Mapping[_FindingKey, FindingDraft]
+    drift_input: DriftInput
+
+
+def compare(
+    connection: Connection,
+    now: datetime | None = None,
+    stale_after: timedelta = STALE_AFTER,
+    progress: Progress = silent,
+) -> Comparison:
+    """Compare all observations with the design, and write nothing; `detect_drift` describes the parameters."""
+    time = (now or datetime.now(UTC)).astimezone(UTC)
+    drift_input = load_drift_input(connection, time, stale_after)
+    drafts = _merge_by_key(evaluate_rules(connection, drift_input, progress))
+    return Comparison(format_timestamp(time), drafts, drift_input)
+
+
 def detect_drift(
     connection: Connection,
     scope: str | None = None,
@@ -85,6 +108,7 @@ def detect_drift(
     stale_after: timedelta = STALE_AFTER,
     apply_as: str | None = None,
     progress: Progress = silent,
+    comparison: Comparison | None = None,
 ) -> DriftResult:
     """Compare all observations with the design and record the findings, within the caller's transaction.
 
@@ -98,6 +122,9 @@ def detect_drift(
         The author of the state changes of parts that findings report as failed; None leaves their states unchanged.
     progress
         Called with a label, the number compared and the total.
+    comparison
+        A comparison that was made before the transaction began, perhaps of an older state. It suffices if it neither
+        finds nor clears anything; otherwise all is compared again.
 
     Raises
     ------
@@ -105,10 +132,10 @@ def detect_drift(
         The scope is not an address, or no place has it.
 
     """
-    time = (now or datetime.now(UTC)).astimezone(UTC)
-    drift_input = load_drift_input(connection, time, stale_after)
-    drafts_by_key = _merge_by_key(evaluate_rules(connection, drift_input, progress))
-    ids, new, cleared = _record(connection, drafts_by_key, format_timestamp(time))
+    if comparison is None or apply_as is not None or not _changes_nothing(connection, comparison):
+        comparison = compare(connection, now, stale_after, progress)
+    drafts_by_key, drift_input = comparison.drafts, comparison.drift_input
+    ids, new, cleared = _record(connection, drafts_by_key, comparison.time)
     scope_findings = list_findings(connection, scope)
     scope_ids = {finding.id for finding in scope_findings}
     failed_drafts = {
@@ -138,21 +165,33 @@ def _record(
     connection: Connection, drafts: Mapping[_FindingKey, FindingDraft], time: str
 ) -> tuple[dict[_FindingKey, int], int, int]:
     """Record drafts as findings, and clear findings without a draft; return ids and the numbers of new and cleared."""
-    is_open = _FINDING.c.cleared_at.is_(None)
-    key_columns = [_FINDING.c[name] for name in ("rule", "address", "instance", "expected", "observed")]
-    open_findings = connection.execute(select(_FINDING.c.id, *key_columns).where(is_open))
-    open_ids = {tuple(key): finding_id for finding_id, *key in open_findings}
+    open_ids = _open_finding_ids(connection)
     connection.execute(delete(_COMPARISON))
     connection.execute(insert(_COMPARISON).values(id=1, at=time))
     cleared = [{"finding_id": finding_id} for key, finding_id in open_ids.items() if key not in drafts]
     if cleared:
         clear = update(_FINDING).where(_FINDING.c.id == bindparam("finding_id")).values(cleared_at=time)
         connection.execute(clear, cleared)
-    connection.execute(update(_FINDING).where(is_open).values(last_seen=time))
+    connection.execute(update(_FINDING).where(_IS_OPEN).values(last_seen=time))
     new_keys = (key for key in drafts if key not in open_ids)
     new_ids = {key: new_id for new_id, key in enumerate(new_keys, next_id(connection, _FINDING))}
     bulk_insert(connection, _FINDING, [_finding_row(new_id, key, drafts[key], time) for key, new_id in new_ids.items()])
     return {key: open_ids.get(key) or new_ids[key] for key in drafts}, len(new_ids), len(cleared)
+
+
+def _open_finding_ids(connection: Connection) -> dict[_FindingKey, int]:
+    key_columns = [_FINDING.c[name] for name in ("rule", "address", "instance", "expected", "observed")]
+    rows = connection.execute(select(_FINDING.c.id, *key_columns).where(_IS_OPEN))
+    return {
+        (rule, address, instance, expected, observed): key for key, rule, address, instance, expected, observed in rows
+    }
+
+
+def _changes_nothing(connection: Connection, comparison: Comparison) -> bool:
+    """Return whether the open findings are those of a comparison, and none was recorded after it."""
+    last = connection.scalar(select(_COMPARISON.c.at))
+    is_newest = last is None or last < comparison.time
+    return is_newest and _open_finding_ids(connection).keys() == comparison.drafts.keys()
 
 
 def _finding_row(finding_id: int, key: _FindingKey, draft: FindingDraft, time: str) -> tuple[object, ...]:

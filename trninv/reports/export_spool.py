@@ -9,11 +9,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from typing import IO, cast
 
-from sqlglot import exp
-
 from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import TrninvError
-from trninv.reports.query_compiler import compile_query
 from trninv.reports.row_formats import stream_rows
 
 MAX_EXPORT_BYTES = 8 * 2**30
@@ -38,6 +35,8 @@ class ExportSpool:
     """
 
     def __init__(self, name: str, file_format: str, columns: str = "*", cluster: str | None = None) -> None:
+        from sqlglot import exp  # noqa: PLC0415 # takes 8 MB
+
         names = [exp.column(part.strip()) if part.strip() != "*" else exp.Star() for part in columns.split(",")]
         query = exp.select(*names).from_(name)
         if cluster is not None:
@@ -56,6 +55,8 @@ class ExportSpool:
 
         The snapshot may be closed before the last row is read.
         """
+        from trninv.reports.query_compiler import compile_query  # noqa: PLC0415 # as above
+
         query = compile_query(self._query, snapshot.engine.dialect.name)
         pieces = self._database.enter_context(
             stream_rows(snapshot, query, self._file_format, seconds=_TIME_LIMIT_SECONDS)

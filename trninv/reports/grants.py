@@ -42,7 +42,7 @@ COLLECTOR: Final = GroupRole(
     READABLE | {"alembic_version"},
     frozenset(name for name in METADATA.tables if name.startswith("observ")),
 )
-"""May store observations, but not lock the inventory as `trninv import` does: for programs of others."""
+"""May store observations: for `trninv import` and programs of others. It may not lock the inventory to remove some."""
 ROLES: Final = (READER, SERVICE, COLLECTOR)
 
 

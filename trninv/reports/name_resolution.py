@@ -12,9 +12,8 @@ from typing import Final
 from sqlglot import exp
 
 from trninv.errors import SqlError, suggestion
+from trninv.reports.query_runner import MAX_TEXT_LENGTH
 
-MAX_TEXT_LENGTH: Final = 100_000
-"""Maximum length of a text that a query may make."""
 _MAX_PATTERN_LENGTH: Final = 2_200
 """Maximum length of the pattern of a LIKE."""
 _MAX_COLUMN_LENGTH: Final = 1_000

@@ -17,12 +17,13 @@ from trninv.database.engine import error_class
 from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import SqlError, TimeLimitError
 from trninv.reports import sqlite_reader
-from trninv.reports.name_resolution import MAX_TEXT_LENGTH
 
 MAX_RESULT_ROWS = 10_000
 """Maximum rows of a result that is not streamed, by default."""
 MAX_RESULT_BYTES = 64 * 2**20
 """Maximum bytes of a result that is not streamed, as JSON."""
+MAX_TEXT_LENGTH = 100_000
+"""Maximum length of a text that a query may make."""
 
 _CHUNK = 5_000
 """Rows that are fetched at a time of a query that trninv wrote."""

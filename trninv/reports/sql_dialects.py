@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from trninv.database.tables import TABLES
 from trninv.errors import SqlError
-from trninv.reports.name_resolution import MAX_TEXT_LENGTH
+from trninv.reports.query_runner import MAX_TEXT_LENGTH
 from trninv.reports.sql_grammar import cast_type
 
 _TRUNCATED_LENGTH: Final = str(MAX_TEXT_LENGTH + 1)  # still too long for the reader, which refuses it

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final
-from urllib.parse import quote
 
 from sqlalchemy import Engine
 
+from trninv.database import sqlite
 from trninv.database.engine import database_file
 from trninv.errors import SqlError
 from trninv.reports import sqlite_process
@@ -30,7 +30,7 @@ def _uri(engine: Engine) -> str:
     file = database_file(engine)
     if file is None:
         raise SqlError("a database in memory cannot be opened read-only; use a file")
-    return f"file:{quote(str(file.absolute()))}?mode=ro"
+    return sqlite.read_uri(file)
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from trninv.database.snapshot import SharedSnapshot
 from trninv.database.tables import NODE_KINDS, TABLES
 from trninv.deadline import Progress
 from trninv.errors import UnreachableError
-from trninv.reports.query_compiler import compile_query
 from trninv.reports.query_runner import RowStream, stream_query
 from trninv.reports.row_formats import ColumnType, encode_lines, is_fraction, stream_rows, write_parquet
 from trninv.reports.views import READABLE, VIEWS
@@ -49,6 +48,8 @@ def export_tables(
 
 
 def _write_table(snapshot: SharedSnapshot, name: str, file: Path, file_format: str) -> int:
+    from trninv.reports.query_compiler import compile_query  # noqa: PLC0415 # takes 8 MB, and the service imports this file
+
     query = compile_query(f"SELECT * FROM {name}", snapshot.engine.dialect.name)  # noqa: S608 # a constant name
     with atomic_write(file) as temporary_file:
         if file_format == "parquet":

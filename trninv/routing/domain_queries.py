@@ -12,7 +12,6 @@ from sqlalchemy import (
     FromClause,
     Integer,
     Select,
-    Table,
     Text,
     and_,
     bindparam,
@@ -96,11 +95,12 @@ def domain_nodes_query() -> Select[Any]:
 @cache
 def domain_links_query() -> Select[Any]:
     """Select the text of a domain's links, the conditions of the unhealthy ones, and what their numbers count from."""
-    link = TABLES["link"]
-    is_in_domain = link.c.domain_id == bindparam("domain")
+    # on PostgreSQL, the links of a domain may lie in as many blocks of the table, so they are read once
+    link = select(TABLES["link"]).where(TABLES["link"].c.domain_id == bindparam("domain")).cte("domain_link")
+    link = link.prefix_with("NOT MATERIALIZED", dialect="sqlite")
     is_uplink = _is_uplink(link)
     network_node = func.min(case((is_uplink, link.c.b_id))).label("network_node")
-    first = select(func.min(link.c.id + _ZERO).label("id"), network_node).where(is_in_domain).subquery("first")
+    first = select(func.min(link.c.id).label("id"), network_node).subquery("first")
     first_node = _parameter("first_node")
     number = link.c.id - first.c.id
     rows = JsonRows(
@@ -117,10 +117,10 @@ def domain_links_query() -> Select[Any]:
         for name, column in (("first_id", first.c.id), ("first_network_node", first.c.network_node))
     ]
     columns = [*_texts(rows, number, link), *first_ids]
-    return select(*columns).join_from(first, link, true()).where(is_in_domain)
+    return select(*columns).join_from(first, link, true())
 
 
-def _texts(rows: JsonRows, number: ColumnElement[int], part: Table) -> list[ColumnElement[Any]]:
+def _texts(rows: JsonRows, number: ColumnElement[int], part: FromClause) -> list[ColumnElement[Any]]:
     """Return all rows of a table as JSON text, and number, state and factor of those parts that are not up."""
     is_unhealthy_part = or_(is_unhealthy(part), part.c.factor_ppm.is_not(None))
     unhealthy = JsonRows(number, part.c.state, part.c.factor_ppm).filter(is_unhealthy_part)
@@ -149,5 +149,5 @@ def _parameter(name: str) -> BindParameter[int]:
     return bindparam(name, type_=Integer())
 
 
-def _is_uplink(link: Table) -> ColumnElement[bool]:
+def _is_uplink(link: FromClause) -> ColumnElement[bool]:
     return link.c.scope == literal_column("'fabric'")

@@ -21,6 +21,7 @@ from trninv.service import (
     export,
     graphql,
     health,
+    mcp,
     observations,
     openapi,
     pictures,
@@ -36,6 +37,7 @@ from trninv.service.middleware import (
     PeerAddressMiddleware,
     RequestBodyMiddleware,
 )
+from trninv.service.paced_posts import PacedPostsMiddleware
 from trninv.service.services import Services
 from trninv.settings import Settings
 
@@ -59,6 +61,7 @@ ROUTE_MODULES = (
     export,
     observations,
     enrollment,
+    mcp,
     openapi,
 )
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
@@ -73,7 +76,7 @@ def create_app(url: str | None = None, settings: Settings | None = None) -> Star
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         sys.setswitchinterval(_SWITCH_SECONDS)
-        async with create_task_group() as tasks:
+        async with application.state.agents.running(), create_task_group() as tasks:
             tasks.start_soon(services.resume_sweeps)
             tasks.start_soon(services.store_token_uses)
             tasks.start_soon(services.observations.run)
@@ -92,20 +95,23 @@ def create_app(url: str | None = None, settings: Settings | None = None) -> Star
         },
         lifespan=lifespan,
     )
-    application.state.shared = services
+    application.state.shared, application.state.agents = services, mcp.AgentServer(services)
     return application
 
 
 def _build_middleware(services: Services, settings: Settings) -> list[Middleware]:
     hosts = settings.allowed_hosts or (("*",) if settings.auth == "tokens" else LOOPBACK_HOSTS)
     origins = settings.cors_origins
-    cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
-    direct = DirectAnswers(services, hosts, gzip_min_size=GZIP_MIN_SIZE, gzip_level=GZIP_LEVEL)
+    methods = ["GET", "POST"]
+    cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=methods, allow_headers=["*"])
+    cors_if_on = [cors] if origins else []
+    direct = DirectAnswers(services, hosts, cors_if_on, gzip_min_size=GZIP_MIN_SIZE, gzip_level=GZIP_LEVEL)
     return [
+        Middleware(PacedPostsMiddleware, path=observations.ROUTE.path),
         Middleware(PeerAddressMiddleware),
         Middleware(AccessLogMiddleware, log_request=services.log_request),
         Middleware(RequestBodyMiddleware, seconds=settings.request_seconds, respond_directly=direct.respond),
-        *([cors] if origins else []),
+        *cors_if_on,
         Middleware(AllowedHostsMiddleware, names=hosts),
         Middleware(CrossSiteMiddleware, origins=origins),
         Middleware(PathCharactersMiddleware),

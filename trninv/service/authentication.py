@@ -3,6 +3,9 @@
 A request has its identity from a bearer token of trninv, from an OpenID token of a person, or from a trusted proxy.
 """
 
+from collections.abc import Hashable
+from typing import Final
+
 from starlette.requests import Request
 
 from trninv.errors import ForbiddenError, UnauthenticatedError
@@ -11,7 +14,7 @@ from trninv.inventory.access.bearer_tokens import PREFIX, Principal
 from trninv.service.people import find_proxied_person
 from trninv.service.services import Services, get_services
 
-_ANONYMOUS = Principal("", "admin")
+ANONYMOUS: Final = Principal("", "admin")
 """Principal of every request if tokens are off."""
 
 
@@ -35,13 +38,28 @@ async def authenticate(request: Request, scope: str, *, is_recheck: bool = False
     """
     services = get_services(request)
     if services.settings.auth != "tokens":
-        return _ANONYMOUS
+        return ANONYMOUS
     principal = find_proxied_person(request, services.settings) or await _find_bearer(request, services, is_recheck)
     if not principal.allows(scope):
         raise ForbiddenError(f"{request.url.path} needs a token of scope {scope}")
+    _record_principal(request, principal)
+    return principal
+
+
+def find_cached_principal(request: Request, scope: str, revision: Hashable | None) -> Principal | None:
+    """Return the principal of a request's token if it is cached at the database's revision and has the scope."""
+    token = deferred_token(request)
+    principal = get_services(request).tokens.find_cached(token, revision) if token else None
+    if principal is None or not principal.allows(scope):
+        return None
+    _record_principal(request, principal)
+    return principal
+
+
+def _record_principal(request: Request, principal: Principal) -> None:
+    """Note a request's principal for the log and for the queues of the worker pools."""
     request.state.who = principal.name
     worker_pools.current_client.set(f"{'person' if principal.token_id is None else 'token'} {principal.name}")
-    return principal
 
 
 async def _find_bearer(request: Request, services: Services, is_recheck: bool) -> Principal:

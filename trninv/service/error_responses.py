@@ -16,6 +16,7 @@ from trninv.errors import (
     InternalError,
     MethodError,
     NotFoundError,
+    OutOfMemoryError,
     QuotaError,
     ReadOnlyError,
     RequestError,
@@ -25,6 +26,7 @@ from trninv.errors import (
     UnauthenticatedError,
     UnreachableError,
     UsageError,
+    explain_memory_error,
 )
 from trninv.graphql.responses import public_database_error
 from trninv.service import graphql_http
@@ -42,6 +44,7 @@ _STATUS_BY_ERROR: Final[Mapping[type[TrninvError], int]] = {
     DiskFullError: 503,
     SchemaOutdatedError: 503,
     BusyError: 503,
+    OutOfMemoryError: 503,
     QuotaError: 429,
 }
 _ERROR_BY_STATUS: Final[Mapping[int, type[TrninvError]]] = {404: NotFoundError, 405: MethodError}
@@ -69,6 +72,8 @@ async def expected_error_response(request: Request, error: Exception) -> Respons
 async def internal_error_response(request: Request, error: Exception) -> Response:
     """Log an unexpected error, and return a response with the request's id only."""
     get_services(request).log_failure(request, error)
+    if isinstance(explained := explain_memory_error(error), OutOfMemoryError):
+        return await expected_error_response(request, explained)
     request.state.code = InternalError.code
     internal_error = InternalError(f"internal error: see the server's log for request {_request_id(request)}")
     return graphql_http.error_response(internal_error, 500)

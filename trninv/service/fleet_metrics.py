@@ -5,7 +5,7 @@ and reads nothing if the database has not changed since.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import product
 from typing import Any, Final
@@ -17,7 +17,7 @@ from sqlalchemy import (
     Connection,
     Engine,
     Select,
-    and_,
+    bindparam,
     cast,
     func,
     literal_column,
@@ -45,31 +45,47 @@ _NEW_STATE: Final = next(field.sql for field in EVENT_FIELDS if field.name == "a
 """The state of a part after an event."""
 
 
-def read_clusters(connection: Connection) -> Sequence[Any]:
-    """Return the clusters' rows."""
-    return connection.execute(select(_CLUSTER).order_by(_CLUSTER.c.id)).all()
+# every scrape after a change executes these statements, and building them again would take longer than running them
+_CLUSTERS: Final = select(_CLUSTER.c.slug, _CLUSTER.c.domains).order_by(_CLUSTER.c.id)
+_PARTS_BY_STATE: Final = (
+    select(_CLUSTER.c.slug, _PART_COUNT.c.kind, _PART_COUNT.c.state, cast(func.sum(_PART_COUNT.c.number), BIGINT))
+    .select_from(_PART_COUNT.join(_CLUSTER))
+    .where(_PART_COUNT.c.kind.in_(PART_KINDS), _PART_COUNT.c.number != 0)
+    .group_by(_CLUSTER.c.slug, _PART_COUNT.c.kind, _PART_COUNT.c.state)
+)
+_MAINTENANCE: Final[ColumnElement[str]] = literal_column("'maintenance'")
+_UNHEALTHY_DOMAINS: Final = (
+    select(_CLUSTER.c.slug, func.count())
+    .select_from(_DOMAIN.join(_CLUSTER))
+    .where(
+        _DOMAIN.c.id.in_(
+            union(
+                *(
+                    select(key).where(is_unhealthy(key.table), key.table.c.state != _MAINTENANCE)
+                    for key in (_SERVER.c.domain_id, _NODE.c.domain_id, _LINK.c.domain_id)
+                )
+            )
+        )
+    )
+    .group_by(_CLUSTER.c.slug)
+)
+_FINDINGS: Final = (
+    select(_FINDING.c.rule, func.count()).where(_FINDING.c.cleared_at.is_(None)).group_by(_FINDING.c.rule)
+)
+_LAST_OBSERVATIONS: Final = select(_OBSERVATION.c.source, func.max(_OBSERVATION.c.seen_at)).group_by(
+    _OBSERVATION.c.source
+)
+_UNSEALED_EVENTS: Final = select(func.count()).select_from(EVENT).where(EVENT.c.id > bindparam("sealed"))
 
 
 def count_parts(connection: Connection) -> Counts:
     """Count parts by cluster, kind and state."""
-    columns = _CLUSTER.c.slug, _PART_COUNT.c.kind, _PART_COUNT.c.state
-    query = select(*columns, cast(func.sum(_PART_COUNT.c.number), BIGINT)).select_from(_PART_COUNT.join(_CLUSTER))
-    is_counted = _PART_COUNT.c.kind.in_(PART_KINDS), _PART_COUNT.c.number != 0
-    return _read_counts(connection, query.where(*is_counted).group_by(*columns))
+    return _read_counts(connection, _PARTS_BY_STATE)
 
 
 def count_unhealthy_domains(connection: Connection) -> Counts:
     """Count domains with a part that is down or degraded, by cluster."""
-    domain_ids = {_SERVER: _SERVER.c.domain_id, _NODE: _NODE.c.domain_id, _LINK: _LINK.c.domain_id}
-    maintenance: ColumnElement[str] = literal_column("'maintenance'")
-    ids = union(
-        *(
-            select(key).where(and_(is_unhealthy(table), table.c.state != maintenance))
-            for table, key in domain_ids.items()
-        )
-    )
-    query = select(_CLUSTER.c.slug, func.count()).select_from(_DOMAIN.join(_CLUSTER)).where(_DOMAIN.c.id.in_(ids))
-    return _read_counts(connection, query.group_by(_CLUSTER.c.slug))
+    return _read_counts(connection, _UNHEALTHY_DOMAINS)
 
 
 def count_changes(connection: Connection, after: int, until: int) -> Counts:
@@ -93,14 +109,13 @@ def count_actions(connection: Connection, after: int, until: int) -> Counts:
 
 def count_findings(connection: Connection) -> Counts:
     """Count open drift findings by rule."""
-    query = select(_FINDING.c.rule, func.count()).where(_FINDING.c.cleared_at.is_(None))
-    return _read_counts(connection, query.group_by(_FINDING.c.rule))
+    return _read_counts(connection, _FINDINGS)
 
 
 def read_last_observations(connection: Connection) -> dict[tuple[str, ...], float]:
     """Return when each source last reported anything, in seconds since 1970."""
-    query = select(_OBSERVATION.c.source, func.max(_OBSERVATION.c.seen_at)).group_by(_OBSERVATION.c.source)
-    return {(source,): datetime.fromisoformat(time).timestamp() for source, time in connection.execute(query)}
+    rows = connection.execute(_LAST_OBSERVATIONS)
+    return {(source,): datetime.fromisoformat(time).timestamp() for source, time in rows}
 
 
 def read_discoveries(connection: Connection) -> tuple[dict[tuple[str, ...], float], dict[tuple[str, ...], float]]:
@@ -118,7 +133,7 @@ def read_seal(connection: Connection) -> tuple[dict[tuple[str, ...], float], dic
     The first has the event's number by its seal, and is empty if nothing is sealed.
     """
     last = newest_seal(connection)
-    number = connection.scalar(select(func.count()).select_from(EVENT).where(EVENT.c.id > (last.id if last else 0)))
+    number = connection.scalar(_UNSEALED_EVENTS, {"sealed": last.id if last else 0})
     return {(last.sha256,): float(last.id)} if last else {}, {(): float(number or 0)}
 
 
@@ -161,6 +176,7 @@ _FAMILIES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     ),
 }
 """Description and labels of each metric."""
+_COUNTERS: Final = ("trninv_changes", "trninv_job_changes")
 
 
 class FleetMetrics:
@@ -177,6 +193,7 @@ class FleetMetrics:
         self._revision = revision
         self._last_revision: object = None
         self._text = b""
+        self._families: dict[str, tuple[Mapping[Any, float], bytes]] = {}
         self._changes = Counts(dict.fromkeys(product(PART_KINDS, STATES, EVENT_SOURCES), 0))
         self._actions = Counts(dict.fromkeys(product(ACTIONS, EVENT_SOURCES), 0))
         self._last_event: int | None = None
@@ -187,8 +204,8 @@ class FleetMetrics:
         if revision is None or revision != self._last_revision:
             with read_transaction(engine) as connection:
                 is_complete = self._count(connection)
-                collector = _FamilyCollector(list(self._build_families(connection)))
-            self._text = generate_latest(collector)
+                values = dict(self._values(connection))
+            self._text = b"".join(self._render_family(name, values[name]) for name in _FAMILIES)
             self._last_revision = revision if is_complete else None
         return self._text
 
@@ -204,54 +221,56 @@ class FleetMetrics:
             self._last_event = until
         return until == newest
 
-    def _build_families(self, connection: Connection) -> Iterator[Metric]:
-        clusters = read_clusters(connection)
+    def _values(self, connection: Connection) -> Iterator[tuple[str, Mapping[Any, float]]]:
+        """Yield the values of each metric by its labels."""
+        domains = {(slug,): number for slug, number in connection.execute(_CLUSTERS)}
         parts_by_state, unhealthy_domains, findings = (
             count(connection) for count in (count_parts, count_unhealthy_domains, count_findings)
         )
         parts = Counts()
         for (*key, _), number in parts_by_state.items():
             parts[tuple(key)] += number
-        yield _build_family("trninv_parts", parts)
+        yield "trninv_parts", dict(parts)
         unhealthy_parts = {
             (*key, state): parts_by_state[*key, state] for key, state in product(parts, _UNHEALTHY_STATES)
         }
-        yield _build_family("trninv_parts_unhealthy", unhealthy_parts)
-        chips = {row.slug: parts[row.slug, "chip"] for row in clusters}
-        yield _build_family("trninv_chips", chip_uses(connection, chips))
-        yield _build_family("trninv_domains", {(row.slug,): row.domains for row in clusters})
-        yield _build_family(
-            "trninv_domains_impaired", {(row.slug,): unhealthy_domains[(row.slug,)] for row in clusters}
-        )
+        yield "trninv_parts_unhealthy", unhealthy_parts
+        yield "trninv_chips", chip_uses(connection)
+        yield "trninv_domains", domains
+        yield "trninv_domains_impaired", {cluster: unhealthy_domains[cluster] for cluster in domains}
         findings_by_rule = {(name, rule.severity): findings[(name,)] for name, rule in FINDING_RULES.items()}
-        yield _build_family("trninv_findings_open", findings_by_rule)
-        yield _build_family("trninv_last_observation_timestamp_seconds", read_last_observations(connection))
+        yield "trninv_findings_open", findings_by_rule
+        yield "trninv_last_observation_timestamp_seconds", read_last_observations(connection)
         last_reads, intervals = read_discoveries(connection)
-        yield _build_family("trninv_discovery_last_read_timestamp_seconds", last_reads)
-        yield _build_family("trninv_discovery_interval_seconds", intervals)
+        yield "trninv_discovery_last_read_timestamp_seconds", last_reads
+        yield "trninv_discovery_interval_seconds", intervals
         sealed, unsealed = read_seal(connection)
-        yield _build_family("trninv_history_sealed_event", sealed)
-        yield _build_family("trninv_history_unsealed_events", unsealed)
-        yield _build_family("trninv_changes", self._changes, CounterMetricFamily)
-        yield _build_family("trninv_job_changes", self._actions, CounterMetricFamily)
+        yield "trninv_history_sealed_event", sealed
+        yield "trninv_history_unsealed_events", unsealed
+        yield "trninv_changes", dict(self._changes)
+        yield "trninv_job_changes", dict(self._actions)
+
+    def _render_family(self, name: str, values: Mapping[Any, float]) -> bytes:
+        """Return a metric in Prometheus' text format, which is kept until its values change."""
+        rendered = self._families.get(name)
+        if rendered is None or rendered[0] != values:
+            rendered = self._families[name] = values, generate_latest(_FamilyCollector(_build_family(name, values)))
+        return rendered[1]
 
 
 class _FamilyCollector:
-    """Adapts a list of metric families to what `generate_latest` calls."""
+    """Adapts a metric family to what `generate_latest` calls."""
 
-    def __init__(self, families: list[Metric]) -> None:
-        self._families = families
+    def __init__(self, family: Metric) -> None:
+        self._family = family
 
     def collect(self) -> list[Metric]:
-        return self._families
+        return [self._family]
 
 
-def _build_family(
-    name: str,
-    values: Mapping[Any, float],
-    family_type: type[GaugeMetricFamily | CounterMetricFamily] = GaugeMetricFamily,
-) -> Metric:
+def _build_family(name: str, values: Mapping[Any, float]) -> Metric:
     description, labels = _FAMILIES[name]
+    family_type = CounterMetricFamily if name in _COUNTERS else GaugeMetricFamily
     family = family_type(name, description, labels=labels)
     for key, value in values.items():
         family.add_metric(key, value)

@@ -55,7 +55,7 @@ async def serve_graphql(request: Request) -> Response:
             who=principal.name,
             scope=principal.scope,
             reference=request.state.request_id,
-            prepared=request.scope["state"].get(PREPARED),
+            prepared=request.scope["state"].get(PREPARED + principal.scope),
         )
     finally:
         statement_counter.reset(counter_token)

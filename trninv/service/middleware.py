@@ -18,7 +18,7 @@ from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
 from trninv.errors import ForbiddenError, RequestError, TimeLimitError
 from trninv.graphql import worker_pools
 from trninv.service import graphql_http
-from trninv.service.request_parsing import is_host_allowed
+from trninv.service.request_parsing import is_cross_site_refused, is_host_allowed
 
 RequestLogger = Callable[[Scope, int, float, str], None]
 """Called for each request with its ASGI scope, response status, duration in seconds and id."""
@@ -100,7 +100,7 @@ class CrossSiteMiddleware:
         self._app, self._origins = app, origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._is_refused(Headers(scope=scope), scope["method"]):
+        if scope["type"] == "http" and is_cross_site_refused(scope, self._origins):
             error = ForbiddenError(
                 "a page of another site made this request; open the address itself, or allow the page's origin with "
                 "TRNINV_CORS_ORIGINS"
@@ -108,13 +108,6 @@ class CrossSiteMiddleware:
             await graphql_http.error_response(error, 403)(scope, receive, send)
             return
         await self._app(scope, receive, send)
-
-    def _is_refused(self, headers: Headers, method: str) -> bool:
-        if headers.get("sec-fetch-site") != "cross-site" or {"*", headers.get("origin", "")} & set(self._origins):
-            return False
-        # a frame or an <object> navigates too, but no user sees an address
-        is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
-        return not (is_link and method in ("GET", "HEAD"))
 
 
 class PathCharactersMiddleware:

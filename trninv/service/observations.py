@@ -78,20 +78,19 @@ _RESULT = json_object(
         "unread": array(TEXT),
     }
 )
-ROUTES = [
-    ApiRoute(
-        "/observations",
-        store_observation,
-        RouteDeclaration(
-            "observe",
-            {"application/json": _RESULT},
-            [HttpParameter("age", "Seconds since it was collected", example="12.5")],
-            looks_up_token_itself=True,
-            body={"type": "object", "description": "The output of trninv collect"},
-            example={"host": "ip-10-0-0-1", "neuron_ls": [], "sysfs": {}},
-            status=201,
-            other_statuses={429: "The token's hourly quota is used up; Retry-After says when to try again"},
-        ),
-        method="POST",
-    )
-]
+ROUTE: Final = ApiRoute(
+    "/observations",
+    store_observation,
+    RouteDeclaration(
+        "observe",
+        {"application/json": _RESULT},
+        [HttpParameter("age", "Seconds since it was collected", example="12.5")],
+        looks_up_token_itself=True,
+        body={"type": "object", "description": "The output of trninv collect"},
+        example={"host": "ip-10-0-0-1", "neuron_ls": [], "sysfs": {}},
+        status=202,
+        other_statuses={429: "The token's hourly quota is used up; Retry-After says when to try again"},
+    ),
+    method="POST",
+)
+ROUTES = [ROUTE]

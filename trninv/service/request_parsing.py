@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from urllib.request import parse_http_list
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.types import Scope
 
 from trninv.errors import RequestError, suggestion
 
@@ -58,6 +59,16 @@ def is_host_allowed(host: str, names: tuple[str, ...]) -> bool:
     """Return whether a Host header, ignoring its port, matches one of the allowed names (NAME, *.DOMAIN or *)."""
     host_name = re.sub(r":\d*$", "", host).lower()
     return any(name in ("*", host_name) or (name.startswith("*.") and host_name.endswith(name[1:])) for name in names)
+
+
+def is_cross_site_refused(scope: Scope, origins: Sequence[str]) -> bool:
+    """Return whether a page of a site that is not among the origins makes a request, other than by a user's link."""
+    headers = Headers(scope=scope)
+    if headers.get("sec-fetch-site") != "cross-site" or {"*", headers.get("origin", "")} & set(origins):
+        return False
+    # a frame or an <object> navigates too, but no user sees an address
+    is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    return not (is_link and scope["method"] in ("GET", "HEAD"))
 
 
 def query_parameters(request: Request, allowed: Collection[str] | None = None) -> dict[str, str]:

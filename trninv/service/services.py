@@ -90,7 +90,7 @@ class Services:
         self._observation_engine = open_engine(url or settings.database_url, settings.request_seconds)
         self.observations = ObservationQueue(self._store_reports, self._is_answering)
         self._fleet_metrics = FleetMetrics(self.fleet.revision_tracker)
-        self.tokens = TokenLookup(self.fleet.engine, self.read, settings.heartbeat)
+        self.tokens = TokenLookup(self.fleet.engine, self.read, settings.heartbeat, self.api.current_revision)
         keys = JsonWebKeys(settings.oidc_jwks, lambda error: self.log.error("loading keys failed", exc_info=error))
         self.openid = OpenIdVerifier(settings, keys) if settings.oidc_issuer else None
         certificates = settings.enroll_certificates

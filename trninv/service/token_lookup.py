@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
@@ -13,8 +14,10 @@ from trninv.database.engine import read_transaction, write_transaction
 from trninv.inventory.access import bearer_tokens
 from trninv.inventory.access.bearer_tokens import Principal
 from trninv.inventory.access.token_events import record_uses
-from trninv.units import format_timestamp
+from trninv.units import current_timestamp, format_timestamp
 
+MAX_CACHED: Final = 1_024
+"""Maximum number of tokens whose principals are cached."""
 STORE_SECONDS: Final = 60.0
 """Interval at which uses are stored, all in one transaction."""
 
@@ -22,8 +25,9 @@ STORE_SECONDS: Final = 60.0
 class TokenLookup:
     """Look tokens up in the database.
 
-    A request is checked against the database itself, so that revoking a token takes effect at once. Streams check their
-    token again at each heartbeat; there, all streams with the same token share one look-up.
+    A request is checked against the database itself, or against what was read from it at the same revision, so that
+    revoking a token takes effect at once. Streams check their token again at each heartbeat; there, all streams with
+    the same token share one look-up.
 
     Parameters
     ----------
@@ -31,6 +35,8 @@ class TokenLookup:
         Runs a function in a reading thread, within the request's time limit.
     seconds
         Interval of the heartbeats, and the maximum age of a shared look-up.
+    current_revision
+        Returns the database's revision; None if it is unknown.
     clock
         A clock in seconds; tests replace it.
     """
@@ -40,11 +46,15 @@ class TokenLookup:
         engine: Engine,
         read: Callable[..., Awaitable[Any]],
         seconds: float,
+        current_revision: Callable[[], Awaitable[Hashable | None]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine, self._read, self._seconds, self._clock = engine, read, seconds, clock
         self._shared: dict[bytes, tuple[float, asyncio.Task[Principal]]] = {}
         self._uses: dict[int, str] = {}
+        self._current_revision = current_revision
+        self._cached_revision: Hashable | None = None
+        self._cached = OrderedDict[bytes, Principal]()  # by digest, all read at the cached revision
 
     async def find(self, token: str) -> Principal:
         """Return the principal of a valid token.
@@ -55,9 +65,32 @@ class TokenLookup:
             The token is unknown, revoked or expired.
 
         """
+        revision = await self._current_revision()
+        if cached := self.find_cached(token, revision):
+            return cached
         principal: Principal = await self._read(self._find_now, token)
+        # if a commit came between, no later look-up has this revision
+        self._add(token, principal, revision)
         self.note_use(principal)
         return principal
+
+    def find_cached(self, token: str, revision: Hashable | None) -> Principal | None:
+        """Return the principal of a valid token if it is cached at the database's revision, else None."""
+        principal = self._cached.get(_digest(token)) if revision is not None else None
+        if principal is None or revision != self._cached_revision:
+            return None
+        if principal.expires is not None and principal.expires <= current_timestamp():
+            return None
+        self.note_use(principal)
+        return principal
+
+    def _add(self, token: str, principal: Principal, revision: Hashable | None) -> None:
+        if revision != self._cached_revision:
+            self._cached.clear()
+            self._cached_revision = revision
+        self._cached[_digest(token)] = principal
+        if len(self._cached) > MAX_CACHED:
+            self._cached.popitem(last=False)
 
     def note_use(self, principal: Principal) -> None:
         """Note that a principal's token is used now, for `store_uses`."""
@@ -69,7 +102,7 @@ class TokenLookup:
 
     async def find_shared(self, token: str) -> Principal:
         """Return the principal as `find` does, or as it did for another caller less than a heartbeat ago."""
-        key, now = sha256(token.encode()).digest(), self._clock()
+        key, now = _digest(token), self._clock()
         for other, (begun, _) in list(self._shared.items()):
             if now - begun >= self._seconds:
                 del self._shared[other]
@@ -92,3 +125,7 @@ class TokenLookup:
         for token_id, used in uses.items():
             if self._uses.get(token_id) == used:
                 del self._uses[token_id]
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode()).digest()

@@ -86,6 +86,7 @@ Table(
     check_ordinal(),
     UniqueConstraint("domain_id", "ordinal"),
     Index(None, "rack_id"),
+    Index(None, "server_model_id", "id"),
     unhealthy_index("server"),
 )
 
@@ -131,6 +132,7 @@ Table(
     check_ordinal(),
     UniqueConstraint("server_id", "ordinal"),
     Index(None, "tray_id"),
+    Index(None, "chip_model_id", "id"),
 )
 
 # A switch of a server, or of a rack (server_id is null); ordinals count within the domain. Its model is null if the
@@ -214,10 +216,10 @@ Table(
 )
 
 # How many parts of one cluster, kind, model, scope and state exist, and the sums of their cables and bandwidths.
-# ``kind``: domain, rack, server, link, core or a kind of node. ``model_id``: the model of its chips, servers or links;
-# of a NIC that of its server, of a switch that of its domain; 0: none. ``scope``: of links. Domains and racks are up;
-# a core has the state of its chip. Written by triggers and bulk loads (trninv.database.part_counts); ``number`` may
-# be 0.
+# ``kind``: domain, rack, server, link, core, a kind of node, or allocation (an allocated chip). ``model_id``: the model
+# of its chips, servers or links; of a NIC that of its server, of a switch that of its domain; 0: none. ``scope``: of
+# links. Domains and racks are up; a core has the state of its chip. Written by triggers and bulk loads
+# (trninv.database.part_counts); ``number`` may be 0.
 Table(
     "part_count",
     METADATA,

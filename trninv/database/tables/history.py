@@ -75,6 +75,7 @@ Table(
     Index("ix_state_event_unhealthy", "id", "previous_id", "kind", "part_id", sqlite_where=text("before <> 'up'")),
     Index("ix_state_event_back", "id", "at", sqlite_where=text("clock_went_back")),
     Index("ix_state_event_action", "action", "part_id", "id", sqlite_where=text("action IS NOT NULL")),
+    Index("ix_state_event_job", "job", "id", sqlite_where=text("job IS NOT NULL")),
 )
 
 # The digest of all events up to the one with the seal's id, and of the rows of history_start up to ``starts``

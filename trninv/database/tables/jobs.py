@@ -70,6 +70,7 @@ Table(
     Column("chip_ids", Text),
     CheckConstraint("pinned IN (0, 1)", name="pinned"),
     Index(None, "cluster_id"),
+    Index(None, "name"),
     unique_while_open("job", "system", "external_id"),
     sqlite_strict=True,
 )

@@ -15,6 +15,7 @@ from trninv.database.sql_constructs import Concat
 from trninv.errors import FilterError
 from trninv.graphql.compiler.counted_rows import CountedRows, NotCountedError
 from trninv.graphql.compiler.json_builder import BoundArguments, JsonBuilder, ListCondition, ObjectWriter
+from trninv.graphql.compiler.model_order import first_rows
 from trninv.graphql.compiler.selections import Nodes
 from trninv.graphql.compiler.table_aliases import TableAliases, or_null
 from trninv.graphql.json_sql import NULL
@@ -140,11 +141,17 @@ class _ConnectionCompiler:
     def _page_size(self) -> Sql:
         return bindparam(f"{self.prefix}size", type_=Integer)
 
+    def _visible_limit(self) -> Sql:
+        """Return the page size or, rounded up, a literal that PostgreSQL's planner sees."""
+        return literal_column(str(self.rounded_limit), Integer) if self.rounded_limit else self._page_size()
+
     def _page_query(self, aliases: TableAliases, columns: list[Any]) -> Select[Any]:
         """Select the page's rows in list order."""
         keys, descends = zip(*self._sort_keys(aliases), strict=True)
         sort_columns = [key.label(f"s{index}") for index, key in enumerate(keys)] if self.shape.backwards else []
         where = self._conditions(aliases, self.shape)
+        if not where and (ids := first_rows(self.kind, self.shape, self._visible_limit(), self.builder)) is not None:
+            where = [aliases.key.in_(ids)]
         order = sort_direction(keys, descends, backwards=self.shape.backwards)
         query = self._with_literal_limit(aliases.select(select(*columns, *sort_columns), where).order_by(*order)).limit(
             self._page_size()

@@ -6,6 +6,8 @@ them, or ``PATH=VALUE``. A first line ``# host: NAME`` names the host; without i
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
 from trninv.importers.input_file import InputFile
 from trninv.importers.json_value import JsonValue
@@ -56,9 +58,8 @@ def server_from_sysfs(files: JsonValue, host: str | None, instance: str | None =
     """Return the server that a driver's files describe; ``files`` has their values by path."""
     numbers = sorted({int(match[1]) for path in files.raw if (match := _DEVICE.match(path))})
     chips = [_parse_chip(files, number) for number in numbers]
-    names = (
-        files.get(f"{DEVICES_DIRECTORY}neuron{number}/info/architecture/instance_type").as_name() for number in numbers
-    )
+    type_paths = (_chip_paths(number).instance_type for number in numbers)
+    names = (files.get(path).as_name() for path in type_paths if path in files.raw)
     # drivers usually name only the family, such as Trn1
     instance_type = next((name for name in names if name and "." in name), None)
     ultraserver, position = _ultraserver_position(files)
@@ -88,26 +89,48 @@ def _ultraserver_position(files: JsonValue) -> tuple[str | None, int | None]:
     return None, None
 
 
-def _parse_chip(files: JsonValue, ordinal: int) -> ObservedChip:
+class _ChipPaths(NamedTuple):
+    """The paths of a chip's files."""
+
+    serial: str
+    cores: str
+    connected_devices: str
+    instance_type: str
+    counters: tuple[str, ...]
+
+
+@lru_cache(maxsize=_MAX_CHIPS)
+def _chip_paths(ordinal: int) -> _ChipPaths:
     directory = f"{DEVICES_DIRECTORY}neuron{ordinal}/"
-    connected_devices = files.get(f"{directory}connected_devices")
-    neighbours = (
-        connected_devices.with_raw(item.strip()).as_digits(_MAX_CHIPS - 1)
-        for item in (connected_devices.as_text() or "").split(",")
+    return _ChipPaths(
+        f"{directory}info/serial_number",
+        f"{directory}core_count",
+        f"{directory}connected_devices",
+        f"{directory}info/architecture/instance_type",
+        # each counter is a file, or a directory with a file named total
+        tuple(f"{directory}stats/hardware/{name}{end}" for name in _ECC for end in ("", "/total")),
     )
-    # each counter is a file, or a directory with a file named total
-    paths = (f"{directory}stats/hardware/{name}{end}" for name in _ECC for end in ("", "/total"))
-    counters = (files.get(path) for path in paths if path in files.raw)
-    errors = [count for item in counters if (count := item.as_digits(_MAX_ERRORS)) is not None]
+
+
+def _parse_chip(files: JsonValue, ordinal: int) -> ObservedChip:
+    paths = _chip_paths(ordinal)
+    counters = (files.get(path).as_digits(_MAX_ERRORS) for path in paths.counters if path in files.raw)
+    errors = [count for count in counters if count is not None]
     return ObservedChip(
         ordinal,
-        serial=files.get(f"{directory}info/serial_number").as_name(),
-        cores=files.get(f"{directory}core_count").as_digits(_MAX_CORES),
-        neighbours=None
-        if connected_devices.raw is None
-        else tuple(sorted({item for item in neighbours if item is not None})),
+        serial=files.get(paths.serial).as_name(),
+        cores=files.get(paths.cores).as_digits(_MAX_CORES),
+        neighbours=_parse_neighbours(files.get(paths.connected_devices)),
         ecc_uncorrected=sum(errors) if errors else None,
     )
+
+
+def _parse_neighbours(connected_devices: JsonValue) -> tuple[int, ...] | None:
+    if connected_devices.raw is None:
+        return None
+    items = (connected_devices.as_text() or "").split(",")
+    numbers = (connected_devices.with_raw(item.strip()).as_digits(_MAX_CHIPS - 1) for item in items)
+    return tuple(sorted({number for number in numbers if number is not None}))
 
 
 SOURCE = SourceDeclaration(

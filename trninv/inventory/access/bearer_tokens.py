@@ -51,6 +51,8 @@ class Principal:
         The id of its token; None for a client without one.
     last_used
         The stored time of the token's last use; None: it was never used.
+    expires
+        When its token expires; None: never.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Principal:
     usage: Usage | None = field(default=None, compare=False)
     token_id: int | None = field(default=None, compare=False)
     last_used: str | None = field(default=None, compare=False)
+    expires: str | None = field(default=None, compare=False)
 
     def allows(self, scope: str) -> bool:
         """Return whether this principal may do things that require `scope`."""
@@ -266,7 +269,9 @@ def find_principals(connection: Connection, tokens: Iterable[str]) -> dict[str, 
         .where(_DIGEST.c.sha256.in_(tokens_by_digest))
     )
     return {
-        tokens_by_digest[row.sha256]: Principal(row.name, row.scope, Usage.from_row(row, now), row.id, row.last_used)
+        tokens_by_digest[row.sha256]: Principal(
+            row.name, row.scope, Usage.from_row(row, now), row.id, row.last_used, row.expires
+        )
         for row in connection.execute(query)
         if not row.revoked and not (row.expires and row.expires <= time)
     }

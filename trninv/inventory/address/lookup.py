@@ -6,10 +6,12 @@ cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/
 A--B (a link)    @i-0abc, @hostname (the server to which that instance or host is bound), @hostname/cC
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, CursorResult, Select, bindparam, select
 
 from trninv.database.as_of import omitted_clusters
 from trninv.database.tables import NODE_KINDS, TABLES
@@ -71,8 +73,18 @@ def resolve_place(connection: Connection, text: str) -> Place:
 
 def find_place(connection: Connection, address: Address) -> Place | None:
     """Return the place of a parsed address, or None if it does not exist."""
-    row = connection.execute(_place_query(address)).first()
+    row = _select_place(connection, address).first()
     return None if row is None else Place(str(address), address.level, row.id, row.cluster_id)
+
+
+def find_in_other_clusters(
+    connection: Connection, address: Address, excluded_clusters: Collection[str], limit: int
+) -> Iterator[str]:
+    """Yield the addresses of places with the steps of an address in clusters other than some, by the cluster's name."""
+    slug = TABLES["cluster"].c.slug
+    places = _place_query(address.letters, in_any_cluster=True).where(slug.not_in(excluded_clusters))
+    query = places.add_columns(slug).order_by(slug).limit(limit)
+    return (str(replace(address, cluster=row.slug)) for row in connection.execute(query, _ordinals(address)))
 
 
 def resolve_link(connection: Connection, text: str) -> Place:
@@ -102,14 +114,29 @@ def neighbours(connection: Connection, node_id: int) -> list[str]:
     return [row.address for row in connection.execute(query)]
 
 
-def _place_query(address: Address, *, siblings: bool = False) -> Select[Any]:
+def _select_place(connection: Connection, address: Address, *, siblings: bool = False) -> CursorResult[Any]:
     """Select id, cluster_id and ordinal of an address or, with `siblings`, of all rows of its last step.
 
     A cluster has no ordinal.
     """
+    query = _place_query(address.letters, siblings=siblings)
+    return connection.execute(query, _ordinals(address, siblings=siblings) | {"slug": address.cluster})
+
+
+def _ordinals(address: Address, *, siblings: bool = False) -> dict[str, Any]:
+    """Return the values of a place query's ordinals."""
+    steps = address.steps[:-1] if siblings else address.steps
+    return {f"ordinal{position}": ordinal for position, (_, ordinal) in enumerate(steps, start=1)}
+
+
+@cache  # building the query takes longer than running it
+def _place_query(
+    letters_of_steps: tuple[str, ...], *, siblings: bool = False, in_any_cluster: bool = False
+) -> Select[Any]:
+    """Return the query of `_select_place`, or of the same steps in any cluster."""
     cluster = last = TABLES["cluster"]
-    query = select(cluster).where(cluster.c.slug == address.cluster)
-    for position, (letters, ordinal) in enumerate(address.steps, start=1):
+    query = select(cluster) if in_any_cluster else select(cluster).where(cluster.c.slug == bindparam("slug"))
+    for position, letters in enumerate(letters_of_steps, start=1):
         parent, last = last, TABLES[STEP_NAMES[letters]]
         number = ordinal_column(last, letters)
         if letters in ("sw", "fabric-t"):
@@ -117,16 +144,16 @@ def _place_query(address: Address, *, siblings: bool = False) -> Select[Any]:
             query = query.join(node, node.c[f"{parent.name}_id"] == parent.c.id).join(last, last.c.id == node.c.id)
         elif parent is not last:  # both steps of a network node (tier and ordinal) are in the same table
             query = query.join(last, last.c[f"{parent.name}_id"] == parent.c.id)
-        if not (siblings and position == len(address.steps)):
-            query = query.where(number == ordinal)
+        if not (siblings and position == len(letters_of_steps)):
+            query = query.where(number == bindparam(f"ordinal{position}"))
     columns = [last.c.id.label("id"), cluster.c.id.label("cluster_id")]
-    return query.with_only_columns(*columns, *([number.label("ordinal")] if address.steps else []))
+    return query.with_only_columns(*columns, *([number.label("ordinal")] if letters_of_steps else []))
 
 
 def _suggestion(connection: Connection, address: Address) -> str:
     """Name the first missing step of an address and the siblings that exist instead."""
     missing = address
-    while missing.steps and connection.execute(_place_query(missing.parent)).first() is None:
+    while missing.steps and _select_place(connection, missing.parent).first() is None:
         missing = missing.parent
     if not missing.steps:
         slugs = connection.scalars(select(TABLES["cluster"].c.slug)).all()
@@ -135,7 +162,7 @@ def _suggestion(connection: Connection, address: Address) -> str:
         system = default_systems().by_name.get(missing.cluster)
         hint = f"did you mean {system.slug}?" if system and system.slug in slugs else suggestion(missing.cluster, slugs)
         return f"no cluster {missing.cluster}: " + (hint if slugs else NO_CLUSTER_MESSAGE)
-    ordinals = sorted({row.ordinal for row in connection.execute(_place_query(missing, siblings=True))})
+    ordinals = sorted({row.ordinal for row in _select_place(connection, missing, siblings=True)})
     letters = format_letters(missing.steps[-1][0])[1:]
     first_and_last = dict.fromkeys(f"{letters}{ordinal}" for ordinal in (*ordinals[:1], *ordinals[-1:]))
     available = " to ".join(first_and_last) or f"no {STEP_NAMES[missing.steps[-1][0]].replace('_', ' ')}"

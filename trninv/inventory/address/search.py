@@ -10,7 +10,13 @@ from sqlalchemy import Connection, case, func, or_, select
 from trninv.database.tables import TABLES
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError
 from trninv.inventory.address.completion import complete_address
-from trninv.inventory.address.lookup import Place, find_place, parse_or_look_up, resolve_link
+from trninv.inventory.address.lookup import (
+    Place,
+    find_in_other_clusters,
+    find_place,
+    parse_or_look_up,
+    resolve_link,
+)
 from trninv.inventory.address.machine_names import split_link
 from trninv.inventory.address.syntax import Address, is_link, level_of, parse
 
@@ -140,11 +146,7 @@ def _matches_in_other_clusters(
     """Yield the places with a relative address in other clusters, by default in the first domain of each."""
     relative = address if address[:1] in _CLUSTER_STEPS else f"{_FIRST_DOMAIN}/{address}"
     try:
-        parse(f"any/{relative}")  # checks the steps; any cluster name would do
+        place = parse(f"any/{relative}")  # any cluster's name would do
     except AddressError:
         return
-    slug = TABLES["cluster"].c.slug
-    for cluster in connection.scalars(
-        select(slug).where(slug.not_in(searched_clusters)).order_by(slug).limit(limit)
-    ).all():
-        yield from _exact_match(connection, f"{cluster}/{relative}")
+    yield from find_in_other_clusters(connection, place, searched_clusters, limit)

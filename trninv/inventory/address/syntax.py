@@ -58,7 +58,12 @@ class Address:
     @property
     def level(self) -> str:
         """The level of the named place: cluster, domain, server, …"""
-        return LEVELS[tuple(letters for letters, _ in self.steps)]
+        return LEVELS[self.letters]
+
+    @property
+    def letters(self) -> tuple[str, ...]:
+        """The letters of the steps below the cluster."""
+        return tuple(letters for letters, _ in self.steps)
 
     @property
     def parent(self) -> "Address":

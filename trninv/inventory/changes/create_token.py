@@ -9,6 +9,12 @@ from trninv.inventory.access import bearer_tokens
 from trninv.inventory.change import change
 from trninv.inventory.parameter import Argument
 
+NewTokenScope = Annotated[str, Argument("What the token allows.", words=TOKEN_SCOPE_MEANINGS, is_text=True)]
+Lifetime = Annotated[
+    str | None,
+    Argument("Lifetime in days or hours, such as 90d or 12h; by default unlimited.", metavar="SPAN", is_text=True),
+]
+
 
 @change(
     scope="admin",
@@ -24,11 +30,8 @@ def create_token(
         str,
         Argument("Name of the principal: the person, program or machine that uses it.", metavar="NAME", is_text=True),
     ],
-    scope: Annotated[str, Argument("What the token allows.", words=TOKEN_SCOPE_MEANINGS, is_text=True)] = "read",
-    expires: Annotated[
-        str | None,
-        Argument("Lifetime in days or hours, such as 90d or 12h; by default unlimited.", metavar="SPAN", is_text=True),
-    ] = None,
+    scope: NewTokenScope = "read",
+    expires: Lifetime = None,
     *,
     who: str,
 ) -> str:

@@ -5,10 +5,10 @@ from typing import Annotated
 
 from sqlalchemy import Connection
 
-from trninv.database.tables import TOKEN_SCOPE_MEANINGS
 from trninv.inventory.access import bearer_tokens
 from trninv.inventory.access.bearer_tokens import IssuedToken
 from trninv.inventory.change import change
+from trninv.inventory.changes.create_token import Lifetime, NewTokenScope
 from trninv.inventory.parameter import Argument
 
 
@@ -28,11 +28,8 @@ def _render(tokens: Sequence[IssuedToken]) -> Iterator[str]:
 def create_tokens(
     connection: Connection,
     names: Annotated[Sequence[str], Argument("Names of the principals, each once.", is_text=False)],
-    scope: Annotated[str, Argument("What the tokens allow.", words=TOKEN_SCOPE_MEANINGS, is_text=True)] = "read",
-    expires: Annotated[
-        str | None,
-        Argument("Lifetime in days or hours, such as 90d or 12h; by default unlimited.", metavar="SPAN", is_text=True),
-    ] = None,
+    scope: NewTokenScope = "read",
+    expires: Lifetime = None,
     *,
     who: str,
 ) -> list[IssuedToken]:

@@ -142,13 +142,12 @@ def _job_name() -> tuple[Sql, Select[Any]]:
     qualified_name = job.c.system + literal_column("':'") + job.c.external_id
     name = case((job.c.system == literal_column("'trninv'"), job.c.external_id), else_=qualified_name)
     tables = job.join(allocation, allocation.c.job_id == job.c.id)
-    of_chip = (
-        select(name).select_from(tables).where(allocation.c.chip_id == _chip.c.id, allocation.c.ended_at.is_(None))
-    )
-    # jobs first: they are fewer than allocated chips, and an index has the allocations of each
+    is_current = allocation.c.ended_at.is_(None), job.c.ended_at.is_(None)
+    of_chip = select(name).select_from(tables).where(allocation.c.chip_id == _chip.c.id, *is_current)
+    # jobs first: current ones are fewer than allocated chips, and indexes have these and the allocations of each
     jobs_first = OrderedJoin(job, allocation, allocation.c.job_id == job.c.id)
     lookup = select(allocation.c.chip_id.label("id"), name.label("value")).select_from(jobs_first)
-    lookup = lookup.where(allocation.c.ended_at.is_(None))
+    lookup = lookup.where(*is_current)
     return of_chip.correlate_except(allocation, job).scalar_subquery(), lookup
 
 

@@ -3,7 +3,7 @@
 `trninv seed` and `unseed` call this module, and so does adoption, which creates clusters from observed instances.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -36,7 +36,7 @@ from trninv.inventory.address.syntax import parse_cluster_name
 from trninv.inventory.seeding.blueprint_tables import analyze_table
 from trninv.inventory.seeding.catalog_rows import model_ids, store_facts, store_models
 from trninv.inventory.seeding.cluster_plan import ADOPTED, ClusterPlan
-from trninv.inventory.seeding.expected_rows import ExpectedRows, expected_rows
+from trninv.inventory.seeding.expected_rows import ExpectedRows, count_rows, expected_rows
 from trninv.inventory.state.bindings import end_bindings
 from trninv.inventory.state.event_fold import event_spans, fold_events
 from trninv.inventory.state.hash_chain import record_change
@@ -45,6 +45,8 @@ from trninv.inventory.triggers.count_triggers import without_counting
 from trninv.units import current_timestamp, format_timestamp, pluralize
 
 _CLUSTER = TABLES["cluster"]
+_TOGETHER = "clusters are seeded together"
+"""The key in a connection's info that is true inside `seeding_together`."""
 
 
 def seed(
@@ -163,8 +165,29 @@ def grow_cluster(
 
 
 @contextmanager
+def seeding_together(connection: Connection, catalog: Catalog, system: System, slugs: Sequence[str]) -> Iterator[None]:
+    """Build keys and indexes once for the clusters of a system that are seeded inside this context.
+
+    One by one, a cluster would rebuild the indexes of those before it, or check each of its rows when it is inserted.
+    """
+    plan = ClusterPlan.from_system(catalog, system)
+    store_models(connection, catalog, plan.models)
+    existing = connection.scalar(select(func.count()).where(_CLUSTER.c.slug.in_(slugs))) or 0
+    rows = (len(slugs) - existing) * count_rows(connection, catalog, plan)
+    with _uncounted(connection, rows, estimated_rows(connection)) as is_uncounted:
+        connection.info[_TOGETHER] = is_uncounted
+        try:
+            yield
+        finally:
+            del connection.info[_TOGETHER]
+
+
+@contextmanager
 def _uncounted(connection: Connection, rows: int, existing_rows: int, *, deletes: bool = False) -> Iterator[bool]:
     """Load or delete rows quickly; yield whether triggers do not count them, so that the caller has to."""
+    if connection.info.get(_TOGETHER):
+        yield True
+        return
     with (
         deferred_indexes(connection, rows, existing_rows, deletes=deletes) as is_exclusive,
         without_counting(connection) if is_exclusive else nullcontext(),

@@ -102,6 +102,12 @@ def expected_rows(
         )
 
 
+def count_rows(connection: Connection, catalog: Catalog, plan: ClusterPlan) -> int:
+    """Count the rows that a cluster should have; the models of its plan are stored."""
+    counts = _count_rows(plan, blueprint_rows(connection, catalog, plan))
+    return sum(_ClusterRows({}, plan, counts, _ModelIds.from_connection(connection), 0).sizes().values())
+
+
 @dataclass(frozen=True, slots=True)
 class _ModelIds:
     """The ids of models, by slug."""

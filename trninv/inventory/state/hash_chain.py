@@ -139,8 +139,7 @@ def lock_events(connection: Connection) -> None:
 
 
 def seal_events(connection: Connection) -> None:
-    """Seal all unsealed events, and starts before them, within the caller's transaction; without events, do nothing."""
-    lock_events(connection)
+    """Seal all unsealed events, and starts before them, after `lock_events`; without events, do nothing."""
     sealed_event, digest, last_start = newest_seal(connection) or _BEFORE_FIRST_SEAL
     for last_start, line in _start_lines(connection, last_start or 0):  # noqa: B007, B020 # the last one is sealed
         digest = next_seal(digest, line)

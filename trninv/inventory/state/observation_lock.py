@@ -12,7 +12,9 @@ the inventory's first, or only tries to.
 from typing import Final
 
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
+
+from trninv.database.migration_lock import LOCK_NOT_AVAILABLE
 
 LOCK: Final = 7476
 """The key of PostgreSQL's advisory lock for writers of observations."""
@@ -25,18 +27,18 @@ def lock_observations(connection: Connection) -> None:
 
 
 def try_lock_inventory(connection: Connection) -> bool:
-    """Take the inventory's lock until this transaction ends, unless another transaction has it; return whether."""
+    """Take the inventory's lock until this transaction ends; return whether it is free and this login may take it."""
     if connection.dialect.name != "postgresql":
         return True
     try:
         with connection.begin_nested():  # the failure would end the whole transaction
             connection.execute(text("LOCK TABLE cluster IN SHARE ROW EXCLUSIVE MODE NOWAIT"))
-    except OperationalError as error:
-        if getattr(error.orig, "sqlstate", "") != _LOCK_NOT_AVAILABLE:
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", "") not in _NOT_LOCKED:
             raise
         return False
     return True
 
 
-_LOCK_NOT_AVAILABLE: Final = "55P03"
-"""PostgreSQL's error code for a lock that NOWAIT did not get."""
+_NOT_LOCKED: Final = (LOCK_NOT_AVAILABLE, "42501")
+"""PostgreSQL's error codes for a lock that another transaction has, and for one that a collector may not take."""

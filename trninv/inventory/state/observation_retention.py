@@ -12,6 +12,7 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, delete, func, select, tuple_
 
 from trninv.database.tables import TABLES
+from trninv.inventory.state.observation_lock import try_lock_inventory
 
 _BATCH_SIZE: Final = 500
 """The maximum number of observations removed per statement, and per speaker and call."""
@@ -45,7 +46,8 @@ def remove_superseded(connection: Connection, source: str, speakers: Iterable[st
     """Remove observations of speakers, except the newest and those that findings cite; return the number removed.
 
     At most 500 per speaker are removed, oldest first; the next call removes more. A speaker's observation that was
-    stored last is kept, even if its file is old.
+    stored last is kept, even if its file is old. If another transaction has the inventory's lock, or this login may not
+    take it, nothing is removed; the speaker's next report does.
 
     Parameters
     ----------
@@ -53,7 +55,10 @@ def remove_superseded(connection: Connection, source: str, speakers: Iterable[st
         The number of observations to keep per speaker, at least ``LEAST_OBSERVATIONS``.
     """
     removed, superseded = 0, list[int]()
-    for speaker in speakers_with_more(connection, source, speakers, newest):
+    exceeding = _speakers_with_more(connection, source, speakers, newest)
+    if not exceeding or not try_lock_inventory(connection):
+        return 0
+    for speaker in exceeding:
         parameters = {"source": source, "speaker": speaker, "newer": newest - 1, "limit": _BATCH_SIZE}
         superseded += connection.scalars(_SUPERSEDED, parameters)
         while len(superseded) >= _BATCH_SIZE:
@@ -62,7 +67,7 @@ def remove_superseded(connection: Connection, source: str, speakers: Iterable[st
     return removed + _remove(connection, superseded)
 
 
-def speakers_with_more(connection: Connection, source: str, speakers: Iterable[str], newest: int) -> list[str]:
+def _speakers_with_more(connection: Connection, source: str, speakers: Iterable[str], newest: int) -> list[str]:
     """Return those of the speakers that have more observations than the number to keep, sorted by name."""
     names, exceeding = sorted(speakers), list[str]()
     for first in range(0, len(names), _BATCH_SIZE):

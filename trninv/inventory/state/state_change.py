@@ -6,12 +6,15 @@ expressions here to recognize cascaded events: those of a server's parts that fo
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Select,
     Table,
+    Update,
     and_,
     bindparam,
     false,
@@ -149,7 +152,7 @@ def is_cascaded() -> ColumnElement[bool]:
 def _change_part(connection: Connection, place: Place, condition: Condition, *, only_carrying: bool) -> ConditionChange:
     """Set the own condition of a part and return its own condition before and after."""
     table = TABLES[place.level if place.level in ("server", "link") else "node"]
-    row = connection.execute(select(table).where(table.c.id == place.id)).one()
+    row = connection.execute(_row_query(table), {"key": place.id}).one()
     # while a server is not up, its nodes keep their own state in separate columns
     is_own = table.name == "node" and row.own_state is not None
     before = condition_from_row(row, "own_" if is_own else "")
@@ -157,10 +160,10 @@ def _change_part(connection: Connection, place: Place, condition: Condition, *, 
         return ConditionChange(place.address, before, before)
     if table.name == "node":
         server = _server_condition(connection, place)
-        _update_rows(connection, table, [_node_values(place.id, condition, server)])
+        connection.execute(_update_statement(table), _node_values(place.id, condition, server))
     else:
         values = {"key": place.id, "state": condition.state, "factor_ppm": condition.factor_ppm}
-        _update_rows(connection, table, [values])
+        connection.execute(_update_statement(table), values)
     return ConditionChange(place.address, before, condition)
 
 
@@ -186,6 +189,11 @@ def _server_condition(connection: Connection, place: Place) -> Condition:
     return condition_from_row(row) if row else UP
 
 
-def _update_rows(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
-    if rows:
-        connection.execute(update(table).where(table.c.id == bindparam("key")), rows)
+@cache  # building these statements takes longer than running them
+def _row_query(table: Table) -> Select[Any]:
+    return select(table).where(table.c.id == bindparam("key"))
+
+
+@cache
+def _update_statement(table: Table) -> Update:
+    return update(table).where(table.c.id == bindparam("key"))

@@ -69,15 +69,22 @@ def location_columns(connection: Connection, chips: Mapping[int, str]) -> dict[s
 
     The place is the smallest that contains all chips: a chip, a server, a domain or the cluster.
     """
-    chip = _T["chip"]
     if len(chips) == 1:
         place = str(connection.execute(node_addresses().where(_T["node"].c.id.in_(chips))).one().address)
     else:
-        servers = set[int]()
-        for batch in batches(sorted(chips)):
-            servers |= {*connection.scalars(select(chip.c.server_id).distinct().where(chip.c.id.in_(batch)))}
-        place = smallest_place(server_addresses(connection, servers).values())
+        query = _servers_of_chips()
+        place = smallest_place(
+            address for batch in batches(sorted(chips)) for address in connection.scalars(query, {"chips": batch})
+        )
     return {"place": place, "chip_ids": format_chip_ids(chips)}
+
+
+@cache  # building the query takes longer than running it
+def _servers_of_chips() -> Select[Any]:
+    chip = _T["chip"]
+    servers = select(chip.c.server_id).where(chip.c.id.in_(bindparam("chips", expanding=True)))
+    query = select(address_expression("server")).select_from(join_containers("server"))
+    return query.where(_T["server"].c.id.in_(servers))
 
 
 def smallest_place(addresses: Iterable[str]) -> str:

@@ -1,9 +1,9 @@
 """Allocate chips to a job."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Final
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from trninv.database.tables import TABLES
@@ -31,6 +31,9 @@ from trninv.placement.allocations.plan_revision import require_plan_revision
 from trninv.units import pluralize
 
 _T = TABLES
+# every change executes these statements, and building them again would take longer than running them
+_CLUSTER_OF_NODE: Final = select(_T["node"].c.cluster_id).where(_T["node"].c.id == bindparam("node"))
+_INSERT_JOB: Final = insert(_T["job"])
 
 
 def _render(job: Job) -> Iterator[str]:
@@ -75,7 +78,7 @@ def allocate(
     check_name(name)
     with change_transaction(connection, who=who, why=why, source=source) as time:
         chips = resolve_chips(connection, places, spares)
-        cluster = connection.scalars(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips))).one()
+        cluster = connection.scalars(_CLUSTER_OF_NODE, {"node": min(chips)}).one()
         if revision is not None:
             require_plan_revision(connection, cluster, revision)
         if (existing_key := find_live_job(connection, OWN_SYSTEM, name)) is not None:
@@ -83,7 +86,6 @@ def allocate(
                 return read_job(connection, existing_key)
             raise ConflictError(f"job {name} has other chips; release it first, or choose another name")
         refuse_allocated(connection, list(chips))
-        job = _T["job"]
         key, location = next_job_key(connection), location_columns(connection, chips)
         row = {
             "id": key,
@@ -94,7 +96,7 @@ def allocate(
             "started_at": time,
         }
         try:
-            connection.execute(insert(job), row | {"pinned": int(pinned), "who": who, **location})
+            connection.execute(_INSERT_JOB, row | {"pinned": int(pinned), "who": who, **location})
             insert_allocations(connection, key, chips, time)
         except (IntegrityError, ChipAllocatedError):
             raise ConflictError(

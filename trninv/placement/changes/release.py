@@ -1,9 +1,9 @@
 """End a job and release its chips."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Final
 
-from sqlalchemy import Connection, and_, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from trninv.database.tables import TABLES
 from trninv.inventory.change import change
@@ -49,7 +49,7 @@ def release(
     Releasing it again changes nothing.
     """
     system, identity = split_job_name(name)
-    job, allocation = _T["job"], _T["allocation"]
+    job = _T["job"]
     key = find_live_job(connection, system, identity)
     if key is None:
         same_name = select(job.c.id).where(job.c.system == system, job.c.external_id == identity)
@@ -57,8 +57,14 @@ def release(
         if last is None:
             raise unknown_job_error(connection, name)
         return read_job(connection, last)
-    is_allocated = and_(allocation.c.job_id == key, allocation.c.ended_at.is_(None))
     with change_transaction(connection, who=who or UNKNOWN_USER, why=why, source=source) as time:
-        connection.execute(update(allocation).where(is_allocated).values(ended_at=time))
-        connection.execute(update(job).where(job.c.id == key, job.c.ended_at.is_(None)).values(ended_at=time))
+        for statement in _END_JOB:
+            connection.execute(statement, {"key": key, "time": time})
     return read_job(connection, key)
+
+
+# every release executes these statements, and building them again would take longer than running them
+_END_JOB: Final = tuple(
+    update(table).where(key == bindparam("key"), table.c.ended_at.is_(None)).values(ended_at=bindparam("time"))
+    for table, key in ((_T["allocation"], _T["allocation"].c.job_id), (_T["job"], _T["job"].c.id))
+)

@@ -12,7 +12,7 @@ from trninv.inventory.parameter import Argument
 from trninv.inventory.schema.things import THINGS
 from trninv.inventory.state.author import check_author
 from trninv.reconcile import drift
-from trninv.reconcile.drift import DriftResult
+from trninv.reconcile.drift import Comparison, DriftResult
 from trninv.reconcile.drift_input import STALE_AFTER
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.units import pluralize
@@ -39,6 +39,13 @@ def _render(result: DriftResult) -> Rendered:
     yield from render_unclaimed(result.unclaimed_types)
 
 
+def _prepare(
+    connection: Connection, *, stale_after: int = STALE_AFTER // _MINUTE, apply: bool = False, **_: object
+) -> Comparison | None:
+    """Compare before the write transaction, which others wait for; states are applied only to what it compares."""
+    return None if apply else drift.compare(connection, stale_after=stale_after * _MINUTE)
+
+
 @change(
     scope="operate",
     returns={
@@ -53,6 +60,7 @@ def _render(result: DriftResult) -> Rendered:
     undo="`trninv set ADDRESS… up` for the parts that it set; the next comparison replaces the findings.",
     command="drift",
     render=_render,
+    prepare=_prepare,
     examples=("drift", "drift rainier/d17 --fail-on high", "drift --apply --dry-run"),
 )
 def detect_drift(
@@ -78,6 +86,7 @@ def detect_drift(
         ),
     ] = STALE_AFTER // _MINUTE,
     progress: Progress = silent,
+    prepared: Comparison | None = None,
 ) -> DriftResult:
     """Compare reported machines with the design.
 
@@ -93,4 +102,5 @@ def detect_drift(
         stale_after=stale_after * _MINUTE,
         apply_as=who if apply else None,
         progress=progress,
+        comparison=prepared,
     )

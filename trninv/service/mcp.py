@@ -1,0 +1,92 @@
+"""Serve /mcp: the Model Context Protocol over streamable HTTP, for AI agents.
+
+Each request stands for itself, so that any worker or instance of the service can answer it.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, closing
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from trninv.agents.runner import Caller, Runner
+from trninv.errors import NotFoundError
+from trninv.reports.query_compiler import compile_query
+from trninv.reports.query_runner import run_query
+from trninv.routing.fleet import BaseFleet
+from trninv.service.authentication import authenticate
+from trninv.service.services import Services
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+_CALLER = "mcp_caller"
+"""Key of the caller in the state of a request."""
+
+
+class AgentServer:
+    """Answers MCP requests while the application runs; without the package mcp it answers that it is missing."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._manager: StreamableHTTPSessionManager | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer requests until the end of the context."""
+        try:
+            from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415 # optional
+
+            from trninv.agents.server import build_server  # noqa: PLC0415
+        except ImportError:
+            yield
+            return
+        services = self._services
+        is_on_postgresql = services.fleet.engine.dialect.name == "postgresql"
+        run_sql = self._run_sql if services.readers.logins or not is_on_postgresql else None
+        server = build_server(Runner(services.api, run_sql), _find_caller)
+        self._manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
+        async with self._manager.run():
+            yield
+
+    async def serve(self, request: Request) -> ASGIApp:
+        """Return the application that answers an authenticated request."""
+        if self._manager is None:
+            raise NotFoundError("this service answers no agents; pip install 'trninv[mcp]' and restart it")
+        principal = await authenticate(request, "read")
+        request.scope["state"][_CALLER] = Caller(
+            principal.name, principal.scope, principal.allows, request.state.request_id
+        )
+        return self._manager.handle_request
+
+    async def _run_sql(self, sql: str, at: str | None) -> Mapping[str, Any]:
+        services = self._services
+        compiled = await services.read(compile_query, sql, services.fleet.engine.dialect.name)
+        return await services.read(services.readers.read, partial(self._read_rows, compiled, at))
+
+    def _read_rows(self, compiled: str, at: str | None, current_fleet: BaseFleet) -> Mapping[str, Any]:
+        settings = self._services.settings
+        login = self._services.readers.logins.get(current_fleet.engine)
+        fleet = current_fleet if at is None else current_fleet.at(at)
+        with closing(fleet.shared_snapshot()) as snapshot:
+            result = run_query(
+                snapshot, compiled, seconds=settings.request_seconds, max_bytes=settings.answer_bytes, login=login
+            )
+        return {"columns": result.columns, "rows": result.records(), "truncated": result.truncated}
+
+
+def _find_caller(context: Any) -> Caller:  # Any: mcp's context, whose module is optional
+    caller: Caller = context.request.scope["state"][_CALLER]
+    return caller
+
+
+async def serve_mcp(request: Request) -> ASGIApp:
+    """Answer one message of an agent."""
+    server: AgentServer = request.app.state.agents
+    return await server.serve(request)
+
+
+ROUTES = [Route("/mcp", serve_mcp, methods=["POST"])]
