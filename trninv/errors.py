@@ -43,6 +43,7 @@ TrninvError
 ├── CatalogError                  BAD_CATALOG
 │   └── UnknownPatternError       UNKNOWN_WIRING
 ├── WorkerError                   WORKER_DIED
+├── DiscoveryError                DISCOVERY_FAILED
 └── DatabaseError                 exit 1: the database is unusable, or refused a statement
     ├── UnreachableError          DATABASE_NOT_REACHABLE
     ├── ReadOnlyError             READ_ONLY
@@ -65,6 +66,7 @@ __all__ = [
     "ConflictError",
     "CostLimitError",
     "DatabaseError",
+    "DiscoveryError",
     "DiskFullError",
     "DocumentError",
     "FilterError",
@@ -407,6 +409,12 @@ class DatabaseError(TrninvError):
     """The database is unusable, or refused a statement."""
 
     code = "DATABASE"
+
+
+class DiscoveryError(TrninvError):
+    """A call of a pull failed, so that nothing of the pull was imported."""
+
+    code = "DISCOVERY_FAILED"
 
 
 class UnreachableError(DatabaseError):

@@ -62,6 +62,10 @@ class Settings:
         Maximum number of rows, and of request bytes, that a token with the scope observe may report per hour.
     observations
         Number of newest observations kept per machine.
+    discover
+        Targets that `trninv serve` pulls, such as aws:us-east-2.
+    discover_every
+        Interval of these pulls, such as 5m.
     group_scopes
         Pairs of a group and a scope, for people; the first pair with one of a person's groups counts. The group "*"
         stands for everybody.
@@ -105,6 +109,8 @@ class Settings:
     observe_rows: int = 10_000
     observe_bytes: int = 16 * 2**20
     observations: int = LEAST_OBSERVATIONS
+    discover: tuple[str, ...] = ()
+    discover_every: str = "5m"
     group_scopes: tuple[tuple[str, str], ...] = ()
     oidc_issuer: str = ""
     oidc_audience: tuple[str, ...] = ()
@@ -279,6 +285,8 @@ _PARSERS: Mapping[str, Callable[[str, str], Any]] = {
     "observe_rows": _parse_number,
     "observe_bytes": _parse_number,
     "observations": _parse_observations,
+    "discover": _parse_words,
+    "discover_every": _parse_text,
     "group_scopes": _parse_group_scopes,
     "oidc_issuer": _parse_text,
     "oidc_audience": _parse_words,

@@ -117,6 +117,12 @@ def populate(url: str) -> None:
         rows = [measured | {"id": number, "limit_bandwidth": limit} for number, limit in enumerate(limits, 1)]
         rows[2] |= {"address": "u-trn2x64/d0/s1/c0", "peer": "u-trn2x64/d0/s1/c1", "operation": "transfer"}
         connection.execute(insert(TABLES["measurement"]), rows)
+        targets = [("aws:us-east-2", 300, None), ("slurm", None, "scontrol is not on PATH")]
+        discoveries = [
+            {"id": number, "target": target, "every_seconds": every, "started_at": _AT.format(3), "error": error}
+            for number, (target, every, error) in enumerate(targets, 1)
+        ]
+        connection.execute(insert(TABLES["discovery"]), discoveries)
 
 
 @pytest.fixture(scope="module", params=BACKENDS)

@@ -34,6 +34,7 @@ _GROUPS = {
     },
     "Ask": {"sweep": "sweep_command", "availability": "chart_commands", "collectives": "collectives_command"},
     "Live fleet": {
+        "discover": "discover_command",
         "set": "change_commands",
         "import": "import_commands",
         "collect": "import_commands",

@@ -17,6 +17,7 @@ from uvicorn.supervisors import Multiprocess
 import trninv
 from trninv.cli.command_index import no_garbage_collection
 from trninv.cli.database_connection import at_option
+from trninv.cli.discovery_process import check_targets, run_discovery
 from trninv.cli.output import json_text, read_argument
 from trninv.cli.progress_line import Progress
 from trninv.database.engine import read_transaction, redacted_url, temporary_engine
@@ -46,6 +47,7 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
     """Serve the explorer and the GraphQL API.
 
     GraphiQL is at /graphql. If you set TRNINV_AUTH=tokens, every request needs a bearer token (trninv token create).
+    If you set TRNINV_DISCOVER, such as to aws:us-east-2, it also pulls these targets (trninv discover).
 
     \b
     trninv serve --port 8080
@@ -56,6 +58,7 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
             f"--host {host} accepts requests from other machines without tokens: set TRNINV_AUTH=tokens and run "
             "trninv token create, or add --allow-unauthenticated"
         )
+    check_targets(settings.discover, settings.discover_every)
     with temporary_engine(database) as engine, read_transaction(engine):
         pass  # fail here with one line instead of in every request
     os.environ["TRNINV_DATABASE_URL"] = database  # worker processes read it
@@ -78,12 +81,13 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
             f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {redacted_url(database)}"
         )
         click.echo(message, err=True)
-        if workers > 1:
-            _run_workers(config, listener)
-        else:
-            with no_garbage_collection():
-                config.load()
-            uvicorn.Server(config).run(sockets=[listener])
+        with run_discovery(settings.discover, settings.discover_every):
+            if workers > 1:
+                _run_workers(config, listener)
+            else:
+                with no_garbage_collection():
+                    config.load()
+                uvicorn.Server(config).run(sockets=[listener])
 
 
 def _run_workers(config: uvicorn.Config, listener: socket.socket) -> None:

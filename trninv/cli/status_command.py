@@ -1,6 +1,7 @@
 """Show the database and its contents (`status`), with few imports, so that it starts quickly."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import click
 from sqlalchemy import Connection, func, select
@@ -10,6 +11,7 @@ from trninv.cli.progress_line import Progress
 from trninv.database.engine import newest_schema_version, read_transaction, redacted_url, temporary_engine
 from trninv.database.tables import INSERT_ORDER, TABLES
 from trninv.inventory.state.hash_chain import newest_seal
+from trninv.units import format_timestamp
 
 
 @click.command()
@@ -18,13 +20,15 @@ from trninv.inventory.state.hash_chain import newest_seal
 def status(database: str, style: str) -> None:
     """Show the database, its schema version, clusters and rows.
 
+    If targets are pulled by trninv discover, also show when each was last read and whether it is late.
+
     \b
     trninv status --format json
     """
     with temporary_engine(database) as engine, read_transaction(engine) as connection, Progress("status"):
         schema_version = newest_schema_version()  # a database of another version is refused when it is opened
         clusters = list_clusters(connection)
-        seal = newest_seal(connection)
+        seal, discoveries = newest_seal(connection), list_discoveries(connection)
         sizes = {
             name: connection.scalar(select(func.count()).select_from(TABLES[name])) for name in ("fact", *INSERT_ORDER)
         }
@@ -40,6 +44,12 @@ def status(database: str, style: str) -> None:
             map(_cluster_cells, clusters),
             empty_text="nothing is seeded yet: trninv seed",
         )
+        if discoveries:
+            click.echo()
+            columns = ["target", "last read", "every", "state"]
+            print_table(
+                columns, (list(map(row.get, ("target", "read_at", "every_seconds", "state"))) for row in discoveries)
+            )
         click.echo()
         print_table(["table", "rows"], ([name, f"{size:,}"] for name, size in sizes.items()))
 
@@ -47,7 +57,14 @@ def status(database: str, style: str) -> None:
     versions = {"revision": schema_version, "newest": schema_version}
     print_value(
         style,
-        {"database": redacted_url(database), **versions, "sealed": sealed, "clusters": clusters, "rows": sizes},
+        {
+            "database": redacted_url(database),
+            **versions,
+            "sealed": sealed,
+            "clusters": clusters,
+            "discoveries": discoveries,
+            "rows": sizes,
+        },
         table,
     )
 
@@ -72,3 +89,16 @@ def list_clusters(connection: Connection) -> Sequence[dict[str, object]]:
     )
     query = select(cluster.c.slug, cluster.c.system, cluster.c.domains, chips).order_by(cluster.c.id)
     return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def list_discoveries(connection: Connection) -> Sequence[dict[str, object]]:
+    """Return the targets that trninv discover pulls; the state is an error, late or ok."""
+    discovery, now = TABLES["discovery"], format_timestamp(datetime.now(UTC))
+    names = ("target", "every_seconds", "read_at", "late_at", "result", "error")
+    query = select(*(discovery.c[name] for name in names)).order_by(discovery.c.target)
+    rows = [dict(row) for row in connection.execute(query).mappings()]
+    for row in rows:
+        is_late = row["late_at"] is not None and row["late_at"] < now
+        row["state"] = ("late; " if is_late else "") + (row["error"] or "") or "ok"
+        row["state"] = row["state"].removesuffix("; ")
+    return rows

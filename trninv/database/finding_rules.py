@@ -56,6 +56,9 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
     "network-node-moved": FindingRule(
         "medium", "An instance is below a different network node than when it was bound."
     ),
+    "scheduler-block-differs": FindingRule(
+        "high", "A scheduler's topology omits a server, or has it in another block than the servers of its domain."
+    ),
     "fabric-inconsistent": FindingRule(
         "medium", "The tree of network nodes above the instances differs from the design's."
     ),

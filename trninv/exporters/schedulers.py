@@ -13,6 +13,7 @@ from typing import Final
 from trninv.errors import NotExpressibleError
 from trninv.exporters.export_source import ExportedServer, ExportSource
 from trninv.hostlist import fold
+from trninv.importers.sources.kubernetes import DOMAIN_LABEL
 from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE, ServerAddress, hostnames
 
 MAX_SLURM_NODES: Final = 65_536
@@ -107,7 +108,7 @@ def check_object_name(name: str) -> str:
 def topology_labels(server: ExportedServer) -> dict[str, str]:
     """Return the node labels that name the network nodes above a server, the top node first, and its domain."""
     tiers = {f"{LABEL_PREFIX}/network-node-layer-{tier}": name for tier, name in enumerate(server.network, start=1)}
-    return {key: check_label(value) for key, value in (tiers | {f"{LABEL_PREFIX}/domain": server.domain}).items()}
+    return {key: check_label(value) for key, value in (tiers | {DOMAIN_LABEL: server.domain}).items()}
 
 
 _SERVER = re.compile(r"(.+)/d(\d+)/s(\d+)")

@@ -38,7 +38,7 @@ class _NoRedirect(HTTPRedirectHandler):
         return None
 
 
-_OPENER: Final = build_opener(_NoRedirect)
+OPENER: Final = build_opener(_NoRedirect)
 
 
 class _RetryableError(Exception):
@@ -119,7 +119,7 @@ class ObservationSender:
         url = f"{self.service.rstrip('/')}/observations?age={age:.3f}"
         try:
             request = Request(url, observation.encode(), headers)  # noqa: S310 # http(s), as checked
-            with _OPENER.open(request, timeout=_TIMEOUT_SECONDS) as response:
+            with OPENER.open(request, timeout=_TIMEOUT_SECONDS) as response:
                 return str(response.read(_MAX_RESPONSE).decode(errors="replace"))
         except HTTPError as error:
             message = f"{self.service} responded with {error.code}: {_error_message(error.read(_MAX_RESPONSE))}"

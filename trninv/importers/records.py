@@ -7,8 +7,10 @@ from typing import Final, NamedTuple, TypeAlias
 
 from trninv.characters import escape_controls
 
-_NEURON_TYPE_PREFIXES: Final = ("trn", "inf")
+NEURON_TYPE_PREFIXES: Final = ("trn", "inf")
 """Prefixes of the instance types that have Neuron devices."""
+NO_BLOCK: Final = "-"
+"""The block of a server that the scheduler's topology omits."""
 MAX_UNKNOWN_KEYS: Final = 20
 """The maximum number of unknown keys, and of unread parts, that are reported per server and per file."""
 _MAX_KEY: Final = 60
@@ -69,6 +71,8 @@ class ObservedServer:
         The number of chips, if the source only counts them.
     is_partial
         Whether the server may have more chips than reported, as in a container.
+    scheduler_block
+        The lowest group of servers that a scheduler has it in, such as a block of Slurm; `NO_BLOCK` if it is in none.
     expected
         Fields of the server and its chips that its source should report.
     unknown_keys
@@ -92,6 +96,7 @@ class ObservedServer:
     logical_cores: int | None = None
     chip_count: int | None = None
     is_partial: bool = False
+    scheduler_block: str | None = None
     chips: tuple[ObservedChip, ...] = field(default=())
     expected: Iterable[str] = ()
     unknown_keys: tuple[str, ...] = ()
@@ -102,7 +107,7 @@ class ObservedServer:
 
         Always None for instance types without Neuron chips.
         """
-        if self.instance_type and not self.instance_type.lower().startswith(_NEURON_TYPE_PREFIXES):
+        if self.instance_type and not self.instance_type.lower().startswith(NEURON_TYPE_PREFIXES):
             return None
         columns = zip(*self.chips, strict=True) if self.chips else repeat((None,))
         unset = {name for name, column in zip(ObservedChip._fields, columns, strict=False) if None in column}

@@ -51,19 +51,22 @@ class CounterIncrease(NamedTuple):
 class NetworkMove(NamedTuple):
     """A slot whose instance is below a different network node than before it was bound.
 
-    ``before`` is the earlier network node; ``now`` has all network nodes that were last observed above the instance.
+    ``before`` is the earlier network node, which the observation ``evidence`` reports; ``now`` has all network nodes
+    that were last observed above the instance.
     """
 
     slot: OccupiedSlot
     before: str
     now: ObservedValue
+    evidence: int
 
 
 class _TimedNode(NamedTuple):
-    """The network node directly above an instance, as observed at a time."""
+    """The network node directly above an instance, as an observation reports it at a time."""
 
     time: str
     node: str
+    observation: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ class DriftInput:
     latest
         The latest observations of all machines.
     missing_from_listing
-        Id of the complete listing that lacks a machine, by machine name.
+        Ids of the last complete listing that has a machine and of the one that lacks it, by machine name.
     replaced_bindings
         Bindings that ended recently because another instance took the slot.
     network_moves
@@ -94,7 +97,7 @@ class DriftInput:
     fresh_from: str
     slots: list[OccupiedSlot]
     latest: LatestObservations
-    missing_from_listing: Mapping[str, int]
+    missing_from_listing: Mapping[str, tuple[int, int]]
     replaced_bindings: list[Row[Any]]
     network_moves: list[NetworkMove]
     measured_runs: MeasuredRuns
@@ -181,12 +184,13 @@ def unclaimed_types(connection: Connection) -> tuple[UnclaimedType, ...]:
     return load_drift_input(connection, datetime.fromisoformat(compared_at), STALE_AFTER).unclaimed()
 
 
-def _missing_machines(connection: Connection, latest: LatestObservations) -> dict[str, int]:
-    """Return the names of machines that are gone, each with the id of the latest complete listing, which lacks it.
+def _missing_machines(connection: Connection, latest: LatestObservations) -> dict[str, tuple[int, int]]:
+    """Return the names of machines that are gone, with the last complete listing that has it and the latest, without.
 
     A machine that any source reported later is not missing. A listing supersedes an earlier one of the same source if
     both have the same name, if they share an instance, or if the later one has no instance at all. So listings of two
-    regions or clusters do not declare each other's instances gone.
+    regions or clusters do not declare each other's instances gone. Listings of discovery, which have a speaker, are
+    compared by name: a listing or its blocks.
     """
     listings = connection.execute(
         select(_OBSERVATION).where(_OBSERVATION.c.is_whole).order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)
@@ -201,7 +205,7 @@ def _missing_machines(connection: Connection, latest: LatestObservations) -> dic
             successors[last_listing] = _next_listing(connection, by_id[last_listing], listings)
         successor = successors[last_listing]
         if successor is not None and last_seen_time(latest.machines[name]) < by_id[successor].seen_at:
-            missing[name] = successor
+            missing[name] = last_listing, successor
     return missing
 
 
@@ -231,16 +235,27 @@ def _next_listing(connection: Connection, previous: Row[Any], listings: Iterable
     newer = [
         listing for listing in listings if listing.source == previous.source and listing.seen_at > previous.seen_at
     ]
+    for listing in reversed(newer):
+        if _lists_same_machines(listing, previous):
+            return int(listing.id)
     other = _SERVER.alias()
     for listing in reversed(newer):
-        if listing.name == previous.name or not listing.servers:
-            return int(listing.id)
+        if listing.speaker and previous.speaker:
+            continue
         common_query = select(_SERVER.c.id).join(other, other.c.instance == _SERVER.c.instance)
         if connection.execute(
             common_query.where(_SERVER.c.observation_id == previous.id, other.c.observation_id == listing.id).limit(1)
         ).first():
             return int(listing.id)
     return None
+
+
+def _lists_same_machines(listing: Row[Any], previous: Row[Any]) -> bool:
+    """Return whether the names or, of a listing by hand, its emptiness say that it replaces another."""
+    name, other = listing.name, previous.name
+    if listing.speaker and previous.speaker:  # blocks have the name of their listing and a number
+        return bool(name == other or name.startswith(f"{other}/") or other.startswith(f"{name}/"))
+    return bool(name == other or not (listing.servers or listing.speaker))
 
 
 def _replaced_bindings(connection: Connection, now: datetime) -> list[Row[Any]]:
@@ -268,7 +283,7 @@ def _network_moves(connection: Connection, slots: list[OccupiedSlot]) -> Iterato
         _BINDING.c.instance.in_(moved_instances), or_(_BINDING.c.ending.is_(None), _BINDING.c.ending == "renewed")
     )
     query = (
-        select(_SERVER.c.instance, _SERVER.c.network_nodes, _OBSERVATION.c.at)
+        select(_SERVER.c.instance, _SERVER.c.network_nodes, _OBSERVATION.c.at, _OBSERVATION.c.id)
         .join(_OBSERVATION, _OBSERVATION.c.id == _SERVER.c.observation_id)
         .where(_SERVER.c.instance.in_(moved_instances), _SERVER.c.network_nodes.is_not(None))
         .order_by(_SERVER.c.id)
@@ -279,16 +294,16 @@ def _network_moves(connection: Connection, slots: list[OccupiedSlot]) -> Iterato
     }
     nodes_by_instance = defaultdict(list)
     for row in connection.execute(query):
-        nodes_by_instance[row.instance].append(_TimedNode(row.at, lowest_network_node(row.network_nodes)))
+        nodes_by_instance[row.instance].append(_TimedNode(row.at, lowest_network_node(row.network_nodes), row.id))
     for slot in slots:
         current = slot.machine.latest("network_nodes") if slot.machine else None
         if current is None or (history := nodes_by_instance.get(slot.instance or "")) is None:
             continue
         bound_time = bound_since.get((str(slot.instance), slot.address), "")
-        nodes_before = [entry.node for entry in history if entry.time < bound_time]
-        before = nodes_before[-1] if nodes_before else history[0].node
-        if before != lowest_network_node(current.value):
-            yield NetworkMove(slot, before, current)
+        entries_before = [entry for entry in history if entry.time < bound_time]
+        before = entries_before[-1] if entries_before else history[0]
+        if before.node != lowest_network_node(current.value):
+            yield NetworkMove(slot, before.node, current, before.observation)
 
 
 def lowest_network_node(network_nodes: str) -> str:

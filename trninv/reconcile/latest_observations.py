@@ -50,6 +50,7 @@ class MachineObservation(NamedTuple):
     chip_count: int | None
     is_partial: bool
     missing_fields: str | None
+    scheduler_block: str | None
     has_chips: bool
 
 
@@ -93,6 +94,7 @@ _SIMPLE_FACTS = (
     "ultraserver_mode",
     "logical_cores",
     "chip_count",
+    "scheduler_block",
 )
 """Facts that are columns of ``observed_server``. Network nodes are separated by blanks, top tier first."""
 _FACT_READERS: Final[Mapping[str, Callable[[MachineObservation], Any]]] = {

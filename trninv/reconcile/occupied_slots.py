@@ -89,7 +89,7 @@ class OccupiedSlot:
     machine
         The observed machine; None if no source reports it, or if it is missing from a complete listing.
     missing_from_listing
-        Id of the complete listing that lacks its instance, or None.
+        Ids of the last complete listing that has its instance and of the one that lacks it, or None.
     chip_views
         The chips that each source lists, by source.
     chip_taints
@@ -107,7 +107,7 @@ class OccupiedSlot:
     bound_name: str | None
     is_cordoned: bool
     machine: Machine | None = None
-    missing_from_listing: int | None = None
+    missing_from_listing: tuple[int, int] | None = None
     chip_views: dict[str, ChipView] = field(default_factory=dict)
     chip_taints: dict[int, tuple[str, ObservedValue]] = field(default_factory=dict)
 

@@ -38,8 +38,9 @@ from trninv.service.free_slots import FreeSlots
 
 Counts = Counter[tuple[str, ...]]
 """Counts by label values."""
-_CLUSTER, _DOMAIN, _SERVER, _NODE, _LINK, _FINDING, _OBSERVATION, _PART_COUNT = (
-    TABLES[name] for name in ("cluster", "domain", "server", "node", "link", "finding", "observation", "part_count")
+_CLUSTER, _DOMAIN, _SERVER, _NODE, _LINK, _FINDING, _OBSERVATION, _DISCOVERY, _PART_COUNT = (
+    TABLES[name]
+    for name in ("cluster", "domain", "server", "node", "link", "finding", "observation", "discovery", "part_count")
 )
 _NEW_STATE: Final = next(field.sql for field in EVENT_FIELDS if field.name == "after")
 """The state of a part after an event."""
@@ -118,6 +119,15 @@ def read_last_observations(connection: Connection) -> dict[tuple[str, ...], floa
     return {(source,): datetime.fromisoformat(time).timestamp() for source, time in rows}
 
 
+def read_discoveries(connection: Connection) -> tuple[dict[tuple[str, ...], float], dict[tuple[str, ...], float]]:
+    """Return when each target of discovery was last read, in seconds since 1970 (0: never), and its interval."""
+    rows = connection.execute(select(_DISCOVERY.c.target, _DISCOVERY.c.read_at, _DISCOVERY.c.every_seconds)).all()
+    times: dict[tuple[str, ...], float] = {
+        (row.target,): datetime.fromisoformat(row.read_at).timestamp() if row.read_at else 0.0 for row in rows
+    }
+    return times, {(row.target,): float(row.every_seconds) for row in rows if row.every_seconds}
+
+
 def read_seal(connection: Connection) -> tuple[dict[tuple[str, ...], float], dict[tuple[str, ...], float]]:
     """Return the values of two metrics by label values: the last sealed event, and how many events follow it.
 
@@ -154,6 +164,8 @@ _FAMILIES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "trninv_domains_impaired": ("Domains with a part that is down or degraded.", ("cluster",)),
     "trninv_findings_open": ("Open findings of the last trninv drift.", ("rule", "severity")),
     "trninv_last_observation_timestamp_seconds": ("Time of each source's last report.", ("source",)),
+    "trninv_discovery_last_read_timestamp_seconds": ("Time at which each target was last read; 0: never.", ("target",)),
+    "trninv_discovery_interval_seconds": ("Interval in which each target is pulled.", ("target",)),
     "trninv_history_sealed_event": (
         "The last sealed event and its seal, as trninv verify --sealed takes them.",
         ("sha256",),
@@ -237,6 +249,9 @@ class FleetMetrics:
         findings_by_rule = {(name, rule.severity): findings[(name,)] for name, rule in FINDING_RULES.items()}
         yield "trninv_findings_open", findings_by_rule
         yield "trninv_last_observation_timestamp_seconds", read_last_observations(connection)
+        last_reads, intervals = read_discoveries(connection)
+        yield "trninv_discovery_last_read_timestamp_seconds", last_reads
+        yield "trninv_discovery_interval_seconds", intervals
         sealed, unsealed = read_seal(connection)
         yield "trninv_history_sealed_event", sealed
         yield "trninv_history_unsealed_events", unsealed

@@ -29,9 +29,9 @@ from trninv.database.tables.vocabulary import STATES
 
 # An imported file: its source, when it was written (``taken_at``) and imported (``at``), and when the same content was
 # last written (``seen_at``). Only ``seen_at`` and ``is_cited`` ever change. ``speaker``: the instance or host that
-# reported, if the file is from a tool on a single machine. ``is_whole``: whether it lists every instance of an account
-# or cluster. ``servers`` and ``chips``: how many it describes. Rows of a speaker may be deleted once at least 100 newer
-# rows exist and no finding cites them (``is_cited``).
+# reported, if the file is from a tool on a single machine, or the name of a listing that discovery pulls. ``is_whole``:
+# whether it lists every instance of an account or cluster. ``servers`` and ``chips``: how many it describes. Rows of a
+# speaker may be deleted once at least 100 newer rows exist and no finding cites them (``is_cited``).
 Table(
     "observation",
     METADATA,
@@ -74,6 +74,7 @@ Table(
     Column("chip_count", Integer),
     required_column("is_partial", Boolean),
     Column("missing_fields", Text),  # columns that its source should have filled, here or for a chip
+    Column("scheduler_block", Text),  # the lowest group of servers that a scheduler has it in
     check_one_of("state", STATES, nullable=True),
     CheckConstraint("instance IS NOT NULL OR host IS NOT NULL", name="named"),
     Index(None, "observation_id"),
@@ -190,6 +191,27 @@ Table(
     check_one_of("severity", SEVERITIES),
     Index(None, "address"),
     Index("ix_finding_open", "rule", sqlite_where=text("cleared_at IS NULL")),
+)
+
+# A target that ``trninv discover`` pulls, such as aws:us-east-2 (trninv.discovery). ``identity``: the account or
+# cluster that answered. ``started_at``: of the latest pull; ``read_at``: of the latest one that was stored, which is
+# late from ``late_at``. ``error``: why the latest pull failed. ``holder``: the process that pulls now; ``renewed``:
+# when it renewed its lease, by the database's clock, in seconds since 1970.
+Table(
+    "discovery",
+    METADATA,
+    primary_key(),
+    required_column("target", Text),
+    Column("identity", Text),
+    Column("every_seconds", Integer),
+    required_column("started_at", Text),
+    Column("read_at", Text),
+    Column("late_at", Text),
+    Column("result", Text),
+    Column("error", Text),
+    Column("holder", Text),
+    Column("renewed", BIGINT),
+    UniqueConstraint("target"),
 )
 
 # When observations were last compared with the design: one row, or none before the first comparison.

@@ -27,6 +27,16 @@ from trninv.importers.source_declaration import SourceDeclaration
 _PROVIDER_ID = re.compile(r"aws:///[a-z0-9-]+/(i-[0-9a-z]+)")
 _ULTRASERVER_LABEL = "neuron.amazonaws.com/ultraserver-"
 _LAYER_LABELS = [f"topology.k8s.aws/network-node-layer-{number}" for number in (1, 2, 3, 4)]
+DOMAIN_LABEL = "trninv.dev/domain"
+"""The label that ``trninv topology --as kubernetes`` writes for a node's domain, and Kueue's topology uses."""
+NODE_LABELS = (
+    "node.kubernetes.io/instance-type",
+    "topology.k8s.aws/",
+    _ULTRASERVER_LABEL,
+    "sagemaker.amazonaws.com/node-health-status",
+    DOMAIN_LABEL,
+)
+"""Prefixes of the labels of a node that are read."""
 _CHIP_RESOURCES = ("aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
 _KINDS = "Node", "ResourceSlice", "DeviceTaintRule", "NeuronUltraServer"
 _MAX_SERVERS = 64
@@ -119,6 +129,7 @@ def _read_node(node: JsonValue) -> Iterator[ObservedRecord]:
         state=state,
         reason=reason,
         chip_count=_allocatable_chips(status.get("allocatable")),
+        scheduler_block=labels.get(DOMAIN_LABEL).as_name(),
         expected=_NODE_FIELDS,
     )
 

@@ -17,6 +17,8 @@ _STRUCTURED_PREFIXES = b"{", b"---", b"%YAML", b"nodes:", b"meta:"
 """Prefixes of JSON and YAML files."""
 EXPECTED = {"chip_count": "gres neuron"}
 """Fields of a server that this source should report, with their names in the source."""
+BLOCK_KEY = "trninv_block"
+"""A key that discovery adds to a node of the JSON format: the node's block in Slurm's topology."""
 _DOWN = {"DOWN", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND", "POWERED_DOWN", "POWER_DOWN"}
 _MAINTENANCE = {"DRAIN", "DRAINED", "DRAINING", "MAINT", "MAINTENANCE"}
 _STATE_SUFFIXES = {"*": "NOT_RESPONDING", "~": "POWERED_DOWN", "$": "MAINT"}
@@ -95,6 +97,7 @@ def _build_server(
         state="down" if states & _DOWN else "maintenance" if states & _MAINTENANCE else "up",
         reason=node.get("reason").as_text(),
         chip_count=int(chips[1]) if chips else None,
+        scheduler_block=node.get(BLOCK_KEY).as_name(),
         expected=EXPECTED,
     )
 

@@ -19,8 +19,8 @@ from trninv.inventory.schema.enumerations import (
 )
 from trninv.inventory.schema.thing import Field, Lifetime, Thing, ValueFormat, View, column_field
 
-_BINDING, _FINDING, _MEASUREMENT, _OBSERVATION = (
-    TABLES[name] for name in ("binding", "finding", "measurement", "observation")
+_BINDING, _FINDING, _MEASUREMENT, _OBSERVATION, _DISCOVERY = (
+    TABLES[name] for name in ("binding", "finding", "measurement", "observation", "discovery")
 )
 
 OBSERVED_THINGS: Final = (
@@ -178,5 +178,29 @@ OBSERVED_THINGS: Final = (
             "share",
         ),
         has_scope=True,
+    ),
+    Thing(
+        name="discovery",
+        description="A target that trninv discover pulls.",
+        list_name="discoveries",
+        list_description="Targets that trninv discover pulls, by name.",
+        table=_DISCOVERY,
+        fields=(
+            column_field(_DISCOVERY.c.target, "The target, such as aws:us-east-2."),
+            column_field(_DISCOVERY.c.identity, "The account or cluster that answered."),
+            column_field(_DISCOVERY.c.every_seconds, "Seconds between pulls; null if it is pulled by hand."),
+            column_field(_DISCOVERY.c.started_at, "When the latest pull started (UTC).", ValueFormat.TIME),
+            column_field(_DISCOVERY.c.read_at, "When it was last read and stored (UTC).", ValueFormat.TIME),
+            column_field(
+                _DISCOVERY.c.late_at,
+                "When it is late: two intervals after it was last read (UTC); null if it is pulled by hand.",
+                ValueFormat.TIME,
+            ),
+            column_field(_DISCOVERY.c.result, "What the last stored pull read and changed."),
+            column_field(_DISCOVERY.c.error, "Why the latest pull failed; null if it did not."),
+        ),
+        columns=("target", "read_at", "late_at", "every_seconds", "error"),
+        sort_keys=(),
+        default_order=("target",),
     ),
 )

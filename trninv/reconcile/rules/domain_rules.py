@@ -3,9 +3,10 @@
 A domain is one server or one UltraServer. The servers of an UltraServer form a ring whose positions the drivers number.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+from trninv.importers.records import NO_BLOCK
 from trninv.reconcile.drift_input import DriftInput
 from trninv.reconcile.latest_observations import ObservedValue
 from trninv.reconcile.occupied_slots import OccupiedSlot
@@ -41,6 +42,22 @@ def check_domain_split(slots: list[OccupiedSlot], drift_input: DriftInput) -> Fi
         ]
         if len({group for _, _, group in groups}) > 1:
             yield _domain_finding(f"one {label}", groups)
+
+
+@DOMAIN_RULES("scheduler-block-differs")
+def check_scheduler_block(slots: list[OccupiedSlot], drift_input: DriftInput) -> FindingDrafts:
+    """Find servers that a scheduler's topology omits, or has in another block than most servers of their domain."""
+    by_source = defaultdict[str, list[tuple[OccupiedSlot, ObservedValue]]](list)
+    for slot in slots:
+        for source, observed in drift_input.fresh_values(slot.machine, "scheduler_block").items():
+            by_source[source].append((slot, observed))
+    for source, members in by_source.items():
+        blocks = Counter(observed.value for _, observed in members if observed.value != NO_BLOCK)
+        usual = min(blocks, key=lambda block: (-blocks[block], block), default=None)
+        for slot, observed in members:
+            if observed.value != usual:
+                text = f"in no block by {source}" if observed.value == NO_BLOCK else f"{observed.value} by {source}"
+                yield FindingDraft(slot.address, slot.instance, usual or "a block", text, (observed.observation,))
 
 
 @DOMAIN_RULES("node-order-wrong")

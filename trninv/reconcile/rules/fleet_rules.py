@@ -109,10 +109,9 @@ def check_node_id_duplicate(drift_input: DriftInput, _: list[CounterIncrease]) -
 @FLEET_RULES("network-node-moved")
 def check_network_node_moved(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
     """Find instances that moved to another network node; binding an instance again accepts its current node."""
-    for slot, previous, current in drift_input.network_moves:
-        yield FindingDraft(
-            slot.address, slot.instance, previous, lowest_network_node(current.value), (current.observation,)
-        )
+    for slot, previous, current, earlier in drift_input.network_moves:
+        evidence = tuple(sorted({earlier, current.observation}))
+        yield FindingDraft(slot.address, slot.instance, previous, lowest_network_node(current.value), evidence)
 
 
 @FLEET_RULES("fabric-inconsistent")

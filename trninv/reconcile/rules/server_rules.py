@@ -53,7 +53,7 @@ def check_instance_gone(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
             slot.bound_name,
             "listed",
             observed,
-            (slot.missing_from_listing,),
+            slot.missing_from_listing,
             failed_parts=(slot.address,),
         )
 

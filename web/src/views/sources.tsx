@@ -19,6 +19,16 @@ const NUMBERS = graphql(`
 
 const FACTS = makeQuery(NUMBERS, {});
 
+const DISCOVERIES = graphql(`
+  query Discoveries {
+    discoveries(first: 100) {
+      nodes { target readAt lateAt everySeconds error }
+    }
+  }
+`);
+
+const TARGETS = makeQuery(DISCOVERIES, {});
+
 /** Subjects side by side, by generation. */
 const TABLES: [string, string[]][] = [
   ["Chips", ["inferentia2", "trainium1", "trainium2", "trainium3"]],
@@ -63,6 +73,37 @@ const TABLES: [string, string[]][] = [
 /** Columns that fit on a printed page. */
 const COLUMNS = 4;
 
+/** What trninv discover pulls, and whether it is late. */
+function Discoveries({ targets }: { targets: Result<typeof DISCOVERIES>["discoveries"]["nodes"] }) {
+  if (targets.length === 0) return null;
+  const now = new Date().toISOString();
+  return (
+    <section>
+      <h2>Discovery</h2>
+      <table>
+        <thead>
+          <tr>
+            <th>target</th>
+            <th>last read (UTC)</th>
+            <th>every</th>
+            <th>state</th>
+          </tr>
+        </thead>
+        <tbody>
+          {targets.map(({ target, readAt, lateAt, everySeconds, error }) => (
+            <tr key={target}>
+              <td>{target}</td>
+              <td>{readAt?.slice(0, 19).replace("T", " ") ?? "never"}</td>
+              <td>{everySeconds ? `${everySeconds} s` : "by hand"}</td>
+              <td>{[lateAt && lateAt < now && "late", error].filter(Boolean).join("; ") || "ok"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
 export function Sources() {
   return (
     <article>
@@ -77,6 +118,7 @@ export function Sources() {
         Hover or focus a number for its source. <span class="mark">⚠</span> marks where sources disagree:{" "}
         <a href={href("disagreements")}>all disagreements</a>.
       </p>
+      <Loading result={useQuery(TARGETS)}>{(data) => <Discoveries targets={data.discoveries.nodes} />}</Loading>
       <Loading result={useQuery(FACTS)}>{(data) => <Numbers facts={data.facts.nodes} />}</Loading>
     </article>
   );

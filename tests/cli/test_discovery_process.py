@@ -1,0 +1,29 @@
+"""The process that pulls beside the service: its settings are checked, and it is started again until it is stopped."""
+
+import sys
+import time
+
+import pytest
+
+from trninv.cli import discovery_process
+from trninv.cli.discovery_process import check_targets, run_discovery
+from trninv.errors import UsageError
+
+
+@pytest.mark.parametrize(("target", "every"), [("ibm", "5m"), ("aws us", "5m"), ("slurm", "0s"), ("slurm", "often")])
+def test_settings_that_discover_would_refuse_are_refused(target: str, every: str) -> None:
+    with pytest.raises(UsageError):
+        check_targets([target], every)
+
+
+def test_a_process_that_ends_is_started_again(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(discovery_process, "_RESTART_SECONDS", 0.01)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with run_discovery(["slurm"], "5m"):
+        until, text = time.monotonic() + 30, ""
+        while text.count("starting it again") < 2 and time.monotonic() < until:
+            time.sleep(0.05)
+            text += capfd.readouterr().err
+    assert text.count("ended with status 1; starting it again") >= 2

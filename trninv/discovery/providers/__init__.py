@@ -1,0 +1,1 @@
+"""Providers of discovery, one per file; each file declares `PROVIDER`."""
