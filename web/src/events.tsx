@@ -14,6 +14,8 @@ const ACTIONS: Record<string, (job: string | null) => string> = {
   release: (job) => `job ${job} ended`,
   cordon: () => "cordoned",
   uncordon: () => "uncordoned",
+  reserve: () => "reserved",
+  unreserve: () => "no longer reserved",
 };
 
 export const describeEvent = ({ before, after, action, job }: EventText): string =>

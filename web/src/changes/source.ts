@@ -4,7 +4,7 @@ import type { introspection } from "../schema";
 type Values<E extends "PartKind" | "EventAction"> = Lowercase<introspection["types"][E]["enumValues"]>;
 const KINDS = Object.keys({
   ...{ chip: 0, server: 0, switch: 0, nic: 0, network_node: 0, link: 0 },
-  ...{ allocate: 0, move: 0, release: 0, cordon: 0, uncordon: 0 },
+  ...{ allocate: 0, move: 0, release: 0, cordon: 0, uncordon: 0, reserve: 0, unreserve: 0 },
   message: 0,
 } satisfies Record<Values<"PartKind" | "EventAction"> | "message", 0>);
 
