@@ -76,10 +76,10 @@ async def _explain(name: str, query: str, runner: Runner, caller: Caller) -> Map
 
 
 def _print_type(name: str) -> str:
-    named = graphql_schema.core_schema(graphql_schema.schema()).get_type(name)
-    if named is None:
+    graphql_type = graphql_schema.core_schema(graphql_schema.schema()).get_type(name)
+    if graphql_type is None:
         raise NotFoundError(f"the schema has no type {name!r:.40}; read {SCHEME}://schema")
-    return print_type(named)
+    return print_type(graphql_type)
 
 
 def _json(content: Mapping[str, Any]) -> tuple[str, str]:
