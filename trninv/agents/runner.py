@@ -116,8 +116,8 @@ def paged(answer: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def explain_uri(tool: Tool, arguments: Mapping[str, Any]) -> str:
     """Return the resource that explains the answer to a call."""
-    given = {name: value for name, value in arguments.items() if name != "page"}
-    return f"trninv://explain/{tool.name}?{urlencode({'arguments': json.dumps(given)})}"
+    sent = {name: value for name, value in arguments.items() if name != "page"}
+    return f"trninv://explain/{tool.name}?{urlencode({'arguments': json.dumps(sent)})}"
 
 
 def describe_failure(error: TrninvError) -> str:

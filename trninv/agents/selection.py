@@ -40,8 +40,8 @@ def select_answer(field: GraphQLField) -> str:
 
 def select_evidence(field: GraphQLField) -> str:
     """Return the selection set of the evidence for an answer, or "" if the field's type has none."""
-    named = get_named_type(field.type)
-    has_evidence = isinstance(named, GraphQLObjectType) and {"definition", "facts"} <= named.fields.keys()
+    bare_type = get_named_type(field.type)
+    has_evidence = isinstance(bare_type, GraphQLObjectType) and {"definition", "facts"} <= bare_type.fields.keys()
     return f"{{ {_EVIDENCE} }}" if has_evidence else ""
 
 
@@ -69,27 +69,27 @@ def _select_kinds(kinds: Sequence[GraphQLObjectType]) -> str:
 
 def _select(output_type: GraphQLOutputType, depth: int, enclosing: tuple[str, ...]) -> str:
     """Return the selection set of a type; what is not a row of a list is only named."""
-    named = get_named_type(output_type)
-    if is_leaf_type(named):
+    bare_type = get_named_type(output_type)
+    if is_leaf_type(bare_type):
         return ""
-    if isinstance(named, GraphQLInterfaceType) and not enclosing:
-        types = graphql_schema.core_schema(graphql_schema.schema()).get_possible_types(named)
+    if isinstance(bare_type, GraphQLInterfaceType) and not enclosing:
+        types = graphql_schema.core_schema(graphql_schema.schema()).get_possible_types(bare_type)
         return _select_kinds(types)
-    if not isinstance(named, GraphQLObjectType):
-        fields = named.fields if isinstance(named, GraphQLInterfaceType) else {}
+    if not isinstance(bare_type, GraphQLObjectType):
+        fields = bare_type.fields if isinstance(bare_type, GraphQLInterfaceType) else {}
         return "{ __typename address }" if "address" in fields else "{ __typename }"
-    if named.name in _QUANTITIES:
-        return f"{{ {_QUANTITIES[named.name]} }}"
-    is_thing = any(interface.name == "Node" for interface in named.interfaces)
+    if bare_type.name in _QUANTITIES:
+        return f"{{ {_QUANTITIES[bare_type.name]} }}"
+    is_thing = any(interface.name == "Node" for interface in bare_type.interfaces)
     if is_thing and enclosing and not _is_connection(enclosing[-1]):
-        identity = [name for name in ("address", "name", "slug", "state") if name in named.fields]
+        identity = [name for name in ("address", "name", "slug", "state") if name in bare_type.fields]
         return f"{{ {' '.join(identity or ['id'])} }}"
-    members = " ".join(_select_members(named, depth, (*enclosing, named.name)))
+    members = " ".join(_select_members(bare_type, depth, (*enclosing, bare_type.name)))
     return f"{{ {members} }}" if members else "{ __typename }"
 
 
-def _select_members(named: GraphQLObjectType, depth: int, enclosing: tuple[str, ...]) -> Iterator[str]:
-    for name, field in named.fields.items():
+def _select_members(bare_type: GraphQLObjectType, depth: int, enclosing: tuple[str, ...]) -> Iterator[str]:
+    for name, field in bare_type.fields.items():
         member = get_named_type(field.type)
         is_in_row = any(map(_is_connection, enclosing[:-1]))
         if name in _OMITTED or member.name in enclosing or any(map(is_required_argument, field.args.values())):
@@ -97,11 +97,11 @@ def _select_members(named: GraphQLObjectType, depth: int, enclosing: tuple[str, 
         if is_in_row and (_is_list(field) or "price" in field_metadata(field)):
             continue  # it would multiply the cost of the document
         if is_leaf_type(member):
-            if name != "id" or "address" not in named.fields:
+            if name != "id" or "address" not in bare_type.fields:
                 yield name
         elif depth > 1:
             yield f"{name} {_select(field.type, depth - 1, enclosing)}"
-    if _is_connection(named.name):
+    if _is_connection(bare_type.name):
         yield "pageInfo { hasNextPage endCursor }"
 
 

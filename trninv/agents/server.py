@@ -112,15 +112,15 @@ class _Handlers:
     async def _run_text(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         scope, _, _, required = _TEXT_TOOLS[name]
         _require(caller, name, scope)
-        text, at, variables = arguments.get(required), arguments.get(AT), arguments.get("variables", {})
-        if not isinstance(text, str) or not isinstance(at, str | None) or not isinstance(variables, dict):
+        text, as_of, variables = arguments.get(required), arguments.get(AT), arguments.get("variables", {})
+        if not isinstance(text, str) or not isinstance(as_of, str | None) or not isinstance(variables, dict):
             raise UsageError(f"{name} takes {required} as text, {AT} as text, and variables as an object")
         if name == "graphql":
-            content = await self._runner.run_document(text, variables, caller, at)
+            content = await self._runner.run_document(text, variables, caller, as_of)
             return paged(content["data"], arguments) | {"asOf": content["asOf"]}
         if self._runner.run_sql is None:
             raise UsageError("this service runs no SQL; it has no login for it (TRNINV_SQL_URL)")
-        return paged(await self._runner.run_sql(text, at), arguments)
+        return paged(await self._runner.run_sql(text, as_of), arguments)
 
     async def _change(
         self, context: Context, tool: Tool, params: types.CallToolRequestParams, caller: Caller

@@ -87,16 +87,16 @@ class Tool:
             if name not in self.input_schema["properties"]:
                 expected = ", ".join(self.input_schema["properties"])
                 raise UsageError(f"{self.name} takes no argument {name!r:.40}; use {expected}")
-        given = {name: value for name, value in arguments.items() if name not in (*_COMMON, *_CONFIRM)}
+        sent = {name: value for name, value in arguments.items() if name not in (*_COMMON, *_CONFIRM)}
         if "after" in self.field.args:
-            given.setdefault(_FIRST, _ROWS)
+            sent.setdefault(_FIRST, _ROWS)
         if self.is_change:
-            variables = {"input": given | {"dryRun": is_dry_run}}
+            variables = {"input": sent | {"dryRun": is_dry_run}}
             type_by_name = {"input": self.field.args["input"].type}
         else:
-            variables = given
-            type_by_name = {name: self.field.args[name].type for name in given if name in self.field.args}
-        scenario = {name: argument for name, argument in _scenario_arguments().items() if name in given}
+            variables = sent
+            type_by_name = {name: self.field.args[name].type for name in sent if name in self.field.args}
+        scenario = {name: argument for name, argument in _scenario_arguments().items() if name in sent}
         scenario_types = {name: argument.type for name, argument in scenario.items()}
         call = f"{self.name}{_pass(type_by_name)} {selection}"
         if scenario_types:

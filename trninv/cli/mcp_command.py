@@ -63,14 +63,14 @@ def mcp(database: str, scope: str) -> None:
 def local_sql(fleet: BaseFleet, settings: Settings) -> RunSql:
     """Return the function that runs the tool `sql` on a fleet."""
 
-    def run(sql: str, at: str | None) -> Mapping[str, Any]:
-        earlier_fleet = fleet if at is None else fleet.at(at)
+    def run(sql: str, as_of: str | None) -> Mapping[str, Any]:
+        earlier_fleet = fleet if as_of is None else fleet.at(as_of)
         with closing(earlier_fleet.shared_snapshot()) as snapshot:
             compiled = compile_query(sql, snapshot.engine.dialect.name)
             result = run_query(snapshot, compiled, seconds=settings.request_seconds, max_bytes=settings.answer_bytes)
         return {"columns": result.columns, "rows": result.records(), "truncated": result.truncated}
 
-    async def run_in_thread(sql: str, at: str | None) -> Mapping[str, Any]:
-        return await asyncio.to_thread(run, sql, at)
+    async def run_in_thread(sql: str, as_of: str | None) -> Mapping[str, Any]:
+        return await asyncio.to_thread(run, sql, as_of)
 
     return run_in_thread

@@ -62,15 +62,15 @@ class AgentServer:
         )
         return self._manager.handle_request
 
-    async def _run_sql(self, sql: str, at: str | None) -> Mapping[str, Any]:
+    async def _run_sql(self, sql: str, as_of: str | None) -> Mapping[str, Any]:
         services = self._services
         compiled = await services.read(compile_query, sql, services.fleet.engine.dialect.name)
-        return await services.read(services.readers.read, partial(self._read_rows, compiled, at))
+        return await services.read(services.readers.read, partial(self._read_rows, compiled, as_of))
 
-    def _read_rows(self, compiled: str, at: str | None, current_fleet: BaseFleet) -> Mapping[str, Any]:
+    def _read_rows(self, compiled: str, as_of: str | None, current_fleet: BaseFleet) -> Mapping[str, Any]:
         settings = self._services.settings
         login = self._services.readers.logins.get(current_fleet.engine)
-        fleet = current_fleet if at is None else current_fleet.at(at)
+        fleet = current_fleet if as_of is None else current_fleet.at(as_of)
         with closing(fleet.shared_snapshot()) as snapshot:
             result = run_query(
                 snapshot, compiled, seconds=settings.request_seconds, max_bytes=settings.answer_bytes, login=login
