@@ -27,6 +27,35 @@ ALGORITHM_GB = {
     ("reduce-scatter", "bf16"): (26.8, 94.3, 241.9, 280.14),
 }
 """GB/s at four sizes, the last of which is the best of the public sweep (nccom-test -r 64, LNC 2, 2026-03-17)."""
+OBSERVATION_ROW = {
+    "id": 1,
+    "at": "2026-01-01T00:00:00Z",
+    "source": "nccom-test",
+    "name": "run.json",
+    "sha256": "1",
+    "taken_at": "2026-01-01T00:00:00Z",
+    "seen_at": "2026-01-01T00:00:00Z",
+    "is_whole": False,
+    "servers": 1,
+    "chips": 16,
+}
+MEASUREMENT_ROW = {
+    "observation_id": 1,
+    "operation": "all-gather",
+    "machine": "i-0a",
+    "measured_at": "2026-01-01T00:00:00Z",
+    "event": 0,
+    "chips": 16,
+    "ranks": 64,
+    "logical_cores": 2,
+    "data_type": "bf16",
+    "bytes": 2**30,
+    "nanoseconds": 2_771_290,
+    "algorithm_bandwidth": 387_451_989_506,
+    "bus_bandwidth": 363_236_240_162,
+    "limit_bandwidth": 512 * 10**9,
+}
+"""A measurement that was stored, without its id and address."""
 SIZES = (2**20, 2**23, 2**27, 2**30)
 
 

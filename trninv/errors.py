@@ -44,6 +44,7 @@ TrninvError
 │   └── UnknownPatternError       UNKNOWN_WIRING
 ├── WorkerError                   WORKER_DIED
 ├── DiscoveryError                DISCOVERY_FAILED
+│   └── DiscoveryRefusedError     DISCOVERY_REFUSED
 └── DatabaseError                 exit 1: the database is unusable, or refused a statement
     ├── UnreachableError          DATABASE_NOT_REACHABLE
     ├── ReadOnlyError             READ_ONLY
@@ -67,6 +68,7 @@ __all__ = [
     "CostLimitError",
     "DatabaseError",
     "DiscoveryError",
+    "DiscoveryRefusedError",
     "DiskFullError",
     "DocumentError",
     "FilterError",
@@ -415,6 +417,12 @@ class DiscoveryError(TrninvError):
     """A call of a pull failed, so that nothing of the pull was imported."""
 
     code = "DISCOVERY_FAILED"
+
+
+class DiscoveryRefusedError(DiscoveryError):
+    """A call that these credentials may not send, or that the target does not have."""
+
+    code = "DISCOVERY_REFUSED"
 
 
 class UnreachableError(DatabaseError):

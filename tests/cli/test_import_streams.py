@@ -17,7 +17,7 @@ from printed import neuron_ls, text
 from sqlalchemy import make_url
 
 from conftest import Databases, Run
-from trninv.cli import import_commands
+from trninv.cli import import_files
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
@@ -65,7 +65,7 @@ def test_while_files_are_read_others_write(
 def test_a_stream_without_an_end_is_left_at_the_limit(
     run: Run, databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_commands, "MAX_TOTAL_BYTES", 1 << 20)
+    monkeypatch.setattr(import_files, "MAX_TOTAL_BYTES", 1 << 20)
     status, _, err = run("import", "neuron-ls", "/dev/zero", database=databases.migrated("sqlite"))
     assert status == 2
     assert "nothing was imported" in err

@@ -13,11 +13,13 @@ import pytest
 import exporting
 import trninv
 from conftest import Databases
+from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import InternalError, TrninvError
 from trninv.exporters import formats
 from trninv.exporters.export_source import ExportSource
 from trninv.exporters.format import find_format, format_names
 from trninv.inventory.address.lookup import resolve_place
+from trninv.placement.changes.reserve import reserve
 from trninv.routing.snapshot import Snapshot
 
 
@@ -25,6 +27,8 @@ from trninv.routing.snapshot import Snapshot
 def snapshot(databases: Databases) -> Iterator[Snapshot]:
     url = databases.migrated("sqlite")
     exporting.seed(url)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        reserve(connection, "patch", ["lab/d2/s0"], from_="2126-01-01T00:00:00Z", until="12h", who="tests")
     with trninv.open(url) as fleet, fleet.open_snapshot() as opened:
         yield opened
 
@@ -105,7 +109,7 @@ def test_json_of_any_depth_is_refused(snapshot: Snapshot) -> None:
 @pytest.mark.parametrize("name", format_names())
 def test_a_comment_says_what_was_written_and_from_when(snapshot: Snapshot, name: str) -> None:
     form, source = find_format(name), source_of(snapshot, name)
-    said = f"{source.place.address} as {name}, written by trninv as of event 0"
+    said = f"{source.place.address} as {name}, written by trninv as of event 1"
     template = form.syntax.comment_template
     assert (template.format(said) in list(form.lines(source))[:2]) == bool(template)
 

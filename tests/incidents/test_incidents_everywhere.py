@@ -28,7 +28,7 @@ DOCUMENT = """query ($scope: Address) { incidents(scope: $scope, first: 2) { tot
     id rule severity place causes causeCount parts { kind state count } independentFailures startedAt who why source
     lastChange { event time who why source } instances { server instance host } findings { id rule address observed }
     truncated impact { chips cores memory { bytes gibibytes } jobs { name system externalId chips affectedChips }
-    jobCount
+    jobCount reservations { name kind fromAt untilAt hasBegun chips affectedChips }
         domains { domain chipsBefore chipsNow poolBefore { bytes gibibytes } poolNow { bytes gibibytes }
             bisectionBefore { ...b } bisectionNow { ...b } idleLinksBefore idleLinksNow incomparable
             allGatherBefore { ...b } allGatherNow { ...b } }

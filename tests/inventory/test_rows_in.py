@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from irregular import irregular, make
+from measuring import MEASUREMENT_ROW, OBSERVATION_ROW
 from sqlalchemy import Connection, insert, select, text
 
 from conftest import BACKENDS, Databases
@@ -61,6 +62,14 @@ def _make(url: str) -> None:
                 for key, name in enumerate(chance.sample(sorted(set(named)), 60), 1)
             ],
         )
+        connection.execute(insert(TABLES["observation"]), OBSERVATION_ROW)
+        connection.execute(
+            insert(TABLES["measurement"]),
+            [
+                MEASUREMENT_ROW | {"id": key, "address": name}
+                for key, name in enumerate(chance.sample(sorted(set(named)), 60), 1)
+            ],
+        )
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
@@ -95,7 +104,16 @@ class _Oracle:
         self.addresses = _addresses(connection)
         tables = {
             name: TABLES[name]
-            for name in ("server", "switch", "binding", "cordon", "allocation", "reserved_chip", "finding")
+            for name in (
+                "server",
+                "switch",
+                "binding",
+                "cordon",
+                "allocation",
+                "reserved_chip",
+                "finding",
+                "measurement",
+            )
         }
         rows = {name: connection.execute(select(table)).mappings().all() for name, table in tables.items()}
         self.in_rack = [
@@ -108,6 +126,7 @@ class _Oracle:
             "allocation": {row["id"]: self.addresses["node"][row["chip_id"]] for row in rows["allocation"]},
             "reserved_chip": {row["id"]: self.addresses["node"][row["chip_id"]] for row in rows["reserved_chip"]},
             "finding": {row["id"]: row["address"] for row in rows["finding"]},
+            "measurement": {row["id"]: row["address"] for row in rows["measurement"]},
         }
         self.reservations = {row["id"]: row["reservation_id"] for row in rows["reserved_chip"]}
         self.jobs = {row["id"]: row["job_id"] for row in rows["allocation"]}
@@ -120,7 +139,7 @@ class _Oracle:
         roots = {place.address.rsplit("/nc", 1)[0]}
         if place.level == "rack":
             roots |= {address for rack, address in self.in_rack if rack == place.id}
-        if place.level == "server" and kind != "finding":
+        if place.level == "server" and kind not in ("finding", "measurement"):
             roots |= {address for server, address in self.switches if server == place.id}
         return {key for key, name in self.named[kind].items() if any(_is_in(name, root) for root in roots)}
 
@@ -153,7 +172,7 @@ def test_rows_in_a_place_are_those_whose_address_continues_its_own(
         table: Any = TABLES[kind]
         assert set(connection.scalars(select(table.c.id).where(rows_in(place, kind)))) == expected, place
         assert sorted(connection.scalars(row_ids_in(place, kind))) == sorted(expected), place
-        if kind not in ("binding", "finding"):
+        if kind not in ("binding", "finding", "measurement"):
             assert set(connection.scalars(select(table.c.id).where(rows_at(level, place.id, kind)))) == expected
 
 

@@ -111,7 +111,7 @@ def test_the_mutation_takes_and_returns_what_is_declared(declared: Change[..., A
     arguments = get_named_type(field.args["input"].type)
     assert isinstance(arguments, GraphQLInputObjectType)
     names = {parameter.argument.name or parameter.name for parameter in declared.parameters}
-    author = {"who", "client_mutation_id"} | ({"why"} if declared.takes_reason else set())
+    author = {"who", "dry_run", "client_mutation_id"} | ({"why"} if declared.takes_reason else set())
     assert {_snake(name) for name in arguments.fields} == names | author
     payload = get_named_type(field.type)
     assert isinstance(payload, GraphQLObjectType)

@@ -63,7 +63,7 @@ def rules(of: DriftResult) -> list[str]:
 def test_every_rule_is_declared_once_and_has_a_fault() -> None:
     asked = [*CHIP_RULES.rules, *SERVER_RULES.rules, *DOMAIN_RULES.rules, *FLEET_RULES.rules]
     assert sorted(asked) == sorted(FINDING_RULES)
-    assert sorted([*FAULTS, *MEASURED_RULES, "stale"]) == sorted(FINDING_RULES)
+    assert sorted([*FAULTS, *MEASURED_RULES, "scheduler-block-differs", "stale"]) == sorted(FINDING_RULES)
 
 
 def faulty(engine: Engine, rule: str, at: datetime) -> None:

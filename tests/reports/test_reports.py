@@ -13,8 +13,9 @@ from typing import Any, Self
 
 import duckdb
 import pytest
+from measuring import MEASUREMENT_ROW, OBSERVATION_ROW
 from queries import run_query, snapshot_of
-from sqlalchemy import text
+from sqlalchemy import insert, text
 from starlette.testclient import TestClient
 
 import trninv
@@ -23,12 +24,14 @@ from trninv import units
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError, SqlError, UnknownReportError, UnreachableError
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state import bindings, condition, hash_chain, state_change
 from trninv.placement.changes.allocate import allocate
 from trninv.placement.changes.release import release
+from trninv.placement.changes.reserve import reserve
 from trninv.reports.query_compiler import compile_query
 from trninv.reports.report_library import Report, ReportChart, find_report, read_reports
 from trninv.reports.table_export import TABLES_AND_VIEWS, export_tables, property_graph_sql
@@ -95,6 +98,8 @@ def two(databases: Databases) -> dict[str, str]:
                 allocate(connection, "tune", ["u-trn2x64/d0/s1"], who="tests")
                 allocate(connection, "done", ["trn3-gen2/d0/s7"], who="tests")
                 release(connection, "done")
+                begin = "2126-01-01T00:00:00Z"
+                reserve(connection, "patch", ["u-trn2x64/d0/s3"], from_=begin, until="12h", who="tests")
                 state_change.set_state(
                     connection, ["u-trn2x64/d0/s1/c9"], condition.Condition("down"), why="HBM", who="tests"
                 )
@@ -117,6 +122,8 @@ def _stand_there(url: str) -> None:
         bindings.bind(connection, [standing], who="tests")
         columns = "id, rule, severity, first_seen, last_seen"
         connection.execute(text(f"INSERT INTO finding ({columns}) VALUES (1, 'stale', 'info', 't', 't')"))
+        connection.execute(insert(TABLES["observation"]), OBSERVATION_ROW)
+        connection.execute(insert(TABLES["measurement"]), MEASUREMENT_ROW | {"id": 1, "address": "few/d0/s0"})
         sweep = "INSERT INTO sweep (id, arguments, started_at, renewed) VALUES (1, '{}', 't', 0)"
         connection.execute(text(sweep))
         connection.execute(text("UPDATE cluster SET known_since = '2026-01-02T03:04:05.000000+00:00'"))

@@ -79,7 +79,7 @@ def import_(  # one parameter per option
     trninv import ec2 instances.json topology.json
     trninv import kubernetes nodes.json --dry-run
     squeue --json | trninv import jobs slurm -    # trninv import jobs --help
-    trninv import nccom-test all-gather.txt --host @i-0abc --cores-per-rank 2    # trninv import nccom-test --help
+    trninv import nccom-test run.json    # trninv import nccom-test --help
     trninv import bandwidth pairs.csv             # trninv import bandwidth --help
     """
     if trust_host_names and "-" in files:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 
@@ -55,6 +56,14 @@ class Probe:
     expected: bytes
     body: Mapping[str, object] | None = None
     status: int = HTTPStatus.OK
+
+
+def _expected_of_agents() -> tuple[bytes, Mapping[str, object], int]:
+    """Return what /mcp answers, what is posted and the status, with the package mcp and without."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    if find_spec("mcp"):
+        return b'"bisection"', message, HTTPStatus.OK
+    return b"trninv[mcp]", message, HTTPStatus.NOT_FOUND
 
 
 def check_service(database: str) -> int:
@@ -137,6 +146,7 @@ def build_probes(database: str) -> tuple[Probe, ...]:
         else Probe("/sql", "/sql", _JSON, b'"rows":' + _to_json(cluster_rows), sql),
         Probe("/observations", "/observations", _JSON, b"lists no device", empty_observation, HTTPStatus.BAD_REQUEST),
         Probe("/export/{name}", file, "text/csv", table),
+        Probe("/mcp", "/mcp", _JSON, *_expected_of_agents()),
         Probe("/enroll", "/enroll", _JSON, b"TRNINV_ENROLL_CERTIFICATES", {}, HTTPStatus.NOT_FOUND),
         Probe("/openapi.json", "/openapi.json", _JSON, b'"openapi":"3.1.0"'),
         Probe("/healthz", "/healthz", _JSON, ok_body),

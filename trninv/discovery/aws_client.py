@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from trninv.discovery.provider import MAX_MACHINES, PullProgress
 from trninv.discovery.target import Target
-from trninv.errors import DiscoveryError, UsageError
+from trninv.errors import DiscoveryError, DiscoveryRefusedError, UsageError
 
 _TIMEOUT_SECONDS: Final = 30
 _MAX_ATTEMPTS: Final = 8
@@ -45,10 +45,6 @@ _SHAPES: Final[Mapping[str, frozenset[str]]] = {
 """The members that are parsed, by shape of botocore's model of EC2."""
 _NODE_MEMBERS: Final = ("InstanceId", "InstanceType", "InstanceStatus", "UltraServerInfo", "PrivateDnsHostname")
 """The members kept of a HyperPod node; its others are times, which JSON does not have."""
-
-
-class RefusedCallError(DiscoveryError):
-    """A call that these credentials may not send, or that the region does not have."""
 
 
 class AwsClients:
@@ -99,7 +95,7 @@ class AwsClients:
 
         Raises
         ------
-        RefusedCallError
+        DiscoveryRefusedError
             The credentials may not send this call, or the region does not have it.
         DiscoveryError
             The call failed, its pages do not end, or it has more than `MAX_MACHINES` items.
@@ -124,7 +120,7 @@ class AwsClients:
 
         Raises
         ------
-        RefusedCallError, DiscoveryError
+        DiscoveryRefusedError, DiscoveryError
             As in `pages`.
 
         """
@@ -144,7 +140,7 @@ class AwsClients:
                 raise DiscoveryError(
                     f"{name}: the credentials have expired or are invalid ({code}); renew them"
                 ) from None
-            error_class = RefusedCallError if code in _REFUSALS else DiscoveryError
+            error_class = DiscoveryRefusedError if code in _REFUSALS else DiscoveryError
             raise error_class(f"{name}: {code}: {message}"[:500]) from None
         except (BotoCoreError, ResponseParserError, ValueError, TypeError, KeyError) as error:
             # botocore raises the last three for values of a wrong type in a response

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from trninv.discovery.provider import MAX_MACHINES, PullProgress
 from trninv.discovery.target import Target
-from trninv.errors import DiscoveryError, UsageError
+from trninv.errors import DiscoveryError, DiscoveryRefusedError, UsageError
 from trninv.importers.input_file import JsonError, parse_json
 
 _TIMEOUT_SECONDS: Final = 30
@@ -15,10 +15,6 @@ _MAX_RESTARTS: Final = 3
 """How often a list starts again whose pages expired (410 Gone), because reading them took too long."""
 _REFUSED: Final = frozenset({401, 403, 404})
 _GONE: Final = 410
-
-
-class RefusedListError(DiscoveryError):
-    """A list that these credentials may not read, or that the cluster does not have."""
 
 
 class _ExpiredPageError(Exception):
@@ -60,7 +56,7 @@ class KubernetesClient:
 
         Raises
         ------
-        RefusedListError
+        DiscoveryRefusedError
             These credentials may not list them, or the cluster has no such kind.
         DiscoveryError
             The API does not answer, or not with a list.
@@ -115,7 +111,7 @@ class KubernetesClient:
         except ApiException as error:
             if error.status == _GONE:
                 raise _ExpiredPageError from None
-            error_class = RefusedListError if error.status in _REFUSED else DiscoveryError
+            error_class = DiscoveryRefusedError if error.status in _REFUSED else DiscoveryError
             raise error_class(f"{name}: {error.status} {error.reason}") from None
         except (HTTPError, OSError) as error:
             raise DiscoveryError(f"{name}: {error}"[:500]) from None

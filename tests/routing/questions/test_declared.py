@@ -15,11 +15,14 @@ from graphql.execution.values import VariableValues
 
 from conftest import Databases, Run
 from trninv.cli import question_commands as commands
+from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import CostLimitError, InvalidArgumentError, UnitError
 from trninv.graphql import query_cost
 from trninv.graphql.graphql_schema import schema
 from trninv.inventory.parameter import PARAMETER_TYPES, Argument
 from trninv.placement import questions as placement_questions
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.reserve import reserve
 from trninv.placement.placement_fleet import Fleet
 from trninv.placement.questions import __main__
 from trninv.routing.answer import Answer, answer_fields
@@ -94,7 +97,8 @@ def test_the_field_takes_what_is_asked_and_costs_the_price(asked: Question) -> N
     assert len(field.args) == len(asked.parameters)
     assert [each.description for each in field.args.values()] == [each.description for each in asked.parameters]
     required = [(name, each) for name, each in zip(field.args, asked.parameters, strict=True) if each.is_required]
-    given = ", ".join(f"{name}: " + ('"x"' if issubclass(each.value_type, str) else "1") for name, each in required)
+    values = {str: '"x"', tuple: '["x"]'}
+    given = ", ".join(f"{name}: {values.get(each.value_type.__mro__[-2], '1')}" for name, each in required)
     given = given and f"({given})"
     assert _cost(f"{{ {asked.field}{given} {{ definition }} }}") == asked.cost + 1
     down = f'{{ whatIf(down: ["x"]) {{ {asked.field}{given} {{ definition }} }} }}'
@@ -215,7 +219,15 @@ def test_a_question_that_reads_the_clock_says_so(
 
 @pytest.fixture(scope="module")
 def url(databases: Databases) -> str:
-    return databases.seeded("sqlite")
+    """A database with a job, and a reservation that ends between the two times of the clock."""
+    url, now = databases.seeded("sqlite"), dt.datetime.now(dt.UTC)
+    times = {name: now + dt.timedelta(minutes=minutes) for name, minutes in (("from_", 30), ("until", 90))}
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        allocate(connection, "train-70b", ["u-trn2x64/d0/s1"], who="tests")
+        reserve(
+            connection, "soon", ["u-trn2x64/d0/s0"], who="tests", **{name: at.isoformat() for name, at in times.items()}
+        )
+    return url
 
 
 def _set_clock(patch: pytest.MonkeyPatch, time: dt.datetime) -> None:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from trninv.discovery.aws_client import AwsClients, RefusedCallError
+from trninv.discovery.aws_client import AwsClients
 from trninv.discovery.provider import Provider, PulledEntry, PulledListing, PulledListings, PullProgress
 from trninv.discovery.target import Target
+from trninv.errors import DiscoveryRefusedError
 from trninv.importers.records import NEURON_TYPE_PREFIXES
 
 _TYPE_FILTER: Final = [{"Name": "instance-type", "Values": [f"{prefix}*" for prefix in NEURON_TYPE_PREFIXES]}]
@@ -28,7 +29,7 @@ def pull(target: Target, progress: PullProgress) -> PulledListings:
     def optional(call: Callable[..., Iterator[Any]], *arguments: Any, **parameters: Any) -> Iterator[Any]:
         try:
             yield from list(call(*arguments, **parameters))
-        except RefusedCallError as error:
+        except DiscoveryRefusedError as error:
             notes.append(str(error))
 
     def ec2(operation: str, key: str, **parameters: Any) -> Iterator[Any]:

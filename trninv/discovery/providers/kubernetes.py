@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from trninv.discovery.kubernetes_client import KubernetesClient, RefusedListError
+from trninv.discovery.kubernetes_client import KubernetesClient
 from trninv.discovery.provider import Provider, PulledEntry, PulledListing, PulledListings, PullProgress
 from trninv.discovery.target import Target
+from trninv.errors import DiscoveryRefusedError
 from trninv.importers.records import NO_BLOCK
 from trninv.importers.sources.kubernetes import DOMAIN_LABEL, NODE_LABELS
 
@@ -37,7 +38,7 @@ def pull(target: Target, progress: PullProgress) -> PulledListings:
     for call, (kind, path) in _RESOURCES.items():
         try:
             objects[kind] = list(client.list_objects(path, kind, progress))
-        except RefusedListError as error:
+        except DiscoveryRefusedError as error:
             if call in PROVIDER.calls:
                 raise
             notes.append(str(error))
