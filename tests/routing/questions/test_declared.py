@@ -97,12 +97,17 @@ def test_the_field_takes_what_is_asked_and_costs_the_price(asked: Question) -> N
     assert len(field.args) == len(asked.parameters)
     assert [each.description for each in field.args.values()] == [each.description for each in asked.parameters]
     required = [(name, each) for name, each in zip(field.args, asked.parameters, strict=True) if each.is_required]
-    values = {str: '"x"', tuple: '["x"]'}
-    given = ", ".join(f"{name}: {values.get(each.value_type.__mro__[-2], '1')}" for name, each in required)
+    given = ", ".join(f"{name}: {_value(each.value_type)}" for name, each in required)
     given = given and f"({given})"
     assert _cost(f"{{ {asked.field}{given} {{ definition }} }}") == asked.cost + 1
     down = f'{{ whatIf(down: ["x"]) {{ {asked.field}{given} {{ definition }} }} }}'
     assert _cost(down) == 2 * asked.cost + 2
+
+
+def _value(value_type: type) -> str:
+    if issubclass(value_type, tuple):
+        return '["x"]'
+    return '"x"' if issubclass(value_type, str) else "1"
 
 
 def test_what_scans_or_writes_declares_the_price_of_a_scan() -> None:
@@ -221,12 +226,10 @@ def test_a_question_that_reads_the_clock_says_so(
 def url(databases: Databases) -> str:
     """A database with a job, and a reservation that ends between the two times of the clock."""
     url, now = databases.seeded("sqlite"), dt.datetime.now(dt.UTC)
-    times = {name: now + dt.timedelta(minutes=minutes) for name, minutes in (("from_", 30), ("until", 90))}
+    begin, end = ((now + dt.timedelta(minutes=minutes)).isoformat() for minutes in (30, 90))
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         allocate(connection, "train-70b", ["u-trn2x64/d0/s1"], who="tests")
-        reserve(
-            connection, "soon", ["u-trn2x64/d0/s0"], who="tests", **{name: at.isoformat() for name, at in times.items()}
-        )
+        reserve(connection, "soon", ["u-trn2x64/d0/s0"], from_=begin, until=end, who="tests")
     return url
 
 
