@@ -26,7 +26,8 @@ ALGORITHM_GB = {
     ("reduce-scatter", "fp32"): (27.2, 95.0, 240.1, 275.11),
     ("reduce-scatter", "bf16"): (26.8, 94.3, 241.9, 280.14),
 }
-"""GB/s at four sizes, the last of which is the best of the public sweep (nccom-test -r 64, LNC 2, 2026-03-17)."""
+"""GB/s at four sizes: the last is the best of the public sweep (nccom-test -r 64, LNC 2, 2026-03-17), the others are
+made up in its shape."""
 OBSERVATION_ROW = {
     "id": 1,
     "at": "2026-01-01T00:00:00Z",
