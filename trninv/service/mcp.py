@@ -14,7 +14,6 @@ from starlette.types import ASGIApp
 
 from trninv.agents.runner import Caller, Runner
 from trninv.errors import NotFoundError
-from trninv.reports.query_compiler import compile_query
 from trninv.reports.query_runner import run_query
 from trninv.routing.fleet import BaseFleet
 from trninv.service.authentication import authenticate
@@ -63,6 +62,8 @@ class AgentServer:
         return self._manager.handle_request
 
     async def _run_sql(self, sql: str, as_of: str | None) -> Mapping[str, Any]:
+        from trninv.reports.query_compiler import compile_query  # noqa: PLC0415 # imports sqlglot, which takes memory
+
         services = self._services
         compiled = await services.read(compile_query, sql, services.fleet.engine.dialect.name)
         return await services.read(services.readers.read, partial(self._read_rows, compiled, as_of))
