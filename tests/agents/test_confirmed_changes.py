@@ -10,6 +10,7 @@ from mcp_clients import client
 from mcp_types import ElicitResult
 
 import trninv
+from trninv.agents.abridge import MAX_CHARACTERS
 from trninv.routing.fleet import BaseFleet
 
 _SERVER = "u-trn2x64/d0/s0"
@@ -82,3 +83,26 @@ def test_the_user_is_asked_if_the_client_can(seeded: str, mode: str, action: Any
     assert servers == cordoned
     assert len(asked) == 1
     assert _SERVER in asked[0]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_what_the_user_agreed_to_is_not_done_if_others_changed_it_meanwhile(seeded: str, mode: str) -> None:
+    async def answer(_: Any, __: Any) -> ElicitResult:
+        with trninv.open(seeded) as other:
+            other.cordon([_SERVER], why="first", who="somebody")
+        return ElicitResult(action="accept", content={})
+
+    result, _ = _run(seeded, _cordon, mode=mode, elicitation_callback=answer)
+    assert result.is_error
+    assert "STALE_PLAN" in result.content[0].text
+
+
+def test_a_preview_of_many_parts_is_short_and_says_so(seeded: str) -> None:
+    chips = [f"u-trn2x64/d0/s{server}/c{chip}" for server in range(4) for chip in range(16)]
+    chips += [f"trn1.32xlarge/d0/s0/c{chip}" for chip in range(16)]
+    arguments = {"addresses": chips, "state": "MAINTENANCE", "why": "x", "who": "tests"}
+    preview, _ = _run(seeded, lambda agent: agent.call_tool("setState", arguments))
+    content = preview.structured_content
+    assert content["shortened"] == {"lengths": {"changes": len(chips)}}
+    assert 0 < len(content["wouldChange"]["changes"]) < len(chips)
+    assert len(preview.content[0].text) < MAX_CHARACTERS + 1_000

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from anyio import to_thread
+
 from trninv.agents.abridge import abridge
 from trninv.agents.tool import AT, PLAN, Tool
 from trninv.errors import TrninvError, UsageError
@@ -44,8 +46,8 @@ class Runner:
 
     """
 
-    def __init__(self, api: Api, run_sql: RunSql | None = None) -> None:
-        self._api, self.run_sql = api, run_sql
+    def __init__(self, api: Api, run_sql: RunSql | None, log_failure: Callable[[BaseException, Caller], None]) -> None:
+        self._api, self.run_sql, self._log_failure = api, run_sql, log_failure
 
     async def answer(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Return a page of the answer to a question or list, with its units, sources and revision."""
@@ -53,7 +55,7 @@ class Runner:
         data, as_of = await self._execute(document, variables, caller, arguments.get(AT))
         answer = tool.read_data(data)
         sources = _name_sources(answer.pop("facts", ())) if isinstance(answer, dict) else []
-        content = paged(answer, arguments) | {"asOf": as_of, "units": _UNITS}
+        content = await paged(answer, arguments) | {"asOf": as_of, "units": _UNITS}
         if sources:
             content |= {"sources": sources, "explain": explain_uri(tool, arguments)}
         return content
@@ -69,13 +71,17 @@ class Runner:
         document, variables = tool.document(arguments, is_dry_run=True)
         data, _ = await self._execute(document, variables, caller)
         result = tool.read_data(data)
-        return {"change": tool.name, "wouldChange": result, PLAN: _plan_of(tool, variables, result, caller)}
+        shown, cut = await to_thread.run_sync(abridge, result, 1)
+        omitted = {"shortened": {"lengths": cut}} if cut else {}
+        plan = _plan_of(tool, variables, result, caller)
+        return {"change": tool.name, "wouldChange": shown, PLAN: plan} | omitted
 
     async def change(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Make a change."""
         document, variables = tool.document(arguments)
         data, as_of = await self._execute(document, variables, caller)
-        return paged(tool.read_data(data), {}) | {"asOf": as_of}
+        shown, cut = await to_thread.run_sync(abridge, tool.read_data(data), 1)
+        return {"answer": shown, "asOf": as_of} | ({"shortened": {"lengths": cut}} if cut else {})
 
     async def run_document(
         self, document: str, variables: Mapping[str, Any], caller: Caller, as_of: str | None = None
@@ -98,18 +104,20 @@ class Runner:
         response = await self._api.run(
             request, reads_only=reads_only, who=caller.name, scope=caller.scope, reference=caller.reference
         )
-        content = json.loads(response.body)
+        for failure in response.failures:
+            self._log_failure(failure, caller)
+        content = await to_thread.run_sync(json.loads, response.body)
         if content.get("errors"):
             raise ToolError("; ".join(_describe(error) for error in content["errors"]))
         return content["data"], content.get("extensions", {}).get("asOf")
 
 
-def paged(answer: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+async def paged(answer: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of an answer, and what the other pages hold."""
     page = arguments.get("page", 1)
     if type(page) is not int or page < 1:
         raise UsageError("page is 1 or more")
-    shortened, cut = abridge(answer, page)
+    shortened, cut = await to_thread.run_sync(abridge, answer, page)
     notes = {"page": page, "lengths": cut, "next": f"the same call with page {page + 1}"} if cut else {}
     return {"answer": shortened} | ({"shortened": notes} if notes else {})
 

@@ -117,10 +117,10 @@ class _Handlers:
             raise UsageError(f"{name} takes {required} as text, {AT} as text, and variables as an object")
         if name == "graphql":
             content = await self._runner.run_document(text, variables, caller, as_of)
-            return paged(content["data"], arguments) | {"asOf": content["asOf"]}
+            return await paged(content["data"], arguments) | {"asOf": content["asOf"]}
         if self._runner.run_sql is None:
             raise UsageError("this service runs no SQL; it has no login for it (TRNINV_SQL_URL)")
-        return paged(await self._runner.run_sql(text, as_of), arguments)
+        return await paged(await self._runner.run_sql(text, as_of), arguments)
 
     async def _change(
         self, context: Context, tool: Tool, params: types.CallToolRequestParams, caller: Caller
@@ -128,23 +128,22 @@ class _Handlers:
         arguments = dict(params.arguments or {})
         plan = arguments.pop(PLAN, None)
         preview = await self._runner.preview(tool, arguments, caller)
-        message = f"{tool.name}: {json.dumps(preview['wouldChange'], ensure_ascii=False)[:2_000]}"
         if _can_elicit(context):
-            responses = params.input_responses or {}
+            responses, message = params.input_responses or {}, json.dumps(preview, ensure_ascii=False)
             if context.session.can_send_request:
                 response: Any = await context.session.elicit_form(message, _NO_VALUES, context.request_id)
+                # others may have made changes while the user decided
+                plan, preview = preview[PLAN], await self._runner.preview(tool, arguments, caller)
             elif _QUESTION not in responses:
                 return _ask(message, preview[PLAN])
             else:
                 response, plan = responses[_QUESTION], params.request_state
-                _check_plan(plan, preview)
             if getattr(response, "action", None) != "accept":
                 return _succeeded({"change": tool.name, "changed": False, "reason": "the user did not agree"})
         elif plan is None:
             hint = f"Nothing has changed. Show this to the user; to carry it out, call again with plan {preview[PLAN]}."
             return _succeeded(preview | {"hint": hint})
-        else:
-            _check_plan(plan, preview)
+        _check_plan(plan, preview)
         return _succeeded(await self._runner.change(tool, arguments, caller))
 
     async def list_resources(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:

@@ -55,7 +55,6 @@ class Tool:
     description: str
     scope: str
     is_change: bool
-    is_question: bool
     field: GraphQLField
     input_schema: Mapping[str, Any]
 
@@ -129,12 +128,11 @@ def _read_tools(schema: GraphQLSchema) -> Iterator[Tool]:
         if name in _UNSUITABLE or is_leaf_type(get_named_type(field.type)):
             continue
         metadata = field_metadata(field)
-        is_question = "question" in metadata
         properties = arguments_schema({key: value for key, value in field.args.items() if key not in _BACKWARD})
-        scenario = arguments_schema(_scenario_arguments())["properties"] if is_question else {}
+        scenario = arguments_schema(_scenario_arguments())["properties"] if "question" in metadata else {}
         merged = properties | {"properties": {**properties["properties"], **scenario, **_COMMON}}
         scope = str(metadata.get("scope", "read"))
-        yield Tool(name, field.description or "", scope, False, is_question, field, merged)
+        yield Tool(name, field.description or "", scope, False, field, merged)
 
 
 def _change_tools(schema: GraphQLSchema) -> Iterator[Tool]:
@@ -151,7 +149,7 @@ def _change_tools(schema: GraphQLSchema) -> Iterator[Tool]:
         own = {key: value for key, value in properties["properties"].items() if key not in _INTERNAL}
         merged = properties | {"properties": {**own, **_CONFIRM}}
         scope = str(field_metadata(field)["scope"])
-        yield Tool(name, field.description or "", scope, True, False, field, merged)
+        yield Tool(name, field.description or "", scope, True, field, merged)
 
 
 _INTERNAL: Final = frozenset({"dryRun", "clientMutationId"})

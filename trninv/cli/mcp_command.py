@@ -1,8 +1,8 @@
 """Answer an AI agent over standard input and output (`mcp`)."""
 
 import asyncio
+import traceback
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +10,11 @@ import click
 
 import trninv
 from trninv.agents.runner import Caller, Runner, RunSql
+from trninv.agents.sql_rows import select_rows
 from trninv.database.engine import read_transaction
 from trninv.database.tables import TOKEN_SCOPES_ALLOWED
 from trninv.errors import UsageError
 from trninv.graphql.api import Api
-from trninv.reports.query_compiler import compile_query
-from trninv.reports.query_runner import run_query
 from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 
@@ -49,7 +48,7 @@ def mcp(database: str, scope: str) -> None:
     with trninv.open(database) as fleet:
         with read_transaction(fleet.engine):
             pass  # fail here with one line instead of in each call
-        runner = Runner(Api(fleet, settings), local_sql(fleet, settings))
+        runner = Runner(Api(fleet, settings), local_sql(fleet, settings), print_failure)
         caller = Caller("", scope, TOKEN_SCOPES_ALLOWED[scope].__contains__)
         server = build_server(runner, lambda _: caller)
 
@@ -61,16 +60,14 @@ def mcp(database: str, scope: str) -> None:
 
 
 def local_sql(fleet: BaseFleet, settings: Settings) -> RunSql:
-    """Return the function that runs the tool `sql` on a fleet."""
+    """Return the function that runs the tool `sql` on a fleet, in a thread."""
 
-    def run(sql: str, as_of: str | None) -> Mapping[str, Any]:
-        earlier_fleet = fleet if as_of is None else fleet.at(as_of)
-        with closing(earlier_fleet.shared_snapshot()) as snapshot:
-            compiled = compile_query(sql, snapshot.engine.dialect.name)
-            result = run_query(snapshot, compiled, seconds=settings.request_seconds, max_bytes=settings.answer_bytes)
-        return {"columns": result.columns, "rows": result.records(), "truncated": result.truncated}
+    async def run(sql: str, as_of: str | None) -> Mapping[str, Any]:
+        return await asyncio.to_thread(select_rows, fleet, sql, as_of, settings)
 
-    async def run_in_thread(sql: str, as_of: str | None) -> Mapping[str, Any]:
-        return await asyncio.to_thread(run, sql, as_of)
+    return run
 
-    return run_in_thread
+
+def print_failure(failure: BaseException, _: Caller) -> None:
+    """Print an internal error on stderr; the agent is only told that there was one."""
+    traceback.print_exception(failure)

@@ -4,8 +4,7 @@ Each request stands for itself, so that any worker or instance of the service ca
 """
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, closing
-from functools import partial
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -13,8 +12,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from trninv.agents.runner import Caller, Runner
+from trninv.agents.sql_rows import select_rows
 from trninv.errors import NotFoundError
-from trninv.reports.query_runner import run_query
 from trninv.routing.fleet import BaseFleet
 from trninv.service.authentication import authenticate
 from trninv.service.services import Services
@@ -46,7 +45,7 @@ class AgentServer:
         services = self._services
         is_on_postgresql = services.fleet.engine.dialect.name == "postgresql"
         run_sql = self._run_sql if services.readers.logins or not is_on_postgresql else None
-        server = build_server(Runner(services.api, run_sql), _find_caller)
+        server = build_server(Runner(services.api, run_sql, self._log_failure), _find_caller)
         self._manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
         async with self._manager.run():
             yield
@@ -62,21 +61,15 @@ class AgentServer:
         return self._manager.handle_request
 
     async def _run_sql(self, sql: str, as_of: str | None) -> Mapping[str, Any]:
-        from trninv.reports.query_compiler import compile_query  # noqa: PLC0415 # imports sqlglot, which takes memory
-
         services = self._services
-        compiled = await services.read(compile_query, sql, services.fleet.engine.dialect.name)
-        return await services.read(services.readers.read, partial(self._read_rows, compiled, as_of))
 
-    def _read_rows(self, compiled: str, as_of: str | None, current_fleet: BaseFleet) -> Mapping[str, Any]:
-        settings = self._services.settings
-        login = self._services.readers.logins.get(current_fleet.engine)
-        fleet = current_fleet if as_of is None else current_fleet.at(as_of)
-        with closing(fleet.shared_snapshot()) as snapshot:
-            result = run_query(
-                snapshot, compiled, seconds=settings.request_seconds, max_bytes=settings.answer_bytes, login=login
-            )
-        return {"columns": result.columns, "rows": result.records(), "truncated": result.truncated}
+        def read(fleet: BaseFleet) -> Mapping[str, Any]:
+            return select_rows(fleet, sql, as_of, services.settings, services.readers.logins.get(fleet.engine))
+
+        return await services.read(services.readers.read, read)
+
+    def _log_failure(self, failure: BaseException, caller: Caller) -> None:
+        self._services.log.error("failure", request_id=caller.reference, exc_info=failure)
 
 
 def _find_caller(context: Any) -> Caller:  # Any: mcp's context, whose module is optional
