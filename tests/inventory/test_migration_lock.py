@@ -60,3 +60,18 @@ def test_after_many_attempts_it_waits_for_each_lock(databases: Databases, monkey
         other.execute(text("SET lock_timeout = 10"))
         with pytest.raises(OperationalError, match="lock timeout"):
             other.execute(text("SELECT 1 FROM node"))
+
+
+def test_what_is_not_of_trninv_is_not_locked(databases: Databases) -> None:
+    """Another application's table in the same schema, which may even belong to somebody else."""
+    with (
+        temporary_engine(databases.migrated("postgresql")) as engine,
+        engine.connect() as owner,
+        engine.connect() as connection,
+    ):
+        owner.execute(text("CREATE TABLE theirs (id int)"))
+        owner.commit()
+        owner.execute(text("LOCK TABLE theirs IN ACCESS EXCLUSIVE MODE"))
+        lock_schema(connection)
+        is_locked = "SELECT count(*) FROM pg_locks WHERE relation = CAST('{}' AS regclass) AND pid = pg_backend_pid()"
+        assert [connection.scalar(text(is_locked.format(name))) > 0 for name in ("theirs", "node")] == [False, True]

@@ -15,7 +15,7 @@ from conftest import BACKENDS, Databases, Run, examples
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
-from trninv.errors import ConflictError, InvalidArgumentError, StalePlanError, UnknownJobError
+from trninv.errors import ConflictError, InvalidArgumentError, ScopeTooLargeError, StalePlanError, UnknownJobError
 from trninv.inventory.seeding import cluster_seeding
 from trninv.placement.allocations.allocation_masks import JobAllocation
 from trninv.placement.candidates.free_capacity import FreeCapacity
@@ -114,7 +114,8 @@ def test_a_search_that_stops_says_what_is_proven(legal_sets: LegalSets, monkeypa
     assert plan is not None
     assert (plan.new_servers, plan.lower_bound) == (2, 2)
     monkeypatch.setattr(replacement, "MAX_STEPS", 1)
-    assert plan_replacement(capacity, legal_sets, job, lost) is None
+    with pytest.raises(ScopeTooLargeError, match="no plan in the first 1 steps"):  # there may be one
+        plan_replacement(capacity, legal_sets, job, lost)
 
 
 def _seed_lab(url: str) -> None:

@@ -46,7 +46,7 @@ class Runner:
 
     """
 
-    def __init__(self, api: Api, run_sql: RunSql | None, log_failure: Callable[[BaseException, Caller], None]) -> None:
+    def __init__(self, api: Api, run_sql: RunSql | None, log_failure: Callable[[str, BaseException], None]) -> None:
         self._api, self.run_sql, self._log_failure = api, run_sql, log_failure
 
     async def answer(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Runner:
             request, reads_only=reads_only, who=caller.name, scope=caller.scope, reference=caller.reference
         )
         for failure in response.failures:
-            self._log_failure(failure, caller)
+            self._log_failure(caller.reference, failure)
         content = await to_thread.run_sync(json.loads, response.body)
         if content.get("errors"):
             raise ToolError("; ".join(_describe(error) for error in content["errors"]))

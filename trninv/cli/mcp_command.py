@@ -68,6 +68,6 @@ def local_sql(fleet: BaseFleet, settings: Settings) -> RunSql:
     return run
 
 
-def print_failure(failure: BaseException, _: Caller) -> None:
+def print_failure(_: str, failure: BaseException) -> None:
     """Print an internal error on stderr; the agent is only told that there was one."""
     traceback.print_exception(failure)

@@ -6,6 +6,8 @@ from typing import Final
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
+from trninv.database.tables import TABLES
+
 _ATTEMPTS: Final = 60
 _ATTEMPT_SECONDS: Final = 0.5
 """How long an attempt waits for locks; less than PostgreSQL's deadlock_timeout (1 s), after which it ends one of the
@@ -16,19 +18,21 @@ LOCK_NOT_AVAILABLE: Final = "55P03"
 """PostgreSQL's error code for a lock that a statement did not get in time."""
 _RELATIONS = """
 SELECT quote_ident(relname) FROM pg_class
-WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v') ORDER BY relkind, relname
+WHERE relnamespace = current_schema()::regnamespace AND pg_has_role(relowner, 'USAGE')
+    AND (relname = ANY(:tables) OR relkind = 'v')
+ORDER BY relkind, relname
 """
 
 
 def lock_schema(connection: Connection) -> None:
-    """Lock all tables and views on PostgreSQL until the transaction ends.
+    """Lock trninv's tables, and the views of their owner, on PostgreSQL until the transaction ends.
 
     A migration needs these locks in any case, because it drops triggers and views. After many attempts it goes on
     without them, and waits for each lock when it needs it.
     """
     if connection.dialect.name != "postgresql":
         return
-    relations = ", ".join(connection.scalars(text(_RELATIONS)))
+    relations = ", ".join(connection.scalars(text(_RELATIONS), {"tables": list(TABLES)}))
     if not relations:
         return
     connection.execute(text(f"SET LOCAL lock_timeout = '{_ATTEMPT_SECONDS}s'"))

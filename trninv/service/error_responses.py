@@ -54,7 +54,7 @@ async def expected_error_response(request: Request, error: Exception) -> Respons
     """Return the response to an expected error; a database failure is logged, and the client gets the request's id."""
     assert isinstance(error, TrninvError)
     if isinstance(error, UnreachableError | DiskFullError | SchemaOutdatedError):
-        get_services(request).log_failure(request, error)
+        get_services(request).log_failure(request.state.request_id, error)
         error = public_database_error(error, _request_id(request))
     elif isinstance(error, DatabaseError) and not isinstance(error, ReadOnlyError):  # its message is for the operator
         return await internal_error_response(request, error)
@@ -71,7 +71,7 @@ async def expected_error_response(request: Request, error: Exception) -> Respons
 
 async def internal_error_response(request: Request, error: Exception) -> Response:
     """Log an unexpected error, and return a response with the request's id only."""
-    get_services(request).log_failure(request, error)
+    get_services(request).log_failure(request.state.request_id, error)
     if isinstance(explained := explain_memory_error(error), OutOfMemoryError):
         return await expected_error_response(request, explained)
     request.state.code = InternalError.code

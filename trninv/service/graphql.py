@@ -61,7 +61,7 @@ async def serve_graphql(request: Request) -> Response:
         statement_counter.reset(counter_token)
     services.record_response(request.scope["state"], response, counter.count)
     for failure in response.failures:
-        services.log_failure(request, failure)
+        services.log_failure(request.state.request_id, failure)
     if response.code or response.reads_clock:  # a later response may differ at the same revision
         etag = None
     return graphql_http.graphql_response(response, graphql=takes_graphql_json, etag=etag)

@@ -45,7 +45,7 @@ class AgentServer:
         services = self._services
         is_on_postgresql = services.fleet.engine.dialect.name == "postgresql"
         run_sql = self._run_sql if services.readers.logins or not is_on_postgresql else None
-        server = build_server(Runner(services.api, run_sql, self._log_failure), _find_caller)
+        server = build_server(Runner(services.api, run_sql, services.log_failure), _find_caller)
         self._manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
         async with self._manager.run():
             yield
@@ -67,9 +67,6 @@ class AgentServer:
             return select_rows(fleet, sql, as_of, services.settings, services.readers.logins.get(fleet.engine))
 
         return await services.read(services.readers.read, read)
-
-    def _log_failure(self, failure: BaseException, caller: Caller) -> None:
-        self._services.log.error("failure", request_id=caller.reference, exc_info=failure)
 
 
 def _find_caller(context: Any) -> Caller:  # Any: mcp's context, whose module is optional

@@ -236,9 +236,9 @@ class Services:
             state["code"] = response.code
             self.metrics.errors.labels(response.code).inc()
 
-    def log_failure(self, request: Request, failure: BaseException) -> None:
+    def log_failure(self, request_id: str, failure: BaseException) -> None:
         """Log a failure whose details the client does not see."""
-        self.log.error("failure", request_id=request.state.request_id, exc_info=failure)
+        self.log.error("failure", request_id=request_id, exc_info=failure)
 
 
 async def _run_in_time(workers: WorkerPool, work: Callable[..., T], *arguments: Any) -> T:

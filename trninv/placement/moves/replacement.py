@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from trninv import deadline
+from trninv.errors import ScopeTooLargeError
 from trninv.placement.allocations.allocation_masks import JobAllocation
 from trninv.placement.candidates.candidate_search import CandidateSearch
 from trninv.placement.candidates.free_capacity import FreeCapacity
@@ -60,7 +61,9 @@ class ReplacementPlan:
 def plan_replacement(
     capacity: FreeCapacity, legal_sets: LegalSets, job: JobAllocation, lost: Mapping[int, int]
 ) -> ReplacementPlan | None:
-    """Return the plan with the fewest new servers, then the fewest new chips; None if there is none.
+    """Return the plan with the fewest new servers; None if there is none.
+
+    Of sets with equally many new servers, those with fewer new chips are tried first.
 
     Parameters
     ----------
@@ -160,11 +163,20 @@ class _Assignment:
         self._best_cost, self._steps = sum(max(part.new_servers for part in options) for options in choices) + 1, 0
 
     def solve(self) -> ReplacementPlan | None:
-        """Return the best plan found; None if there is none."""
+        """Return the best plan found; None if there is none.
+
+        Raises
+        ------
+        ScopeTooLargeError
+            The search stopped before it found a plan, so that there may be one.
+
+        """
         self._search((), {}, 0)
-        if self._best is None:
-            return None
         is_proven = self._steps < MAX_STEPS
+        if self._best is None:
+            if is_proven:
+                return None
+            raise ScopeTooLargeError(f"no plan in the first {MAX_STEPS:,} steps; name fewer lost servers at a time")
         return ReplacementPlan(self._best, self._best_cost if is_proven else self._least_after[0])
 
     def _search(self, chosen: tuple[ReplacedPart, ...], used: Mapping[int, int], cost: int) -> None:

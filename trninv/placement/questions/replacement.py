@@ -35,10 +35,10 @@ from trninv.units import Bandwidth, format_timestamp, pluralize
 
 _JOB = TABLES["job"]
 _DEFINITION = (
-    "fewest servers in which the job had no chip, then fewest new chips; in each domain with a lost server, the job's "
-    "chips move to a set of the same size, legal if theirs is, else a box, that is free, has every link up and at "
-    "least their all-gather and bisection limits without failures; its spares and the chips that it keeps count as "
-    "free, and its chips in other domains stay; the fabric between domains is not compared"
+    "fewest servers in which the job had no chip, sets with fewer new chips first; in each domain with a lost server, "
+    "the job's chips move to a set of the same size, legal if theirs is, else a box, that is free, has every link up "
+    "and at least their all-gather and bisection limits without failures; its spares and the chips that it keeps count "
+    "as free, and its chips in other domains stay; the fabric between domains is not compared"
 )
 
 
