@@ -71,17 +71,17 @@ class Runner:
         document, variables = tool.document(arguments, is_dry_run=True)
         data, _ = await self._execute(document, variables, caller)
         result = tool.read_data(data)
-        shown, cut = await to_thread.run_sync(abridge, result, 1)
+        page, cut = await to_thread.run_sync(abridge, result, 1)
         omitted = {"shortened": {"lengths": cut}} if cut else {}
         plan = _plan_of(tool, variables, result, caller)
-        return {"change": tool.name, "wouldChange": shown, PLAN: plan} | omitted
+        return {"change": tool.name, "wouldChange": page, PLAN: plan} | omitted
 
     async def change(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Make a change."""
         document, variables = tool.document(arguments)
         data, as_of = await self._execute(document, variables, caller)
-        shown, cut = await to_thread.run_sync(abridge, tool.read_data(data), 1)
-        return {"answer": shown, "asOf": as_of} | ({"shortened": {"lengths": cut}} if cut else {})
+        page, cut = await to_thread.run_sync(abridge, tool.read_data(data), 1)
+        return {"answer": page, "asOf": as_of} | ({"shortened": {"lengths": cut}} if cut else {})
 
     async def run_document(
         self, document: str, variables: Mapping[str, Any], caller: Caller, as_of: str | None = None
