@@ -18,7 +18,7 @@ LOCK_NOT_AVAILABLE: Final = "55P03"
 """PostgreSQL's error code for a lock that a statement did not get in time."""
 _RELATIONS = """
 SELECT quote_ident(relname) FROM pg_class
-WHERE relnamespace = current_schema()::regnamespace AND pg_has_role(relowner, 'USAGE')
+WHERE relnamespace = to_regnamespace(quote_ident(current_schema())) AND pg_has_role(relowner, 'USAGE')
     AND (relname = ANY(:tables) OR relkind = 'v')
 ORDER BY relkind, relname
 """

@@ -28,4 +28,4 @@ SELECT
         ELSE 'no' END AS agrees,
     picked, disputed, source_title, quote
 FROM compared
-ORDER BY cluster, attribute, picked DESC, source_title
+ORDER BY cluster, attribute, picked DESC, source_title, documented_exact, quote
