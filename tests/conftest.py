@@ -371,6 +371,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not _is_on_postgresql(item)]
     if config.getoption("--postgresql"):
         items[:] = [item for item in items if _is_on_postgresql(item)]
+    items[:] = [item for item in items if not (_is_slow_on_postgresql(item) and _has_marker(item, "slow"))]
     for item in items:
         if _is_slow_on_postgresql(item) or (_draws(item) and not is_quick()):
             item.add_marker(pytest.mark.slow)

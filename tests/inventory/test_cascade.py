@@ -104,7 +104,7 @@ def test_plain_sql_does_to_a_part_what_the_command_does(engine: Engine, one: str
         _is_sound(connection)
 
 
-@pytest.mark.parametrize("seed", seeds(5))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_whatever_follows_whatever(engine: Engine, seed: int) -> None:
     draw = random.Random(seed)
     names = ["", *(f"/c{chip}" for chip in range(3)), "/efa0"]

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow_on_postgresql
 GB = 10**9
 
 
-@examples(100)
+@examples(60)
 @given(graph=graphs(), fillers=st.integers(min_value=0, max_value=3))
 def test_a_graph_in_parts_against_every_split(graph: Graph, fillers: int) -> None:
     ends = chips_in(graph)
@@ -120,7 +120,7 @@ def _least(islands: list[Graph], narrow: list[NarrowUplink]) -> int:
     return brute_force.least_flow(ways, ends)
 
 
-@examples(150)
+@examples(80)
 @given(fabrics())
 def test_a_cluster_in_parts_against_every_split(fabric: tuple[list[Graph], list[NarrowUplink]]) -> None:
     """Exact where no island is below several hubs, and within its bounds where one is."""
@@ -141,7 +141,7 @@ def test_a_cluster_in_parts_against_every_split(fabric: tuple[list[Graph], list[
     assert sum(len(taken.chips) for taken in found.selections) in (chips // 2, -(-chips // 2))
 
 
-@examples(100)
+@examples(60)
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 3)), min_size=2, max_size=6))
 def test_whole_parts_of_a_large_cluster_cut_nothing(shape: list[tuple[int, int]]) -> None:
     """Parts of so many single chips below a hub each: 0 if and only if some have half of the chips."""
@@ -317,7 +317,7 @@ def opened(databases: Databases) -> Iterator[Callable[[int], BaseFleet]]:
         fleet.close()
 
 
-@pytest.mark.parametrize("seed", seeds(12, 4))
+@pytest.mark.parametrize("seed", seeds(8, 4))
 def test_damaged_fabrics_of_single_chips_against_every_split(opened: Callable[[int], BaseFleet], seed: int) -> None:
     fleet, chance = opened(seed % 4), random.Random(seed)
     graph = whole(fleet, "c")
