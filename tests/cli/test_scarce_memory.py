@@ -49,6 +49,7 @@ def test_a_service_without_memory_for_a_request_answers_503_and_goes_on(lite: st
         assert process.poll() is None
         resource.prlimit(process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         assert _status(url, "/readyz") == 200
+        assert _ask(url) == 200  # no failure has taken a thread for ever
 
 
 def _status(url: str, path: str, body: bytes | None = None) -> int:

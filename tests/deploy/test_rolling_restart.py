@@ -22,7 +22,7 @@ from trninv.history.events import last_event_number
 
 pytestmark = pytest.mark.slow
 
-_REQUESTS = 10_000
+_REQUESTS = 3_000  # ./run bench --section upgrade sends 10,000
 _THREADS = 6
 _CLUSTERS = "/graphql?query=%7B%20clusters%20%7B%20totalCount%20%7D%20%7D"
 _SET = (

@@ -76,7 +76,7 @@ def _both() -> list[object]:
 
 @pytest.mark.parametrize("life", _both(), indirect=True, ids=str)
 def test_whatever_is_done_is_what_the_events_lead_to_until_a_hand_changes_it(life: Life) -> None:
-    for _ in range(15 if is_quick() else 40):
+    for _ in range(15 if is_quick() else 25):
         life.step()
         with read_transaction(life.engine) as connection:
             assert _faults(connection) == [], life.done

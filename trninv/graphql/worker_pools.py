@@ -134,13 +134,22 @@ class WorkerPool(FairLimiter):
         """
         loop = asyncio.get_running_loop()
         token, result = await self._acquire(), loop.create_future()
-        thread_future = self._pool.submit(copy_context().run, partial(work, *args))
+        try:
+            thread_future = self._pool.submit(copy_context().run, _run_unless_cancelled, result, partial(work, *args))
+        except BaseException:  # no memory for a thread: the pool keeps the work, and its next thread would run it
+            result.cancel()
+            token.release()
+            raise
         thread_future.add_done_callback(partial(_deliver_result, loop, token, result))
         return await _await_result(result, to_end=to_end)
 
     def close(self) -> None:
         """End each thread once its work ends, without waiting for that."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _run_unless_cancelled(result: asyncio.Future[T], work: Callable[[], T]) -> T | None:
+    return None if result.cancelled() else work()
 
 
 async def _await_result(result: asyncio.Future[T], *, to_end: bool) -> T:
