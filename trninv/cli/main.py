@@ -47,6 +47,7 @@ _GROUPS = {
         "make-room": "make_room_command",
         "replace": "replace_command",
         "capacity": "capacity_command",
+        "ettr": "capacity_command",
         "cordons": "listing",
         "reservations": "listing",
     },
