@@ -4,11 +4,11 @@ import random
 from math import e, exp, isclose
 
 import pytest
-from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import lambertw
 
+from conftest import examples
 from trninv.solvers.checkpointing import (
     approximate_training_time_ratio,
     daly_interval,

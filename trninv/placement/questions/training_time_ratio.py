@@ -34,10 +34,10 @@ _DEFINITION: Final = (
     "any failure of one of the job's parts interrupts it; it has parts in proportion to its chips, rounded up. Then it "
     "restarts from its last checkpoint, and it waits while it writes one. ETTR is the expected share of the time with "
     "new training: τ / (M·e^(R/M)·(e^((τ+δ)/M) - 1)), for random failures with a mean time M between them, restart "
-    "time R, checkpoint time δ and interval τ (Daly, A higher order estimate of the optimum checkpoint interval for restart "
-    "dumps, 2006). The approximation is (1 - (R + τ/2)/M) / (1 + δ/τ) (Kokolis et al., Revisiting Reliability in "
-    "Large-Scale Machine Learning Research Clusters, arXiv:2410.21680). The best intervals are Young's √(2δM) (1974) "
-    "and Daly's. The limits follow from the sums of the 95 % limits of all kinds of parts"
+    "time R, checkpoint time δ and interval τ (Daly, A higher order estimate of the optimum checkpoint interval for "
+    "restart dumps, 2006). The approximation is (1 - (R + τ/2)/M) / (1 + δ/τ) (Kokolis et al., Revisiting Reliability "
+    "in Large-Scale Machine Learning Research Clusters, arXiv:2410.21680). The best intervals are Young's √(2δM) "
+    "(1974) and Daly's. The limits follow from the sums of the 95 % limits of all kinds of parts"
 )
 
 
