@@ -13,28 +13,22 @@ from trninv.routing.questions import find
 from trninv.routing.questions.expected_bandwidth import ExpectedBandwidthAnswer
 
 _EXPECTED = find("expected_bandwidth")
-_LABELS: Final = ("address", "machine", "operation")
-_BANDWIDTH, _SECONDS = "trninv_expected_bytes_per_second", "trninv_expected_seconds"
-_HELP: Final = {
-    _BANDWIDTH: "Limit of the wiring as bus, algorithm or nccom-test's bus bandwidth, and the requested minimum.",
-    _SECONDS: "Shortest time of an operation on so many bytes.",
-}
+_METRIC: Final = "trninv_expected_bytes_per_second"
+_HELP: Final = "Limit of the wiring as bus, algorithm or nccom-test's bus bandwidth, and the requested minimum."
 
 
 class _Collector:
-    """Metrics of an answer, as prometheus_client collects them."""
+    """The metric of an answer, as prometheus_client collects it."""
 
     def __init__(self, answer: ExpectedBandwidthAnswer) -> None:
         self._answer = answer
 
     def collect(self) -> Iterator[Any]:
-        """Yield both metrics."""
+        """Yield the metric."""
         from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 # slow, and only --prometheus needs it
 
-        bandwidth = GaugeMetricFamily(_BANDWIDTH, _HELP[_BANDWIDTH], labels=(*_LABELS, "measure"))
-        seconds = GaugeMetricFamily(_SECONDS, _HELP[_SECONDS], labels=(*_LABELS, "bytes"))
+        family = GaugeMetricFamily(_METRIC, _HELP, labels=("address", "machine", "operation", "measure"))
         for expected in self._answer.operations:
-            labels = (expected.address, expected.machine or "", expected.operation)
             measures = {
                 "bus": expected.limit,
                 "algorithm": expected.algorithm_limit,
@@ -43,10 +37,8 @@ class _Collector:
             }
             for measure, value in measures.items():
                 if value is not None:
-                    bandwidth.add_metric((*labels, measure), value)
-            for shortest in expected.times:
-                seconds.add_metric((*labels, str(int(shortest.size))), shortest.time / 10**9)
-        yield from (bandwidth, seconds)
+                    family.add_metric((expected.address, expected.machine or "", expected.operation, measure), value)
+        yield family
 
 
 @click.pass_obj
@@ -75,7 +67,7 @@ def _metrics(answer: ExpectedBandwidthAnswer) -> str:
     """Return an answer in the text format of Prometheus."""
     from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415 # as above
 
-    registry = CollectorRegistry(auto_describe=False)
+    registry = CollectorRegistry()
     registry.register(_Collector(answer))
     return generate_latest(registry).decode()
 

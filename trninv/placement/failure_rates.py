@@ -61,7 +61,7 @@ class RatesSource:
         for kind in dict.fromkeys(cause.kind for cause in self.causes):
             causes = [cause for cause in self.causes if cause.kind == kind]
             counts = ", ".join(f"{cause.cause} {cause.count}" for cause in causes)
-            name = "no part" if kind == OTHER else kind
+            name = "other (no part)" if kind == OTHER else kind
             yield f"{name}: {sum(cause.count for cause in causes)} interruptions ({counts})"
 
 
