@@ -21,8 +21,8 @@ from trninv.importers.measured_run import CollectiveTiming, RunDescription, Tran
 from trninv.inventory.address.lookup import Place, resolve_place
 from trninv.inventory.state.bindings import bound_machines
 from trninv.routing.fleet import BaseFleet
-from trninv.routing.nic_bandwidth import nic_bandwidths
 from trninv.routing.questions import find
+from trninv.routing.questions.expected_bandwidth import nic_bandwidths
 from trninv.routing.snapshot import Snapshot
 from trninv.units import pluralize
 

@@ -22,10 +22,10 @@ from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer, CitedFact
 from trninv.routing.measurement_rows import read_measurements
-from trninv.routing.nic_bandwidth import nic_bandwidths
 from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.questions import find
 from trninv.routing.snapshot import Snapshot
+from trninv.routing.wiring import domains_of_nodes
 from trninv.units import Bandwidth, Capacity, Duration
 
 if TYPE_CHECKING:
@@ -246,6 +246,30 @@ def _expect_efa(server: _Server, speeds: Sequence[int]) -> Iterator[ExpectedOper
         yield ExpectedOperation(
             server.address, server.machine, operation, len(speeds), limit, limit, None, None, None, None, times
         )
+
+
+class NicBandwidths(NamedTuple):
+    """What NICs carry in one direction, in bytes per second by node id, and the models of their links that are up."""
+
+    by_nic: dict[int, int]
+    link_models: set[str]
+
+
+def nic_bandwidths(snapshot: Snapshot, nics: Sequence[int]) -> NicBandwidths:
+    """Return what each NIC (its node id) carries; 0 if it or its links are down.
+
+    That is the lesser of its links to chips together and, if the fabric is seeded, those into it.
+    """
+    wiring = snapshot.load(domains_of_nodes(snapshot.connection, nics), fabric=True)
+    has_fabric = any(node["kind"] == "network_node" for node in wiring.nodes.values())
+    bandwidths, models = dict[int, int](), set[str]()
+    for nic in nics:
+        sides = {"chip": 0} | ({"network_node": 0} if has_fabric else {})
+        for neighbor, link in wiring.links.get(nic, {}).items():
+            sides[wiring.nodes[neighbor]["kind"]] += link["capacity"]
+            models.add(link["model"])
+        bandwidths[nic] = min(sides.values())
+    return NicBandwidths(bandwidths, models)
 
 
 def _shortest_times(algorithm: Fraction) -> tuple[ShortestTime, ...]:
