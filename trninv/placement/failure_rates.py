@@ -170,14 +170,9 @@ def _history_rates(snapshot: Snapshot, scope: str, since: str | None) -> Failure
     slug = snapshot.connection.scalar(select(cluster.c.slug).where(cluster.c.id == place.cluster_id))
     answer = measure_availability(snapshot.connection, str(slug), since)
     title = f"history of {slug} from {answer.since[:19]}Z to {answer.until[:19]}Z"
-    return FailureRates(
-        RatesSource(HISTORY, title, None, "racks have no state, and so no rate", ()),
-        tuple(
-            FailureRate(kind.kind, kind.failures, kind.mtbf, kind.mttr)
-            for kind in sorted(answer.kinds, key=lambda kind: (*FAILURE_KINDS, kind.kind).index(kind.kind))
-            if kind.kind in FAILURE_KINDS
-        ),
-    )
+    counted = {kind.kind: FailureRate(kind.kind, kind.failures, kind.mtbf, kind.mttr) for kind in answer.kinds}
+    source = RatesSource(HISTORY, title, None, "racks have no state, and so no rate", ())
+    return FailureRates(source, tuple(counted[kind] for kind in FAILURE_KINDS if kind in counted))
 
 
 def _preset_rates(name: str) -> FailureRates:

@@ -124,7 +124,7 @@ def _limits(lower: float | None, upper: float | None, number: str) -> str:
 
 def _interval_row(interval: CheckpointInterval) -> Iterator[str]:
     yield f"{interval.seconds / 60:,.4g} min"
-    yield {IntervalChoice.REQUESTED: ""}.get(interval.choice, f"best by {interval.choice.name.capitalize()}")
+    yield "" if interval.choice is IntervalChoice.REQUESTED else f"best by {interval.choice.name.capitalize()}"
     yield f"{interval.ratio:.2%}"
     yield _limits(interval.ratio_lower, interval.ratio_upper, "{:.2%}").strip(" ()")
     yield f"{interval.approximation:.2%}"
