@@ -1,4 +1,4 @@
-"""Estimate a fleet's capacity under failures, in local processes or on a Dask cluster (`capacity`)."""
+"""Estimate what failures leave: a fleet's capacity, in processes or on Dask (`capacity`); a job's ETTR (`ettr`)."""
 
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -12,6 +12,7 @@ from trninv.cli.output import print_answer, print_revision, print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.question_commands import (
     SCHEDULER_OPTION,
+    ask_and_print,
     build_command,
     dask_executor,
     default_cluster,
@@ -20,9 +21,10 @@ from trninv.cli.question_commands import (
 )
 from trninv.cli.scenario_options import open_scenario
 from trninv.errors import UsageError
+from trninv.placement.failure_rates import SOURCES
 from trninv.placement.questions import find
 
-_CAPACITY = find("capacity")
+_CAPACITY, _TRAINING_TIME = find("capacity"), find("training_time_ratio")
 _MAX_WORKERS = 256
 
 
@@ -40,7 +42,7 @@ def _run_capacity(  # one parameter per option
     **arguments: Any,  # the question's parameters
 ) -> None:
     jobs = pop_job_options(arguments)
-    arguments["rates"] = None if rates is None else _read_rates(Path(rates))
+    arguments["rates"] = None if rates is None else _read_rates(rates)
     with (
         _open_executor(workers, scheduler) as executor,
         open_scenario(database, down, derate, as_of, *jobs) as fleet,
@@ -53,7 +55,26 @@ def _run_capacity(  # one parameter per option
     print_value(style, answer, lambda: print_answer(answer))
 
 
-def _read_rates(file: Path) -> str:
+@click.pass_obj
+def _run_training_time(
+    database: str,
+    /,
+    down: tuple[str, ...],
+    derate: tuple[str, ...],
+    as_of: str | None,
+    style: str,
+    rates: str,
+    **arguments: Any,  # the question's parameters
+) -> None:
+    with open_scenario(database, down, derate, as_of, *pop_job_options(arguments)) as fleet:
+        ask_and_print(fleet, _TRAINING_TIME, arguments | {"rates": _read_rates(rates)}, style)
+
+
+def _read_rates(rates: str) -> str:
+    """Return the name of a source of rates as it is, and otherwise the content of the file of that name."""
+    if rates.lower() in SOURCES:
+        return rates
+    file = Path(rates)
     try:
         return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -80,3 +101,4 @@ capacity = build_command(
     SCHEDULER_OPTION,
     requires_place=False,
 )
+ettr = build_command(_TRAINING_TIME, _run_training_time)

@@ -32,7 +32,12 @@ _GROUPS = {
         "status": "status_command",
         "systems": "seed_commands",
     },
-    "Ask": {"sweep": "sweep_command", "availability": "chart_commands", "collectives": "collectives_command"},
+    "Ask": {
+        "sweep": "sweep_command",
+        "availability": "chart_commands",
+        "collectives": "collectives_command",
+        "expected": "expected_command",
+    },
     "Live fleet": {
         "discover": "discover_command",
         "set": "change_commands",
@@ -47,6 +52,7 @@ _GROUPS = {
         "make-room": "make_room_command",
         "replace": "replace_command",
         "capacity": "capacity_command",
+        "ettr": "capacity_command",
         "cordons": "listing",
         "reservations": "listing",
     },

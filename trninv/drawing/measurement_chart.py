@@ -19,7 +19,10 @@ _Series = tuple[str, str]
 
 
 def draw_measurements(answer: MeasuredBandwidthAnswer, width: float = 900) -> SvgDocument:
-    """Draw a point for each measurement with a limit, and a line through the medians of each operation and type."""
+    """Draw a point for each measurement with a limit, and a line through the medians of each operation and type.
+
+    The medians are those of possible measurements.
+    """
     runs = [run for run in answer.runs if run.share is not None]
     document = SvgDocument(
         f"Measured bandwidth of {answer.scope}",
@@ -34,7 +37,7 @@ def draw_measurements(answer: MeasuredBandwidthAnswer, width: float = 900) -> Sv
     _draw_axes(document, chart)
     for index, (name, members) in enumerate(sorted(_by_series(runs).items())):
         color, dashes = LINK_COLORS[index % len(LINK_COLORS)], _DASHES[index // len(LINK_COLORS) % len(_DASHES)]
-        medians = list(_medians(members))
+        medians = list(_medians([run for run in members if run.breaks is None]))
         points = " ".join(f"{chart.x(size):.1f},{chart.y(share):.1f}" for size, share in medians)
         style = {} if dashes == "none" else {"stroke_dasharray": dashes}
         add_element(document.drawing, "polyline", points=points, fill="none", stroke=color, stroke_width=1.5, **style)

@@ -1,4 +1,4 @@
-"""Read failure rates, and list which sets of chips each failure destroys, for `trninv capacity`.
+"""List which sets of chips each failure destroys, for `trninv capacity`.
 
 Capacity is the number of sets of chips that survive failures. A domain's counted sets are its legal sets of every size
 (sets that a scheduler may give to one job) and the whole domain with its NICs. If any servers of a rack form a legal
@@ -19,18 +19,15 @@ If the link then fails, ``0010 & ~1100`` = ``0010`` remains: set 1, on which a j
 `trninv.solvers.survival` counts such masks, exactly or by sampling.
 """
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trninv import solvers
-from trninv.errors import InvalidArgumentError
 from trninv.placement.candidates.free_capacity import FreeCapacity
 from trninv.placement.candidates.placement_model import LegalSets, PlacementModel
 from trninv.solvers.torus_blocks import WORD_BITS, MaskRows, contains, pack_masks
@@ -40,84 +37,6 @@ if TYPE_CHECKING:
 
 FAILURE_KINDS: Final = ("chip", "server", "rack", "switch", "nic", "link")
 """Kinds of parts that may have a failure rate."""
-_RATE_KEYS: Final = ("mtbf_hours", "mttr_hours")
-MAX_RATES_LENGTH: Final = 10_000
-"""Maximum length of the rates file in characters."""
-_MAX_HOURS: Final = 10**12
-"""Maximum of ``mtbf_hours`` and ``mttr_hours``: longer than any part lasts."""
-
-
-@dataclass(frozen=True, slots=True)
-class FailureRate:
-    """The mean time between failures of one kind of part, and its mean time to repair, in hours.
-
-    ``mttr_hours`` is None if the rates file states no repair time.
-    """
-
-    kind: str
-    mtbf_hours: float
-    mttr_hours: float | None
-
-    def unavailability(self, mission_time: float | None) -> float:
-        """Return the probability that a part is down: in the long run, or after ``mission_time`` hours without repair.
-
-        Raises
-        ------
-        InvalidArgumentError
-            ``mission_time`` and ``mttr_hours`` are both None.
-
-        """
-        if mission_time is not None:
-            return 1 - exp(-mission_time / self.mtbf_hours)
-        if self.mttr_hours is None:
-            raise InvalidArgumentError(
-                f"rates of {self.kind}: add mttr_hours, or use --mission HOURS, which assumes no repair"
-            )
-        return self.mttr_hours / (self.mtbf_hours + self.mttr_hours)
-
-
-def parse_rates(text: str) -> tuple[FailureRate, ...]:
-    """Parse rates in TOML: one table per kind of part, with ``mtbf_hours`` and optionally ``mttr_hours``.
-
-    Raises
-    ------
-    InvalidArgumentError
-        The text is empty, too long or invalid.
-
-    """
-    if len(text) > MAX_RATES_LENGTH:
-        raise InvalidArgumentError(f"rates: {len(text):,} characters are too many; {MAX_RATES_LENGTH:,} are allowed")
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidArgumentError(f"rates: {error}") from None
-    except (ValueError, RecursionError):
-        raise InvalidArgumentError("rates: a number has too many digits, or tables are nested too deeply") from None
-    if not document:
-        raise InvalidArgumentError(
-            f"rates: the file has no rates; add a table such as [chip] with mtbf_hours = …, for any of "
-            f"{', '.join(FAILURE_KINDS)}"
-        )
-    return tuple(
-        sorted(
-            (_parse_rate(kind, table) for kind, table in document.items()),
-            key=lambda rate: FAILURE_KINDS.index(rate.kind),
-        )
-    )
-
-
-def _parse_rate(kind: str, table: Any) -> FailureRate:  # any TOML value
-    """Check and return the rate of one kind of part."""
-    if kind not in FAILURE_KINDS:
-        raise InvalidArgumentError(f"rates of {kind[:40]!r}: choose one of {', '.join(FAILURE_KINDS)}")
-    if not isinstance(table, dict) or not {"mtbf_hours"} <= set(table) <= set(_RATE_KEYS):
-        raise InvalidArgumentError(f"rates of {kind}: give mtbf_hours, and mttr_hours unless --mission is used")
-    for name, value in table.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MAX_HOURS:
-            raise InvalidArgumentError(
-                f"rates of {kind}: {name} must be a number of hours above 0, at most {_MAX_HOURS:,}"
-            )
-    return FailureRate(kind, float(table["mtbf_hours"]), float(table["mttr_hours"]) if "mttr_hours" in table else None)
 
 
 @dataclass(frozen=True)

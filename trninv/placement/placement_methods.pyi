@@ -10,6 +10,7 @@ from trninv.placement.questions.free import FreeCapacityAnswer
 from trninv.placement.questions.make_room import MakeRoomAnswer
 from trninv.placement.questions.placements import PlacementsAnswer
 from trninv.placement.questions.replacement import ReplacementAnswer
+from trninv.placement.questions.training_time_ratio import TrainingTimeAnswer
 
 class PlacementMethods:
     def capacity(
@@ -22,7 +23,10 @@ class PlacementMethods:
         samples: int = ...,
         seed: int = ...,
         until: str | None = ...,
+        rates_since: str | None = ...,
         *,
+        pessimistic: bool = ...,
+        repair_hours: int | None = ...,
         executor: Executor | None = ...,
         progress: Callable[[str, int, int], None] = ...,
     ) -> CapacityAnswer: ...
@@ -80,3 +84,15 @@ class PlacementMethods:
         job: str,
         lost: Sequence[str] | str,
     ) -> ReplacementAnswer: ...
+    def training_time_ratio(
+        self,
+        scope: str,
+        rates: str,
+        checkpoint_seconds: int,
+        restart_seconds: int,
+        interval_seconds: int | None = ...,
+        chips: int | None = ...,
+        rates_since: str | None = ...,
+        *,
+        pessimistic: bool = ...,
+    ) -> TrainingTimeAnswer: ...

@@ -22,8 +22,8 @@ from trninv.inventory.address.lookup import Place, resolve_place
 from trninv.inventory.state.bindings import bound_machines
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions import find
+from trninv.routing.questions.expected_bandwidth import nic_bandwidths
 from trninv.routing.snapshot import Snapshot
-from trninv.routing.wiring import domains_of_nodes
 from trninv.units import pluralize
 
 if TYPE_CHECKING:
@@ -224,13 +224,4 @@ def _nic_limit(snapshot: Snapshot, ends: Sequence[Place]) -> int | None:
     """Return what two NICs carry to each other, by their links to chips and into the fabric; None for other places."""
     if any(end.level != "nic" for end in ends):
         return None
-    domains = domains_of_nodes(snapshot.connection, [end.id for end in ends])
-    wiring = snapshot.load(domains, fabric=True)
-    has_fabric = any(node["kind"] == "network_node" for node in wiring.nodes.values())
-    capacities = []
-    for end in ends:
-        sides = {"chip": 0} | ({"network_node": 0} if has_fabric else {})
-        for neighbor, link in wiring.links.get(end.id, {}).items():
-            sides[wiring.nodes[neighbor]["kind"]] += link["capacity"]
-        capacities.append(min(sides.values()))
-    return min(capacities)
+    return min(nic_bandwidths(snapshot, [end.id for end in ends]).by_nic.values())

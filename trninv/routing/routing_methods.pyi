@@ -13,6 +13,7 @@ from trninv.routing.questions.collectives import CollectivesAnswer
 from trninv.routing.questions.cut_tree import CutTreeAnswer
 from trninv.routing.questions.diff import DiffAnswer
 from trninv.routing.questions.distances import DistanceAnswer
+from trninv.routing.questions.expected_bandwidth import ExpectedBandwidthAnswer
 from trninv.routing.questions.measured_bandwidth import MeasuredBandwidthAnswer
 from trninv.routing.questions.memory_placement import MemoryPlacementAnswer
 from trninv.routing.questions.memory_pool import PoolAnswer
@@ -69,6 +70,13 @@ class RoutingMethods:
         scope: str,
         via: str | None = ...,
     ) -> DistanceAnswer: ...
+    def expected_bandwidth(
+        self,
+        scope: str,
+        tool: str = ...,
+        cores_per_rank: int = ...,
+        percent: int | None = ...,
+    ) -> ExpectedBandwidthAnswer: ...
     def measured_bandwidth(
         self,
         scope: str,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trninv.solvers import (
         adjacency,
         bisection,
+        checkpointing,
         collectives,
         components,
         cut_enumeration,

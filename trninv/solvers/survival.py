@@ -1,6 +1,6 @@
 """Estimate how many sets of chips survive when parts fail: exactly if the number is binomial, otherwise by sampling.
 
-`trninv.placement.questions.capacity` calls this module, with failure rates from `trninv.placement.failure_model`.
+`trninv.placement.questions.capacity` calls this module, with failure rates from `trninv.placement.failure_rates`.
 
 A domain has a number of chip sets that jobs can use; some of the domain's sets are an integer with one bit for each.
 A part that fails destroys certain sets, the same ones in every domain. Parts fail independently. Samples are drawn in

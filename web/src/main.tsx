@@ -22,6 +22,7 @@ const Compare = lazyView(async () => (await import("./compare/compare")).Compare
 const Disagreements = lazyView(async () => (await import("./views/disagreements")).Disagreements);
 const Incidents = lazyView(async () => (await import("./incidents/incidents")).Incidents);
 const Jobs = lazyView(async () => (await import("./jobs/jobs")).Jobs);
+const MeasuredView = lazyView(async () => (await import("./views/measured")).MeasuredView);
 const RackView = lazyView(async () => (await import("./views/rack")).RackView);
 const Reports = lazyView(async () => (await import("./views/reports")).Reports);
 const Sources = lazyView(async () => (await import("./views/sources")).Sources);
@@ -48,6 +49,8 @@ function View({ route }: { route: Route }) {
       return <DomainView key={route.subject} route={route} />;
     case "rack":
       return <RackView key={route.subject} route={route} />;
+    case "measured":
+      return <MeasuredView key={route.subject} route={route} />;
     case "reports":
       return <Reports key={route.subject} route={route} />;
     default:

@@ -70,10 +70,14 @@ def test_the_public_sweep_reaches_its_published_shares(url: str) -> None:
 def test_450_gb_on_a_trn1_is_impossible(url: str) -> None:
     one(url, "all-gather", 450 * 16 / 15, TRN1, ranks=32)
     with trninv.open(url) as fleet:
-        (run_,) = fleet.measured_bandwidth(TRN1).runs
+        answer = fleet.measured_bandwidth(TRN1)
+    (run_,) = answer.runs
     assert run_.bandwidth / GB == pytest.approx(450)
     assert run_.limit == 192 * GB
     assert run_.breaks is BrokenAssumption.RANKS
+    svg = draw_measurements(answer).to_file()
+    assert svg.count("<circle") == 1
+    assert 'points=""' in svg  # no line leads to what is impossible
 
 
 def test_transfers_over_efa(url: str) -> None:

@@ -1,4 +1,4 @@
-"""Answer how much capacity remains when parts fail at rates that the user supplies.
+"""Answer how much capacity remains when parts fail, at rates of the user, of the history or of a report.
 
 Capacity is counted in whole domains, and for each legal job size in the chips of as many jobs as could run. A result
 with a binomial distribution is computed exactly; the others are sampled (`trninv.solvers.survival`).
@@ -7,13 +7,9 @@ with a binomial distribution is computed exactly; the others are sampled (`trnin
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from math import sqrt
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-from numpy.typing import NDArray
-
-from trninv import deadline, solvers
+from trninv import solvers
 from trninv.database.as_of import current_time
 from trninv.enumeration import DescribedEnum
 from trninv.errors import InvalidArgumentError
@@ -28,11 +24,31 @@ from trninv.placement.allocations.reservations import (
 from trninv.placement.candidates.free_capacity import read_capacity
 from trninv.placement.candidates.placement_model import read_legal_sets
 from trninv.placement.candidates.reserved_chips import without_maintenance
-from trninv.placement.failure_model import FailureModel, FailureRate, parse_rates, single_bits
+from trninv.placement.capacity_estimate import (
+    MAX_SPARES,
+    CapacityEstimate,
+    SpareRequirement,
+    draw_samples,
+    estimate,
+    exact_distribution,
+    spare_requirements,
+)
+from trninv.placement.failure_model import FailureModel, single_bits
+from trninv.placement.failure_rates import (
+    OTHER,
+    PESSIMISTIC_HELP,
+    RATES_HELP,
+    SINCE_HELP,
+    RatesSource,
+    SelectedRate,
+    read_rates,
+    render_rates,
+)
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer
 from trninv.routing.question import ROUTED_COST, question
+from trninv.routing.questions.availability import MeanTime
 from trninv.routing.snapshot import Snapshot
 from trninv.routing.sweep_journal import Progress
 from trninv.units import format_timestamp
@@ -40,22 +56,13 @@ from trninv.units import format_timestamp
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from trninv.solvers.survival import CountedSets, FailureCause
-    from trninv.solvers.torus_blocks import MaskRows
+    from trninv.solvers.survival import FailureCause
 
 MAX_SAMPLES, MAX_SEED, MAX_HOURS = 1_000_000, 2**31 - 1, 10_000_000
 """The largest values of the arguments."""
 _MAX_INLINE_SAMPLES = 20_000
 """The most samples without an executor (a pool of workers), so that a request finishes in time."""
-_BATCHES = 4
-"""Batches of samples in one task for an executor."""
-CONFIDENCE = 0.99
-"""The probability with which spares must suffice."""
-_MAX_SPARES = 1_000_000
-"""The most spares that the search tries, and the most domains of a job."""
 _MOMENT = timedelta(microseconds=1)
-_QUANTILES = (0.05, 0.5, 0.95)
-"""The quantiles in an estimate: P5, P50 and P95."""
 
 _DEFINITION = (
     "parts fail independently; the failure of a server cascades to its chips, that of a rack to its servers; "
@@ -79,34 +86,11 @@ class AppliedRate:
     kind: Annotated[str, "Kind of part."]
     mtbf_hours: Annotated[float, "Mean time between failures, hours."]
     mttr_hours: Annotated[float | None, "Mean time to repair, hours."]
+    failures: Annotated[int | None, "Counted failures; null for rates of a file."]
+    mtbf: Annotated[MeanTime, "Mean time between failures, with 95 % limits if failures were counted."]
+    mttr: Annotated[MeanTime, "Mean time to repair, likewise."]
     probability: Annotated[float, "Probability that a part is down, 0 to 1."]
     parts: Annotated[int, "Parts per domain; 1 for a rack that several domains share."]
-
-
-@dataclass(frozen=True, slots=True)
-class CapacityEstimate:
-    """Remaining capacity: mean and percentiles."""
-
-    job_chips: Annotated[int | None, "Chips per job; null for whole domains."]
-    chips: Annotated[int, "Chips in jobs of this size, or whole domains, before any failure."]
-    mean: Annotated[float, "Mean number of whole domains, or of chips in jobs of this size."]
-    p5: Annotated[int, "Reached in 95 of 100 cases: the number to promise."]
-    p50: Annotated[int, "Reached in 50 of 100 cases."]
-    p95: Annotated[int, "Reached in 5 of 100 cases."]
-    standard_error: Annotated[float | None, "Standard error of the mean; null if exact."]
-
-    @property
-    def exact(self) -> bool:
-        """Whether it comes from a binomial distribution, not from samples."""
-        return self.standard_error is None
-
-
-@dataclass(frozen=True, slots=True)
-class SpareRequirement:
-    """Spare domains that a job needs."""
-
-    domains: Annotated[int, "Domains of the job."]
-    spares: Annotated[int | None, "Spare domains for 99 %; null if more than a million."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +100,11 @@ class CapacityAnswer(Answer):
     scope: Annotated[AddressText, "The scope."]
     mission_hours: Annotated[int | None, "Hours without repair; null for any time, with repairs."]
     start: Annotated[InitialState, "Initial state of the fleet."]
-    rates: Annotated[tuple[AppliedRate, ...], "Failure rates that you supplied."]
+    rates: Annotated[tuple[AppliedRate, ...], "Failure rates that were applied."]
+    source: Annotated[RatesSource, "Where the rates come from."]
+    uncounted: Annotated[
+        tuple[str, ...], "Kinds of parts that count as never failing, because no failure was observed, with the limit."
+    ]
     domains: Annotated[CapacityEstimate, "Whole domains: the size of the largest possible job of whole domains."]
     sizes: Annotated[tuple[CapacityEstimate, ...], "Chips in jobs of each legal size."]
     domain_probability: Annotated[
@@ -136,6 +124,10 @@ class CapacityAnswer(Answer):
         period = "at any time" if self.mission_hours is None else f"after {self.mission_hours:,} hours without repair"
         drawn = f"; {self.samples:,} samples, seed {self.seed}" if self.samples else ""
         yield f"{self.scope}: remaining capacity {period}, from {self.start.lower()}{drawn}"
+        yield from self.source.render()
+        yield from render_rates(self.rates)
+        if self.uncounted:
+            yield f"counted as never failing: {', '.join(self.uncounted)}"
         yield RenderedTable(
             ["rate", "MTBF h", "MTTR h", "down"],
             (
@@ -144,7 +136,8 @@ class CapacityAnswer(Answer):
             ),
         )
         yield RenderedTable(
-            ["", "at most", "mean", "±", "P5", "P50", "P95"], map(_estimate_row, (self.domains, *self.sizes))
+            ["", "at most", "mean", "± standard error", "P5", "P50", "P95"],
+            map(_estimate_row, (self.domains, *self.sizes)),
         )
         if self.spares:
             yield RenderedTable(
@@ -181,9 +174,7 @@ def capacity(
     scope: Annotated[str, Argument("Chip, server, rack, domain or cluster.", metavar="SCOPE")],
     rates: Annotated[
         FreeText | None,
-        Argument(
-            "TOML tables chip, server, rack, switch, nic or link, with mtbf_hours and mttr_hours.", metavar="FILE"
-        ),
+        Argument(f"{RATES_HELP}.", metavar="FILE"),
     ] = None,
     mission: Annotated[
         int | None,
@@ -196,7 +187,7 @@ def capacity(
     ] = None,
     start: Annotated[InitialState, Argument("Initial state of the fleet.", option="--from")] = InitialState.NOW,
     gang: Annotated[
-        int | None, Argument("Also compute spares for a job of this many whole domains", minimum=1, maximum=_MAX_SPARES)
+        int | None, Argument("Also compute spares for a job of this many whole domains", minimum=1, maximum=MAX_SPARES)
     ] = None,
     samples: Annotated[
         int, Argument("Samples for results that can't be computed exactly", minimum=100, maximum=MAX_SAMPLES)
@@ -210,16 +201,25 @@ def capacity(
             metavar="TIME",
         ),
     ] = None,
+    rates_since: Annotated[FreeText | None, Argument(SINCE_HELP, metavar="TIME")] = None,
+    pessimistic: Annotated[bool, Argument(PESSIMISTIC_HELP)] = False,
+    repair_hours: Annotated[
+        int | None,
+        Argument("Time to repair where the rates have none", minimum=1, maximum=MAX_HOURS, metavar="HOURS"),
+    ] = None,
     *,
     executor: "Executor | None" = None,
     progress: Progress = lambda *_: None,
 ) -> CapacityAnswer:
     """Estimate what remains when parts fail: whole domains, chips in jobs of each size, and spares for 99 %.
 
-    You supply the failure rates: no document states any. The same seed gives the same results on any number of workers.
+    No document states failure rates of Trainium. Supply your own, count those of the recorded events (history), or take
+    those of a published report (llama3). The same seed gives the same results on any number of workers.
     """
     if rates is None:
-        raise InvalidArgumentError("rates: no document states failure rates; give your own (--rates FILE)")
+        raise InvalidArgumentError(
+            "rates: no document states failure rates; give your own (--rates FILE), or use --rates history or llama3"
+        )
     if executor is None and samples > _MAX_INLINE_SAMPLES:
         raise InvalidArgumentError(
             f"{samples:,} samples are too many; use at most {_MAX_INLINE_SAMPLES:,}, or the command line with --workers"
@@ -229,8 +229,10 @@ def capacity(
     initial = without_maintenance(snapshot, read_capacity(snapshot, scope), window)
     model = initial.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
-    failure_model, failure_rates = FailureModel(model, legal_sets), parse_rates(rates)
-    causes = failure_model.causes({rate.kind: rate.unavailability(mission) for rate in failure_rates}, initial)
+    failure_model, failure_rates = FailureModel(model, legal_sets), read_rates(snapshot, scope, rates, rates_since)
+    selected = [rate for rate in failure_rates.select(pessimistic=pessimistic) if rate.rate.kind != OTHER]
+    unavailable = {rate.rate.kind: rate.unavailability(mission, repair_hours) for rate in selected}
+    causes = failure_model.causes(unavailable, initial)
     if start is InitialState.NEW:
         initial = initial.all_up()
     # What to count: whole domains first, then jobs of each size.
@@ -241,16 +243,14 @@ def capacity(
     job_sizes: list[int | None] = [None, *legal_sets.sizes]
     intact = failure_model.intact_sets(initial)
     distributions = [
-        _exact_distribution(intact, causes, counted, sets)
+        exact_distribution(intact, causes, counted, sets)
         for counted, sets in zip(counted_sets, single_bits(counted_sets), strict=True)
     ]
     drawn = (
-        _draw_samples(intact, causes, counted_sets, samples, seed, executor, progress)
-        if None in distributions
-        else None
+        draw_samples(intact, causes, counted_sets, samples, seed, executor, progress) if None in distributions else None
     )
     estimates = [
-        _estimate(size, int(counted.count_intact(intact).sum()), exact, None if drawn is None else drawn[:, index])
+        estimate(size, int(counted.count_intact(intact).sum()), exact, None if drawn is None else drawn[:, index])
         for index, (size, counted, exact) in enumerate(zip(job_sizes, counted_sets, distributions, strict=True))
     ]
     probability = (
@@ -262,11 +262,13 @@ def capacity(
         scope=scope.strip(),
         mission_hours=mission,
         start=start,
-        rates=tuple(_applied_rate(rate, mission, cause) for rate, cause in zip(failure_rates, causes, strict=True)),
+        rates=tuple(_applied_rate(rate, repair_hours, cause) for rate, cause in zip(selected, causes, strict=True)),
+        source=failure_rates.source,
+        uncounted=failure_rates.uncounted(pessimistic=pessimistic),
         domains=estimates[0],
         sizes=tuple(estimates[1:]),
         domain_probability=probability,
-        spares=tuple(_spare_requirements(len(initial.ordinals), probability, gang)),
+        spares=tuple(spare_requirements(len(initial.ordinals), probability, gang)),
         samples=0 if drawn is None else samples,
         seed=seed,
         reservations=list_reservations(snapshot.connection, resolve_place(snapshot.connection, scope), window),
@@ -280,93 +282,15 @@ def capacity(
     )
 
 
-def _applied_rate(rate: FailureRate, mission_time: int | None, cause: "FailureCause") -> AppliedRate:
+def _applied_rate(selected: SelectedRate, repair_hours: int | None, cause: "FailureCause") -> AppliedRate:
+    rate, repair = selected.rate, repair_hours if selected.mttr_hours is None else selected.mttr_hours
     return AppliedRate(
-        rate.kind, rate.mtbf_hours, rate.mttr_hours, rate.unavailability(mission_time), len(cause.destroys)
+        rate.kind,
+        selected.mtbf_hours,
+        repair,
+        rate.failures,
+        rate.mtbf,
+        rate.mttr,
+        cause.probability,
+        len(cause.destroys),
     )
-
-
-def _exact_distribution(
-    intact: "MaskRows", causes: "Sequence[FailureCause]", counted: "CountedSets", sets: "MaskRows"
-) -> tuple[int, NDArray[np.float64], float] | None:
-    """Return the exact distribution of the number of surviving sets, or None if it is not binomial.
-
-    Parameters
-    ----------
-    sets
-        The sets in ``counted``: one row for each, with a single bit.
-
-    Returns
-    -------
-        The number of sets, the probabilities that at most 0, 1, … survive, and the probability that one set survives.
-
-    """
-    survival = solvers.survival
-    probabilities = survival.survival_probabilities(causes, sets)
-    if counted.group_size > 1 or not survival.are_independent(causes, sets) or np.ptp(probabilities) > 0:
-        return None
-    trials = int(counted.count_intact(intact).sum())
-    return trials, survival.binomial_cdf(trials, float(probabilities[0])), float(probabilities[0])
-
-
-def _draw_samples(
-    intact: "MaskRows",
-    causes: "Sequence[FailureCause]",
-    counted_sets: "Sequence[CountedSets]",
-    samples: int,
-    random_seed: int,
-    executor: "Executor | None",
-    progress: Progress,
-) -> NDArray[np.int64]:
-    """Draw samples, on the executor if there is one; return how many sets survive, as samples × ``counted_sets``."""
-    draw = solvers.survival.sample
-    tasks = solvers.survival.sampling_tasks(intact, causes, counted_sets, samples, random_seed, _BATCHES)
-    futures = [executor.submit(draw, task) for task in tasks] if executor else []
-    results = (future.result() for future in futures) if executor else map(draw, tasks)
-    batches, done = [], 0
-    for batch in results:
-        deadline.raise_if_expired()
-        batches.append(batch)
-        progress("samples", done := done + len(batch), samples)
-    return np.vstack(batches)
-
-
-def _estimate(
-    job_chips: int | None,
-    intact_sets: int,
-    exact: tuple[int, NDArray[np.float64], float] | None,
-    drawn: NDArray[np.int64] | None,
-) -> CapacityEstimate:
-    """Return the estimate for jobs of ``job_chips`` chips, or for whole domains if that is None.
-
-    Parameters
-    ----------
-    intact_sets
-        Number of sets before any failure.
-    exact, drawn
-        The result of `_exact_distribution` or, if that is None, the number of surviving sets in each sample.
-
-    """
-    unit = job_chips or 1
-    if exact is not None:
-        trials, distribution, probability = exact
-        p5, p50, p95 = (int(np.searchsorted(distribution, quantile)) * unit for quantile in _QUANTILES)
-        return CapacityEstimate(job_chips, intact_sets * unit, trials * probability * unit, p5, p50, p95, None)
-    values = np.zeros(0, np.int64) if drawn is None else drawn * unit
-    p5, p50, p95 = (int(value) for value in np.quantile(values, _QUANTILES, method="inverted_cdf"))
-    error = float(values.std(ddof=1)) / sqrt(len(values))
-    return CapacityEstimate(job_chips, intact_sets * unit, float(values.mean()), p5, p50, p95, error)
-
-
-def _spare_requirements(domains: int, probability: float | None, gang_size: int | None) -> "list[SpareRequirement]":
-    """Return the spares that jobs of 1, 10, 100, … of the scope's domains need, and a job of ``gang_size`` domains.
-
-    The list is empty if the probability that a domain stays whole is None, because domains fail together.
-    """
-    if probability is None:
-        return []
-    sizes = {10**power for power in range(7) if 10**power <= domains} | ({gang_size} if gang_size else set())
-    return [
-        SpareRequirement(size, solvers.survival.spares_needed(size, probability, CONFIDENCE, _MAX_SPARES))
-        for size in sorted(sizes)
-    ]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from trninv.database.as_of import as_of_time
 from trninv.database.tables import TABLES
@@ -72,10 +72,16 @@ class MeanTime:
     def __str__(self) -> str:
         if self.lower is None:
             return "-"
-        low = f"{self.lower / 3600:,.4g}"
+        low = _format_hours(self.lower)
         if self.seconds is None or self.upper is None:
             return f"> {low} h"
-        return f"{self.seconds / 3600:,.4g} h ({low} to {self.upper / 3600:,.4g})"
+        return f"{_format_hours(self.seconds)} h ({low} to {_format_hours(self.upper)})"
+
+
+def _format_hours(seconds: float) -> str:
+    """Return seconds as hours with four digits, or as whole hours if there are more."""
+    hours = seconds / 3600
+    return f"{hours:,.0f}" if hours >= 10_000 else f"{hours:,.4g}"  # noqa: PLR2004 # the first with five digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +217,27 @@ def availability(
     by: Annotated[AvailabilityBy, Argument("How to group the parts of a kind.")] = AvailabilityBy.KIND,
 ) -> AvailabilityAnswer:
     """Measure uptime, failures, MTBF and MTTR of each kind of part."""
-    connection, cluster = snapshot.connection, TABLES["cluster"]
     if snapshot.changes.nodes or snapshot.changes.links:
         raise InvalidArgumentError("a scenario has no history; omit what is down or derated")
+    return measure_availability(snapshot.connection, scope, since, until, by)
+
+
+def measure_availability(
+    connection: Connection,
+    scope: str,
+    since: str | None = None,
+    until: str | None = None,
+    by: AvailabilityBy = AvailabilityBy.KIND,
+) -> AvailabilityAnswer:
+    """Return the recorded availability of a place, whatever the scenario of the caller.
+
+    Raises
+    ------
+    InvalidTimeError, InvalidArgumentError
+        There is no history in the period, or the place is a core.
+
+    """
+    cluster = TABLES["cluster"]
     place = resolve(connection, scope)
     if place.level == "core":
         raise InvalidArgumentError(f"{place.address} is a core and has no state; name its chip")

@@ -8,7 +8,7 @@ from sqlalchemy import Row
 
 from trninv.inventory.parameter import Argument
 from trninv.rendered_text import Rendered, RenderedTable
-from trninv.routing.answer import AddressText, Answer, ExactInt, SchemaScalar
+from trninv.routing.answer import AddressText, Answer, ExactInt
 from trninv.routing.measurement_rows import BrokenAssumption, broken_assumption, read_measurements
 from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.questions import find
@@ -67,7 +67,7 @@ class MeasuredBandwidthAnswer(Answer):
     """Measured bandwidths beside the limits of the wiring."""
 
     scope: Annotated[AddressText, "The scope."]
-    runs: Annotated[tuple[MeasuredRun, ...], SchemaScalar.PAGED, "Measurements, newest first."]
+    runs: Annotated[tuple[MeasuredRun, ...], "Measurements, newest first."]
     runs_size: Annotated[int, "Number of all measurements in the scope."]
 
     @property

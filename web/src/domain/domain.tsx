@@ -216,6 +216,7 @@ function Heading({ domain, wiring, queries }: { domain: Domain; wiring: Wiring; 
         ))}
       </p>
       <div class="tools">
+        <a href={href("measured", domain.address)}>Measured</a>
         <CopyQueries queries={queries} />
         <DownloadSvg name={domain.address} picture={svgOf("wiring")} />
       </div>

@@ -10,7 +10,7 @@ const OPEN = graphql(`
 const QUERY = makeQuery(OPEN, {});
 
 const PLACES: [string, IconName, string, string[]][] = [
-  ["home", "fleet", "Fleet", ["cluster", "domain", "rack", "at"]],
+  ["home", "fleet", "Fleet", ["cluster", "domain", "rack", "at", "measured"]],
   ["incidents", "incidents", "Incidents", []],
   ["jobs", "jobs", "Jobs", []],
   ["compare", "compare", "Compare", []],
