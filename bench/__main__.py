@@ -18,7 +18,7 @@ from bench.sections import SECTIONS, measure_section
 def main() -> None:
     parser = argparse.ArgumentParser(prog="./run bench", description=__doc__)
     parser.add_argument(
-        "--domains", type=int, default=RAINIER, help="number of UltraServers, at least 40 (default: %(default)s)"
+        "--domains", type=int, default=RAINIER, help="number of UltraServers, at least 50 (default: %(default)s)"
     )
     parser.add_argument(
         "--section",
