@@ -75,7 +75,8 @@ def build_options(parameter: Parameter, *, is_optional: bool = False) -> list[cl
             )
         ]
     is_repeatable = issubclass(parameter.value_type, tuple)
-    has_default = parameter.default is not None and parameter.value_type in (int, float, FreeText)
+    has_default = not (parameter.is_required or parameter.default is None)
+    has_default = has_default and parameter.value_type in (int, float, FreeText)
     defaults = {"default": parameter.default} if has_default else {}
     return [
         click.Option(
