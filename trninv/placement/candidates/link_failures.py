@@ -82,7 +82,7 @@ def find_link_failures(model: PlacementModel, parts: Mapping[LocalPart, int]) ->
     """
     down, degraded, link_capacities = list[int](), list[int](), dict[tuple[int, int], int]()
     for index in sorted({index for part in parts for index in model.links_by_part.get(part, ())}):
-        link = model.domain_model.blueprint.scale_up_links[index]
+        link = model.scale_up_links[index]
         ends = link.a, link.b
         carried_ppm = min(parts[part] for part in (*ends, ends) if part in parts)
         link_capacities[ends] = model.link_bandwidth(link.role) * carried_ppm // PPM

@@ -37,6 +37,22 @@ def with_reservations(
     return replace(capacity, allocated=allocated, reserved=reserved)
 
 
+def with_current_reservations(
+    snapshot: Snapshot, capacity: FreeCapacity, cluster: Row[Any] | None = None
+) -> FreeCapacity:
+    """Return a copy of a capacity in which chips that are reserved now are not free.
+
+    Parameters
+    ----------
+    cluster
+        The row of its cluster, if it is at hand.
+
+    """
+    present = overlapping(Window.at(current_time(snapshot.connection)))
+    cluster = cluster or _cluster_of(snapshot, capacity)
+    return replace(capacity, reserved=_reserved_chips(snapshot, capacity, cluster, present))
+
+
 def without_maintenance(snapshot: Snapshot, capacity: FreeCapacity, window: Window) -> FreeCapacity:
     """Return a copy in whose scope there are no chips that are in maintenance for a part of a window."""
     condition = overlapping(window) & _IS_MAINTENANCE
