@@ -253,6 +253,11 @@ class _RenderedFamily:
     text: bytes
 
 
+def _format_value(value: float) -> bytes:
+    text: str = floatToGoString(value)  # type: ignore[no-untyped-call] # the library has no types here
+    return text.encode()
+
+
 def _render_family(name: str, values: Mapping[Any, float], last: _RenderedFamily | None) -> _RenderedFamily:
     """Render a metric; comments and labels are taken from the last time if possible, because rendering takes long."""
     if last and last.values.keys() == values.keys():
@@ -262,7 +267,7 @@ def _render_family(name: str, values: Mapping[Any, float], last: _RenderedFamily
         rendered = generate_latest(_FamilyCollector(_build_family(name, values))).removeprefix(comments)
         starts = (line.rpartition(b" ")[0] for line in rendered.split(b"\n"))
         lines = dict(zip(values, starts, strict=False))
-    samples = (b"%b %b\n" % (lines[key], floatToGoString(value).encode()) for key, value in values.items())
+    samples = (b"%b %b\n" % (lines[key], _format_value(value)) for key, value in values.items())
     return _RenderedFamily(values, comments, lines, comments + b"".join(samples))
 
 

@@ -69,7 +69,7 @@ class FreeSlots:
             self._slots, self._reserved_chips = {}, RevisionCache(None)
         snapshot = Snapshot(connection, self._reserved_chips)
         self.valid_until = next_change(connection, format_timestamp(current_time(connection)))
-        counts = {}
+        counts = dict[tuple[str, str], int]()
         for cluster in clusters:
             if cluster.model is not None:
                 slots = _count(snapshot, cluster, self._slots.get(cluster.id), changed or ())

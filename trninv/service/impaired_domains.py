@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, literal_column, select, union
+from sqlalchemy import BindParameter, ColumnElement, Connection, Select, bindparam, literal_column, select, union
 
 from trninv.database.tables import TABLES, is_unhealthy
 
@@ -15,7 +15,7 @@ _MAINTENANCE: Final[ColumnElement[str]] = literal_column("'maintenance'")
 
 def _impaired(*, only_changed: bool) -> Select[Any]:
     """Return the query for the impaired domains and their clusters, of all domains or of those named ``domains``."""
-    named = bindparam("domains", expanding=True)
+    named: BindParameter[Any] = bindparam("domains", expanding=True)
     parts = (
         select(key).where(
             is_unhealthy(key.table), key.table.c.state != _MAINTENANCE, *([key.in_(named)] if only_changed else [])

@@ -140,8 +140,9 @@ class StrandedChips:
         Jobs of that size that fit at once.
     chips
         Free chips that remain then.
-    by_failure, by_cordon
-        Of these, chips that jobs could use if nothing were down, and further ones if no server were cordoned either.
+    by_failure, by_cordon, by_reservation
+        Of these, chips that jobs could use if nothing were down, further ones if no server were cordoned either, and
+        further ones if nothing were reserved either.
     by_shape
         The rest, which jobs can't use because of the places of other jobs.
 
@@ -152,18 +153,21 @@ class StrandedChips:
     chips: int
     by_failure: int
     by_cordon: int
+    by_reservation: int
     by_shape: int
 
 
 def stranded_chips(capacity: FreeCapacity, legal_sets: LegalSets) -> list[StrandedChips]:
-    """Return the stranded chips of each legal size; the three causes add up to ``chips``, and none is negative."""
+    """Return the stranded chips of each legal size; the four causes add up to ``chips``, and none is negative."""
     repaired, free = capacity.all_up(), count_chips(capacity.free)
     uncordoned = replace(repaired, cordoned=np.zeros_like(capacity.cordoned))
+    unreserved = replace(uncordoned, reserved=None)
     stranded = []
     for size in legal_sets.sizes:
         # Only chips that are free now count, even where more would be free without failures or cordons.
-        now, if_up, if_uncordoned = (
-            _usable_chips(state, capacity.free, legal_sets, size) for state in (capacity, repaired, uncordoned)
+        now, if_up, if_uncordoned, if_unreserved = (
+            _usable_chips(state, capacity.free, legal_sets, size)
+            for state in (capacity, repaired, uncordoned, unreserved)
         )
         stranded.append(
             StrandedChips(
@@ -172,7 +176,8 @@ def stranded_chips(capacity: FreeCapacity, legal_sets: LegalSets) -> list[Strand
                 chips=free - now,
                 by_failure=if_up - now,
                 by_cordon=if_uncordoned - if_up,
-                by_shape=free - if_uncordoned,
+                by_reservation=if_unreserved - if_uncordoned,
+                by_shape=free - if_unreserved,
             )
         )
     return stranded
@@ -183,9 +188,7 @@ def _usable_chips(capacity: FreeCapacity, chips: MaskRows, legal_sets: LegalSets
     return int(_usable_by_domain(capacity, chips, legal_sets, size).sum())
 
 
-def _usable_by_domain(
-    capacity: FreeCapacity, chips: MaskRows, legal_sets: LegalSets, size: int
-) -> NDArray[np.int64]:
+def _usable_by_domain(capacity: FreeCapacity, chips: MaskRows, legal_sets: LegalSets, size: int) -> NDArray[np.int64]:
     """Count by domain the chips among ``chips`` that jobs of a size use if as many of them run as fit at once.
 
     The jobs take the sets with the most of these chips. Listed legal sets of one size do not overlap, so all that fit

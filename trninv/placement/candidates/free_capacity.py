@@ -12,16 +12,17 @@ and is cordoned; chip 4 is down; a job has chips 0 and 1::
     cordoned   chips of cordoned servers    0000 1111
 
     usable     up & in_scope                             1110 1111
-    free       usable & ~allocated & ~cordoned           1110 0000
-    unusable   in_scope & ~allocated & ~free             0001 1100
+    available  usable & ~allocated & ~cordoned           1110 0000
+    free       available & ~reserved                     1110 0000
+    unusable   in_scope & ~allocated & ~available        0001 1100
 
-Allocated, free and unusable chips together are all chips (2 + 3 + 3 = 8). A job fits on chips 5 and 6, the mask
-``1 << 5 | 1 << 6`` = ``0110 0000`` = 96, because ``96 & ~free`` is 0.
+Allocated, available and unusable chips together are all chips (2 + 3 + 3 = 8). Nothing is reserved here. A job fits on
+chips 5 and 6, the mask ``1 << 5 | 1 << 6`` = ``0110 0000`` = 96, because ``96 & ~free`` is 0.
 
 `FreeCapacity` has such masks for many domains at once: each of its arrays has a row per domain, and each row is the
 domain's mask cut into words of 64 bits. The example is a single row with one word: ``free`` is ``[[224]]``, because
 128 + 64 + 32 = 224. `pack_masks` makes rows from masks, and `unpack_masks` masks from rows.
-`trninv.inventory.state.chip_use` computes the same in SQL.
+`trninv.inventory.state.chip_use` computes the same in SQL, without reservations: there, available chips are free.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -88,15 +89,19 @@ class FreeCapacity:
         return self.up & self.in_scope
 
     @cached_property
+    def available(self) -> MaskRows:
+        """Chips that a new job may get if no reservation has them."""
+        return self.usable & ~self.allocated & ~self.cordoned
+
+    @cached_property
     def free(self) -> MaskRows:
         """Chips that a new job may get."""
-        not_taken = self.usable & ~self.allocated & ~self.cordoned
-        return not_taken if self.reserved is None else not_taken & ~self.reserved
+        return self.available if self.reserved is None else self.available & ~self.reserved
 
     @cached_property
     def unusable(self) -> MaskRows:
-        """Chips that are neither allocated nor free."""
-        return self.in_scope & ~self.allocated & ~self.free
+        """Chips that are neither allocated nor available."""
+        return self.in_scope & ~self.allocated & ~self.available
 
     @cached_property
     def degraded(self) -> MaskRows:
@@ -171,8 +176,14 @@ class FreeCapacity:
 
     def with_allocated(self, allocated: MaskRows) -> "FreeCapacity":
         """Return a copy with other chips allocated."""
-        updated = replace(self, allocated=allocated)
-        # Fill the copy's cached property: it is slow to compute, and independent of allocations.
+        return self._with_failures_kept(replace(self, allocated=allocated))
+
+    def with_reserved(self, reserved: MaskRows | None) -> "FreeCapacity":
+        """Return a copy with other chips reserved."""
+        return self._with_failures_kept(replace(self, reserved=reserved))
+
+    def _with_failures_kept(self, updated: "FreeCapacity") -> "FreeCapacity":
+        # Fill the copy's cached property: it is slow to compute, and independent of allocations and reservations.
         updated.__dict__["failures_by_row"] = self.failures_by_row
         return updated
 
