@@ -71,6 +71,7 @@ def _read_job(job: JsonValue) -> Iterator[SchedulerJob]:
     name = clean_job_name(job.get("name"), str(identity))
     if task is not None:
         name = f"{name} [{task}]"
+    start = job.get("start_time").as_integer(_MAX_UNIX_TIME)
     yield SchedulerJob(
         where=job.where,
         identity=str(identity),
@@ -78,17 +79,17 @@ def _read_job(job: JsonValue) -> Iterator[SchedulerJob]:
         who=clean_job_name(job.get("user_name"), "slurm"),
         allocations=tuple(_read_allocations(job.get("gres_detail"), hosts)),
         submitted_at=from_unix_time(job.get("submit_time").as_integer(_MAX_UNIX_TIME)),
-        started_at=from_unix_time(job.get("start_time").as_integer(_MAX_UNIX_TIME)),
+        started_at=from_unix_time(start),
         priority=job.get("priority").as_integer(),
-        until=None if "SUSPENDED" in map(str.upper, words) else _read_end(job),
+        until=None if "SUSPENDED" in map(str.upper, words) else _read_end(job, start),
     )
 
 
-def _read_end(job: JsonValue) -> str | None:
-    """Return when a job ends at the latest; None if it has no time limit or the listing does not say."""
+def _read_end(job: JsonValue, start: int | None) -> str | None:
+    """Return when a job that started at ``start`` ends at the latest; None if it has no time limit or the listing does not say."""
     limit = job.get("time_limit")
     minutes = limit.as_integer(_UNLIMITED)
-    start, end = (job.get(name).as_integer(_MAX_UNIX_TIME) for name in ("start_time", "end_time"))
+    end = job.get("end_time").as_integer(_MAX_UNIX_TIME)
     if not minutes or minutes == _UNLIMITED or (isinstance(limit.raw, dict) and limit.get("infinite").raw is True):
         return None
     return from_unix_time(end or (start and start + 60 * minutes))
