@@ -86,7 +86,7 @@ def _read_job(job: JsonValue) -> Iterator[SchedulerJob]:
 
 
 def _read_end(job: JsonValue, start: int | None) -> str | None:
-    """Return when a job that started at ``start`` ends at the latest; None if it has no time limit or the listing does not say."""
+    """Return when a job that started at ``start`` ends at the latest; None if that is unknown."""
     limit = job.get("time_limit")
     minutes = limit.as_integer(_UNLIMITED)
     end = job.get("end_time").as_integer(_MAX_UNIX_TIME)
