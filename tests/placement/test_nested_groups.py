@@ -53,9 +53,9 @@ def _unit(capacity: FreeCapacity, sets: Sequence[Set], kind: str) -> set[object]
         case "domain":
             return set(ordinals)
         case "network node of tier 3":
-            return {ordinal // 4 for ordinal in ordinals}
+            return {ordinal // 8 for ordinal in ordinals}
         case "network node of tier 2":
-            return {ordinal // 64 for ordinal in ordinals}
+            return {ordinal // 256 for ordinal in ordinals}
     return {0}
 
 
@@ -121,7 +121,7 @@ def test_groups_are_placed_as_brute_force_places_them(legal_sets: LegalSets, see
     domains = draw.randint(1, 2 if unit == 8 else 4)
     share = draw.choice([0.15, 0.3, 0.5])
     free = [sum(mask for mask in legal_sets.sets[unit] if draw.random() > share) for _ in range(domains)]
-    ordinals = np.array(sorted(draw.sample([0, 1, 2, 3, 5, 70], domains)))
+    ordinals = np.array(sorted(draw.sample([0, 1, 7, 8, 9, 300], domains)))
     capacity = replace(stock_of(_ULTRA, free), ordinals=ordinals)
     chosen = _search(capacity, legal_sets, sizes).place(count, 1)
     best = _best(capacity, legal_sets, count, sizes)

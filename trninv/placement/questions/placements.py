@@ -68,9 +68,9 @@ OWN_RESERVATION = Argument("Reservation whose chips the job may have.", metavar=
 _FREE_CHIPS = "free chips are up or degraded, not allocated, and not in a cordoned server; "
 _ORDER = "every position is considered, in the order of "
 _GROUPS = (
-    "a group is in one unit: the smallest of server, domain, network node of tier 3 and of tier 2 that is large enough; "
-    "the smallest groups are legal sets, whose limits are shown, with every link up; the job is in the smallest "
-    "unit that fits all its groups, then in few domains, the fullest first; groups with a degraded part are used last; "
+    "a group is in one unit: the smallest of server, domain, network node of tier 3 and of tier 2 that is large "
+    "enough; the smallest groups are legal sets, whose limits are shown, with every link up; the job is in the "
+    "smallest unit that fits all its groups, then in few domains, the fullest first; groups with a degraded part are used last; "
     "no other choice would place groups where this one finds none"
 )
 _GROUP_ARGUMENTS = (
