@@ -16,10 +16,10 @@ from typing import Final
 import numpy as np
 
 from trninv import deadline
-from trninv.catalog.facts import default_catalog
 from trninv.errors import InvalidArgumentError
 from trninv.placement.candidates.candidate_search import CandidateSearch
 from trninv.placement.candidates.free_capacity import FreeCapacity
+from trninv.placement.candidates.gangs import tier_sizes
 from trninv.placement.candidates.placement_model import LegalSets, PlacementModel
 
 MAX_LEVELS: Final = 4
@@ -52,7 +52,7 @@ class Units:
     @property
     def chips(self) -> dict[str, int]:
         """The number of chips of each kind of unit, the smallest first; the last one contains all domains."""
-        domains, nodes = _tier_sizes(self.model)
+        domains, nodes = tier_sizes(self.model)
         return {
             _SERVER: self.model.chips_per_server,
             _DOMAIN: self.model.chips,
@@ -71,17 +71,9 @@ class Units:
             return row, next(index for index, server in enumerate(self.model.server_masks) if server & mask)
         if kind == _DOMAIN:
             return (row,)
-        domains, nodes = _tier_sizes(self.model)
+        domains, nodes = tier_sizes(self.model)
         leaf = self.ordinals[row] // domains
         return {"network node of tier 3": (leaf,), "network node of tier 2": (leaf // nodes,)}.get(kind, ())
-
-
-def _tier_sizes(model: PlacementModel) -> tuple[int, int]:
-    """Return the number of domains below a network node of tier 3, and of these nodes below one of tier 2."""
-    domains, nodes = (
-        default_catalog().picked_value(model.slug, f"{unit}_per_network_node") for unit in ("domains", "nodes")
-    )
-    return int(domains), int(nodes)
 
 
 def check_sizes(model: PlacementModel, legal_sets: LegalSets, chips: int, sizes: Sequence[int]) -> None:

@@ -70,8 +70,8 @@ _ORDER = "every position is considered, in the order of "
 _GROUPS = (
     "a group is in one unit: the smallest of server, domain, network node of tier 3 and of tier 2 that is large "
     "enough; the smallest groups are legal sets, whose limits are shown, with every link up; the job is in the "
-    "smallest unit that fits all its groups, then in few domains, the fullest first; groups with a degraded part are used last; "
-    "no other choice would place groups where this one finds none"
+    "smallest unit that fits all its groups, then in few domains, the fullest first; groups with a degraded part are "
+    "used last; no other choice would place groups where this one finds none"
 )
 _GROUP_ARGUMENTS = (
     "--group divides --chips: name them, and of the other conditions only --healthy, --avoid, --tier, "
