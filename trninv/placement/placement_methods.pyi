@@ -1,5 +1,6 @@
 # Written by `python tests/fleet_stub.py` from the declarations; edit those, not this file.
 
+from builtins import int
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
@@ -57,6 +58,7 @@ class PlacementMethods:
         memory: int | str | None = ...,
         servers: int | None = ...,
         domains: int | None = ...,
+        group: Sequence[int] = ...,
         k: int = ...,
         *,
         any_block: bool = ...,
