@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import pytest
 from sqlalchemy import text
-from test_drain import Move
 
 import trninv
 from trninv.errors import ConflictError
@@ -15,6 +15,15 @@ from trninv.placement.placement_fleet import Fleet
 from trninv.units import format_timestamp
 
 D = "u-trn2x64/d0"
+
+
+class Move(NamedTuple):
+    """A move that a caller makes up."""
+
+    job: str
+    destination: tuple[str, ...]
+
+
 _NOW = datetime.now(UTC)
 
 

@@ -125,8 +125,8 @@ def test_new_servers_are_as_few_as_brute_force_has_them(legal_sets: LegalSets, s
     job = JobAllocation(1, "j", "trninv", False, work, spare)
     plan = plan_replacement(_capacity(allocated), legal_sets, job, lost)
     expected = _best(legal_sets, allocated, job, lost)
+    assert (plan is None) == (expected is None), seed
     if plan is None or expected is None:
-        assert plan is expected is None, seed
         return
     parts = {part.row for part in plan.parts}
     after = {*(work.keys() - parts), *(part.target_row for part in plan.parts)}

@@ -22,6 +22,7 @@ from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
+from trninv.placement.candidates import free_blocks
 from trninv.placement.changes.allocate import allocate
 from trninv.placement.changes.cordon import cordon
 from trninv.placement.changes.release import release
@@ -131,7 +132,7 @@ def test_only_changed_domains_are_counted_again(tables: str, monkeypatch: pytest
         counted.append(len(capacity.ordinals))
         return real(capacity, legal_sets)
 
-    real = free_slots.jobs_by_domain
+    real = free_blocks.jobs_by_domain
     monkeypatch.setattr(free_slots, "jobs_by_domain", count)
     with temporary_engine(tables) as engine:
         _seed(engine, "u-trn2x64", 4, "lab")

@@ -1,6 +1,5 @@
 # Written by `python tests/fleet_stub.py` from the declarations; edit those, not this file.
 
-from builtins import int
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
