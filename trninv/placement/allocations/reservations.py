@@ -53,7 +53,7 @@ class Window:
     end: str = FOREVER
 
     @classmethod
-    def at(cls, time: datetime) -> "Window":
+    def moment(cls, time: datetime) -> "Window":
         """Return the shortest window that starts at a time."""
         return cls(format_timestamp(time), format_timestamp(time + timedelta(microseconds=1)))
 

@@ -137,7 +137,7 @@ class GroupSearch:
         """Return the lowest tier of the fabric whose network node is above all domains of the groups."""
         sets = [Group((), *chips) for group in groups for chips in group.sets()]
         for tier in (3, 2):
-            if len({self.units.unit_of(each, f"network node of tier {tier}") for each in sets}) == 1:
+            if len({self.units.unit_of(chips, f"network node of tier {tier}") for chips in sets}) == 1:
                 return tier
         return 1
 

@@ -48,7 +48,7 @@ def with_current_reservations(
         The row of its cluster, if it is at hand.
 
     """
-    present = overlapping(Window.at(current_time(snapshot.connection)))
+    present = overlapping(Window.moment(current_time(snapshot.connection)))
     cluster = cluster or _cluster_of(snapshot, capacity)
     return replace(capacity, reserved=_reserved_chips(snapshot, capacity, cluster, present))
 

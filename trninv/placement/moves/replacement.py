@@ -111,10 +111,10 @@ def plan_replacement(
     staying, is_best = [row for row in job.work if row not in parts], plan.is_best
     for tier in range(TIERS, common_tier(capacity.model, _rows_after(plan, staying)), -1):
         below = [_solve(options, rows) for rows in _rows_below(capacity, options, staying, tier)]
-        plans = [each for each in below if each and each.new_servers == plan.new_servers]
-        is_best = is_best and all(each is None or each.is_best for each in below)
+        plans = [lower for lower in below if lower and lower.new_servers == plan.new_servers]
+        is_best = is_best and all(lower is None or lower.is_best for lower in below)
         if plans:
-            best = min(plans, key=lambda each: each.cost)
+            best = min(plans, key=lambda lower: lower.cost)
             return replace(best, lower_bound=plan.lower_bound, is_best=is_best)
     return replace(plan, is_best=is_best)
 
