@@ -15,10 +15,10 @@ _MAINTENANCE: Final[ColumnElement[str]] = literal_column("'maintenance'")
 
 def _impaired(*, only_changed: bool) -> Select[Any]:
     """Return the query for the impaired domains and their clusters, of all domains or of those named ``domains``."""
-    named: BindParameter[Any] = bindparam("domains", expanding=True)
+    domains: BindParameter[Any] = bindparam("domains", expanding=True)
     parts = (
         select(key).where(
-            is_unhealthy(key.table), key.table.c.state != _MAINTENANCE, *([key.in_(named)] if only_changed else [])
+            is_unhealthy(key.table), key.table.c.state != _MAINTENANCE, *([key.in_(domains)] if only_changed else [])
         )
         for key in _KEYS
     )
