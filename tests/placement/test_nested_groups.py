@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from placements import legal, stock_of
 
 import trninv
-from conftest import examples
+from conftest import Run, both_ways, examples
 from trninv.errors import IllegalSizeError, InvalidArgumentError
 from trninv.placement.candidates.candidate_search import CandidateSearch
 from trninv.placement.candidates.free_capacity import FreeCapacity
@@ -223,3 +223,19 @@ def test_other_conditions_are_refused(lite_fleet: Any, others: dict[str, Any]) -
 def test_numbers_beyond_their_limits_are_refused(lite_fleet: Any, group: tuple[int, ...]) -> None:
     with pytest.raises(InvalidArgumentError):
         lite_fleet.placements("u-trn2x64", chips=32, group=group)
+
+
+def test_graphql_and_the_command_line_take_sizes(lite_fleet: BaseFleet, run: Run) -> None:
+    ask = both_ways(lite_fleet)
+    document = """query ($group: [Int!]) { placements(scope: "u-trn2x64", chips: 48, group: $group)
+        { placements { chips groups { level chips } } } }"""
+    answer = ask(document, group=[24, 8])
+    assert not answer["errors"]
+    (placement,) = answer["data"]["placements"]["placements"]
+    assert [group["chips"] for group in placement["groups"]] == 2 * [24, 8, 8, 8]
+    for wrong in [24, 7], [0], [-8]:
+        assert ask(document, group=wrong)["errors"]
+    assert ask(document, group=["x"])["errors"]
+    status, shown, _ = run("place", "u-trn2x64", "--chips", "48", "--group", "24", "--group", "8")
+    assert (status, "48 chips in groups of 24 of groups of 8" in shown) == (0, True)
+    assert run("place", "u-trn2x64", "--chips", "48", "--group", "many")[0] == 2
