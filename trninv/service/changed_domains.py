@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, literal_column, select, union
+from sqlalchemy import Connection, Row, bindparam, func, literal_column, select, union
 
 from trninv.database.tables import NODE_KINDS, TABLES
 from trninv.inventory.schema.event_fields import EVENT
@@ -31,8 +31,11 @@ _CHANGED_DOMAINS: Final = union(
         select(part.c.domain_id)
         .join(EVENT, EVENT.c.part_id == part.c.id)
         .where(
-            EVENT.c.kind.in_([literal_column(f"'{kind}'") for kind in kinds]),
+            # with coalesce, no database reads all events of a kind by their index instead of the few last events
+            func.coalesce(EVENT.c.kind, literal_column("''")).in_([literal_column(f"'{kind}'") for kind in kinds]),
+            # with both limits, PostgreSQL expects few events whatever their values are
             EVENT.c.id > bindparam("event"),
+            EVENT.c.id <= bindparam("newest"),
             part.c.domain_id.is_not(None),
         )
         for part, kinds in (
@@ -72,5 +75,6 @@ class FleetState:
             return None
         if connection.execute(_EVENT, {"event": number}).first() != last.newest_event:
             return None
-        domains = connection.scalars(_CHANGED_DOMAINS, {"event": number}).all()
+        numbers = {"event": number, "newest": self.newest_event.id}
+        domains = connection.scalars(_CHANGED_DOMAINS, numbers).all()
         return domains if len(domains) <= MAX_CHANGED_DOMAINS else None
