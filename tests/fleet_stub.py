@@ -46,7 +46,9 @@ def render(name: str, declarations: Iterable[Declaration]) -> str:
     results = defaultdict[str, tuple[str, ...]](tuple)
     for declaration in declarations:
         items = [
-            parameter.item_type for parameter in declaration.parameters if not issubclass(parameter.item_type, str)
+            parameter.item_type
+            for parameter in declaration.parameters
+            if not issubclass(parameter.item_type, str | int)
         ]
         for used_class in (*_classes(_result(declaration)), *items):
             results[used_class.__module__] += (used_class.__name__,)

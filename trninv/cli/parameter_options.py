@@ -96,6 +96,8 @@ def _option_type(parameter: Parameter) -> Any:  # a type of click or of Python
     """Return the type of an argument or option; ADDRESS completes addresses, but accepts any text."""
     if parameter.argument.words:
         return click.Choice(list(parameter.argument.words))
+    if parameter.item_type is int:
+        return int
     if parameter.value_type in (str, tuple):
         return ADDRESS
     return parameter.value_type if parameter.value_type in (int, float) else str

@@ -1,4 +1,4 @@
-"""SQL constructs that compile differently on each database: concatenation, JSON, ordered joins, the hour."""
+"""SQL constructs that compile differently on each database: concatenation, JSON, lists, ordered joins, the hour."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -97,6 +97,29 @@ def _json_rows_on_sqlite(rows: JsonRows, compiler: Any, **options: Any) -> str:
 def _json_rows_on_postgresql(rows: JsonRows, compiler: Any, **options: Any) -> str:
     first = compiler.process(next(iter(rows.clauses)), **options)
     return f"json_agg(json_build_array({compiler.process(rows.clauses, **options)}) ORDER BY {first})"
+
+
+class JoinedIntegers(FunctionElement[str]):
+    """The integers of a column in all rows, separated by commas, in the order of a key.
+
+    On SQLite, whose older versions cannot sort inside an aggregate, they have the order in which the rows are read; it
+    is the same for all columns of a statement.
+    """
+
+    inherit_cache = True
+    type = Text()
+
+
+@compiles(JoinedIntegers, "sqlite")
+def _joined_integers_on_sqlite(joined: JoinedIntegers, compiler: Any, **options: Any) -> str:
+    column, _key = joined.clauses
+    return f"group_concat({compiler.process(column, **options)})"
+
+
+@compiles(JoinedIntegers, "postgresql")
+def _joined_integers_on_postgresql(joined: JoinedIntegers, compiler: Any, **options: Any) -> str:
+    column, key = (compiler.process(clause, **options) for clause in joined.clauses)
+    return f"string_agg(CAST({column} AS TEXT), ',' ORDER BY {key})"
 
 
 class OrderedJoin(Join):

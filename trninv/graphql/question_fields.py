@@ -81,6 +81,8 @@ def value_type(parameter: Parameter) -> Any:
     """Return the GraphQL type of a parameter's value."""
     if parameter.argument.words:
         return parameter_enum(parameter.argument.words)
+    if parameter.item_type is int:
+        return list[int]
     return enum_type(parameter.value_type) if parameter.choices else _ARGUMENT_TYPES[parameter.value_type]
 
 

@@ -43,6 +43,8 @@ class SchedulerJob:
         The scheduler's id, which is never used again for another job.
     who
         Who runs the job, or the scheduler's name if it does not report that.
+    until
+        When it ends at the latest; None if it may run forever or the scheduler does not report that.
 
     """
 
@@ -54,6 +56,7 @@ class SchedulerJob:
     submitted_at: str | None = None
     started_at: str | None = None
     priority: int | None = None
+    until: str | None = None
 
 
 def clean_job_name(value: JsonValue, default: str) -> str:

@@ -4,6 +4,9 @@ Both commands may also use ``--yaml``.
 
 ``gres_detail`` has a job's chip numbers on its nodes if gres.conf gives each device a file
 (``neuron:trainium2:4(IDX:0-3)``). Without files it has only the number of chips (``neuron:trainium2(CNT:4)``).
+
+A job with a ``time_limit`` ends at its ``end_time`` at the latest, or else so many minutes after its start. Other jobs
+have an ``end_time`` a year away, and that of a suspended job moves when it resumes: such jobs have no end.
 """
 
 import re
@@ -32,6 +35,8 @@ _COMMA = re.compile(r",(?![^(]*\))")
 """A comma outside parentheses."""
 _COUNT = re.compile(r"\d{1,4}", re.ASCII)
 _INDEX = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?", re.ASCII)
+_UNLIMITED: Final = 2**32 - 1
+"""The number of minutes that stands for no time limit; newer versions write null or "infinite"."""
 _MAX_UNIX_TIME = 2**33
 """The latest Unix time that is accepted, in the year 2242."""
 
@@ -66,6 +71,7 @@ def _read_job(job: JsonValue) -> Iterator[SchedulerJob]:
     name = clean_job_name(job.get("name"), str(identity))
     if task is not None:
         name = f"{name} [{task}]"
+    start = job.get("start_time").as_integer(_MAX_UNIX_TIME)
     yield SchedulerJob(
         where=job.where,
         identity=str(identity),
@@ -73,9 +79,20 @@ def _read_job(job: JsonValue) -> Iterator[SchedulerJob]:
         who=clean_job_name(job.get("user_name"), "slurm"),
         allocations=tuple(_read_allocations(job.get("gres_detail"), hosts)),
         submitted_at=from_unix_time(job.get("submit_time").as_integer(_MAX_UNIX_TIME)),
-        started_at=from_unix_time(job.get("start_time").as_integer(_MAX_UNIX_TIME)),
+        started_at=from_unix_time(start),
         priority=job.get("priority").as_integer(),
+        until=None if "SUSPENDED" in map(str.upper, words) else _read_end(job, start),
     )
+
+
+def _read_end(job: JsonValue, start: int | None) -> str | None:
+    """Return when a job that started at ``start`` ends at the latest; None if that is unknown."""
+    limit = job.get("time_limit")
+    minutes = limit.as_integer(_UNLIMITED)
+    end = job.get("end_time").as_integer(_MAX_UNIX_TIME)
+    if not minutes or minutes == _UNLIMITED or (isinstance(limit.raw, dict) and limit.get("infinite").raw is True):
+        return None
+    return from_unix_time(end or (start and start + 60 * minutes))
 
 
 def _read_allocations(details: JsonValue, hosts: list[str]) -> Iterator[HostAllocation]:

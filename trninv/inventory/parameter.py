@@ -29,7 +29,8 @@ class TimeOrEvent(FreeText):
 
 
 PARAMETER_TYPES: Final = (str, tuple, DescribedEnum, bool, int, Capacity, Bandwidth)
-"""Types of a parameter: an address (or `FreeText`), addresses, a choice, a flag, a number, bytes, bytes per second.
+"""Types of a parameter: an address (or `FreeText`), addresses or numbers, a choice, a flag, a number, bytes, bytes per
+second.
 
 A change may also have fractions (float) and sequences of values other than addresses.
 """
@@ -173,13 +174,23 @@ class Parameter:
         if self.choices:
             return self._choice(str(value))
         if issubclass(self.value_type, tuple):
-            return tuple(unique_addresses(value))
+            return self._numbers(value) if self.item_type is int else tuple(unique_addresses(value))
         if issubclass(self.value_type, Quantity):
             value = self.value_type.parse(value) if isinstance(value, str) else self.value_type(value)
         is_number = issubclass(self.value_type, int | float) and self.value_type is not bool
         if is_number and (self.argument.maximum is not None or self.value_type is not float):
             self._check_limits(value)
         return value
+
+    def _numbers(self, value: Sequence[int] | int) -> tuple[int, ...]:
+        numbers = (value,) if isinstance(value, int) else tuple(value)
+        if len(numbers) > MAX_ADDRESSES:
+            raise InvalidArgumentError(
+                f"{self.name}: {len(numbers):,} numbers are too many; use at most {MAX_ADDRESSES}"
+            )
+        for number in numbers:
+            self._check_limits(number)
+        return numbers
 
     def _choice(self, value: str) -> DescribedEnum:
         choices = {choice.name: choice for choice in self.choices}

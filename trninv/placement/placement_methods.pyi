@@ -61,6 +61,7 @@ class PlacementMethods:
         memory: int | str | None = ...,
         servers: int | None = ...,
         domains: int | None = ...,
+        group: Sequence[int] = ...,
         k: int = ...,
         *,
         any_block: bool = ...,

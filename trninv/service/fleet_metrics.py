@@ -1,40 +1,34 @@
 """Count parts, states, events and findings for Prometheus.
 
 /metrics renders `FleetMetrics` at each scrape. A scrape counts only the events after those that the last one counted,
-and reads nothing if the database has not changed since.
+and reads nothing if the database has not changed since and no reservation has begun or ended.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import product
 from typing import Any, Final
 
 from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Engine,
-    Select,
-    bindparam,
-    cast,
-    func,
-    literal_column,
-    select,
-    union,
-)
+from prometheus_client.utils import floatToGoString
+from sqlalchemy import Connection, Engine, Select, bindparam, cast, func, select
 
 from trninv.database.engine import read_transaction
 from trninv.database.finding_rules import FINDING_RULES
 from trninv.database.revision import RevisionTracker
-from trninv.database.tables import ACTIONS, BIGINT, EVENT_SOURCES, PART_KINDS, STATES, TABLES, is_unhealthy
+from trninv.database.tables import ACTIONS, BIGINT, EVENT_SOURCES, PART_KINDS, STATES, TABLES
 from trninv.history.events import last_event_number
 from trninv.inventory.schema.event_fields import EVENT, EVENT_FIELDS, IS_STATE_CHANGE
 from trninv.inventory.state.chip_use import chip_uses
 from trninv.inventory.state.hash_chain import newest_seal
 from trninv.inventory.state.state_change import is_cascaded
+from trninv.service.changed_domains import FleetState
 from trninv.service.free_slots import FreeSlots
+from trninv.service.impaired_domains import ImpairedDomains
+from trninv.units import format_timestamp
 
 Counts = Counter[tuple[str, ...]]
 """Counts by label values."""
@@ -47,28 +41,11 @@ _NEW_STATE: Final = next(field.sql for field in EVENT_FIELDS if field.name == "a
 
 
 # every scrape after a change executes these statements, and building them again would take longer than running them
-_CLUSTERS: Final = select(_CLUSTER.c.id, _CLUSTER.c.slug, _CLUSTER.c.domains).order_by(_CLUSTER.c.id)
 _PARTS_BY_STATE: Final = (
     select(_CLUSTER.c.slug, _PART_COUNT.c.kind, _PART_COUNT.c.state, cast(func.sum(_PART_COUNT.c.number), BIGINT))
     .select_from(_PART_COUNT.join(_CLUSTER))
     .where(_PART_COUNT.c.kind.in_(PART_KINDS), _PART_COUNT.c.number != 0)
     .group_by(_CLUSTER.c.slug, _PART_COUNT.c.kind, _PART_COUNT.c.state)
-)
-_MAINTENANCE: Final[ColumnElement[str]] = literal_column("'maintenance'")
-_UNHEALTHY_DOMAINS: Final = (
-    select(_CLUSTER.c.slug, func.count())
-    .select_from(_DOMAIN.join(_CLUSTER))
-    .where(
-        _DOMAIN.c.id.in_(
-            union(
-                *(
-                    select(key).where(is_unhealthy(key.table), key.table.c.state != _MAINTENANCE)
-                    for key in (_SERVER.c.domain_id, _NODE.c.domain_id, _LINK.c.domain_id)
-                )
-            )
-        )
-    )
-    .group_by(_CLUSTER.c.slug)
 )
 _FINDINGS: Final = (
     select(_FINDING.c.rule, func.count()).where(_FINDING.c.cleared_at.is_(None)).group_by(_FINDING.c.rule)
@@ -76,6 +53,14 @@ _FINDINGS: Final = (
 _LAST_OBSERVATIONS: Final = select(_OBSERVATION.c.source, func.max(_OBSERVATION.c.seen_at)).group_by(
     _OBSERVATION.c.source
 )
+_IN_RANGE: Final = EVENT.c.id > bindparam("after"), EVENT.c.id <= bindparam("until")
+_CHANGE_KEYS: Final = EVENT.c.kind, _NEW_STATE, EVENT.c.source
+_CHANGES: Final = (
+    select(*_CHANGE_KEYS, func.count()).where(*_IN_RANGE, IS_STATE_CHANGE, ~is_cascaded()).group_by(*_CHANGE_KEYS)
+)
+_ACTION_KEYS: Final = EVENT.c.action, EVENT.c.source
+_ACTIONS: Final = select(*_ACTION_KEYS, func.count()).where(*_IN_RANGE, ~IS_STATE_CHANGE).group_by(*_ACTION_KEYS)
+_DISCOVERIES: Final = select(_DISCOVERY.c.target, _DISCOVERY.c.read_at, _DISCOVERY.c.every_seconds)
 _UNSEALED_EVENTS: Final = select(func.count()).select_from(EVENT).where(EVENT.c.id > bindparam("sealed"))
 
 
@@ -84,28 +69,17 @@ def count_parts(connection: Connection) -> Counts:
     return _read_counts(connection, _PARTS_BY_STATE)
 
 
-def count_unhealthy_domains(connection: Connection) -> Counts:
-    """Count domains with a part that is down or degraded, by cluster."""
-    return _read_counts(connection, _UNHEALTHY_DOMAINS)
-
-
 def count_changes(connection: Connection, after: int, until: int) -> Counts:
     """Count state changes in a range of events by kind, new state and source.
 
     Cascades, which are the changes of a server's parts that follow the server's own, are not counted.
     """
-    columns = EVENT.c.kind, _NEW_STATE, EVENT.c.source
-    query = select(*columns, func.count()).where(
-        EVENT.c.id > after, EVENT.c.id <= until, IS_STATE_CHANGE, ~is_cascaded()
-    )
-    return _read_counts(connection, query.group_by(*columns))
+    return _read_counts(connection, _CHANGES, after=after, until=until)
 
 
 def count_actions(connection: Connection, after: int, until: int) -> Counts:
     """Count job and cordon events in a range of events, by action and source."""
-    columns = EVENT.c.action, EVENT.c.source
-    query = select(*columns, func.count()).where(EVENT.c.id > after, EVENT.c.id <= until, ~IS_STATE_CHANGE)
-    return _read_counts(connection, query.group_by(*columns))
+    return _read_counts(connection, _ACTIONS, after=after, until=until)
 
 
 def count_findings(connection: Connection) -> Counts:
@@ -121,7 +95,7 @@ def read_last_observations(connection: Connection) -> dict[tuple[str, ...], floa
 
 def read_discoveries(connection: Connection) -> tuple[dict[tuple[str, ...], float], dict[tuple[str, ...], float]]:
     """Return when each target of discovery was last read, in seconds since 1970 (0: never), and its interval."""
-    rows = connection.execute(select(_DISCOVERY.c.target, _DISCOVERY.c.read_at, _DISCOVERY.c.every_seconds)).all()
+    rows = connection.execute(_DISCOVERIES).all()
     times: dict[tuple[str, ...], float] = {
         (row.target,): datetime.fromisoformat(row.read_at).timestamp() if row.read_at else 0.0 for row in rows
     }
@@ -138,9 +112,9 @@ def read_seal(connection: Connection) -> tuple[dict[tuple[str, ...], float], dic
     return {(last.sha256,): float(last.id)} if last else {}, {(): float(number or 0)}
 
 
-def _read_counts(connection: Connection, query: Select[Any]) -> Counts:
+def _read_counts(connection: Connection, query: Select[Any], **parameters: int) -> Counts:
     """Run a query whose last column is a count, and whose other columns are the label values."""
-    return Counts({tuple(labels): number for *labels, number in connection.execute(query)})
+    return Counts({tuple(labels): number for *labels, number in connection.execute(query, parameters)})
 
 
 MAX_INCREMENTAL_EVENTS: Final = 20_000
@@ -198,19 +172,23 @@ class FleetMetrics:
         self._revision = revision
         self._last_revision: object = None
         self._text = b""
-        self._families: dict[str, tuple[Mapping[Any, float], bytes]] = {}
+        self._families = dict[str, _RenderedFamily]()
         self._changes = Counts(dict.fromkeys(product(PART_KINDS, STATES, EVENT_SOURCES), 0))
         self._actions = Counts(dict.fromkeys(product(ACTIONS, EVENT_SOURCES), 0))
         self._last_event: int | None = None
-        self._free_slots = FreeSlots()
+        self._fleet_state: FleetState | None = None
+        self._free_slots, self._impaired_domains = FreeSlots(), ImpairedDomains()
 
     def render(self, engine: Engine) -> bytes:
         """Return all metrics in Prometheus' text format."""
         revision = self._revision.current()
-        if revision is None or revision != self._last_revision:
+        is_current = revision is not None and revision == self._last_revision
+        if not is_current or format_timestamp(datetime.now(UTC)) >= self._free_slots.valid_until:
             with read_transaction(engine) as connection:
                 is_complete = self._count(connection)
-                values = dict(self._values(connection))
+                state = FleetState.read(connection)
+                values = dict(self._values(connection, state))
+                self._fleet_state = state
             self._text = b"".join(self._render_family(name, values[name]) for name in _FAMILIES)
             self._last_revision = revision if is_complete else None
         return self._text
@@ -227,13 +205,12 @@ class FleetMetrics:
             self._last_event = until
         return until == newest
 
-    def _values(self, connection: Connection) -> Iterator[tuple[str, Mapping[Any, float]]]:
+    def _values(self, connection: Connection, state: FleetState) -> Iterator[tuple[str, Mapping[Any, float]]]:
         """Yield the values of each metric by its labels."""
-        clusters = connection.execute(_CLUSTERS).all()
-        domains = {(row.slug,): row.domains for row in clusters}
-        parts_by_state, unhealthy_domains, findings = (
-            count(connection) for count in (count_parts, count_unhealthy_domains, count_findings)
-        )
+        changed = state.changed_domains(connection, self._fleet_state)
+        domains = {(row.slug,): row.domains for row in state.clusters}
+        parts_by_state, findings = count_parts(connection), count_findings(connection)
+        impaired = self._impaired_domains.read(connection, changed)
         parts = Counts()
         for (*key, _), number in parts_by_state.items():
             parts[tuple(key)] += number
@@ -243,9 +220,9 @@ class FleetMetrics:
         }
         yield "trninv_parts_unhealthy", unhealthy_parts
         yield "trninv_chips", chip_uses(connection)
-        yield "trninv_free_slots", self._free_slots.read(connection, clusters, last_event_number(connection))
+        yield "trninv_free_slots", self._free_slots.read(connection, state.clusters, changed)
         yield "trninv_domains", domains
-        yield "trninv_domains_impaired", {cluster: unhealthy_domains[cluster] for cluster in domains}
+        yield "trninv_domains_impaired", {cluster: impaired[cluster] for cluster in domains}
         findings_by_rule = {(name, rule.severity): findings[(name,)] for name, rule in FINDING_RULES.items()}
         yield "trninv_findings_open", findings_by_rule
         yield "trninv_last_observation_timestamp_seconds", read_last_observations(connection)
@@ -261,9 +238,37 @@ class FleetMetrics:
     def _render_family(self, name: str, values: Mapping[Any, float]) -> bytes:
         """Return a metric in Prometheus' text format, which is kept until its values change."""
         rendered = self._families.get(name)
-        if rendered is None or rendered[0] != values:
-            rendered = self._families[name] = values, generate_latest(_FamilyCollector(_build_family(name, values)))
-        return rendered[1]
+        if rendered is None or rendered.values != values:
+            rendered = self._families[name] = _render_family(name, values, rendered)
+        return rendered.text
+
+
+@dataclass(frozen=True, slots=True)
+class _RenderedFamily:
+    """A metric in Prometheus' text format: its comments, its lines without their values, and the whole text."""
+
+    values: Mapping[Any, float]
+    comments: bytes
+    lines: Mapping[Any, bytes]
+    text: bytes
+
+
+def _format_value(value: float) -> bytes:
+    text: str = floatToGoString(value)  # type: ignore[no-untyped-call] # the library has no types here
+    return text.encode()
+
+
+def _render_family(name: str, values: Mapping[Any, float], last: _RenderedFamily | None) -> _RenderedFamily:
+    """Render a metric; comments and labels are taken from the last time if possible, because rendering takes long."""
+    if last and last.values.keys() == values.keys():
+        comments, lines = last.comments, last.lines
+    else:
+        comments = generate_latest(_FamilyCollector(_build_family(name, {})))
+        rendered = generate_latest(_FamilyCollector(_build_family(name, values))).removeprefix(comments)
+        starts = (line.rpartition(b" ")[0] for line in rendered.split(b"\n"))
+        lines = dict(zip(values, starts, strict=False))
+    samples = (b"%b %b\n" % (lines[key], _format_value(value)) for key, value in values.items())
+    return _RenderedFamily(values, comments, lines, comments + b"".join(samples))
 
 
 class _FamilyCollector:

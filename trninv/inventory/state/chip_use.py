@@ -14,7 +14,7 @@ from trninv.database.tables import BIGINT, CARRYING_STATES, TABLES
 
 CHIP_USE_MEANINGS: Final[Mapping[str, str]] = {
     "allocated": "It is allocated to a job, even if it is down.",
-    "free": "A new job can get it: it is up or degraded, not allocated, and its server is not cordoned.",
+    "free": "A new job can get it unless it is reserved: it is up or degraded, not allocated, on no cordoned server.",
     "unusable": "It is not allocated and can't be: it is down or in maintenance, or its server is cordoned.",
 }
 Sql = ColumnElement[Any]

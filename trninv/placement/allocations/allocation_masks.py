@@ -36,6 +36,8 @@ class JobAllocation:
         Whether move plans must leave it where it is.
     work, spare
         Masks of the chips that it works on, and of its spare chips, by the ordinal of the domain in its cluster.
+    until
+        When it ends at the latest, as the database stores times; None: it has no end.
 
     """
 
@@ -45,6 +47,7 @@ class JobAllocation:
     pinned: bool
     work: Mapping[int, int]
     spare: Mapping[int, int]
+    until: str | None = None
 
     @property
     def chips(self) -> int:
@@ -98,6 +101,7 @@ def _load_allocations(connection: Connection, cluster: Row[Any], model: Placemen
             bool(row.pinned),
             masks.get((row.id, "work"), {}),
             masks.get((row.id, "spare"), {}),
+            row.until_at,
         )
         for row in connection.execute(live)
     ]

@@ -170,6 +170,7 @@ def _import_jobs(
     moving = [(running[job.identity], requested_chips[job.identity]) for job in changed if job.identity in running]
     _release_moved_chips(connection, moving, time)
     started_late = _allocate_changed(connection, system, changed, running, requested, time)
+    _change_ends(connection, jobs, running, requested_chips, time)
     uncordoned = cordon_omitted_jobs(connection, system, requested.omitted, time, partial=partial)
     names = server_addresses(connection, {*requested.omitted, *uncordoned})
     moved = sum(job.identity in running for job in changed)
@@ -190,10 +191,11 @@ def _import_jobs(
 
 @dataclass(frozen=True, slots=True)
 class _RunningJob:
-    """A job of the system that has not ended: its key in ``job``, and the ids of its chips."""
+    """A job of the system that has not ended: its key in ``job``, the ids of its chips, and its end, if any."""
 
     key: int
     chips: frozenset[int]
+    until: str | None = None
 
 
 _NOT_RUNNING: Final = _RunningJob(0, frozenset())
@@ -203,13 +205,13 @@ _NOT_RUNNING: Final = _RunningJob(0, frozenset())
 def _running_jobs(connection: Connection, system: str) -> dict[str, _RunningJob]:
     """Return the running jobs of a system by identity, their id in the scheduler."""
     job, allocation = _T["job"], _T["allocation"]
-    query = select(job.c.external_id, job.c.id).where(job.c.system == system, job.c.ended_at.is_(None))
-    identities = {row.id: row.external_id for row in connection.execute(query)}
-    chips_by_key: dict[int, set[int]] = {key: set() for key in identities}
+    query = select(job.c.external_id, job.c.id, job.c.until_at)
+    jobs = connection.execute(query.where(job.c.system == system, job.c.ended_at.is_(None))).all()
+    chips_by_key: dict[int, set[int]] = {row.id: set() for row in jobs}
     chips = select(allocation.c.job_id, allocation.c.chip_id).join(job, job.c.id == allocation.c.job_id)
     for row in connection.execute(chips.where(job.c.system == system, allocation.c.ended_at.is_(None))):
         chips_by_key[row.job_id].add(row.chip_id)
-    return {identity: _RunningJob(key, frozenset(chips_by_key[key])) for key, identity in identities.items()}
+    return {row.external_id: _RunningJob(row.id, frozenset(chips_by_key[row.id]), row.until_at) for row in jobs}
 
 
 def _other_owners(connection: Connection, system: str, kept: Collection[str]) -> dict[int, str]:
@@ -382,6 +384,7 @@ def _allocate_changed(
                 "pinned": 0,
                 "who": listed_job.who,
                 "chip_ids": chip_ids,
+                "until_at": listed_job.until,
             }
             job_rows.append(tuple(map(values.get, job.c.keys())))
         for chip in sorted(chips - (previous or _NOT_RUNNING).chips):
@@ -398,6 +401,49 @@ def _allocate_changed(
         connection.execute(statement.values(place=bindparam("to")), job_updates)
     bulk_insert(connection, allocation, allocation_rows)
     return len(started_late)
+
+
+def _change_ends(
+    connection: Connection,
+    jobs: Iterable[SchedulerJob],
+    running: Mapping[str, _RunningJob],
+    requested: Mapping[str, frozenset[int]],
+    time: str,
+) -> None:
+    """Continue the jobs whose end has changed in other rows: that of a row never changes.
+
+    An end that has passed changes nothing: a job that should have ended counts as one without an end.
+    """
+    job, allocation = _T["job"], _T["allocation"]
+    ends = {
+        running[listed.identity].key: listed
+        for listed in jobs
+        if listed.identity in running.keys() & requested.keys()
+        and listed.until != running[listed.identity].until
+        and (listed.until is None or listed.until > time)
+    }
+    for batch in batches(sorted(ends)):
+        rows = connection.execute(select(job).where(job.c.id.in_(batch)).order_by(job.c.id)).all()
+        is_open = allocation.c.job_id.in_(batch), allocation.c.ended_at.is_(None)
+        connection.execute(update(allocation).where(*is_open).values(ended_at=time))
+        connection.execute(update(job).where(job.c.id.in_(batch)).values(ended_at=time, moved_at=time))
+        first_key, first_row = next_job_key(connection), next_id(connection, allocation)
+        continued = [
+            row._asdict()
+            | {
+                "id": first_key + index,
+                "started_at": time,
+                "ended_at": None,
+                "first_started_at": row.first_started_at or row.started_at,
+                "moved_at": None,
+                "until_at": ends[row.id].until,
+            }
+            for index, row in enumerate(rows)
+        ]
+        bulk_insert(connection, job, [tuple(map(values.get, job.c.keys())) for values in continued])
+        chips = ((values["id"], chip) for values in continued for chip in sorted(requested[values["external_id"]]))
+        allocations = [(first_row + index, key, chip, "work", time, None) for index, (key, chip) in enumerate(chips)]
+        bulk_insert(connection, allocation, allocations)
 
 
 def _last_release(connection: Connection, earliest: str) -> dict[int, str]:

@@ -11,10 +11,10 @@ the database stores them, which sort in the order of time.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, func, or_, select, union_all
 
 from trninv.database.tables import TABLES
 from trninv.errors import ConflictError, InvalidTimeError, UnknownReservationError, suggestion
@@ -37,12 +37,25 @@ MAX_CONFLICTS: Final = 8
 """The most conflicts in one message."""
 
 
+_NEXT_CHANGES: Final = union_all(
+    *(
+        select(func.min(time)).where(_RESERVATION.c.ended_at.is_(None), time > bindparam("now"))
+        for time in (_RESERVATION.c.from_at, _RESERVATION.c.until_at)
+    )
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """A span of time, from ``start`` until just before ``end``."""
 
     start: str
     end: str = FOREVER
+
+    @classmethod
+    def moment(cls, time: datetime) -> "Window":
+        """Return the shortest window that starts at a time."""
+        return cls(format_timestamp(time), format_timestamp(time + timedelta(microseconds=1)))
 
     def overlaps(self, start: Any, end: Any) -> Any:  # Any: texts or SQL expressions
         """Return the condition that another span, until just before its end, has a moment in common with this one."""
@@ -119,6 +132,11 @@ def overlapping(window: Window, own: str | None = None) -> ColumnElement[bool]:
     lasts = window.overlaps(_RESERVATION.c.from_at, _RESERVATION.c.until_at)
     condition = and_(_RESERVATION.c.ended_at.is_(None), lasts)
     return condition if own is None else and_(condition, _RESERVATION.c.name != own)
+
+
+def next_change(connection: Connection, now: str) -> str:
+    """Return when the next reservation begins or ends after a time; FOREVER if none does."""
+    return min(filter(None, connection.scalars(_NEXT_CHANGES, {"now": now})), default=FOREVER)
 
 
 def list_reservations(connection: Connection, place: Place, window: Window, own: str | None = None) -> tuple[str, ...]:

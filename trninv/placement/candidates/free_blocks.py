@@ -103,7 +103,13 @@ def _largest_legal_sets(capacity: FreeCapacity, legal_sets: LegalSets) -> list[F
 
 def concurrent_jobs(capacity: FreeCapacity, legal_sets: LegalSets) -> Mapping[int, int]:
     """Return by legal size how many jobs fit at once, in free legal sets that do not overlap and have every link up."""
-    return {size: _usable_chips(capacity, capacity.free, legal_sets, size) // size for size in legal_sets.sizes}
+    return dict(zip(legal_sets.sizes, jobs_by_domain(capacity, legal_sets).sum(axis=0).tolist(), strict=True))
+
+
+def jobs_by_domain(capacity: FreeCapacity, legal_sets: LegalSets) -> NDArray[np.int64]:
+    """Return domains × legal sizes: how many jobs of each size fit at once, as `concurrent_jobs` counts them."""
+    usable = (_usable_by_domain(capacity, capacity.free, legal_sets, size) // size for size in legal_sets.sizes)
+    return np.column_stack([*usable])
 
 
 def are_intact(capacity: FreeCapacity, sets: Sequence[int]) -> NDArray[np.bool_]:
@@ -134,8 +140,9 @@ class StrandedChips:
         Jobs of that size that fit at once.
     chips
         Free chips that remain then.
-    by_failure, by_cordon
-        Of these, chips that jobs could use if nothing were down, and further ones if no server were cordoned either.
+    by_failure, by_cordon, by_reservation
+        Of these, chips that jobs could use if nothing were down, further ones if no server were cordoned either, and
+        further ones if nothing were reserved either.
     by_shape
         The rest, which jobs can't use because of the places of other jobs.
 
@@ -146,18 +153,21 @@ class StrandedChips:
     chips: int
     by_failure: int
     by_cordon: int
+    by_reservation: int
     by_shape: int
 
 
 def stranded_chips(capacity: FreeCapacity, legal_sets: LegalSets) -> list[StrandedChips]:
-    """Return the stranded chips of each legal size; the three causes add up to ``chips``, and none is negative."""
+    """Return the stranded chips of each legal size; the four causes add up to ``chips``, and none is negative."""
     repaired, free = capacity.all_up(), count_chips(capacity.free)
     uncordoned = replace(repaired, cordoned=np.zeros_like(capacity.cordoned))
+    unreserved = replace(uncordoned, reserved=None)
     stranded = []
     for size in legal_sets.sizes:
         # Only chips that are free now count, even where more would be free without failures or cordons.
-        now, if_up, if_uncordoned = (
-            _usable_chips(state, capacity.free, legal_sets, size) for state in (capacity, repaired, uncordoned)
+        now, if_up, if_uncordoned, if_unreserved = (
+            _usable_chips(state, capacity.free, legal_sets, size)
+            for state in (capacity, repaired, uncordoned, unreserved)
         )
         stranded.append(
             StrandedChips(
@@ -166,27 +176,33 @@ def stranded_chips(capacity: FreeCapacity, legal_sets: LegalSets) -> list[Strand
                 chips=free - now,
                 by_failure=if_up - now,
                 by_cordon=if_uncordoned - if_up,
-                by_shape=free - if_uncordoned,
+                by_reservation=if_unreserved - if_uncordoned,
+                by_shape=free - if_unreserved,
             )
         )
     return stranded
 
 
 def _usable_chips(capacity: FreeCapacity, chips: MaskRows, legal_sets: LegalSets, size: int) -> int:
-    """Count the chips among ``chips`` that jobs of a size use if as many of them run as fit at once.
+    """Count the chips of `_usable_by_domain` in all domains."""
+    return int(_usable_by_domain(capacity, chips, legal_sets, size).sum())
+
+
+def _usable_by_domain(capacity: FreeCapacity, chips: MaskRows, legal_sets: LegalSets, size: int) -> NDArray[np.int64]:
+    """Count by domain the chips among ``chips`` that jobs of a size use if as many of them run as fit at once.
 
     The jobs take the sets with the most of these chips. Listed legal sets of one size do not overlap, so all that fit
     count.
     """
     first_rows, class_of_row = capacity.classify_domains(chips)
-    class_sizes = np.bincount(class_of_row)
     sets = pack_masks(legal_sets.sets.get(size) or capacity.model.server_masks, capacity.model.chips)
     fits = _are_intact(capacity, sets, first_rows, class_of_row)
     usable = fits * np.bitwise_count(chips[first_rows][:, None] & sets).sum(axis=2, dtype=np.int64)
-    if (any_of := legal_sets.any_of.get(size)) is None:
-        return int(usable.sum(axis=1) @ class_sizes)
-    racks = [list(rack) for rack in capacity.model.racks]
-    return sum(int(_sum_best(usable[:, rack], fits[:, rack], any_of.servers) @ class_sizes) for rack in racks)
+    by_class: NDArray[np.int64] = usable.sum(axis=1)
+    if any_of := legal_sets.any_of.get(size):
+        racks = [list(rack) for rack in capacity.model.racks]
+        by_class = np.sum([_sum_best(usable[:, rack], fits[:, rack], any_of.servers) for rack in racks], axis=0)
+    return by_class[class_of_row]
 
 
 def _sum_best(usable: NDArray[np.int64], fits: NDArray[np.bool_], servers: int) -> NDArray[np.int64]:

@@ -12,16 +12,17 @@ and is cordoned; chip 4 is down; a job has chips 0 and 1::
     cordoned   chips of cordoned servers    0000 1111
 
     usable     up & in_scope                             1110 1111
-    free       usable & ~allocated & ~cordoned           1110 0000
-    unusable   in_scope & ~allocated & ~free             0001 1100
+    available  usable & ~allocated & ~cordoned           1110 0000
+    free       available & ~reserved                     1110 0000
+    unusable   in_scope & ~allocated & ~available        0001 1100
 
-Allocated, free and unusable chips together are all chips (2 + 3 + 3 = 8). A job fits on chips 5 and 6, the mask
-``1 << 5 | 1 << 6`` = ``0110 0000`` = 96, because ``96 & ~free`` is 0.
+Allocated, available and unusable chips together are all chips (2 + 3 + 3 = 8). Nothing is reserved here. A job fits on
+chips 5 and 6, the mask ``1 << 5 | 1 << 6`` = ``0110 0000`` = 96, because ``96 & ~free`` is 0.
 
 `FreeCapacity` has such masks for many domains at once: each of its arrays has a row per domain, and each row is the
 domain's mask cut into words of 64 bits. The example is a single row with one word: ``free`` is ``[[224]]``, because
 128 + 64 + 32 = 224. `pack_masks` makes rows from masks, and `unpack_masks` masks from rows.
-`trninv.inventory.state.chip_use` computes the same in SQL.
+`trninv.inventory.state.chip_use` computes the same in SQL, without reservations: there, available chips are free.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -32,10 +33,11 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, bindparam, select
 
 from trninv.database.as_of import maybe_unhealthy
-from trninv.database.tables import CARRYING_STATES, TABLES, is_unhealthy
+from trninv.database.sql_constructs import JoinedIntegers, OrderedJoin
+from trninv.database.tables import BITMASK_WORDS, CARRYING_STATES, TABLES, is_unhealthy
 from trninv.errors import InvalidArgumentError
 from trninv.inventory.address.lookup import Place, resolve_place
 from trninv.inventory.address.rows_in import row_ids_in
@@ -87,15 +89,19 @@ class FreeCapacity:
         return self.up & self.in_scope
 
     @cached_property
+    def available(self) -> MaskRows:
+        """Chips that a new job may get if no reservation has them."""
+        return self.usable & ~self.allocated & ~self.cordoned
+
+    @cached_property
     def free(self) -> MaskRows:
         """Chips that a new job may get."""
-        not_taken = self.usable & ~self.allocated & ~self.cordoned
-        return not_taken if self.reserved is None else not_taken & ~self.reserved
+        return self.available if self.reserved is None else self.available & ~self.reserved
 
     @cached_property
     def unusable(self) -> MaskRows:
-        """Chips that are neither allocated nor free."""
-        return self.in_scope & ~self.allocated & ~self.free
+        """Chips that are neither allocated nor available."""
+        return self.in_scope & ~self.allocated & ~self.available
 
     @cached_property
     def degraded(self) -> MaskRows:
@@ -170,8 +176,14 @@ class FreeCapacity:
 
     def with_allocated(self, allocated: MaskRows) -> "FreeCapacity":
         """Return a copy with other chips allocated."""
-        updated = replace(self, allocated=allocated)
-        # Fill the copy's cached property: it is slow to compute, and independent of allocations.
+        return self._with_failures_kept(replace(self, allocated=allocated))
+
+    def with_reserved(self, reserved: MaskRows | None) -> "FreeCapacity":
+        """Return a copy with other chips reserved."""
+        return self._with_failures_kept(replace(self, reserved=reserved))
+
+    def _with_failures_kept(self, updated: "FreeCapacity") -> "FreeCapacity":
+        # Fill the copy's cached property: it is slow to compute, and independent of allocations and reservations.
         updated.__dict__["failures_by_row"] = self.failures_by_row
         return updated
 
@@ -315,56 +327,72 @@ def read_cluster(connection: Connection, key: int) -> Row[Any]:
 
 def _load_capacity(connection: Connection, cluster: Row[Any]) -> FreeCapacity:
     """Read the capacity of a whole cluster, without any scenario."""
+    return with_unhealthy_parts(connection, cluster, read_capacity_without_failures(connection, cluster))
+
+
+def read_capacity_without_failures(connection: Connection, cluster: Row[Any]) -> FreeCapacity:
+    """Read the capacity of a whole cluster, from `read_cluster`, as if all parts were up."""
     model = placement_model(cluster.model)
     all_chips = np.tile(pack_masks([model.full], model.chips), (cluster.domains, 1))
     allocated = _read_allocated_words(connection, cluster, all_chips.shape[1])
     cordoned = np.zeros_like(all_chips)
-    for ordinal, server in _read_cordoned(connection, cluster.id):
+    for ordinal, server in connection.execute(_CORDONED, {"cluster": cluster.id}):
         cordoned[ordinal] |= pack_masks([model.server_masks[server]], model.chips)[0]
-    capacity = FreeCapacity(
-        cluster.slug, model, np.arange(cluster.domains), all_chips, all_chips.copy(), allocated, cordoned
-    )
-    return _with_unhealthy_parts(capacity, _read_unhealthy_parts(connection, cluster, model))
+    return FreeCapacity(cluster.slug, model, np.arange(cluster.domains), all_chips, all_chips, allocated, cordoned)
+
+
+def with_unhealthy_parts(
+    connection: Connection, cluster: Row[Any], capacity: FreeCapacity, domains: Sequence[int] | None = None
+) -> FreeCapacity:
+    """Return a copy of a whole cluster's capacity with the states of its parts, or of those of some domains."""
+    return _with_unhealthy_parts(capacity, _read_unhealthy_parts(connection, cluster, capacity.model, domains))
 
 
 def _read_allocated_words(connection: Connection, cluster: Row[Any], width: int) -> MaskRows:
     """Return the allocated chips, ``width`` words for each domain; a domain without allocations may have no row."""
-    table, first_id = _T["domain_allocated"], cluster.first_domain_id
-    columns = list(table.c)[: 1 + width]  # the id of the domain, and its words
-    query = select(*columns).where(table.c.id >= first_id, table.c.id < first_id + cluster.domains)
-    rows = connection.execute(query).all()
-    values = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, len(columns))
-    domain_ids, words = values[:, 0], values[:, 1:]
+    first_id = cluster.first_domain_id
+    parameters = {"first": first_id, "end": first_id + cluster.domains}
+    texts = connection.execute(_ALLOCATED_WORDS[width - 1], parameters).one()
+    domain_ids, *words = (np.fromstring(text or "", np.int64, sep=",") for text in texts)
     packed = np.zeros((cluster.domains, width), np.int64)
-    packed[domain_ids - first_id] = words
+    packed[domain_ids - first_id] = np.column_stack(words)
     return packed.view(np.uint64)
 
 
-def _read_cordoned(connection: Connection, cluster: int) -> list[tuple[int, int]]:
-    """Return the ordinals of each cordoned server's domain and of the server in it."""
-    cordon_table, server, domain = _T["cordon"], _T["server"], _T["domain"]
-    query = (
-        select(domain.c.ordinal, server.c.ordinal)
-        .select_from(cordon_table)
-        .join(server, server.c.id == cordon_table.c.server_id)
-        .join(domain, domain.c.id == server.c.domain_id)
-        .where(cordon_table.c.ended_at.is_(None), domain.c.cluster_id == cluster)
+_ALLOCATED: Final = _T["domain_allocated"]
+_ALLOCATED_WORDS: Final = tuple(
+    select(*(JoinedIntegers(column, _ALLOCATED.c.id) for column in list(_ALLOCATED.c)[: 2 + word])).where(
+        _ALLOCATED.c.id >= bindparam("first"), _ALLOCATED.c.id < bindparam("end")
     )
-    return [(row[0], row[1]) for row in connection.execute(query)]
+    for word in range(BITMASK_WORDS)
+)
+"""By number of words: the ids of domains and their words, a text for each, which is read faster than the rows."""
+_CORDON, _SERVER, _DOMAIN = (_T[name] for name in ("cordon", "server", "domain"))
+_CORDONED: Final = (
+    select(_DOMAIN.c.ordinal, _SERVER.c.ordinal)
+    # cordons first: they are few
+    .select_from(OrderedJoin(_CORDON, _SERVER, _SERVER.c.id == _CORDON.c.server_id))
+    .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
+    .where(_CORDON.c.ended_at.is_(None), _DOMAIN.c.cluster_id == bindparam("cluster"))
+)
+"""The ordinals of each cordoned server's domain and of the server in it."""
 
 
-def _read_unhealthy_parts(connection: Connection, cluster: Row[Any], model: PlacementModel) -> UnhealthyParts:
-    """Return the unhealthy nodes and links of a cluster."""
+def _read_unhealthy_parts(
+    connection: Connection, cluster: Row[Any], model: PlacementModel, domains: Sequence[int] | None
+) -> UnhealthyParts:
+    """Return the unhealthy nodes and links of a cluster, or of some of its domains (ordinals)."""
     node, link = _T["node"], _T["link"]
-    parts: list[tuple[tuple[int, ...], Any]] = [
-        ((row.id,), row)
-        for row in connection.execute(select(node).where(is_unhealthy(node), maybe_unhealthy(connection, node)))
-    ]
-    # The index of unhealthy links is fast without a condition on the cluster; `_to_local_parts` drops the links of
-    # other clusters.
-    unhealthy_links = select(link).where(is_unhealthy(link), maybe_unhealthy(connection, link))
-    parts += [((row.a_id, row.b_id), row) for row in connection.execute(unhealthy_links)]
-    carried = ((ids, (row.factor_ppm or PPM) if row.state in CARRYING_STATES else 0) for ids, row in parts)
+    # The index of unhealthy parts is fast without a condition on the cluster; `_to_local_parts` drops those of others.
+    nodes, links = (
+        select(*keys, table.c.state, table.c.factor_ppm).where(is_unhealthy(table), maybe_unhealthy(connection, table))
+        for table, keys in ((node, (node.c.id,)), (link, (link.c.a_id, link.c.b_id)))
+    )
+    if domains is not None:
+        ids = [cluster.first_domain_id + domain for domain in domains]
+        nodes, links = nodes.where(node.c.domain_id.in_(ids)), links.where(link.c.domain_id.in_(ids))
+    rows = chain(connection.execute(nodes), connection.execute(links))
+    carried = ((ids, (factor_ppm or PPM) if state in CARRYING_STATES else 0) for *ids, state, factor_ppm in rows)
     return _to_local_parts(cluster, model, carried)
 
 
@@ -379,7 +407,7 @@ def _assumed_part_states(snapshot: Snapshot, cluster: Row[Any], model: Placement
 
 
 def _to_local_parts(
-    cluster: Row[Any], model: PlacementModel, parts: Iterable[tuple[tuple[int, ...], int]]
+    cluster: Row[Any], model: PlacementModel, parts: Iterable[tuple[Sequence[int], int]]
 ) -> UnhealthyParts:
     """Map nodes (one id) and links (two ids) to rows and to the numbers of nodes in the domain.
 

@@ -8,6 +8,7 @@ is requested.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from trninv import deadline
 from trninv.catalog.facts import default_catalog
 from trninv.placement.candidates.candidate_search import meets
 from trninv.placement.candidates.free_capacity import FreeCapacity
+from trninv.placement.candidates.placement_model import PlacementModel
 from trninv.solvers.torus_blocks import BlockLimits, pack_masks
 from trninv.topology.clos import TIERS
 
@@ -101,9 +103,7 @@ def place_gang(
         Whether to place as few domains as possible below each tier-3 node; all are still below one node of ``tier``.
 
     """
-    domains_per_node, nodes_per_node = (
-        default_catalog().picked_value(capacity.model.slug, f"{unit}_per_network_node") for unit in ("domains", "nodes")
-    )
+    domains_per_node, nodes_per_node = tier_sizes(capacity.model)
     rows_by_leaf: dict[tuple[int, int], list[int]] = {}  # by tier-3 node and, if it matters, rack
     for row in free_domains(capacity) if rows is None else rows:
         ordinal = int(capacity.ordinals[row])
@@ -125,6 +125,21 @@ def place_gang(
             )
             return Gang(tuple(best), next(common_tiers))
     return None
+
+
+def network_node(model: PlacementModel, ordinal: int, tier: int) -> int:
+    """Return the number of the network node of a tier above a domain; all of tier 1 count as one."""
+    domains_per_node, nodes_per_node = tier_sizes(model)
+    return _ancestor(ordinal // domains_per_node, tier, nodes_per_node)
+
+
+@lru_cache(maxsize=64)
+def tier_sizes(model: PlacementModel) -> tuple[int, int]:
+    """Return the number of domains below a network node of tier 3, and of these nodes below one of tier 2."""
+    domains, nodes = (
+        default_catalog().picked_value(model.slug, f"{unit}_per_network_node") for unit in ("domains", "nodes")
+    )
+    return int(domains), int(nodes)
 
 
 def _degradation(capacity: FreeCapacity, row: int) -> tuple[int, ...]:

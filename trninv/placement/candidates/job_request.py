@@ -98,6 +98,12 @@ def parse_shape(text: str, model: PlacementModel, *, no_rotate: bool) -> tuple[S
     return shapes
 
 
+def parse_groups(chips: int, sizes: Sequence[int]) -> JobRequest:
+    """Return the request for so many chips in groups of these sizes, the largest first."""
+    groups = " of ".join(f"groups of {size:,}" for size in sizes)
+    return JobRequest(f"{pluralize(chips, 'chip')} in {groups}", chips)
+
+
 def parse_request(
     model: PlacementModel,
     legal_sets: LegalSets,

@@ -66,11 +66,17 @@ ALL_LINKS_UP: Final = LinkFailures((), (), 0, {})
 """The failures of a domain without unhealthy parts."""
 
 
+_MAX_LINKS_AT_ONCE: Final = 64
+"""The most links that are compared with all sets at once, which takes memory for their product."""
+
+
 def _contain_any_link(sets: MaskRows, links: Iterable[int], chip_count: int) -> NDArray[np.bool_]:
     """Return for each set whether it has several chips, including all chips at the ends of any of the links."""
     has_link = np.zeros(len(sets), bool)
-    for link in pack_masks([*links], chip_count):
-        has_link |= (sets & link == link).all(axis=1)
+    packed = pack_masks([*links], chip_count)
+    for start in range(0, len(packed), _MAX_LINKS_AT_ONCE):
+        some = packed[start : start + _MAX_LINKS_AT_ONCE]
+        has_link |= (sets[:, None] & some == some).all(axis=2).any(axis=1)
     has_several_chips: NDArray[np.bool_] = np.bitwise_count(sets).sum(axis=1) > 1
     return has_link & has_several_chips
 
@@ -82,7 +88,7 @@ def find_link_failures(model: PlacementModel, parts: Mapping[LocalPart, int]) ->
     """
     down, degraded, link_capacities = list[int](), list[int](), dict[tuple[int, int], int]()
     for index in sorted({index for part in parts for index in model.links_by_part.get(part, ())}):
-        link = model.domain_model.blueprint.scale_up_links[index]
+        link = model.scale_up_links[index]
         ends = link.a, link.b
         carried_ppm = min(parts[part] for part in (*ends, ends) if part in parts)
         link_capacities[ends] = model.link_bandwidth(link.role) * carried_ppm // PPM

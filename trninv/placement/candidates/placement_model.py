@@ -19,7 +19,7 @@ from trninv.catalog.models import DomainModel, default_systems
 from trninv.database.tables import TABLES
 from trninv.errors import IllegalSizeError, UnknownSystemError
 from trninv.solvers.torus_blocks import BlockLimits, Shape, Torus, block_limits
-from trninv.topology.blueprint import NIC
+from trninv.topology.blueprint import NIC, BlueprintLink
 from trninv.units import pluralize
 
 if TYPE_CHECKING:
@@ -223,10 +223,15 @@ class PlacementModel:
         return max(loss.values(), default=0), loss.total()
 
     @cached_property
+    def scale_up_links(self) -> tuple[BlueprintLink, ...]:
+        """The links between chips and switches; the blueprint finds them anew each time."""
+        return self.domain_model.blueprint.scale_up_links
+
+    @cached_property
     def links_by_part(self) -> Mapping[LocalPart, tuple[int, ...]]:
         """The links that a part affects (those of a node, or the link itself), as indices of ``scale_up_links``."""
         indices: dict[LocalPart, list[int]] = {}
-        for index, link in enumerate(self.domain_model.blueprint.scale_up_links):
+        for index, link in enumerate(self.scale_up_links):
             for part in (link.a, link.b, (link.a, link.b)):
                 indices.setdefault(part, []).append(index)
         return {part: tuple(links) for part, links in indices.items()}

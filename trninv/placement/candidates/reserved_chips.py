@@ -14,7 +14,7 @@ from trninv.database.as_of import current_time
 from trninv.database.tables import TABLES
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.state.chip_ids import parse_chip_ids
-from trninv.placement.allocations.reservations import Window, ended_by, overlapping
+from trninv.placement.allocations.reservations import FOREVER, Window, ended_by, overlapping
 from trninv.placement.candidates.free_capacity import FreeCapacity, pack_by_domain, read_cluster
 from trninv.routing.snapshot import Snapshot
 from trninv.solvers.torus_blocks import MaskRows
@@ -35,6 +35,36 @@ def with_reservations(
         ended = _chips_of_jobs(snapshot.connection, ended_by(window.start, now))
         allocated = allocated & ~pack_by_domain(ended, cluster, capacity.model)[capacity.ordinals]
     return replace(capacity, allocated=allocated, reserved=reserved)
+
+
+def with_current_reservations(
+    snapshot: Snapshot, capacity: FreeCapacity, cluster: Row[Any] | None = None
+) -> FreeCapacity:
+    """Return a copy of a capacity in which chips that are reserved now are not free.
+
+    Parameters
+    ----------
+    cluster
+        The row of its cluster, if it is at hand.
+
+    """
+    present = overlapping(Window.moment(current_time(snapshot.connection)))
+    cluster = cluster or _cluster_of(snapshot, capacity)
+    return replace(capacity, reserved=_reserved_chips(snapshot, capacity, cluster, present))
+
+
+def reserved_from_now(snapshot: Snapshot, capacity: FreeCapacity, until: str | None) -> MaskRows | None:
+    """Return the chips that are reserved for a part of the time from now, by the capacity's rows; None if none are.
+
+    Parameters
+    ----------
+    until
+        The end of that time; None or a time that has passed: no end.
+
+    """
+    now = format_timestamp(current_time(snapshot.connection))
+    window = Window(now, until if until and until > now else FOREVER)
+    return _reserved_chips(snapshot, capacity, _cluster_of(snapshot, capacity), overlapping(window))
 
 
 def without_maintenance(snapshot: Snapshot, capacity: FreeCapacity, window: Window) -> FreeCapacity:

@@ -26,6 +26,15 @@ from trninv.units import Bandwidth, pluralize
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedGroup:
+    """A group of chips of a job."""
+
+    level: Annotated[int, "1 for the largest groups, 2 for the groups in them, and so on."]
+    chips: Annotated[int, "Number of chips."]
+    places: Annotated[tuple[AddressText, ...], "Its domains, servers or chips."]
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """A place where the job fits, with its limits."""
 
@@ -43,6 +52,9 @@ class Placement:
         float, "Chips of free legal sets that it uses or splits, averaged over all sizes above 1."
     ]
     remaining_free: Annotated[int, "Free chips that remain in its domain."]
+    groups: Annotated[
+        tuple[PlacedGroup, ...], "Its groups, each followed by the groups in it; empty without group sizes."
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +123,10 @@ def place_in_domains(
     replica_search = ReplicaSearch(capacity, legal_sets, sets, constraints, replica_request.spread_level)
     search, matches = replica_search.search, replica_search.matches
     steps = (
-        *_scope_steps(capacity, request.chips, constraints),
-        *_size_steps(capacity, request.chips),
-        *_search_steps(search, constraints),
-        *_limit_steps(constraints.min_limits, search.count_domains(matches)),
+        *scope_steps(capacity, request.chips, constraints),
+        *size_steps(capacity, request.chips),
+        *search_steps(search, constraints),
+        *limit_steps(constraints.min_limits, search.count_domains(matches)),
     )
     counts = search.count_positions(matches), search.count_domains(matches), steps
     if constraints.min_limits != NO_MINIMUM and not matches.any():
@@ -136,7 +148,7 @@ def place_in_domains(
     return SearchResult(tuple(placements), *counts)
 
 
-def _scope_steps(capacity: FreeCapacity, chips: int, constraints: Constraints) -> Iterator[FilterStep]:
+def scope_steps(capacity: FreeCapacity, chips: int, constraints: Constraints) -> Iterator[FilterStep]:
     """Yield the steps for the domains of the scope, and those with enough chips in it."""
     yield FilterStep("is in scope", len(capacity.ordinals))
     if (large_enough := int((_set_sizes(capacity.in_scope) >= chips).sum())) < len(capacity.ordinals):
@@ -146,13 +158,13 @@ def _scope_steps(capacity: FreeCapacity, chips: int, constraints: Constraints) -
         )
 
 
-def _size_steps(capacity: FreeCapacity, chips: int) -> Iterator[FilterStep]:
+def size_steps(capacity: FreeCapacity, chips: int) -> Iterator[FilterStep]:
     """Yield the steps for domains with enough usable chips, and with enough free chips."""
     for label, sets in (("usable", capacity.usable), ("free", capacity.free)):
         yield FilterStep(f"has {pluralize(chips, 'chip')} {label}", int((_set_sizes(sets) >= chips).sum()))
 
 
-def _search_steps(search: CandidateSearch, constraints: Constraints) -> Iterator[FilterStep]:
+def search_steps(search: CandidateSearch, constraints: Constraints) -> Iterator[FilterStep]:
     """Yield the steps for a requested set that is free, has every link up and meets the constraints."""
     yield FilterStep("has such a set of free chips", search.count_domains(search.free))
     yield FilterStep("has it with every link up", search.count_domains(search.intact))
@@ -164,7 +176,7 @@ def _search_steps(search: CandidateSearch, constraints: Constraints) -> Iterator
         yield FilterStep("has it without degraded parts", search.count_domains(matches & ~search.degraded))
 
 
-def _limit_steps(min_limits: BlockLimits, domains: int, prefix: str = "it with ") -> Iterator[FilterStep]:
+def limit_steps(min_limits: BlockLimits, domains: int, prefix: str = "it with ") -> Iterator[FilterStep]:
     """Yield the step for the requested minimum limits, if any."""
     requested = {"all-gather": min_limits.all_gather, "bisection": min_limits.bisection}
     if conditions := " and ".join(
@@ -209,7 +221,7 @@ def place_on_domains(
     usable = int((_set_sizes(capacity.usable) == model.chips).sum())
     rows = free_domains(capacity)
     steps = [
-        *_scope_steps(capacity, model.chips, constraints),
+        *scope_steps(capacity, model.chips, constraints),
         FilterStep("is completely usable", usable),
         FilterStep("is completely free, with every link up", len(rows)),
     ]
@@ -222,7 +234,7 @@ def place_on_domains(
     if constraints.min_limits != NO_MINIMUM:
         rows_without_minimum = rows
         rows = free_domains(capacity, healthy_only=constraints.healthy_only, min_limits=constraints.min_limits)
-        steps += _limit_steps(constraints.min_limits, len(rows), "")
+        steps += limit_steps(constraints.min_limits, len(rows), "")
         if rows_without_minimum and not rows:
             best = max(
                 (domain_limits(capacity, row) for row in rows_without_minimum),

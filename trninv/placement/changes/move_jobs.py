@@ -32,7 +32,7 @@ from trninv.placement.allocations.job_allocations import (
     split_job_name,
 )
 from trninv.placement.allocations.plan_revision import require_plan_revision
-from trninv.placement.allocations.reservations import Window, refuse_reserved
+from trninv.placement.allocations.reservations import FOREVER, Window, refuse_reserved
 
 
 class Move(Protocol):
@@ -103,7 +103,7 @@ def _move_jobs(
                 f"job {move.job} must keep its {old_jobs[key].chips} chips and its cluster; make a new plan"
             )
         refuse_allocated(connection, list(chips))
-        refuse_reserved(connection, list(chips), Window(time))
+        refuse_reserved(connection, list(chips), Window(time, _end_of(old_jobs[key], time)))
         new_keys.append(continue_job(connection, key, time, who, location_columns(connection, chips)))
         try:
             insert_allocations(connection, new_keys[-1], chips, time)
@@ -112,6 +112,11 @@ def _move_jobs(
                 f"the chips for job {move.job} were just allocated to another job; make a new plan"
             ) from None
     return jobs_by_key(connection, new_keys)
+
+
+def _end_of(job: Job, now: str) -> str:
+    """Return when a job ends at the latest; a job that should have ended by now may run forever."""
+    return job.until_at if job.until_at and job.until_at > now else FOREVER
 
 
 _IS_SPARE = TABLES["allocation"].c.role == "spare"

@@ -7,24 +7,29 @@ ordinal (`trninv.placement.candidates.free_capacity`).
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from sqlalchemy import Connection, select
 
 from trninv import deadline
+from trninv.database.as_of import current_time
 from trninv.database.tables import TABLES
 from trninv.enumeration import DescribedEnum
 from trninv.errors import WrongLevelError
 from trninv.inventory.address.lookup import Place, resolve
 from trninv.placement.allocations.allocation_masks import JobAllocation
+from trninv.placement.allocations.reservations import Window, list_reservations
 from trninv.placement.candidates.candidate_search import CandidateSearch, PlacementPolicy
 from trninv.placement.candidates.free_blocks import are_intact
 from trninv.placement.candidates.free_capacity import FreeCapacity, read_cluster_capacity
 from trninv.placement.candidates.gangs import place_gang
 from trninv.placement.candidates.placement_model import AnyServers, LegalSets
+from trninv.placement.candidates.reserved_chips import reserved_from_now, with_current_reservations
 from trninv.placement.moves.planner import MovePlanner, PlannedMove, alternative_sets, best_destination
 from trninv.routing.scenario import ScenarioChanges
 from trninv.routing.snapshot import Snapshot
 from trninv.solvers.torus_blocks import WORD_BITS, MaskRows, pack_masks, unpack_masks
+from trninv.units import format_timestamp
 
 _T = TABLES
 RowMask = tuple[int, int]
@@ -130,8 +135,11 @@ class DrainImpact:
         changes = ScenarioChanges(*parts, scenario.assumed_allocations, scenario.assumed_released)
         changes.add(snapshot.connection, address, 0)  # the drained place carries nothing
         slug = place.address.partition("/")[0]
-        self.place, self.before = place, read_cluster_capacity(snapshot, slug)
-        self.after = read_cluster_capacity(replace(snapshot, changes=changes), slug)
+        self.place, self._snapshot = place, snapshot
+        self.before = with_current_reservations(snapshot, read_cluster_capacity(snapshot, slug))
+        self.after = with_current_reservations(
+            snapshot, read_cluster_capacity(replace(snapshot, changes=changes), slug)
+        )
         has_chips = place.level not in ("link", "switch", "network_node")
         self._lost_chips = (
             unpack_masks(read_cluster_capacity(snapshot, address).in_scope)
@@ -151,6 +159,12 @@ class DrainImpact:
         lose_chips = (row for row, mask in enumerate(self._lost_chips) if mask)
         lose_links = (row for row, links in self._lost_links.items() if links)
         return sorted({*lose_chips, *lose_links})
+
+    def reservations(self) -> tuple[str, ...]:
+        """Return the first reservations of chips that are drained, now and later, in words, by their start."""
+        now = format_timestamp(current_time(self._snapshot.connection))
+        has_chips = any(self._lost_chips)
+        return list_reservations(self._snapshot.connection, self.place, Window(now)) if has_chips else ()
 
     def disrupted_jobs(self, allocations: Sequence[JobAllocation]) -> list[DisruptedJob]:
         """Return the jobs that lose chips or links, the largest first."""
@@ -182,19 +196,23 @@ class DrainImpact:
     def outcomes(
         self, disrupted: Sequence[DisruptedJob], allocations: Sequence[JobAllocation], legal_sets: LegalSets
     ) -> Iterator[JobOutcome]:
-        """Yield each job's outcome in turn; chips that one job gets are not free for the next."""
+        """Yield each job's outcome in turn; chips that one job gets are not free for the next.
+
+        A job gets no chip that is reserved for a time before its end, except those that it keeps.
+        """
         capacity, current = self.after, {job.key: job for job in allocations}
         immovable = {job.key for job in allocations if job.pinned} | {job.allocation.key for job in disrupted}
         for job in disrupted:
             deadline.raise_if_expired()
+            reserved = self._reserved_until(job.allocation.until)
             without_job = capacity.with_allocated(
-                _update_allocated(capacity.allocated, job.allocation.work.items(), ())
-            )
+                _update(capacity.allocated, job.allocation.work.items(), ())
+            ).with_reserved(reserved if reserved is None else _update(reserved, job.allocation.work.items(), ()))
             others = [other for key, other in current.items() if key != job.allocation.key]
             outcome = (
                 self._network_outcome(without_job, job)
                 if self._subtrees
-                else _job_outcome(without_job, job, legal_sets, others, immovable)
+                else _job_outcome(without_job, job, legal_sets, others, immovable, self._reserved_until(None))
             )
             yield outcome
             if not outcome.destination:
@@ -206,10 +224,19 @@ class DrainImpact:
             current[job.allocation.key] = replace(job.allocation, work=_merge_masks(outcome.destination))
             destinations = [*outcome.destination, *((move.target_row, move.target_mask) for move in outcome.moves)]
             capacity = without_job.with_allocated(
-                _update_allocated(
-                    without_job.allocated, [(move.row, move.mask) for move in outcome.moves], destinations
-                )
+                _update(without_job.allocated, [(move.row, move.mask) for move in outcome.moves], destinations)
             )
+
+    def _reserved_until(self, until: str | None) -> MaskRows | None:
+        """Return the chips that are reserved for a part of the time from now until a job's end."""
+        if until not in self._reserved:
+            self._reserved[until] = reserved_from_now(self._snapshot, self.after, until)
+        return self._reserved[until]
+
+    @cached_property
+    def _reserved(self) -> dict[str | None, MaskRows | None]:
+        """The results of `_reserved_until` so far."""
+        return {}
 
     def _network_outcome(self, capacity: FreeCapacity, job: DisruptedJob) -> JobOutcome:
         """Return the outcome if a network node is drained: a job of whole domains gets domains below other nodes."""
@@ -231,6 +258,7 @@ def _job_outcome(
     legal_sets: LegalSets,
     others: Sequence[JobAllocation],
     immovable: Collection[int],
+    reserved: MaskRows | None,
 ) -> JobOutcome:
     """Return the outcome of a job whose chips the capacity counts as free; the job keeps all chips that it can.
 
@@ -242,7 +270,7 @@ def _job_outcome(
     kept = {row: mask for row, mask in work.items() if row not in affected_rows}
     if not affected_rows:
         return JobOutcome(DrainOutcome.STAYS, tuple(kept.items()))
-    current = capacity.with_allocated(_update_allocated(capacity.allocated, (), kept.items()))
+    current = capacity.with_allocated(_update(capacity.allocated, (), kept.items()))
     destination, moves = list(kept.items()), tuple[PlannedMove, ...]()
     for row in sorted(affected_rows):
         mask = work[row]
@@ -252,17 +280,13 @@ def _job_outcome(
         candidate = _same_domain_candidate(current, legal_sets, (row, mask), remaining)
         candidate = candidate or _best_candidate(current, legal_sets, mask)
         if candidate is None:
-            if moves or not (plan := _after_moves(current, legal_sets, mask, others, immovable)):
+            if moves or not (plan := _after_moves(current, legal_sets, mask, others, immovable, reserved)):
                 return JobOutcome(DrainOutcome.NOWHERE)
             candidate, moves = plan
-            current = current.with_allocated(
-                _update_allocated(current.allocated, [(move.row, move.mask) for move in moves], ())
-            )
+            current = current.with_allocated(_update(current.allocated, [(move.row, move.mask) for move in moves], ()))
         destination.append(candidate)
         current = current.with_allocated(
-            _update_allocated(
-                current.allocated, (), [candidate, *((move.target_row, move.target_mask) for move in moves)]
-            )
+            _update(current.allocated, (), [candidate, *((move.target_row, move.target_mask) for move in moves)])
         )
     outcome = DrainOutcome.ELSEWHERE
     if moves:
@@ -313,17 +337,21 @@ def _after_moves(
     mask: int,
     others: Sequence[JobAllocation],
     immovable: Collection[int],
+    reserved: MaskRows | None,
 ) -> tuple[RowMask, tuple[PlannedMove, ...]] | None:
-    """Return a set that moves of other jobs free and that can replace ``mask``, with these moves, or None."""
+    """Return a set that moves of other jobs free and that can replace ``mask``, with these moves, or None.
+
+    The other jobs get none of the chips ``reserved``.
+    """
     if not (options := alternative_sets(capacity, legal_sets, mask)):
         return None
-    plan = MovePlanner(capacity, legal_sets, others, immovable).plan(options)
+    plan = MovePlanner(capacity, legal_sets, others, immovable, reserved).plan(options)
     return (plan.targets[0], plan.moves) if plan and plan.targets else None
 
 
-def _update_allocated(allocated: MaskRows, released: Iterable[RowMask], added: Iterable[RowMask]) -> MaskRows:
-    """Return the allocated chips after some sets are released and others allocated."""
-    updated, chips = allocated.copy(), allocated.shape[1] * WORD_BITS
+def _update(chip_sets: MaskRows, released: Iterable[RowMask], added: Iterable[RowMask]) -> MaskRows:
+    """Return sets of chips, such as the allocated ones, without some sets and with others."""
+    updated, chips = chip_sets.copy(), chip_sets.shape[1] * WORD_BITS
     for row, mask in released:
         updated[row] &= ~pack_masks([mask], chips)[0]
     for row, mask in added:

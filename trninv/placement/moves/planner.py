@@ -150,6 +150,8 @@ class MovePlanner:
     immovable
         Keys of jobs that must not move. Jobs of several domains, jobs with spares, jobs with chips outside the scope
         and jobs whose set of chips is neither legal nor a box do not move either.
+    reserved
+        Chips that moved jobs must not get, because they are reserved for a later time; None: the same as in `capacity`.
 
     """
 
@@ -159,8 +161,10 @@ class MovePlanner:
         legal_sets: LegalSets,
         allocations: Sequence[JobAllocation],
         immovable: Collection[int],
+        reserved: MaskRows | None = None,
     ) -> None:
         self.capacity, self._legal_sets = capacity, legal_sets
+        self._reserved = np.zeros_like(capacity.allocated) if reserved is None else reserved
         self._scope_masks = unpack_masks(capacity.in_scope)
         self._cached_choices = dict[tuple[int, tuple[int, ...], int], tuple[int, ...]]()
         self._movable = [job for job in allocations if job.key not in immovable and self._is_movable(job)]
@@ -275,15 +279,15 @@ class MovePlanner:
         self, targets: Sequence[TargetSet], jobs: Sequence[JobAllocation]
     ) -> tuple[PlannedMove, ...] | JobAllocation:
         """Return moves of all jobs to chips outside the targets, or the first job without a destination."""
-        reserved = np.zeros_like(self.capacity.allocated)
+        excluded = self._reserved.copy()
         for target in targets:
-            reserved[target.row] |= self._pack_mask(target.mask)
+            excluded[target.row] |= self._pack_mask(target.mask)
         capacity, moves = self.capacity, list[PlannedMove]()
         for job in sorted(jobs, key=lambda job: (-job.chips, job.key)):
             deadline.raise_if_expired()
             ((row, mask),) = job.work.items()
             destination = best_destination(
-                capacity.with_allocated(capacity.allocated | reserved),
+                capacity.with_allocated(capacity.allocated | excluded),
                 self._legal_sets,
                 mask,
                 PlacementPolicy.PACK,
@@ -356,7 +360,12 @@ class MovePlanner:
         if (key := (row, options, min_all_gather)) not in self._cached_choices:
             domain = self._without_movable_jobs.select([row], self._without_movable_jobs.in_scope)
             search = CandidateSearch(
-                domain, self._legal_sets, options, min_limits=BlockLimits(min_all_gather, 0), healthy_only=True
+                domain,
+                self._legal_sets,
+                options,
+                self._reserved[row : row + 1],
+                min_limits=BlockLimits(min_all_gather, 0),
+                healthy_only=True,
             )
             self._cached_choices[key] = tuple(options[index] for index in np.flatnonzero(search.matches[0]))
         return self._cached_choices[key]

@@ -12,6 +12,7 @@ import numpy as np
 from trninv.inventory.parameter import Argument
 from trninv.placement.allocations.allocation_masks import read_allocations
 from trninv.placement.allocations.plan_revision import plan_revision
+from trninv.placement.allocations.reservations import render_reservations
 from trninv.placement.candidates.candidate_search import CandidateSearch
 from trninv.placement.candidates.free_blocks import max_free_block, stranded_chips
 from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips
@@ -34,8 +35,9 @@ _DEFINITION = (
     "domains; it must stop unless an equally large spare is left for each affected part: its chips in a domain of a "
     "torus, or in a server otherwise. Jobs are placed largest first, and chips that one gets are not free for the "
     "next. A job keeps its remaining chips if the wiring allows a replacement of the lost ones; else it gets the best "
-    "place that trninv place finds, else one that the fewest moves of other jobs make. Free capacity is that of the "
-    "whole cluster, with jobs where they are now"
+    "place that trninv place finds, else one that the fewest moves of other jobs make. It gets no chips that are "
+    "reserved for a time before its end. Free capacity is that of the whole cluster, with jobs and reservations as "
+    "they are now"
 )
 
 
@@ -95,6 +97,9 @@ class DrainImpactAnswer(Answer):
     largest_block_after: Annotated[int, "That number after the drain."]
     sizes: Annotated[tuple[SizeImpact, ...], "One entry per legal job size."]
     lost_sizes: Annotated[tuple[LostJobSizes, ...], "Domains in which a job size no longer fits."]
+    reservations: Annotated[
+        tuple[str, ...], "The first reservations of chips that are drained, now and later, with their times."
+    ]
     revision: Annotated[str, "Revision of the cluster, as in makeRoom; moveJobs needs it to carry out the moves."]
 
     def render(self) -> Rendered:
@@ -128,6 +133,7 @@ class DrainImpactAnswer(Answer):
                 if entry.jobs or entry.jobs_after
             ),
         )
+        yield from render_reservations(self.reservations)
 
 
 def _job_row(job: DrainedJob) -> Sequence[object]:
@@ -156,6 +162,7 @@ def _format_share(share: float | None) -> str:
     cost=ROUTED_COST,
     examples=("drain-impact u-trn2x64/d0/s3", "drain-impact trn3-gen2/d0/sw0"),
     has_baseline=False,
+    reads_clock=True,
 )
 def drain_impact(
     snapshot: Snapshot,
@@ -186,6 +193,7 @@ def drain_impact(
         largest_block_after=max_free_block(after, legal_sets),
         sizes=tuple(_size_impacts(before, after, legal_sets)),
         lost_sizes=tuple(_lost_sizes(impact, legal_sets)),
+        reservations=impact.reservations(),
         revision=plan_revision(snapshot.connection, impact.place.cluster_id),
         truncated=len(disrupted) > len(reported),
         definition=_DEFINITION,

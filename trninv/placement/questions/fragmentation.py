@@ -10,6 +10,7 @@ from trninv.inventory.parameter import Argument
 from trninv.placement.candidates.free_blocks import StrandedChips, stranded_chips
 from trninv.placement.candidates.free_capacity import count_chips, read_capacity
 from trninv.placement.candidates.placement_model import read_legal_sets
+from trninv.placement.candidates.reserved_chips import with_current_reservations
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer
@@ -20,7 +21,8 @@ from trninv.units import pluralize
 _DEFINITION = (
     "stranded: the share of the free chips that remains when as many jobs of that size as possible are placed in legal "
     "sets with every link up; the remaining chips are split into those that jobs could use if nothing were down, those "
-    "that they could use if no server were cordoned either, and the rest, caused by where other jobs are"
+    "that they could use if no server were cordoned either, those that they could use if nothing were reserved either, "
+    "and the rest, caused by where other jobs are; chips that are reserved now are not free"
 )
 
 
@@ -34,13 +36,15 @@ class SizeUsability:
     unusable: Annotated[int, "Free chips that such jobs can't use."]
     by_failure: Annotated[int, "Of these, chips that jobs could use if nothing were down."]
     by_cordon: Annotated[int, "Of the rest, chips that jobs could use if no server were cordoned."]
+    by_reservation: Annotated[int, "Of the rest, chips that jobs could use if nothing were reserved now."]
     by_shape: Annotated[int, "The rest, caused by where other jobs are."]
 
     @classmethod
     def from_counts(cls, counts: StrandedChips, free: int) -> "SizeUsability":
         """Create it from stranded chips and the number of free chips."""
         share = counts.chips / free if free else None
-        return cls(counts.size, counts.jobs, share, counts.chips, counts.by_failure, counts.by_cordon, counts.by_shape)
+        causes = counts.by_failure, counts.by_cordon, counts.by_reservation, counts.by_shape
+        return cls(counts.size, counts.jobs, share, counts.chips, *causes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +59,7 @@ class FragmentationAnswer(Answer):
     def render(self) -> Rendered:
         yield f"{self.scope}: {pluralize(self.free, 'chip')} free, {self.unusable:,.4g} unusable (mean of all sizes)"
         yield RenderedTable(
-            ["jobs of", "fit at once", "stranded", "chips", "by failure", "by cordon", "by shape"],
+            ["jobs of", "fit at once", "stranded", "chips", "by failure", "by cordon", "by reservation", "by shape"],
             (
                 [
                     size.chips,
@@ -64,6 +68,7 @@ class FragmentationAnswer(Answer):
                     f"{size.unusable:,}",
                     f"{size.by_failure:,}",
                     f"{size.by_cordon:,}",
+                    f"{size.by_reservation:,}",
                     f"{size.by_shape:,}",
                 ]
                 for size in self.sizes
@@ -71,13 +76,13 @@ class FragmentationAnswer(Answer):
         )
 
 
-@question(cost=ROUTED_COST, examples=("fragmentation u-trn2x64",), has_baseline=False)
+@question(cost=ROUTED_COST, examples=("fragmentation u-trn2x64",), has_baseline=False, reads_clock=True)
 def fragmentation(
     snapshot: Snapshot,
     scope: Annotated[str, Argument("Chip, server, rack, domain or cluster.", metavar="SCOPE")],
 ) -> FragmentationAnswer:
-    """Show the free chips that jobs of each size can't use, and why: failures, cordons or the placement of jobs."""
-    capacity = read_capacity(snapshot, scope)
+    """Show the free chips that jobs of each size can't use, and why: failures, cordons, reservations or other jobs."""
+    capacity = with_current_reservations(snapshot, read_capacity(snapshot, scope))
     model = capacity.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
     free, by_size = count_chips(capacity.free), stranded_chips(capacity, legal_sets)

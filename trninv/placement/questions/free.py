@@ -9,22 +9,27 @@ from typing import Annotated
 
 import numpy as np
 
+from trninv.database.as_of import current_time
+from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.parameter import Argument
+from trninv.placement.allocations.reservations import Window, list_reservations, render_reservations
 from trninv.placement.candidates.free_blocks import concurrent_jobs, largest_blocks
 from trninv.placement.candidates.free_capacity import count_chips, read_capacity
 from trninv.placement.candidates.placement_model import format_shape, read_legal_sets
+from trninv.placement.candidates.reserved_chips import with_current_reservations
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer
 from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.snapshot import Snapshot
-from trninv.units import pluralize
+from trninv.units import format_timestamp, pluralize
 
 _DEFINITION = (
-    "free chips are up or degraded, not allocated, and not in a cordoned server; unusable chips are neither allocated "
-    "nor free; the largest block of a torus domain is the box of free chips with most chips and every link up, of a "
-    "switched domain the largest legal set; jobs of each size are counted alone, in legal sets that do not overlap, "
-    "with every link up"
+    "free chips are up or degraded, not allocated, not in a cordoned server, and not reserved now; reserved chips "
+    "would otherwise be free, and unusable chips are all others; reservations that begin later are listed, and a job "
+    "without an end does not fit on their chips; the largest block of a torus domain is the box of free chips with "
+    "most chips and every link up, of a switched domain the largest legal set; jobs of each size are counted alone, in "
+    "legal sets that do not overlap, with every link up"
 )
 
 
@@ -55,19 +60,27 @@ class FreeCapacityAnswer(Answer):
     cordoned: Annotated[int, "Usable chips in cordoned servers that are not allocated."]
     allocated_on_cordoned: Annotated[int, "Allocated chips in cordoned servers."]
     free: Annotated[int, "Chips that a new job may get."]
+    reserved: Annotated[int, "Chips that are not free only because they are reserved now."]
     degraded: Annotated[int, "Free chips that are degraded or have an unhealthy NIC."]
-    unusable: Annotated[int, "Chips that are neither allocated nor free; allocated, free and unusable add up to all."]
+    unusable: Annotated[int, "All others; allocated, free, reserved and unusable chips add up to all."]
     largest_block: Annotated[int, "Chips of the largest free block."]
     largest_block_shape: Annotated[str | None, "Its shape, rows × columns × servers; null without a torus."]
     largest_block_domain: Annotated[str | None, "Address of the first domain with such a block."]
     histogram: Annotated[tuple[BlockCount, ...], "Domains by their largest free block, largest first."]
     concurrent_jobs: Annotated[tuple[ConcurrentJobs, ...], "Jobs of each legal size that fit at once."]
+    reservations: Annotated[
+        tuple[str, ...], "The first reservations of chips of the scope, now and later, with their times."
+    ]
 
     def render(self) -> Rendered:
         yield f"{self.scope}: {self.free:,} of {pluralize(self.chips, 'chip')} are free"
         down, degraded_text = self.unusable - self.cordoned, f" ({self.degraded:,} degraded)" if self.degraded else ""
         causes = f"down {down:,}, cordoned {self.cordoned:,}"
-        yield f"allocated {self.allocated:,}, free {self.free:,}{degraded_text}, unusable {self.unusable:,} ({causes})"
+        reserved = f", reserved {self.reserved:,}" if self.reserved else ""
+        yield (
+            f"allocated {self.allocated:,}, free {self.free:,}{degraded_text}{reserved}, "
+            f"unusable {self.unusable:,} ({causes})"
+        )
         if self.largest_block_domain:
             shape = f" ({self.largest_block_shape})" if self.largest_block_shape else ""
             block = f"{pluralize(self.largest_block, 'chip')}{shape}"
@@ -78,15 +91,21 @@ class FreeCapacityAnswer(Answer):
         yield RenderedTable(
             ["jobs of", "fit at once"], ([entry.chips, f"{entry.jobs:,}"] for entry in self.concurrent_jobs)
         )
+        yield from render_reservations(self.reservations)
 
 
-@question(cost=ROUTED_COST, examples=("free u-trn2x64", "free trn3-gen2 --down trn3-gen2/d0/s3"), has_baseline=False)
+@question(
+    cost=ROUTED_COST,
+    examples=("free u-trn2x64", "free trn3-gen2 --down trn3-gen2/d0/s3"),
+    has_baseline=False,
+    reads_clock=True,
+)
 def free(
     snapshot: Snapshot,
     scope: Annotated[str, Argument("Chip, server, rack, domain or cluster.", metavar="SCOPE")],
 ) -> FreeCapacityAnswer:
     """Show free capacity: free chips, the largest free block and how many jobs of each size fit at once."""
-    capacity = read_capacity(snapshot, scope)
+    capacity = with_current_reservations(snapshot, read_capacity(snapshot, scope))
     model = capacity.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
     blocks = largest_blocks(capacity, legal_sets)
@@ -101,6 +120,7 @@ def free(
         cordoned=count_chips(capacity.usable & ~capacity.allocated & capacity.cordoned),
         allocated_on_cordoned=count_chips(capacity.allocated & capacity.in_scope & capacity.cordoned),
         free=count_chips(capacity.free),
+        reserved=count_chips(capacity.available & ~capacity.free),
         degraded=count_chips(capacity.free & capacity.degraded),
         unusable=count_chips(capacity.unusable),
         largest_block=best.chips if best else 0,
@@ -109,6 +129,11 @@ def free(
         histogram=tuple(BlockCount(int(size), int((sizes == size).sum())) for size in np.unique(sizes)[::-1]),
         concurrent_jobs=tuple(
             ConcurrentJobs(size, jobs) for size, jobs in concurrent_jobs(capacity, legal_sets).items()
+        ),
+        reservations=list_reservations(
+            snapshot.connection,
+            resolve_place(snapshot.connection, scope),
+            Window(format_timestamp(current_time(snapshot.connection))),
         ),
         definition=_DEFINITION,
         facts=evidence.cite(

@@ -24,7 +24,7 @@ from trninv.placement.allocations.reservations import (
 from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips, read_cluster_capacity
 from trninv.placement.candidates.job_request import JobRequest, parse_request, refuse_swapped_arguments
 from trninv.placement.candidates.placement_model import LegalSets, read_legal_sets
-from trninv.placement.candidates.reserved_chips import with_reservations
+from trninv.placement.candidates.reserved_chips import reserved_from_now, with_reservations
 from trninv.placement.candidates.results import abbreviate_places
 from trninv.placement.moves.planner import MovePlan, MovePlanner, PlannedMove, pinned_jobs
 from trninv.placement.questions.placements import MAX_CHIPS, MAX_SERVERS, OWN_RESERVATION, RESERVATIONS, UNTIL
@@ -33,7 +33,7 @@ from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer
 from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.snapshot import Snapshot
-from trninv.solvers.torus_blocks import unpack_masks
+from trninv.solvers.torus_blocks import MaskRows, unpack_masks
 from trninv.units import pluralize
 
 _DEFINITION = (
@@ -199,7 +199,8 @@ def make_room(
     cluster = place.cluster_id
     allocations = read_allocations(snapshot, cluster, model)
     immovable = pinned_jobs(allocations, pinned)
-    plan = MovePlanner(capacity, legal_sets, allocations, immovable).plan_request(request)
+    reserved = reserved_from_now(snapshot, capacity, None)
+    plan = MovePlanner(capacity, legal_sets, allocations, immovable, reserved).plan_request(request)
     targets, moves = (plan.targets, plan.moves) if plan else ((), ())
     return MakeRoomAnswer(
         scope=address,
@@ -211,7 +212,9 @@ def make_room(
         moves=tuple(JobMove.from_plan(capacity, move) for move in moves),
         moved_chips=sum(move.mask.bit_count() for move in moves),
         lower_bound_moves=plan.lower_bound if plan else None,
-        cordoned_servers=_useful_cordoned_servers(capacity, legal_sets, allocations, immovable, request, plan),
+        cordoned_servers=_useful_cordoned_servers(
+            capacity, legal_sets, allocations, immovable, request, plan, reserved
+        ),
         reservations=()
         if capacity.reserved is None
         else list_reservations(snapshot.connection, place, window, reservation),
@@ -230,12 +233,13 @@ def _useful_cordoned_servers(
     immovable: Collection[int],
     request: JobRequest,
     plan: MovePlan | None,
+    reserved: MaskRows | None,
 ) -> tuple[str, ...]:
     """Return the cordoned servers that would allow a plan, or one with fewer moves, if no server were cordoned."""
     if not count_chips(capacity.cordoned & capacity.usable) or (plan and plan.targets and not plan.moves):
         return ()  # nothing to uncordon, or the chips are free already
     uncordoned = replace(capacity, cordoned=np.zeros_like(capacity.cordoned))
-    best = MovePlanner(uncordoned, legal_sets, allocations, immovable).plan_request(request)
+    best = MovePlanner(uncordoned, legal_sets, allocations, immovable, reserved).plan_request(request)
     if best is None or not best.targets or (plan and plan.targets and len(plan.moves) <= len(best.moves)):
         return ()
     used = [*best.targets, *((move.target_row, move.target_mask) for move in best.moves)]

@@ -9,6 +9,7 @@ from math import prod
 from typing import Annotated
 
 from trninv.database.as_of import current_time
+from trninv.errors import InvalidArgumentError
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.parameter import Argument, FreeText
 from trninv.placement.allocations.reservations import (
@@ -20,7 +21,8 @@ from trninv.placement.allocations.reservations import (
 )
 from trninv.placement.candidates.candidate_search import PlacementPolicy
 from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips, read_capacity
-from trninv.placement.candidates.job_request import JobRequest, parse_request, refuse_swapped_arguments
+from trninv.placement.candidates.group_results import place_groups
+from trninv.placement.candidates.job_request import JobRequest, parse_groups, parse_request, refuse_swapped_arguments
 from trninv.placement.candidates.placement_model import LegalSets, PlacementModel, format_shape, read_legal_sets
 from trninv.placement.candidates.replicas import Constraints, ReplicaSearch, SpreadLevel
 from trninv.placement.candidates.reserved_chips import with_reservations
@@ -50,6 +52,9 @@ MAX_CHIPS, MAX_SERVERS = 1_000_000_000, 1_000_000
 MAX_SPARES = 20
 """The most spares of each job."""
 
+_MAX_GROUPS = 40
+"""The most groups in a table."""
+
 RESERVATIONS = "The first reservations of chips of the scope that keep the job from them, with their times."
 FROM = Argument("When the job starts; by default now.", name="from", option="--from", metavar="TIME")
 UNTIL = Argument(
@@ -60,9 +65,17 @@ OWN_RESERVATION = Argument("Reservation whose chips the job may have.", metavar=
 """Parameters and a field of questions that heed reservations."""
 
 # Parts of the answer's definition, which says in what order places are considered.
-_FREE = (
-    "free chips are up or degraded, not allocated, and not in a cordoned server; every position is considered, in the "
-    "order of "
+_FREE_CHIPS = "free chips are up or degraded, not allocated, and not in a cordoned server; "
+_ORDER = "every position is considered, in the order of "
+_GROUPS = (
+    "a group is in one unit: the smallest of server, domain, network node of tier 3 and of tier 2 that is large "
+    "enough; the smallest groups are legal sets, whose limits are shown, with every link up; the job is in the "
+    "smallest unit that fits all its groups, then in few domains, the fullest first; groups with a degraded part are "
+    "used last; no other choice would place groups where this one finds none"
+)
+_GROUP_ARGUMENTS = (
+    "--group divides --chips: name them, and of the other conditions only --healthy, --avoid, --tier, "
+    "--min-all-gather, --min-bisection, --from, --until and --reservation"
 )
 _BANDWIDTH_ORDER = "most all-gather bandwidth per chip, then most bisection bandwidth of the place, one direction"
 _FRAGMENTATION_ORDER = (
@@ -139,6 +152,13 @@ class PlacementsAnswer(Answer):
                 for placement in self.placements
             ),
         )
+        if groups := self.placements[0].groups:
+            yield RenderedTable(
+                ["group", "chips", "places"],
+                (["·" * group.level, group.chips, abbreviate_places(group.places)] for group in groups[:_MAX_GROUPS]),
+            )
+            if (more := len(groups) - _MAX_GROUPS) > 0:
+                yield f"{more:,} more groups (--format json lists all)"
         if self.suggested_shape:
             yield f"better: {self.suggested_shape}"
         yield from render_reservations(self.reservations)
@@ -159,7 +179,12 @@ def _format_placement(placement: Placement) -> str:
 @question(
     cost=ROUTED_COST,
     command="place",
-    examples=("place u-trn2x64 4x4x1", "place u-trn2x64 --chips 32", 'place rainier --memory "50,000 GiB" -k 1'),
+    examples=(
+        "place u-trn2x64 4x4x1",
+        "place u-trn2x64 --chips 32",
+        "place rainier --chips 96 --group 48 --group 16",
+        'place rainier --memory "50,000 GiB" -k 1',
+    ),
     has_baseline=False,
     reads_clock=True,
 )
@@ -175,6 +200,16 @@ def placements(
     ] = None,
     servers: Annotated[int | None, Argument("Number of whole servers", minimum=1, maximum=MAX_SERVERS)] = None,
     domains: Annotated[int | None, Argument("Number of whole domains", minimum=1, maximum=MAX_SERVERS)] = None,
+    group: Annotated[
+        tuple[int, ...],
+        Argument(
+            "Size of groups of the --chips, the largest first; each group is in one server, domain or network node",
+            minimum=1,
+            maximum=MAX_CHIPS,
+            option="--group",
+            metavar="CHIPS",
+        ),
+    ] = (),
     k: Annotated[int, Argument("Number of places to list", minimum=1, maximum=MAX_PLACEMENTS, option="-k")] = 3,
     any_block: Annotated[bool, Argument("Accept any box of a torus, even if no scheduler grants it.")] = False,
     as_written: Annotated[bool, Argument("Do not rotate the shape.")] = False,
@@ -215,22 +250,33 @@ def placements(
     capacity = with_reservations(snapshot, read_capacity(snapshot, scope, avoid), window, reservation)
     model = capacity.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
-    request = parse_request(
-        model,
-        legal_sets,
-        shape=shape,
-        chips=chips,
-        memory=memory,
-        servers=servers,
-        domains=domains,
-        any_block=any_block,
-        no_rotate=as_written,
+    if group:
+        others = shape, memory, servers, domains, any_block, as_written, rack, spares, copies - 1
+        if chips is None or any(others) or policy is not PlacementPolicy.QUALITY or spread is not SpreadLevel.CHIP:
+            raise InvalidArgumentError(_GROUP_ARGUMENTS)
+    request = (
+        parse_groups(chips, group)
+        if chips and group
+        else parse_request(
+            model,
+            legal_sets,
+            shape=shape,
+            chips=chips,
+            memory=memory,
+            servers=servers,
+            domains=domains,
+            any_block=any_block,
+            no_rotate=as_written,
+        )
     )
     min_limits = BlockLimits(int(min_all_gather or 0), int(min_bisection or 0))
     constraints = Constraints(min_limits, healthy, rack, policy, bool(avoid))
     replica_request = ReplicaRequest(copies, spares, spread, tier or 1)
-    place = place_on_domains if request.domains else place_in_domains
-    result = place(capacity, legal_sets, request, constraints, replica_request, k)
+    if group:
+        result = place_groups(capacity, legal_sets, request.chips, group, constraints, replica_request.tier)
+    else:
+        place = place_on_domains if request.domains else place_in_domains
+        result = place(capacity, legal_sets, request, constraints, replica_request, k)
     gang_order = (_GANG_SPREAD if policy is PlacementPolicy.SPREAD else _GANG) if request.domains else ""
     return PlacementsAnswer(
         scope=scope.strip(),
@@ -249,8 +295,9 @@ def placements(
         suggested_shape=_suggest_shape(capacity, legal_sets, request, constraints, result)
         if request.shapes and result.placements
         else None,
-        truncated=copies == 1 and result.positions > len(result.placements) and not request.domains,
-        definition=f"{_FREE}{_POLICY_ORDER[policy]}{_TIE_ORDER}{gang_order}{_REPLICAS if copies > 1 or spares else ''}"
+        truncated=copies == 1 and result.positions > len(result.placements) and not (request.domains or group),
+        definition=f"{_FREE_CHIPS}{_GROUPS if group else _ORDER + _POLICY_ORDER[policy] + _TIE_ORDER}{gang_order}"
+        f"{_REPLICAS if copies > 1 or spares else ''}"
         f"{'' if capacity.reserved is None else reservation_definition(window)}",
         facts=_facts(snapshot, model, request),
     )

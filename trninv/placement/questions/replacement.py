@@ -3,7 +3,7 @@
 `trninv.placement.moves.replacement` plans them; this module declares the question and its answer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -24,7 +24,7 @@ from trninv.placement.candidates.free_capacity import FreeCapacity, read_cluster
 from trninv.placement.candidates.placement_model import PlacementModel, read_legal_sets
 from trninv.placement.candidates.reserved_chips import with_reservations
 from trninv.placement.candidates.results import abbreviate_places
-from trninv.placement.moves.replacement import ReplacedPart, plan_replacement
+from trninv.placement.moves.replacement import ReplacedPart, common_tier, plan_replacement
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer
@@ -35,10 +35,11 @@ from trninv.units import Bandwidth, format_timestamp, pluralize
 
 _JOB = TABLES["job"]
 _DEFINITION = (
-    "fewest servers in which the job had no chip, sets with fewer new chips first; in each domain with a lost server, "
-    "the job's chips move to a set of the same size, legal if theirs is, else a box, that is free, has every link up "
-    "and at least their all-gather and bisection limits without failures; its spares and the chips that it keeps count "
-    "as free, and its chips in other domains stay; the fabric between domains is not compared"
+    "fewest servers in which the job had no chip, one that chips of two domains move to counted twice, then the lowest "
+    "tier of the fabric that joins its domains, then fewest new chips; in each domain with a lost server, the job's "
+    "chips move to a set of the same size, legal if theirs is, else a box, that is free, has every link up and at "
+    "least their all-gather and bisection limits without failures; its spares and the chips that it keeps count as "
+    "free, and its chips in other domains stay"
 )
 
 
@@ -68,6 +69,13 @@ class ReplacementAnswer(Answer):
     new_servers: Annotated[int, "Number of new servers."]
     lower_bound_new_servers: Annotated[int | None, "Proven lower bound of new servers; null if no plan is possible."]
     new_chips: Annotated[int, "Number of chips that the job gets."]
+    is_best: Annotated[
+        bool,
+        "Whether it is proven that no plan has fewer new servers or, with as many, a lower tier or, at the same tier, "
+        "fewer new chips.",
+    ]
+    tier: Annotated[int | None, "Lowest fabric tier that joins the job's domains before; null within one domain."]
+    tier_after: Annotated[int | None, "Lowest fabric tier that joins its domains after; null within one domain."]
     largest_block: Annotated[int, "Chips of the largest free block of the cluster before."]
     largest_block_after: Annotated[int, "Chips of the largest free block after, without the lost servers."]
     revision: Annotated[
@@ -83,8 +91,11 @@ class ReplacementAnswer(Answer):
             return
         is_exact = self.new_servers == self.lower_bound_new_servers
         proof = "the fewest possible" if is_exact else f"at least {self.lower_bound_new_servers} are needed"
+        proof_of_chips = "the fewest possible" if self.is_best else "perhaps not the fewest"
         cost = f"{pluralize(self.new_servers, 'new server')} ({proof}), {pluralize(self.new_chips, 'new chip')}"
-        yield f"{self.job} lost {pluralize(self.lost_chips, 'chip')}: {cost}"
+        yield f"{self.job} lost {pluralize(self.lost_chips, 'chip')}: {cost} ({proof_of_chips})"
+        if self.tier and self.tier_after:
+            yield f"its domains are below one network node of tier {self.tier}, and of tier {self.tier_after} after"
         yield RenderedTable(
             ["from", "to", "new servers", "all-gather", "after"],
             (
@@ -136,6 +147,8 @@ def replacement(
         raise InvalidArgumentError(f"job {job} works on no chip of the lost servers; name its servers (trninv jobs)")
     plan = plan_replacement(capacity, legal_sets, allocation, masks)
     parts = plan.parts if plan else ()
+    staying = allocation.work.keys() - {part.row for part in parts}
+    rows_after = {*staying, *(part.target_row for part in parts)}
     replaced = tuple(_replaced_chips(capacity, allocation, masks, part) for part in parts)
     return ReplacementAnswer(
         job=allocation.name,
@@ -148,6 +161,9 @@ def replacement(
         new_servers=plan.new_servers if plan else 0,
         lower_bound_new_servers=plan.lower_bound if plan else None,
         new_chips=sum(part.new_chips for part in replaced),
+        is_best=plan.is_best if plan else True,
+        tier=_tier(model, allocation.work),
+        tier_after=_tier(model, rows_after) if plan else None,
         largest_block=max_free_block(capacity, legal_sets),
         largest_block_after=max_free_block(_capacity_after(capacity, parts, masks), legal_sets),
         revision=plan_revision(connection, row.cluster_id),
@@ -176,6 +192,11 @@ def _lost_masks(snapshot: Snapshot, lost: Iterable[str], cluster: int, model: Pl
     ):
         masks[row] = masks.get(row, 0) | model.server_masks[number]
     return masks
+
+
+def _tier(model: PlacementModel, rows: Collection[int]) -> int | None:
+    """Return the lowest tier of the fabric that joins several domains."""
+    return common_tier(model, rows) if len(rows) > 1 else None
 
 
 def _own_chips(job: JobAllocation, lost: dict[int, int], row: int) -> int:
