@@ -27,9 +27,7 @@ TARGET = parse_target("kubernetes")
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cluster]:
     with kubernetes_api.serving(Cluster()) as served:
-        kubernetes_api.write_kubeconfig(tmp_path / "config", served)
-        monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
-        monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "config"))
+        kubernetes_api.use(monkeypatch, tmp_path, served)
         served.objects["nodes"] = [node(number, f"lab-d{number // 4}") for number in range(8)]
         yield served
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Protocol
 
 import orjson
 
@@ -65,6 +65,26 @@ class PulledListing:
 
 
 @dataclass(frozen=True, slots=True)
+class PulledJobs:
+    """What a scheduler reports about its jobs.
+
+    Attributes
+    ----------
+    scheduler
+        The declared reader of its listings.
+    system
+        The name of the system that owns the jobs.
+    documents
+        The documents that the reader reads.
+
+    """
+
+    scheduler: str
+    system: str
+    documents: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PulledListings:
     """What one pull returned.
 
@@ -74,16 +94,29 @@ class PulledListings:
         The account or cluster that answered. It must stay the same, or the listings of one would end those of another.
     notes
         Optional calls that were refused, with the reason.
+    jobs
+        All jobs; None if the provider does not read them, or may not.
 
     """
 
     identity: str
     listings: tuple[PulledListing, ...]
     notes: tuple[str, ...] = ()
+    jobs: PulledJobs | None = None
 
 
 PullProgress = Callable[[str, int], object]
 """Called with the name of a listing and the number of its entries read so far."""
+
+
+class Follower(Protocol):
+    """What a provider keeps between the pulls of a target, such as watches."""
+
+    def pull(self, progress: PullProgress) -> PulledListings:
+        """Return the listings as they are now; raise TrninvError if a call fails."""
+
+    def close(self) -> None:
+        """End what runs between pulls."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,6 +135,8 @@ class Provider:
         Every call that it may send, with the purpose; ``optional_calls`` may be refused.
     pull
         Reads a target's listings; raises TrninvError if a call fails.
+    follow
+        Opens a target that is pulled again and again, if the provider keeps something between pulls.
 
     """
 
@@ -112,6 +147,7 @@ class Provider:
     calls: Mapping[str, str]
     optional_calls: Mapping[str, str]
     extra: str = ""
+    follow: Callable[[Target], Follower] | None = None
 
     def api_calls(self) -> tuple[ApiCall, ...]:
         """Return the declaration of every call."""

@@ -15,8 +15,7 @@ from trninv.errors import DiscoveryError, UsageError
 from trninv.hostlist import expand
 from trninv.importers.input_file import MAX_DOCUMENT, JsonError, parse_json
 from trninv.importers.observation_sender import OPENER
-from trninv.importers.records import NO_BLOCK
-from trninv.importers.sources.slurm import BLOCK_KEY
+from trninv.importers.records import BLOCK_KEY, NO_BLOCK
 
 _TIMEOUT_SECONDS: Final = 60
 _REST_VERSION: Final = "v0.0.41"
