@@ -1,12 +1,13 @@
-"""A stand-in for the API of Kubernetes: lists in pages and watches, with faults and expired versions; it never writes."""
+"""A stand-in for the API of Kubernetes: lists in pages and watches, with faults and 410; it refuses every write."""
 
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -113,12 +114,23 @@ class Cluster:
                     if self.breaks != breaks or time.monotonic() > end:
                         return
                     self.changed.wait(0.05)
-            for version, _, event in events:  # noqa: B020 # that of the last event is used
+            for number, _, event in events:
                 yield json.dumps(event)
+                version = number
 
 
 def _status(code: int) -> str:
     return json.dumps({"kind": "Status", "status": "Failure", "code": code, "message": "by the stand-in"})
+
+
+def _send_lines(file: BufferedIOBase, lines: Iterable[str]) -> None:
+    """Send lines, each in several chunks."""
+    for text in lines:
+        half = len(text) // 2
+        for chunk in filter(None, (text[:half], f"{text[half:]}\n")):
+            file.write(f"{len(chunk.encode()):x}\r\n{chunk}\r\n".encode())
+            file.flush()
+    file.write(b"0\r\n\r\n")
 
 
 @contextmanager
@@ -154,12 +166,7 @@ def serving(cluster: Cluster) -> Iterator[Cluster]:
             self.end_headers()
             cluster.watching += 1
             try:
-                for text in [fault] if fault else cluster.watch(resource, int(query["resourceVersion"])):
-                    half = len(text) // 2  # an event may come in several chunks
-                    for chunk in filter(None, (text[:half], f"{text[half:]}\n")):
-                        self.wfile.write(f"{len(chunk.encode()):x}\r\n{chunk}\r\n".encode())
-                        self.wfile.flush()
-                self.wfile.write(b"0\r\n\r\n")
+                _send_lines(self.wfile, [fault] if fault else cluster.watch(resource, int(query["resourceVersion"])))
             except OSError:
                 self.close_connection = True
             finally:
@@ -209,6 +216,27 @@ def use(monkeypatch: pytest.MonkeyPatch, directory: Path, cluster: Cluster) -> N
     write_kubeconfig(directory / "config", cluster)
     monkeypatch.setenv("KUBECONFIG", str(directory / "config"))
     monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(directory / "config"))
+
+
+def topology(name: str, *levels: str) -> dict[str, Any]:
+    """Kueue's Topology, down to the host."""
+    labels = [{"nodeLabel": label} for label in (*levels, "kubernetes.io/hostname")]
+    return {"metadata": {"name": name}, "spec": {"levels": labels}}
+
+
+def flavor(name: str, topology: str, **labels: str) -> dict[str, Any]:
+    """Kueue's ResourceFlavor of the nodes with labels."""
+    return {"metadata": {"name": name}, "spec": {"nodeLabels": labels, "topologyName": topology}}
+
+
+def claim(name: str, number: int, *chips: int) -> dict[str, Any]:
+    """A ResourceClaim with chips of a node."""
+    pool = node(number)["metadata"]["name"]
+    results = [{"driver": "neuron.aws.com", "pool": pool, "device": f"neuron-device-{chip}"} for chip in chips]
+    return {
+        "metadata": {"name": name, "namespace": "team", "uid": f"uid-{name}", "resourceVersion": "1"},
+        "status": {"allocation": {"devices": {"results": results}}, "reservedFor": [{"name": "pod-0"}]},
+    }
 
 
 def node(number: int, block: str = "", *, chips: int = 16, is_ready: bool = True) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import kubernetes_api
@@ -64,6 +65,12 @@ def is_current(follower: Follower, cluster: Cluster) -> Callable[[], bool]:
     return check
 
 
+def has_note(follower: Follower, text: str) -> Callable[[], bool]:
+    return lambda: any(
+        text in note and note.startswith("the watch ended") for note in follower.pull(lambda *_: None).notes
+    )
+
+
 def test_changes_come_by_watch_without_another_list(cluster: Cluster, follower: Follower) -> None:
     cluster.change("nodes", node(2, is_ready=False))
     cluster.change("nodes", node(8))
@@ -115,10 +122,7 @@ def test_after_failures_the_watch_is_opened_again_with_pauses(cluster: Cluster, 
 
     cluster.watch_fault = fail
     cluster.break_off()
-    notes = list[str]()
-    until(lambda: notes.extend(follower.pull(lambda *_: None).notes) or notes)
-    assert "watch /api/v1/nodes: 503" in notes[0]
-    assert notes[0].endswith("listed again")
+    until(has_note(follower, "watch /api/v1/nodes: 503"))
     assert cluster.lists("nodes") == 2
     cluster.change("nodes", node(1, is_ready=False))
     until(lambda: len(tries) == 5)
@@ -126,20 +130,26 @@ def test_after_failures_the_watch_is_opened_again_with_pauses(cluster: Cluster, 
 
 
 def test_pauses_grow(monkeypatch: pytest.MonkeyPatch, cluster: Cluster, follower: Follower) -> None:
-    monkeypatch.setattr(kubernetes_watch.random, "uniform", lambda _low, high: high)
+    monkeypatch.setattr("random.uniform", lambda _low, high: high)
     tries = list[float]()
-    cluster.watch_fault = lambda resource, _: (tries.append(time.monotonic()) or 500) if resource == "nodes" else None
+
+    def fail(resource: str, _: int) -> int | None:
+        if resource == "nodes":
+            tries.append(time.monotonic())
+        return 500 if resource == "nodes" else None
+
+    cluster.watch_fault = fail
     cluster.break_off()
     until(lambda: len(tries) == 5)
-    pauses = [later - earlier for earlier, later in zip(tries, tries[1:], strict=False)]
+    pauses = [later - earlier for earlier, later in pairwise(tries)]
     assert all(pause >= 0.05 * 2**number for number, pause in enumerate(pauses))
-    assert follower
+    follower.close()
 
 
 @pytest.mark.parametrize("is_event", [True, False])
 def test_after_410_the_objects_are_listed_again(cluster: Cluster, follower: Follower, is_event: bool) -> None:
     if not is_event:
-        cluster.watch_fault = lambda resource, number: 410 if resource == "nodes" else None
+        cluster.watch_fault = lambda resource, _: 410 if resource == "nodes" else None
     cluster.break_off()
     cluster.objects["nodes"] = [node(number, is_ready=False) for number in range(5)]  # as no event says
     cluster.compact()
@@ -169,14 +179,14 @@ def test_hostile_events_change_nothing(
     cluster.watch_fault = lambda resource, _: text if resource == "nodes" else None
     cluster.break_off()
     until(lambda: cluster.calls.count(("WATCH", "/api/v1/nodes")) >= 2)
-    until(lambda: any("listed again" in note for note in follower.pull(lambda *_: None).notes))
+    until(has_note(follower, ""))
     assert is_current(follower, cluster)()
 
 
 def test_without_the_permission_to_watch_each_pull_lists(cluster: Cluster, follower: Follower) -> None:
     cluster.watch_fault = lambda resource, _: 403 if resource == "nodes" else None
     cluster.break_off()
-    until(lambda: any("watch /api/v1/nodes: 403" in note for note in follower.pull(lambda *_: None).notes))
+    until(has_note(follower, "watch /api/v1/nodes: 403"))
     cluster.objects["nodes"] = [node(1)]
     until(is_current(follower, cluster))
 
@@ -185,21 +195,21 @@ def test_a_failed_pull_reads_the_credentials_again(cluster: Cluster, follower: F
     cluster.watch_fault = cluster.fault = lambda resource, _: 401 if resource == "nodes" else None
     cluster.break_off()
     with pytest.raises(DiscoveryError, match="401"):
-        until(lambda: not follower.pull(lambda *_: None))
+        until(has_note(follower, "never"))
     cluster.watch_fault = cluster.fault = lambda *_: None
     assert is_current(follower, cluster)()
 
 
 def test_closing_ends_all_watches(cluster: Cluster, follower: Follower) -> None:
     follower.close()
-    cluster.change("nodes", node(9))  # a write to a closed connection ends the stand-in's thread
-    cluster.break_off()
+    cluster.break_off()  # the stand-in does not notice closed connections
     until(lambda: not cluster.watching)
+    time.sleep(0.2)
+    assert not cluster.watching
 
 
 def test_a_list_without_a_version_is_not_watched(cluster: Cluster, follower: Follower) -> None:
     follower.close()
-    until(lambda: not cluster.watching or cluster.break_off())
     before = len(cluster.calls)
     cluster.fault = lambda *_: '{"items": [{"metadata": {"name": "a"}}]}'
     for _ in range(2):

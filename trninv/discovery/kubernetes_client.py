@@ -26,7 +26,7 @@ _WATCH_SECONDS: Final = 120
 _MAX_EVENT_BYTES: Final = 16 << 20
 _CHUNK_BYTES: Final = 64 << 10
 _REFUSED: Final = frozenset({401, 403, 404})
-_GONE: Final = 410
+GONE: Final = 410
 
 
 class ExpiredVersionError(Exception):
@@ -57,9 +57,11 @@ class Resource:
         names = metadata if isinstance(metadata, dict) else {}
         kept = self.reduce({**item, "kind": self.kind})
         try:
-            return f"{names.get('namespace', '')}/{names.get('name', '')}", orjson.dumps(kept, option=orjson.OPT_SORT_KEYS)
+            return f"{names.get('namespace', '')}/{names.get('name', '')}", orjson.dumps(
+                kept, option=orjson.OPT_SORT_KEYS
+            )
         except TypeError as error:  # a string that UTF-8 can't encode
-            raise DiscoveryError(f"{self.name}: {error}; nothing was imported") from None
+            raise DiscoveryError(f"{self.name}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,7 @@ class KubernetesClient:
         try:
             yield
         except ApiException as error:
-            if error.status == _GONE:
+            if error.status == GONE:
                 raise ExpiredVersionError from None
             error_class = DiscoveryRefusedError if error.status in _REFUSED else DiscoveryError
             raise error_class(f"{name}: {error.status} {error.reason}") from None
@@ -221,7 +223,7 @@ def _parse_object(name: str, content: bytes) -> dict[str, Any]:
     try:
         parsed = parse_json(content)
     except JsonError as error:
-        raise DiscoveryError(f"{name}: {error.message}; nothing was imported") from None
+        raise DiscoveryError(f"{name}: {error.message}") from None
     if not isinstance(parsed, dict):
-        raise DiscoveryError(f"{name}: is not an object; nothing was imported")
+        raise DiscoveryError(f"{name}: is not an object")
     return parsed

@@ -1,4 +1,4 @@
-"""Reduce objects of Kubernetes to what their readers read: what changes all the time would be stored again each time."""
+"""Reduce objects of Kubernetes to what is read, since what changes all the time would be stored again each time."""
 
 from typing import Any
 

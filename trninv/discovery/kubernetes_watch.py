@@ -10,7 +10,7 @@ from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import Any, Final
 
-from trninv.discovery.kubernetes_client import ExpiredVersionError, KubernetesClient, ObjectList, Resource
+from trninv.discovery.kubernetes_client import GONE, ExpiredVersionError, KubernetesClient, ObjectList, Resource
 from trninv.discovery.provider import MAX_MACHINES, PullProgress
 from trninv.errors import DiscoveryError
 
@@ -149,7 +149,7 @@ class _Watch:
         if not isinstance(item, dict):
             raise DiscoveryError(f"watch {self._resource.path}: an event has no object")
         if kind == "ERROR":
-            if item.get("code") == 410:
+            if item.get("code") == GONE:
                 raise ExpiredVersionError
             raise DiscoveryError(f"watch {self._resource.path}: {item.get('code')} {item.get('message')}"[:500])
         metadata = item.get("metadata")

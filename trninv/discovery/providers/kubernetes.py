@@ -97,7 +97,7 @@ class KubernetesFollower:
             watched = self._watched.setdefault(resource, WatchedResource(client, resource, self._watches))
             try:
                 if watched.error:
-                    notes.append(f"{watched.error}; listed again")
+                    notes.append(f"the watch ended, and objects were listed again: {watched.error}")
                 objects[resource] = watched.objects(progress)
             except DiscoveryRefusedError as error:
                 if resource is _NODES:
@@ -168,10 +168,10 @@ def _jobs(target: Target, objects: _Objects) -> PulledJobs | None:
     if claims is None:
         return None
     contents = (*claims.values(), *objects.get(_SLICES, {}).values()) if claims else ()
-    return PulledJobs("kubernetes", _system(target.place), contents)
+    return PulledJobs("kubernetes", system_name(target.place), contents)
 
 
-def _system(context: str) -> str:
+def system_name(context: str) -> str:
     """Return the name of the system of a cluster's jobs, which differs between contexts."""
     name = re.sub(r"[^a-z0-9]+", "-", context.lower()).strip("-")
     if name != context or len(name) > _MAX_CONTEXT:

@@ -130,9 +130,9 @@ def _read_node(node: JsonValue) -> Iterator[ObservedRecord]:
         state=state,
         reason=reason,
         chip_count=_allocatable_chips(status.get("allocatable")),
-        scheduler_block=(node if BLOCK_KEY in node.raw else labels).get(
-            BLOCK_KEY if BLOCK_KEY in node.raw else DOMAIN_LABEL
-        ).as_name(),
+        scheduler_block=(node if BLOCK_KEY in node.raw else labels)
+        .get(BLOCK_KEY if BLOCK_KEY in node.raw else DOMAIN_LABEL)
+        .as_name(),
         expected=_NODE_FIELDS,
     )
 
