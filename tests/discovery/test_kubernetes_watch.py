@@ -9,8 +9,10 @@ from pathlib import Path
 
 import kubernetes_api
 import pytest
+from click.testing import CliRunner
 from kubernetes_api import Cluster, node
 
+from trninv.cli.main import trninv
 from trninv.discovery import kubernetes_client, kubernetes_watch
 from trninv.discovery.provider import Follower, PulledListings, all_providers
 from trninv.discovery.target import parse_target
@@ -79,6 +81,26 @@ def test_changes_come_by_watch_without_another_list(cluster: Cluster, follower: 
     assert len(states(follower.pull(lambda *_: None))) == 8
     assert cluster.lists("nodes") == 1
     assert {method for method, _ in cluster.calls} == {"GET", "WATCH"}
+
+
+def test_the_command_with_every_watches_between_pulls(
+    cluster: Cluster, tables: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pulls(_: object) -> Iterator[float]:
+        yield 0.0
+        until(lambda: cluster.watching == len(cluster.objects))
+        cluster.change("nodes", node(2, is_ready=False))
+        cluster.change("nodes", node(8))
+        time.sleep(0.2)
+        yield 0.0
+
+    monkeypatch.setattr("trninv.cli.discover_command.CollectionSchedule.wait", pulls)
+    printed = CliRunner().invoke(trninv, ["--database", tables, "discover", "kubernetes", "--every", "5m"])
+    assert [line.partition(",")[0] for line in printed.stdout.splitlines()] == [
+        "kubernetes: 8 servers",
+        "kubernetes: 9 servers",
+    ]
+    assert cluster.lists("nodes") == 1
 
 
 def test_what_changes_between_list_and_watch_is_not_lost(
