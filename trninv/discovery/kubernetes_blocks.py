@@ -5,11 +5,10 @@ Topology selects. Without Kueue, the label of a node's domain counts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from trninv.discovery.kubernetes_objects import Object, member, name_of
-from trninv.importers.json_value import MAX_NAME
+from trninv.discovery.scheduler_block import join_names
 from trninv.importers.records import NO_BLOCK
 from trninv.importers.sources.kubernetes import DOMAIN_LABEL
 
@@ -75,6 +74,5 @@ def _kueue_block(labels: Mapping[str, Any], flavors: Sequence[Flavor]) -> str:
     for flavor in flavors:
         values = [value for level in flavor.levels if isinstance(value := labels.get(level), str) and value]
         if flavor.selector.items() <= labels.items() and len(values) == len(flavor.levels):
-            block = "/".join(values)
-            return block if len(block) <= MAX_NAME else sha256(block.encode(errors="replace")).hexdigest()
+            return join_names(values, "/")
     return NO_BLOCK
