@@ -111,9 +111,7 @@ RING, BLOCK = 'r0, nodes: "lab-d0-s[0-3]"', 'lab-d0, nodes: "lab-d0-s[0-3]"'
 )
 def test_a_block_has_a_part_for_each_topology(old: str, new: str, block: str) -> None:
     blocks = read_topology_yaml(YAML.replace(old, new).encode())
-    assert blocks["lab-d0-s0"] == "ultraservers:lab-d0,rings:r0".replace(
-        "lab-d0", "a" if "block: b" in new else "lab-d0"
-    )
+    assert blocks["lab-d0-s0"] == f"ultraservers:{'a' if 'block: b' in new else 'lab-d0'},rings:r0"
     assert blocks["lab-d0-s3"] == block
 
 
