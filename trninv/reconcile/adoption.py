@@ -190,7 +190,7 @@ def _plan_new_cluster(connection: Connection, systems: SystemCatalog) -> Planned
 
 def _unbound_machines(connection: Connection, latest: LatestObservations) -> list[Machine]:
     """Return the recently observed machines that are not gone and have a valid name and no slot."""
-    missing = missing_machines(connection, latest)
+    missing = missing_machines(connection, latest, only_discovered=True)
     bound_names = {name for entry in list_bindings(connection) for name in (entry.instance, entry.host) if name}
     machines = (
         entry

@@ -95,7 +95,7 @@ def identify(
         open_bindings,
         latest,
         load_chip_counts(connection, recent_machines(latest, expiry)),
-        missing_machines(connection, latest).keys(),
+        missing_machines(connection, latest, only_discovered=True).keys(),
         template=template,
         expiry=expiry,
         in_order=in_order,

@@ -15,23 +15,34 @@ _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
 _BATCH_SIZE = 500
 
 
-def missing_machines(connection: Connection, latest: LatestObservations) -> dict[str, tuple[int, int]]:
+def missing_machines(
+    connection: Connection, latest: LatestObservations, *, only_discovered: bool = False
+) -> dict[str, tuple[int, int]]:
     """Return the names of machines that are gone, with the last complete listing that has it and the latest, without.
 
     A machine that any source reported later is not missing. A listing supersedes an earlier one of the same source if
     both have the same name, if they share an instance, or if the later one has no instance at all. So listings of two
     regions or clusters do not declare each other's instances gone. Listings of discovery, which have a speaker, are
     compared by name: a listing or its blocks.
+
+    Parameters
+    ----------
+    only_discovered
+        Whether only listings of discovery count. Two listings by hand may have the same name by chance, such as ``-``.
+
     """
-    listings = connection.execute(
-        select(_OBSERVATION).where(_OBSERVATION.c.is_whole).order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)
-    ).all()
+    query = select(_OBSERVATION).where(_OBSERVATION.c.is_whole)
+    if only_discovered:
+        query = query.where(_OBSERVATION.c.speaker.is_not(None))
+    listings = connection.execute(query.order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)).all()
     newest_time = max((listing.seen_at for listing in listings), default="")
     candidates = [name for name, machine in latest.machines.items() if last_seen_time(machine) < newest_time]
     missing = {}
     successors: dict[int, int | None] = {}
     by_id = {listing.id: listing for listing in listings}
     for (name, _), last_listing in _last_listings(connection, candidates).items():
+        if last_listing not in by_id:
+            continue
         if last_listing not in successors:
             successors[last_listing] = _next_listing(connection, by_id[last_listing], listings)
         successor = successors[last_listing]
