@@ -229,6 +229,27 @@ def flavor(name: str, topology: str, **labels: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"nodeLabels": labels, "topologyName": topology}}
 
 
+def device(chip: int) -> dict[str, Any]:
+    """A chip, with the attributes that Neuron's driver sets."""
+    attributes = {
+        "deviceId": {"int": chip},
+        "instanceType": {"string": "trn2u.48xlarge"},
+        "neuronDriverVersion": {"version": "2.21.0"},
+        "resourceType": {"string": "neuron_device"},
+        "resource.aws.com/devicegroup1_id": {"string": f"0000:{chip + 0x10:02x}:00.0"},
+        **{f"resource.aws.com/devicegroup{size}_id": {"string": f"{size:016x}"} for size in (4, 8, 16)},
+    }
+    return {"name": f"neuron-device-{chip}", "attributes": attributes}
+
+
+def resource_slice(number: int, devices: list[dict[str, Any]]) -> dict[str, Any]:
+    """The ResourceSlice of a node."""
+    name = node(number)["metadata"]["name"]
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "neuron.aws.com", "nodeName": name, "pool": pool, "devices": devices}
+    return {"metadata": {"name": f"{name}-neuron", "resourceVersion": "1"}, "spec": spec}
+
+
 def claim(name: str, number: int, *chips: int) -> dict[str, Any]:
     """A ResourceClaim with chips of a node."""
     pool = node(number)["metadata"]["name"]
