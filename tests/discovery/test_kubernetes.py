@@ -237,6 +237,33 @@ def test_pages_that_expire_are_read_again_from_the_start(cluster: Cluster, lab: 
         pull_target(lab, TARGET)
 
 
+def test_credentials_that_expire_midway_leave_nothing(cluster: Cluster, lab: Engine) -> None:
+    cluster.page = 3
+    cluster.fault = lambda resource, number: 401 if (resource, number) == ("nodes", 2) else None
+    with pytest.raises(DiscoveryError, match="401"):
+        pull_target(lab, TARGET)
+    with read_transaction(lab) as connection:
+        assert not connection.scalar(text("SELECT count(*) FROM observation WHERE source = 'kubernetes'"))
+        query = "SELECT error, read_at, holder FROM discovery WHERE target = 'kubernetes'"
+        ((error, read_at, holder),) = connection.execute(text(query))
+    assert "401" in error
+    assert (read_at, holder) == (None, None)
+
+
+def test_nodes_without_neuron_devices_are_not_stored(cluster: Cluster, lab: Engine) -> None:
+    """Those of other types; a type of one's own is kept if the node offers chips."""
+    for number, type_ in enumerate(("m5.large", "p5.48xlarge", "mine"), start=8):
+        other = node(number, "lab-d9")
+        other["metadata"]["labels"]["node.kubernetes.io/instance-type"] = type_
+        if type_ != "mine":
+            other["status"]["allocatable"] = {"cpu": "2"}
+        cluster.objects["nodes"].append(other)
+    assert pull_target(lab, TARGET).servers == 9
+    with read_transaction(lab) as connection:
+        types = "SELECT DISTINCT instance_type FROM observed_server ORDER BY instance_type"
+        assert list(connection.scalars(text(types))) == ["mine", "trn2u.48xlarge"]
+
+
 def test_kinds_that_a_cluster_lacks_are_noted(cluster: Cluster, lab: Engine) -> None:
     cluster.fault = lambda resource, _: 404 if resource == "neuronultraservers" else None
     assert any("neuronultraservers: 404" in note for note in pull_target(lab, TARGET).notes)

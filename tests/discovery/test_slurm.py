@@ -12,7 +12,7 @@ from urllib.error import HTTPError
 from urllib.request import Request
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from slurms import slurm, slurmrestd
 from trninv.catalog.facts import default_catalog
@@ -219,6 +219,19 @@ def replay(monkeypatch: pytest.MonkeyPatch, topology: str, nodes: str = "") -> N
     monkeypatch.setattr(
         provider, "_run", lambda _, *command: (topology if is_topology(command) else nodes or NODE_LIST).encode()
     )
+
+
+def test_a_command_that_fails_midway_leaves_nothing(lab: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_: object, *command: str) -> bytes:
+        if "topology" in command:
+            raise DiscoveryError("slurm_load_topo error: Unable to contact slurm controller")
+        return NODE_LIST.encode()
+
+    monkeypatch.setattr(provider, "_run", run)
+    with pytest.raises(DiscoveryError, match="Unable to contact"):
+        pull_target(lab, TARGET)
+    with read_transaction(lab) as connection:
+        assert connection.scalar(text("SELECT count(*) FROM observation")) == 0
 
 
 @pytest.mark.parametrize(

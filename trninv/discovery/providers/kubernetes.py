@@ -12,6 +12,7 @@ import orjson
 from trninv.discovery.kubernetes_blocks import block_labels, find_blocks, read_flavors
 from trninv.discovery.kubernetes_client import KubernetesClient, Resource
 from trninv.discovery.kubernetes_objects import (
+    Object,
     labels_of,
     member,
     name_of,
@@ -26,7 +27,7 @@ from trninv.discovery.provider import Provider, PulledEntry, PulledJobs, PulledL
 from trninv.discovery.target import Target
 from trninv.errors import DiscoveryRefusedError, TrninvError
 from trninv.importers.kubernetes_health import DRIVER
-from trninv.importers.records import BLOCK_KEY
+from trninv.importers.records import BLOCK_KEY, NEURON_TYPE_PREFIXES
 from trninv.importers.sources.kubernetes import NODE_LABELS
 
 _DRA: Final = "/apis/resource.k8s.io"
@@ -131,15 +132,23 @@ def _list_of(contents: Iterable[bytes]) -> dict[str, Any]:
     return {**_EMPTY, "items": list(map(orjson.Fragment, contents))}
 
 
+def _has_neuron(node: Object) -> bool:
+    """Return whether a node may have Neuron devices, by its instance type or what it offers to pods."""
+    instance_type = labels_of(node).get("node.kubernetes.io/instance-type")
+    is_other = isinstance(instance_type, str) and not instance_type.startswith(NEURON_TYPE_PREFIXES)
+    return not is_other or bool(member(node, "status", "allocatable"))
+
+
 def _node_entries(objects: _Objects) -> Iterator[PulledEntry]:
-    """Yield the nodes, each with its block instead of the labels that nothing else reads."""
+    """Yield the nodes with Neuron devices, each with its block instead of the labels that nothing else reads."""
+    nodes = {key: content for key, content in objects[_NODES].items() if _has_neuron(orjson.loads(content))}
     kueue = (map(orjson.loads, objects.get(resource, {}).values()) for resource in (_TOPOLOGIES, _FLAVORS))
     flavors = list(read_flavors(*kueue))
     names = block_labels(flavors)
     blocks = find_blocks(
-        {key: pick(labels_of(orjson.loads(content)), *names) for key, content in objects[_NODES].items()}, flavors
+        {key: pick(labels_of(orjson.loads(content)), *names) for key, content in nodes.items()}, flavors
     )
-    for key, content in objects[_NODES].items():
+    for key, content in nodes.items():
         node = orjson.loads(content)
         metadata = node["metadata"]
         if isinstance(metadata, dict):
