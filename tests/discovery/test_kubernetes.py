@@ -264,6 +264,16 @@ def test_nodes_without_neuron_devices_are_not_stored(cluster: Cluster, lab: Engi
         assert list(connection.scalars(text(types))) == ["mine", "trn2u.48xlarge"]
 
 
+def test_chips_stay_if_slices_are_refused_later(cluster: Cluster, lab: Engine) -> None:
+    devices = [kubernetes_api.device(chip) for chip in range(16)]
+    cluster.objects["resourceslices"] = [kubernetes_api.resource_slice(number, devices) for number in range(8)]
+    assert pull_target(lab, TARGET).stored == 2
+    cluster.fault = lambda resource, _: 403 if resource == "resourceslices" else None
+    result = pull_target(lab, TARGET)
+    assert result.stored == 0
+    assert any("resourceslices: 403" in note for note in result.notes)
+
+
 def test_kinds_that_a_cluster_lacks_are_noted(cluster: Cluster, lab: Engine) -> None:
     cluster.fault = lambda resource, _: 404 if resource == "neuronultraservers" else None
     assert any("neuronultraservers: 404" in note for note in pull_target(lab, TARGET).notes)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from trninv.discovery.kubernetes_objects import Object, member, name_of
-from trninv.discovery.scheduler_block import join_names
+from trninv.discovery.provider import join_names
 from trninv.importers.records import NO_BLOCK
 from trninv.importers.sources.kubernetes import DOMAIN_LABEL
 

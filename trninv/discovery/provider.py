@@ -5,9 +5,10 @@ ClusterRole in deploy/ come from it.
 """
 
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from typing import Annotated, Any, Final, Protocol
 
@@ -16,6 +17,7 @@ import orjson
 from trninv.discovery import providers
 from trninv.discovery.target import Target
 from trninv.errors import UsageError
+from trninv.importers.json_value import MAX_NAME
 
 MAX_MACHINES: Final = 200_000
 """The maximum number of entries of one listing; more are refused."""
@@ -154,6 +156,12 @@ class Provider:
         required = (ApiCall(self.name, call, purpose) for call, purpose in self.calls.items())
         optional = (ApiCall(self.name, call, purpose, False) for call, purpose in self.optional_calls.items())
         return (*required, *optional)
+
+
+def join_names(names: Iterable[str], separator: str) -> str:
+    """Return the name of a scheduler's block that has several names, or their digest if that is too long for a name."""
+    joined = separator.join(names)
+    return joined if len(joined) <= MAX_NAME else sha256(joined.encode(errors="replace")).hexdigest()
 
 
 @cache

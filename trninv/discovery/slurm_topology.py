@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from trninv.discovery.scheduler_block import join_names
+from trninv.discovery.provider import join_names
 from trninv.errors import UsageError
 from trninv.hostlist import expand
 from trninv.importers.records import NO_BLOCK

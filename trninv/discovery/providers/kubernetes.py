@@ -121,11 +121,14 @@ def pull(target: Target, progress: PullProgress) -> PulledListings:
 
 
 def _listings(objects: _Objects) -> Iterator[PulledListing]:
+    """Yield the listings that were not refused, since an empty one would say that its machines are gone."""
     yield PulledListing("kubernetes", "nodes", tuple(_node_entries(objects)), _EMPTY)
-    yield PulledListing("kubernetes", "slices", tuple(_slice_entries(objects)), _EMPTY)
-    ultraservers = objects.get(_ULTRASERVERS, {}).values()
-    entries = tuple(PulledEntry(name_of(orjson.loads(content)), _list_of([content])) for content in ultraservers)
-    yield PulledListing("kubernetes", "ultraservers", entries, _EMPTY)
+    if _SLICES in objects:
+        yield PulledListing("kubernetes", "slices", tuple(_slice_entries(objects)), _EMPTY)
+    if _ULTRASERVERS in objects:
+        contents = objects[_ULTRASERVERS].values()
+        entries = tuple(PulledEntry(name_of(orjson.loads(content)), _list_of([content])) for content in contents)
+        yield PulledListing("kubernetes", "ultraservers", entries, _EMPTY)
 
 
 def _list_of(contents: Iterable[bytes]) -> dict[str, Any]:
@@ -161,7 +164,7 @@ def _node_entries(objects: _Objects) -> Iterator[PulledEntry]:
 def _slice_entries(objects: _Objects) -> Iterator[PulledEntry]:
     """Yield the slices of each node in one list with all rules, since a rule makes sense only with its devices."""
     by_node = defaultdict[str, list[tuple[str, bytes]]](list)
-    for key, content in objects.get(_SLICES, {}).items():
+    for key, content in objects[_SLICES].items():
         spec = member(orjson.loads(content), "spec")
         driver, node = spec.get("driver"), spec.get("nodeName")
         if isinstance(node, str) and (driver == DRIVER or not isinstance(driver, str)):

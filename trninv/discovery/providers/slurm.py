@@ -125,8 +125,9 @@ def _fetch(target: Target) -> bytes:
         raise UsageError(f"{target}: write slurmrestd's URL, such as slurm:https://slurm.example:6820")
     headers = {"Accept": "application/json"}
     if token := os.environ.get("SLURM_JWT"):
-        # Slurm 22.05 does not take the user from the token
-        headers |= {"X-SLURM-USER-TOKEN": token, "X-SLURM-USER-NAME": _user_name(token)}
+        headers |= {"X-SLURM-USER-TOKEN": token}
+        if user := _user_name(token):  # Slurm 22.05 does not take it from the token
+            headers |= {"X-SLURM-USER-NAME": user}
     for version in _REST_VERSIONS:
         url = f"{target.place.rstrip('/')}/slurm/{version}/nodes/"
         try:
