@@ -29,7 +29,8 @@ def main() -> None:
         "routing questions; damage: answers after random damage; api: GraphQL and export, compared with hand-written "
         "routes; web: response times over HTTP; load: 64 clients while states change; storm: all machines report at "
         "once; soak: clients that come and go for half an hour; upgrade: two services behind nginx; live: imports and "
-        "drift; history: a fleet at an earlier time; incidents: incidents of 4,000 parts; jobs: placements, plans, "
+        "drift; discovery: pulls of trninv discover; history: a fleet at an earlier time; incidents: incidents of "
+        "4,000 parts; jobs: placements, plans, "
         "allocate and release; day: placement policies over a day of jobs; explorer: a fleet in chromium; scale: ten "
         "clusters compared with one of them (--domains 62500: 4,000,000 chips); peers: other "
         "systems that get the same questions",

@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import postgres
@@ -43,13 +43,13 @@ def live_rows(directory: Path, domains: int) -> Iterator[Row]:
                 yield Row(row_name, seconds, _MARK_SECONDS, "the mark", 1.0)
             yield Row(f"repeated import, {name}", _import_files(url, files)[0], seconds, "the first import")
             yield Row(f"memory of the import process, {name}", max(peaks), _MARK_MEGABYTES, "the mark", 1.0, "MB")
-            _bind_machines(url, domains)
-            drift_seconds, (peak,) = _run_commands(url, ["drift", "--fail-on", "info"])
+            bind_machines(url, domains)
+            drift_seconds, (peak,) = run_commands(url, ["drift", "--fail-on", "info"])
             yield Row(f"drift without findings, {name}", drift_seconds, seconds, "the first import", 1.0)
             yield Row(f"memory of the drift process, {name}", peak, _MARK_MEGABYTES, "the mark", 1.0, "MB")
 
 
-def _bind_machines(url: str, domains: int) -> None:
+def bind_machines(url: str, domains: int) -> None:
     """Seed a cluster that these machines fill, and bind each machine to its slot."""
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(domains))
@@ -58,10 +58,12 @@ def _bind_machines(url: str, domains: int) -> None:
 
 def _import_files(url: str, files: dict[str, Path]) -> tuple[float, list[float]]:
     """Import the files and return the seconds and each process's peak megabytes."""
-    return _run_commands(url, *(["import", kind, str(file)] for kind, file in files.items()))
+    return run_commands(url, *(["import", kind, str(file)] for kind, file in files.items()))
 
 
-def _run_commands(url: str, *commands: list[str]) -> tuple[float, list[float]]:
+def run_commands(
+    url: str, *commands: list[str], environment: Mapping[str, str] = os.environ
+) -> tuple[float, list[float]]:
     """Run commands and return the seconds and each process's peak megabytes.
 
     The peak of a process counts from its fork, so it is never below the size of this process.
@@ -70,7 +72,7 @@ def _run_commands(url: str, *commands: list[str]) -> tuple[float, list[float]]:
     for words in commands:
         command = [sys.executable, "-m", "trninv", "--database", url, *words]
         process = os.posix_spawn(
-            sys.executable, command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+            sys.executable, command, environment, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
         )
         _, status, usage = os.wait4(process, 0)
         assert os.waitstatus_to_exitcode(status) == 0

@@ -13,6 +13,7 @@ from bench.api import api_rows
 from bench.commands import command_rows
 from bench.damage.rows import damage_rows
 from bench.day import day_rows
+from bench.discovery import discovery_rows
 from bench.explorer import explorer_rows
 from bench.fleet import fleet_rows
 from bench.history import history_rows
@@ -43,6 +44,7 @@ SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
     "soak": soak_rows,
     "upgrade": upgrade_rows,
     "live": live_rows,
+    "discovery": discovery_rows,
     "history": history_rows,
     "incidents": incident_rows,
     "jobs": job_rows,

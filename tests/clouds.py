@@ -65,11 +65,15 @@ class Cloud:
             return 200, text
         if action not in _LISTS:
             return 403, _error(action, "UnauthorizedOperation")
-        items = [text for text in _LISTS[action](self, arguments) if text]
+        items = self.items(action, arguments)
         first = int(arguments.get("NextToken", 0) or 0)
         size = min(int(arguments.get("MaxResults", self.page)), self.page)
         token = str(first + size) if first + size < len(items) else ""
         return 200, _page(action, items[first : first + size], token)
+
+    def items(self, action: str, arguments: Mapping[str, Any]) -> list[str]:
+        """The items of a list, over all pages."""
+        return [text for text in _LISTS[action](self, arguments) if text]
 
     def _whole_answer(self, action: str, body: bytes, headers: Mapping[str, str]) -> str | None:
         """What is not a page of a list; None for a list."""

@@ -80,8 +80,8 @@ _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @contextmanager
-def slurm(work: Path, topology: str, nodes: str, gres: str = "Count=16") -> Iterator[Srun]:
-    """A cluster of what was exported; yields what runs a job and says on which nodes."""
+def slurm(work: Path, topology: str, nodes: str, gres: str = "Count=16", extra: str = "") -> Iterator[Srun]:
+    """A cluster of what was exported; yields what runs a job and says on which nodes. ``extra`` is for slurm.conf."""
     if missing := [name for name in ("slurmctld", "slurmd", "srun") if not shutil.which(name, path=_PATH)]:
         pytest.fail(
             f"no {', '.join(missing)}: apt-get install --no-install-recommends slurmctld slurmd slurm-client "
@@ -93,7 +93,7 @@ def slurm(work: Path, topology: str, nodes: str, gres: str = "Count=16") -> Iter
     written = "\n".join(_at_home(lines, ports))
     (work / "state").mkdir()
     conf = work / "slurm.conf"
-    conf.write_text(CONF.format(port=port, user=getpass.getuser(), work=work, nodes=written))
+    conf.write_text(CONF.format(port=port, user=getpass.getuser(), work=work, nodes=written) + extra)
     (work / "gres.conf").write_text(f"Name=neuron Type=trainium2 {gres}\n")
     (work / "topology.conf").write_text(topology)
 
@@ -116,6 +116,31 @@ def slurm(work: Path, topology: str, nodes: str, gres: str = "Count=16") -> Iter
         assert not COMPLAINTS.findall(log.read_text()), log.read_text()
         yield Srun(ask)
         assert not COMPLAINTS.findall(log.read_text())
+
+
+@contextmanager
+def slurmrestd(work: Path, run: Srun) -> Iterator[tuple[str, str]]:
+    """Debian's slurmrestd of a cluster that accepts tokens; yields its URL, and a token."""
+    if not shutil.which("slurmrestd", path=_PATH):
+        pytest.fail("no slurmrestd: apt-get install --no-install-recommends slurmrestd slurm-wlm-jwt-plugin")
+    token = run.ask("scontrol", "token").strip().partition("=")[2]
+    (port,) = _ports(1)
+    options = ["-u", "nobody"] if getpass.getuser() == "root" else []
+    # the plugins of other versions need slurmdbd
+    command = ["slurmrestd", *options, "-s", "openapi/v0.0.38", "-a", "rest_auth/jwt", f"127.0.0.1:{port}"]
+    environment = {"SLURM_CONF": str(work / "slurm.conf"), "SLURM_JWT": "daemon", "PATH": _PATH}
+    with (work / "restd.log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+    try:
+        for _ in range(100):
+            with socket.socket() as client:
+                if not client.connect_ex(("127.0.0.1", port)):
+                    break
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}", token
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
 
 
 def _at_home(lines: Sequence[str], ports: list[int]) -> Iterator[str]:

@@ -60,6 +60,8 @@ def damaged(databases: Databases) -> str:
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         connection.execute(insert(TABLES["observation"]).values(**seen, **times, servers=1, chips=0))
         connection.execute(insert(TABLES["finding"]).values(**found))
+        pulled = {"id": 1, "target": "slurm", "started_at": seen["at"], "read_at": seen["at"], "every_seconds": 300}
+        connection.execute(insert(TABLES["discovery"]).values(**pulled))
     return url
 
 

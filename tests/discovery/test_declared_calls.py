@@ -13,7 +13,7 @@ from trninv.discovery.permissions import render_files
 from trninv.discovery.provider import all_providers
 
 _READS = re.compile(
-    r"(ec2:Describe|sagemaker:List|sts:GetCallerIdentity|sts:AssumeRole|list |scontrol show |sinfo |GET )"
+    r"(ec2:Describe|sagemaker:List|sts:GetCallerIdentity|sts:AssumeRole|list |watch |scontrol show |sinfo |GET )"
 )
 CALLS = [call for provider in all_providers().values() for call in provider.api_calls()]
 
@@ -28,9 +28,13 @@ def test_the_policy_and_the_role_have_all_calls_and_no_other() -> None:
     actions = [statement["Action"] for statement in policy["Statement"]]
     assert {*actions[0], actions[1]} == {call.name for call in CALLS if call.provider == "aws"}
     role = yaml.safe_load((ROOT / "deploy/discovery/cluster-role.yaml").read_text())
-    assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"list"}
-    resources = {name for rule in role["rules"] for name in rule["resources"]}
-    assert resources == {call.name.split()[1].partition(".")[0] for call in CALLS if call.provider == "kubernetes"}
+    allowed = {
+        f"{verb} {'.'.join(filter(None, (name, *rule['apiGroups'])))}"
+        for rule in role["rules"]
+        for verb in rule["verbs"]
+        for name in rule["resources"]
+    }
+    assert allowed == {call.name for call in CALLS if call.provider == "kubernetes"}
 
 
 @pytest.mark.parametrize("call", [call.name for call in CALLS])

@@ -213,6 +213,27 @@ def test_an_instance_that_took_anothers_place_takes_its_slot() -> None:
     assert given_to(match_machines(of, held, seen(machines))) == {"i-new": "d0/s2"}
 
 
+@pytest.mark.parametrize("positions", [(0, 1, 2, 3), (None,) * 4])
+def test_a_machine_that_a_complete_listing_lacks_gives_its_slot_to_a_new_one(positions: tuple[int | None, ...]) -> None:
+    """Also if others came and went meanwhile; without positions only if one slot is left for one machine."""
+    of = slots("u-trn2x64")
+
+    def at(position: int, *names: str) -> list[Machine]:
+        place = positions[position]
+        group = {"capacity_block": "cb"} if place is None else {"ultraserver": "ab", "position": place}
+        return [machine(name, **group) for name in names]
+
+    machines = [*at(0, "i-0"), *at(1, "i-1"), *at(2, "i-old", "i-between", "i-new"), *at(3, "i-3")]
+    held = [bound(of[n], name) for n, name in enumerate(("i-0", "i-1", "i-old", "i-3"))]
+    missing = {"i-old", "i-between"}
+    assert given_to(match_machines(of, held, seen(machines), missing=missing)) == {"i-new": "d0/s2"}
+    assert match_machines(of, held, seen(machines)).proposed_bindings == ()
+    both = match_machines(of, held, seen(machines), missing={*missing, "i-3"})
+    assert given_to(both) == ({} if positions[0] is None else {"i-new": "d0/s2"})
+    alone = [entry for entry in machines if entry.name != "i-new"]
+    assert match_machines(of, held, seen(alone), missing=missing).proposed_bindings == ()
+
+
 def test_machines_that_are_long_gone_take_no_slot() -> None:
     of = slots("trn2-16.48xlarge")
     kind = "trn2-16.48xlarge"

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 
 import click
 from sqlalchemy import Engine
@@ -69,7 +70,8 @@ def discover(
                 for target in parsed:
                     forget_target(connection, str(target))
         elif seconds:
-            _repeat(pulls, seconds)
+            with closing(pulls):
+                _repeat(pulls, seconds)
         else:
             results = pulls.run()
             print_value(style, results, lambda: _print_results(results, dry_run=dry_run))
@@ -103,7 +105,15 @@ class _Pulls:
     ) -> None:
         self._engine, self._targets, self._every = engine, targets, every
         self._allow_empty, self._commits = allow_empty, commits
+        self._followers = {
+            target: follow(target) for target in targets if every and (follow := find_provider(target).follow)
+        }
         self.last_error: TrninvError | None = None
+
+    def close(self) -> None:
+        """End what runs between pulls."""
+        for follower in self._followers.values():
+            follower.close()
 
     def run(self) -> list[PullResult]:
         """Pull all targets, print the errors, and return the results of those that succeeded."""
@@ -121,6 +131,7 @@ class _Pulls:
                             newest=newest,
                             commits=self._commits,
                             progress=progress,
+                            follower=self._followers.get(target),
                         )
                     )
             except TrninvError as error:

@@ -5,6 +5,7 @@
 
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -26,13 +27,15 @@ def iam_policy() -> Mapping[str, Any]:
 
 
 def cluster_role() -> Mapping[str, Any]:
-    """Return the ClusterRole with all resources of Kubernetes that are listed, by API group."""
-    resources = dict[str, list[str]]()
+    """Return the ClusterRole with all resources of Kubernetes that are listed and watched, by API group."""
+    resources, verbs = defaultdict[str, set[str]](set), set[str]()
     for call in all_providers()["kubernetes"].api_calls():
-        resource, _, group = call.name.removeprefix("list ").partition(".")
-        resources.setdefault(group, []).append(resource)
+        verb, _, name = call.name.partition(" ")
+        resource, _, group = name.partition(".")
+        resources[group].add(resource)
+        verbs.add(verb)
     rules = [
-        {"apiGroups": [group], "resources": sorted(names), "verbs": ["list"]}
+        {"apiGroups": [group], "resources": sorted(names), "verbs": sorted(verbs)}
         for group, names in sorted(resources.items())
     ]
     metadata = {"name": "trninv-discover"}

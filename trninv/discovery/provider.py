@@ -5,17 +5,19 @@ ClusterRole in deploy/ come from it.
 """
 
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Protocol
 
 import orjson
 
 from trninv.discovery import providers
 from trninv.discovery.target import Target
 from trninv.errors import UsageError
+from trninv.importers.json_value import MAX_NAME
 
 MAX_MACHINES: Final = 200_000
 """The maximum number of entries of one listing; more are refused."""
@@ -65,6 +67,26 @@ class PulledListing:
 
 
 @dataclass(frozen=True, slots=True)
+class PulledJobs:
+    """What a scheduler reports about its jobs.
+
+    Attributes
+    ----------
+    scheduler
+        The declared reader of its listings.
+    system
+        The name of the system that owns the jobs.
+    documents
+        The documents that the reader reads.
+
+    """
+
+    scheduler: str
+    system: str
+    documents: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PulledListings:
     """What one pull returned.
 
@@ -74,16 +96,29 @@ class PulledListings:
         The account or cluster that answered. It must stay the same, or the listings of one would end those of another.
     notes
         Optional calls that were refused, with the reason.
+    jobs
+        All jobs; None if the provider does not read them, or may not.
 
     """
 
     identity: str
     listings: tuple[PulledListing, ...]
     notes: tuple[str, ...] = ()
+    jobs: PulledJobs | None = None
 
 
 PullProgress = Callable[[str, int], object]
 """Called with the name of a listing and the number of its entries read so far."""
+
+
+class Follower(Protocol):
+    """What a provider keeps between the pulls of a target, such as watches."""
+
+    def pull(self, progress: PullProgress) -> PulledListings:
+        """Return the listings as they are now; raise TrninvError if a call fails."""
+
+    def close(self) -> None:
+        """End what runs between pulls."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,6 +137,8 @@ class Provider:
         Every call that it may send, with the purpose; ``optional_calls`` may be refused.
     pull
         Reads a target's listings; raises TrninvError if a call fails.
+    follow
+        Opens a target that is pulled again and again, if the provider keeps something between pulls.
 
     """
 
@@ -112,12 +149,19 @@ class Provider:
     calls: Mapping[str, str]
     optional_calls: Mapping[str, str]
     extra: str = ""
+    follow: Callable[[Target], Follower] | None = None
 
     def api_calls(self) -> tuple[ApiCall, ...]:
         """Return the declaration of every call."""
         required = (ApiCall(self.name, call, purpose) for call, purpose in self.calls.items())
         optional = (ApiCall(self.name, call, purpose, False) for call, purpose in self.optional_calls.items())
         return (*required, *optional)
+
+
+def join_names(names: Iterable[str], separator: str) -> str:
+    """Return the name of a scheduler's block that has several names, or their digest if that is too long for a name."""
+    joined = separator.join(names)
+    return joined if len(joined) <= MAX_NAME else sha256(joined.encode(errors="replace")).hexdigest()
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Pull one target: read its listings, then import them, infer bindings and detect drift in one transaction.
+"""Pull one target: read its listings, then import them, bind, allocate and detect drift in one transaction.
 
 All calls are answered before the transaction begins, so that a call that fails, expired credentials for example, leaves
 nothing half written.
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from typing import Annotated
 
 from sqlalchemy import Connection, Engine, or_, select
@@ -18,11 +19,13 @@ from trninv.database.tables import TABLES
 from trninv.deadline import Progress, silent
 from trninv.discovery.blocks import split_listing
 from trninv.discovery.discovery_table import RENEWAL_SECONDS, Lease, late_time, lease_target
-from trninv.discovery.provider import PulledListing, PulledListings, find_provider
+from trninv.discovery.provider import Follower, PulledJobs, PulledListing, PulledListings, find_provider
 from trninv.discovery.target import Target
 from trninv.errors import DiscoveryError, InvalidFileError
 from trninv.importers.import_report import render_unreported
 from trninv.importers.ingestion import ImportFile, ParsedImport, parse_files, store_import
+from trninv.importers.scheduler_job import SchedulerJob
+from trninv.placement.allocations.job_import import import_jobs, read_jobs
 from trninv.reconcile.changes.infer_bindings import infer_bindings
 from trninv.reconcile.drift import detect_drift
 from trninv.settings import LEAST_OBSERVATIONS
@@ -44,7 +47,7 @@ class PullResult:
     unbound: Annotated[int, "Number of bindings that ended."]
     new_findings: Annotated[int, "Number of new findings."]
     cleared_findings: Annotated[int, "Number of findings that ended."]
-    notes: Annotated[tuple[str, ...], "Fields that were not reported, and calls that were refused."]
+    notes: Annotated[tuple[str, ...], "Fields that were not reported, calls that were refused, and changed jobs."]
 
     def summary(self) -> str:
         """Return the result in one line."""
@@ -63,6 +66,7 @@ def pull_target(
     newest: int = LEAST_OBSERVATIONS,
     commits: bool = True,
     progress: Progress = silent,
+    follower: Follower | None = None,
 ) -> PullResult:
     """Pull a target and return what changed.
 
@@ -76,6 +80,8 @@ def pull_target(
         The number of versions to keep of each part of a listing.
     commits
         False only checks; nothing is stored.
+    follower
+        What the provider keeps between pulls; None reads everything.
 
     Raises
     ------
@@ -89,17 +95,20 @@ def pull_target(
     """
     provider, started = find_provider(target), datetime.now(UTC)
     with lease_target(engine, str(target), started, every_seconds) as lease, ExitStack() as stack:
-        pulled = provider.pull(target, _Renewal(lease, progress))
+        renewal = _Renewal(lease, progress)
+        pulled = follower.pull(renewal) if follower else provider.pull(target, renewal)
         _check_identity(lease, pulled)
         read = _read_time(lease, started)
         progress("reading", 0, 0)
         with read_transaction(engine) as connection:
             imports = list(_parse(connection, stack, str(target), pulled, allow_empty=allow_empty))
+        jobs = _read_jobs(str(target), pulled.jobs)
         progress("storing", 0, 0)
         connection = stack.enter_context(write_transaction(engine, commits=commits))
         imports = [replace(parsed, taken_at=format_timestamp(read)) for parsed in imports]
         files = [file for parsed in imports for file in store_import(connection, parsed, newest)]
         bindings = infer_bindings(connection, who=AUTHOR)
+        job_notes = tuple(_import_jobs(connection, pulled.jobs, jobs))
         drift = detect_drift(connection, progress=progress)
         result = PullResult(
             str(target),
@@ -109,7 +118,7 @@ def pull_target(
             len(bindings.ended),
             drift.new_count,
             drift.cleared_count,
-            (*pulled.notes, *render_unreported(files)),
+            (*pulled.notes, *render_unreported(files), *job_notes),
         )
         every = every_seconds or (lease.previous and lease.previous.every_seconds)
         lease.finish(
@@ -180,6 +189,31 @@ def _parse(
         yield parsed
     if errors:
         raise InvalidFileError(f"{target}: {pluralize(len(errors), 'error')}; nothing was imported", errors)
+
+
+def _read_jobs(target: str, pulled: PulledJobs | None) -> list[SchedulerJob]:
+    """Return the jobs of a listing.
+
+    Raises
+    ------
+    InvalidFileError
+        The listing is invalid.
+
+    """
+    if pulled is None or not pulled.documents:
+        return []
+    return read_jobs(pulled.scheduler, [ImportFile(f"{target}/jobs", BytesIO(b"\n".join(pulled.documents)))])
+
+
+def _import_jobs(connection: Connection, pulled: PulledJobs | None, jobs: list[SchedulerJob]) -> Iterator[str]:
+    """Allocate chips to the jobs of a listing, and yield what changed; jobs on unknown hosts are omitted."""
+    if pulled is None:
+        return
+    result = import_jobs(connection, pulled.system, jobs, allow_empty=True, keep_going=True)
+    if result.allocated or result.moved or result.ended:
+        yield f"jobs of {pulled.system}: {result.allocated} allocated, {result.moved} moved, {result.ended} ended"
+    if result.omitted:
+        yield f"jobs of {pulled.system}: {len(result.omitted)} omitted, such as: {result.omitted[0]}"
 
 
 def _files(connection: Connection, target: str, listing: PulledListing) -> Iterator[ImportFile]:

@@ -7,7 +7,7 @@ from typing import Final
 from trninv.errors import UsageError
 
 _TARGET: Final = re.compile(
-    r"([a-z]{1,20})(?::([A-Za-z0-9][A-Za-z0-9_.:/-]{0,199}))?(?:@([A-Za-z0-9_.:/+=@-]{1,200}))?"
+    r"([a-z]{1,20})(?::([A-Za-z0-9/][A-Za-z0-9_.:/-]{0,199}))?(?:@([A-Za-z0-9_.:/+=@-]{1,200}))?"
 )
 
 
@@ -18,7 +18,8 @@ class Target:
     Attributes
     ----------
     place
-        A region of AWS, a context of a kubeconfig, or the URL of slurmrestd; empty: the default.
+        A region of AWS, a context of a kubeconfig, the URL of slurmrestd, or the path of a topology.yaml; empty: the
+        default.
     account
         A profile or the ARN of a role; empty: the default credentials.
 

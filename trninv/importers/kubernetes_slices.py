@@ -17,6 +17,8 @@ from trninv.importers.records import ObservedChip, ObservedServer, Unread
 
 EXPECTED: Final = {"instance_type": "instanceType", "efa_bdf": "resource.aws.com/devicegroup1_id"}
 """Fields of a server and its chips that the slices should report, with the names of their attributes."""
+SLICE_ATTRIBUTES: Final = (*EXPECTED.values(), "deviceId", "resourceType", "networkNodeLayer", "capacityBlockId")
+"""Prefixes of the attributes of a device that are read."""
 MAX_CHIPS: Final = 128
 """The maximum number of chips of a node."""
 _UNKNOWN_CHIPS: Final = "is tainted, but no device or instanceType identifies its chips"

@@ -11,6 +11,8 @@ NEURON_TYPE_PREFIXES: Final = ("trn", "inf")
 """Prefixes of the instance types that have Neuron devices."""
 NO_BLOCK: Final = "-"
 """The block of a server that the scheduler's topology omits."""
+BLOCK_KEY: Final = "trninv_block"
+"""A key that discovery adds to a node of Kubernetes or Slurm: its block in the scheduler's topology."""
 MAX_UNKNOWN_KEYS: Final = 20
 """The maximum number of unknown keys, and of unread parts, that are reported per server and per file."""
 _MAX_KEY: Final = 60

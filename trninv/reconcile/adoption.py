@@ -37,6 +37,7 @@ from trninv.reconcile.latest_observations import (
     valid_host_name,
 )
 from trninv.reconcile.machine_groups import group_machines, load_chip_counts, recent_machines
+from trninv.reconcile.missing_machines import missing_machines
 from trninv.topology.fabric_tree import ServerOrdinals
 
 NO_INSTANCE: Final = "no instance"
@@ -188,10 +189,13 @@ def _plan_new_cluster(connection: Connection, systems: SystemCatalog) -> Planned
 
 
 def _unbound_machines(connection: Connection, latest: LatestObservations) -> list[Machine]:
-    """Return the recently observed machines that have a valid name and no slot."""
+    """Return the recently observed machines that are not gone and have a valid name and no slot."""
+    missing = missing_machines(connection, latest, only_discovered=True)
     bound_names = {name for entry in list_bindings(connection) for name in (entry.instance, entry.host) if name}
     machines = (
-        entry for entry in recent_machines(latest, MACHINE_EXPIRY) if not {entry.name, entry.host} & bound_names
+        entry
+        for entry in recent_machines(latest, MACHINE_EXPIRY)
+        if entry.name not in missing and not {entry.name, entry.host} & bound_names
     )
     return [entry for entry in machines if is_instance_id(entry.name) or is_host_name(entry.name)]
 

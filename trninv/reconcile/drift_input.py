@@ -6,7 +6,7 @@ module.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -22,6 +22,7 @@ from trninv.reconcile.findings import last_comparison_time
 from trninv.reconcile.latest_observations import LatestObservations, Machine, ObservedValue, load_latest_observations
 from trninv.reconcile.link_suspects import ChipLinks, read_chip_links
 from trninv.reconcile.measured_runs import MeasuredRuns, load_measured_runs
+from trninv.reconcile.missing_machines import batched_names, missing_machines
 from trninv.reconcile.occupied_slots import OccupiedSlot, load_occupied_slots
 from trninv.units import format_timestamp
 
@@ -31,7 +32,6 @@ REPLACED_FOR: Final = timedelta(days=1)
 """How long a replacement of the instance in a slot is reported as a finding."""
 _OBSERVATION, _SERVER, _CHIP = TABLES["observation"], TABLES["observed_server"], TABLES["observed_chip"]
 _BINDING = TABLES["binding"]
-_BATCH_SIZE = 500
 
 
 class CounterIncrease(NamedTuple):
@@ -147,7 +147,7 @@ class DriftInput:
 def load_drift_input(connection: Connection, now: datetime, stale_after: timedelta) -> DriftInput:
     """Load what the drift rules compare; observations are stale if they are older than ``stale_after`` at ``now``."""
     latest, occupied_slots = load_latest_observations(connection), load_occupied_slots(connection)
-    missing = _missing_machines(connection, latest)
+    missing = missing_machines(connection, latest)
     for slot in occupied_slots:
         if slot.bound_name is not None:
             machine = latest.machines.get(slot.bound_name) or latest.hosts.get(slot.bound_name)
@@ -182,80 +182,6 @@ def unclaimed_types(connection: Connection) -> tuple[UnclaimedType, ...]:
     if compared_at is None or not count_unclaimed_types(connection.scalars(types)):
         return ()
     return load_drift_input(connection, datetime.fromisoformat(compared_at), STALE_AFTER).unclaimed()
-
-
-def _missing_machines(connection: Connection, latest: LatestObservations) -> dict[str, tuple[int, int]]:
-    """Return the names of machines that are gone, with the last complete listing that has it and the latest, without.
-
-    A machine that any source reported later is not missing. A listing supersedes an earlier one of the same source if
-    both have the same name, if they share an instance, or if the later one has no instance at all. So listings of two
-    regions or clusters do not declare each other's instances gone. Listings of discovery, which have a speaker, are
-    compared by name: a listing or its blocks.
-    """
-    listings = connection.execute(
-        select(_OBSERVATION).where(_OBSERVATION.c.is_whole).order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)
-    ).all()
-    newest_time = max((listing.seen_at for listing in listings), default="")
-    candidates = [name for name, machine in latest.machines.items() if last_seen_time(machine) < newest_time]
-    missing = {}
-    successors: dict[int, int | None] = {}
-    by_id = {listing.id: listing for listing in listings}
-    for (name, _), last_listing in _last_listings(connection, candidates).items():
-        if last_listing not in successors:
-            successors[last_listing] = _next_listing(connection, by_id[last_listing], listings)
-        successor = successors[last_listing]
-        if successor is not None and last_seen_time(latest.machines[name]) < by_id[successor].seen_at:
-            missing[name] = last_listing, successor
-    return missing
-
-
-def last_seen_time(machine: Machine) -> str:
-    """Return when any source last reported a machine; empty if no source did."""
-    return max((observation.observed_at for observation in machine.observations), default="")
-
-
-def _last_listings(connection: Connection, names: list[str]) -> dict[tuple[str, str], int]:
-    """Return the id of the latest complete listing that has a machine, by machine name and source."""
-    listings: dict[tuple[str, str], int] = {}
-    for batch in _batches(names):
-        name = func.coalesce(_SERVER.c.instance, _SERVER.c.host)
-        is_machine = or_(_SERVER.c.instance.in_(batch), _SERVER.c.instance.is_(None) & _SERVER.c.host.in_(batch))
-        query = (
-            select(name.label("name"), _OBSERVATION.c.source, _OBSERVATION.c.id)
-            .join(_OBSERVATION, _OBSERVATION.c.id == _SERVER.c.observation_id)
-            .where(is_machine, _OBSERVATION.c.is_whole)
-            .order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)
-        )
-        listings |= {(row.name, row.source): row.id for row in connection.execute(query)}
-    return listings
-
-
-def _next_listing(connection: Connection, previous: Row[Any], listings: Iterable[Row[Any]]) -> int | None:
-    """Return the id of the latest listing that supersedes an older one, or None."""
-    newer = [
-        listing for listing in listings if listing.source == previous.source and listing.seen_at > previous.seen_at
-    ]
-    for listing in reversed(newer):
-        if _lists_same_machines(listing, previous):
-            return int(listing.id)
-    other = _SERVER.alias()
-    for listing in reversed(newer):
-        if listing.speaker and previous.speaker:
-            continue
-        common_query = select(_SERVER.c.id).join(other, other.c.instance == _SERVER.c.instance)
-        if connection.execute(
-            common_query.where(_SERVER.c.observation_id == previous.id, other.c.observation_id == listing.id).limit(1)
-        ).first():
-            return int(listing.id)
-    return None
-
-
-def _lists_same_machines(listing: Row[Any], previous: Row[Any]) -> bool:
-    """Return whether the names or, of a listing by hand, its emptiness say that it replaces another."""
-    name, other = listing.name, previous.name
-    if listing.speaker and previous.speaker:  # blocks have the name of their listing and a number
-        return bool(name == other or name.startswith(f"{other}/") or other.startswith(f"{name}/"))
-    return bool(name == other or not (listing.servers or listing.speaker))
 
 
 def _replaced_bindings(connection: Connection, now: datetime) -> list[Row[Any]]:
@@ -328,7 +254,7 @@ def counter_increases(
         for observation in machine.observations
         if observation.instance is None
     }
-    for batch in _batches(list(machines)):
+    for batch in batched_names(list(machines)):
         hosts = [
             observation.host
             for name in batch
@@ -364,7 +290,3 @@ def _counters_query(instances: list[str], hosts: list[str | None]) -> Select[Any
         .where(_CHIP.c.ecc_uncorrected.is_not(None))
         .order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)
     )
-
-
-def _batches(names: list[str]) -> Iterator[list[str]]:
-    return (names[first : first + _BATCH_SIZE] for first in range(0, len(names), _BATCH_SIZE))

@@ -7,7 +7,7 @@ slots. Within a domain, ring positions decide first. This module only reads the 
 proposed bindings.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
@@ -36,6 +36,7 @@ from trninv.reconcile.machine_groups import (
     load_slots,
     recent_machines,
 )
+from trninv.reconcile.missing_machines import missing_machines
 from trninv.reconcile.slot_assignment import assign_slots
 
 _BINDING = TABLES["binding"]
@@ -94,6 +95,7 @@ def identify(
         open_bindings,
         latest,
         load_chip_counts(connection, recent_machines(latest, expiry)),
+        missing_machines(connection, latest, only_discovered=True).keys(),
         template=template,
         expiry=expiry,
         in_order=in_order,
@@ -124,6 +126,7 @@ def match_machines(
     open_bindings: Sequence[Binding],
     latest: LatestObservations,
     chips: Mapping[str, int] = _NO_CHIPS,
+    missing: Collection[str] = (),
     *,
     template: str = DEFAULT_TEMPLATE,
     expiry: timedelta = MACHINE_EXPIRY,
@@ -136,14 +139,17 @@ def match_machines(
     ----------
     chips
         Numbers of chips by machine name, if observed, for machines whose instance type several models claim.
+    missing
+        Names of machines that complete listings show to be gone. They get no slot, and give theirs to new machines of
+        their group.
     covers_all_slots
         Whether ``slots`` are all slots of the inventory; if not, a machine may belong to a slot that is not among them.
 
     """
     machines = [entry for entry in recent_machines(latest, expiry) if has_valid_name(entry)]
-    groups = group_machines(
-        attach_bindings(machines, slots, open_bindings, latest), {slot.model: slot.servers for slot in slots}, chips
-    )
+    attached = attach_bindings(machines, slots, open_bindings, latest)
+    present = [(machine, slot) for machine, slot in attached if slot or machine.name not in missing]
+    groups = group_machines(present, {slot.model: slot.servers for slot in slots}, chips, missing)
     unclaimed_machines = [entry.machine for group in groups for entry in group.unbound if entry.is_unclaimed]
     assigner = DomainAssigner(
         slots, {entry.server_id for entry in open_bindings}, template, covers_all_slots=covers_all_slots

@@ -6,7 +6,7 @@ identification assigns groups to existing domains.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
@@ -69,6 +69,8 @@ class GroupMember:
         Its slot; None if it is unbound.
     domain_models
         Slugs of the domain models that it could be part of; only that of its slot if it is bound.
+    is_missing
+        Whether a complete listing shows that it is gone.
 
     """
 
@@ -76,6 +78,7 @@ class GroupMember:
     slot: Slot | None
     ring_position: RingPosition | None
     domain_models: frozenset[str]
+    is_missing: bool = False
 
     @property
     def name(self) -> str:
@@ -216,7 +219,10 @@ def load_chip_counts(connection: Connection, machines: Iterable[Machine]) -> dic
 
 
 def group_machines(
-    machines: Iterable[tuple[Machine, Slot | None]], sizes: Mapping[str, int], chips: Mapping[str, int]
+    machines: Iterable[tuple[Machine, Slot | None]],
+    sizes: Mapping[str, int],
+    chips: Mapping[str, int],
+    missing: Collection[str] = (),
 ) -> list[MachineGroup]:
     """Group machines that must share a domain.
 
@@ -231,6 +237,8 @@ def group_machines(
         Servers per domain, by the domain model's slug.
     chips
         Numbers of chips by machine name, if observed.
+    missing
+        Names of machines that complete listings show to be gone.
 
     """
     members_by_key, single_groups = defaultdict[str, list[GroupMember]](list), list[MachineGroup]()
@@ -242,7 +250,7 @@ def group_machines(
             domain_models = models_of(instance_type, chips.get(machine.name)).intersection(sizes)
         else:
             domain_models = frozenset[str]()
-        member = GroupMember(machine, slot, _ring_position(machine), domain_models)
+        member = GroupMember(machine, slot, _ring_position(machine), domain_models, machine.name in missing)
         if key := _group_key(member, max((sizes[model] for model in domain_models), default=0)):
             members_by_key[key].append(member)
         else:
@@ -285,23 +293,32 @@ def _join_by_block(groups: Iterable[MachineGroup], sizes: Mapping[str, int]) -> 
         members = [member for subgroup in subgroups for member in subgroup.members]
         joined_group = MachineGroup((ultraservers or subgroups)[0].key, members)
         max_servers = max((sizes[model] for model in joined_group.domain_models), default=0)
-        yield from subgroups if len(ultraservers) > 1 or len(members) > max_servers else [joined_group]
+        is_too_large = sum(not member.is_missing for member in members) > max_servers
+        yield from subgroups if len(ultraservers) > 1 or is_too_large else [joined_group]
 
 
 def replaced_members(members: Iterable[GroupMember]) -> list[GroupMember]:
-    """Return bound machines that were replaced: an unbound machine at the same ring position was reported later.
+    """Return bound machines that are gone, or replaced: an unbound machine at the same position was reported later.
 
     Only reports of managers (Kubernetes, Slurm, HyperPod, EC2) count: they stop listing a machine that is gone.
     """
+    members = list(members)
     by_position = defaultdict[int, list[GroupMember]](list)
     for member in members:
         if member.position is not None:
             by_position[member.position].append(member)
     return [
         old
-        for rivals in by_position.values()
-        for old in rivals
-        if old.slot is not None and any(_is_after(new.machine, old.machine) for new in rivals if new.slot is None)
+        for old in members
+        if old.slot is not None
+        and (
+            old.is_missing
+            or any(
+                _is_after(new.machine, old.machine)
+                for new in (by_position[old.position] if old.position is not None else ())
+                if new.slot is None
+            )
+        )
     ]
 
 

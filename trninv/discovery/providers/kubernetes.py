@@ -1,31 +1,114 @@
-"""Pull Nodes, ResourceSlices, DeviceTaintRules and NeuronUltraServers from the API of Kubernetes."""
+"""Pull nodes, what belongs to them, and the chips of jobs from the API of Kubernetes."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from hashlib import sha256
 from typing import Any, Final
 
-from trninv.discovery.kubernetes_client import KubernetesClient
-from trninv.discovery.provider import Provider, PulledEntry, PulledListing, PulledListings, PullProgress
-from trninv.discovery.target import Target
-from trninv.errors import DiscoveryRefusedError
-from trninv.importers.records import NO_BLOCK
-from trninv.importers.sources.kubernetes import DOMAIN_LABEL, NODE_LABELS
+import orjson
 
-_RESOURCES: Final[Mapping[str, tuple[str, str]]] = {
-    "list nodes": ("Node", "/api/v1/nodes"),
-    "list resourceslices.resource.k8s.io": ("ResourceSlice", "/apis/resource.k8s.io/v1/resourceslices"),
-    "list devicetaintrules.resource.k8s.io": ("DeviceTaintRule", "/apis/resource.k8s.io/v1alpha3/devicetaintrules"),
-    "list neuronultraservers.neuron.aws.com": (
-        "NeuronUltraServer",
-        "/apis/neuron.aws.com/v1beta1/neuronultraservers",
-    ),
+from trninv.discovery.kubernetes_blocks import block_labels, find_blocks, read_flavors
+from trninv.discovery.kubernetes_client import KubernetesClient, Resource
+from trninv.discovery.kubernetes_objects import (
+    Object,
+    labels_of,
+    member,
+    name_of,
+    pick,
+    reduce_claim,
+    reduce_metadata,
+    reduce_node,
+    reduce_slice,
+)
+from trninv.discovery.kubernetes_watch import WatchedResource
+from trninv.discovery.provider import Provider, PulledEntry, PulledJobs, PulledListing, PulledListings, PullProgress
+from trninv.discovery.target import Target
+from trninv.errors import DiscoveryRefusedError, TrninvError
+from trninv.importers.kubernetes_health import DRIVER
+from trninv.importers.records import BLOCK_KEY, NEURON_TYPE_PREFIXES
+from trninv.importers.sources.kubernetes import NODE_LABELS
+
+_DRA: Final = "/apis/resource.k8s.io"
+_KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
+_NODES = Resource("nodes", "Node", "/api/v1/nodes", reduce_node)
+_SLICES = Resource("resourceslices.resource.k8s.io", "ResourceSlice", f"{_DRA}/v1/resourceslices", reduce_slice)
+_RULES = Resource(
+    "devicetaintrules.resource.k8s.io", "DeviceTaintRule", f"{_DRA}/v1alpha3/devicetaintrules", reduce_metadata
+)
+_CLAIMS = Resource("resourceclaims.resource.k8s.io", "ResourceClaim", f"{_DRA}/v1/resourceclaims", reduce_claim)
+_ULTRASERVERS = Resource(
+    "neuronultraservers.neuron.aws.com",
+    "NeuronUltraServer",
+    "/apis/neuron.aws.com/v1beta1/neuronultraservers",
+    reduce_metadata,
+)
+_TOPOLOGIES = Resource("topologies.kueue.x-k8s.io", "Topology", f"{_KUEUE}/topologies", reduce_metadata)
+_FLAVORS = Resource("resourceflavors.kueue.x-k8s.io", "ResourceFlavor", f"{_KUEUE}/resourceflavors", reduce_metadata)
+_PURPOSES: Final[Mapping[Resource, str]] = {
+    _SLICES: "each chip of a node, and its taints",
+    _RULES: "taints of chips by rule",
+    _CLAIMS: "the chips that jobs have",
+    _ULTRASERVERS: "which sides of an UltraServer are connected",
+    _TOPOLOGIES: "the labels by which Kueue groups nodes",
+    _FLAVORS: "the nodes that each of Kueue's topologies has",
 }
-"""The kind and the path of each call."""
+"""What is read of each resource that a cluster may lack or refuse."""
+_MAX_CONTEXT: Final = 28
+"""The maximum length of a context within the name of a system."""
 _EMPTY: Final = {"apiVersion": "v1", "kind": "List", "items": []}
+_Objects = Mapping[Resource, Mapping[str, bytes]]
+
+
+class KubernetesFollower:
+    """Pulls a cluster again and again, with a watch of each resource between the pulls unless ``watches`` is False."""
+
+    def __init__(self, target: Target, *, watches: bool = True) -> None:
+        self._target, self._watches = target, watches
+        self._client: KubernetesClient | None = None
+        self._watched = dict[Resource, WatchedResource]()
+
+    def pull(self, progress: PullProgress) -> PulledListings:
+        """Return the objects as the watches have them, or as listed where no watch runs.
+
+        Raises
+        ------
+        DiscoveryError
+            The API does not answer, or refuses the list of nodes.
+
+        """
+        try:
+            if self._client is None:
+                self._client = KubernetesClient(self._target)
+            return self._pull(self._client, progress)
+        except TrninvError:
+            self.close()  # the next pull reads the credentials again
+            raise
+
+    def close(self) -> None:
+        """End the watches."""
+        for watched in self._watched.values():
+            watched.close()
+        self._client, self._watched = None, {}
+
+    def _pull(self, client: KubernetesClient, progress: PullProgress) -> PulledListings:
+        objects, notes = dict[Resource, Mapping[str, bytes]](), list[str]()
+        for resource in (_NODES, *_PURPOSES):
+            watched = self._watched.setdefault(resource, WatchedResource(client, resource, self._watches))
+            try:
+                if watched.error:
+                    notes.append(f"the watch ended, and objects were listed again: {watched.error}")
+                objects[resource] = watched.objects(progress)
+            except DiscoveryRefusedError as error:
+                if resource is _NODES:
+                    raise
+                notes.append(str(error))
+        return PulledListings(client.identity, tuple(_listings(objects)), tuple(notes), _jobs(self._target, objects))
 
 
 def pull(target: Target, progress: PullProgress) -> PulledListings:
-    """Read all nodes and what belongs to them.
+    """Read all objects once.
 
     Raises
     ------
@@ -33,86 +116,79 @@ def pull(target: Target, progress: PullProgress) -> PulledListings:
         The API does not answer, or refuses the list of nodes.
 
     """
-    client, notes = KubernetesClient(target), list[str]()
-    objects = dict[str, list[dict[str, Any]]]()
-    for call, (kind, path) in _RESOURCES.items():
-        try:
-            objects[kind] = list(client.list_objects(path, kind, progress))
-        except DiscoveryRefusedError as error:
-            if call in PROVIDER.calls:
-                raise
-            notes.append(str(error))
-    nodes = [_reduce_node(node) for node in objects["Node"]]
-    if any(DOMAIN_LABEL in _labels(node) for node in nodes):
-        for node in nodes:
-            _labels(node).setdefault(DOMAIN_LABEL, NO_BLOCK)
-    slices, others = objects.get("ResourceSlice", []), objects.get("DeviceTaintRule", [])
-    ultraservers = map(_without_changing_metadata, objects.get("NeuronUltraServer", []))
-    listings = (
-        PulledListing("kubernetes", "nodes", tuple(_entries(nodes)), _EMPTY),
-        PulledListing("kubernetes", "slices", tuple(_slice_entries(slices, others)), _EMPTY),
-        PulledListing("kubernetes", "ultraservers", tuple(_entries(ultraservers)), _EMPTY),
+    with closing(KubernetesFollower(target, watches=False)) as follower:
+        return follower.pull(progress)
+
+
+def _listings(objects: _Objects) -> Iterator[PulledListing]:
+    """Yield the listings that were not refused, since an empty one would say that its machines are gone."""
+    yield PulledListing("kubernetes", "nodes", tuple(_node_entries(objects)), _EMPTY)
+    if _SLICES in objects:
+        yield PulledListing("kubernetes", "slices", tuple(_slice_entries(objects)), _EMPTY)
+    if _ULTRASERVERS in objects:
+        contents = objects[_ULTRASERVERS].values()
+        entries = tuple(PulledEntry(name_of(orjson.loads(content)), _list_of([content])) for content in contents)
+        yield PulledListing("kubernetes", "ultraservers", entries, _EMPTY)
+
+
+def _list_of(contents: Iterable[bytes]) -> dict[str, Any]:
+    return {**_EMPTY, "items": list(map(orjson.Fragment, contents))}
+
+
+def _has_neuron(node: Object) -> bool:
+    """Return whether a node may have Neuron devices, by its instance type or what it offers to pods."""
+    instance_type = labels_of(node).get("node.kubernetes.io/instance-type")
+    is_other = isinstance(instance_type, str) and not instance_type.startswith(NEURON_TYPE_PREFIXES)
+    return not is_other or bool(member(node, "status", "allocatable"))
+
+
+def _node_entries(objects: _Objects) -> Iterator[PulledEntry]:
+    """Yield the nodes with Neuron devices, each with its block instead of the labels that nothing else reads."""
+    nodes = {key: content for key, content in objects[_NODES].items() if _has_neuron(orjson.loads(content))}
+    kueue = (map(orjson.loads, objects.get(resource, {}).values()) for resource in (_TOPOLOGIES, _FLAVORS))
+    flavors = list(read_flavors(*kueue))
+    names = block_labels(flavors)
+    blocks = find_blocks(
+        {key: pick(labels_of(orjson.loads(content)), *names) for key, content in nodes.items()}, flavors
     )
-    return PulledListings(client.identity, listings, tuple(notes))
+    for key, content in nodes.items():
+        node = orjson.loads(content)
+        metadata = node["metadata"]
+        if isinstance(metadata, dict):
+            metadata["labels"] = pick(metadata.get("labels") or {}, *NODE_LABELS)
+        if blocks:
+            node[BLOCK_KEY] = blocks[key]
+        yield PulledEntry(name_of(node), _list_of([orjson.dumps(node, option=orjson.OPT_SORT_KEYS)]))
 
 
-def _entries(objects: Iterable[dict[str, Any]]) -> Iterator[PulledEntry]:
-    for entry in objects:
-        yield PulledEntry(_name(entry), {**_EMPTY, "items": [entry]})
-
-
-def _slice_entries(slices: list[dict[str, Any]], rules: list[dict[str, Any]]) -> Iterator[PulledEntry]:
+def _slice_entries(objects: _Objects) -> Iterator[PulledEntry]:
     """Yield the slices of each node in one list with all rules, since a rule makes sense only with its devices."""
-    by_node = defaultdict[str, list[dict[str, Any]]](list)
-    for entry in slices:
-        spec = entry.get("spec")
-        node = spec.get("nodeName") if isinstance(spec, dict) else None
-        if isinstance(node, str):
-            by_node[node].append(_without_changing_metadata(entry))
-    kept = [_without_changing_metadata(rule) for rule in rules]
-    for node, entries in by_node.items():
-        entries.sort(key=_name)
-        yield PulledEntry(node, {**_EMPTY, "items": [*entries, *kept]})
+    by_node = defaultdict[str, list[tuple[str, bytes]]](list)
+    for key, content in objects[_SLICES].items():
+        spec = member(orjson.loads(content), "spec")
+        driver, node = spec.get("driver"), spec.get("nodeName")
+        if isinstance(node, str) and (driver == DRIVER or not isinstance(driver, str)):
+            by_node[node].append((key, content))
+    rules = objects.get(_RULES, {}).values()
+    for node, slices in by_node.items():
+        yield PulledEntry(node, _list_of([*(content for _, content in sorted(slices)), *rules]))
 
 
-def _without_changing_metadata(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return an object with its name as its only metadata, since versions change without the content."""
-    return {**entry, "metadata": _pick(entry.get("metadata"), ("name",))}
+def _jobs(target: Target, objects: _Objects) -> PulledJobs | None:
+    """Return the claims and the slices that name their devices; None if claims were refused."""
+    claims = objects.get(_CLAIMS)
+    if claims is None:
+        return None
+    contents = (*claims.values(), *objects.get(_SLICES, {}).values()) if claims else ()
+    return PulledJobs("kubernetes", system_name(target.place), contents)
 
 
-def _reduce_node(node: dict[str, Any]) -> dict[str, Any]:
-    """Return what the reader reads of a node: no times, which change every few seconds, and no other labels."""
-    metadata, spec = _pick(node.get("metadata"), ("name", "labels")), node.get("spec")
-    status = _pick(node.get("status"), ("allocatable", "conditions"))
-    spec = _pick(spec, ("providerID", "unschedulable", "taints"))
-    if isinstance(metadata, dict):
-        metadata["labels"] = _pick(metadata.get("labels") or {}, NODE_LABELS)
-    if isinstance(status, dict):
-        status["conditions"] = _pick_each(status.get("conditions"), ("type", "status", "reason"))
-        status["allocatable"] = _pick(status.get("allocatable"), ("aws.amazon.com/",))
-    if isinstance(spec, dict):
-        spec["taints"] = _pick_each(spec.get("taints"), ("key", "value", "effect"))
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
-
-
-def _pick(value: Any, prefixes: tuple[str, ...]) -> Any:
-    """Return the members of an object that begin with a prefix; another value stays, as the reader names its type."""
-    return {name: value[name] for name in value if name.startswith(prefixes)} if isinstance(value, dict) else value
-
-
-def _pick_each(value: Any, prefixes: tuple[str, ...]) -> Any:
-    return [_pick(item, prefixes) for item in value] if isinstance(value, list) else value
-
-
-def _labels(node: dict[str, Any]) -> dict[str, Any]:
-    """Return the labels of a reduced node, which can be changed; none if they are no object."""
-    labels = node["metadata"].get("labels") if isinstance(node["metadata"], dict) else None
-    return labels if isinstance(labels, dict) else {}
-
-
-def _name(entry: dict[str, Any]) -> str:
-    metadata = entry.get("metadata")
-    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+def system_name(context: str) -> str:
+    """Return the name of the system of a cluster's jobs, which differs between contexts."""
+    name = re.sub(r"[^a-z0-9]+", "-", context.lower()).strip("-")
+    if name != context or len(name) > _MAX_CONTEXT:
+        name = f"{name[: _MAX_CONTEXT - 9]}-{sha256(context.encode()).hexdigest()[:8]}"
+    return f"kubernetes-{name}" if context else "kubernetes"
 
 
 PROVIDER = Provider(
@@ -121,10 +197,15 @@ PROVIDER = Provider(
     place="a context of the kubeconfig; by default the current one, or the pod's own cluster",
     extra="kubernetes",
     pull=pull,
-    calls={"list nodes": "type, zone, labels, taints, conditions and allocatable chips"},
+    follow=KubernetesFollower,
+    calls={
+        "list nodes": "type, zone, labels, taints, conditions and allocatable chips",
+    },
     optional_calls={
-        "list resourceslices.resource.k8s.io": "each chip of a node, and its taints",
-        "list devicetaintrules.resource.k8s.io": "taints of chips by rule",
-        "list neuronultraservers.neuron.aws.com": "which sides of an UltraServer are connected",
+        **{f"list {resource.name}": purpose for resource, purpose in _PURPOSES.items()},
+        **{
+            f"watch {resource.name}": "its changes between pulls with --every; without it, it is listed each time"
+            for resource in (_NODES, *_PURPOSES)
+        },
     },
 )

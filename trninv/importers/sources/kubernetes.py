@@ -15,6 +15,7 @@ from trninv.importers.kubernetes_health import TaintRule, node_state, parse_tain
 from trninv.importers.kubernetes_slices import MAX_CHIPS, is_neuron_slice, servers_from_slices
 from trninv.importers.list_response import is_list, next_page_token, read_objects
 from trninv.importers.records import (
+    BLOCK_KEY,
     CompleteListing,
     InstanceListing,
     ObservedRecord,
@@ -129,7 +130,9 @@ def _read_node(node: JsonValue) -> Iterator[ObservedRecord]:
         state=state,
         reason=reason,
         chip_count=_allocatable_chips(status.get("allocatable")),
-        scheduler_block=labels.get(DOMAIN_LABEL).as_name(),
+        scheduler_block=(node if BLOCK_KEY in node.raw else labels)
+        .get(BLOCK_KEY if BLOCK_KEY in node.raw else DOMAIN_LABEL)
+        .as_name(),
         expected=_NODE_FIELDS,
     )
 

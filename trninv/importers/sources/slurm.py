@@ -10,15 +10,13 @@ from collections.abc import Collection, Iterator
 from trninv.importers.input_file import InputFile
 from trninv.importers.json_value import JsonValue
 from trninv.importers.list_response import read_items
-from trninv.importers.records import InstanceListing, ObservedRecord, ObservedServer
+from trninv.importers.records import BLOCK_KEY, InstanceListing, ObservedRecord, ObservedServer
 from trninv.importers.source_declaration import SourceDeclaration
 
 _STRUCTURED_PREFIXES = b"{", b"---", b"%YAML", b"nodes:", b"meta:"
 """Prefixes of JSON and YAML files."""
 EXPECTED = {"chip_count": "gres neuron"}
 """Fields of a server that this source should report, with their names in the source."""
-BLOCK_KEY = "trninv_block"
-"""A key that discovery adds to a node of the JSON format: the node's block in Slurm's topology."""
 _DOWN = {"DOWN", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND", "POWERED_DOWN", "POWER_DOWN"}
 _MAINTENANCE = {"DRAIN", "DRAINED", "DRAINING", "MAINT", "MAINTENANCE"}
 _STATE_SUFFIXES = {"*": "NOT_RESPONDING", "~": "POWERED_DOWN", "$": "MAINT"}

@@ -1,0 +1,104 @@
+"""Find machines that are gone: a complete listing that replaces the last one with the machine lacks it.
+
+A complete listing is an observation that names all instances of an account or cluster.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, or_, select
+
+from trninv.database.tables import TABLES
+from trninv.reconcile.latest_observations import LatestObservations, Machine
+
+_OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
+_BATCH_SIZE = 500
+
+
+def missing_machines(
+    connection: Connection, latest: LatestObservations, *, only_discovered: bool = False
+) -> dict[str, tuple[int, int]]:
+    """Return the names of machines that are gone, with the last complete listing that has it and the latest, without.
+
+    A machine that any source reported later is not missing. A listing supersedes an earlier one of the same source if
+    both have the same name, if they share an instance, or if the later one has no instance at all. So listings of two
+    regions or clusters do not declare each other's instances gone. Listings of discovery, which have a speaker, are
+    compared by name: a listing or its blocks.
+
+    Parameters
+    ----------
+    only_discovered
+        Whether only listings of discovery count. Two listings by hand may have the same name by chance, such as ``-``.
+
+    """
+    query = select(_OBSERVATION).where(_OBSERVATION.c.is_whole)
+    if only_discovered:
+        query = query.where(_OBSERVATION.c.speaker.is_not(None))
+    listings = connection.execute(query.order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)).all()
+    newest_time = max((listing.seen_at for listing in listings), default="")
+    candidates = [name for name, machine in latest.machines.items() if last_seen_time(machine) < newest_time]
+    missing = {}
+    successors: dict[int, int | None] = {}
+    by_id = {listing.id: listing for listing in listings}
+    for (name, _), last_listing in _last_listings(connection, candidates).items():
+        if last_listing not in by_id:
+            continue
+        if last_listing not in successors:
+            successors[last_listing] = _next_listing(connection, by_id[last_listing], listings)
+        successor = successors[last_listing]
+        if successor is not None and last_seen_time(latest.machines[name]) < by_id[successor].seen_at:
+            missing[name] = last_listing, successor
+    return missing
+
+
+def last_seen_time(machine: Machine) -> str:
+    """Return when any source last reported a machine; empty if no source did."""
+    return max((observation.observed_at for observation in machine.observations), default="")
+
+
+def _last_listings(connection: Connection, names: list[str]) -> dict[tuple[str, str], int]:
+    """Return the id of the latest complete listing that has a machine, by machine name and source."""
+    listings: dict[tuple[str, str], int] = {}
+    for batch in batched_names(names):
+        name = func.coalesce(_SERVER.c.instance, _SERVER.c.host)
+        is_machine = or_(_SERVER.c.instance.in_(batch), _SERVER.c.instance.is_(None) & _SERVER.c.host.in_(batch))
+        query = (
+            select(name.label("name"), _OBSERVATION.c.source, _OBSERVATION.c.id)
+            .join(_OBSERVATION, _OBSERVATION.c.id == _SERVER.c.observation_id)
+            .where(is_machine, _OBSERVATION.c.is_whole)
+            .order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)
+        )
+        listings |= {(row.name, row.source): row.id for row in connection.execute(query)}
+    return listings
+
+
+def _next_listing(connection: Connection, previous: Row[Any], listings: Iterable[Row[Any]]) -> int | None:
+    """Return the id of the latest listing that supersedes an older one, or None."""
+    newer = [
+        listing for listing in listings if listing.source == previous.source and listing.seen_at > previous.seen_at
+    ]
+    for listing in reversed(newer):
+        if _lists_same_machines(listing, previous):
+            return int(listing.id)
+    other = _SERVER.alias()
+    for listing in reversed(newer):
+        if listing.speaker and previous.speaker:
+            continue
+        common_query = select(_SERVER.c.id).join(other, other.c.instance == _SERVER.c.instance)
+        if connection.execute(
+            common_query.where(_SERVER.c.observation_id == previous.id, other.c.observation_id == listing.id).limit(1)
+        ).first():
+            return int(listing.id)
+    return None
+
+
+def _lists_same_machines(listing: Row[Any], previous: Row[Any]) -> bool:
+    """Return whether the names or, of a listing by hand, its emptiness say that it replaces another."""
+    name, other = listing.name, previous.name
+    if listing.speaker and previous.speaker:  # blocks have the name of their listing and a number
+        return bool(name == other or name.startswith(f"{other}/") or other.startswith(f"{name}/"))
+    return bool(name == other or not (listing.servers or listing.speaker))
+
+
+def batched_names(names: list[str]) -> Iterator[list[str]]:
+    return (names[first : first + _BATCH_SIZE] for first in range(0, len(names), _BATCH_SIZE))
