@@ -1,5 +1,6 @@
 """The end of a command's process, which does not free its memory object by object."""
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -48,7 +49,7 @@ def test_a_process_with_threads_ends_in_the_usual_way(monkeypatch: pytest.Monkey
     ended = list[int]()
     monkeypatch.setattr(os, "_exit", ended.append)
     monkeypatch.setattr(sys, "argv", ["trninv", "--version"])
-    monkeypatch.setattr(main.atexit, "_run_exitfuncs", lambda: None)
+    monkeypatch.setattr(atexit, "_run_exitfuncs", lambda: None)
     release = threading.Event()
     thread = threading.Thread(target=release.wait)
     thread.start()
