@@ -1,5 +1,5 @@
 """Run the command line with ``python -m trninv``."""
 
-from trninv.cli.main import main
+from trninv.cli.main import run
 
-main()
+run()
