@@ -17,9 +17,9 @@ from trninv.database.engine import write_transaction
 from trninv.errors import InvalidArgumentError
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
+from trninv.placement.capacity_estimate import CapacityEstimate
 from trninv.placement.placement_fleet import Fleet
 from trninv.placement.questions import find
-from trninv.placement.questions.capacity import CapacityEstimate
 from trninv.solvers.survival import sample_failures, spares_needed
 
 pytestmark = pytest.mark.slow_on_postgresql
