@@ -20,7 +20,7 @@ export const SCOPES = makeQuery(
 );
 
 export const FREE = graphql(`
-  query JobRoom($scope: Address!) { free(scope: $scope) { allocated cordoned free degraded unusable largestBlock concurrentJobs { chips jobs } } }
+  query JobRoom($scope: Address!) { free(scope: $scope) { allocated reserved cordoned free degraded unusable largestBlock concurrentJobs { chips jobs } } }
 `);
 
 export const PLACEMENTS = graphql(`

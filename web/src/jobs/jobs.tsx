@@ -116,6 +116,7 @@ function FreeCapacity({ scope }: { scope: string }) {
                 ["Allocated", free.allocated],
                 ["Free", free.free],
                 ["Free but degraded", free.degraded],
+                ["Reserved", free.reserved],
                 ["Unusable", free.unusable],
                 ["Unusable, on cordoned servers", free.cordoned],
                 ["Largest free block", free.largestBlock],
