@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -360,6 +361,10 @@ def ask(fleet: BaseFleet) -> Ask:
     return both_ways(fleet)
 
 
+_FEW_ON_POSTGRESQL = 3
+"""How many parameters a test has on PostgreSQL if others test what that database does."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sqlite", action="store_true", help="leave out the tests on PostgreSQL")
     parser.addoption("--postgresql", action="store_true", help="run only the tests on PostgreSQL")
@@ -371,10 +376,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not _is_on_postgresql(item)]
     if config.getoption("--postgresql"):
         items[:] = [item for item in items if _is_on_postgresql(item)]
-    items[:] = [item for item in items if not (_is_slow_on_postgresql(item) and _has_marker(item, "slow"))]
+    items[:] = list(_few_slow_on_postgresql(items))
     for item in items:
         if _is_slow_on_postgresql(item) or (_draws(item) and not is_quick()):
             item.add_marker(pytest.mark.slow)
+
+
+def _few_slow_on_postgresql(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield all items except, of those slow on PostgreSQL, all but the first few of a test and what is slow on both."""
+    counts = Counter[tuple[Path, str]]()
+    for item in items:
+        if _is_slow_on_postgresql(item):
+            key = item.path, item.name.partition("[")[0]
+            counts[key] += 1
+            if _has_marker(item, "slow") or counts[key] > _FEW_ON_POSTGRESQL:
+                continue
+        yield item
 
 
 def _is_slow_on_postgresql(item: pytest.Item) -> bool:
