@@ -28,6 +28,7 @@ ASKED = {
     "collectives": ['(scope: "trn1.32xlarge")'],
     "capability": ['(scope: "trn1.32xlarge")'],
     "measuredBandwidth": ['(scope: "trn1.32xlarge")'],
+    "expectedBandwidth": ['(scope: "trn1.32xlarge")'],
     "cutTree": ['(scope: "trn1.32xlarge")'],
     "distances": [f'(scope: "{DOMAIN}")', f'(scope: "{DOMAIN}", via: ANY)'],
     "memoryPool": [

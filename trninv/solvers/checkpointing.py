@@ -21,12 +21,26 @@ _MAX_EXPONENT: Final = 700.0
 
 
 def young_interval(delta: float, mtbf: float) -> float:
-    """Return Young's best τ, √(2δM), for δ much less than M."""
+    """Return Young's best τ, √(2δM), for δ much less than M.
+
+    Examples
+    --------
+    >>> young_interval(delta=2.0, mtbf=100.0)
+    20.0
+
+    """
     return sqrt(2 * delta * mtbf)
 
 
 def daly_interval(delta: float, mtbf: float) -> float:
-    """Return Daly's best τ: √(2δM)·[1 + √(δ/2M)/3 + (δ/2M)/9] - δ, or M if δ ≥ 2M."""
+    """Return Daly's best τ: √(2δM)·[1 + √(δ/2M)/3 + (δ/2M)/9] - δ, or M if δ ≥ 2M.
+
+    Examples
+    --------
+    >>> round(daly_interval(delta=2.0, mtbf=100.0), 3), daly_interval(delta=200.0, mtbf=100.0)
+    (18.689, 100.0)
+
+    """
     if delta >= 2 * mtbf:
         return mtbf
     ratio = delta / (2 * mtbf)
@@ -38,6 +52,12 @@ def training_time_ratio(tau: float, delta: float, restart: float, mtbf: float) -
 
     A segment of training and its checkpoint, τ + δ, takes M·e^(R/M)·(e^((τ+δ)/M) - 1) on average, failures during a
     restart included (Daly 2006). This is exact.
+
+    Examples
+    --------
+    >>> round(training_time_ratio(tau=20.0, delta=2.0, restart=5.0, mtbf=100.0), 4)
+    0.7731
+
     """
     if (restart + tau + delta) / mtbf > _MAX_EXPONENT:
         return 0.0
@@ -48,5 +68,11 @@ def approximate_training_time_ratio(tau: float, delta: float, restart: float, mt
     """Return the ETTR by the approximation of Kokolis et al., (1 - (R + τ/2)/M) / (1 + δ/τ); 0 if it is negative.
 
     They write N·r_f for 1/M, u_0 for R, Δt_cp for τ and w_cp for δ. Queueing is part of R.
+
+    Examples
+    --------
+    >>> round(approximate_training_time_ratio(tau=20.0, delta=2.0, restart=5.0, mtbf=100.0), 4)
+    0.7727
+
     """
     return max(0.0, (1 - (restart + tau / 2) / mtbf) / (1 + delta / tau))
