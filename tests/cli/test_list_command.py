@@ -35,6 +35,7 @@ from trninv.inventory.schema.thing import Field, Thing, ValueFormat
 from trninv.inventory.schema.things import THINGS
 from trninv.routing.fleet import BaseFleet
 
+pytestmark = pytest.mark.slow_on_postgresql
 _SUBFIELDS = {ValueFormat.CAPACITY: " { bytes }", ValueFormat.BANDWIDTH: " { bytesPerSecond }"}
 _NAMES = pytest.mark.parametrize("name", LISTED_KINDS)
 

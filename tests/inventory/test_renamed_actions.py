@@ -31,6 +31,7 @@ from trninv.placement.changes.release import release
 from trninv.placement.changes.uncordon import uncordon
 from trninv.reports.views import check_views
 
+pytestmark = [pytest.mark.slow, pytest.mark.slow_on_postgresql]  # migrations over many versions
 D = "u-trn2x64/d0"
 BEFORE = "0032"
 RENAMED = ("job", "allocation", "binding", "finding", "cordon", "domain_allocated")

@@ -20,6 +20,7 @@ from trninv.inventory.state.bindings import ProposedBinding, bind, unbind
 from trninv.reconcile.identification import identify
 from trninv.reconcile.latest_observations import pinned_binding
 
+pytestmark = [pytest.mark.slow, pytest.mark.slow_on_postgresql]  # migrations over many versions
 D = "u-trn2x64/d0"
 WORDS = {  # as 0035 and as earlier versions have it
     "UltraServer ab; position 2; i-0 is in lab/d0": "UltraServer ab; place 2; i-0 stands in lab/d0",

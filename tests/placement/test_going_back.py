@@ -24,7 +24,7 @@ from trninv.placement.changes.cordon import cordon
 from trninv.placement.changes.release import release
 from trninv.placement.changes.uncordon import uncordon
 
-pytestmark = pytest.mark.slow_on_postgresql
+pytestmark = [pytest.mark.slow, pytest.mark.slow_on_postgresql]  # migrations over many versions
 
 D = "u-trn2x64/d0"
 NEW = {"job": ("place", "moved_at", "first_started_at", "chip_ids"), "state_event": ("action", "job", "chip_ids")}
