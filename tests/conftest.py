@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -361,10 +360,6 @@ def ask(fleet: BaseFleet) -> Ask:
     return both_ways(fleet)
 
 
-_FEW_ON_POSTGRESQL = 3
-"""How many parameters a test has on PostgreSQL if others test what that database does."""
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sqlite", action="store_true", help="leave out the tests on PostgreSQL")
     parser.addoption("--postgresql", action="store_true", help="run only the tests on PostgreSQL")
@@ -376,21 +371,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not _is_on_postgresql(item)]
     if config.getoption("--postgresql"):
         items[:] = [item for item in items if _is_on_postgresql(item)]
-    items[:] = list(_few_slow_on_postgresql(items))
+    items[:] = list(_one_slow_on_postgresql(items))
     for item in items:
         if _is_slow_on_postgresql(item) or (_draws(item) and not is_quick()):
             item.add_marker(pytest.mark.slow)
 
 
-def _few_slow_on_postgresql(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Yield all items except, of those slow on PostgreSQL, all but the first few of a test and what is slow on both."""
-    counts = Counter[tuple[Path, str]]()
+def _one_slow_on_postgresql(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield all items except, of those slow on PostgreSQL, all but the first of a test and what is slow on both."""
+    names = set[tuple[Path, str]]()
     for item in items:
         if _is_slow_on_postgresql(item):
-            key = item.path, item.name.partition("[")[0]
-            counts[key] += 1
-            if _has_marker(item, "slow") or counts[key] > _FEW_ON_POSTGRESQL:
+            name = item.path, item.name.partition("[")[0]
+            if _has_marker(item, "slow") or name in names:
                 continue
+            names.add(name)
         yield item
 
 

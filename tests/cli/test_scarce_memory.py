@@ -23,7 +23,7 @@ def _limit(megabytes: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(resource.RLIMIT_AS, (megabytes * _MEGABYTE, megabytes * _MEGABYTE))
 
 
-@pytest.mark.parametrize("megabytes", [64, 96, 128, 160, 192, 256])
+@pytest.mark.parametrize("megabytes", [64, 128, 192, 256])
 @pytest.mark.parametrize(
     "arguments", [["status"], ["bisection", "u-trn2x64"], ["sql", "SELECT count(*) FROM v_chip"], ["serve", "--help"]]
 )

@@ -16,7 +16,7 @@ def test_answers_are_within_their_bounds_and_bisections_exact(tmp_path: Path) ->
     url = f"sqlite:///{tmp_path / 'fleet.db'}"
     states.seed(url, states.SIZES[:4])
     with trninv.open(url) as fleet:
-        found = list(answers(fleet, 160, 1, sizes=states.SIZES[:4]))
+        found = list(answers(fleet, 80, 1, sizes=states.SIZES[:4]))
         assert judge(found)
         assert {each.system for each in found} == set(states.SYSTEMS)
         assert not list(differences(fleet, url, 30, 1))
