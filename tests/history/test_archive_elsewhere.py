@@ -110,7 +110,7 @@ def test_whenever_a_run_ends_the_next_one_leaves_what_one_run_would_have(
     wanted, step = _objects(bucket.format("whole")), -1
     opened = RemoteDirectory.__init__
     while True:
-        step += 2
+        step += 4
         url = bucket.format(f"killed{step}")
         with monkeypatch.context() as patched:
 
