@@ -22,10 +22,10 @@ from browsing import (  # noqa: F401 # fixtures
 
 pytestmark = pytest.mark.slow
 
-CLICKS = 500
+CLICKS = 120
 EACH = 20
 """Clicks in a row from where a page began."""
-ADDRESSES = 200
+ADDRESSES = 50
 CLICKABLE = """seed => {
     const leaves = link => link.hasAttribute('href')
         && new URL(link.getAttribute('href'), location.href).origin !== location.origin
