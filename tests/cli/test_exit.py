@@ -45,6 +45,14 @@ def test_a_full_disk_is_a_failure() -> None:
     assert "No space left on device" in completed.stderr
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_no_failure(lite: str, closed: str) -> None:
+    """As cron jobs and daemons close them."""
+    command = f'exec "$0" -m trninv --database "$1" systems {closed}'
+    completed = subprocess.run(["sh", "-c", command, sys.executable, lite], capture_output=True, check=False)
+    assert (completed.returncode, completed.stderr) == (0, b"")
+
+
 def test_a_process_with_threads_ends_in_the_usual_way(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = list[int]()
     monkeypatch.setattr(os, "_exit", ended.append)

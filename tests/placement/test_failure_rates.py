@@ -177,6 +177,11 @@ def test_what_is_refused(lite_fleet: Fleet, rates: str, options: dict[str, objec
         lite_fleet.training_time_ratio(U, rates, **TIMES | options)
 
 
+def test_a_job_that_fails_all_the_time_never_trains(lite_fleet: Fleet) -> None:
+    answer = lite_fleet.training_time_ratio(U, "[chip]\nmtbf_hours = 1e-9", **TIMES | {"chips": 100_000_000})
+    assert {interval.ratio for interval in answer.intervals} == {0.0}
+
+
 def test_a_checkpoint_without_waiting_needs_an_interval(lite_fleet: Fleet) -> None:
     answer = lite_fleet.training_time_ratio(
         U, "[chip]\nmtbf_hours = 6400", checkpoint_seconds=0, restart_seconds=0, interval_seconds=3600

@@ -9,6 +9,7 @@ from trninv.cli.output import print_revision
 from trninv.cli.progress_line import Progress
 from trninv.cli.question_commands import ask_and_print, build_command, question_arguments
 from trninv.cli.scenario_options import open_scenario
+from trninv.errors import UsageError
 from trninv.routing.questions import find
 from trninv.routing.questions.expected_bandwidth import ExpectedBandwidthAnswer
 
@@ -52,6 +53,8 @@ def _run_expected(
     prometheus: bool,
     **arguments: Any,  # the question's parameters
 ) -> None:
+    if prometheus and style != "table":
+        raise UsageError("--prometheus is a format of its own; leave out --format")
     with open_scenario(database, down, derate, as_of) as fleet:
         if not prometheus:
             ask_and_print(fleet, _EXPECTED, arguments, style)

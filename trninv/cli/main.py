@@ -290,6 +290,9 @@ def run() -> NoReturn:
 
     Freeing SQLAlchemy's objects takes a tenth of a short command's time.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # who started the process closed it
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     try:
         main()
     except SystemExit as request:

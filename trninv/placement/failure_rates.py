@@ -35,7 +35,7 @@ PESSIMISTIC_HELP: Final = "Use the limits of the 95 % intervals: the shortest MT
 _RATE_KEYS: Final = ("mtbf_hours", "mttr_hours")
 MAX_RATES_LENGTH: Final = 10_000
 """Maximum length of the rates file in characters."""
-_MAX_HOURS: Final = 10**12
+_MIN_HOURS, _MAX_HOURS = 1e-9, 10**12
 """Maximum of ``mtbf_hours`` and ``mttr_hours``: longer than any part lasts."""
 _HOUR: Final = 3600
 _MICROS_PER_HOUR: Final = _HOUR * 10**6
@@ -224,9 +224,9 @@ def _parse_rate(kind: str, table: Any) -> FailureRate:  # any TOML value
     if not isinstance(table, dict) or not {"mtbf_hours"} <= set(table) <= set(_RATE_KEYS):
         raise InvalidArgumentError(f"rates of {kind}: give mtbf_hours, and mttr_hours unless --mission is used")
     for name, value in table.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MAX_HOURS:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not _MIN_HOURS <= value <= _MAX_HOURS:
             raise InvalidArgumentError(
-                f"rates of {kind}: {name} must be a number of hours above 0, at most {_MAX_HOURS:,}"
+                f"rates of {kind}: {name} must be a number of hours, at least {_MIN_HOURS:g}, at most {_MAX_HOURS:,}"
             )
     mtbf, mttr = (MeanTime(table[key] * _HOUR, None, None) if key in table else _UNKNOWN for key in _RATE_KEYS)
     return FailureRate(kind, None, mtbf, mttr)

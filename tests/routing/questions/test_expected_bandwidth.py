@@ -137,6 +137,7 @@ def test_prometheus_json_and_graphql_say_the_same(lite_fleet: Fleet, run: Run) -
     assert bus == {name: each.limit for name, each in by_operation(answer).items()}
     minimum = {(s.labels["operation"], s.value) for s in samples if s.labels["measure"] == "minimum"}
     assert minimum == {(each.operation, each.minimum) for each in answer.operations}
+    assert run("expected", TRN2, "--prometheus", "--format", "json")[0] == 2
     written = json.loads(run("expected", TRN2, "--percent", "50", "--format", "json")[1])["operations"]
     fields = "{ operations { operation limit { bytesPerSecond } } }"
     document = f'{{ expectedBandwidth(scope: "{TRN2}", percent: 50) {fields} }}'
