@@ -25,9 +25,9 @@ def test_work_that_got_no_thread_takes_no_slot_and_is_never_done(
                 patch.setattr(threading.Thread, "start", refuse)
                 with pytest.raises(RuntimeError):
                     await pool.run(done.append, "refused", to_end=is_write)
-        await asyncio.wait_for(pool.run(done.append, "accepted"), 10)
+        await pool.run(done.append, "accepted")
         assert not pool.is_busy
         pool.close()
 
-    asyncio.run(run())
+    asyncio.run(asyncio.wait_for(run(), 10))
     assert done == ["accepted"]

@@ -1,5 +1,7 @@
 """Imported jobs end when Slurm says: a reservation that begins later is no conflict."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +14,8 @@ from trninv.catalog.models import default_systems
 from trninv.database.engine import write_transaction
 from trninv.errors import ConflictError, InvalidFileError
 from trninv.inventory.seeding.verification import verify
-from trninv.placement.allocations.job_allocations import Job, list_jobs
+from trninv.placement.allocations import job_import
+from trninv.placement.allocations.job_allocations import Job, change_transaction, list_jobs
 from trninv.placement.changes.reserve import reserve
 from trninv.units import format_timestamp
 
@@ -98,6 +101,21 @@ def test_an_end_that_changes_is_taken_over(engine: Engine) -> None:
         assert actions[0] == "allocate"
         assert set(actions[1:]) == {"move"}
         assert list(verify(connection, default_catalog(), default_systems())) == []
+
+
+@pytest.mark.parametrize(("end", "is_changed"), [(59, False), (60, False), (61, True)])
+def test_an_end_counts_if_it_is_after_the_import(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, end: int, is_changed: bool
+) -> None:
+    @contextmanager
+    def change_in_a_minute(connection: Connection, **change: Any) -> Iterator[str]:
+        with change_transaction(connection, **change):
+            yield _time(60)
+
+    with write_transaction(engine) as connection:
+        first = _only(connection, time_limit=60)
+        monkeypatch.setattr(job_import, "change_transaction", change_in_a_minute)
+        assert (_only(connection, time_limit=60, end_time=NOW + end) != first) == is_changed
 
 
 def test_claims_of_kubernetes_name_no_end(engine: Engine) -> None:
