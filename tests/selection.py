@@ -1,0 +1,68 @@
+"""Choose the tests that run: those of a database, and those that are slow; say which ones a browser is missing for."""
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import is_quick
+from trninv.units import pluralize
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sqlite", action="store_true", help="leave out the tests on PostgreSQL")
+    parser.addoption("--postgresql", action="store_true", help="run only the tests on PostgreSQL")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--sqlite"):
+        items[:] = [item for item in items if not _is_on_postgresql(item)]
+    if config.getoption("--postgresql"):
+        items[:] = [item for item in items if _is_on_postgresql(item)]
+    items[:] = list(_one_slow_on_postgresql(items))
+    for item in items:
+        if _is_slow_on_postgresql(item) or (_draws(item) and not is_quick()):
+            item.add_marker(pytest.mark.slow)
+
+
+def _one_slow_on_postgresql(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield all items except, of those slow on PostgreSQL, all but the first of a test and what is slow on both."""
+    names = set[tuple[Path, str]]()
+    for item in items:
+        if _is_slow_on_postgresql(item):
+            name = item.path, item.name.partition("[")[0]
+            if _has_marker(item, "slow") or name in names:
+                continue
+            names.add(name)
+        yield item
+
+
+def _is_slow_on_postgresql(item: pytest.Item) -> bool:
+    """Whether a test is slow with PostgreSQL, which it reaches through rooms whose own tests run on both databases."""
+    is_slow = _has_marker(item, "slow_on_postgresql") and not _has_marker(item, "quick_on_postgresql")
+    return is_slow and _is_on_postgresql(item)
+
+
+def _is_on_postgresql(item: pytest.Item) -> bool:
+    return "postgresql" in item.nodeid.partition("[")[2]
+
+
+def _has_marker(item: pytest.Item, name: str) -> bool:
+    return item.get_closest_marker(name) is not None
+
+
+def _draws(item: pytest.Item) -> bool:
+    """Whether a test draws more examples where slow tests are run."""
+    return bool(item.get_closest_marker("drawing") or getattr(getattr(item, "obj", None), "is_hypothesis_test", False))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
+    """After all else, a line on the tests that a browser is missing for."""
+    yield
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None:  # a worker of xdist
+        return
+    if missed := sum("chromium" in str(report.longrepr) for report in terminal.stats.get("skipped", [])):
+        terminal.write_line(f"skipped without chromium: {pluralize(missed, 'browser test')} (apt-get install chromium)")
