@@ -138,7 +138,7 @@ class Provider:
     pull
         Reads a target's listings; raises TrninvError if a call fails.
     follow
-        Opens a target that is pulled again and again, if the provider keeps something between pulls.
+        Opens a target that is pulled at intervals, if the provider keeps something between pulls.
 
     """
 
