@@ -16,7 +16,7 @@ from sqlalchemy import Connection, make_url, select, text
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import create_directory, temporary_engine
-from trninv.database.migration import oldest_reader
+from trninv.database.migration import oldest_reader, take_over
 from trninv.database.migration_lock import lock_schema
 from trninv.database.part_counts import is_uncounted, store_counts
 from trninv.database.tables import METADATA
@@ -56,6 +56,8 @@ def run(connection: Connection | None) -> None:
             connection.execute(text("SELECT pg_advisory_xact_lock(7474)"))  # one migration at a time
             # no name may mean a table or function of another installation that is on the search path too
             connection.execute(text("SELECT set_config('search_path', quote_ident(current_schema()), true)"))
+        if connection is not None and is_migration():
+            take_over(connection, context.script)
         current.update(context.get_context().get_current_heads())
         if is_nothing_to_do(connection, current):
             context.run_migrations()
@@ -79,13 +81,20 @@ def run(connection: Connection | None) -> None:
                 store_legal_sets(connection, (system.domain for system in default_systems().systems))
 
 
-def is_nothing_to_do(connection: Connection | None, current: set[str]) -> bool:
-    """Return whether the command has no target version (as ``check``), or the database is up to date with it."""
+def is_migration() -> bool:
+    """Return whether the command has a target version, as ``upgrade`` and unlike ``check``."""
     try:
-        target = context.get_revision_argument()
+        context.get_revision_argument()
     except KeyError:
+        return False
+    return True
+
+
+def is_nothing_to_do(connection: Connection | None, current: set[str]) -> bool:
+    """Return whether the command migrates nothing, or the database is up to date with its target."""
+    if not is_migration():
         return True
-    if connection is None or not current == {target} == set(context.script.get_heads()):
+    if connection is None or not current == {context.get_revision_argument()} == set(context.script.get_heads()):
         return False
     return not (views.outdated_views(connection) or registry.outdated(connection) or is_uncounted(connection))
 

@@ -11,9 +11,9 @@ from contextlib import contextmanager, redirect_stdout
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
+from alembic.script import Script, ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection, Engine, Select, column, func, inspect, select, table
+from sqlalchemy import Connection, Engine, Select, column, func, inspect, select, table, update
 
 from trninv.database.engine import (
     create_directory,
@@ -30,29 +30,10 @@ from trninv.errors import DatabaseError, SchemaOutdatedError, UsageError
 from trninv.settings import resource_directory
 from trninv.units import pluralize
 
-_MOVED = {"_token_digest": ("token", "sha256"), "principal": ("token", "name")}
-"""Tables whose data older schema versions store in a column of another table, with that table and column."""
-_FORMER_NAMES = {
-    "cordon": "closing",
-    "domain_allocated": "domain_held",
-    "job.submitted_at": "submitted",
-    "job.started_at": "began",
-    "job.ended_at": "ended",
-    "job.first_started_at": "first_began",
-    "job.moved_at": "moved",
-    "allocation.started_at": "began",
-    "allocation.ended_at": "ended",
-    "binding.started_at": "since",
-    "binding.ended_at": "until",
-    "binding.method": "how",
-    "finding.observed": "found",
-    "fact.as_written": "written",
-    "fact.reading_reason": "grounds",
-    "token.principal_id": "name",
-}
-"""Tables and columns that schema versions 0033 and 0039 renamed, each with its former name."""
-_DISPENSABLE = {"seal_restart", "part_count"}
-"""Tables whose rows an older schema version does not need."""
+_DISPENSABLE = {"part_count"}
+"""Tables whose rows can be computed from others."""
+_LAST_COMMIT_WITH_OLDER_VERSIONS = "ff8707bd"
+"""The commit that upgrades a database of any version before the first release to the last of them."""
 _USAGE = "trninv migrate --to head, base, or a version in migrations/"
 
 
@@ -76,7 +57,7 @@ def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> No
     UsageError
         There is no such version.
     SchemaOutdatedError
-        The database has the schema of a newer trninv.
+        The database has the schema of a newer trninv, or one from before the first release that is not the last.
     DatabaseError
         A statement failed, or rows break a foreign key on SQLite after the migration.
     """
@@ -86,12 +67,10 @@ def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> No
     with translate_connect_errors(engine):
         connection = engine.connect().execution_options(writes=True)
     with connection, translate_statement_errors(engine):
-        current = schema_version(connection)
+        current = _migratable_version(connection)
         require_privileges(connection)
         connection.rollback()
         config = _config(connection)
-        if current is not None and current > newest_schema_version():
-            raise SchemaOutdatedError(f"the database has schema version {current} of a newer trninv: upgrade trninv")
         with _foreign_keys_off(connection):
             try:
                 if to == "head":
@@ -107,12 +86,56 @@ def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> No
 def oldest_reader(script: ScriptDirectory) -> str:
     """Return the oldest schema version whose releases can read the newest one.
 
-    A migration after which releases of the version before can still read, because it only adds, has KEEPS_READERS.
+    A migration after which releases of the version before can still read, because it only adds, has KEEPS_READERS. The
+    first one has the tables of the version that it replaces.
     """
     revision = script.get_revision("head")
     while getattr(revision.module, "KEEPS_READERS", False):
         revision = script.get_revision(str(revision.down_revision))
-    return revision.revision
+    return getattr(revision.module, "REPLACES", revision.revision)
+
+
+def take_over(connection: Connection, script: ScriptDirectory) -> None:
+    """Give a database of the version that the first one replaces, which has the same tables, the first one's number."""
+    first = first_version(script)
+    versions = table("alembic_version", column("version_num"))
+    if inspect(connection).has_table(versions.name):
+        is_replaced = versions.c.version_num == first.module.REPLACES
+        connection.execute(update(versions).where(is_replaced).values(version_num=first.revision))
+
+
+def first_version(script: ScriptDirectory) -> Script:
+    """Return the migration that creates all tables."""
+    return script.get_revision(str(script.get_base()))
+
+
+def _migratable_version(connection: Connection) -> str | None:
+    """Return the schema version from which Alembic migrates a database, which is None if it has no tables."""
+    current = schema_version(connection)
+    first = first_version(ScriptDirectory.from_config(_config()))
+    if current is None or first.revision <= current <= newest_schema_version():
+        return current
+    problem = f"the database has schema version {current}"
+    if current > newest_schema_version():
+        raise SchemaOutdatedError(f"{problem} of a newer trninv: upgrade trninv")
+    if current != first.module.REPLACES:
+        raise SchemaOutdatedError(
+            f"{problem} from before the first release: back it up, upgrade it to {first.module.REPLACES} in a checkout "
+            f"of trninv (git checkout {_LAST_COMMIT_WITH_OLDER_VERSIONS} && ./run trninv migrate), then migrate again"
+        )
+    if missing := _missing_columns(connection, first.revision):
+        raise DatabaseError(f"{problem}, but lacks {', '.join(missing)}: restore a backup")
+    return first.revision
+
+
+def _missing_columns(connection: Connection, version: str) -> list[str]:
+    """List the columns that a schema version has and a database lacks."""
+    with temporary_engine("sqlite://") as trial:
+        migrate(trial, version)
+        with trial.connect() as trial_connection:
+            expected = _columns(trial_connection)
+    columns = _columns(connection)
+    return [f"{name}.{lost}" for name in sorted(expected) for lost in sorted(expected[name] - columns.get(name, set()))]
 
 
 def upgrade_effect(engine: Engine) -> str | None:
@@ -121,6 +144,7 @@ def upgrade_effect(engine: Engine) -> str | None:
     if file and not file_exists(file):
         return None
     with translate_connect_errors(engine), engine.connect() as connection:
+        _migratable_version(connection)
         current = schema_version(connection)
     if current is None or current >= newest_schema_version():
         return None
@@ -149,39 +173,34 @@ def data_loss(engine: Engine, to: str) -> list[str]:
     if file and not file_exists(file):
         return []
     with translate_connect_errors(engine), engine.connect() as connection:
-        current = schema_version(connection)
-        if current is None or current > newest_schema_version():
+        current = _migratable_version(connection)
+        if current is None:
             return []
         with temporary_engine("sqlite://") as trial:
             migrate(trial, current)
-            before = _columns(trial)
+            with trial.connect() as trial_connection:
+                before = _columns(trial_connection)
             migrate(trial, to)
             with trial.connect() as trial_connection:
                 if (schema_version(trial_connection) or "") >= current:  # an upgrade keeps all data
                     return []
-            after = _columns(trial)
+                after = _columns(trial_connection)
         return list(_lost_data(connection, before, after))
 
 
-def _columns(engine: Engine) -> dict[str, set[str]]:
+def _columns(connection: Connection) -> dict[str, set[str]]:
     """Return the names of the columns of each table."""
-    with engine.connect() as connection:
-        columns_by_table = inspect(connection).get_multi_columns()
+    columns_by_table = inspect(connection).get_multi_columns()
     return {table: {column_["name"] for column_ in columns} for (_, table), columns in columns_by_table.items()}
 
 
 def _lost_data(connection: Connection, before: dict[str, set[str]], after: dict[str, set[str]]) -> Iterator[str]:
-    """Yield the tables and columns with data that `before` has and `after` lacks, even under another name."""
+    """Yield the tables and columns with data that `before` has and `after` lacks."""
     for name in sorted(before.keys() - {"alembic_version"} - _DISPENSABLE):
-        other_table, moved_column = _MOVED.get(name, ("", ""))
-        if moved_column in after.get(other_table, ()) or _FORMER_NAMES.get(name) in after:
-            continue
         if name not in after:
             yield from _non_empty(connection, name, select(func.count()).select_from(table(name)), "row")
             continue
         for lost_column in sorted(before[name] - after[name]):
-            if _FORMER_NAMES.get(f"{name}.{lost_column}") in after[name]:
-                continue
             values = select(func.count(column(lost_column))).select_from(table(name))
             yield from _non_empty(connection, f"{name}.{lost_column}", values, "value")
 
