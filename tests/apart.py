@@ -11,11 +11,14 @@ from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from sqlalchemy import event
+
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.cli.main import main
 from trninv.database import tables
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.migration import migrate
 from trninv.history.archive.archive_store import open_for_writing
 from trninv.history.archive.archive_writer import archive_history
 from trninv.inventory import transfer
@@ -66,6 +69,19 @@ def copy_half(source: str, target: str, at: str, told: Connection) -> None:
         write_transaction(theirs) as made,
     ):
         transfer.copy_database(found, made, pause)
+
+
+def migrate_half(url: str, to: str, before: str, told: Connection) -> None:
+    """Migrate a database, until a statement that begins so."""
+
+    def pause(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if statement.lstrip().startswith(before):
+            told.send("half way")
+            time.sleep(60)
+
+    with temporary_engine(url) as engine:
+        event.listen(engine, "after_cursor_execute", pause)
+        migrate(engine, to)
 
 
 def at_once(number: int, *words: str) -> list[tuple[int, str]]:

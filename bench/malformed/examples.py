@@ -28,7 +28,7 @@ COMMANDS = (
     ("set", f"{_DOMAIN}/s1/c5", "degraded", "--factor", "0.5", "--why", "x", "--who", "me"),
     ("seed", "trn2", "--name", "lab", "--domains", "2", "--dry-run"),
     ("unseed", "trn1.2xlarge"),
-    ("migrate", "--check", "--sql", "--to", "0003"),
+    ("migrate", "--check", "--sql", "--to", "base"),
     ("token", "revoke", "grafana"),
     ("token", "list", "--format", "json"),
     ("draw", f"{_DOMAIN}/s0", "-o", "-", "--bisection"),

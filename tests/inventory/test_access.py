@@ -6,9 +6,8 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from sqlalchemy import Connection, Engine, Row, select, text, update
+from sqlalchemy import Connection, Engine, Row, select, update
 
-from trninv.database import migration
 from trninv.database.engine import read_transaction, write_transaction
 from trninv.database.tables import TABLES, TOKEN_SCOPES
 from trninv.errors import InvalidArgumentError, UnauthenticatedError, UnknownTokenError
@@ -99,48 +98,3 @@ def test_names_are_known(engine: Engine) -> None:
 )
 def test_what_a_scope_allows(scope: str, allowed: set[str]) -> None:
     assert {each for each in TOKEN_SCOPES if bearer_tokens.Principal("a", scope).allows(each)} == allowed
-
-
-def test_a_token_of_scope_sql_survives_the_migration_that_knows_none(engine: Engine) -> None:
-    with write_transaction(engine) as connection:
-        token = bearer_tokens.create_token(connection, "analyst", "sql", None)
-    migration.migrate(engine, "0007")
-    with engine.connect() as connection:
-        assert connection.scalar(text("SELECT scope FROM token")) == "read"
-    migration.migrate(engine)
-    with read_transaction(engine) as connection:
-        assert bearer_tokens.find_principal(connection, token) == bearer_tokens.Principal("analyst", "read")
-
-
-def test_a_token_of_scope_observe_is_gone_with_the_migration_that_knows_it(engine: Engine) -> None:
-    with write_transaction(engine) as connection:
-        other, _ = (
-            bearer_tokens.create_token(connection, name, scope, None)
-            for name, scope in (("a", "read"), ("b", "observe"))
-        )
-    migration.migrate(engine, "0017")
-    migration.migrate(engine)
-    with read_transaction(engine) as connection:
-        assert bearer_tokens.find_principal(connection, other) == bearer_tokens.Principal("a", "read")
-        assert [row.name for row in listed(connection)] == ["a"]
-
-
-def test_tokens_survive_the_migration_that_parts_their_digests_and_the_way_back(engine: Engine) -> None:
-    with write_transaction(engine) as connection:
-        tokens = {name: bearer_tokens.create_token(connection, name, "operate", "90d") for name in ("a", "b", "c")}
-        connection.execute(update(TABLES["token"]).where(TABLES["token"].c.id == 3).values(revoked="2026-01-01"))
-    with read_transaction(engine) as connection:
-        before = listed(connection)
-    migration.migrate(engine, "0008")
-    with engine.connect() as connection:
-        assert connection.scalar(text("SELECT count(DISTINCT sha256) FROM token")) == len(tokens)
-    migration.migrate(engine)
-    with read_transaction(engine) as connection:
-        after = listed(connection)
-        assert [{**row._mapping, "issued_by": "trninv"} for row in after] == [row._mapping for row in before], (
-            "who issued them is not known any more"
-        )
-        assert [row.issued_by for row in after] == [None] * len(after)
-        assert [bearer_tokens.find_principal(connection, tokens[name]).name for name in "ab"] == ["a", "b"]
-        with pytest.raises(UnauthenticatedError):
-            bearer_tokens.find_principal(connection, tokens["c"])

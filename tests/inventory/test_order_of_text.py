@@ -85,8 +85,7 @@ def dictionary() -> Iterator[str]:
         url = stack.enter_context(postgres.server(folders[1]))
         with psycopg.connect(url.format("postgres"), autocommit=True) as connection:
             made_with = f"LOCALE_PROVIDER libc LOCALE '{_LOCALE}' TEMPLATE template0"
-            for name in ("dictionary", "dictionary_before"):
-                connection.execute(f"CREATE DATABASE {name} {made_with}".encode())
+            connection.execute(f"CREATE DATABASE dictionary {made_with}".encode())
         yield url.format("dictionary")
 
 
@@ -218,21 +217,3 @@ def test_every_column_of_text_is_compared_by_code_points(dictionary: str, both: 
         assert connection.execute(query).fetchall() == []
         tables = {row[0] for row in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")}
     assert tables >= set(TABLES)
-
-
-def test_the_locale_orders_again_after_the_way_back(dictionary: str) -> None:
-    ordered = "SELECT array_agg(slug ORDER BY slug) FROM cluster WHERE slug IN ('b1', 'b-10')"
-
-    def found() -> Any:
-        with psycopg.connect(url) as connection:
-            return (connection.execute(ordered.encode()).fetchone() or ((),))[0]
-
-    url = dictionary.replace("/dictionary", "/dictionary_before")
-    with temporary_engine(url) as engine:
-        migration.migrate(engine)
-        _add_clusters(url)
-        migration.migrate(engine, "0009")
-        assert found() == ["b1", "b-10"]
-        migration.migrate(engine)
-        assert found() == ["b-10", "b1"]
-        assert migration.schema_differences(engine) is None

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
+from next_release import next_release
 from sqlalchemy import Connection, Engine, event, text
 
 from conftest import is_quick
@@ -303,14 +304,17 @@ def test_the_counts_of_the_past_are_those_of_its_rows(engine: Engine) -> None:
             assert _stored(connection) == _plain(connection)
 
 
-def test_a_database_of_the_former_version_is_counted(engine: Engine) -> None:
-    with write_transaction(engine) as connection:
-        connection.execute(text("UPDATE server SET state = 'down' WHERE id % 2 = 0"))
-    migrate(engine, "0035")
+def test_rows_that_changed_in_an_older_version_are_counted(engine: Engine) -> None:
+    """It has no triggers."""
+    with next_release():
+        migrate(engine)
+        migrate(engine, "-1")
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE node SET state = 'down' WHERE id % 2 = 0"))
+        assert _stored(connection) != _plain(connection)
     migrate(engine)
     with read_transaction(engine) as connection:
         assert _stored(connection) == _plain(connection)
-    assert _found(engine) == []
 
 
 def test_allocations_of_trninv_are_counted(engine: Engine) -> None:

@@ -12,7 +12,6 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError
 
 from conftest import BACKENDS, Databases
-from trninv.database import migration
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.tables import TABLES
 from trninv.importers.ingestion import ImportFile, import_files
@@ -192,22 +191,3 @@ def test_two_that_import_at_once_keep_the_newest(engine: Engine) -> None:
     with read_transaction(engine) as connection:
         assert sorted(kept(connection)) == list(range(16, NEWEST + 16))
         assert left(connection) == {NEWEST}
-
-
-def test_a_migration_names_the_speakers_and_marks_what_is_cited(engine: Engine) -> None:
-    with write_transaction(engine) as connection:
-        reports(connection, range(3))
-        import_files(connection, "ec2", [ImportFile("all", BytesIO(text(instances("i-0a"))))])
-        cite(connection, "2")
-        cite(connection, "", key=2)
-    columns = (OBSERVATION.c.id, OBSERVATION.c.speaker, OBSERVATION.c.is_cited)
-    with read_transaction(engine) as connection:
-        before = connection.execute(select(*columns).order_by(OBSERVATION.c.id)).all()
-    migration.migrate(engine, "0028")
-    with pytest.raises(DBAPIError, match=APPEND_ONLY), engine.begin() as connection:
-        connection.execute(sql("DELETE FROM observation"))
-    migration.migrate(engine)
-    with read_transaction(engine) as connection:
-        assert connection.execute(select(*columns).order_by(OBSERVATION.c.id)).all() == before
-    assert [row.speaker for row in before] == ["i-0a", "i-0a", "i-0a", None]
-    assert [row.is_cited for row in before] == [False, True, False, False]

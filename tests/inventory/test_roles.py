@@ -147,7 +147,7 @@ def test_an_owner_of_one_schema_is_enough_for_everything(site: Site, run: Run, t
         ["export", str(tmp_path / "out"), "--format", "csv"],
         ["verify"],
         ["migrate", "--check"],
-        ["migrate", "--to", "0036", "--yes"],
+        ["migrate", "--to", "base", "--yes"],
         ["migrate"],
         ["verify"],
         ["status"],
@@ -325,7 +325,7 @@ def test_the_service_needs_no_more_than_its_role(
         status, out, error = run(*arguments, database=url)
         assert status == 0 or arguments == ["drift"], (arguments, out, error)
         assert "permission denied" not in error
-    status, _, error = run("migrate", "--to", "0036", "--yes", database=url)
+    status, _, error = run("migrate", "--to", "base", "--yes", database=url)
     assert (status, "the tables belong to owner_" in error) == (1, True), error
     settings = Settings(url, log="off", allowed_hosts=("testserver",), sql_url=roles.logins["trninv_read"])
     with TestClient(create_app(url, settings), raise_server_exceptions=False) as client:

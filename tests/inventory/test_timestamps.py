@@ -1,13 +1,12 @@
-"""Times in the database: to the microsecond, of one width, and right where rows of older revisions lie beside."""
+"""Times in the database: to the microsecond, of one width, and right beside events without a fraction."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import Engine, select, text
 
-from trninv.database import migration
 from trninv.database.as_of import engine_as_of
-from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.engine import read_transaction, write_transaction
 from trninv.database.tables import TABLES
 from trninv.history.events import list_events
 from trninv.incidents.failures import load_failure_events
@@ -57,55 +56,20 @@ def test_a_binding_ends_at_its_microsecond(engine: Engine, offset: timedelta, sh
 
 
 OLD = "2026-03-01T04:05:06+00:00"
-ROWS = {
-    "observation": f"1, '{OLD}', 'kubernetes', 'n', '{'0' * 64}', '{OLD}', '{OLD}', true, 0, 0",
-    "binding": f"1, 1, '{SLOT}', 'i-0', NULL, '{OLD}', '{OLD}', 'pin', 'certain', NULL, 'anna', 'undone', 'anna'",
-    "finding": f"1, 'stale', 'info', '{SLOT}', NULL, NULL, NULL, NULL, '{OLD}', '{OLD}', '{OLD}'",
-    "comparison": f"1, '{OLD}'",
-    "job": f"1, 1, 'j', 'slurm', '1', '{OLD}', '{OLD}', '{OLD}', 0, 0, 'anna', '{OLD}', NULL, NULL",
-    "allocation": f"1, 1, (SELECT min(id) FROM chip), 'work', '{OLD}', '{OLD}'",
-    "closing": f"1, (SELECT min(id) FROM server), '{OLD}', '{OLD}', 'anna', 'why'",
-    "token": f"1, 'agent', 'read', '{OLD}', '{OLD}', NULL",
-}
 
 
-def _rows(engine: Engine) -> dict[str, tuple[object, ...]]:
-    with engine.connect() as connection:
-        return {table: tuple(connection.execute(text(f"SELECT * FROM {table}")).one()) for table in ROWS}
-
-
-def test_rows_of_whole_seconds_keep_their_meaning(seeded: str) -> None:
-    """Both ways; rows that are over, and those that are append only, too."""
-    with temporary_engine(seeded) as engine:
-        migration.migrate(engine, "0024")
-        with engine.begin() as connection:
-            for table, values in ROWS.items():
-                connection.execute(text(f"INSERT INTO {table} VALUES ({values})".replace(":", r"\:")))
-        before = _rows(engine)
-        migration.migrate(engine, "0025")
-        new = format_timestamp(SECOND)
-        assert _rows(engine) == {
-            table: tuple(new if value == OLD else value for value in row) for table, row in before.items()
-        }
-        migration.migrate(engine, "0024")
-        assert _rows(engine) == before
-
-
-def test_an_event_of_a_whole_second_is_within_bounds_at_that_second(seeded: str) -> None:
-    with temporary_engine(seeded) as engine:
-        migration.migrate(engine, "0024")
-        with engine.begin() as connection:
-            connection.execute(
-                text(
-                    "INSERT INTO state_event (id, at, who, why, address, before, state, kind, part_id) VALUES "
-                    f"(1, '{OLD}', 'anna', 'why', '{SLOT}/c0', 'up', 'down', 'chip', 1)".replace(":", r"\:")
-                )
+def test_an_event_of_a_whole_second_is_within_bounds_at_that_second(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO state_event (id, at, who, why, address, before, state, kind, part_id) VALUES "
+                f"(1, '{OLD}', 'anna', 'why', '{SLOT}/c0', 'up', 'down', 'chip', 1)".replace(":", r"\:")
             )
-        migration.migrate(engine)
-        at, before, after = map(format_timestamp, (SECOND, SECOND - MICROSECOND, SECOND + MICROSECOND))
-        with read_transaction(engine) as connection:
-            for bounds, count in (((at, at), 1), ((before, at), 1), ((after, None), 0), ((None, before), 0)):
-                since, until = bounds
-                assert len(list(list_events(connection, since=since, until=until))) == count
-            assert len(list(load_failure_events(connection, [(SECOND, SECOND)]))) == 1
-            assert not list(load_failure_events(connection, [(SECOND + MICROSECOND, SECOND + 2 * MICROSECOND)]))
+        )
+    at, before, after = map(format_timestamp, (SECOND, SECOND - MICROSECOND, SECOND + MICROSECOND))
+    with read_transaction(engine) as connection:
+        for bounds, count in (((at, at), 1), ((before, at), 1), ((after, None), 0), ((None, before), 0)):
+            since, until = bounds
+            assert len(list(list_events(connection, since=since, until=until))) == count
+        assert len(list(load_failure_events(connection, [(SECOND, SECOND)]))) == 1
+        assert not list(load_failure_events(connection, [(SECOND + MICROSECOND, SECOND + 2 * MICROSECOND)]))

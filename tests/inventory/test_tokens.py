@@ -3,16 +3,15 @@
 import json
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, Row, func, select, text, update
+from sqlalchemy import Connection, Engine, Row, func, select, text
 from sqlalchemy.event import listen, remove
 
 from conftest import Run
-from trninv.database import migration
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.tables import TABLES
 from trninv.errors import ConflictError, DatabaseError, InvalidArgumentError, UnauthenticatedError, UnknownTokenError
@@ -237,30 +236,3 @@ def test_events_of_tokens_are_append_only(engine: Engine) -> None:
     for statement in ("DELETE FROM token_event", "UPDATE token_event SET who = 'nobody'"):
         with pytest.raises(DatabaseError, match="append only"), write_transaction(engine) as connection:
             connection.execute(text(statement))
-
-
-def test_principals_survive_the_migration_both_ways(engine: Engine) -> None:
-    """Back, each has one token: the newest that is not revoked, if there is one."""
-    now = datetime.now(UTC)
-    with write_transaction(engine) as connection:
-        a, b, c = (
-            [bearer_tokens.create_token(connection, name, "observe", None) for _ in range(3)]
-            for name in ("a", "b", "c")
-        )
-        bearer_tokens.revoke_token(connection, "a", 3)
-        bearer_tokens.revoke_token(connection, "b")
-        connection.execute(
-            update(TABLES["principal"]).values(quota_hour=format_timestamp(now), quota_rows=3, quota_bytes=2**40)
-        )
-    lost = migration.data_loss(engine, "0035")
-    assert "token_event (13 rows)" in lost
-    assert not any(each.startswith(("principal", "token.principal_id")) for each in lost)
-    migration.migrate(engine, "0035")
-    with engine.connect() as connection:
-        rows = connection.execute(text("SELECT id, name, quota_rows, quota_bytes FROM token ORDER BY id")).all()
-    assert [tuple(row) for row in rows] == [(2, "a", 3, 2**40), (6, "b", 3, 2**40), (9, "c", 3, 2**40)]
-    migration.migrate(engine)
-    with read_transaction(engine) as connection:
-        valid = [[is_valid(connection, token) for token in tokens] for tokens in (a, b, c)]
-        assert valid == [[False, True, False], [False] * 3, [False, False, True]]
-        assert migration.schema_differences(engine) is None

@@ -202,21 +202,3 @@ def _goes(engine: Engine) -> list[int]:
             connection.execute(text(f"DELETE FROM history_start WHERE id = {number}"))
             gone.append(number)
     return gone
-
-
-def test_the_migration_takes_back_what_it_replaced(empty: str) -> None:
-    query = {
-        "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name",
-        "postgresql": """
-            SELECT tgname, pg_get_triggerdef(pg_trigger.oid), prosrc
-            FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid WHERE NOT tgisinternal ORDER BY tgname""",
-    }
-    with temporary_engine(empty) as engine:
-        states = []
-        for _ in range(2):
-            migrate(engine, "0028")
-            with engine.connect() as connection:
-                states.append(connection.execute(text(query[engine.dialect.name])).all())
-            migrate(engine)
-    assert states[0]
-    assert states[1] == states[0]

@@ -19,7 +19,6 @@ import trninv
 from archives import run as archived
 from conftest import Databases, Run, examples, services
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.database.migration import data_loss, migrate
 from trninv.database.tables import TABLES
 from trninv.errors import ConflictError, InvalidArgumentError, TrninvError
 from trninv.graphql.document_request import Request
@@ -305,27 +304,6 @@ def test_they_go_into_the_archive_and_out_of_the_database(databases: Databases, 
             assert prune_events(engine, store, "me").events == 2
         is_sound(engine)
         assert [(each.action, each.job) for each in happened(engine)] == [("release", "old")]
-
-
-def test_what_was_sealed_before_stays_so_and_going_back_loses_the_new_ones(seeded: str) -> None:
-    with temporary_engine(seeded) as engine:
-        migrate(engine, "0023")
-        with engine.begin() as connection:
-            connection.execute(text("UPDATE node SET state = 'down' WHERE id = 1"))
-        migrate(engine)
-        with write_transaction(engine) as connection:
-            allocate(connection, "kept", [f"{D}/s1"], who="me")
-            set_state(connection, [f"{D}/s0/c1"], Condition.from_user("down"), why="x", who="me")
-        is_sound(engine)
-        assert "state_event.action (1 value)" in data_loss(engine, "0023")
-        migrate(engine, "0023")
-        migrate(engine)
-        assert [each.job for each in happened(engine)] == [None] * len(happened(engine))
-        is_sound(engine)
-        with write_transaction(engine) as connection:
-            assert release(connection, "kept").chips == 16
-        assert done(happened(engine))[-1] == ("release", "kept", CLUSTER)
-        is_sound(engine)
 
 
 def test_a_copy_of_a_database_has_them_once(databases: Databases) -> None:

@@ -100,7 +100,7 @@ def test_a_standby_is_exported_and_copied(run: Run, pair: Pair, tmp_path: Path) 
         ["set", f"{U}/s0/c0", "down", "--why", "x"],
         ["seed", "trn1", "--name", "lab"],
         ["token", "create", "x"],
-        ["migrate", "--to", "0006", "--yes"],
+        ["migrate", "--to", "base", "--yes"],
     ],
 )
 def test_a_change_of_a_standby_is_refused_in_one_line(run: Run, pair: Pair, arguments: list[str]) -> None:

@@ -1,0 +1,38 @@
+"""A small fleet in a database of schema version 0048, which the first version replaces, as trninv of then left it."""
+
+import gzip
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sqlalchemy import text
+
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.migration import migrate
+from trninv.inventory.transfer import copy_database
+
+_DIRECTORY = Path(__file__).parent / "golden" / "schema-0048"
+ARCHIVE = _DIRECTORY / "archive"
+"""An archive of its first two events, written before actions were renamed and sealed again."""
+FORMER_SEALS = {
+    1: "23a0a97407ac77bf29368a0bd854b39d022a611456417ee7b9ae0f7277922283",
+    7: "6dd3b7d5fd2c34f7b881e6acd0840f5f26ad0e07be9ed50cea817bdfa0a5b9ac",
+    8: "eeaa4ccf2f64a75691c684e4ea662c3b4593531369ce71cd2b175e6eb38e1aaa",
+}
+"""Seals of before, by event; the restart of the chain names the last one."""
+
+
+def make_former(url: str) -> None:
+    """Replace an empty database with it; PostgreSQL gets a copy, since its tables are the same."""
+    content = gzip.decompress((_DIRECTORY / "fleet.db.gz").read_bytes())
+    if url.startswith("sqlite"):
+        Path(url.removeprefix("sqlite:///")).write_bytes(content)
+        return
+    with TemporaryDirectory() as directory:
+        file = Path(directory) / "former.db"
+        file.write_bytes(content)
+        with temporary_engine(f"sqlite:///{file}") as source, temporary_engine(url) as target:
+            migrate(source)
+            with read_transaction(source) as source_connection, write_transaction(target) as target_connection:
+                copy_database(source_connection, target_connection)
+            with target.begin() as connection:
+                connection.execute(text("UPDATE alembic_version SET version_num = '0048'"))
