@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from sqlalchemy import text
 
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.database.migration import migrate
+from trninv.database.migration import create_tables_if_missing, migrate
 from trninv.inventory.transfer import copy_database
 
 _DIRECTORY = Path(__file__).parent / "golden" / "schema-0048"
@@ -32,6 +32,7 @@ def make_former(url: str) -> None:
         file.write_bytes(content)
         with temporary_engine(f"sqlite:///{file}") as source, temporary_engine(url) as target:
             migrate(source)
+            create_tables_if_missing(target)
             with read_transaction(source) as source_connection, write_transaction(target) as target_connection:
                 copy_database(source_connection, target_connection)
             with target.begin() as connection:

@@ -167,7 +167,7 @@ def format_timestamp(time: datetime) -> str:
 def format_lower_bound(time: datetime) -> str:
     """Return a time as text that sorts no later than any stored form of it, to compare with ``>=`` and ``<``.
 
-    Events written before schema version 0017 have no fraction of a second. They stay so, since seals cover their text.
+    Old events have no fraction of a second. They stay so, since seals cover their text.
     """
     return time.astimezone(UTC).isoformat()
 

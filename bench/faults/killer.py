@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 
-from bench.faults.operations import TEMPLATES, Operation, write
+from former import make_former
+
+from bench.faults.operations import FORMER, TEMPLATES, Operation, write
 from bench.faults.places import DatabaseHost
 from bench.faults.process import CommandResult, run
 from bench.faults.remains import Content, check, read_database, read_files
@@ -49,11 +51,18 @@ class Killer:
         self._files.mkdir()
         write(self._files)
         self._templates = {(kind, name): self._template(kind, name) for kind in kinds for name in TEMPLATES}
+        self._templates |= {(kind, FORMER): self._former_template(kind) for kind in kinds}
 
     def _template(self, kind: str, name: str) -> str:
         url = self.kinds[kind].copy("")
         for words in TEMPLATES[name]:
             _require_success(run(["--database", url, *(word.format(files=self._files) for word in words)]))
+        self.kinds[kind].settle(url)
+        return url
+
+    def _former_template(self, kind: str) -> str:
+        url = self.kinds[kind].copy("")
+        make_former(url)
         self.kinds[kind].settle(url)
         return url
 

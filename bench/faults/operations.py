@@ -22,7 +22,6 @@ TEMPLATES = {
         ("token", "create", "grafana"),
     ),
 }
-TEMPLATES["older"] = (*TEMPLATES["used"], ("migrate", "--to", "0004", "--yes"))
 TEMPLATES["seen"] = (*TEMPLATES["few"], ("import", "ec2", "{files}/instances.json", "{files}/topology.json"))
 TEMPLATES["adopted"] = (
     *TEMPLATES["seen"],
@@ -33,6 +32,8 @@ TEMPLATES["adopted"] = (
 _MORE = ("import", "ec2", "{files}/more-instances.json", "{files}/more-topology.json")
 TEMPLATES["more"] = (*TEMPLATES["adopted"], _MORE)
 """Template databases by name, each as the commands that create it."""
+FORMER = "former"
+"""Another template database, of the schema version that the first one replaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,8 @@ OPERATIONS = (
     Operation("seed", "used", ("seed", "u-trn2x64", "--domains", "2", "--name", "lab")),
     Operation("unseed", "used", ("unseed", "two", "--yes")),
     Operation("migrate, from nothing", "empty", ("migrate",)),
-    Operation("migrate, from an older schema version", "older", ("migrate",)),
-    Operation("migrate, to an older schema version", "used", ("migrate", "--to", "0004", "--yes"), newest=False),
+    Operation("migrate, from the version before the first", FORMER, ("migrate",)),
+    Operation("migrate, to no tables", "used", ("migrate", "--to", "base", "--yes"), newest=False),
     Operation("token create", "used", ("token", "create", "backup")),
     Operation("token revoke", "used", ("token", "revoke", "grafana")),
     Operation("copy", "empty", ("copy", "{source}", "{database}"), between=("migrate",)),

@@ -130,7 +130,7 @@ def _ddl(engine: Engine) -> dict[str, list[str]]:
     )
     with engine.connect() as connection:
         rows = connection.execute(text(query)).all()
-    texts = {name: re.sub(r"\)\s*(STRICT|WITHOUT ROWID)$", r", \1", sql) for name, sql in rows}
+    texts = {name: re.sub(r"\)\s*(STRICT|WITHOUT ROWID)\s*$", r", \1", sql) for name, sql in rows}
     parts = {
         name: re.split(
             r",(?![^(]*\))|(?=CONSTRAINT)", re.sub(r"FOREIGN KEY\(\w+\) ", "", " ".join(sql.rstrip(" )").split()))

@@ -33,8 +33,8 @@ class Event:
     event
         The event's number. Numbers follow the order of changes even if the clock went back.
     batch
-        The number of the first event of the same change. `batch`, `source` and `kind` are None for events recorded
-        before schema version 0017.
+        The number of the first event of the same change. `batch`, `source` and `kind` may be None for events recorded
+        before the first release.
     action, job
         One of ACTIONS, and the name of the job or reservation unless the action is on a server. Both are None for a
         change of state.

@@ -25,8 +25,8 @@ Table(
     UniqueConstraint("name"),
 )
 
-# A bearer token of a principal; a principal may have several. ``issued_by``: null if it was created before schema
-# version 0039. ``last_used`` is written at most once an hour.
+# A bearer token of a principal; a principal may have several. ``issued_by``: null if it was created before
+# tokens had one. ``last_used`` is written at most once an hour.
 Table(
     "token",
     METADATA,

@@ -29,8 +29,8 @@ from trninv.database.tables.vocabulary import (
 )
 
 # A recorded change of a part's state, with author and reason. The triggers of trninv.inventory.triggers.event_triggers
-# insert the rows; nothing updates them. Before schema version 0017 they had no ``batch``, ``source``
-# or ``own_…``.
+# insert the rows; nothing updates them. ``batch``, ``source`` and ``own_…`` may be null in rows from before the first
+# release.
 #
 # ``batch``: the first event of the same change. ``previous_id``: the previous event of this part.
 # ``own_…``: the part's own condition, without the effect of its server. ``clock_went_back``: whether the preceding
@@ -112,8 +112,8 @@ Table(
     required_column("who", Text),
 )
 
-# Events up to ``event`` were sealed again, because a schema version renamed their actions. ``sha256``: their former
-# seal. ``archived``: the last event that existed only in an archive then. Rows are never updated.
+# Events up to ``event`` were sealed again before the first release, because their actions were renamed. ``sha256``:
+# their former seal. ``archived``: the last event that existed only in an archive then. Rows are never updated.
 Table(
     "seal_restart",
     METADATA,

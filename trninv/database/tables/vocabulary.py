@@ -71,7 +71,7 @@ ACTIONS = tuple(ACTION_MEANINGS)
 """What an event did to a job, a server's cordon or a reservation; an event that changes a state has no action."""
 JOB_ACTIONS, SERVER_ACTIONS, RESERVATION_ACTIONS = ACTIONS[:3], ACTIONS[3:5], ACTIONS[5:]
 FORMER_ACTIONS: Final[Mapping[str, str]] = {"allocate": "hold", "cordon": "close", "uncordon": "open"}
-"""The actions that schema version 0033 renamed, each with its former name in older archives and seals."""
+"""The actions that were renamed before the first release, each with its former name in older archives and seals."""
 SWEEP_STATE_MEANINGS: Final[Mapping[str, str]] = {
     "running": "It is running.",
     "done": "It is done and has a result.",

@@ -319,7 +319,7 @@ def _file_name(first: int, last: int) -> str:
 def _digest(row: Any) -> str:
     """Return a row's digest.
 
-    Whole seconds are written without a fraction, as before schema version 0025, so that digests in old archives match.
+    Whole seconds are written without a fraction, as times once were, so that digests in old archives match.
     """
     text = json.dumps(list(row), ensure_ascii=False, separators=(",", ":"))
     return _sha256(text.replace(".000000+00:00", "+00:00").encode())

@@ -41,11 +41,11 @@ SEALED_COLUMNS: Final = tuple(
 """Columns in the order in which they are hashed."""
 _ACTION_POSITION: Final = SEALED_COLUMNS.index(_EVENT.c.action)
 _CURRENT_ACTIONS: Final = {former: action for action, former in FORMER_ACTIONS.items()}
-"""The current names of actions, by their names before schema version 0033."""
+"""The current names of actions, by their former names."""
 _ADDED_COLUMNS: Final = (1, 2)
-"""The numbers of columns that schema versions added at the end: the last by 0028, the two before it by 0024.
+"""The numbers of columns that were added at the end, the last ones first.
 
-Trailing columns of a version are not hashed if all of them are NULL, so that older seals stay valid.
+Columns added together are not hashed if all of them are NULL, so that older seals stay valid.
 """
 # every change executes these statements, and building them again would take longer than running them
 _INSERT_CHANGE: Final = insert(_CURRENT_CHANGE)
@@ -280,14 +280,14 @@ def event_bytes(values: Sequence[Any]) -> bytes:
 
 
 def former_event_bytes(values: Sequence[Any]) -> bytes:
-    """Return the bytes hashed for an event before schema version 0033 renamed actions."""
+    """Return the bytes hashed for an event before actions were renamed."""
     columns = list(values)
     columns[_ACTION_POSITION] = FORMER_ACTIONS.get(columns[_ACTION_POSITION], columns[_ACTION_POSITION])
     return event_bytes(columns)
 
 
 def with_current_action(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return an event's `SEALED_COLUMNS` with the action's current name, which schema version 0033 introduced."""
+    """Return an event's `SEALED_COLUMNS` with the action's current name."""
     if values[_ACTION_POSITION] not in _CURRENT_ACTIONS:
         return values
     return (*values[:_ACTION_POSITION], _CURRENT_ACTIONS[values[_ACTION_POSITION]], *values[_ACTION_POSITION + 1 :])
