@@ -149,6 +149,7 @@ def test_an_owner_of_one_schema_is_enough_for_everything(site: Site, run: Run, t
         ["migrate", "--check"],
         ["migrate", "--to", "base", "--yes"],
         ["migrate"],
+        ["seed", "trn1.2xlarge"],
         ["verify"],
         ["status"],
     ):
