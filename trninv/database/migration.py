@@ -68,6 +68,8 @@ def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> No
         connection = engine.connect().execution_options(writes=True)
     with connection, translate_statement_errors(engine):
         current = _migratable_version(connection)
+        if current and current != schema_version(connection):  # it is taken over
+            _require_columns(connection, current)
         require_privileges(connection)
         connection.rollback()
         config = _config(connection)
@@ -123,19 +125,21 @@ def _migratable_version(connection: Connection) -> str | None:
             f"{problem} from before the first release: back it up, upgrade it to {first.module.REPLACES} in a checkout "
             f"of trninv (git checkout {_LAST_COMMIT_WITH_OLDER_VERSIONS} && ./run trninv migrate), then migrate again"
         )
-    if missing := _missing_columns(connection, first.revision):
-        raise DatabaseError(f"{problem}, but lacks {', '.join(missing)}: restore a backup")
     return first.revision
 
 
-def _missing_columns(connection: Connection, version: str) -> list[str]:
-    """List the columns that a schema version has and a database lacks."""
+def _require_columns(connection: Connection, version: str) -> None:
+    """Raise DatabaseError if a database lacks a column that a schema version has."""
     with temporary_engine("sqlite://") as trial:
         migrate(trial, version)
         with trial.connect() as trial_connection:
             expected = _columns(trial_connection)
     columns = _columns(connection)
-    return [f"{name}.{lost}" for name in sorted(expected) for lost in sorted(expected[name] - columns.get(name, set()))]
+    missing = [
+        f"{name}.{lost}" for name in sorted(expected) for lost in sorted(expected[name] - columns.get(name, set()))
+    ]
+    if missing:
+        raise DatabaseError(f"the database lacks {', '.join(missing)}: restore a backup")
 
 
 def upgrade_effect(engine: Engine) -> str | None:
