@@ -99,14 +99,14 @@ def oldest_reader(script: ScriptDirectory) -> str:
 
 def take_over(connection: Connection, script: ScriptDirectory) -> None:
     """Give a database of the version that the first one replaces, which has the same tables, the first one's number."""
-    first = first_version(script)
+    first = _first_version(script)
     versions = table("alembic_version", column("version_num"))
     if inspect(connection).has_table(versions.name):
         is_replaced = versions.c.version_num == first.module.REPLACES
         connection.execute(update(versions).where(is_replaced).values(version_num=first.revision))
 
 
-def first_version(script: ScriptDirectory) -> Script:
+def _first_version(script: ScriptDirectory) -> Script:
     """Return the migration that creates all tables."""
     return script.get_revision(str(script.get_base()))
 
@@ -114,7 +114,7 @@ def first_version(script: ScriptDirectory) -> Script:
 def _migratable_version(connection: Connection) -> str | None:
     """Return the schema version from which Alembic migrates a database, which is None if it has no tables."""
     current = schema_version(connection)
-    first = first_version(ScriptDirectory.from_config(_config()))
+    first = _first_version(ScriptDirectory.from_config(_config()))
     if current is None or first.revision <= current <= newest_schema_version():
         return current
     problem = f"the database has schema version {current}"
