@@ -455,14 +455,20 @@ class ClusterExistsError(DatabaseError):
     code = "CLUSTER_EXISTS"
 
 
-_OUT_OF_MEMORY = ("cannot allocate memory", "failed to map segment", "can't start new thread")
-"""What errors of the system say, in lower case, if a file, a library or a thread gets no memory."""
+_OUT_OF_MEMORY = (
+    "cannot allocate memory",
+    "failed to map segment",
+    "can't start new thread",
+    "without exception set",  # SystemError: CPython lost the MemoryError of an allocation of its own
+    "without setting an exception",
+)
+"""What errors of the system say, in lower case, if a file, a library, a thread or the interpreter gets no memory."""
 
 
 def explain_memory_error(error: BaseException) -> BaseException:
     """Return an `OutOfMemoryError` in place of an error that means the same, or else the error itself."""
     reasons = str(error).lower()
-    is_of_system = isinstance(error, OSError | ImportError | RuntimeError)
+    is_of_system = isinstance(error, OSError | ImportError | RuntimeError | SystemError)
     if not isinstance(error, MemoryError) and not (is_of_system and any(text in reasons for text in _OUT_OF_MEMORY)):
         return error
     return OutOfMemoryError("there is not enough memory: raise the limit (ulimit -v, MemoryMax), or ask for less")

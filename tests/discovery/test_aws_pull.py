@@ -26,6 +26,7 @@ from trninv.importers.ingestion import ImportFile
 from trninv.reconcile.adoption import adopt
 from trninv.reconcile.findings import Finding, list_findings
 
+pytestmark = pytest.mark.slow_on_postgresql
 TARGET = parse_target("aws:us-east-2")
 
 
@@ -53,6 +54,7 @@ def rows(engine: Engine, sql: str) -> list[tuple[object, ...]]:
         return [tuple(row) for row in connection.execute(text(sql))]
 
 
+@pytest.mark.quick_on_postgresql
 def test_a_pull_imports_binds_and_finds(cloud: Cloud, lab: Engine) -> None:
     first = pull_target(lab, TARGET)
     assert (first.servers, first.stored, first.bound) == (12, 2, 0)
@@ -169,6 +171,7 @@ def test_pages_without_an_end_stop(cloud: Cloud, lab: Engine) -> None:
         pull_target(lab, TARGET)
 
 
+@pytest.mark.quick_on_postgresql
 def test_two_discoverers_at_once_one_says_so(cloud: Cloud, lab: Engine) -> None:
     with lease_target(lab, "aws:us-east-2", datetime.now(UTC), None) as lease:
         with pytest.raises(BusyError, match="is being pulled by process"):
@@ -203,6 +206,7 @@ def test_a_clock_that_jumps_keeps_the_order_of_pulls(cloud: Cloud, lab: Engine) 
     assert [f.instance for f in _findings(lab) if f.rule == "instance-gone"] == ["i-00000000000000003"]
 
 
+@pytest.mark.quick_on_postgresql
 def test_an_unchanged_fleet_stores_nothing_and_a_change_stores_its_block(
     cloud: Cloud, lab: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +224,7 @@ def test_an_unchanged_fleet_stores_nothing_and_a_change_stores_its_block(
     assert not [f for f in _findings(lab, TARGET) if f.rule == "instance-gone"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cloud")
 def test_versions_of_a_listing_are_removed_but_not_what_findings_cite(
     lab: Engine, monkeypatch: pytest.MonkeyPatch

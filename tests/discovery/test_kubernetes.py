@@ -25,6 +25,7 @@ from trninv.importers.sources.kubernetes import DOMAIN_LABEL
 from trninv.reconcile.adoption import adopt
 from trninv.reconcile.findings import Finding, list_findings
 
+pytestmark = pytest.mark.slow_on_postgresql
 TARGET = parse_target("kubernetes")
 
 
@@ -52,6 +53,7 @@ def findings(engine: Engine, rule: str) -> list[Finding]:
         return [found for found in list_findings(connection) if found.rule == rule]
 
 
+@pytest.mark.quick_on_postgresql
 def test_health_and_dropped_nodes_are_found(cluster: Cluster, lab: Engine) -> None:
     assert pull_target(lab, TARGET).servers == 8
     assert not findings(lab, "scheduler-block-differs")
@@ -169,6 +171,7 @@ def jobs(engine: Engine) -> list[tuple[object, ...]]:
         return [tuple(row) for row in connection.execute(text(query))]
 
 
+@pytest.mark.quick_on_postgresql
 def test_claims_allocate_the_chips_of_jobs(cluster: Cluster, lab: Engine) -> None:
     pull_target(lab, TARGET)
     cluster.objects["resourceclaims"] = [

@@ -30,7 +30,18 @@ def bin_(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Programs of an environment of their own, since they want other libraries than trninv."""
     folder, locked = tmp_path_factory.mktemp("aws"), Path(__file__).with_name("requirements-aws.txt")
     venv.create(folder, with_pip=True)
-    install = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(locked)]
+    install = [
+        str(folder / "bin/python"),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--require-hashes",
+        "--no-deps",
+        "--no-compile",
+        "-r",
+        str(locked),
+    ]
     subprocess.run(install, check=True)
     return folder / "bin"
 

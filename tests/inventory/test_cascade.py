@@ -63,6 +63,7 @@ def _is_sound(connection: Connection) -> None:
     assert list(verify_history(connection, verify_chain(connection))) == []
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize(
     ("domain", "before"), [*((U, condition) for condition in CONDITIONS), ("trn3-gen1/d0", Condition("down"))], ids=str
 )
@@ -87,6 +88,7 @@ def test_plain_sql_does_to_parts_what_the_command_does(engine: Engine, domain: s
         _is_sound(connection)
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize(
     ("one", "other"), [("s0/c3", "s1/c3"), ("s0/efa0", "s1/efa0"), ("sw0", "sw1")], ids=["chip", "nic", "switch"]
 )
@@ -197,6 +199,7 @@ BY_HAND = {
 }
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize(
     ("state", "table"),
     [("up", "server"), ("up", "node"), ("degraded", "server"), ("degraded", "node"), ("down", "server")],

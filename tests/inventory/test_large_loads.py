@@ -65,6 +65,7 @@ def _contents(url: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_system_has_the_same_rows_and_indexes(
     databases: Databases, backend: str, monkeypatch: pytest.MonkeyPatch

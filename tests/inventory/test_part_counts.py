@@ -8,7 +8,7 @@ import pytest
 from next_release import next_release
 from sqlalchemy import Connection, Engine, event, text
 
-from conftest import is_quick
+from conftest import is_quick, seeds
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database import part_counts
@@ -124,7 +124,7 @@ def _random_changes(seed_number: int) -> Iterator[str]:
             yield f"UPDATE allocation SET ended_at = {end} WHERE id % {draw.randrange(2, 9)} = 0"
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", seeds(2))
 def test_random_changes(engine: Engine, number: int) -> None:
     changes = _random_changes(number)
     _execute(engine, ALLOCATED)
@@ -207,6 +207,7 @@ def test_a_large_load_on_postgresql_drops_its_triggers_and_puts_them_back(
         assert _stored(connection) == {}
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize(
     "at_statement", ["INSERT INTO link", "INSERT INTO part_count", "CREATE TRIGGER link_count_ins"]
 )
@@ -245,6 +246,7 @@ def test_a_removal_undone_leaves_counts_and_triggers_as_they_were(engine: Engine
         assert _stored(connection) == _plain(connection)
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize(
     ("tampering", "words"),
     [

@@ -16,7 +16,7 @@ def test_answers_are_within_their_bounds_and_bisections_exact(tmp_path: Path) ->
     url = f"sqlite:///{tmp_path / 'fleet.db'}"
     states.seed(url, states.SIZES[:4])
     with trninv.open(url) as fleet:
-        found = list(answers(fleet, 80, 1, sizes=states.SIZES[:4]))
+        found = list(answers(fleet, 6 * 16, 1, sizes=states.SIZES[:4]))
         assert judge(found)
         assert {each.system for each in found} == set(states.SYSTEMS)
         assert not list(differences(fleet, url, 30, 1))
@@ -28,7 +28,7 @@ def test_what_is_wrong_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     states.seed(url, states.SIZES[:1])
     monkeypatch.setattr(states.State, "_set", lambda *_: None)
     with trninv.open(url) as fleet:
-        found = list(answers(fleet, 100, 1, ("trn1", "trn2"), states.SIZES[:1]))
+        found = list(answers(fleet, 32, 1, ("trn1", "trn2"), states.SIZES[:1]))
         assert not judge(found)
         wrong = {each.question for each in found if each.fault}
     assert {"collectives", "bisection of a cluster", "distances", "pool"} <= wrong

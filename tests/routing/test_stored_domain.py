@@ -170,7 +170,7 @@ def _path(ask: Callable[[], object]) -> object:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("batch", seeds(5, quick=2))
+@pytest.mark.parametrize("batch", seeds(4))
 def test_after_any_edit_a_domain_is_its_rows(
     databases: Databases, backend: str, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -207,6 +207,7 @@ def test_what_fails_after_it_was_counted_is_not_counted(url: str) -> None:
     assert used(url) == [(0, 0)]
 
 
+@pytest.mark.slow
 def test_a_token_that_reports_all_morning_stays_below_the_bound(url: str) -> None:
     """Each hour of a morning it uses up its quota, and the database has no more rows than before."""
     mine, hourly = token(url), 5

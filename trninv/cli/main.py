@@ -274,7 +274,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except _PipeClosedError:
         _silence_stdout()
         status = 0
-    except (OSError, MemoryError, ImportError, RuntimeError) as error:
+    except (OSError, MemoryError, ImportError, RuntimeError, SystemError) as error:
         explained = explain_memory_error(error)
         if "--debug" in words or not isinstance(explained, OSError | TrninvError):
             raise

@@ -144,7 +144,7 @@ def _delivered(
     return int(nx.maximum_flow_value(near, "ring", "place", capacity="bandwidth"))
 
 
-@pytest.mark.parametrize("seed", seeds(6, 2))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_a_pool_is_that_of_the_place_and_one_other_domain(adopted: BaseFleet, seed: int) -> None:
     """Hops, widest paths and deliveries are those of networkx; some of them are also asked of `path`."""
     chance = random.Random(seed + 7)

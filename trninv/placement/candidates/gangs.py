@@ -6,7 +6,7 @@ closest to each other. A gang is placed below a node of the lowest possible tier
 is requested.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -117,13 +117,7 @@ def place_gang(
             leaves_by_node.setdefault((node, rack), []).append(leaf_rows)
         if chosen := choose(leaves_by_node.values(), domains):
             best = sorted(chosen, key=lambda row: (*_degradation(capacity, row), row))[:domains]
-            leaf_nodes = {int(capacity.ordinals[row]) // domains_per_node for row in best}
-            common_tiers = (
-                number
-                for number in range(TIERS, 0, -1)
-                if len({_ancestor(leaf, number, nodes_per_node) for leaf in leaf_nodes}) == 1
-            )
-            return Gang(tuple(best), next(common_tiers))
+            return Gang(tuple(best), common_tier(capacity.model, capacity.ordinals[best].tolist()))
     return None
 
 
@@ -131,6 +125,13 @@ def network_node(model: PlacementModel, ordinal: int, tier: int) -> int:
     """Return the number of the network node of a tier above a domain; all of tier 1 count as one."""
     domains_per_node, nodes_per_node = tier_sizes(model)
     return _ancestor(ordinal // domains_per_node, tier, nodes_per_node)
+
+
+def common_tier(model: PlacementModel, ordinals: Collection[int]) -> int:
+    """Return the lowest tier of the fabric with a network node above all of these domains."""
+    return next(
+        tier for tier in range(TIERS, 0, -1) if len({network_node(model, ordinal, tier) for ordinal in ordinals}) == 1
+    )
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,7 @@ from trninv import deadline
 from trninv.errors import InvalidArgumentError
 from trninv.placement.candidates.candidate_search import CandidateSearch
 from trninv.placement.candidates.free_capacity import FreeCapacity
-from trninv.placement.candidates.gangs import tier_sizes
+from trninv.placement.candidates.gangs import common_tier, network_node, tier_sizes
 from trninv.placement.candidates.placement_model import LegalSets, PlacementModel
 
 MAX_LEVELS: Final = 4
@@ -71,9 +71,8 @@ class Units:
             return row, next(index for index, server in enumerate(self.model.server_masks) if server & mask)
         if kind == _DOMAIN:
             return (row,)
-        domains, nodes = tier_sizes(self.model)
-        leaf = self.ordinals[row] // domains
-        return {"network node of tier 3": (leaf,), "network node of tier 2": (leaf // nodes,)}.get(kind, ())
+        tier = {"network node of tier 3": 3, "network node of tier 2": 2}.get(kind, 1)
+        return (network_node(self.model, self.ordinals[row], tier),)
 
 
 def check_sizes(model: PlacementModel, legal_sets: LegalSets, chips: int, sizes: Sequence[int]) -> None:
@@ -135,11 +134,8 @@ class GroupSearch:
 
     def common_tier(self, groups: Sequence[Group]) -> int:
         """Return the lowest tier of the fabric whose network node is above all domains of the groups."""
-        sets = [Group((), *chips) for group in groups for chips in group.sets()]
-        for tier in (3, 2):
-            if len({self.units.unit_of(chips, f"network node of tier {tier}") for chips in sets}) == 1:
-                return tier
-        return 1
+        rows = {row for group in groups for row, _ in group.sets()}
+        return common_tier(self._capacity.model, [self.units.ordinals[row] for row in rows])
 
     def _merge(self, groups: Sequence[Group], size: int, count: int) -> list[Group]:
         """Return as many groups of ``count`` groups as fit, each in one unit; full domains are used up first."""

@@ -11,7 +11,7 @@ unless the search stops at `MAX_STEPS`. Other parts can occupy at most one domai
 with the cheapest sets are enough besides those of the parts themselves.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import Final
@@ -23,7 +23,7 @@ from trninv.errors import ScopeTooLargeError
 from trninv.placement.allocations.allocation_masks import JobAllocation
 from trninv.placement.candidates.candidate_search import CandidateSearch
 from trninv.placement.candidates.free_capacity import FreeCapacity
-from trninv.placement.candidates.gangs import network_node
+from trninv.placement.candidates.gangs import common_tier, network_node
 from trninv.placement.candidates.placement_model import AnyServers, LegalSets, PlacementModel
 from trninv.placement.moves.planner import alternative_sets
 from trninv.solvers.torus_blocks import pack_masks
@@ -117,12 +117,6 @@ def plan_replacement(
             best = min(plans, key=lambda lower: lower.cost)
             return replace(best, lower_bound=plan.lower_bound, is_best=is_best)
     return replace(plan, is_best=is_best)
-
-
-def common_tier(model: PlacementModel, rows: Iterable[int]) -> int:
-    """Return the lowest tier of the fabric with a network node above all of these domains (ordinals)."""
-    ordinals = list(rows)
-    return next(tier for tier in range(TIERS, 0, -1) if len({network_node(model, row, tier) for row in ordinals}) == 1)
 
 
 def _rows_after(plan: ReplacementPlan, staying: Sequence[int]) -> list[int]:

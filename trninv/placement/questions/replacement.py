@@ -21,10 +21,11 @@ from trninv.placement.allocations.reservations import FOREVER, Window
 from trninv.placement.allocations.server_cordons import resolve_servers
 from trninv.placement.candidates.free_blocks import max_free_block
 from trninv.placement.candidates.free_capacity import FreeCapacity, read_cluster_capacity
+from trninv.placement.candidates.gangs import common_tier
 from trninv.placement.candidates.placement_model import PlacementModel, read_legal_sets
 from trninv.placement.candidates.reserved_chips import with_reservations
 from trninv.placement.candidates.results import abbreviate_places
-from trninv.placement.moves.replacement import ReplacedPart, common_tier, plan_replacement
+from trninv.placement.moves.replacement import ReplacedPart, plan_replacement
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer
