@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from browsing import Open, browser, documented, opened, service, service_database, watched  # noqa: F401 # fixtures
+from browsing import Open, documented
 from examples import ROOT
 
 SCHEMES = [(scheme, forced) for scheme in ("light", "dark") for forced in ("none", "active")]
@@ -22,7 +22,7 @@ def test_every_view_is_documented() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [*documented(), *ERRORS, PAST])
-def test_an_address_opens_a_view_that_all_can_read(opened: Open, at: str) -> None:  # noqa: F811
+def test_an_address_opens_a_view_that_all_can_read(opened: Open, at: str) -> None:
     page = opened(at)
     assert page.evaluate("location.hash") == at
     expect(page.locator("main h1")).to_have_count(1)
@@ -40,7 +40,7 @@ COLOR = "each => ['fill', 'stroke', 'stroke-dasharray'].map(name => getComputedS
 
 
 @pytest.mark.slow
-def test_colors_of_the_system_leave_glyphs_dashes_paths_and_focus(opened: Open) -> None:  # noqa: F811
+def test_colors_of_the_system_leave_glyphs_dashes_paths_and_focus(opened: Open) -> None:
     page = opened("#/domain/u-trn2x64/d0?from=s0/c0&to=s0/c2&down=s0/c5")
     page.emulate_media(forced_colors="active", color_scheme="dark")
     ink, highlight = (system(page, name) for name in ("CanvasText", "Highlight"))

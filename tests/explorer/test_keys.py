@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from browsing import Open, browser, opened, service, service_database, settled, watched  # noqa: F401 # fixtures
+from browsing import Open, settled
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ def keys(page: Page) -> None:
     expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
 
 
-def test_single_keys_go_places_and_press_what_names_them(opened: Open) -> None:  # noqa: F811
+def test_single_keys_go_places_and_press_what_names_them(opened: Open) -> None:
     page = opened(DOMAIN)
     for letter, place in PLACES.items():
         page.keyboard.press("g")
@@ -53,7 +53,7 @@ def test_single_keys_go_places_and_press_what_names_them(opened: Open) -> None: 
     assert page.evaluate("document.querySelector('dialog').scrollWidth <= 390")
 
 
-def test_turned_off_no_single_key_does_anything_and_ctrl_k_stays(opened: Open) -> None:  # noqa: F811
+def test_turned_off_no_single_key_does_anything_and_ctrl_k_stays(opened: Open) -> None:
     page = opened(DOMAIN)
     page.keyboard.press("?")
     page.get_by_label("Enable single-key shortcuts").uncheck()
@@ -84,7 +84,7 @@ def test_turned_off_no_single_key_does_anything_and_ctrl_k_stays(opened: Open) -
     page.wait_for_url(re.compile("down=s1/c5"))
 
 
-def test_a_key_in_the_frame_in_which_a_dialog_closes_acts(opened: Open) -> None:  # noqa: F811
+def test_a_key_in_the_frame_in_which_a_dialog_closes_acts(opened: Open) -> None:
     page = opened(DOMAIN)
     page.keyboard.press("?")
     page.get_by_label("Enable single-key shortcuts").focus()
@@ -97,7 +97,7 @@ def test_a_key_in_the_frame_in_which_a_dialog_closes_acts(opened: Open) -> None:
     page.wait_for_url(re.compile("down=s0/c1"))
 
 
-def test_a_letter_in_a_field_is_a_letter(opened: Open) -> None:  # noqa: F811
+def test_a_letter_in_a_field_is_a_letter(opened: Open) -> None:
     page = opened("#/reports/capacity")
     page.get_by_role("textbox", name="generation").press_sequentially("gift?/y")
     expect(page.get_by_role("textbox", name="generation")).to_have_value("gift?/y")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from browsing import Open, Watched, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from browsing import Open, Watched, settled
 from conftest import Databases
 from serving import serving
 from trninv.database.engine import temporary_engine, write_transaction
@@ -57,7 +57,7 @@ def failing(page: Page, document: str) -> Iterator[None]:
 
 @pytest.mark.parametrize("at", ASKING)
 def test_what_fails_says_so_in_its_place_and_can_be_tried_again(
-    watched: Watched,  # noqa: F811
+    watched: Watched,
     at: str,
 ) -> None:
     document, stays = ASKING[at]
@@ -84,7 +84,7 @@ def test_what_fails_says_so_in_its_place_and_can_be_tried_again(
 
 
 @pytest.mark.parametrize("at", ASKING)
-def test_the_frame_is_there_at_once_and_says_that_it_loads(opened: Open, at: str) -> None:  # noqa: F811
+def test_the_frame_is_there_at_once_and_says_that_it_loads(opened: Open, at: str) -> None:
     page = opened("#/sources")
     held = list[Route]()
 
@@ -104,7 +104,7 @@ def test_the_frame_is_there_at_once_and_says_that_it_loads(opened: Open, at: str
 
 
 def test_what_is_shown_stays_while_the_service_is_away_and_is_live_again_after(
-    watched: Watched,  # noqa: F811
+    watched: Watched,
     databases: Databases,
 ) -> None:
     url = databases.seeded("sqlite")
@@ -128,7 +128,7 @@ def test_what_is_shown_stays_while_the_service_is_away_and_is_live_again_after(
     watched.said.clear()
 
 
-def test_a_page_that_does_not_follow_says_how_much_changed(watched: Watched, databases: Databases) -> None:  # noqa: F811
+def test_a_page_that_does_not_follow_says_how_much_changed(watched: Watched, databases: Databases) -> None:
     url = databases.seeded("sqlite")
     with serving(url) as short:
         page = watched.open("#/reports/unhealthy", url=short)
@@ -143,7 +143,7 @@ def test_a_page_that_does_not_follow_says_how_much_changed(watched: Watched, dat
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_a_row_that_changes_lights_up_unless_motion_is_reduced(
-    watched: Watched,  # noqa: F811
+    watched: Watched,
     databases: Databases,
     motion: str,
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from browsing import Open, browser, copies, opened, service, service_database, settled, watched  # noqa: F401 # fixtures
+from browsing import Open, copies, settled
 from trninv.service.explorer import WEB_DIRECTORY
 
 U = "#/domain/u-trn2x64/d0"
@@ -22,7 +22,7 @@ def found(page: Page, text: str) -> None:
     expect(page.locator("#options:not([aria-busy=true])")).to_be_visible()
 
 
-def test_from_a_few_letters_to_a_chip_a_path_and_what_if_by_keys(opened: Open) -> None:  # noqa: F811
+def test_from_a_few_letters_to_a_chip_a_path_and_what_if_by_keys(opened: Open) -> None:
     page = opened()
     page.keyboard.press("/")
     field = page.locator("dialog [role=combobox]")
@@ -59,7 +59,7 @@ def test_from_a_few_letters_to_a_chip_a_path_and_what_if_by_keys(opened: Open) -
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_is_accessible_and_hostile_text_is_text(opened: Open, scheme: str) -> None:  # noqa: F811
+def test_it_is_accessible_and_hostile_text_is_text(opened: Open, scheme: str) -> None:
     page = opened(U, scheme=scheme)
     found(page, "s1/c")
     assert Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]}).response["violations"] == []
@@ -70,7 +70,7 @@ def test_it_is_accessible_and_hostile_text_is_text(opened: Open, scheme: str) ->
     expect(page.locator("dialog")).to_have_count(0)
 
 
-def test_themes_and_queries_are_a_word_away(opened: Open) -> None:  # noqa: F811
+def test_themes_and_queries_are_a_word_away(opened: Open) -> None:
     page = opened("#/reports")
     found(page, "theme dark")
     page.keyboard.press("Enter")

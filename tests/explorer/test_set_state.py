@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, Request, expect
 from sqlalchemy import text
 
-from browsing import Open, Watched, browser, documented, opened, service, settled, watched  # noqa: F401 # fixtures
+from browsing import Open, Watched, documented, settled
 from conftest import Databases
 from serving import serving
 from trninv.catalog.facts import default_catalog
@@ -59,7 +59,7 @@ def service_database(databases: Databases) -> str:
 
 
 @contextmanager
-def guarded(watched: Watched, url: str, at: str, scope: str, scheme: str = "light") -> Iterator[Page]:  # noqa: F811
+def guarded(watched: Watched, url: str, at: str, scope: str, scheme: str = "light") -> Iterator[Page]:
     """A page of a service that asks for tokens, with one of a scope."""
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         token = create_token(connection, f"{scope}-{scheme}", scope, None)
@@ -143,7 +143,7 @@ def by_keys(page: Page, url: str, chip: str, who: str) -> None:
     assert last == [(who or "j.ortiz", f"undone: {WHY}", "up"), (who or "j.ortiz", WHY, "down")]
 
 
-def test_a_chip_is_set_down_and_back_by_keys_alone(opened: Open, service_database: str) -> None:  # noqa: F811
+def test_a_chip_is_set_down_and_back_by_keys_alone(opened: Open, service_database: str) -> None:
     page = opened()
     page.evaluate("""() => {
         const undone = ({ data }) => JSON.parse(data).why.startsWith("undone")
@@ -155,7 +155,7 @@ def test_a_chip_is_set_down_and_back_by_keys_alone(opened: Open, service_databas
     expect(page.get_by_text("item changed")).to_have_count(0)  # of what it changed itself
 
 
-def test_the_key_of_undo_is_heard_as_soon_as_it_is_offered(opened: Open, service_database: str) -> None:  # noqa: F811
+def test_the_key_of_undo_is_heard_as_soon_as_it_is_offered(opened: Open, service_database: str) -> None:
     was = states(service_database)
     page = opened(f"#/domain/{D}?sel=s3/c7")
     page.evaluate("""() => new MutationObserver((_, seen) => {
@@ -172,13 +172,13 @@ def test_the_key_of_undo_is_heard_as_soon_as_it_is_offered(opened: Open, service
 
 
 @pytest.mark.slow
-def test_with_a_token_the_change_is_its_own(watched: Watched, service_database: str) -> None:  # noqa: F811
+def test_with_a_token_the_change_is_its_own(watched: Watched, service_database: str) -> None:
     with guarded(watched, service_database, "#/", "operate", "dark") as page:
         by_keys(page, service_database, "s0/c1", "operate-dark")
 
 
 @pytest.mark.slow
-def test_who_may_only_read_has_no_control_that_writes(watched: Watched, service_database: str) -> None:  # noqa: F811
+def test_who_may_only_read_has_no_control_that_writes(watched: Watched, service_database: str) -> None:
     with guarded(watched, service_database, f"#/domain/{D}?sel=s1/c5", "read") as page:
         panel = page.get_by_role("complementary", name=f"About {D}/s1/c5")
         expect(panel).to_contain_text("requires a token with scope operate. read-light has scope read")
@@ -197,7 +197,7 @@ def test_who_may_only_read_has_no_control_that_writes(watched: Watched, service_
 
 
 @pytest.mark.slow
-def test_nothing_of_the_past_can_be_changed(opened: Open) -> None:  # noqa: F811
+def test_nothing_of_the_past_can_be_changed(opened: Open) -> None:
     page = opened(f"#/domain/{D}?sel=s1/c5")
     expect(page.locator("[data-writes]")).to_have_count(1)
     for address in [*documented(), f"#/domain/{D}?sel=s1/c5", f"#/at/{D}/s1/c5"]:
@@ -215,7 +215,7 @@ def test_nothing_of_the_past_can_be_changed(opened: Open) -> None:  # noqa: F811
 
 
 @pytest.mark.slow
-def test_what_somebody_else_has_changed_is_shown_and_asked_again(opened: Open, service_database: str) -> None:  # noqa: F811
+def test_what_somebody_else_has_changed_is_shown_and_asked_again(opened: Open, service_database: str) -> None:
     page = opened(f"#/domain/{D}?sel=s3/c3")
     page.keyboard.press("s")
     previewed(page)
@@ -244,7 +244,7 @@ def test_what_somebody_else_has_changed_is_shown_and_asked_again(opened: Open, s
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_many_chips_take_their_number_and_come_back_as_they_were(
-    opened: Open,  # noqa: F811
+    opened: Open,
     service_database: str,
     scheme: str,
 ) -> None:
@@ -284,7 +284,7 @@ def test_many_chips_take_their_number_and_come_back_as_they_were(
 
 
 @pytest.mark.slow
-def test_a_panel_asks_about_its_chip_and_the_palette_sets_its_state(opened: Open) -> None:  # noqa: F811
+def test_a_panel_asks_about_its_chip_and_the_palette_sets_its_state(opened: Open) -> None:
     page = opened(f"#/domain/{D}?sel=s0/c0")
     for chip, name in (
         ("s0/c0", "From"),
@@ -318,7 +318,7 @@ def test_a_panel_asks_about_its_chip_and_the_palette_sets_its_state(opened: Open
 
 
 @pytest.mark.slow
-def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_database: str) -> None:  # noqa: F811
+def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_database: str) -> None:
     page = opened("#/incidents")
     page.locator("td", has_text="ticket 4711").locator("..").get_by_role("link").first.click()
     page.get_by_role("button", name="Restore…").click()

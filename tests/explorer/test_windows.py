@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from browsing import browser, settled  # noqa: F401 # fixtures
+from browsing import settled
 from conftest import Databases
 from serving import serving
 from trninv.database.engine import temporary_engine, write_transaction
@@ -40,7 +40,7 @@ def shows(page: Page, says: str, seconds: int = SECONDS) -> None:
 
 @pytest.mark.parametrize("is_shared", [True, False], ids=["shared", "alone"])
 def test_windows_are_all_live_and_a_page_still_loads(
-    browser: Browser,  # noqa: F811
+    browser: Browser,
     databases: Databases,
     is_shared: bool,
 ) -> None:
@@ -67,7 +67,7 @@ def test_windows_are_all_live_and_a_page_still_loads(
 
 
 def test_what_changes_while_the_service_is_away_is_shown_when_it_is_back(
-    browser: Browser,  # noqa: F811
+    browser: Browser,
     databases: Databases,
 ) -> None:
     url = databases.seeded("sqlite")
