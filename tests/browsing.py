@@ -2,17 +2,19 @@
 
 import re
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from forking import forked_service
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, expect, sync_playwright
-from reruns import has_failed
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, Route, expect, sync_playwright
 
 from conftest import Databases
 from examples import ROOT
+from forking import forked_service
+from reruns import has_failed
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
@@ -96,6 +98,25 @@ def copies(page: Page, pattern: str) -> None:
     )
 
 
+@contextmanager
+def held_back(page: Page) -> Iterator[None]:
+    """Hold back what a page asks until the end of the block."""
+    held: list[Route] = []
+    is_over = threading.Event()
+
+    def hold(route: Route) -> None:
+        if is_over.is_set():
+            route.fallback()
+        else:
+            held.append(route)
+
+    page.context.route("**/graphql", hold)
+    yield
+    is_over.set()
+    for route in held:
+        route.fallback()
+
+
 class Window:
     """One page that test after test uses, because a new one takes a renderer that compiles the explorer anew."""
 
@@ -117,7 +138,9 @@ class Window:
     def clear(self) -> None:
         """Forget what a test stored, and which requests it intercepted."""
         page = self._page
-        if page and page.url != "about:blank":
+        if page and page.is_closed():
+            self.discard()
+        elif page and page.url != "about:blank":
             page.evaluate("location.origin === 'null' || (localStorage.clear(), sessionStorage.clear())")
             page.unroute_all()
             page.context.unroute_all()

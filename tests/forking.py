@@ -35,6 +35,11 @@ def forked_service(database: str, port: int = 0, **environment: str) -> Iterator
         process.join(20)
 
 
+def port_of(url: str) -> int:
+    """Return the port of a service's URL, for another one in its place."""
+    return int(url.rsplit(":", 1)[1])
+
+
 def _serve(database: str, port: int, environment: dict[str, str]) -> None:
     """Run `trninv serve` as users start it, silently."""
     from trninv.cli.main import main  # noqa: PLC0415 # not in the process that only asks for a fork

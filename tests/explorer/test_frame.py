@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from browsing import Open, Watched, copies, settled
 from conftest import Databases
-from serving import serving
+from forking import forked_service
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
@@ -34,6 +34,7 @@ def row(page: Page, cluster: str) -> str:
     return page.locator("tr", has=page.get_by_role("link", name=cluster, exact=True)).inner_text()
 
 
+@pytest.mark.slow
 def test_from_a_switch_down_to_its_reason_impact_and_past_in_three_clicks(opened: Open) -> None:
     page = opened()
     assert "1 switch down" in row(page, "trn3-gen2")
@@ -73,7 +74,7 @@ def test_what_changes_is_shown_or_told_and_a_service_that_is_gone_too(
     databases: Databases,
 ) -> None:
     url = databases.seeded("sqlite")
-    with serving(url) as short:
+    with forked_service(url) as short:
         still, live = watched.open("#/domain/u-trn2x64/d0", url=short), watched.open(url=short)
         live.bring_to_front()
         change(url, ["u-trn2x64/d0/s1/c5"], "down")
@@ -127,13 +128,13 @@ def test_the_theme_is_kept(opened: Open) -> None:
 
 @pytest.mark.slow
 def test_an_empty_database_says_how_to_begin(watched: Watched, databases: Databases) -> None:
-    with serving(databases.migrated("sqlite")) as empty:
+    with forked_service(databases.migrated("sqlite")) as empty:
         page = watched.open(url=empty)
         page.get_by_role("button", name="Copy trninv seed u-trn2x64").click()
         copies(page, "^trninv seed u-trn2x64$")
         page.get_by_role("link", name="Incidents").click()
         expect(page.get_by_text("No open incidents")).to_be_visible()
-        page.close()  # before what it listens to
+        watched.close()  # before what it listens to
 
 
 @pytest.mark.slow

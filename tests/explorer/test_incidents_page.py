@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from browsing import Open, Watched, settled
 from conftest import Databases
-from serving import serving
+from forking import forked_service
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
@@ -97,7 +97,7 @@ def test_when_nothing_is_open_the_last_one_that_closed_is_named(watched: Watched
     url = databases.seeded("sqlite")
     change(url, CHIP, "down", "hot")
     change(url, CHIP, "up", "swapped")
-    with serving(url) as short:
+    with forked_service(url) as short:
         page = watched.open("#/incidents", url=short)
         card = page.locator(".card", has_text="No open incidents")
         expect(card).to_contain_text(re.compile(rf"Last resolved: {CHIP}, \d{{4}}-.*m\.chen: swapped"))

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from browsing import Open, settled
 from conftest import Databases
-from serving import serving
+from forking import forked_service
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
@@ -51,6 +51,7 @@ def saved(page: Page) -> list[list[str]]:
     return list(csv.reader(io.StringIO(download.value.path().read_text())))
 
 
+@pytest.mark.slow
 def test_rows_of_a_report_link_sort_and_filter_and_csv_has_the_same(opened: Open) -> None:
     page = opened("#/reports/capacity")
     header = page.get_by_role("columnheader", name="chips", exact=True)
@@ -112,6 +113,7 @@ def test_parquet_has_all_rows_and_f_goes_to_the_filter(opened: Open) -> None:
     expect(page.get_by_role("searchbox", name="Filter")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_jobs_sort_and_filter_as_reports_do(opened: Open) -> None:
     page = opened("#/jobs?in=u-trn2x64&sort=chips")
     expect(page.locator(".data tbody td:first-child a")).to_have_text(["dpo-sweep", "llama-ft"])
@@ -123,6 +125,7 @@ def test_jobs_sort_and_filter_as_reports_do(opened: Open) -> None:
     expect(page.locator(".data time")).to_have_attribute("datetime", re.compile(r"^\d{4}-.*T"))
 
 
+@pytest.mark.slow
 def test_the_table_of_jobs_has_the_letters_of_the_map(opened: Open) -> None:
     page = opened("#/jobs?in=u-trn2x64&sort=chips")
     letters = page.locator(".data .letter")
@@ -141,7 +144,7 @@ def test_a_report_of_ones_own_has_the_chart_that_its_header_declares(
     rows = "SELECT 'a' AS name, 1 AS chips, 0 AS jobs UNION ALL SELECT 'b', 3, 0 ORDER BY name"
     for name, chart in {"mine": "chips by name", "flat": "chips, jobs by name", "less": "cores by name"}.items():
         (tmp_path / f"{name}.sql").write_text(f"-- title: {name}\n-- chart: {chart}\n{rows}\n")
-    with serving(service_database, TRNINV_REPORTS=str(tmp_path)) as url:
+    with forked_service(service_database, TRNINV_REPORTS=str(tmp_path)) as url:
         page = opened("#/reports/mine", url=url)
         assert page.locator("#plot title").text_content() == "chips: a 1; b 3"
         page.evaluate("location.hash = '#/reports/flat'")
@@ -182,6 +185,7 @@ def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> 
     assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen1&as=healthy"
 
 
+@pytest.mark.slow
 def test_a_system_that_is_not_seeded_is_compared_by_its_design(opened: Open) -> None:
     page = opened("#/compare?of=u-trn2x64,rainier")
     head = page.get_by_role("columnheader", name="rainier")
