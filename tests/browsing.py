@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -60,7 +59,7 @@ def service_database(shared_database: str) -> str:
 
 @pytest.fixture(scope="module")
 def service(service_database: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    if request.getfixturevalue("shared_database") == service_database:
+    if "shared_database" in request.fixturenames:  # which no fixture of the file overrides
         yield request.getfixturevalue("shared_service")
     else:
         with forked_service(service_database) as url:
@@ -102,17 +101,17 @@ def copies(page: Page, pattern: str) -> None:
 def held_back(page: Page) -> Iterator[None]:
     """Hold back what a page asks until the end of the block."""
     held: list[Route] = []
-    is_over = threading.Event()
+    is_over = False
 
     def hold(route: Route) -> None:
-        if is_over.is_set():
+        if is_over:
             route.fallback()
         else:
             held.append(route)
 
     page.context.route("**/graphql", hold)
     yield
-    is_over.set()
+    is_over = True
     for route in held:
         route.fallback()
 
@@ -138,14 +137,16 @@ class Window:
     def clear(self) -> None:
         """Forget what a test stored, and which requests it intercepted."""
         page = self._page
-        if page and page.is_closed():
+        if page is None or page.url == "about:blank":
+            return
+        if page.is_closed() or not page.url.startswith("http://127.0.0.1:"):  # what it stored is out of reach
             self.discard()
-        elif page and page.url != "about:blank":
-            page.evaluate("location.origin === 'null' || (localStorage.clear(), sessionStorage.clear())")
-            page.unroute_all()
-            page.context.unroute_all()
-            page.goto("about:blank")
-            page.mouse.move(-9, -9)
+            return
+        page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        page.unroute_all()
+        page.context.unroute_all()
+        page.goto("about:blank")
+        page.mouse.move(-9, -9)
 
     def discard(self) -> None:
         if self._page:

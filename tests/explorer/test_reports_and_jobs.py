@@ -136,6 +136,7 @@ def test_the_table_of_jobs_has_the_letters_of_the_map(opened: Open) -> None:
     assert page.locator("[data-address] text").all_text_contents().count("B") == 2
 
 
+@pytest.mark.slow
 def test_a_report_of_ones_own_has_the_chart_that_its_header_declares(
     opened: Open,
     service_database: str,
