@@ -3,13 +3,17 @@
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, expect, sync_playwright
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, Route, expect, sync_playwright
 
 from conftest import Databases
 from examples import ROOT
-from serving import serving
+from forking import forked_service
+from reruns import has_failed
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
@@ -21,6 +25,8 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--font-render-hinting=none",
 ]  # fmt: skip
+NO_NETWORK = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+"""A flag that lets no name or address but this machine's resolve."""
 
 Open = Callable[..., Page]
 PATIENCE = 30_000
@@ -28,8 +34,8 @@ PATIENCE = 30_000
 expect.set_options(timeout=PATIENCE)
 
 
-@pytest.fixture(scope="module")
-def service_database(databases: Databases) -> str:
+@pytest.fixture(scope="session")
+def shared_database(databases: Databases) -> str:
     """Every single-domain system, and a fleet of 200 servers of which some chips are down."""
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
@@ -39,19 +45,34 @@ def service_database(databases: Databases) -> str:
     return url
 
 
-@pytest.fixture(scope="module")
-def service(service_database: str) -> Iterator[str]:
-    with serving(service_database) as url:
+@pytest.fixture(scope="session")
+def shared_service(shared_database: str) -> Iterator[str]:
+    with forked_service(shared_database) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
+def service_database(shared_database: str) -> str:
+    """What the service of a module serves; files that need another one override this."""
+    return shared_database
+
+
+@pytest.fixture(scope="module")
+def service(service_database: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    if "shared_database" in request.fixturenames:  # which no fixture of the file overrides
+        yield request.getfixturevalue("shared_service")
+    else:
+        with forked_service(service_database) as url:
+            yield url
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("needs chromium (CI installs it)")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS, NO_NETWORK])
         yield browser
         browser.close()
 
@@ -76,54 +97,129 @@ def copies(page: Page, pattern: str) -> None:
     )
 
 
+@contextmanager
+def held_back(page: Page) -> Iterator[None]:
+    """Hold back what a page asks until the end of the block."""
+    held: list[Route] = []
+    is_over = False
+
+    def hold(route: Route) -> None:
+        if is_over:
+            route.fallback()
+        else:
+            held.append(route)
+
+    page.context.route("**/graphql", hold)
+    yield
+    is_over = True
+    for route in held:
+        route.fallback()
+
+
+class Window:
+    """One page that test after test uses, because a new one takes a renderer that compiles the explorer anew."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._page: Page | None = None
+
+    def take(self) -> Page:
+        self._page = self._page or self.another()
+        return self._page
+
+    def another(self) -> Page:
+        """Open a page with storage of its own, which the caller closes."""
+        context = self._browser.new_context(
+            reduced_motion="reduce", permissions=["clipboard-read", "clipboard-write"], accept_downloads=True
+        )
+        return context.new_page()
+
+    def clear(self) -> None:
+        """Forget what a test stored, and which requests it intercepted."""
+        page = self._page
+        if page is None or page.url == "about:blank":
+            return
+        if page.is_closed() or not page.url.startswith("http://127.0.0.1:"):  # what it stored is out of reach
+            self.discard()
+            return
+        page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        page.unroute_all()
+        page.context.unroute_all()
+        page.goto("about:blank")
+        page.mouse.move(-9, -9)
+
+    def discard(self) -> None:
+        if self._page:
+            self._page.context.close()
+        self._page = None
+
+
 class Watched:
     """Pages of one test: what left the machine, what the console said."""
 
-    def __init__(self, browser: Browser, service: str) -> None:
-        self._browser, self._service = browser, service
-        self._contexts: list[BrowserContext] = []
+    def __init__(self, window: Window, service: str) -> None:
+        self._window, self._service = window, service
+        self._pages: list[Page] = []
         self.left: list[str] = []
         self.said: list[str] = []
 
     def open(self, at: str = "", width: int = 1400, height: int = 900, scheme: str = "light", url: str = "") -> Page:
-        context = self._browser.new_context(
-            viewport={"width": width, "height": height},
+        page = self._window.another() if self._pages else self._window.take()
+        self._pages.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(
+            media="null",
             color_scheme="dark" if scheme == "dark" else "light",
             reduced_motion="reduce",
-            permissions=["clipboard-read", "clipboard-write"],
-            accept_downloads=True,
+            forced_colors="null",
         )
-        self._contexts.append(context)
-        context.route("**/*", self._pass)
-        page = context.new_page()
-        page.on("console", self._hear)
-        page.on("pageerror", lambda error: self.said.append(str(error)))
+        for of, event, listener in self._listeners(page):
+            of.on(event, listener)
         page.goto(f"{url or self._service}/{at}")
         settled(page)
         return page
 
-    def _pass(self, route: Route) -> None:
-        if route.request.url.startswith(("http://127.0.0.1:", "data:", "blob:")):
-            route.continue_()
-        else:
-            self.left.append(route.request.url)
-            route.abort()
+    def _listeners(self, page: Page) -> list[tuple[Any, str, Callable[..., None]]]:
+        return [
+            (page.context, "request", self._pass),
+            (page, "console", self._hear),
+            (page, "pageerror", self._fail),
+        ]
+
+    def _pass(self, request: Request) -> None:
+        if not request.url.startswith(("http://127.0.0.1:", "data:", "blob:", "about:")):
+            self.left.append(request.url)
 
     def _hear(self, message: ConsoleMessage) -> None:
         is_refused = "status of 400" in message.text and "?at=" in message.location["url"]
         if message.type in ("error", "warning") and not is_refused:  # of a moment before the history: the page says so
             self.said.append(message.text)
 
+    def _fail(self, error: Error) -> None:
+        self.said.append(str(error))
+
     def close(self) -> None:
-        for context in self._contexts:
-            context.close()
+        for page in self._pages:
+            for of, event, listener in self._listeners(page):
+                of.remove_listener(event, listener)
+        for page in self._pages[1:]:
+            page.context.close()
+        self._window.clear()
+        self._pages.clear()
+
+
+@pytest.fixture(scope="session")
+def window(browser: Browser) -> Window:
+    return Window(browser)
 
 
 @pytest.fixture
-def watched(browser: Browser, service: str) -> Iterator[Watched]:
+def watched(window: Window, service: str, request: pytest.FixtureRequest) -> Iterator[Watched]:
     """Opens pages; at the end nothing has left the machine, and the console is silent."""
-    pages = Watched(browser, service)
+    pages = Watched(window, service)
     yield pages
+    if has_failed(request.node):
+        window.discard()
     pages.close()
     assert pages.left == []
     assert pages.said == []
@@ -132,3 +228,10 @@ def watched(browser: Browser, service: str) -> Iterator[Watched]:
 @pytest.fixture
 def opened(watched: Watched) -> Open:
     return watched.open
+
+
+def violations(page: Page, *rules: str) -> str:
+    """What axe finds on a page, by all its rules or by some: a report, which is empty without violations."""
+    options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
+    found = Axe().run(page, options=options)
+    return f"{page.url}: {found.generate_report()}" if found.violations_count else ""

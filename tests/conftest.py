@@ -32,8 +32,8 @@ from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 
-pytest.register_assert_rewrite("browsing", "serving")
-pytest_plugins = ["reruns", "selection"]
+pytest.register_assert_rewrite("serving")
+pytest_plugins = ["reruns", "browsing", "selection"]  # browsing imports reruns
 
 BACKENDS = ["sqlite", "postgresql"]
 

@@ -7,7 +7,7 @@ from adopting import keep
 from playwright.sync_api import Locator, Page, expect
 from seen import nodes
 
-from browsing import Open, browser, opened, service, watched  # noqa: F401 # fixtures
+from browsing import Open
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
@@ -31,7 +31,7 @@ def figure(page: Page, name: str) -> Locator:
     return page.locator(".figures div", has=page.get_by_text(name, exact=True)).locator("dd")
 
 
-def test_a_mixed_fleet_and_a_domain_with_an_empty_slot_are_drawn(opened: Open) -> None:  # noqa: F811
+def test_a_mixed_fleet_and_a_domain_with_an_empty_slot_are_drawn(opened: Open) -> None:
     page = opened("#/cluster/prod?color=free")
     expect(page.get_by_text("11 domains in 14 racks, adopted from imported data")).to_be_visible()
     expect(page.get_by_text("Free blocks are unavailable")).to_be_visible()
@@ -56,7 +56,7 @@ def test_a_mixed_fleet_and_a_domain_with_an_empty_slot_are_drawn(opened: Open) -
     ],
 )
 def test_paths_and_bisections_of_its_domains_are_those_of_their_models(
-    opened: Open,  # noqa: F811
+    opened: Open,
     domain: str,
     ends: tuple[str, str],
     hops: int,

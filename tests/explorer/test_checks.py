@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Route, expect
 
-from browsing import Open, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from browsing import Open, settled
 from conftest import Databases
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.state.condition import Condition
@@ -41,7 +41,7 @@ def service_database(databases: Databases) -> str:
 
 
 @pytest.mark.parametrize("kind", PARTS)
-def test_a_part_that_is_down_is_named_with_reason_who_and_since(opened: Open, kind: str) -> None:  # noqa: F811
+def test_a_part_that_is_down_is_named_with_reason_who_and_since(opened: Open, kind: str) -> None:
     says: list[str | re.Pattern[str]] = [why(kind), f"keeper-of-{kind}", re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d")]
     page = opened()
     cluster = PARTS[kind].split("/", maxsplit=1)[0]
@@ -68,7 +68,7 @@ def test_a_part_that_is_down_is_named_with_reason_who_and_since(opened: Open, ki
     expect(line.locator("time")).to_have_attribute("title", re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$"))
 
 
-def test_answers_of_two_states_never_stand_side_by_side(opened: Open, service_database: str) -> None:  # noqa: F811
+def test_answers_of_two_states_never_stand_side_by_side(opened: Open, service_database: str) -> None:
     """Incidents are asked for before a change and answered after it: what stood there before is asked anew."""
     page = opened("#/sources")
     held = list[Route]()

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import pytest
 from playwright.sync_api import Page, expect
 
-from browsing import Open, Watched, browser, copies, opened, service, settled, watched  # noqa: F401 # fixtures
+from browsing import Open, Watched, copies, settled
 from conftest import Databases
-from serving import serving
+from forking import forked_service
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
@@ -34,7 +34,8 @@ def row(page: Page, cluster: str) -> str:
     return page.locator("tr", has=page.get_by_role("link", name=cluster, exact=True)).inner_text()
 
 
-def test_from_a_switch_down_to_its_reason_impact_and_past_in_three_clicks(opened: Open) -> None:  # noqa: F811
+@pytest.mark.slow
+def test_from_a_switch_down_to_its_reason_impact_and_past_in_three_clicks(opened: Open) -> None:
     page = opened()
     assert "1 switch down" in row(page, "trn3-gen2")
     assert "all up" not in row(page, "trn3-gen2")
@@ -55,7 +56,7 @@ def test_from_a_switch_down_to_its_reason_impact_and_past_in_three_clicks(opened
 
 
 @pytest.mark.slow
-def test_the_past_is_said_to_be_the_past_on_every_page(opened: Open) -> None:  # noqa: F811
+def test_the_past_is_said_to_be_the_past_on_every_page(opened: Open) -> None:
     page = opened("#/incidents?asof=1")
     expect(page.locator(".clock")).to_have_class(re.compile("past"))
     page.get_by_role("link", name="Fleet", exact=True).click()
@@ -69,11 +70,11 @@ def test_the_past_is_said_to_be_the_past_on_every_page(opened: Open) -> None:  #
 
 @pytest.mark.slow
 def test_what_changes_is_shown_or_told_and_a_service_that_is_gone_too(
-    watched: Watched,  # noqa: F811
+    watched: Watched,
     databases: Databases,
 ) -> None:
     url = databases.seeded("sqlite")
-    with serving(url) as short:
+    with forked_service(url) as short:
         still, live = watched.open("#/domain/u-trn2x64/d0", url=short), watched.open(url=short)
         live.bring_to_front()
         change(url, ["u-trn2x64/d0/s1/c5"], "down")
@@ -91,7 +92,7 @@ def test_what_changes_is_shown_or_told_and_a_service_that_is_gone_too(
 
 
 @pytest.mark.slow
-def test_an_address_opens_the_view_that_holds_it(opened: Open) -> None:  # noqa: F811
+def test_an_address_opens_the_view_that_holds_it(opened: Open) -> None:
     page = opened()
     for text, hash_ in {
         "u-trn2x64": "#/cluster/u-trn2x64",
@@ -115,7 +116,7 @@ def test_an_address_opens_the_view_that_holds_it(opened: Open) -> None:  # noqa:
 
 
 @pytest.mark.slow
-def test_the_theme_is_kept(opened: Open) -> None:  # noqa: F811
+def test_the_theme_is_kept(opened: Open) -> None:
     page = opened()
     for theme, paper in {"light": "rgb(246, 247, 249)", "dark": "rgb(14, 17, 22)"}.items():
         page.get_by_role("button", name=re.compile("^Theme")).click()
@@ -126,18 +127,18 @@ def test_the_theme_is_kept(opened: Open) -> None:  # noqa: F811
 
 
 @pytest.mark.slow
-def test_an_empty_database_says_how_to_begin(watched: Watched, databases: Databases) -> None:  # noqa: F811
-    with serving(databases.migrated("sqlite")) as empty:
+def test_an_empty_database_says_how_to_begin(watched: Watched, databases: Databases) -> None:
+    with forked_service(databases.migrated("sqlite")) as empty:
         page = watched.open(url=empty)
         page.get_by_role("button", name="Copy trninv seed u-trn2x64").click()
         copies(page, "^trninv seed u-trn2x64$")
         page.get_by_role("link", name="Incidents").click()
         expect(page.get_by_text("No open incidents")).to_be_visible()
-        page.close()  # before what it listens to
+        watched.close()  # before what it listens to
 
 
 @pytest.mark.slow
-def test_the_past_says_what_has_changed_since_then_and_where(opened: Open) -> None:  # noqa: F811
+def test_the_past_says_what_has_changed_since_then_and_where(opened: Open) -> None:
     page = opened("#/?asof=0")
     past = page.get_by_role("region", name="The past")
     for at, says in {

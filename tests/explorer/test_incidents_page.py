@@ -5,9 +5,9 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from browsing import Open, Watched, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from browsing import Open, Watched, settled
 from conftest import Databases
-from serving import serving
+from forking import forked_service
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
@@ -47,7 +47,7 @@ def panel(page: Page, cause: str) -> Locator:
     return found
 
 
-def test_the_tree_says_what_carries_nothing_what_is_reached_and_whose_job_is_slower(opened: Open) -> None:  # noqa: F811
+def test_the_tree_says_what_carries_nothing_what_is_reached_and_whose_job_is_slower(opened: Open) -> None:
     page = opened("#/incidents")
     expect(page.locator("header.title")).to_contain_text("3 root causes explain")
     for cause, says in {
@@ -66,7 +66,7 @@ def test_the_tree_says_what_carries_nothing_what_is_reached_and_whose_job_is_slo
             expect(tree).to_contain_text(text)
 
 
-def test_the_timeline_and_before_it_lead_to_how_it_was(opened: Open) -> None:  # noqa: F811
+def test_the_timeline_and_before_it_lead_to_how_it_was(opened: Open) -> None:
     page = opened("#/incidents")
     expect(page.get_by_role("region", name="Timeline").get_by_role("link").first).to_be_visible()
     since = panel(page, SWITCH).locator(".band").inner_text()
@@ -82,7 +82,7 @@ def test_the_timeline_and_before_it_lead_to_how_it_was(opened: Open) -> None:  #
     assert page.locator("table.pick", has_text=SWITCH).count() == 0
 
 
-def test_a_domain_has_its_own_timeline(opened: Open) -> None:  # noqa: F811
+def test_a_domain_has_its_own_timeline(opened: Open) -> None:
     page = opened("#/domain/u-trn2x64/d0")
     marks = page.get_by_role("region", name="Timeline").get_by_role("link")
     expect(marks).to_have_count(1)
@@ -93,11 +93,11 @@ def test_a_domain_has_its_own_timeline(opened: Open) -> None:  # noqa: F811
     expect(page.locator(".clock")).to_have_class(re.compile("past"))
 
 
-def test_when_nothing_is_open_the_last_one_that_closed_is_named(watched: Watched, databases: Databases) -> None:  # noqa: F811
+def test_when_nothing_is_open_the_last_one_that_closed_is_named(watched: Watched, databases: Databases) -> None:
     url = databases.seeded("sqlite")
     change(url, CHIP, "down", "hot")
     change(url, CHIP, "up", "swapped")
-    with serving(url) as short:
+    with forked_service(url) as short:
         page = watched.open("#/incidents", url=short)
         card = page.locator(".card", has_text="No open incidents")
         expect(card).to_contain_text(re.compile(rf"Last resolved: {CHIP}, \d{{4}}-.*m\.chen: swapped"))

@@ -8,13 +8,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, Route, expect
 
 import trninv
-from browsing import Open, Watched, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from browsing import Open, Watched, settled, violations
 from conftest import Databases
-from serving import serving
+from forking import forked_service
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
@@ -72,7 +71,8 @@ def confirm(page: Page, **given: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_a_fit_is_held_by_keys_alone_and_undo_releases_it(opened: Open, service_database: str) -> None:  # noqa: F811
+@pytest.mark.slow
+def test_a_fit_is_held_by_keys_alone_and_undo_releases_it(opened: Open, service_database: str) -> None:
     page = opened(f"#/jobs?in={D}&fit=chips:4")
     first = page.locator(".fits button").first
     first.focus()
@@ -100,10 +100,11 @@ def test_a_fit_is_held_by_keys_alone_and_undo_releases_it(opened: Open, service_
     expect(page.get_by_role("status").filter(has_text="Undone")).to_be_visible()
     assert "eval" not in held(service_database)
     expect(page.locator(".data tbody")).not_to_contain_text("eval")
-    assert len(Axe().run(page).response["violations"]) == 0
+    assert violations(page) == ""
 
 
-def test_who_was_faster_is_said_and_nothing_is_held(opened: Open, service_database: str) -> None:  # noqa: F811
+@pytest.mark.slow
+def test_who_was_faster_is_said_and_nothing_is_held(opened: Open, service_database: str) -> None:
     page = opened(f"#/jobs?in={FULL}&fit=chips:16")
     page.get_by_role("button", name="Allocate 16 chips…").click()
     expect(dialog(page)).to_be_visible()
@@ -122,7 +123,7 @@ def test_who_was_faster_is_said_and_nothing_is_held(opened: Open, service_databa
 
 
 @pytest.mark.slow
-def test_room_is_made_by_moves_and_a_stale_plan_is_refused(opened: Open, service_database: str) -> None:  # noqa: F811
+def test_room_is_made_by_moves_and_a_stale_plan_is_refused(opened: Open, service_database: str) -> None:
     page = opened(f"#/jobs?in={D}&fit=servers:2")
     page.get_by_role("button", name="Make room…").click()
     page.get_by_role("button", name="Move and allocate…").click()
@@ -148,7 +149,8 @@ def test_room_is_made_by_moves_and_a_stale_plan_is_refused(opened: Open, service
     assert held(service_database) == before
 
 
-def test_a_step_that_fails_after_another_asks_for_a_new_plan(opened: Open, service_database: str) -> None:  # noqa: F811
+@pytest.mark.slow
+def test_a_step_that_fails_after_another_asks_for_a_new_plan(opened: Open, service_database: str) -> None:
     fill(service_database)
     page = opened(f"#/jobs?in={D}&fit=servers:2")
     taken: list[str] = []
@@ -188,7 +190,7 @@ def _plans_late(route: Route) -> None:
 
 
 @pytest.mark.slow
-def test_a_place_is_drained_step_by_step(opened: Open, service_database: str) -> None:  # noqa: F811
+def test_a_place_is_drained_step_by_step(opened: Open, service_database: str) -> None:
     with trninv.open(service_database) as fleet:
         place = next(str(job.first_server) for job in fleet.jobs() if job.name == "llama-ft")
         page = opened(f"#/jobs?in=u-trn2x64&drain={place}")
@@ -209,11 +211,11 @@ def test_a_place_is_drained_step_by_step(opened: Open, service_database: str) ->
 
 
 @contextmanager
-def guarded(watched: Watched, url: str, at: str, scope: str) -> Iterator[Page]:  # noqa: F811
+def guarded(watched: Watched, url: str, at: str, scope: str) -> Iterator[Page]:
     """A page of a service that asks for tokens, with one of a scope."""
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         token = create_token(connection, f"jobs-{scope}", scope, None)
-    with serving(url, TRNINV_AUTH="tokens") as address:
+    with forked_service(url, TRNINV_AUTH="tokens") as address:
         page = watched.open(at, url=address)
         page.get_by_label(re.compile("requires a token")).first.fill(token)
         page.get_by_role("button", name="Use token").first.click()
@@ -226,7 +228,7 @@ def guarded(watched: Watched, url: str, at: str, scope: str) -> Iterator[Page]: 
 
 @pytest.mark.slow
 def test_who_may_not_write_and_who_looks_at_the_past_have_no_button_that_does(
-    watched: Watched,  # noqa: F811
+    watched: Watched,
     service_database: str,
 ) -> None:
     at = f"#/jobs?in={D}&fit=chips:4&sel=llama-ft&drain={D}/s0"
@@ -244,13 +246,14 @@ def test_who_may_not_write_and_who_looks_at_the_past_have_no_button_that_does(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_dialog_is_accessible_and_fits_a_phone(opened: Open, scheme: str) -> None:  # noqa: F811
-    page = opened(f"#/jobs?in={D}&fit=chips:4&sel=llama-ft", width=390, height=844, scheme=scheme)
+def test_the_dialog_is_accessible_and_fits_a_phone(opened: Open) -> None:
+    page = opened(f"#/jobs?in={D}&fit=chips:4&sel=llama-ft", width=390, height=844)
     page.get_by_role("button", name="Allocate 4 chips…").click()
     expect(dialog(page)).to_contain_text("Free chips in")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    assert [each["id"] for each in Axe().run(page).response["violations"]] == []
+    assert violations(page) == ""
+    page.emulate_media(color_scheme="dark")
+    assert violations(page, "color-contrast") == ""
 
 
 def test_what_carries_a_plan_out_is_small() -> None:

@@ -5,7 +5,7 @@ from measuring import ALGORITHM_GB, SIZES, measure, report
 from measuring import run as describe
 from playwright.sync_api import expect
 
-from browsing import Open, browser, opened, service, watched  # noqa: F401 # fixtures
+from browsing import Open
 from conftest import Databases
 
 PLACE = "trn2-16.48xlarge/d0/s0"
@@ -23,7 +23,7 @@ def service_database(databases: Databases) -> str:
 
 
 @pytest.mark.slow
-def test_a_page_draws_measurements_and_says_what_is_impossible(opened: Open) -> None:  # noqa: F811
+def test_a_page_draws_measurements_and_says_what_is_impossible(opened: Open) -> None:
     page = opened("#/domain/trn2-16.48xlarge/d0")
     page.get_by_role("link", name="Measured").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("trn2-16.48xlarge/d0: measured")

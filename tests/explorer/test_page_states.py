@@ -2,16 +2,15 @@
 
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from browsing import Open, Watched, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from browsing import Open, Watched, held_back, settled
 from conftest import Databases
-from serving import serving
+from forking import forked_service, port_of
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
@@ -26,6 +25,8 @@ ASKING = {
     "#/reports/capacity": ("Report(", "generation"),
 }
 """Pages: a document that fails, and what is there in spite of it."""
+ELSEWHERE = "#/measured/u-trn2x64"
+"""A small page, which asks none of that."""
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +58,11 @@ def failing(page: Page, document: str) -> Iterator[None]:
 
 @pytest.mark.parametrize("at", ASKING)
 def test_what_fails_says_so_in_its_place_and_can_be_tried_again(
-    watched: Watched,  # noqa: F811
+    watched: Watched,
     at: str,
 ) -> None:
     document, stays = ASKING[at]
-    page = watched.open("#/sources")
+    page = watched.open(ELSEWHERE)
     with failing(page, document):
         page.evaluate("to => { location.hash = to }", at)
         failure = page.locator(".failure")
@@ -84,53 +85,40 @@ def test_what_fails_says_so_in_its_place_and_can_be_tried_again(
 
 
 @pytest.mark.parametrize("at", ASKING)
-def test_the_frame_is_there_at_once_and_says_that_it_loads(opened: Open, at: str) -> None:  # noqa: F811
-    page = opened("#/sources")
-    held = list[Route]()
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    page.context.route("**/graphql", hold)
-    page.evaluate("to => { location.hash = to }", at)
-    expect(page.locator("main [aria-busy=true]").first).to_have_css("opacity", "1")
-    expect(page.get_by_role("navigation", name="Main")).to_be_visible()
-    expect(page.locator(".bar .trail")).to_be_visible()
-    page.context.unroute("**/graphql", hold)
-    for each in held:
-        each.fallback()
+def test_the_frame_is_there_at_once_and_says_that_it_loads(opened: Open, at: str) -> None:
+    page = opened(ELSEWHERE)
+    with held_back(page):
+        page.evaluate("to => { location.hash = to }", at)
+        expect(page.locator("main [aria-busy=true]").first).to_have_css("opacity", "1")
+        expect(page.get_by_role("navigation", name="Main")).to_be_visible()
+        expect(page.locator(".bar .trail")).to_be_visible()
     settled(page)
     assert page.locator(".failure").count() == 0
 
 
 def test_what_is_shown_stays_while_the_service_is_away_and_is_live_again_after(
-    watched: Watched,  # noqa: F811
+    watched: Watched,
     databases: Databases,
 ) -> None:
     url = databases.seeded("sqlite")
-    first = list[subprocess.Popen[bytes]]()
-    with serving(url, begun=first.append) as short:
-        page = watched.open(url=short)
-        first[0].terminate()
-        first[0].wait(20)
-        toast = page.get_by_role("status").filter(has_text=re.compile(r"not responding.*\d\d:\d\d:\d\d UTC"))
-        expect(toast).to_be_visible()
-        expect(page.locator("tr", has_text="u-trn2x64")).to_contain_text("all up")
-        page.evaluate("location.hash = '#/incidents'")
-        expect(page.locator(".failure").first).to_contain_text("not responding")
-        command = [sys.executable, "-m", "trninv", "--database", url, "serve", "--port", short.rsplit(":", 1)[1]]
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as again:
-            expect(page.locator(".clock")).to_have_class(re.compile("live"))
-            expect(page.get_by_text("No open incidents")).to_be_visible()
-            expect(page.locator(".failure")).to_have_count(0)
-            watched.close()
-            again.terminate()
+    with forked_service(url) as first:
+        page = watched.open(url=first)
+    toast = page.get_by_role("status").filter(has_text=re.compile(r"not responding.*\d\d:\d\d:\d\d UTC"))
+    expect(toast).to_be_visible()
+    expect(page.locator("tr", has_text="u-trn2x64")).to_contain_text("all up")
+    page.evaluate("location.hash = '#/incidents'")
+    expect(page.locator(".failure").first).to_contain_text("not responding")
+    with forked_service(url, port_of(first)):
+        expect(page.locator(".clock")).to_have_class(re.compile("live"))
+        expect(page.get_by_text("No open incidents")).to_be_visible()
+        expect(page.locator(".failure")).to_have_count(0)
+        watched.close()
     watched.said.clear()
 
 
-def test_a_page_that_does_not_follow_says_how_much_changed(watched: Watched, databases: Databases) -> None:  # noqa: F811
+def test_a_page_that_does_not_follow_says_how_much_changed(watched: Watched, databases: Databases) -> None:
     url = databases.seeded("sqlite")
-    with serving(url) as short:
+    with forked_service(url) as short:
         page = watched.open("#/reports/unhealthy", url=short)
         for chip in range(3):
             down(url, f"u-trn2x64/d0/s1/c{chip}")
@@ -141,16 +129,10 @@ def test_a_page_that_does_not_follow_says_how_much_changed(watched: Watched, dat
         watched.close()
 
 
-@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_a_row_that_changes_lights_up_unless_motion_is_reduced(
-    watched: Watched,  # noqa: F811
-    databases: Databases,
-    motion: str,
-) -> None:
+def test_a_row_that_changes_lights_up_unless_motion_is_reduced(watched: Watched, databases: Databases) -> None:
     url = databases.seeded("sqlite")
-    with serving(url) as short:
+    with forked_service(url) as short:
         page = watched.open(url=short)
-        page.emulate_media(reduced_motion="reduce" if motion == "reduce" else "no-preference")
         page.evaluate(
             """() => {
                 window.lit = []
@@ -161,7 +143,12 @@ def test_a_row_that_changes_lights_up_unless_motion_is_reduced(
                 }
             }"""
         )
+        page.emulate_media(reduced_motion="reduce")
         down(url, "u-trn2x64/d0/s1/c5")
         expect(page.locator("tr", has_text="u-trn2x64")).to_contain_text("1 chip down")
-        assert page.evaluate("window.lit") == ([] if motion == "reduce" else ["u-trn2x64"])
+        assert page.evaluate("window.lit") == []
+        page.emulate_media(reduced_motion="no-preference")
+        down(url, "u-trn2x64/d0/s1/c6")
+        expect(page.locator("tr", has_text="u-trn2x64")).to_contain_text("2 chips down")
+        assert page.evaluate("window.lit") == ["u-trn2x64"]
         watched.close()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from browsing import Open, browser, opened, service, service_database, watched  # noqa: F401 # fixtures
+from browsing import Open
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +53,7 @@ def sheets(page: Page, paper: str) -> int:
 
 
 @pytest.mark.parametrize("at", SHEETS)
-def test_a_page_is_printed_whole_on_few_sheets(opened: Open, at: str) -> None:  # noqa: F811
+def test_a_page_is_printed_whole_on_few_sheets(opened: Open, at: str) -> None:
     page = opened(at, scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")
     for paper, width in WIDTHS.items():
@@ -71,7 +71,7 @@ def test_a_page_is_printed_whole_on_few_sheets(opened: Open, at: str) -> None:  
     assert max(ink[:3]) < 64
 
 
-def test_a_sheet_says_where_it_is_from_and_of_when(opened: Open) -> None:  # noqa: F811
+def test_a_sheet_says_where_it_is_from_and_of_when(opened: Open) -> None:
     page = opened("#/domain/u-trn2x64/d0?asof=1")
     foot = page.locator("footer.printed")
     expect(foot).to_be_hidden()
@@ -89,7 +89,7 @@ def test_a_sheet_says_where_it_is_from_and_of_when(opened: Open) -> None:  # noq
     assert picture["y"] + picture["height"] <= legend["y"] < card["y"]
 
 
-def test_of_a_table_too_wide_for_a_sheet_each_number_has_its_name(opened: Open) -> None:  # noqa: F811
+def test_of_a_table_too_wide_for_a_sheet_each_number_has_its_name(opened: Open) -> None:
     page = opened("#/sources")
     row = page.get_by_role("region", name="Links").locator("tr", has=page.get_by_text("bandwidth", exact=True))
     cells = row.locator("td:not(:empty)")

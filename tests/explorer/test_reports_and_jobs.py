@@ -10,9 +10,9 @@ import pyarrow.parquet
 import pytest
 from playwright.sync_api import Page, expect
 
-from browsing import Open, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from browsing import Open, settled
 from conftest import Databases
-from serving import serving
+from forking import forked_service
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
@@ -51,7 +51,8 @@ def saved(page: Page) -> list[list[str]]:
     return list(csv.reader(io.StringIO(download.value.path().read_text())))
 
 
-def test_rows_of_a_report_link_sort_and_filter_and_csv_has_the_same(opened: Open) -> None:  # noqa: F811
+@pytest.mark.slow
+def test_rows_of_a_report_link_sort_and_filter_and_csv_has_the_same(opened: Open) -> None:
     page = opened("#/reports/capacity")
     header = page.get_by_role("columnheader", name="chips", exact=True)
     header.get_by_role("button").click()
@@ -76,7 +77,7 @@ def test_rows_of_a_report_link_sort_and_filter_and_csv_has_the_same(opened: Open
 
 
 @pytest.mark.slow
-def test_many_rows_are_drawn_as_they_come_into_view_and_every_address_is_a_link(opened: Open) -> None:  # noqa: F811
+def test_many_rows_are_drawn_as_they_come_into_view_and_every_address_is_a_link(opened: Open) -> None:
     page = opened("#/reports/unhealthy?sort=address")
     table = page.locator(".data table")
     expect(table).to_have_attribute("aria-rowcount", "302")
@@ -101,7 +102,7 @@ def test_many_rows_are_drawn_as_they_come_into_view_and_every_address_is_a_link(
 
 
 @pytest.mark.slow
-def test_parquet_has_all_rows_and_f_goes_to_the_filter(opened: Open) -> None:  # noqa: F811
+def test_parquet_has_all_rows_and_f_goes_to_the_filter(opened: Open) -> None:
     page = opened("#/reports/capacity?generation=trn3&where=gen1")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download Parquet").click()
@@ -112,7 +113,8 @@ def test_parquet_has_all_rows_and_f_goes_to_the_filter(opened: Open) -> None:  #
     expect(page.get_by_role("searchbox", name="Filter")).to_be_focused()
 
 
-def test_jobs_sort_and_filter_as_reports_do(opened: Open) -> None:  # noqa: F811
+@pytest.mark.slow
+def test_jobs_sort_and_filter_as_reports_do(opened: Open) -> None:
     page = opened("#/jobs?in=u-trn2x64&sort=chips")
     expect(page.locator(".data tbody td:first-child a")).to_have_text(["dpo-sweep", "llama-ft"])
     expect(page.get_by_role("columnheader", name="chips", exact=True)).to_have_attribute("aria-sort", "ascending")
@@ -123,7 +125,8 @@ def test_jobs_sort_and_filter_as_reports_do(opened: Open) -> None:  # noqa: F811
     expect(page.locator(".data time")).to_have_attribute("datetime", re.compile(r"^\d{4}-.*T"))
 
 
-def test_the_table_of_jobs_has_the_letters_of_the_map(opened: Open) -> None:  # noqa: F811
+@pytest.mark.slow
+def test_the_table_of_jobs_has_the_letters_of_the_map(opened: Open) -> None:
     page = opened("#/jobs?in=u-trn2x64&sort=chips")
     letters = page.locator(".data .letter")
     expect(letters).to_have_text(["B", "A"])
@@ -133,15 +136,16 @@ def test_the_table_of_jobs_has_the_letters_of_the_map(opened: Open) -> None:  # 
     assert page.locator("[data-address] text").all_text_contents().count("B") == 2
 
 
+@pytest.mark.slow
 def test_a_report_of_ones_own_has_the_chart_that_its_header_declares(
-    opened: Open,  # noqa: F811
+    opened: Open,
     service_database: str,
     tmp_path: Path,
 ) -> None:
     rows = "SELECT 'a' AS name, 1 AS chips, 0 AS jobs UNION ALL SELECT 'b', 3, 0 ORDER BY name"
     for name, chart in {"mine": "chips by name", "flat": "chips, jobs by name", "less": "cores by name"}.items():
         (tmp_path / f"{name}.sql").write_text(f"-- title: {name}\n-- chart: {chart}\n{rows}\n")
-    with serving(service_database, TRNINV_REPORTS=str(tmp_path)) as url:
+    with forked_service(service_database, TRNINV_REPORTS=str(tmp_path)) as url:
         page = opened("#/reports/mine", url=url)
         assert page.locator("#plot title").text_content() == "chips: a 1; b 3"
         page.evaluate("location.hash = '#/reports/flat'")
@@ -155,7 +159,7 @@ def test_a_report_of_ones_own_has_the_chart_that_its_header_declares(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", ["sort=-nothing&where=(((&cols=__proto__", 'where="&sort=-', "where=x%3E&cols=,"])
-def test_a_table_bears_any_address(opened: Open, options: str) -> None:  # noqa: F811
+def test_a_table_bears_any_address(opened: Open, options: str) -> None:
     page = opened(f"#/reports/capacity?{options}")
     expect(page.get_by_role("button", name="Download CSV")).to_be_visible()
 
@@ -166,7 +170,7 @@ def cell(page: Page, metric: str, place: int) -> str:
 
 
 @pytest.mark.slow
-def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> None:  # noqa: F811
+def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> None:
     page = opened("#/compare?of=u-trn2x64/d0,trn3-gen1,nothing")
     expect(page.locator(".compare")).to_contain_text("1,984", timeout=60_000)
     assert cell(page, "Working chips", 0) == "63"
@@ -182,7 +186,8 @@ def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> 
     assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen1&as=healthy"
 
 
-def test_a_system_that_is_not_seeded_is_compared_by_its_design(opened: Open) -> None:  # noqa: F811
+@pytest.mark.slow
+def test_a_system_that_is_not_seeded_is_compared_by_its_design(opened: Open) -> None:
     page = opened("#/compare?of=u-trn2x64,rainier")
     head = page.get_by_role("columnheader", name="rainier")
     expect(head).to_contain_text("design only, not seeded: trninv seed rainier")
@@ -194,7 +199,7 @@ def test_a_system_that_is_not_seeded_is_compared_by_its_design(opened: Open) -> 
 
 
 @pytest.mark.slow
-def test_what_is_chosen_anywhere_is_compared_by_c_and_seen_in_small(opened: Open) -> None:  # noqa: F811
+def test_what_is_chosen_anywhere_is_compared_by_c_and_seen_in_small(opened: Open) -> None:
     page = opened("#/domain/u-trn2x64/d0?sel=s1/c5")
     page.keyboard.press("c")
     expect(page.get_by_role("status").filter(has_text="u-trn2x64/d0 added, 1 of 4 to compare.")).to_be_visible()
@@ -229,7 +234,7 @@ def test_what_is_chosen_anywhere_is_compared_by_c_and_seen_in_small(opened: Open
 
 
 @pytest.mark.slow
-def test_now_against_an_earlier_time_says_what_does_not_compare(opened: Open) -> None:  # noqa: F811
+def test_now_against_an_earlier_time_says_what_does_not_compare(opened: Open) -> None:
     page = opened("#/compare?of=u-trn2x64/d0&as=then&since=300")
     expect(page.locator(".compare")).to_contain_text("not comparable: 64 chips before, 63 now", timeout=60_000)
     assert cell(page, "Working chips", 0) == "64 → 63 −1"
@@ -237,7 +242,7 @@ def test_now_against_an_earlier_time_says_what_does_not_compare(opened: Open) ->
 
 
 @pytest.mark.slow
-def test_the_timeline_shows_what_was_and_takes_the_page_there(opened: Open) -> None:  # noqa: F811
+def test_the_timeline_shows_what_was_and_takes_the_page_there(opened: Open) -> None:
     page = opened("#/?span=all")
     slider = page.get_by_role("slider")
     expect(slider).to_have_attribute("aria-valuetext", re.compile("301 unhealthy parts"))
@@ -262,7 +267,7 @@ def test_the_timeline_shows_what_was_and_takes_the_page_there(opened: Open) -> N
 
 
 @pytest.mark.slow
-def test_where_a_job_fits_is_ranked_and_ringed(opened: Open) -> None:  # noqa: F811
+def test_where_a_job_fits_is_ranked_and_ringed(opened: Open) -> None:
     page = opened("#/jobs?in=u-trn2x64&fit=chips:8")
     expect(page.locator(".proposed")).to_have_count(8)
     picture = page.get_by_role("group", name=re.compile("A llama-ft: 16, B dpo-sweep: 2"))
@@ -293,7 +298,7 @@ def test_where_a_job_fits_is_ranked_and_ringed(opened: Open) -> None:  # noqa: F
 
 
 @pytest.mark.slow
-def test_a_drain_is_a_plan_step_by_step(opened: Open) -> None:  # noqa: F811
+def test_a_drain_is_a_plan_step_by_step(opened: Open) -> None:
     page = opened("#/jobs?in=u-trn2x64")
     page.get_by_role("textbox", name="Place").fill("u-trn2x64/d0/s2")
     page.get_by_role("button", name="Plan").click()

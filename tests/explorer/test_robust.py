@@ -8,17 +8,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from browsing import (  # noqa: F401 # fixtures
-    Open,
-    Watched,
-    browser,
-    documented,
-    opened,
-    service,
-    service_database,
-    settled,
-    watched,
-)
+from browsing import Open, Watched, documented, settled
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +42,7 @@ def _stay(route: Route) -> None:
         route.continue_()
 
 
-def test_random_clicks_break_nothing(opened: Open) -> None:  # noqa: F811
+def test_random_clicks_break_nothing(opened: Open) -> None:
     chance = random.Random(19)
     places = documented()
     page = opened()
@@ -96,7 +86,7 @@ def hostile(chance: random.Random) -> Iterator[str]:
         yield f"#/{chance.choice(views)}/{chance.choice(names)}{'?' * bool(query)}{query}"
 
 
-def test_hostile_addresses_open_pages_with_words_to_act_on(opened: Open, watched: Watched) -> None:  # noqa: F811
+def test_hostile_addresses_open_pages_with_words_to_act_on(opened: Open, watched: Watched) -> None:
     page = opened()
     for at in hostile(random.Random(2026)):
         page.evaluate("to => { location.hash = to }", at)

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from browsing import Watched, browser, service, settled, watched  # noqa: F401 # fixtures
+from browsing import Watched, settled
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
@@ -158,7 +158,7 @@ def table() -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.__name__)
-def test_a_task_takes_few_clicks(watched: Watched, task: Callable[[Hand], None], table: list[str]) -> None:  # noqa: F811
+def test_a_task_takes_few_clicks(watched: Watched, task: Callable[[Hand], None], table: list[str]) -> None:
     hand = Hand(watched.open())
     task(hand)
     table.append(f"{hand.clicks:6}  {task.__name__.replace('_', ' ')}")

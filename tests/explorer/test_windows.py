@@ -1,23 +1,21 @@
 """Many windows of one browser: they share one stream of changes, whichever of them is closed."""
 
 import re
-import subprocess
-import sys
 import urllib.request
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from browsing import browser, settled  # noqa: F401 # fixtures
+from browsing import settled
 from conftest import Databases
-from serving import serving
+from forking import forked_service, port_of
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 
 pytestmark = pytest.mark.slow
 
-WINDOWS = 8
+WINDOWS = 7
 """HTTP/1.1 allows six connections to a host."""
 SECONDS = 5
 
@@ -40,7 +38,7 @@ def shows(page: Page, says: str, seconds: int = SECONDS) -> None:
 
 @pytest.mark.parametrize("is_shared", [True, False], ids=["shared", "alone"])
 def test_windows_are_all_live_and_a_page_still_loads(
-    browser: Browser,  # noqa: F811
+    browser: Browser,
     databases: Databases,
     is_shared: bool,
 ) -> None:
@@ -48,7 +46,7 @@ def test_windows_are_all_live_and_a_page_still_loads(
     context = browser.new_context()
     if not is_shared:
         context.add_init_script("delete window.SharedWorker")
-    with serving(url) as service:
+    with forked_service(url) as service:
         pages = [context.new_page() for _ in range(WINDOWS if is_shared else 2)]
         for page in pages:
             page.goto(service)
@@ -67,30 +65,24 @@ def test_windows_are_all_live_and_a_page_still_loads(
 
 
 def test_what_changes_while_the_service_is_away_is_shown_when_it_is_back(
-    browser: Browser,  # noqa: F811
+    browser: Browser,
     databases: Databases,
 ) -> None:
     url = databases.seeded("sqlite")
     context = browser.new_context()
-    first = list[subprocess.Popen[bytes]]()
-    with serving(url, begun=first.append) as service:
+    with forked_service(url) as service:
         pages = [context.new_page() for _ in range(2)]
         for page in pages:
             page.goto(service)
             settled(page)
-        first[0].terminate()
-        first[0].wait(20)
+    for page in pages:
+        expect(page.locator(".clock")).to_have_class(re.compile("gone"))
+    down(url, "u-trn2x64/d0/s1/c5")
+    with forked_service(url, port_of(service)):
         for page in pages:
-            expect(page.locator(".clock")).to_have_class(re.compile("gone"))
-        down(url, "u-trn2x64/d0/s1/c5")
-        port = service.rsplit(":", 1)[1]
-        command = [sys.executable, "-m", "trninv", "--database", url, "serve", "--port", port]
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as again:
-            for page in pages:
-                shows(page, "1 chip down", 20)
-                expect(page.locator(".clock")).to_have_class(re.compile("live"))
-            down(url, "u-trn2x64/d0/s1/c6")
-            for page in pages:
-                shows(page, "2 chips down", 15)
-            context.close()
-            again.terminate()
+            shows(page, "1 chip down", 20)
+            expect(page.locator(".clock")).to_have_class(re.compile("live"))
+        down(url, "u-trn2x64/d0/s1/c6")
+        for page in pages:
+            shows(page, "2 chips down", 15)
+        context.close()
