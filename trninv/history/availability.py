@@ -39,6 +39,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from trninv.database.as_of import maybe_unhealthy
+from trninv.database.postgresql import hash_in_memory
 from trninv.database.tables import BIGINT, NODE_KINDS, PART_KINDS, STATES, TABLES, is_unhealthy
 from trninv.enumeration import DescribedEnum
 from trninv.history.availability_sums import AvailabilitySums, Transition, TransitionPeriod
@@ -79,8 +80,7 @@ def availability_sums(
     for parts in _part_queries(connection, place, by):
         branches += (_all_parts(parts), _unhealthy_parts(connection, parts))
         branches.append(_changes(parts, times, is_after_start, is_before_end))
-    if connection.dialect.name == "postgresql":  # group racks × transitions in memory instead of sorting on disk
-        connection.execute(text("SET LOCAL work_mem = '64MB'"))
+    hash_in_memory(connection)
     groups: defaultdict[tuple[str, int], list[_CountedRow]] = defaultdict(list)
     for kind, key, *counts in connection.execute(union_all(*branches)).all():
         # a key is NULL if parts are not grouped or have no model or rack; 0 stands for it, so that keys can be sorted
