@@ -30,6 +30,7 @@ from sqlalchemy import (
     literal,
     literal_column,
     null,
+    or_,
     select,
     text,
     union_all,
@@ -75,7 +76,8 @@ def availability_sums(
     """
     times = event_times(connection, known_from)
     is_after_start = and_(_EVENT.c.id > known_from, times.c.at > format_timestamp(since))
-    is_before_end = times.c.at <= format_timestamp(until)
+    end = format_timestamp(until)
+    is_before_end = times.c.at <= end if (connection.scalar(select(func.max(_EVENT.c.at))) or "") > end else None
     branches = list[Select[Any]]()
     for parts in _part_queries(connection, place, by):
         branches += (_all_parts(parts), _unhealthy_parts(connection, parts))
@@ -173,6 +175,8 @@ _ALL, _UNHEALTHY, _CHANGED = "all", "unhealthy", "changed"
 """Categories of counted rows: all parts, currently unhealthy parts, and transitions since the start of the period."""
 _UP: Final = literal_column("'up'", Text)
 _ZERO: Final = literal_column("0", BIGINT)
+_BASE: Final = literal_column(str(len(STATES)), Integer)
+_PAIR: Final = literal_column(str(len(STATES) ** 2), Integer)
 _STATE_NUMBERS: Final[dict[Any, Any]] = {
     literal_column(f"'{state}'", Text): literal_column(str(number), Integer) for number, state in enumerate(STATES)
 }
@@ -218,27 +222,36 @@ def _unhealthy_parts(connection: Connection, parts: _PartQuery) -> Select[Any]:
 
 
 def _changes(
-    parts: _PartQuery, times: FromClause, is_after_start: ColumnElement[bool], is_before_end: ColumnElement[bool]
+    parts: _PartQuery,
+    times: FromClause,
+    is_after_start: ColumnElement[bool],
+    is_before_end: ColumnElement[bool] | None,
 ) -> Select[Any]:
-    """Count each transition since the start of the period, and sum the times of those up to its end."""
+    """Count each transition since the start of the period, and sum the times of those up to its end.
+
+    `is_before_end` is None if no event is later.
+    """
+    effective = _encode_states(_EVENT.c.before, _EVENT.c.state)
     own_before = func.coalesce(_EVENT.c.own_before, _EVENT.c.before)
     own_state = func.coalesce(_EVENT.c.own_state, _EVENT.c.state)
-    states = _encode_states(_EVENT.c.before, _EVENT.c.state, own_before, own_state)
-    sums = func.count(), func.sum(EpochSeconds(times.c.at)), func.sum(microseconds(times.c.at))
+    has_own = or_(_EVENT.c.own_before.is_not(None), _EVENT.c.own_state.is_not(None))
+    states = effective * _PAIR + case((has_own, _encode_states(own_before, own_state)), else_=effective)
+    sums = func.count(), func.sum(EpochSeconds(times.c.at)), func.sum(Microseconds(times.c.at))
+    if is_before_end is not None:
+        sums = tuple(sum_.filter(is_before_end) for sum_ in sums)
     source = _EVENT if times is _EVENT else _EVENT.join(times, times.c.id == _EVENT.c.id)
-    counted = _count_query(parts, _CHANGED, states, *(sum_.filter(is_before_end) for sum_ in sums))
+    counted = _count_query(parts, _CHANGED, states, *sums)
     joined = counted.select_from(source.join(parts.source, parts.table.c.id == _EVENT.c.part_id))
     return joined.where(_EVENT.c.kind == parts.kind, is_after_start, parts.in_scope).group_by(*parts.groups, "states")
 
 
 def _encode_states(*states: ColumnElement[str]) -> ColumnElement[int]:
-    """Encode four states as the digits of one number, which SQLite sorts faster than four texts.
+    """Encode states as the digits of one number, which SQLite sorts faster than texts.
 
     `_decode_states` returns the states in the same order.
     """
     numbers = (case(_STATE_NUMBERS, value=state) for state in states)
-    base = literal_column(str(len(STATES)), Integer)
-    return reduce(lambda encoded, number: encoded * base + number, numbers)
+    return reduce(lambda encoded, number: encoded * _BASE + number, numbers)
 
 
 @lru_cache(maxsize=len(STATES) ** 4)
@@ -266,14 +279,6 @@ def _group_names(connection: Connection, by: AvailabilityBy, place: Place) -> di
         slug = connection.scalar(select(_CLUSTER.c.slug).where(_CLUSTER.c.id == place.cluster_id))
         return dict.fromkeys(((kind, 0) for kind in PART_KINDS), slug or "")
     return {}
-
-
-def microseconds(time_column: ColumnElement[str]) -> ColumnElement[int]:
-    """Return the microseconds of a time.
-
-    The oldest events have whole seconds, with the zone 00:00 where later events have microseconds; 00:00 counts as 0.
-    """
-    return cast(func.replace(func.substr(time_column, 21, 6), ":", "0"), Integer)
 
 
 def event_times(connection: Connection, known_from: int) -> FromClause:
@@ -326,13 +331,37 @@ class EpochSeconds(FunctionElement[int]):
 
 @compiles(EpochSeconds, "sqlite")
 def _on_sqlite(function: EpochSeconds, compiler: SQLCompiler, **options: object) -> str:
-    time = f"substr({compiler.process(function.clauses, **options)}, 1, 19)"
+    time = compiler.process(function.clauses, **options)
     days = f"julianday({time})"  # strftime is slower, because it formats a text first
-    # the number of days is a float, so a half is added to round to the nearest second
-    return f"(CAST({days} * 86400 + 0.5 AS INTEGER) - {_JULIAN_SECONDS_OF_1970})"
+    # days are a float that is exact to a millisecond: without the fraction, it rounds to the second
+    return f"(CAST({days} * 86400 - {_sqlite_microseconds(time)} * 1e-6 + 0.5 AS INTEGER) - {_JULIAN_SECONDS_OF_1970})"
 
 
 @compiles(EpochSeconds, "postgresql")
 def _on_postgresql(function: EpochSeconds, compiler: SQLCompiler, **options: object) -> str:
-    time = f"CAST(substr({compiler.process(function.clauses, **options)}, 1, 19) AS timestamp)"
-    return f"CAST(date_part('epoch', {time}) AS bigint)"
+    time = f"CAST({compiler.process(function.clauses, **options)} AS timestamp)"
+    return f"CAST(floor(date_part('epoch', {time})) AS bigint)"
+
+
+class Microseconds(FunctionElement[int]):
+    """Microseconds of a time in the events' text format.
+
+    The oldest events have whole seconds, with the zone 00:00 where later events have microseconds; 00:00 counts as 0.
+    """
+
+    inherit_cache = True
+    type = BIGINT
+
+
+@compiles(Microseconds, "sqlite")
+def _microseconds_on_sqlite(function: Microseconds, compiler: SQLCompiler, **options: object) -> str:
+    return _sqlite_microseconds(compiler.process(function.clauses, **options))
+
+
+def _sqlite_microseconds(time: str) -> str:
+    return f"CAST(substr({time}, 21, 6) AS INTEGER)"  # up to the first character that is not a digit
+
+
+@compiles(Microseconds, "postgresql")
+def _microseconds_on_postgresql(function: Microseconds, compiler: SQLCompiler, **options: object) -> str:
+    return f"CAST(replace(substr({compiler.process(function.clauses, **options)}, 21, 6), ':', '0') AS integer)"
