@@ -35,15 +35,13 @@ from sqlalchemy import (
     text,
     union_all,
 )
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 
 from trninv.database.as_of import maybe_unhealthy
 from trninv.database.postgresql import hash_in_memory
 from trninv.database.tables import BIGINT, NODE_KINDS, PART_KINDS, STATES, TABLES, is_unhealthy
 from trninv.enumeration import DescribedEnum
 from trninv.history.availability_sums import AvailabilitySums, Transition, TransitionPeriod
+from trninv.history.epoch_time import EpochSeconds, Microseconds
 from trninv.inventory.address.expressions import address_expression, join_containers
 from trninv.inventory.address.lookup import Place
 from trninv.inventory.address.rows_in import CONTAINERS, rows_in
@@ -154,8 +152,8 @@ class _PartQuery:
         ``table``, joined with another table if that has ``key``.
     key
         The column to group by; None if all parts are one group.
-    in_scope
-        The condition that a part is in the place.
+    ids
+        The first and the last id, if the place is a cluster, whose parts have consecutive ids.
 
     """
 
@@ -163,7 +161,17 @@ class _PartQuery:
     table: Table
     source: FromClause
     key: ColumnElement[int] | None
-    in_scope: ColumnElement[bool]
+    place: Place
+    ids: tuple[int, int] | None
+
+    def is_in_scope(self, part_id: ColumnElement[int]) -> ColumnElement[bool]:
+        """Return the condition that a part is in the place; `part_id` is a column that holds its id."""
+        return part_id.between(*self.ids) if self.ids else rows_in(self.place, self.kind)
+
+    @property
+    def in_scope(self) -> ColumnElement[bool]:
+        """The condition that a part is in the place."""
+        return self.is_in_scope(self.table.c.id)
 
     @property
     def groups(self) -> tuple[ColumnElement[int], ...]:
@@ -215,8 +223,10 @@ def _unhealthy_parts(connection: Connection, parts: _PartQuery) -> Select[Any]:
         _UP, table.c.state, _UP, func.coalesce(_NODE.c.own_state, _NODE.c.state) if is_node else table.c.state
     )
     unhealthy = _count_query(parts, _UNHEALTHY, states).select_from(source)
+    # "+ 0" keeps databases from searching a range of ids instead of the few unhealthy parts, which have an index.
     # `maybe_unhealthy` excludes no unhealthy part, but an index supports it
-    return unhealthy.where(parts.in_scope, is_unhealthy(table), maybe_unhealthy(connection, table)).group_by(
+    in_scope = parts.is_in_scope(table.c.id + _ZERO)
+    return unhealthy.where(in_scope, is_unhealthy(table), maybe_unhealthy(connection, table)).group_by(
         *parts.groups, "states"
     )
 
@@ -237,10 +247,9 @@ def _changes(
     has_own = or_(_EVENT.c.own_before.is_not(None), _EVENT.c.own_state.is_not(None))
     states = effective * _PAIR + case((has_own, _encode_states(own_before, own_state)), else_=effective)
     sums = func.count(), func.sum(EpochSeconds(times.c.at)), func.sum(Microseconds(times.c.at))
-    if is_before_end is not None:
-        sums = tuple(sum_.filter(is_before_end) for sum_ in sums)
+    sums_to_end = sums if is_before_end is None else [sum_.filter(is_before_end) for sum_ in sums]
     source = _EVENT if times is _EVENT else _EVENT.join(times, times.c.id == _EVENT.c.id)
-    counted = _count_query(parts, _CHANGED, states, *sums)
+    counted = _count_query(parts, _CHANGED, states, *sums_to_end)
     joined = counted.select_from(source.join(parts.source, parts.table.c.id == _EVENT.c.part_id))
     return joined.where(_EVENT.c.kind == parts.kind, is_after_start, parts.in_scope).group_by(*parts.groups, "states")
 
@@ -301,12 +310,11 @@ def _part_queries(connection: Connection, place: Place, by: AvailabilityBy) -> I
         table = TABLES[kind]
         if place.level not in CONTAINERS[kind]:
             continue
-        in_scope = rows_in(place, kind)
+        ids: tuple[int, int] | None = None
         if place.level == "cluster":
-            # a cluster's parts have consecutive ids. The limits are literals, because PostgreSQL would expect few rows
-            # for a subquery and look up each row
+            # the limits are literals, because PostgreSQL would expect few rows for a subquery and look up each row
             first, end = connection.execute(select(*id_block_range(THINGS[kind], literal(place.id)))).one()
-            in_scope = table.c.id.between(first, end - 1)
+            ids = first, end - 1
         source: FromClause = table
         key: ColumnElement[int] | None = None
         if by is AvailabilityBy.MODEL:
@@ -315,53 +323,4 @@ def _part_queries(connection: Connection, place: Place, by: AvailabilityBy) -> I
             source, key = table.join(_SERVER, _SERVER.c.id == table.c.server_id), _SERVER.c.rack_id
         elif by is AvailabilityBy.RACK:
             key = table.c.get("rack_id")
-        yield _PartQuery(kind, table, source, key, in_scope)
-
-
-_JULIAN_SECONDS_OF_1970: Final = 210_866_760_000
-"""Seconds from the start of the count of Julian days to 1970."""
-
-
-class EpochSeconds(FunctionElement[int]):
-    """Whole seconds since 1970 of a time in the events' text format."""
-
-    inherit_cache = True
-    type = BIGINT
-
-
-@compiles(EpochSeconds, "sqlite")
-def _on_sqlite(function: EpochSeconds, compiler: SQLCompiler, **options: object) -> str:
-    time = compiler.process(function.clauses, **options)
-    days = f"julianday({time})"  # strftime is slower, because it formats a text first
-    # days are a float that is exact to a millisecond: without the fraction, it rounds to the second
-    return f"(CAST({days} * 86400 - {_sqlite_microseconds(time)} * 1e-6 + 0.5 AS INTEGER) - {_JULIAN_SECONDS_OF_1970})"
-
-
-@compiles(EpochSeconds, "postgresql")
-def _on_postgresql(function: EpochSeconds, compiler: SQLCompiler, **options: object) -> str:
-    time = f"CAST({compiler.process(function.clauses, **options)} AS timestamp)"
-    return f"CAST(floor(date_part('epoch', {time})) AS bigint)"
-
-
-class Microseconds(FunctionElement[int]):
-    """Microseconds of a time in the events' text format.
-
-    The oldest events have whole seconds, with the zone 00:00 where later events have microseconds; 00:00 counts as 0.
-    """
-
-    inherit_cache = True
-    type = BIGINT
-
-
-@compiles(Microseconds, "sqlite")
-def _microseconds_on_sqlite(function: Microseconds, compiler: SQLCompiler, **options: object) -> str:
-    return _sqlite_microseconds(compiler.process(function.clauses, **options))
-
-
-def _sqlite_microseconds(time: str) -> str:
-    return f"CAST(substr({time}, 21, 6) AS INTEGER)"  # up to the first character that is not a digit
-
-
-@compiles(Microseconds, "postgresql")
-def _microseconds_on_postgresql(function: Microseconds, compiler: SQLCompiler, **options: object) -> str:
-    return f"CAST(replace(substr({compiler.process(function.clauses, **options)}, 21, 6), ':', '0') AS integer)"
+        yield _PartQuery(kind, table, source, key, place, ids)

@@ -12,8 +12,9 @@ from sqlalchemy import CTE, ColumnElement, Connection, FromClause, Row, Select, 
 
 from trninv.database.as_of import as_of_time
 from trninv.database.postgresql import hash_in_memory
-from trninv.database.tables import NODE_KINDS, PART_KINDS, TABLES
+from trninv.database.tables import PART_KINDS, TABLES
 from trninv.errors import InvalidTimeError, WrongLevelError
+from trninv.history.event_parts import container_address, part_exists
 from trninv.history.events import last_event_number
 from trninv.history.point_in_time import PointInTime, Time, resolve_point_in_time
 from trninv.history.scope_filter import in_scope
@@ -22,11 +23,9 @@ from trninv.inventory.address.lookup import Place
 from trninv.inventory.address.rows_in import CONTAINERS, rows_in
 from trninv.inventory.schema.thing import Sql
 from trninv.inventory.state.history_start import history_start_error
-from trninv.inventory.state.state_change import server_address
 from trninv.units import format_timestamp
 
-_EVENT, _NODE, _SERVER, _LINK = (TABLES[name] for name in ("state_event", "node", "server", "link"))
-_DOMAIN, _CLUSTER, _JOB, _ALLOCATION = (TABLES[name] for name in ("domain", "cluster", "job", "allocation"))
+_EVENT, _SERVER, _JOB, _ALLOCATION = (TABLES[name] for name in ("state_event", "server", "job", "allocation"))
 _CORDON, _BINDING = TABLES["cordon"], TABLES["binding"]
 GROUPINGS: Final = ("place", "kind", "part")
 """How `state_changes` can group parts."""
@@ -290,8 +289,8 @@ def _net_changes(connection: Connection, span: DiffRange) -> Select[Any]:
         query = query.where(last.c.id.in_(in_place))
     # materialized: PostgreSQL expects few rows to meet the conditions below, and would then look up each event
     changed = query.cte("changed").prefix_with("MATERIALIZED")
-    container = case((changed.c.differs, _container(changed))).label("container")  # no other part is listed
-    return select(changed, container).where(_part_exists(changed))
+    container = case((changed.c.differs, container_address(changed))).label("container")  # no other part is listed
+    return select(changed, container).where(part_exists(changed))
 
 
 def _is_in_range(event: FromClause, span: DiffRange) -> ColumnElement[bool]:
@@ -312,43 +311,6 @@ class _EventCondition:
             case((has_own, event.c[name]), else_=effective)
             for name, effective in zip((own_state, own_factor), self.effective, strict=True)
         )
-
-
-def _part_exists(event: FromClause) -> ColumnElement[bool]:
-    """Return the condition that the part of an event has not been deleted."""
-    tables = ((("server",), _SERVER), (("link",), _LINK), (NODE_KINDS, _NODE))
-    return or_(
-        *(
-            and_(event.c.kind.in_(kinds), select(table.c.id).where(table.c.id == event.c.part_id).exists())
-            for kinds, table in tables
-        )
-    )
-
-
-def _container(event: FromClause) -> ColumnElement[str]:
-    """Return the address of the container of an event's part.
-
-    Subqueries, unlike joins, are run only for the rows that need them.
-    """
-    kind, part_id, address = event.c.kind, event.c.part_id, event.c.address
-    domain_address = concat(_CLUSTER.c.slug, "/d", _DOMAIN.c.ordinal)
-    of_link = (
-        select(case((_DOMAIN.c.id.is_not(None), domain_address), else_=_CLUSTER.c.slug))
-        .select_from(_LINK)
-        .join(_NODE, _NODE.c.id == _LINK.c.a_id)
-        .join(_CLUSTER, _CLUSTER.c.id == _NODE.c.cluster_id)
-        .outerjoin(_DOMAIN, _DOMAIN.c.id == _LINK.c.domain_id)
-        .where(_LINK.c.id == part_id)
-    )
-    of_network_node = (
-        select(_CLUSTER.c.slug).join(_NODE, _NODE.c.cluster_id == _CLUSTER.c.id).where(_NODE.c.id == part_id)
-    )
-    return case(
-        (kind == "server", address),
-        (kind == "link", of_link.scalar_subquery()),
-        (kind == "network_node", of_network_node.scalar_subquery()),
-        else_=server_address(address),
-    )
 
 
 def _page_rows(connection: Connection, query: Select[Any], page: DiffPage, *order: ColumnElement[Any]) -> DiffRows:

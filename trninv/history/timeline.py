@@ -25,7 +25,8 @@ from sqlalchemy import (
 
 from trninv.database.as_of import maybe_unhealthy
 from trninv.database.tables import BIGINT, STATES, TABLES, is_unhealthy
-from trninv.history.availability import EpochSeconds, Microseconds, event_times
+from trninv.history.availability import event_times
+from trninv.history.epoch_time import EpochSeconds, Microseconds
 from trninv.history.scope_filter import in_scope
 from trninv.inventory.address.lookup import Place
 from trninv.inventory.address.rows_in import CONTAINERS, rows_in

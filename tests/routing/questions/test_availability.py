@@ -18,7 +18,7 @@ from conftest import Databases, Run, both_ways
 from trninv.database.engine import temporary_engine
 from trninv.database.tables import STATES
 from trninv.errors import InvalidArgumentError, InvalidTimeError
-from trninv.history.availability import EpochSeconds, Microseconds
+from trninv.history.epoch_time import EpochSeconds, Microseconds
 from trninv.routing.questions.availability import InherentAvailability, MeanTime
 
 T0 = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
