@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import CTE, JSON, Connection, Table, Text, cast, column, func, literal, select
+from sqlalchemy import CTE, JSON, Connection, Table, Text, cast, column, func, literal, select, text
 from sqlalchemy.engine.interfaces import ExceptionContext
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -58,6 +58,12 @@ def is_read_only(connection: Connection) -> bool:
     if connection.dialect.name != "postgresql":
         return False
     return connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on"
+
+
+def hash_in_memory(connection: Connection) -> None:
+    """Let statements of this transaction hash and sort a million events in memory; SQLite needs no setting."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SET LOCAL work_mem = '64MB'"))
 
 
 def rows_as_cte(table: Table, rows: Sequence[Mapping[str, Any]]) -> CTE:

@@ -30,18 +30,18 @@ from sqlalchemy import (
     literal,
     literal_column,
     null,
+    or_,
     select,
     text,
     union_all,
 )
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 
 from trninv.database.as_of import maybe_unhealthy
+from trninv.database.postgresql import hash_in_memory
 from trninv.database.tables import BIGINT, NODE_KINDS, PART_KINDS, STATES, TABLES, is_unhealthy
 from trninv.enumeration import DescribedEnum
 from trninv.history.availability_sums import AvailabilitySums, Transition, TransitionPeriod
+from trninv.history.epoch_time import EpochSeconds, Microseconds
 from trninv.inventory.address.expressions import address_expression, join_containers
 from trninv.inventory.address.lookup import Place
 from trninv.inventory.address.rows_in import CONTAINERS, rows_in
@@ -74,13 +74,13 @@ def availability_sums(
     """
     times = event_times(connection, known_from)
     is_after_start = and_(_EVENT.c.id > known_from, times.c.at > format_timestamp(since))
-    is_before_end = times.c.at <= format_timestamp(until)
+    end = format_timestamp(until)
+    is_before_end = times.c.at <= end if (connection.scalar(select(func.max(_EVENT.c.at))) or "") > end else None
     branches = list[Select[Any]]()
     for parts in _part_queries(connection, place, by):
         branches += (_all_parts(parts), _unhealthy_parts(connection, parts))
         branches.append(_changes(parts, times, is_after_start, is_before_end))
-    if connection.dialect.name == "postgresql":  # group racks × transitions in memory instead of sorting on disk
-        connection.execute(text("SET LOCAL work_mem = '64MB'"))
+    hash_in_memory(connection)
     groups: defaultdict[tuple[str, int], list[_CountedRow]] = defaultdict(list)
     for kind, key, *counts in connection.execute(union_all(*branches)).all():
         # a key is NULL if parts are not grouped or have no model or rack; 0 stands for it, so that keys can be sorted
@@ -152,8 +152,8 @@ class _PartQuery:
         ``table``, joined with another table if that has ``key``.
     key
         The column to group by; None if all parts are one group.
-    in_scope
-        The condition that a part is in the place.
+    ids
+        The first and the last id, if the place is a cluster, whose parts have consecutive ids.
 
     """
 
@@ -161,7 +161,17 @@ class _PartQuery:
     table: Table
     source: FromClause
     key: ColumnElement[int] | None
-    in_scope: ColumnElement[bool]
+    place: Place
+    ids: tuple[int, int] | None
+
+    def is_in_scope(self, part_id: ColumnElement[int]) -> ColumnElement[bool]:
+        """Return the condition that a part is in the place; `part_id` is a column that holds its id."""
+        return part_id.between(*self.ids) if self.ids else rows_in(self.place, self.kind)
+
+    @property
+    def in_scope(self) -> ColumnElement[bool]:
+        """The condition that a part is in the place."""
+        return self.is_in_scope(self.table.c.id)
 
     @property
     def groups(self) -> tuple[ColumnElement[int], ...]:
@@ -173,6 +183,8 @@ _ALL, _UNHEALTHY, _CHANGED = "all", "unhealthy", "changed"
 """Categories of counted rows: all parts, currently unhealthy parts, and transitions since the start of the period."""
 _UP: Final = literal_column("'up'", Text)
 _ZERO: Final = literal_column("0", BIGINT)
+_BASE: Final = literal_column(str(len(STATES)), Integer)
+_PAIR: Final = literal_column(str(len(STATES) ** 2), Integer)
 _STATE_NUMBERS: Final[dict[Any, Any]] = {
     literal_column(f"'{state}'", Text): literal_column(str(number), Integer) for number, state in enumerate(STATES)
 }
@@ -211,34 +223,44 @@ def _unhealthy_parts(connection: Connection, parts: _PartQuery) -> Select[Any]:
         _UP, table.c.state, _UP, func.coalesce(_NODE.c.own_state, _NODE.c.state) if is_node else table.c.state
     )
     unhealthy = _count_query(parts, _UNHEALTHY, states).select_from(source)
+    # "+ 0" keeps databases from searching a range of ids instead of the few unhealthy parts, which have an index.
     # `maybe_unhealthy` excludes no unhealthy part, but an index supports it
-    return unhealthy.where(parts.in_scope, is_unhealthy(table), maybe_unhealthy(connection, table)).group_by(
+    in_scope = parts.is_in_scope(table.c.id + _ZERO)
+    return unhealthy.where(in_scope, is_unhealthy(table), maybe_unhealthy(connection, table)).group_by(
         *parts.groups, "states"
     )
 
 
 def _changes(
-    parts: _PartQuery, times: FromClause, is_after_start: ColumnElement[bool], is_before_end: ColumnElement[bool]
+    parts: _PartQuery,
+    times: FromClause,
+    is_after_start: ColumnElement[bool],
+    is_before_end: ColumnElement[bool] | None,
 ) -> Select[Any]:
-    """Count each transition since the start of the period, and sum the times of those up to its end."""
+    """Count each transition since the start of the period, and sum the times of those up to its end.
+
+    `is_before_end` is None if no event is later.
+    """
+    effective = _encode_states(_EVENT.c.before, _EVENT.c.state)
     own_before = func.coalesce(_EVENT.c.own_before, _EVENT.c.before)
     own_state = func.coalesce(_EVENT.c.own_state, _EVENT.c.state)
-    states = _encode_states(_EVENT.c.before, _EVENT.c.state, own_before, own_state)
-    sums = func.count(), func.sum(EpochSeconds(times.c.at)), func.sum(microseconds(times.c.at))
+    has_own = or_(_EVENT.c.own_before.is_not(None), _EVENT.c.own_state.is_not(None))
+    states = effective * _PAIR + case((has_own, _encode_states(own_before, own_state)), else_=effective)
+    sums = func.count(), func.sum(EpochSeconds(times.c.at)), func.sum(Microseconds(times.c.at))
+    sums_to_end = sums if is_before_end is None else [sum_.filter(is_before_end) for sum_ in sums]
     source = _EVENT if times is _EVENT else _EVENT.join(times, times.c.id == _EVENT.c.id)
-    counted = _count_query(parts, _CHANGED, states, *(sum_.filter(is_before_end) for sum_ in sums))
+    counted = _count_query(parts, _CHANGED, states, *sums_to_end)
     joined = counted.select_from(source.join(parts.source, parts.table.c.id == _EVENT.c.part_id))
     return joined.where(_EVENT.c.kind == parts.kind, is_after_start, parts.in_scope).group_by(*parts.groups, "states")
 
 
 def _encode_states(*states: ColumnElement[str]) -> ColumnElement[int]:
-    """Encode four states as the digits of one number, which SQLite sorts faster than four texts.
+    """Encode states as the digits of one number, which SQLite sorts faster than texts.
 
     `_decode_states` returns the states in the same order.
     """
     numbers = (case(_STATE_NUMBERS, value=state) for state in states)
-    base = literal_column(str(len(STATES)), Integer)
-    return reduce(lambda encoded, number: encoded * base + number, numbers)
+    return reduce(lambda encoded, number: encoded * _BASE + number, numbers)
 
 
 @lru_cache(maxsize=len(STATES) ** 4)
@@ -268,14 +290,6 @@ def _group_names(connection: Connection, by: AvailabilityBy, place: Place) -> di
     return {}
 
 
-def microseconds(time_column: ColumnElement[str]) -> ColumnElement[int]:
-    """Return the microseconds of a time.
-
-    The oldest events have whole seconds, with the zone 00:00 where later events have microseconds; 00:00 counts as 0.
-    """
-    return cast(func.replace(func.substr(time_column, 21, 6), ":", "0"), Integer)
-
-
 def event_times(connection: Connection, known_from: int) -> FromClause:
     """Return a table with the number (``id``) and time (``at``) of each event, corrected where the clock went back.
 
@@ -296,12 +310,11 @@ def _part_queries(connection: Connection, place: Place, by: AvailabilityBy) -> I
         table = TABLES[kind]
         if place.level not in CONTAINERS[kind]:
             continue
-        in_scope = rows_in(place, kind)
+        ids: tuple[int, int] | None = None
         if place.level == "cluster":
-            # a cluster's parts have consecutive ids. The limits are literals, because PostgreSQL would expect few rows
-            # for a subquery and look up each row
+            # the limits are literals, because PostgreSQL would expect few rows for a subquery and look up each row
             first, end = connection.execute(select(*id_block_range(THINGS[kind], literal(place.id)))).one()
-            in_scope = table.c.id.between(first, end - 1)
+            ids = first, end - 1
         source: FromClause = table
         key: ColumnElement[int] | None = None
         if by is AvailabilityBy.MODEL:
@@ -310,29 +323,4 @@ def _part_queries(connection: Connection, place: Place, by: AvailabilityBy) -> I
             source, key = table.join(_SERVER, _SERVER.c.id == table.c.server_id), _SERVER.c.rack_id
         elif by is AvailabilityBy.RACK:
             key = table.c.get("rack_id")
-        yield _PartQuery(kind, table, source, key, in_scope)
-
-
-_JULIAN_SECONDS_OF_1970: Final = 210_866_760_000
-"""Seconds from the start of the count of Julian days to 1970."""
-
-
-class EpochSeconds(FunctionElement[int]):
-    """Whole seconds since 1970 of a time in the events' text format."""
-
-    inherit_cache = True
-    type = BIGINT
-
-
-@compiles(EpochSeconds, "sqlite")
-def _on_sqlite(function: EpochSeconds, compiler: SQLCompiler, **options: object) -> str:
-    time = f"substr({compiler.process(function.clauses, **options)}, 1, 19)"
-    days = f"julianday({time})"  # strftime is slower, because it formats a text first
-    # the number of days is a float, so a half is added to round to the nearest second
-    return f"(CAST({days} * 86400 + 0.5 AS INTEGER) - {_JULIAN_SECONDS_OF_1970})"
-
-
-@compiles(EpochSeconds, "postgresql")
-def _on_postgresql(function: EpochSeconds, compiler: SQLCompiler, **options: object) -> str:
-    time = f"CAST(substr({compiler.process(function.clauses, **options)}, 1, 19) AS timestamp)"
-    return f"CAST(date_part('epoch', {time}) AS bigint)"
+        yield _PartQuery(kind, table, source, key, place, ids)

@@ -7,6 +7,7 @@ definition. It imports no database code, so it also runs in an environment that 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
 _UP, _DOWN = "up", "down"
 
@@ -25,8 +26,7 @@ class TransitionPeriod(Enum):
     """Within the period."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(NamedTuple):
     """A number of equal transitions from one state to another.
 
     Attributes

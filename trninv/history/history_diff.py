@@ -11,8 +11,10 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import CTE, ColumnElement, Connection, FromClause, Row, Select, and_, case, func, or_, select, true
 
 from trninv.database.as_of import as_of_time
-from trninv.database.tables import NODE_KINDS, PART_KINDS, TABLES
+from trninv.database.postgresql import hash_in_memory
+from trninv.database.tables import PART_KINDS, TABLES
 from trninv.errors import InvalidTimeError, WrongLevelError
+from trninv.history.event_parts import container_address, part_exists
 from trninv.history.events import last_event_number
 from trninv.history.point_in_time import PointInTime, Time, resolve_point_in_time
 from trninv.history.scope_filter import in_scope
@@ -21,11 +23,9 @@ from trninv.inventory.address.lookup import Place
 from trninv.inventory.address.rows_in import CONTAINERS, rows_in
 from trninv.inventory.schema.thing import Sql
 from trninv.inventory.state.history_start import history_start_error
-from trninv.inventory.state.state_change import server_address
 from trninv.units import format_timestamp
 
-_EVENT, _NODE, _SERVER, _LINK = (TABLES[name] for name in ("state_event", "node", "server", "link"))
-_DOMAIN, _CLUSTER, _JOB, _ALLOCATION = (TABLES[name] for name in ("domain", "cluster", "job", "allocation"))
+_EVENT, _SERVER, _JOB, _ALLOCATION = (TABLES[name] for name in ("state_event", "server", "job", "allocation"))
 _CORDON, _BINDING = TABLES["cordon"], TABLES["binding"]
 GROUPINGS: Final = ("place", "kind", "part")
 """How `state_changes` can group parts."""
@@ -252,16 +252,16 @@ def _net_changes(connection: Connection, span: DiffRange) -> Select[Any]:
     If the effective conditions are equal, the part's own conditions, without the effect of its server, are compared and
     shown, because the server's condition may hide the difference.
     """
-    first, last, next_ = (_EVENT.alias(name) for name in ("first", "last", "next"))
-    is_first = func.coalesce(first.c.previous_id, 0) <= span.first.event
-    later_in_range = select(next_.c.previous_id).where(
-        _is_in_range(next_, span), next_.c.previous_id > span.first.event
+    hash_in_memory(connection)
+    first, last = (_EVENT.alias(name) for name in ("first", "last"))
+    ends = (
+        select(
+            _EVENT.c.kind, _EVENT.c.part_id, func.min(_EVENT.c.id).label("first"), func.max(_EVENT.c.id).label("last")
+        )
+        .where(_is_in_range(_EVENT, span))
+        .group_by(_EVENT.c.kind, _EVENT.c.part_id)
+        .subquery("ends")
     )
-    is_last: ColumnElement[bool]
-    if connection.dialect.name == "sqlite":  # there is no index to look a later event up
-        is_last = last.c.id.not_in(later_in_range)
-    else:  # NOT IN would be slow for more ids than fit in memory
-        is_last = ~later_in_range.where(next_.c.previous_id == last.c.id).exists()
     before = _EventCondition(first, "before", "factor_ppm_before", "own_before", "own_factor_ppm_before")
     after = _EventCondition(last, "state", "factor_ppm", "own_state", "own_factor_ppm")
     is_same = and_(*(a.is_not_distinct_from(b) for a, b in zip(before.effective, after.effective, strict=True)))
@@ -272,26 +272,25 @@ def _net_changes(connection: Connection, span: DiffRange) -> Select[Any]:
         for own, effective in zip(condition.own, condition.effective, strict=True)
     ]
     differs = ~and_(is_same, own_same)
-    is_same_part = and_(last.c.kind == first.c.kind, last.c.part_id == first.c.part_id)
-    source, container = _with_container(first.join(last, is_same_part), last)
     query = (
         select(
-            last.c.kind,
-            last.c.id.label("last"),
+            ends,
             last.c.address,
             func.coalesce(last.c.batch, last.c.id).label("batch"),
-            case((differs, container)).label("container"),  # no other part is listed
             differs.label("differs"),
             *(column.label(name) for name, column in zip(_CONDITION_COLUMNS, values, strict=True)),
         )
-        .select_from(source)
-        .where(_is_in_range(first, span), is_first, _is_in_range(last, span), is_last)
-        .where(func.coalesce(_SERVER.c.id, _LINK.c.id, _NODE.c.id).is_not(None))
+        .join(first, first.c.id == ends.c.first)
+        .join(last, last.c.id == ends.c.last)
+        .where(_is_in_range(first, span), _is_in_range(last, span))
     )
-    if span.place is None:
-        return query
-    in_place = select(_EVENT.c.id).where(_is_in_range(_EVENT, span), in_scope(connection, span.place.address))
-    return query.where(last.c.id.in_(in_place))
+    if span.place is not None:
+        in_place = select(_EVENT.c.id).where(_is_in_range(_EVENT, span), in_scope(connection, span.place.address))
+        query = query.where(last.c.id.in_(in_place))
+    # materialized: PostgreSQL expects few rows to meet the conditions below, and would then look up each event
+    changed = query.cte("changed").prefix_with("MATERIALIZED")
+    container = case((changed.c.differs, container_address(changed))).label("container")  # no other part is listed
+    return select(changed, container).where(part_exists(changed))
 
 
 def _is_in_range(event: FromClause, span: DiffRange) -> ColumnElement[bool]:
@@ -312,26 +311,6 @@ class _EventCondition:
             case((has_own, event.c[name]), else_=effective)
             for name, effective in zip((own_state, own_factor), self.effective, strict=True)
         )
-
-
-def _with_container(events: FromClause, event: FromClause) -> tuple[FromClause, Sql]:
-    """Join events to the rows of their parts, null for deleted parts; also return the address of the container."""
-    kind, part_id, address = event.c.kind, event.c.part_id, event.c.address
-    is_link, is_node = kind == "link", kind.in_(NODE_KINDS)
-    joined = (
-        events.outerjoin(_SERVER, and_(kind == "server", _SERVER.c.id == part_id))
-        .outerjoin(_LINK, and_(is_link, _LINK.c.id == part_id))
-        .outerjoin(_NODE, _NODE.c.id == case((is_link, _LINK.c.a_id), (is_node, part_id)))
-        .outerjoin(_DOMAIN, _DOMAIN.c.id == _LINK.c.domain_id)
-        .outerjoin(_CLUSTER, _CLUSTER.c.id == _NODE.c.cluster_id)
-    )
-    container = case(
-        (kind == "server", address),
-        (and_(is_node, kind != "network_node"), server_address(address)),
-        (_DOMAIN.c.id.is_not(None), concat(_CLUSTER.c.slug, "/d", _DOMAIN.c.ordinal)),
-        else_=_CLUSTER.c.slug,
-    )
-    return joined, container
 
 
 def _page_rows(connection: Connection, query: Select[Any], page: DiffPage, *order: ColumnElement[Any]) -> DiffRows:

@@ -25,7 +25,8 @@ from sqlalchemy import (
 
 from trninv.database.as_of import maybe_unhealthy
 from trninv.database.tables import BIGINT, STATES, TABLES, is_unhealthy
-from trninv.history.availability import EpochSeconds, event_times, microseconds
+from trninv.history.availability import event_times
+from trninv.history.epoch_time import EpochSeconds, Microseconds
 from trninv.history.scope_filter import in_scope
 from trninv.inventory.address.lookup import Place
 from trninv.inventory.address.rows_in import CONTAINERS, rows_in
@@ -178,7 +179,7 @@ def _interval_number(
     time_column: ColumnElement[str], since: datetime, span: timedelta, count: int
 ) -> ColumnElement[int]:
     """Return the index of the interval that contains a time; a time between two intervals belongs to the first."""
-    micros = EpochSeconds(time_column) * literal_column("1000000", BIGINT) + microseconds(time_column)
+    micros = EpochSeconds(time_column) * literal_column("1000000", BIGINT) + Microseconds(time_column)
     elapsed = micros - literal_column(str((since - _EPOCH) // _MICROSECOND), BIGINT)
     return (elapsed * count - 1) // literal_column(str(span // _MICROSECOND), BIGINT)
 

@@ -22,6 +22,8 @@ from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.snapshot import Snapshot
 
 _MICROSECONDS_PER_SECOND: Final = 1_000_000
+_CACHED_GROUPS: Final = 1_000
+"""Results that are kept, since most racks had no failure and differ only in their names."""
 _CONFIDENCE: Final = 0.95
 """Confidence level of the two limits of a mean time or an availability."""
 _DEFINITION: Final = (
@@ -60,6 +62,7 @@ class MeanTime:
     upper: Annotated[float | None, "Upper limit with 97.5 % confidence; null if none is known."]
 
     @classmethod
+    @lru_cache(maxsize=_CACHED_GROUPS)
     def from_total(cls, microseconds: int, events: int) -> "MeanTime":
         """Estimate the mean time from the observed time and the number of events (failures or repairs) in it."""
         total, tail = microseconds / _MICROSECONDS_PER_SECOND, (1 - _CONFIDENCE) / 2
@@ -93,6 +96,7 @@ class InherentAvailability:
     upper: Annotated[float, "Upper limit with 97.5 % confidence; 1 if nothing has failed."]
 
     @classmethod
+    @lru_cache(maxsize=_CACHED_GROUPS)
     def from_counts(cls, carried: int, failures: int, repairing: int, repairs: int) -> "InherentAvailability":
         """Estimate it from two total times in microseconds and the number of failures or repairs in each.
 
