@@ -39,6 +39,7 @@ _GROUPS = {
         "availability": "chart_commands",
         "collectives": "collectives_command",
         "expected": "expected_command",
+        "check": "check_command",
     },
     "Live fleet": {
         "discover": "discover_command",

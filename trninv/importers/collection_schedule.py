@@ -16,19 +16,22 @@ MAX_SECONDS: Final = 86_400
 """The longest interval; the service accepts no older observations."""
 
 
-def parse_duration(text: str, option: str) -> int:
+def parse_duration(text: str, option: str, maximum: int = MAX_SECONDS) -> int:
     """Return the seconds of a duration such as 30s, 5m or 2h.
 
     Raises
     ------
     UsageError
-        The text has another form, or is longer than a day.
+        The text has another form, or is longer than the maximum number of seconds.
 
     """
     match = _DURATION.fullmatch(text)
     seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
-    if not match or seconds > MAX_SECONDS:
-        raise UsageError(f"{option} {text[:40]!r}: write seconds, minutes or hours up to a day, such as 30s, 5m or 2h")
+    if not match or seconds > maximum:
+        longest = "a day" if maximum == MAX_SECONDS else f"{maximum // _SECONDS['d']:,} days"
+        raise UsageError(
+            f"{option} {text[:40]!r}: write seconds, minutes or hours up to {longest}, such as 30s, 5m or 2h"
+        )
     return seconds
 
 
