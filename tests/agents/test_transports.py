@@ -110,20 +110,13 @@ def test_over_standard_input_and_output(lite: str, scope: str) -> None:
     assert "sql" not in names
 
 
-@pytest.mark.parametrize(
-    "uri", ["trninv://nowhere", "file:///etc/passwd", "trninv://explain/cordon", "trninv://schema/X"]
-)
-def test_a_resource_that_does_not_exist_is_refused_in_words(lite: str, uri: str) -> None:
+def test_a_resource_that_does_not_exist_is_refused_in_words(lite: str) -> None:
     parameters = StdioServerParameters(command=sys.executable, args=["-m", "trninv", "--database", lite, "mcp"])
 
     async def read() -> None:
         async with Client(parameters) as agent:
-            await agent.read_resource(uri)
+            for uri in ("trninv://nowhere", "file:///etc/passwd", "trninv://explain/cordon", "trninv://schema/X"):
+                with pytest.raises(MCPError, match="NOT_FOUND"):
+                    await agent.read_resource(uri)
 
-    with pytest.raises((MCPError, ExceptionGroup)) as caught:
-        asyncio.run(read())
-    assert "NOT_FOUND" in str(_leaf(caught.value))
-
-
-def _leaf(error: BaseException) -> BaseException:
-    return _leaf(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+    asyncio.run(read())
