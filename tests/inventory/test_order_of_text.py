@@ -125,22 +125,22 @@ def _pages(api: Api, name: str, order: str, given: str) -> list[Any]:
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", QUERY_LISTS)
-def test_pages_of_every_list_ordered_by_every_text(both: list[BaseFleet], name: str) -> None:
-    fields = [
-        each
-        for each in THINGS[QUERY_LISTS[name]].fields
-        if is_ordered(each) and each.format in (*TEXT_FORMATS, ValueFormat.ENUM)
-    ]
+# one test of all lists, because each worker that runs a test of this file makes its databases
+def test_pages_of_every_list_ordered_by_every_text(both: list[BaseFleet]) -> None:
     apis = [Api(fleet, Settings(database_url="")) for fleet in both]
-    for field in fields:
+    ordered_texts = (
+        (name, each)
+        for name, kind in QUERY_LISTS.items()
+        for each in THINGS[kind].fields
+        if is_ordered(each) and each.format in (*TEXT_FORMATS, ValueFormat.ENUM)
+    )
+    for name, field in ordered_texts:
         first, *rest = field.name.split("_")
         ordered = first + "".join(word.capitalize() for word in rest)
         for way, given in (("ASC", "first: 4, "), ("DESC", "first: 3, ")):
             lite, other = (_pages(api, _camel(name), f"{ordered}: {way}", given) for api in apis)
-            assert lite == other, (field.name, way)
-            assert lite[0]["edges"]
+            assert lite == other, (name, field.name, way)
+            assert lite[0]["edges"], name
 
 
 def _camel(name: str) -> str:
@@ -168,9 +168,8 @@ def _read(fleet: BaseFleet, sql: str) -> list[Any]:
         return [tuple(row) for row in connection.execute(text(sql))]
 
 
-@pytest.mark.parametrize("name", sorted(READABLE))
-def test_sql_orders_and_compares_texts_alike(both: list[BaseFleet], name: str) -> None:
-    for column in _texts(both[0], name):
+def test_sql_orders_and_compares_texts_alike(both: list[BaseFleet]) -> None:
+    for name, column in ((name, column) for name in sorted(READABLE) for column in _texts(both[0], name)):
         for sql in (
             f"SELECT DISTINCT {column} AS x FROM {name} WHERE {column} IS NOT NULL ORDER BY {column} LIMIT 200",
             f"SELECT min({column}) AS least, max({column}) AS most, count(*) AS n FROM {name}",
@@ -189,13 +188,13 @@ def test_numbers_as_text_are_ordered_alike(both: list[BaseFleet]) -> None:
     assert lite[0] == ("-1",)
 
 
-@pytest.mark.parametrize("name", sorted(read_reports()))
-def test_reports_have_one_order(both: list[BaseFleet], name: str) -> None:
+def test_reports_have_one_order(both: list[BaseFleet]) -> None:
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"  # one for both, where a report is of the time until it is asked for
-    given = {each.name: now for each in read_reports()[name].parameters if each.name == "until"}
-    sql = (read_reports()[name].sql(fleet.engine.dialect.name, given) for fleet in both)
-    lite, other = (run_query(fleet.engine, each, seconds=30).rows for fleet, each in zip(both, sql, strict=True))
-    assert json.dumps(lite) == json.dumps(other)
+    for name, report in read_reports().items():
+        given = {each.name: now for each in report.parameters if each.name == "until"}
+        sql = (report.sql(fleet.engine.dialect.name, given) for fleet in both)
+        lite, other = (run_query(fleet.engine, each, seconds=30).rows for fleet, each in zip(both, sql, strict=True))
+        assert json.dumps(lite) == json.dumps(other), name
 
 
 def test_an_answer_rests_on_its_facts_in_one_order(both: list[BaseFleet]) -> None:
