@@ -169,7 +169,7 @@ def _read(fleet: BaseFleet, sql: str) -> list[Any]:
 
 
 def test_sql_orders_and_compares_texts_alike(both: list[BaseFleet]) -> None:
-    for name, column in ((name, column) for name in sorted(READABLE) for column in _texts(both[0], name)):
+    for name, column in ((view, column) for view in sorted(READABLE) for column in _texts(both[0], view)):
         for sql in (
             f"SELECT DISTINCT {column} AS x FROM {name} WHERE {column} IS NOT NULL ORDER BY {column} LIMIT 200",
             f"SELECT min({column}) AS least, max({column}) AS most, count(*) AS n FROM {name}",
