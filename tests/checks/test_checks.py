@@ -160,6 +160,8 @@ def test_the_command_prints_each_format_and_its_status_is_that_of_the_checks(run
     assert (out, ":2: hops needs from" in " ".join(err.split())) == ("", True)
     assert status != 0
     assert run("check")[0] == 2
+    status, _, err = run("check", str(tmp_path / "none.yaml"))
+    assert (status, "No such file" in " ".join(err.split())) == (2, True)
     assert json.loads(run("check", "--schema")[1])["required"] == ["checks"]
 
 

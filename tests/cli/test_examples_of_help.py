@@ -30,7 +30,7 @@ STAY = {"serve", "mcp", "discover", "up", "watch", "collect", "--follow", "-", "
 FIXED = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
 AT_ONCE = {"facts", "audit", "systems", "schema", "completion", "topology"}
 """Commands that read the catalog alone, and one that prints line by line."""
-MARKUP = {"schema", "query", "completion", "csv", "json"}
+MARKUP = {"schema", "query", "completion", "csv", "json", "junit"}
 """Commands whose output is for programs."""
 BOUND = {
     "lab/d0/s1": "i-0123456789abcdef0",

@@ -1,7 +1,5 @@
 """Check the fleet against the bounds in a file (`check`)."""
 
-from typing import IO
-
 import click
 
 import trninv
@@ -16,7 +14,7 @@ from trninv.errors import UsageError
 
 
 @click.command()
-@click.argument("file", required=False, type=click.File("rb"), metavar="FILE")
+@click.argument("file", required=False, type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE")
 @click.option(
     "--format",
     "style",
@@ -28,7 +26,7 @@ from trninv.errors import UsageError
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of FILE, for editors.")
 @at_option
 @click.pass_obj
-def check(database: str, file: IO[bytes] | None, style: str, schema: bool, as_of: str | None) -> None:
+def check(database: str, file: str | None, style: str, schema: bool, as_of: str | None) -> None:
     """Check the fleet against the bounds in a YAML file; exit with 1 if a check does not pass.
 
     Each check has a measure, such as bisection, hops, free_jobs or incidents, with its arguments and bounds:
@@ -37,15 +35,19 @@ def check(database: str, file: IO[bytes] | None, style: str, schema: bool, as_of
     \b
     trninv check checks.yaml
     trninv check checks.yaml --format junit
-    trninv check --schema
     """
     if schema:
         click.echo(json_text(file_schema()))
         return
     if file is None:
         raise UsageError("name a file of checks, or - for stdin; docs/reference/checks.md has an example")
+    try:
+        with click.open_file(file, "rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from None
     with print_errors():
-        checks = parse_checks(file.read(MAX_BYTES + 1), file.name)
+        checks = parse_checks(raw, file)
     with trninv.open(database) as current_fleet:
         fleet = current_fleet if as_of is None else current_fleet.at(as_of)
         with fleet.snapshot() as snapshot, Progress("check") as progress:
@@ -55,9 +57,9 @@ def check(database: str, file: IO[bytes] | None, style: str, schema: bool, as_of
         case "json":
             click.echo(json_text([encode(result) for result in results]))
         case "junit":
-            click.echo(junit_xml(results, file.name))
+            click.echo(junit_xml(results, file))
         case "github":
-            for line in github_annotations(results, file.name):
+            for line in github_annotations(results, file):
                 click.echo(escape_controls(line))
         case _:
             print_blocks(render_table(results))
