@@ -2,11 +2,10 @@
 
 import multiprocessing
 import os
-import socket
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from serving import await_answer, free_port
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["trninv.cli.main", "trninv.cli.serve_commands", "trninv.service.application"])
@@ -15,20 +14,12 @@ _FORKS.set_forkserver_preload(["trninv.cli.main", "trninv.cli.serve_commands", "
 @contextmanager
 def forked_service(database: str, port: int = 0, **environment: str) -> Iterator[str]:
     """Serve a database on a port, by default any free one; yield the URL once it answers."""
-    if not port:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+    port = port or free_port()
     process = _FORKS.Process(target=_serve, args=(database, port, environment), daemon=True)
     process.start()
     url = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(1_200):
-            try:
-                with urllib.request.urlopen(f"{url}/healthz", timeout=5):
-                    break
-            except OSError:
-                time.sleep(0.05)
+        await_answer(url)
         yield url
     finally:
         process.terminate()

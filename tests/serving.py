@@ -12,6 +12,23 @@ from pathlib import Path
 from typing import IO
 
 
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def await_answer(url: str) -> None:
+    """Wait until a service answers, for a minute at most."""
+    for _ in range(1_200):
+        try:
+            with urllib.request.urlopen(f"{url}/healthz", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.05)
+
+
 @contextmanager
 def serving(
     database: str,
@@ -22,20 +39,13 @@ def serving(
     **environment: str,
 ) -> Iterator[str]:
     """Its URL, once it answers; what it logs goes to a file, if one is given. Who wants it gets the process."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "trninv", "--database", database, "serve", "--port", str(port), *options]
     process = subprocess.Popen(command, stderr=log, env=os.environ | environment)
     begun(process)
     url = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(600):
-            try:
-                with urllib.request.urlopen(f"{url}/healthz", timeout=5):
-                    break
-            except OSError:
-                time.sleep(0.1)
+        await_answer(url)
         yield url
     finally:
         process.terminate()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import trninv.errors as module
-from trninv.errors import TrninvError, suggestion
+from trninv.errors import OutOfMemoryError, TrninvError, explain_memory_error, suggestion
 
 
 def _tree(root: type[TrninvError]) -> list[type[TrninvError]]:
@@ -39,3 +39,11 @@ def test_offers_the_nearest_word_or_lists_the_known() -> None:
     jobs = [f"slurm:{number}" for number in range(1_020, 3_000)]
     assert suggestion("zzz", jobs) == f"known: {', '.join(jobs[:20])}, and more"
     assert suggestion("zzz", []) == "none is known"
+
+
+def test_an_allocation_that_the_interpreter_lost_is_short_memory() -> None:
+    for text in ("error return without exception set", "<method> returned NULL without setting an exception"):
+        assert isinstance(explain_memory_error(SystemError(text)), OutOfMemoryError)
+    assert isinstance(explain_memory_error(MemoryError()), OutOfMemoryError)
+    other = SystemError("bad argument to internal function")
+    assert explain_memory_error(other) is other

@@ -73,6 +73,8 @@ def test_checks_are_read_with_their_lines() -> None:
         ("checks:\n- hops: {from: a, to: b}\n  name: ''", "name is not text"),
         ("checks:\n- findings: {}\n- findings: {}", ":3: the check in line 2 has the same name, 'findings'"),
         ("checks:\n" + "- findings: {}\n" * (MAX_CHECKS + 1), "not a list of 1 to 1,000 checks"),
+        ("checks: [{findings: {}}, {findings: {}}]", ":1: the check in line 1 has the same name, 'findings'"),
+        ('checks:\n- findings: {scope: "a\\0"}', ":2: a check has character 0"),
         ("#" * (MAX_BYTES + 1), "has more than 1 MiB"),
         ("checks: " + "[" * 200, "nested too deeply"),
     ],

@@ -122,7 +122,7 @@ def _parse_xml(text: str) -> Element:
     return fromstring(text)  # noqa: S314 # our own
 
 
-HOSTILE = 'a<b>&"\x1b[31m%0A::error::,x'
+HOSTILE = 'a<b>&"\x1b[31m\x9b\ufffe%0A::error::,x'
 
 
 def test_formats_for_other_programs_escape_names() -> None:
@@ -132,6 +132,9 @@ def test_formats_for_other_programs_escape_names() -> None:
     suite = _parse_xml(junit_xml([failed, passed, error], "a&b.yaml"))
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
     assert [case.get("line") for case in suite] == ["3", "4", "5"]
+    assert suite[0].get("name") == HOSTILE.replace("\x1b", "\\u001b").replace("\x9b", "\\u009b").replace(
+        "\ufffe", "\ufffd"
+    )
     assert [[child.tag for child in case] for case in suite] == [["failure"], [], ["error"]]
     first, second = github_annotations([failed, passed, error], "a,b.yaml")
     assert first.startswith("::error file=a%2Cb.yaml,line=3,title=a<b>&")
@@ -158,7 +161,7 @@ def test_the_command_prints_each_format_and_its_status_is_that_of_the_checks(run
     assert out.startswith(f"::error file={bad},line=2,title=hops")
     status, out, err = run("check", str(wrong))
     assert (out, ":2: hops needs from" in " ".join(err.split())) == ("", True)
-    assert status != 0
+    assert status == 2
     assert run("check")[0] == 2
     status, _, err = run("check", str(tmp_path / "none.yaml"))
     assert (status, "No such file" in " ".join(err.split())) == (2, True)

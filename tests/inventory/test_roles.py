@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 import postgres
 from conftest import Run
+from trninv.checks.measures import MEASURES
 from trninv.database import bulk_load
 from trninv.reports import grants
 from trninv.service.application import create_app
@@ -285,6 +286,19 @@ _REFUSED = {
     ],
 }
 """Statements that each role may not run."""
+
+
+def test_the_role_of_the_service_checks_the_fleet_and_that_for_sql_does_not(
+    roles: Roles, run: Run, tmp_path: Path
+) -> None:
+    examples = (f"{name}: {example}" for name, measure in MEASURES.items() for example in measure.examples)
+    checks = tmp_path / "checks.yaml"
+    checks.write_text("checks:\n" + "".join(f"- {example}\n" for example in examples))
+    for at in ([], ["--at", "0"]):
+        status, out, error = run("check", str(checks), *at, database=roles.logins["trninv_service"])
+        assert (status, f"{len(MEASURES)} of {len(MEASURES)} passed" in out) == (0, True), out + error
+    status, out, _ = run("check", str(checks), database=roles.logins["trninv_read"])
+    assert (status, f"0 of {len(MEASURES)} passed" in out, "permission denied" in out) == (1, True, True)
 
 
 def test_each_role_is_refused_what_it_may_not_do(roles: Roles) -> None:

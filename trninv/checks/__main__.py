@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from trninv.checks.check_file import MAX_CHECKS
+from trninv.checks.check_file import MAX_CHECKS, SCENARIO
 from trninv.checks.evaluation import Verdict
 from trninv.checks.measure import Measure
 from trninv.checks.measures import MEASURES
 
+_SCENARIO_KEYS = "\n".join(f"- `{key}`: {meaning}" for key, meaning in SCENARIO.items())
 _HEADER = f"""# Checks
 
 Generated from trninv/checks/measures.py by `python -m trninv.checks`; do not edit this page.
@@ -26,9 +27,8 @@ checks:
 
 A file has up to {MAX_CHECKS:,} checks. A check has one measure with its arguments and bounds, and these keys:
 
-- `name`: its name, by default the measure and its arguments; no two checks have the same.
-- `down`: addresses of parts that are assumed to be down.
-- `derate`: addresses of parts with the fraction of their bandwidth that they are assumed to carry.
+- `name`: Its name, by default the measure and its arguments; no two checks have the same.
+{_SCENARIO_KEYS}
 
 `at_least` is the lowest value that passes and `at_most` the highest, each with its unit. A measure needs one of them
 unless its description says otherwise. If only bounds of a value are proven, both must be within."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from trninv.characters import has_forbidden_characters
+from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
 from trninv.checks.measure import BOUNDS, Measure
 from trninv.checks.measures import MEASURES
 from trninv.errors import InvalidArgumentError, InvalidFileError, TrninvError, suggestion
@@ -26,7 +26,7 @@ _MAX_NAME: Final = 200
 _ROOT: Final = "checks"
 _ITEM_DEPTH: Final = 2
 """Collections around a check: the file's object and the list of checks."""
-_SCENARIO: Final[Mapping[str, str]] = {
+SCENARIO: Final[Mapping[str, str]] = {
     "down": "Addresses of parts that are assumed to be down.",
     "derate": "Addresses of parts with the fraction of their bandwidth that they are assumed to carry.",
 }
@@ -68,14 +68,15 @@ def parse_checks(raw: bytes, file: str) -> list[Check]:
 
     """
     checks, problems = list[Check](), list[str]()
-    names = dict[str, int]()
+    lines = dict[str, int]()
     for line, item in _items(raw, file):
         try:
             check = _parse_check(item, line)
-            if (first_line := names.setdefault(check.name, line)) != line:
+            if check.name in lines:
                 raise InvalidArgumentError(
-                    f"the check in line {first_line} has the same name, {check.name!r}; add a name"
+                    f"the check in line {lines[check.name]} has the same name, {check.name!r}; add a name"
                 )
+            lines[check.name] = line
             checks.append(check)
         except TrninvError as error:
             problems.append(f"{file}:{line}: {error}")
@@ -116,7 +117,9 @@ def _item_lines(raw: bytes) -> Iterator[int]:
 def _parse_check(item: Any, line: int) -> Check:  # Any: a value of YAML
     if not isinstance(item, dict):
         raise InvalidArgumentError("a check is an object with a measure, such as bisection, as a key")
-    names = [key for key in item if key not in ("name", *_SCENARIO)]
+    if has_forbidden_characters(item):
+        raise InvalidArgumentError(f"a check {FORBIDDEN_MESSAGE}")
+    names = [key for key in item if key not in ("name", *SCENARIO)]
     if len(names) != 1 or names[0] not in MEASURES:
         wrong = next((name for name in names if name not in MEASURES), "")
         advice = f"there is no measure {wrong!r:.60}; {suggestion(wrong, MEASURES)}" if wrong else ", ".join(MEASURES)
@@ -144,7 +147,7 @@ def _parse_name(name: Any, measure: Measure, arguments: Mapping[str, Any]) -> st
     if name is None:
         texts = (", ".join(map(str, value)) if isinstance(value, list) else str(value) for value in arguments.values())
         return " ".join([measure.name.replace("_", " "), *texts])[:_MAX_NAME]
-    if not isinstance(name, str) or not 0 < len(name) <= _MAX_NAME or has_forbidden_characters(name):
+    if not isinstance(name, str) or not 0 < len(name) <= _MAX_NAME:
         raise InvalidArgumentError(f"name is not text of 1 to {_MAX_NAME} characters")
     return name
 
@@ -167,8 +170,8 @@ def file_schema() -> dict[str, Any]:
     """Return the JSON Schema of a file, for editors."""
     common: dict[str, Any] = {
         "name": {"type": "string", "maxLength": _MAX_NAME},
-        "down": {"type": "array", "items": {"type": "string"}, "description": _SCENARIO["down"]},
-        "derate": {"type": "object", "additionalProperties": {"type": "number"}, "description": _SCENARIO["derate"]},
+        "down": {"type": "array", "items": {"type": "string"}, "description": SCENARIO["down"]},
+        "derate": {"type": "object", "additionalProperties": {"type": "number"}, "description": SCENARIO["derate"]},
     }
     measures = {name: _measure_schema(measure) for name, measure in MEASURES.items()}
     item = {

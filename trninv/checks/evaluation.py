@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 from xml.etree import ElementTree as ET
 
+from trninv.characters import escape_controls
 from trninv.checks.check_file import Check
 from trninv.checks.measure import AT_LEAST, AT_MOST, Reading
 from trninv.deadline import Progress, silent
@@ -133,12 +134,12 @@ def junit_xml(results: Sequence[CheckResult], file: str) -> str:
 
 
 def _xml_text(text: str) -> str:
-    """Return text without the characters that XML can't represent."""
-    return _INVALID_XML.sub("\ufffd", text)
+    """Return text without control characters and others that XML can't represent."""
+    return _INVALID_XML.sub("\ufffd", escape_controls(text))
 
 
 def github_annotations(results: Iterable[CheckResult], file: str) -> Iterator[str]:
-    """Yield a workflow command for result check that did not pass; GitHub shows it at the check's line."""
+    """Yield a workflow command for each check that did not pass; GitHub shows it at the check's line."""
     for result in results:
         if not result.passed:
             place = f"file={_escape(file)},line={result.line},title={_escape(result.name)}"

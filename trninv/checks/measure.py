@@ -2,7 +2,7 @@
 
     @measure(Bandwidth, examples=("{scope: prod/d3, at_least: 1900 GB/s}",))
     def bisection(fleet: Fleet, scope: Annotated[str, Argument("Chip, … or cluster.")]) -> Reading:
-        '''Bisection bandwidth of a scope, one direction.'''
+        '''Measure the bisection bandwidth of a scope, one direction.'''
 
 The measures are in `trninv.checks.measures`. The parameters of the file, its JSON Schema and the reference page are
 generated from the declarations.
