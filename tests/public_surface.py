@@ -10,7 +10,7 @@ import sqlite3
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, is_dataclass
 from types import UnionType
@@ -89,7 +89,7 @@ def differences(before: Surface, after: Surface) -> Iterator[Difference]:
             yield Difference(area, name, "added", breaks=now[name].startswith(REQUIRED))
 
 
-def unmentioned(found: Iterator[Difference], changelog: str) -> Iterator[Difference]:
+def unmentioned(found: Iterable[Difference], changelog: str) -> Iterator[Difference]:
     """Yield the differences that a section of the changelog does not name.
 
     An entry that starts with **Breaking** must name what breaks in full; of what was added, the last part of its name
@@ -172,7 +172,7 @@ def _cli() -> dict[str, str]:
 def _answers() -> dict[str, str]:
     """Keys of the answers that questions print as JSON, and the fields of the same classes in Python."""
     names: dict[str, str] = {}
-    kinds = [each.answer_type for each in (*routing_questions.all_questions(), *placement_questions.all_questions())]
+    kinds: list[Any] = [each.answer_type for each in (*routing_questions.all_questions(), *placement_questions.all_questions())]
     while kinds:
         kind = kinds.pop()
         for field in answer_fields(kind):
@@ -214,7 +214,7 @@ def _python() -> dict[str, str]:
 
 def _http() -> dict[str, str]:
     """Routes, their parameters and the statuses that they answer with."""
-    names = {}
+    names = dict[str, str]()
     for path, methods in json.loads((ROOT / "docs/reference/openapi.json").read_text())["paths"].items():
         for method, operation in methods.items():
             route = f"{method.upper()} {path}"
