@@ -67,6 +67,12 @@ def test_checks_are_read_with_their_lines() -> None:
         ("checks:\n- free_jobs: {scope: a, chips: true, at_least: 1}", "chips is a whole number"),
         ("checks:\n- findings: {severity: hihg}", "severity: there is no 'hihg'; did you mean high?"),
         ("checks:\n- incidents: {severity: low}", "is not a choice"),
+        (
+            "checks:\n\n- incidents: {older_than: 2w}",
+            ":3: older_than '2w': write seconds, minutes or hours up to 3,650",
+        ),
+        ("checks:\n- incidents: {older_than: 3651d}", ":2: older_than '3651d': write"),
+        ("checks:\n- incidents: {older_than: 3}", "older_than is text"),
         ("checks:\n- findings: {}\n  down: [a/d0]", "findings takes no scenario"),
         ("checks:\n- hops: {from: a, to: b}\n  down: a", "down is not a list"),
         ("checks:\n- hops: {from: a, to: b}\n  derate: {a: half}", "derate is not an object"),

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from trninv.cli import discovery_process
+from trninv.cli import background_process
 from trninv.cli.discovery_process import check_targets, run_discovery
 from trninv.errors import UsageError
 
@@ -19,7 +19,7 @@ def test_settings_that_discover_would_refuse_are_refused(target: str, every: str
 def test_a_process_that_ends_is_started_again(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(discovery_process, "_RESTART_SECONDS", 0.01)
+    monkeypatch.setattr(background_process, "_RESTART_SECONDS", 0.01)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with run_discovery(["slurm"], "5m"):
         until, text = time.monotonic() + 30, ""

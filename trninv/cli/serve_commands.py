@@ -6,7 +6,7 @@ import json
 import os
 import resource
 import socket
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 import click
@@ -15,6 +15,8 @@ from uvicorn.importer import import_from_string
 from uvicorn.supervisors import Multiprocess
 
 import trninv
+from trninv.cli.check_command import read_checks
+from trninv.cli.check_process import run_checks
 from trninv.cli.command_index import no_garbage_collection
 from trninv.cli.database_connection import at_option
 from trninv.cli.discovery_process import check_targets, run_discovery
@@ -47,7 +49,8 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
     """Serve the explorer and the GraphQL API.
 
     GraphiQL is at /graphql. If you set TRNINV_AUTH=tokens, every request needs a bearer token (trninv token create).
-    If you set TRNINV_DISCOVER, such as to aws:us-east-2, it also pulls these targets (trninv discover).
+    If you set TRNINV_DISCOVER, such as to aws:us-east-2, it also pulls these targets (trninv discover). If you set
+    TRNINV_CHECKS to a file of checks, it evaluates them after each change (trninv check).
 
     \b
     trninv serve --port 8080
@@ -59,6 +62,8 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
             "trninv token create, or add --allow-unauthenticated"
         )
     check_targets(settings.discover, settings.discover_every)
+    if settings.checks:
+        read_checks(str(settings.checks))
     with temporary_engine(database) as engine, read_transaction(engine):
         pass  # fail here with one line instead of in every request
     os.environ["TRNINV_DATABASE_URL"] = database  # worker processes read it
@@ -76,18 +81,20 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
         proxy_headers=False,  # the application does it, because it also needs the address of the proxy itself
     )
     _raise_file_limit()
-    with open_socket(host, port) as listener:
+    with ExitStack() as stack:
+        listener = stack.enter_context(open_socket(host, port))
         message = (
             f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {redacted_url(database)}"
         )
         click.echo(message, err=True)
-        with run_discovery(settings.discover, settings.discover_every):
-            if workers > 1:
-                _run_workers(config, listener)
-            else:
-                with no_garbage_collection():
-                    config.load()
-                uvicorn.Server(config).run(sockets=[listener])
+        stack.enter_context(run_discovery(settings.discover, settings.discover_every))
+        stack.enter_context(run_checks(settings))
+        if workers > 1:
+            _run_workers(config, listener)
+        else:
+            with no_garbage_collection():
+                config.load()
+            uvicorn.Server(config).run(sockets=[listener])
 
 
 def _run_workers(config: uvicorn.Config, listener: socket.socket) -> None:
