@@ -69,7 +69,7 @@ def test_checks_are_read_with_their_lines() -> None:
         ("checks:\n- incidents: {severity: low}", "is not a choice"),
         (
             "checks:\n\n- incidents: {older_than: 2w}",
-            ":3: older_than '2w': write seconds, minutes or hours up to 3,650",
+            ":3: older_than '2w': write seconds, minutes or hours up to",
         ),
         ("checks:\n- incidents: {older_than: 3651d}", ":2: older_than '3651d': write"),
         ("checks:\n- incidents: {older_than: 3}", "older_than is text"),

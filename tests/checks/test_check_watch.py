@@ -1,6 +1,5 @@
 """Checks that are evaluated again and again: when, on which state, and what stands in the file meanwhile."""
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -119,4 +118,4 @@ def test_results_stay_while_the_database_cannot_be_read(databases: Databases, tm
 
 def test_a_report_that_is_missing_is_none(tmp_path: Path) -> None:
     assert read_report(None) is read_report(tmp_path / "none.json") is None
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []

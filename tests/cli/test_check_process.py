@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from hearing import change
-from serving import is_running, serving, workers
 
 from conftest import Databases, Run
+from serving import is_running, serving, workers
 from trninv.database.engine import temporary_engine
 
 CHECKS = "checks:\n- {name: up, incidents: {severity: high}}\n"
