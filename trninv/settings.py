@@ -48,6 +48,8 @@ class Settings:
         File of the checks that `trninv serve` evaluates after each change.
     check_results
         File with their results, which another process writes (`trninv check --watch`).
+    webhooks
+        File of the receivers that `trninv serve` sends events, incidents and results of checks to.
     log
         Format of the request log on stderr: "json", "text" or "off".
     sql_url
@@ -105,6 +107,7 @@ class Settings:
     reports: Path | None = None
     checks: Path | None = None
     check_results: Path | None = None
+    webhooks: Path | None = None
     log: str = "json"
     sql_url: str = ""
     read_url: str = ""
@@ -287,6 +290,7 @@ _PARSERS: Mapping[str, Callable[[str, str], Any]] = {
     "reports": _parse_directory,
     "checks": _parse_file,
     "check_results": _parse_path,
+    "webhooks": _parse_file,
     "log": _parse_choice("json", "text", "off"),
     "sql_url": _parse_postgresql_url,
     "read_url": _parse_postgresql_url,

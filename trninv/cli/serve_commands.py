@@ -15,6 +15,7 @@ from uvicorn.importer import import_from_string
 from uvicorn.supervisors import Multiprocess
 
 import trninv
+from trninv.cli.background_process import background_process
 from trninv.cli.check_command import read_checks
 from trninv.cli.check_process import run_checks
 from trninv.cli.command_index import no_garbage_collection
@@ -22,6 +23,7 @@ from trninv.cli.database_connection import at_option
 from trninv.cli.discovery_process import check_targets, run_discovery
 from trninv.cli.output import json_text, read_argument
 from trninv.cli.progress_line import Progress
+from trninv.cli.webhook_commands import read_receivers
 from trninv.database.engine import read_transaction, redacted_url, temporary_engine
 from trninv.errors import UsageError
 from trninv.graphql import graphql_schema
@@ -50,7 +52,8 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
 
     GraphiQL is at /graphql. If you set TRNINV_AUTH=tokens, every request needs a bearer token (trninv token create).
     If you set TRNINV_DISCOVER, such as to aws:us-east-2, it also pulls these targets (trninv discover). If you set
-    TRNINV_CHECKS to a file of checks, it evaluates them after each change (trninv check).
+    TRNINV_CHECKS to a file of checks, it evaluates them after each change (trninv check). If you set TRNINV_WEBHOOKS to
+    a file of receivers, it sends them what happens (trninv webhooks).
 
     \b
     trninv serve --port 8080
@@ -64,6 +67,8 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
     check_targets(settings.discover, settings.discover_every)
     if settings.checks:
         read_checks(str(settings.checks))
+    if settings.webhooks:
+        read_receivers(settings)
     with temporary_engine(database) as engine, read_transaction(engine):
         pass  # fail here with one line instead of in every request
     os.environ["TRNINV_DATABASE_URL"] = database  # worker processes read it
@@ -89,6 +94,8 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
         click.echo(message, err=True)
         stack.enter_context(run_discovery(settings.discover, settings.discover_every))
         stack.enter_context(run_checks(settings))
+        if settings.webhooks:
+            stack.enter_context(background_process("webhooks", ["send"]))
         if workers > 1:
             _run_workers(config, listener)
         else:

@@ -1,0 +1,162 @@
+"""Find what a receiver has not got yet: events, incidents that opened or ended, and checks that fail or recovered."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from trninv.checks.check_report import CheckReport, CheckStatus
+from trninv.history.events import Event, last_event_number, list_events
+from trninv.incidents.grouping import list_incidents
+from trninv.incidents.model import Incident, IncidentSeverity
+from trninv.units import current_timestamp, pluralize
+from trninv.webhooks.message import Message
+from trninv.webhooks.progress import Progress
+from trninv.webhooks.receiver import Receiver
+
+PAGE_SIZE: Final = 500
+"""The most events that are read at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Messages to send, in their order.
+
+    Attributes
+    ----------
+    messages
+        Each with the progress of the receiver once it has the message.
+    progress
+        The progress after all of them.
+    is_complete
+        Whether the receiver then has everything.
+
+    """
+
+    messages: list[tuple[Message, Progress]]
+    progress: Progress
+    is_complete: bool
+
+
+def first_progress(connection: Connection, receiver: Receiver) -> Progress:
+    """Return the progress of a new receiver, which gets what happens from now on."""
+    known = {incident.id: _describe_incident(incident) for incident in _selected_incidents(connection, receiver)}
+    return Progress(last_event_number(connection), known)
+
+
+def collect_messages(
+    connection: Connection, receiver: Receiver, progress: Progress, report: CheckReport | None
+) -> Batch:
+    """Return the next messages for a receiver.
+
+    Raises
+    ------
+    TrninvError
+        A selection names a place that does not exist.
+
+    """
+    messages, is_complete = list[tuple[Message, Progress]](), True
+    newest = last_event_number(connection)
+    after = min(progress.last_event, newest)  # a restored backup has fewer events
+    if receiver.events:
+        filters = dict(receiver.events.filters)
+        scope = filters.pop("scope", None)
+        events = list(list_events(connection, scope, limit=PAGE_SIZE, after=after, **filters))
+        for event in events:
+            if receiver.events.state is None or (event.after and event.after.state == receiver.events.state):
+                messages.append((_event_message(event), replace(progress, last_event=event.event)))
+        is_complete = len(events) < PAGE_SIZE
+        newest = newest if is_complete else events[-1].event
+    progress = replace(progress, last_event=newest)
+    incidents = list(_incident_messages(connection, receiver, progress))
+    progress = incidents[-1][1] if incidents else progress
+    checks = list(_check_messages(receiver, progress, report))
+    progress = checks[-1][1] if checks else progress
+    return Batch([*messages, *incidents, *checks], progress, is_complete)
+
+
+def _event_message(event: Event) -> Message:
+    subject = " ".join(filter(None, [event.job, event.address]))
+    happened = event.action or f"{event.before and event.before.state} → {event.after and event.after.state}"
+    text = f"{subject}: {happened} by {event.who}" + (f", {event.why}" if event.why else "")
+    return Message.create("event.recorded", [event.event, event.at], event.at, text, event.to_json())
+
+
+def _selected_incidents(connection: Connection, receiver: Receiver) -> list[Incident]:
+    selection = receiver.incidents
+    if selection is None:
+        return []
+    severities = list(IncidentSeverity)
+    lowest = severities.index(selection.severity)
+    incidents = list_incidents(connection, selection.scope)
+    return [incident for incident in incidents if severities.index(incident.severity) >= lowest]
+
+
+def _describe_incident(incident: Incident) -> dict[str, Any]:
+    return {
+        "id": incident.id,
+        "severity": incident.severity.name,
+        "place": incident.place,
+        "causes": incident.causes[:10],
+        "causeCount": incident.cause_count,
+        "parts": [{"kind": part.kind, "state": part.state, "count": part.count} for part in incident.parts],
+        "startedAt": incident.started_at,
+        "who": incident.who,
+        "why": incident.why,
+    }
+
+
+def _incident_messages(
+    connection: Connection, receiver: Receiver, progress: Progress
+) -> Iterator[tuple[Message, Progress]]:
+    if receiver.incidents is None:
+        return
+    current = {incident.id: _describe_incident(incident) for incident in _selected_incidents(connection, receiver)}
+    known = dict(progress.incidents)
+    for number, incident in reversed(current.items()):  # the latest and worst last, where readers look first
+        if number not in known:
+            known[number] = incident
+            yield _incident_message("incident.opened", incident), replace(progress, incidents=dict(known))
+    for number, incident in list(known.items()):
+        if number not in current:
+            del known[number]
+            yield _incident_message("incident.resolved", incident), replace(progress, incidents=dict(known))
+
+
+def _incident_message(kind: str, incident: Mapping[str, Any]) -> Message:
+    place = incident["place"] or "several clusters"
+    why = f" ({incident['why']})" if incident["why"] else ""
+    text = f"incident {incident['id']} {kind.partition('.')[2]}: {incident['severity'].lower()}, {place}, "
+    text += f"{pluralize(incident['causeCount'], 'cause')}{why}"
+    is_open = kind == "incident.opened"
+    time = incident["startedAt"] if is_open and incident["startedAt"] else current_timestamp()
+    return Message.create(kind, [incident["id"], incident["startedAt"]], time, text, incident)
+
+
+def _check_messages(
+    receiver: Receiver, progress: Progress, report: CheckReport | None
+) -> Iterator[tuple[Message, Progress]]:
+    if receiver.checks is None or report is None:
+        return
+    names = receiver.checks.names
+    statuses = {status.name: status for status in report.statuses if names is None or status.name in names}
+    known = {name: passed for name, passed in progress.checks.items() if name in statuses}
+    for name, status in statuses.items():
+        if known.get(name, True) != status.passed:
+            known[name] = status.passed
+            yield _check_message(status), replace(progress, checks=dict(known))
+
+
+def _check_message(status: CheckStatus) -> Message:
+    kind = "check.recovered" if status.passed else "check.failed"
+    text = f"{status.name}: {status.value}, {status.bounds}" if status.passed else str(status)
+    data = {
+        "name": status.name,
+        "measure": status.measure,
+        "verdict": status.verdict.name,
+        "value": status.value,
+        "bounds": status.bounds,
+        "explanation": status.explanation,
+    }
+    return Message.create(kind, [status.name, status.changed_at], status.changed_at, text, data)
