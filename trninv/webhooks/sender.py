@@ -27,6 +27,8 @@ _FIRST_BACKOFF: Final = 1.0
 _MAX_BACKOFF: Final = 60.0
 """The longest random pause before the first repetition, and before any, in seconds."""
 _MAX_RETRY_AFTER: Final = 3_600.0
+_END_SECONDS: Final = 2.0
+"""How long the end waits for a message in flight; later, the message is sent again at the next start."""
 
 
 class _StoppedError(Exception):
@@ -146,7 +148,7 @@ class ReceiverSender:
     def _save(
         self, error: str | None = None, progress: Progress | None = None, dead: tuple[Message, int] | None = None
     ) -> None:
-        """Store the progress and what was counted since the last time, and a message that is given up with its attempts."""
+        """Store the progress, what was counted since the last time, and a message to give up, with its attempts."""
         saved = progress or self._progress
         assert saved is not None, "poll reads it first"
         with write_transaction(self._engine, lock=LOCK) as connection:
@@ -185,7 +187,7 @@ def send_webhooks(
             stop.set()
 
     senders = [ReceiverSender(engine, tracker, receiver, results, log, stop) for receiver in receivers]
-    threads = [Thread(target=run, args=[sender], name=f"webhook-{index}") for index, sender in enumerate(senders)]
+    threads = [Thread(target=run, args=[sender], daemon=True) for sender in senders]
     for thread in threads:
         thread.start()
     try:
@@ -194,7 +196,7 @@ def send_webhooks(
     finally:
         stop.set()
         for thread in threads:
-            thread.join()
+            thread.join(_END_SECONDS)
         tracker.close()
     if errors:
         raise errors[0]
