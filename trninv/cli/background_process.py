@@ -1,20 +1,45 @@
-"""Run a command of trninv beside the service, in a process of its own, so that it never delays answers."""
+"""Run commands of trninv beside the service, in processes of their own, so that they never delay answers."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import Final
 
 import click
+
+from trninv.settings import Settings
 
 _RESTART_SECONDS: Final = 10
 """Seconds after which a process that ended is started again."""
 
 
 @contextmanager
-def background_process(command: str, arguments: Sequence[str]) -> Iterator[None]:
+def background_processes(settings: Settings) -> Iterator[None]:
+    """Pull targets, evaluate checks and send webhooks, as far as the settings say, while the code in this context runs.
+
+    Processes that are started in this context find the results of checks by TRNINV_CHECK_RESULTS.
+    """
+    with ExitStack() as stack:
+        if settings.discover:
+            every = ["--every", settings.discover_every]
+            stack.enter_context(_background_process("discover", [*settings.discover, *every]))
+        if settings.checks:
+            directory = stack.enter_context(TemporaryDirectory(prefix="trninv-checks-"))
+            results = str(settings.check_results or Path(directory) / "results.json")
+            os.environ["TRNINV_CHECK_RESULTS"] = results
+            stack.enter_context(_background_process("check", [str(settings.checks), "--watch", results]))
+        if settings.webhooks:
+            stack.enter_context(_background_process("webhooks", ["send"]))
+        yield
+
+
+@contextmanager
+def _background_process(command: str, arguments: Sequence[str]) -> Iterator[None]:
     """Keep a process running `trninv COMMAND` while the code in this context runs."""
     process = _Process(command, arguments)
     try:

@@ -15,12 +15,11 @@ from uvicorn.importer import import_from_string
 from uvicorn.supervisors import Multiprocess
 
 import trninv
-from trninv.cli.background_process import background_process
+from trninv.cli.background_process import background_processes
 from trninv.cli.check_command import read_checks
-from trninv.cli.check_process import run_checks
 from trninv.cli.command_index import no_garbage_collection
 from trninv.cli.database_connection import at_option
-from trninv.cli.discovery_process import check_targets, run_discovery
+from trninv.cli.discover_command import check_targets
 from trninv.cli.output import json_text, read_argument
 from trninv.cli.progress_line import Progress
 from trninv.cli.webhook_commands import read_receivers
@@ -64,11 +63,7 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
             f"--host {host} accepts requests from other machines without tokens: set TRNINV_AUTH=tokens and run "
             "trninv token create, or add --allow-unauthenticated"
         )
-    check_targets(settings.discover, settings.discover_every)
-    if settings.checks:
-        read_checks(str(settings.checks))
-    if settings.webhooks:
-        read_receivers(settings)
+    _check_settings(settings)
     with temporary_engine(database) as engine, read_transaction(engine):
         pass  # fail here with one line instead of in every request
     os.environ["TRNINV_DATABASE_URL"] = database  # worker processes read it
@@ -92,16 +87,29 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
             f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {redacted_url(database)}"
         )
         click.echo(message, err=True)
-        stack.enter_context(run_discovery(settings.discover, settings.discover_every))
-        stack.enter_context(run_checks(settings))
-        if settings.webhooks:
-            stack.enter_context(background_process("webhooks", ["send"]))
+        stack.enter_context(background_processes(settings))
         if workers > 1:
             _run_workers(config, listener)
         else:
             with no_garbage_collection():
                 config.load()
             uvicorn.Server(config).run(sockets=[listener])
+
+
+def _check_settings(settings: Settings) -> None:
+    """Refuse what a process beside the service would refuse.
+
+    Raises
+    ------
+    UsageError
+        A setting or a file that it names is wrong.
+
+    """
+    check_targets(settings.discover, settings.discover_every)
+    if settings.checks:
+        read_checks(str(settings.checks))
+    if settings.webhooks:
+        read_receivers(settings)
 
 
 def _run_workers(config: uvicorn.Config, listener: socket.socket) -> None:

@@ -41,8 +41,8 @@ class Batch:
 
 def first_progress(connection: Connection, receiver: Receiver) -> Progress:
     """Return the progress of a new receiver, which gets what happens from now on."""
-    known = {incident.id: _describe_incident(incident) for incident in _selected_incidents(connection, receiver)}
-    return Progress(last_event_number(connection), known)
+    incidents = {incident.id: _describe_incident(incident) for incident in _selected_incidents(connection, receiver)}
+    return Progress(last_event_number(connection), incidents)
 
 
 def collect_messages(
@@ -113,15 +113,15 @@ def _incident_messages(
     if receiver.incidents is None:
         return
     current = {incident.id: _describe_incident(incident) for incident in _selected_incidents(connection, receiver)}
-    known = dict(progress.incidents)
+    incidents = dict(progress.incidents)
     for number, incident in reversed(current.items()):  # the latest and worst last, where readers look first
-        if number not in known:
-            known[number] = incident
-            yield _incident_message("incident.opened", incident), replace(progress, incidents=dict(known))
-    for number, incident in list(known.items()):
+        if number not in incidents:
+            incidents[number] = incident
+            yield _incident_message("incident.opened", incident), replace(progress, incidents=dict(incidents))
+    for number, incident in list(incidents.items()):
         if number not in current:
-            del known[number]
-            yield _incident_message("incident.resolved", incident), replace(progress, incidents=dict(known))
+            del incidents[number]
+            yield _incident_message("incident.resolved", incident), replace(progress, incidents=dict(incidents))
 
 
 def _incident_message(kind: str, incident: Mapping[str, Any]) -> Message:
@@ -141,11 +141,11 @@ def _check_messages(
         return
     names = receiver.checks.names
     statuses = {status.name: status for status in report.statuses if names is None or status.name in names}
-    known = {name: passed for name, passed in progress.checks.items() if name in statuses}
+    verdicts = {name: passed for name, passed in progress.checks.items() if name in statuses}
     for name, status in statuses.items():
-        if known.get(name, True) != status.passed:
-            known[name] = status.passed
-            yield _check_message(status), replace(progress, checks=dict(known))
+        if verdicts.get(name, True) != status.passed:
+            verdicts[name] = status.passed
+            yield _check_message(status), replace(progress, checks=dict(verdicts))
 
 
 def _check_message(status: CheckStatus) -> Message:

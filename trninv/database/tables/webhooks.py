@@ -22,7 +22,9 @@ Table(
     UniqueConstraint("name"),
 )
 
-# A message that was given up (dead letter): ``message`` is its id, which is the same whenever it is sent.
+# A message that was given up (dead letter): ``message`` is its id, which is the same whenever it is sent, ``body`` what
+# is sent in the receiver's format. Neither table has a secret: URLs, which may be secrets, are not stored, and errors
+# name hosts only. A row ends when the message is accepted after all (``trninv webhooks retry``).
 Table(
     "webhook_dead_letter",
     METADATA,
