@@ -65,6 +65,16 @@ def damaged(databases: Databases) -> str:
         connection.execute(insert(TABLES["finding"]).values(**found))
         pulled = {"id": 1, "target": "slurm", "started_at": seen["at"], "read_at": seen["at"], "every_seconds": 300}
         connection.execute(insert(TABLES["discovery"]).values(**pulled))
+        receiver = {
+            "id": 1,
+            "name": "pager",
+            "last_event": 0,
+            "incidents": "{}",
+            "checks": "{}",
+            "sent": 3,
+            "failed": 1,
+        }
+        connection.execute(insert(TABLES["webhook_receiver"]).values(**receiver))
     return url
 
 
