@@ -43,7 +43,7 @@ def _verdict(url: str) -> str | None:
     request = urllib.request.Request(f"{url}/graphql", body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=20) as answer:
         checks = json.load(answer)["data"]["checks"]
-    return checks and checks[0]["verdict"]
+    return str(checks[0]["verdict"]) if checks else None
 
 
 def _await_verdict(url: str, verdict: str, workers: int) -> None:

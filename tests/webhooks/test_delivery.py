@@ -110,10 +110,10 @@ def test_a_name_is_refused_by_the_address_that_it_has_when_it_is_connected(
 ) -> None:
     """A name that first resolves to a public and then to a private address (DNS rebinding) reaches neither."""
     connected = []
-    monkeypatch.setattr(delivery.socket, "create_connection", lambda address, _: connected.append(address))
+    monkeypatch.setattr(socket, "create_connection", lambda address, _: connected.append(address))
     answers = iter([["10.0.0.5"], ["10.0.0.5", "fd00::1"]])
     monkeypatch.setattr(
-        delivery.socket,
+        socket,
         "getaddrinfo",
         lambda *_, **__: [(0, 0, 0, "", (address, 80)) for address in next(answers)],
     )
@@ -134,8 +134,8 @@ def test_only_the_public_one_of_several_addresses_is_connected(
         raise ConnectionRefusedError(111, "Connection refused")
 
     infos = [(0, 0, 0, "", (address, 80)) for address in ("10.0.0.5", "8.8.8.8", "169.254.169.254")]
-    monkeypatch.setattr(delivery.socket, "getaddrinfo", lambda *_, **__: infos)
-    monkeypatch.setattr(delivery.socket, "create_connection", connect)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: infos)
+    monkeypatch.setattr(socket, "create_connection", connect)
     with pytest.raises(DeliveryError, match="Connection refused") as failed:
         deliver(receiver_of(flaky), "a", b"{}")
     assert connected == ["8.8.8.8"]

@@ -37,13 +37,13 @@ class Sending:
     def __init__(self, engine: Engine, flaky: FlakyReceiver, results: Path) -> None:
         self.engine, self.flaky, self.results = engine, flaky, results
         self.stop, self.lines = Event(), list[str]()
-        self._tracker = RevisionTracker(engine)
+        self.tracker = RevisionTracker(engine)
 
     def sender(self, selections: str, more: str = "") -> ReceiverSender:
         raw = self.flaky.file(selections=selections, more=more)
         (receiver,) = parse_receivers(raw, "f", {"PAGER": SECRET_TEXT})
         sender = ReceiverSender(
-            self.engine, self._tracker, receiver, self.results, self.lines.append, self.stop, random.Random(1)
+            self.engine, self.tracker, receiver, self.results, self.lines.append, self.stop, random.Random(1)
         )
         sender.poll()
         return sender
@@ -74,7 +74,9 @@ def sending(
     monkeypatch.setattr(sender_module, "_FIRST_BACKOFF", 0.01)
     url = databases.seeded(request.param)
     with temporary_engine(url) as engine, flaky_receiver() as flaky:
-        yield Sending(engine, flaky, tmp_path / "results.json")
+        sending = Sending(engine, flaky, tmp_path / "results.json")
+        yield sending
+        sending.tracker.close()
     databases.drop(url)
 
 

@@ -143,7 +143,8 @@ def incidents(
     """Count the incidents; without a bound, 0 is the highest that passes."""
     severities = list(IncidentSeverity)[list(IncidentSeverity).index(severity) :]
     with fleet.connect() as connection:
-        latest_start = older_than and current_time(connection) - timedelta(seconds=older_than.seconds)
+        now = current_time(connection)
+    latest_start = None if older_than is None else now - timedelta(seconds=older_than.seconds)
     counted = [
         incident
         for incident in fleet.incidents(scope)

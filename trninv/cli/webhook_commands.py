@@ -78,7 +78,7 @@ def list_(database: str, style: str) -> None:
     \b
     trninv webhooks list --format json
     """
-    with read_connection(database) as connection:
+    with read_connection(database, None) as connection:
         receivers, letters = list_receivers(connection), list_dead_letters(connection)
 
     def print_tables() -> None:

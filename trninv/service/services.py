@@ -135,7 +135,7 @@ class Services:
     def get_version(self) -> Hashable | None:
         """Return what responses depend on: revision, results of checks, report files; None if one is unknown."""
         revision, directory = self.fleet.revision(), self.settings.reports
-        if revision and (report := read_report(self.settings.check_results)):
+        if revision is not None and (report := read_report(self.settings.check_results)):
             revision = revision, tuple(report.statuses)
         if revision is None or directory is None:
             return revision

@@ -1,7 +1,8 @@
 """Find what a receiver has not got yet: events, incidents that opened or ended, and checks that fail or recovered."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -19,6 +20,10 @@ PAGE_SIZE: Final = 500
 """The most events that are read at a time."""
 
 
+Step = Callable[[Progress], Progress]
+"""Returns a receiver's progress once it has a message."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Messages to send, in their order.
@@ -26,16 +31,16 @@ class Batch:
     Attributes
     ----------
     messages
-        Each with the progress of the receiver once it has the message.
-    progress
-        The progress after all of them.
+        Each with its step.
+    newest_event
+        Number of the last event that is sent or not selected after all of them.
     is_complete
         Whether the receiver then has everything.
 
     """
 
-    messages: list[tuple[Message, Progress]]
-    progress: Progress
+    messages: list[tuple[Message, Step]]
+    newest_event: int
     is_complete: bool
 
 
@@ -56,7 +61,7 @@ def collect_messages(
         A selection names a place that does not exist.
 
     """
-    messages, is_complete = list[tuple[Message, Progress]](), True
+    messages, is_complete = list[tuple[Message, Step]](), True
     newest = last_event_number(connection)
     after = min(progress.last_event, newest)  # a restored backup has fewer events
     if receiver.events:
@@ -65,15 +70,28 @@ def collect_messages(
         events = list(list_events(connection, scope, limit=PAGE_SIZE, after=after, **filters))
         for event in events:
             if receiver.events.state is None or (event.after and event.after.state == receiver.events.state):
-                messages.append((_event_message(event), replace(progress, last_event=event.event)))
+                messages.append((_event_message(event), partial(_with_event, event.event)))
         is_complete = len(events) < PAGE_SIZE
         newest = newest if is_complete else events[-1].event
-    progress = replace(progress, last_event=newest)
-    incidents = list(_incident_messages(connection, receiver, progress))
-    progress = incidents[-1][1] if incidents else progress
-    checks = list(_check_messages(receiver, progress, report))
-    progress = checks[-1][1] if checks else progress
-    return Batch([*messages, *incidents, *checks], progress, is_complete)
+    messages += _incident_messages(connection, receiver, progress)
+    messages += _check_messages(receiver, progress, report)
+    return Batch(messages, newest, is_complete)
+
+
+def _with_event(number: int, progress: Progress) -> Progress:
+    return replace(progress, last_event=number)
+
+
+def _with_incident(incident: Mapping[str, Any], progress: Progress) -> Progress:
+    return replace(progress, incidents={**progress.incidents, incident["id"]: incident})
+
+
+def _without_incident(number: str, progress: Progress) -> Progress:
+    return replace(progress, incidents={key: value for key, value in progress.incidents.items() if key != number})
+
+
+def _with_check(name: str, passed: bool, progress: Progress) -> Progress:  # a value, not a flag
+    return replace(progress, checks={**progress.checks, name: passed})
 
 
 def _event_message(event: Event) -> Message:
@@ -109,19 +127,16 @@ def _describe_incident(incident: Incident) -> dict[str, Any]:
 
 def _incident_messages(
     connection: Connection, receiver: Receiver, progress: Progress
-) -> Iterator[tuple[Message, Progress]]:
+) -> Iterator[tuple[Message, Step]]:
     if receiver.incidents is None:
         return
     current = {incident.id: _describe_incident(incident) for incident in _selected_incidents(connection, receiver)}
-    incidents = dict(progress.incidents)
     for number, incident in reversed(current.items()):  # the latest and worst last, where readers look first
-        if number not in incidents:
-            incidents[number] = incident
-            yield _incident_message("incident.opened", incident), replace(progress, incidents=dict(incidents))
-    for number, incident in list(incidents.items()):
+        if number not in progress.incidents:
+            yield _incident_message("incident.opened", incident), partial(_with_incident, incident)
+    for number, resolved in progress.incidents.items():
         if number not in current:
-            del incidents[number]
-            yield _incident_message("incident.resolved", incident), replace(progress, incidents=dict(incidents))
+            yield _incident_message("incident.resolved", resolved), partial(_without_incident, number)
 
 
 def _incident_message(kind: str, incident: Mapping[str, Any]) -> Message:
@@ -136,16 +151,14 @@ def _incident_message(kind: str, incident: Mapping[str, Any]) -> Message:
 
 def _check_messages(
     receiver: Receiver, progress: Progress, report: CheckReport | None
-) -> Iterator[tuple[Message, Progress]]:
+) -> Iterator[tuple[Message, Step]]:
     if receiver.checks is None or report is None:
         return
     names = receiver.checks.names
-    statuses = {status.name: status for status in report.statuses if names is None or status.name in names}
-    verdicts = {name: passed for name, passed in progress.checks.items() if name in statuses}
-    for name, status in statuses.items():
-        if verdicts.get(name, True) != status.passed:
-            verdicts[name] = status.passed
-            yield _check_message(status), replace(progress, checks=dict(verdicts))
+    for status in report.statuses:
+        is_selected = names is None or status.name in names
+        if is_selected and progress.checks.get(status.name, True) != status.passed:
+            yield _check_message(status), partial(_with_check, status.name, status.passed)
 
 
 def _check_message(status: CheckStatus) -> Message:

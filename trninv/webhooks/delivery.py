@@ -62,8 +62,8 @@ def deliver(receiver: Receiver, message_id: str, body: bytes) -> None:
     try:
         path = (receiver.url.path or "/") + (f"?{receiver.url.query}" if receiver.url.query else "")
         connection.request("POST", path, body, _headers(receiver, message_id, body))
-        response = connection.getresponse()
-        status, retry_after = response.status, _seconds(response.getheader("Retry-After"))
+        with connection.getresponse() as response:
+            status, retry_after = response.status, _seconds(response.getheader("Retry-After"))
     except (OSError, HTTPException) as error:
         raise DeliveryError(f"no answer of {host}: {_reason(error)}") from None
     finally:

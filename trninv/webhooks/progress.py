@@ -69,7 +69,9 @@ class DeadLetter:
 def load_progress(connection: Connection, name: str) -> Progress | None:
     """Return how far a receiver is; None for a new one."""
     row = connection.execute(select(_RECEIVER).where(_RECEIVER.c.name == name)).first()
-    return row and Progress(row.last_event, orjson.loads(row.incidents), orjson.loads(row.checks))
+    if row is None:
+        return None
+    return Progress(row.last_event, orjson.loads(row.incidents), orjson.loads(row.checks))
 
 
 def save_progress(

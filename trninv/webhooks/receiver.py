@@ -9,7 +9,6 @@ receivers:
 """
 
 import base64
-import binascii
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -176,7 +175,7 @@ def _read_source(item: Mapping[str, Any], key: str, environ: Mapping[str, str], 
 def _parse_secret(text: str) -> bytes:
     try:
         secret = base64.b64decode(text.removeprefix(_SECRET_PREFIX), validate=True)
-    except binascii.Error:
+    except ValueError:
         secret = b""
     if len(secret) < _MIN_SECRET:
         raise InvalidArgumentError(

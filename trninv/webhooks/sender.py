@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from threading import Event, Thread
@@ -14,7 +15,7 @@ from trninv.checks.check_report import read_report
 from trninv.database.engine import read_transaction, write_transaction
 from trninv.database.revision import RevisionTracker
 from trninv.errors import TrninvError
-from trninv.webhooks.collection import Batch, collect_messages, first_progress
+from trninv.webhooks.collection import Batch, Step, collect_messages, first_progress
 from trninv.webhooks.delivery import DeliveryError, deliver
 from trninv.webhooks.message import Message
 from trninv.webhooks.progress import LOCK, Progress, add_dead_letter, load_progress, save_progress
@@ -109,15 +110,21 @@ class ReceiverSender:
 
     def _send_batch(self, batch: Batch) -> None:
         try:
-            for message, progress in batch.messages:
-                self._send(message, progress)
+            for message, step in batch.messages:
+                self._send(message, step)
         finally:
             if self._sent or self._failed:
                 self._save()
-        self._progress = batch.progress
+        self._progress = replace(self._reached, last_event=batch.newest_event)
 
-    def _send(self, message: Message, progress: Progress) -> None:
-        """Send a message until it is accepted or given up; then the receiver has the progress."""
+    @property
+    def _reached(self) -> Progress:
+        """The receiver's progress, which `poll` reads first."""
+        assert self._progress is not None
+        return self._progress
+
+    def _send(self, message: Message, step: Step) -> None:
+        """Send a message until it is accepted or given up; then take its step."""
         receiver = self._receiver
         body = message.body(receiver.body_format)
         for attempt in count(1):
@@ -127,7 +134,7 @@ class ReceiverSender:
             except DeliveryError as error:
                 self._failed += 1
                 if error.is_final or attempt >= receiver.attempts:
-                    self._give_up(message, progress, attempt, str(error))
+                    self._give_up(message, step, attempt, str(error))
                     return
                 pause = min(error.retry_after, _MAX_RETRY_AFTER) + self._random.uniform(
                     0, min(_MAX_BACKOFF, _FIRST_BACKOFF * 2 ** min(attempt - 1, 10))
@@ -136,30 +143,29 @@ class ReceiverSender:
             if self._stop.wait(pause):
                 raise _StoppedError
         self._sent += 1
-        self._progress = progress
+        self._progress = step(self._reached)
         if time.monotonic() - self._saved_at > _SAVE_SECONDS:
             self._save()
 
-    def _give_up(self, message: Message, progress: Progress, attempts: int, error: str) -> None:
+    def _give_up(self, message: Message, step: Step, attempts: int, error: str) -> None:
         receiver = self._receiver
         self._log(f"{receiver.name}: {message.type} was given up after attempt {attempts}: {error}")
-        self._save(error, progress, (message, attempts))
-
-    def _save(
-        self, error: str | None = None, progress: Progress | None = None, dead: tuple[Message, int] | None = None
-    ) -> None:
-        """Store the progress, what was counted since the last time, and a message to give up, with its attempts."""
-        saved = progress or self._progress
-        assert saved is not None, "poll reads it first"
+        progress = step(self._reached)
         with write_transaction(self._engine, lock=LOCK) as connection:
-            if dead:
-                message, attempts = dead
-                receiver = self._receiver
-                add_dead_letter(connection, receiver.name, message, receiver.body_format, attempts, str(error))
-            counts = {"sent": self._sent, "failed": self._failed}
-            save_progress(connection, self._receiver.name, saved, error=error, **counts)
+            add_dead_letter(connection, receiver.name, message, receiver.body_format, attempts, error)
+            save_progress(connection, receiver.name, progress, sent=self._sent, failed=self._failed, error=error)
+        self._note_saved(progress)
+
+    def _save(self, error: str | None = None) -> None:
+        """Store the progress, and what was counted since the last time."""
+        counts = {"sent": self._sent, "failed": self._failed}
+        with write_transaction(self._engine, lock=LOCK) as connection:
+            save_progress(connection, self._receiver.name, self._reached, error=error, **counts)
+        self._note_saved(self._reached)
+
+    def _note_saved(self, progress: Progress) -> None:
         self._sent = self._failed = 0
-        self._progress, self._saved_at = saved, time.monotonic()
+        self._progress, self._saved_at = progress, time.monotonic()
 
 
 def send_webhooks(
