@@ -11,9 +11,10 @@ from ipaddress import ip_address, ip_network
 import pytest
 from flaky_receiver import SECRET_TEXT, FlakyReceiver, flaky_receiver
 
+from trninv.errors import DeliveryError
 from trninv.units import current_timestamp
 from trninv.webhooks import delivery
-from trninv.webhooks.delivery import DeliveryError, deliver, is_allowed
+from trninv.webhooks.delivery import deliver, is_allowed
 from trninv.webhooks.message import Message, sign
 from trninv.webhooks.receiver import BodyFormat, Receiver, parse_receivers
 

@@ -11,14 +11,14 @@ from sqlalchemy import Engine
 from trninv.characters import escape_controls
 from trninv.cli.database_connection import read_connection
 from trninv.cli.import_files import print_errors
-from trninv.cli.messages import print_wrapped
+from trninv.cli.messages import print_hint, print_wrapped
 from trninv.cli.output import format_option, print_table, print_value
 from trninv.database.engine import temporary_engine, write_transaction
-from trninv.errors import NotFoundError, UsageError
+from trninv.errors import DeliveryError, NotFoundError, UsageError
 from trninv.importers.yaml_list import MAX_BYTES
 from trninv.settings import Settings
 from trninv.units import current_timestamp
-from trninv.webhooks.delivery import DeliveryError, deliver
+from trninv.webhooks.delivery import deliver
 from trninv.webhooks.message import Message
 from trninv.webhooks.progress import LOCK, DeadLetter, list_dead_letters, list_receivers, remove_dead_letter
 from trninv.webhooks.receiver import Receiver, parse_receivers
@@ -33,7 +33,7 @@ _LOCK_SECONDS = 5
 def webhooks() -> None:
     """Send events, incidents and checks to URLs, and resend what was given up.
 
-    TRNINV_WEBHOOKS names the file of receivers. trninv serve sends by itself.
+    TRNINV_WEBHOOKS names the file of receivers; docs/reference/webhooks.md describes it. trninv serve sends by itself.
 
     \b
     trninv webhooks test pager
@@ -52,7 +52,7 @@ def read_receivers(settings: Settings) -> list[Receiver]:
 
     """
     if settings.webhooks is None:
-        raise UsageError("set TRNINV_WEBHOOKS to a file of receivers; docs/reference/webhooks.md has an example")
+        raise UsageError("set TRNINV_WEBHOOKS to a file of receivers; trninv webhooks --help says more")
     try:
         with settings.webhooks.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
@@ -84,6 +84,8 @@ def list_(database: str, style: str) -> None:
     def print_tables() -> None:
         cells = ([row.name, f"{row.sent:,}", f"{row.failed:,}", row.error or ""] for row in receivers)
         print_table(["receiver", "accepted", "failed attempts", "error"], cells)
+        if not receivers:
+            print_hint("nothing was sent yet: set TRNINV_WEBHOOKS and run trninv serve")
         if letters:
             click.echo()
             rows = (

@@ -13,14 +13,14 @@ from trninv.incidents.grouping import list_incidents
 from trninv.incidents.model import Incident, IncidentSeverity
 from trninv.units import current_timestamp, pluralize
 from trninv.webhooks.message import Message
-from trninv.webhooks.progress import Progress
+from trninv.webhooks.progress import ReceiverProgress
 from trninv.webhooks.receiver import Receiver
 
 PAGE_SIZE: Final = 500
 """The most events that are read at a time."""
 
 
-Step = Callable[[Progress], Progress]
+Step = Callable[[ReceiverProgress], ReceiverProgress]
 """Returns a receiver's progress once it has a message."""
 
 
@@ -44,14 +44,14 @@ class Batch:
     is_complete: bool
 
 
-def first_progress(connection: Connection, receiver: Receiver) -> Progress:
+def first_progress(connection: Connection, receiver: Receiver) -> ReceiverProgress:
     """Return the progress of a new receiver, which gets what happens from now on."""
     incidents = {incident.id: _describe_incident(incident) for incident in _selected_incidents(connection, receiver)}
-    return Progress(last_event_number(connection), incidents)
+    return ReceiverProgress(last_event_number(connection), incidents)
 
 
 def collect_messages(
-    connection: Connection, receiver: Receiver, progress: Progress, report: CheckReport | None
+    connection: Connection, receiver: Receiver, progress: ReceiverProgress, report: CheckReport | None
 ) -> Batch:
     """Return the next messages for a receiver.
 
@@ -78,26 +78,26 @@ def collect_messages(
     return Batch(messages, newest, is_complete)
 
 
-def _with_event(number: int, progress: Progress) -> Progress:
+def _with_event(number: int, progress: ReceiverProgress) -> ReceiverProgress:
     return replace(progress, last_event=number)
 
 
-def _with_incident(incident: Mapping[str, Any], progress: Progress) -> Progress:
+def _with_incident(incident: Mapping[str, Any], progress: ReceiverProgress) -> ReceiverProgress:
     return replace(progress, incidents={**progress.incidents, incident["id"]: incident})
 
 
-def _without_incident(number: str, progress: Progress) -> Progress:
+def _without_incident(number: str, progress: ReceiverProgress) -> ReceiverProgress:
     return replace(progress, incidents={key: value for key, value in progress.incidents.items() if key != number})
 
 
-def _with_check(name: str, passed: bool, progress: Progress) -> Progress:  # a value, not a flag
+def _with_check(name: str, passed: bool, progress: ReceiverProgress) -> ReceiverProgress:  # a value, not a flag
     return replace(progress, checks={**progress.checks, name: passed})
 
 
 def _event_message(event: Event) -> Message:
     subject = " ".join(filter(None, [event.job, event.address]))
-    happened = event.action or f"{event.before and event.before.state} → {event.after and event.after.state}"
-    text = f"{subject}: {happened} by {event.who}" + (f", {event.why}" if event.why else "")
+    change = event.action or f"{event.before and event.before.state} → {event.after and event.after.state}"
+    text = f"{subject}: {change} by {event.who}" + (f", {event.why}" if event.why else "")
     return Message.create("event.recorded", [event.event, event.at], event.at, text, event.to_json())
 
 
@@ -126,7 +126,7 @@ def _describe_incident(incident: Incident) -> dict[str, Any]:
 
 
 def _incident_messages(
-    connection: Connection, receiver: Receiver, progress: Progress
+    connection: Connection, receiver: Receiver, progress: ReceiverProgress
 ) -> Iterator[tuple[Message, Step]]:
     if receiver.incidents is None:
         return
@@ -150,7 +150,7 @@ def _incident_message(kind: str, incident: Mapping[str, Any]) -> Message:
 
 
 def _check_messages(
-    receiver: Receiver, progress: Progress, report: CheckReport | None
+    receiver: Receiver, progress: ReceiverProgress, report: CheckReport | None
 ) -> Iterator[tuple[Message, Step]]:
     if receiver.checks is None or report is None:
         return

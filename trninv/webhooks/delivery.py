@@ -12,7 +12,7 @@ from threading import Timer
 from typing import Final
 
 import trninv
-from trninv.errors import UnreachableError
+from trninv.errors import DeliveryError
 from trninv.webhooks.message import sign
 from trninv.webhooks.receiver import Receiver
 
@@ -23,23 +23,6 @@ _TOTAL_SECONDS: Final = 30.0
 _RETRIED_STATUSES: Final = frozenset({408, 409, 425, 429})
 """Refusals by the receiver (400 to 499) after which the same request may succeed."""
 _NAT64: Final = ip_network("64:ff9b::/96")
-
-
-class DeliveryError(UnreachableError):
-    """A message that was not accepted.
-
-    Parameters
-    ----------
-    is_final
-        Whether sending it again is in vain.
-    retry_after
-        Seconds that the receiver asks to wait.
-
-    """
-
-    def __init__(self, message: str, *, is_final: bool = False, retry_after: float = 0.0) -> None:
-        super().__init__(message)
-        self.is_final, self.retry_after = is_final, retry_after
 
 
 def deliver(receiver: Receiver, message_id: str, body: bytes) -> None:

@@ -22,7 +22,7 @@ _MAX_ERROR: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReceiverProgress:
     """What a receiver has got.
 
     Attributes
@@ -66,16 +66,22 @@ class DeadLetter:
     body: Annotated[str, "What is sent."]
 
 
-def load_progress(connection: Connection, name: str) -> Progress | None:
+def load_progress(connection: Connection, name: str) -> ReceiverProgress | None:
     """Return how far a receiver is; None for a new one."""
     row = connection.execute(select(_RECEIVER).where(_RECEIVER.c.name == name)).first()
     if row is None:
         return None
-    return Progress(row.last_event, orjson.loads(row.incidents), orjson.loads(row.checks))
+    return ReceiverProgress(row.last_event, orjson.loads(row.incidents), orjson.loads(row.checks))
 
 
 def save_progress(
-    connection: Connection, name: str, progress: Progress, *, sent: int = 0, failed: int = 0, error: str | None = None
+    connection: Connection,
+    name: str,
+    progress: ReceiverProgress,
+    *,
+    sent: int = 0,
+    failed: int = 0,
+    error: str | None = None,
 ) -> None:
     """Store how far a receiver is; add messages that it accepted and attempts that failed to their numbers."""
     values: dict[str, Any] = {

@@ -14,11 +14,11 @@ from sqlalchemy import Engine
 from trninv.checks.check_report import read_report
 from trninv.database.engine import read_transaction, write_transaction
 from trninv.database.revision import RevisionTracker
-from trninv.errors import TrninvError
+from trninv.errors import DeliveryError, TrninvError
 from trninv.webhooks.collection import Batch, Step, collect_messages, first_progress
-from trninv.webhooks.delivery import DeliveryError, deliver
+from trninv.webhooks.delivery import deliver
 from trninv.webhooks.message import Message
-from trninv.webhooks.progress import LOCK, Progress, add_dead_letter, load_progress, save_progress
+from trninv.webhooks.progress import LOCK, ReceiverProgress, add_dead_letter, load_progress, save_progress
 from trninv.webhooks.receiver import Receiver
 
 _POLL_SECONDS: Final = 0.5
@@ -62,7 +62,7 @@ class ReceiverSender:
     ) -> None:
         self._engine, self._tracker, self._receiver, self._results = engine, tracker, receiver, results
         self._log, self._stop, self._random = log, stop, rng or random.Random()  # noqa: S311 # no secret
-        self._progress: Progress | None = None
+        self._progress: ReceiverProgress | None = None
         self._read: Hashable | None = None
         self._sent = self._failed = 0
         self._saved_at, self._last_error = time.monotonic(), ""
@@ -118,7 +118,7 @@ class ReceiverSender:
         self._progress = replace(self._reached, last_event=batch.newest_event)
 
     @property
-    def _reached(self) -> Progress:
+    def _reached(self) -> ReceiverProgress:
         """The receiver's progress, which `poll` reads first."""
         assert self._progress is not None
         return self._progress
@@ -163,7 +163,7 @@ class ReceiverSender:
             save_progress(connection, self._receiver.name, self._reached, error=error, **counts)
         self._note_saved(self._reached)
 
-    def _note_saved(self, progress: Progress) -> None:
+    def _note_saved(self, progress: ReceiverProgress) -> None:
         self._sent = self._failed = 0
         self._progress, self._saved_at = progress, time.monotonic()
 
