@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -21,7 +22,7 @@ from serving import free_port
 
 PAGE = (ROOT / "docs/how-to/send-webhooks.md").read_text()
 _FILE = re.compile(r"[Ss]ave this as `([\w.-]+)`:\n\n((?:(?:    .*)?\n)+)")
-_COMMAND = re.compile(r"^    \$ trninv (.*)\n((?:    (?!\$).*\n)*)", re.MULTILINE)
+_COMMAND = re.compile(r"^    \$ trninv (.*)\n((?:    (?!\$).*\n|\n(?=    [^$]))*)", re.MULTILINE)
 
 
 def _outputs(command: str) -> list[str]:
@@ -75,7 +76,7 @@ def test_the_page_can_be_followed(
             _await(log, *_outputs("webhooks test")[:1], *_outputs("set prod/d0/s1/c5"))
         run("set", "prod/d0/s1/c6", "down", "--why", "lost heartbeat", database=url)
         end = time.monotonic() + 60
-        while _dead_letters(run, url) < 2:
+        while not _dead_letters(run, url):
             assert time.monotonic() < end
             time.sleep(0.2)
         _, out, _ = run("webhooks", "list", database=url)
@@ -108,7 +109,7 @@ def _await_port(port: int) -> None:
 
 
 def _dead_letters(run: Run, url: str) -> int:
-    return run("webhooks", "list", database=url)[1].count(" 2           2")
+    return len(json.loads(run("webhooks", "list", "--format", "json", database=url)[1])["deadLetters"])
 
 
 def _words(table: str) -> list[str]:
