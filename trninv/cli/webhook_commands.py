@@ -73,7 +73,7 @@ def _find_receiver(name: str) -> Receiver:
 @format_option
 @click.pass_obj
 def list_(database: str, style: str) -> None:
-    """List the receivers with what they got, and the messages that were given up.
+    """List receivers, and messages that were given up.
 
     \b
     trninv webhooks list --format json
@@ -115,7 +115,9 @@ def test(name: str) -> None:
 @click.argument("ids", nargs=-1, type=click.IntRange(1), metavar="[ID]…")
 @click.pass_obj
 def retry(database: str, ids: tuple[int, ...]) -> None:
-    """Send messages that were given up, once each: all of them, or those with an ID; exit with 1 if one fails.
+    """Send again what was given up, once; exit with 1 if one fails.
+
+    Without an ID, all messages are sent.
 
     \b
     trninv webhooks retry
@@ -149,7 +151,9 @@ def _retry(engine: Engine, letter: DeadLetter, receiver: Receiver | None) -> boo
 @webhooks.command()
 @click.pass_obj
 def send(database: str) -> None:
-    """Send until stopped, as trninv serve does; wait while another process of the database sends.
+    """Send until stopped, as trninv serve does.
+
+    If another process of the database sends, this one waits until it ends.
 
     \b
     trninv webhooks send
