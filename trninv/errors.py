@@ -43,6 +43,7 @@ TrninvError
 ├── CatalogError                  BAD_CATALOG
 │   └── UnknownPatternError       UNKNOWN_WIRING
 ├── WorkerError                   WORKER_DIED
+├── DeliveryError                 NOT_DELIVERED
 ├── DiscoveryError                DISCOVERY_FAILED
 │   └── DiscoveryRefusedError     DISCOVERY_REFUSED
 └── DatabaseError                 exit 1: the database is unusable, or refused a statement
@@ -67,6 +68,7 @@ __all__ = [
     "ConflictError",
     "CostLimitError",
     "DatabaseError",
+    "DeliveryError",
     "DiscoveryError",
     "DiscoveryRefusedError",
     "DiskFullError",
@@ -411,6 +413,25 @@ class DatabaseError(TrninvError):
     """The database is unusable, or refused a statement."""
 
     code = "DATABASE"
+
+
+class DeliveryError(TrninvError):
+    """A webhook's message that its receiver did not accept.
+
+    Parameters
+    ----------
+    is_final
+        Whether sending it again is in vain.
+    retry_after
+        Seconds that the receiver asks to wait.
+
+    """
+
+    code = "NOT_DELIVERED"
+
+    def __init__(self, message: str, *, is_final: bool = False, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.is_final, self.retry_after = is_final, retry_after
 
 
 class DiscoveryError(TrninvError):

@@ -44,6 +44,12 @@ class Settings:
         Other origins whose pages may send requests.
     reports
         Directory of the user's own reports (NAME.sql).
+    checks
+        File of the checks that `trninv serve` evaluates after each change.
+    check_results
+        File with their results, which another process writes (`trninv check --watch`).
+    webhooks
+        File of the receivers that `trninv serve` sends events, incidents and results of checks to.
     log
         Format of the request log on stderr: "json", "text" or "off".
     sql_url
@@ -99,6 +105,9 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     reports: Path | None = None
+    checks: Path | None = None
+    check_results: Path | None = None
+    webhooks: Path | None = None
     log: str = "json"
     sql_url: str = ""
     read_url: str = ""
@@ -211,6 +220,10 @@ def _parse_file(name: str, text: str) -> Path:
     return Path(text)
 
 
+def _parse_path(_name: str, text: str) -> Path:
+    return Path(text)
+
+
 def _parse_key_location(name: str, text: str) -> str:
     host = re.match(r"http://(localhost|127\.0\.0\.1|\[::1\])([:/]|$)", text)
     if text.startswith("https://") or host:
@@ -275,6 +288,9 @@ _PARSERS: Mapping[str, Callable[[str, str], Any]] = {
     "allowed_hosts": _parse_words,
     "cors_origins": _parse_words,
     "reports": _parse_directory,
+    "checks": _parse_file,
+    "check_results": _parse_path,
+    "webhooks": _parse_file,
     "log": _parse_choice("json", "text", "off"),
     "sql_url": _parse_postgresql_url,
     "read_url": _parse_postgresql_url,

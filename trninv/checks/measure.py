@@ -14,12 +14,26 @@ from functools import cached_property
 from typing import Any, Final
 
 from trninv.errors import InvalidArgumentError, suggestion
-from trninv.inventory.parameter import Declaration, Parameter
-from trninv.units import Quantity, pluralize
+from trninv.importers.collection_schedule import parse_duration
+from trninv.inventory.parameter import Declaration, FreeText, Parameter
+from trninv.units import Bandwidth, Capacity, Quantity, pluralize
 
 AT_LEAST: Final = "at_least"
 AT_MOST: Final = "at_most"
 BOUNDS: Final = {AT_LEAST: "The lowest value that passes.", AT_MOST: "The highest value that passes."}
+_MAX_AGE: Final = 86_400 * 3_650
+_BASE_UNITS: Final[dict[type[int], str]] = {Bandwidth: "bytes per second", Capacity: "bytes"}
+
+
+class Age(FreeText):
+    """An age such as 30m, 2h or 3d, which is valid when a file has been read."""
+
+    __slots__ = ()
+
+    @property
+    def seconds(self) -> int:
+        """The age in seconds."""
+        return parse_duration(self, "age", _MAX_AGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +121,9 @@ class Measure(Declaration):
             )
         if (words := parameter.argument.words) and value not in words:
             raise InvalidArgumentError(f"{name}: there is no {value!r:.60}; {suggestion(value, words)}")
+        if issubclass(parameter.value_type, Age):
+            parse_duration(value, name, _MAX_AGE)
+            return Age(value)
         return parameter.coerce(value)
 
     def parse_bound(self, name: str, value: Any) -> int:  # Any: a value of YAML
@@ -129,6 +146,11 @@ class Measure(Declaration):
         if issubclass(self.unit, Quantity):
             return f"a {self.unit.__name__.lower()} with its unit, such as 1024 {self.unit.PRINTED[0]}"
         return f"a whole number of {self.noun}s"
+
+    @property
+    def base_unit(self) -> str:
+        """Name of the unit of readings and bounds, in the plural."""
+        return _BASE_UNITS.get(self.unit, f"{self.noun}s")
 
     def format(self, value: int) -> str:
         """Return a value as text, with its unit."""

@@ -73,6 +73,7 @@ _GROUPS = {
         "serve": "serve_commands",
         "mcp": "mcp_command",
         "token": "token_commands",
+        "webhooks": "webhook_commands",
         "completion": "shell_completion",
     },
     "Administer": {
