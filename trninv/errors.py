@@ -43,6 +43,7 @@ TrninvError
 ├── CatalogError                  BAD_CATALOG
 │   └── UnknownPatternError       UNKNOWN_WIRING
 ├── WorkerError                   WORKER_DIED
+├── ServiceError                  BAD_SERVICE
 ├── DiscoveryError                DISCOVERY_FAILED
 │   └── DiscoveryRefusedError     DISCOVERY_REFUSED
 └── DatabaseError                 exit 1: the database is unusable, or refused a statement
@@ -88,6 +89,7 @@ __all__ = [
     "SamePlaceError",
     "SchemaOutdatedError",
     "ScopeTooLargeError",
+    "ServiceError",
     "SqlError",
     "StalePlanError",
     "TimeLimitError",
@@ -115,10 +117,17 @@ __all__ = [
 
 
 class TrninvError(Exception):
-    """An error whose message is one line: what is wrong and what to do."""
+    """An error whose message is one line: what is wrong and what to do.
+
+    Attributes
+    ----------
+    request_id
+        Id of the request to a service that failed, which the service's log has too; "" without a service.
+    """
 
     code = "ERROR"
     exit_status = 1
+    request_id = ""
 
     @property
     def extensions(self) -> dict[str, Any]:
@@ -411,6 +420,12 @@ class DatabaseError(TrninvError):
     """The database is unusable, or refused a statement."""
 
     code = "DATABASE"
+
+
+class ServiceError(TrninvError):
+    """An answer of a service that a client can't use: it is no trninv, too long, or of a release that doesn't fit."""
+
+    code = "BAD_SERVICE"
 
 
 class DiscoveryError(TrninvError):

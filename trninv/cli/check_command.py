@@ -2,11 +2,10 @@
 
 import click
 
-import trninv
 from trninv.characters import escape_controls
 from trninv.checks.check_file import MAX_BYTES, file_schema, parse_checks
 from trninv.checks.evaluation import evaluate, github_annotations, junit_xml, render_table
-from trninv.cli.database_connection import at_option
+from trninv.cli.database_connection import at_option, open_fleet
 from trninv.cli.import_files import print_errors
 from trninv.cli.output import encode, json_text, print_blocks, print_revision
 from trninv.cli.progress_line import Progress
@@ -48,7 +47,7 @@ def check(database: str, file: str | None, style: str, schema: bool, as_of: str 
         raise UsageError(f"{file}: {error.strerror}") from None
     with print_errors():
         checks = parse_checks(raw, file)
-    with trninv.open(database) as current_fleet:
+    with open_fleet(database) as current_fleet:
         fleet = current_fleet if as_of is None else current_fleet.at(as_of)
         with fleet.snapshot() as snapshot, Progress("check") as progress:
             results = evaluate(snapshot, checks, progress)

@@ -4,7 +4,7 @@
 notebooks all ask through that class.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
@@ -18,13 +18,14 @@ from trninv.database.engine import close_engine
 from trninv.database.revision import RevisionTracker
 from trninv.database.snapshot import AsOf, SharedSnapshot
 from trninv.history.point_in_time import Time
-from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.address.lookup import only_cluster, resolve_place
 from trninv.inventory.address.rows_in import row_ids_in
 from trninv.inventory.state import bindings
 from trninv.inventory.state.bindings import Binding
 from trninv.routing.evidence import ServerInstance, with_wiring_source
 from trninv.routing.path_cache import PathCache
 from trninv.routing.question import Question
+from trninv.routing.reading import reading
 from trninv.routing.revision_cache import cached_only
 from trninv.routing.routing_methods import RoutingMethods
 from trninv.routing.scenario import Scenario
@@ -105,7 +106,28 @@ class BaseFleet(RoutingMethods):
         with self._source.open_without_scenario() as snapshot:
             yield snapshot.connection
 
-    def events(self, scope: str | None = None, *, limit: int = 50, **filters: Any) -> "tuple[Event, ...]":
+    def call_reading(self, method: Callable[..., A], *arguments: Any, **keywords: Any) -> A:
+        """Run a method that is marked as a reading; a service's fleet sends it to the service."""
+        return method(self, *arguments, **keywords)
+
+    @reading
+    def events(
+        self,
+        scope: str | None = None,
+        *,
+        limit: int = 50,
+        after: int | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        kind: str | None = None,
+        action: str | None = None,
+        job: str | None = None,
+        who: str | None = None,
+        why: str | None = None,
+        source: str | None = None,
+        batch: int | None = None,
+        states_only: bool = False,
+    ) -> "tuple[Event, ...]":
         """Return the latest events of a place, of everything in it and of the links that end there, newest first.
 
         Events of parts that followed their server's event are omitted.
@@ -116,9 +138,10 @@ class BaseFleet(RoutingMethods):
             A place or link; by default everything.
         limit
             Maximum number of events.
-        filters
-            Fields of `trninv.history.events.EventFilter`; or ``after``, the number of an event, for the
-            first events after it, oldest first.
+        after
+            The number of an event, for the first events after it, oldest first.
+        since, until, kind, action, job, who, why, source, batch, states_only
+            Fields of `trninv.history.events.EventFilter`.
 
         Raises
         ------
@@ -127,8 +150,20 @@ class BaseFleet(RoutingMethods):
         """
         from trninv.history.events import list_events  # noqa: PLC0415 # it imports the catalog, which questions don't need
 
+        filters = {
+            "since": since,
+            "until": until,
+            "kind": kind,
+            "action": action,
+            "job": job,
+            "who": who,
+            "why": why,
+            "source": source,
+            "batch": batch,
+            "states_only": states_only,
+        }
         with self.connect() as connection:
-            return tuple(list_events(connection, scope, limit=limit, **filters))
+            return tuple(list_events(connection, scope, limit=limit, after=after, **filters))
 
     @contextmanager
     def open_snapshot(self) -> Iterator[Snapshot]:
@@ -260,6 +295,13 @@ class BaseFleet(RoutingMethods):
     def _path_cache(self, revision: Hashable) -> PathCache:
         return PathCache(self._source, self._source.latest_cache.at(revision))
 
+    @reading
+    def only_cluster(self) -> str:
+        """Return the name of the only cluster; an error names the clusters if there are several, or none."""
+        with self.connect() as connection:
+            return only_cluster(connection)
+
+    @reading
     def bindings(self, scope: str | None = None, *, include_ended: bool = False) -> tuple[Binding, ...]:
         """List the bindings of instances to slots in a server, rack, domain or cluster, or in all clusters.
 
@@ -273,12 +315,14 @@ class BaseFleet(RoutingMethods):
             place = None if scope is None else resolve_place(connection, scope)
             return tuple(bindings.list_bindings(connection, place, ended=include_ended))
 
+    @reading
     def instances(self, servers: Iterable[str]) -> tuple[ServerInstance, ...]:
         """Return the instance bound to each server, in the order of the servers' addresses."""
         with self.connect() as connection:
             return tuple(ServerInstance(*row) for row in bindings.bound_machines(connection, servers))
 
-    def drift(self, scope: str | None = None) -> list["Finding"]:
+    @reading
+    def drift(self, scope: str | None = None) -> "list[Finding]":
         """List the findings of the last ``trninv drift``, the worst first: how observations differ from the design.
 
         Run `detect_drift` after imports: this method compares nothing.
@@ -288,6 +332,7 @@ class BaseFleet(RoutingMethods):
         with self.connect() as connection:
             return list_findings(connection, scope)
 
+    @reading
     def drift_compared_at(self) -> str | None:
         """Return the time of the last ``trninv drift`` (UTC), or None if it never ran."""
         from trninv.reconcile.findings import last_comparison_time  # noqa: PLC0415 # as above
@@ -295,13 +340,15 @@ class BaseFleet(RoutingMethods):
         with self.connect() as connection:
             return last_comparison_time(connection)
 
-    def unclaimed_types(self) -> tuple["UnclaimedType", ...]:
+    @reading
+    def unclaimed_types(self) -> "tuple[UnclaimedType, ...]":
         """Return the types of instances without a slot that match no model, as of the last ``trninv drift``."""
         from trninv.reconcile.drift_input import unclaimed_types  # noqa: PLC0415 # it needs the catalog's models
 
         with self.connect() as connection:
             return unclaimed_types(connection)
 
+    @reading
     def graph(self, scope: str) -> "Graph":
         """Return the wiring of a scope as a networkx graph, for notebooks.
 
