@@ -23,6 +23,7 @@ _INTRODUCTION = """# Python
 Written by `python tests/python_page.py` from docstrings; edit those, not this page.
 
 `trninv.open(url)` opens a database, or the default one without an argument. Close it, or use it as a context manager.
+`trninv.connect(url)` returns a fleet of a [service](../how-to/ask-a-service.md) with the same methods.
 Answers are frozen dataclasses whose fields have the names of the [GraphQL types](../../schema.graphql) in snake case.
 Errors are the classes of `trninv.errors` ([Errors](errors.md)).
 """
@@ -38,10 +39,13 @@ def render() -> str:
     names = {f"fleet.{each.name}" for each in (*questions, *changes.all_changes())} - {"fleet.move_jobs"}
     declared = sorted(names & methods.keys())
     others = {name: method for name, method in methods.items() if name not in declared}
+    openers = {f"trninv.{name}": getattr(trninv, name) for name in ("open", "connect", "connect_async")}
     assert example
     body = "\n".join(
         (
-            *_section("Open a database", {"trninv.open": trninv.open}),
+            *_section(
+                "Open a database, or ask a service", {f"trninv.{name}": getattr(trninv, name) for name in _OPENERS}
+            ),
             "## Questions and changes\n\n[Questions](questions.md) and [Changes](changes.md) describe these methods:\n",
             *(f"- `{name}{_signature(methods[name])}`" for name in declared),
             "",
