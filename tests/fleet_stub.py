@@ -84,7 +84,7 @@ def _result(declaration: Declaration) -> Any:
 
 def _classes(result: Any) -> list[type]:
     """Return the classes of this project in a type."""
-    return [one for one in (result, *get_args(result)) if one.__module__.startswith("trninv.")]
+    return [one for one in (result, *get_args(result)) if getattr(one, "__module__", "").startswith("trninv.")]
 
 
 def _method(declaration: Declaration, keyword: str) -> Iterator[str]:
@@ -131,5 +131,5 @@ def _without_modules(text: str) -> str:
 
 
 if __name__ == "__main__":
-    for path, (class_name, declarations) in STUBS.items():
-        path.write_text(render(class_name, declarations))
+    for path, stub in STUBS.items():
+        path.write_text(render(*stub))

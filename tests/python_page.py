@@ -43,9 +43,7 @@ def render() -> str:
     assert example
     body = "\n".join(
         (
-            *_section(
-                "Open a database, or ask a service", {f"trninv.{name}": getattr(trninv, name) for name in _OPENERS}
-            ),
+            *_section("Open a database, or ask a service", openers),
             "## Questions and changes\n\n[Questions](questions.md) and [Changes](changes.md) describe these methods:\n",
             *(f"- `{name}{_signature(methods[name])}`" for name in declared),
             "",

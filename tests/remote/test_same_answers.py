@@ -82,7 +82,7 @@ def _examples() -> Iterator[Any]:
                 yield pytest.param([*words, *dry_run], id=example)
 
 
-@pytest.mark.parametrize("words", _examples())
+@pytest.mark.parametrize("words", [*_examples()])
 def test_an_example_prints_the_same_and_its_answers_are_equal(
     pair: Pair, command: Command, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
@@ -122,7 +122,7 @@ _LISTS: dict[str, dict[str, Any]] = {
 """Arguments of readings that need some."""
 
 
-@pytest.mark.parametrize("name", readings())
+@pytest.mark.parametrize("name", [*readings()])
 def test_a_list_is_equal(pair: Pair, name: str) -> None:
     arguments = _LISTS.get(name, {})
     if name == "impact":
@@ -216,7 +216,7 @@ def test_what_needs_the_database_says_so(pair: Pair, tmp_path: Path) -> None:
         lambda: fleet.create_token("x", who="tests"),
         lambda: fleet.adopt("x"),
     ):
-        with pytest.raises(UsageError, match=r"needs the database itself|run it where the database is"):
+        with pytest.raises(UsageError, match="needs the database itself"):
             call()
     assert not hasattr(fleet, "_repr_png_")
     with pytest.raises(TrninvError, match="startSweep"):

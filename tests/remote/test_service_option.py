@@ -71,7 +71,7 @@ def test_an_option_counts_before_the_environment(command: Command, monkeypatch: 
         ["token", "list"],
         ["adopt", "x"],
         ["archive", "x"],
-        ["grant", "x"],
+        ["grant"],
         ["sql", "SELECT 1"],
         ["query", "{ __typename }"],
         ["export", "cluster"],
@@ -107,7 +107,7 @@ def test_a_token_of_scope_read_reads_and_changes_nothing(guarded: Guarded) -> No
         with pytest.raises(ForbiddenError, match="set_state needs a token of scope operate") as caught:
             reader.set_state("u-trn2x64/d0/s0/c0", "down", why="x", who="by-read", dry_run=dry_run)
         assert (caught.value.code, bool(caught.value.request_id)) == ("FORBIDDEN", True)
-    assert reader.events(limit=1, scope="u-trn2x64") == ()
+    assert reader.events(limit=1, scope="u-trn2x64") == []
     for token in (tokens["observe"], "", "trninv_wrong"):
         with pytest.raises((UnauthenticatedError, ForbiddenError)):
             connect(token=token).jobs()

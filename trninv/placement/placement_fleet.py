@@ -10,6 +10,7 @@ from trninv.placement.change_methods import ChangeMethods
 from trninv.placement.placement_methods import PlacementMethods
 from trninv.routing import fleet
 from trninv.routing.reading import reading
+from trninv.routing.tabular import RowList
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,12 +33,13 @@ class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
         return change.run(self.engine, *arguments, dry_run=dry_run, **keywords)
 
     @reading
-    def incidents(self, scope: str | None = None) -> "list[Incident]":
+    def incidents(self, scope: str | None = None) -> "RowList[Incident]":
         """List incidents of a place or of all: unhealthy parts grouped by root cause, the worst first."""
         from trninv.incidents.grouping import list_incidents  # noqa: PLC0415 # loaded on first use
+        from trninv.incidents.model import Incident  # noqa: PLC0415
 
         with self.connect() as connection:
-            return list_incidents(connection, scope)
+            return RowList(list_incidents(connection, scope), Incident)
 
     @reading
     def impact(self, incident: "Incident") -> "Impact":
@@ -48,20 +50,20 @@ class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
             return estimate_impact(snapshot, incident)
 
     @reading
-    def jobs(self, scope: str | None = None, *, include_ended: bool = False, limit: int = 1_000) -> "list[Job]":
+    def jobs(self, scope: str | None = None, *, include_ended: bool = False, limit: int = 1_000) -> "RowList[Job]":
         """List jobs with chips in a place, or all; see `trninv.placement.allocations.job_allocations.list_jobs`."""
-        from trninv.placement.allocations.job_allocations import list_jobs  # noqa: PLC0415 # loaded on first use
+        from trninv.placement.allocations.job_allocations import Job, list_jobs  # noqa: PLC0415 # loaded on first use
 
         with self.connect() as connection:
-            return list_jobs(connection, scope, limit, include_ended=include_ended)
+            return RowList(list_jobs(connection, scope, limit, include_ended=include_ended), Job)
 
     @reading
-    def cordons(self, limit: int = 1_000) -> "list[Cordon]":
+    def cordons(self, limit: int = 1_000) -> "RowList[Cordon]":
         """List the cordoned servers."""
-        from trninv.placement.allocations.server_cordons import list_cordons  # noqa: PLC0415 # loaded on first use
+        from trninv.placement.allocations.server_cordons import Cordon, list_cordons  # noqa: PLC0415 # loaded on first use
 
         with self.connect() as connection:
-            return list_cordons(connection, limit)
+            return RowList(list_cordons(connection, limit), Cordon)
 
     def import_jobs(
         self,

@@ -11,6 +11,7 @@ from trninv.remote.async_methods import AsyncMethods
 from trninv.remote.call_builder import CallBuilder
 from trninv.remote.exchange import Call
 from trninv.remote.http_clients import AsyncHttpClient
+from trninv.reports.row_formats import arrow_table
 from trninv.routing.question import Question
 from trninv.routing.scenario import Scenario
 
@@ -41,6 +42,10 @@ class AsyncFleet(AsyncMethods):
     async def call_reading(self, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         """Have the service run a reading."""
         return await self._run(self._calls.reading(method, *arguments, **keywords))
+
+    async def sql(self, query: str) -> Any:
+        """Have the service run one read-only SELECT, within its own limits; return a table of pyarrow."""
+        return arrow_table(await self._run(self._calls.sql(query)))
 
     async def _run(self, call: Call) -> Any:
         result = await self._client.run(call)

@@ -12,7 +12,7 @@ from trninv.errors import UsageError
 from trninv.history.point_in_time import Time
 from trninv.inventory.change import Change, coerce_value
 from trninv.inventory.parameter import Declaration, Parameter
-from trninv.remote.exchange import Call
+from trninv.remote.exchange import Call, SqlCall
 from trninv.remote.json_codec import encode
 from trninv.remote.remote_method import find_method
 from trninv.routing.question import Question
@@ -58,10 +58,17 @@ class CallBuilder:
             method.__name__, {name: value for name, value in passed if value != signature.parameters[name].default}
         )
 
+    def sql(self, query: str) -> SqlCall:
+        """Return the call that runs a SELECT."""
+        if self.scenario is not None:
+            raise UsageError("SQL can't see a scenario; call sql on the fleet without it")
+        content = {"sql": query} | ({} if self.time is None else {"at": self.time})
+        return SqlCall(self.service, "sql", json.dumps(content).encode(), None, is_retried=True)
+
     def _build(self, name: str, arguments: Mapping[str, Any]) -> Call:
         method = find_method(name)
         if method is None:
-            raise UsageError(f"services do not offer {name}; run it where the database is")
+            raise UsageError(f"{name} needs the database itself; a service does not offer it")
         content: dict[str, Any] = {"arguments": {key: encode(value) for key, value in arguments.items()}}
         if self.time is not None:
             content["at"] = self.time

@@ -15,6 +15,7 @@ from trninv import errors
 from trninv.database.snapshot import AsOf
 from trninv.errors import ServiceError, TrninvError, UnreachableError, UsageError
 from trninv.remote.json_codec import TypeMismatchError, decode
+from trninv.reports.query_runner import QueryResult
 
 VERSION_HEADER: Final = "x-trninv-version"
 """Header of every response, with the service's release."""
@@ -75,8 +76,20 @@ class Call:
 
     @property
     def url(self) -> str:
-        """The address of the method."""
+        """The address to which the body is sent."""
         return f"{self.service}/fleet/{self.method}"
+
+    def read_body(self, body: bytes) -> Result:
+        """Return the result in the body of a successful reply.
+
+        Raises
+        ------
+        TypeMismatchError, ValueError, TypeError, LookupError, AttributeError, RecursionError
+            It holds something else.
+
+        """
+        content = json.loads(body)
+        return Result(decode(content["result"], self.result_type), decode(content.get("asOf"), AsOf | None))
 
     def exchange(self) -> Generator[float, Reply | UnreachableError, Result]:
         """Yield the seconds to wait before each attempt, take its reply or failure, and return the result.
@@ -114,8 +127,7 @@ class Call:
         if reply.status != 200:  # noqa: PLR2004 # OK
             raise self._error(reply)
         try:
-            content = json.loads(reply.body)
-            return Result(decode(content["result"], self.result_type), decode(content.get("asOf"), AsOf | None))
+            return self.read_body(reply.body)
         except (TypeMismatchError, TrninvError) as mismatch:
             raise self._unusable(f"answered {self.method} with something else: {mismatch}", reply) from None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -149,6 +161,22 @@ class Call:
         if version == trninv.__version__ or not version:
             return ""
         return f" (the service is trninv {version}, this client {trninv.__version__})"
+
+
+class SqlCall(Call):
+    """A call of /sql, which returns columns, rows and whether rows were omitted."""
+
+    @property
+    def url(self) -> str:
+        """The address to which the body is sent."""
+        return f"{self.service}/sql"
+
+    def read_body(self, body: bytes) -> Result:
+        """Return the rows in the body of a successful reply."""
+        content = json.loads(body)
+        columns, records = decode(content["columns"], tuple[str, ...]), decode(content["rows"], list[Any])
+        rows = [tuple(record[column] for column in columns) for record in records]
+        return Result(QueryResult(columns, rows, decode(content["truncated"], bool)), None)
 
 
 def parse_service_url(url: str) -> str:

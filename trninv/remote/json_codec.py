@@ -17,6 +17,7 @@ from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Final, Self, Union, get_args, get_origin
 
 from trninv.routing.answer import strip_annotations
+from trninv.routing.tabular import RowList
 from trninv.solvers.graph import Graph
 
 Json = Any
@@ -66,8 +67,10 @@ def decode(value: Json, hint: Any, owner: Any = None) -> Any:  # Any: a type, an
     if origin in (dict, Mapping):
         return dict(_decode_items(value, (tuple[*arguments], ...), owner))
     if isinstance(origin, type) and issubclass(origin, Iterable):
-        items = arguments if origin is tuple else (*arguments, ...)
-        return (origin if origin in (list, frozenset) else tuple)(_decode_items(value, items, owner))
+        items = _decode_items(value, arguments if origin is tuple else (*arguments, ...), owner)
+        if origin is RowList:
+            return RowList(items, arguments[0])
+        return items if origin is list else tuple(items)
     if bare_type in _SCALARS:
         return _SCALARS[bare_type](value)
     return _decode_object(value, bare_type)

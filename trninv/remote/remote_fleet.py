@@ -1,6 +1,7 @@
 """Define `RemoteFleet`, which `trninv.connect` returns: the methods of `Fleet`, answered by a service."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final, Self
 
@@ -12,6 +13,7 @@ from trninv.placement.placement_fleet import Fleet
 from trninv.remote.call_builder import CallBuilder
 from trninv.remote.exchange import Call
 from trninv.remote.http_clients import HttpClient
+from trninv.reports.row_formats import arrow_table
 from trninv.routing.question import Question
 from trninv.routing.scenario import Scenario
 
@@ -47,6 +49,18 @@ class RemoteFleet(Fleet):
     def call_reading(self, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         """Have the service run a reading."""
         return self._run(self._calls.reading(method, *arguments, **keywords))
+
+    def sql(
+        self,
+        query: str,
+        *,
+        seconds: float = 60.0,  # noqa: ARG002 # the service has its own
+        max_rows: int = 10_000,
+    ) -> Any:
+        """Have the service run one read-only SELECT, within its own limits too; return a table of pyarrow."""
+        result = self._run(self._calls.sql(query))
+        is_cut = result.truncated or len(result.rows) > max_rows
+        return arrow_table(replace(result, rows=result.rows[:max_rows], truncated=is_cut))
 
     def _run(self, call: Call) -> Any:
         result = self._client.run(call)

@@ -5,7 +5,7 @@ notebooks all ask through that class.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from types import TracebackType
@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from trninv import solvers
 from trninv.database.engine import close_engine
 from trninv.database.revision import RevisionTracker
 from trninv.database.snapshot import AsOf, SharedSnapshot
+from trninv.errors import UsageError
 from trninv.history.point_in_time import Time
 from trninv.inventory.address.lookup import only_cluster, resolve_place
-from trninv.inventory.address.rows_in import row_ids_in
 from trninv.inventory.state import bindings
 from trninv.inventory.state.bindings import Binding
 from trninv.routing.evidence import ServerInstance, with_wiring_source
@@ -30,7 +29,7 @@ from trninv.routing.revision_cache import cached_only
 from trninv.routing.routing_methods import RoutingMethods
 from trninv.routing.scenario import Scenario
 from trninv.routing.snapshot import EarlierSources, Snapshot, SnapshotSource
-from trninv.routing.wiring import domains_of_nodes, load_wiring
+from trninv.routing.tabular import RowList
 
 if TYPE_CHECKING:
     from trninv.catalog.instance_types import UnclaimedType
@@ -127,7 +126,7 @@ class BaseFleet(RoutingMethods):
         source: str | None = None,
         batch: int | None = None,
         states_only: bool = False,
-    ) -> "tuple[Event, ...]":
+    ) -> "RowList[Event]":
         """Return the latest events of a place, of everything in it and of the links that end there, newest first.
 
         Events of parts that followed their server's event are omitted.
@@ -148,7 +147,7 @@ class BaseFleet(RoutingMethods):
         AddressError, UnknownAddressError, InvalidArgumentError, InvalidTimeError
 
         """
-        from trninv.history.events import list_events  # noqa: PLC0415 # it imports the catalog, which questions don't need
+        from trninv.history.events import Event, list_events  # noqa: PLC0415 # it imports the catalog, which questions don't need
 
         filters = {
             "since": since,
@@ -163,7 +162,7 @@ class BaseFleet(RoutingMethods):
             "states_only": states_only,
         }
         with self.connect() as connection:
-            return tuple(list_events(connection, scope, limit=limit, after=after, **filters))
+            return RowList(list_events(connection, scope, limit=limit, after=after, **filters), Event)
 
     @contextmanager
     def open_snapshot(self) -> Iterator[Snapshot]:
@@ -302,7 +301,7 @@ class BaseFleet(RoutingMethods):
             return only_cluster(connection)
 
     @reading
-    def bindings(self, scope: str | None = None, *, include_ended: bool = False) -> tuple[Binding, ...]:
+    def bindings(self, scope: str | None = None, *, include_ended: bool = False) -> RowList[Binding]:
         """List the bindings of instances to slots in a server, rack, domain or cluster, or in all clusters.
 
         Parameters
@@ -313,7 +312,7 @@ class BaseFleet(RoutingMethods):
         """
         with self.connect() as connection:
             place = None if scope is None else resolve_place(connection, scope)
-            return tuple(bindings.list_bindings(connection, place, ended=include_ended))
+            return RowList(bindings.list_bindings(connection, place, ended=include_ended), Binding)
 
     @reading
     def instances(self, servers: Iterable[str]) -> tuple[ServerInstance, ...]:
@@ -322,15 +321,15 @@ class BaseFleet(RoutingMethods):
             return tuple(ServerInstance(*row) for row in bindings.bound_machines(connection, servers))
 
     @reading
-    def drift(self, scope: str | None = None) -> "list[Finding]":
+    def drift(self, scope: str | None = None) -> "RowList[Finding]":
         """List the findings of the last ``trninv drift``, the worst first: how observations differ from the design.
 
         Run `detect_drift` after imports: this method compares nothing.
         """
-        from trninv.reconcile.findings import list_findings  # noqa: PLC0415 # it imports the catalog, as above
+        from trninv.reconcile.findings import Finding, list_findings  # noqa: PLC0415 # it imports the catalog, as above
 
         with self.connect() as connection:
-            return list_findings(connection, scope)
+            return RowList(list_findings(connection, scope), Finding)
 
     @reading
     def drift_compared_at(self) -> str | None:
@@ -348,6 +347,29 @@ class BaseFleet(RoutingMethods):
         with self.connect() as connection:
             return unclaimed_types(connection)
 
+    def sql(self, query: str, *, seconds: float = 60.0, max_rows: int = 10_000) -> Any:
+        """Run one read-only SELECT over the tables and views, and return its rows as a table of pyarrow.
+
+        Raises
+        ------
+        SqlError
+            It is not such a query, or has more rows than ``max_rows``.
+        TimeLimitError
+            It took longer than ``seconds``.
+        UsageError
+            PyArrow is not installed, or the fleet has a scenario, which SQL can't see.
+
+        """
+        from trninv.reports.query_compiler import compile_query  # noqa: PLC0415 # the SQL parser takes 8 MB
+        from trninv.reports.query_runner import run_query  # noqa: PLC0415 # as above
+        from trninv.reports.row_formats import arrow_table  # noqa: PLC0415 # as above
+
+        if self._source.scenario is not None:
+            raise UsageError("SQL can't see a scenario; call sql on the fleet without it")
+        compiled, snapshot = compile_query(query, self.engine.dialect.name), self.shared_snapshot()
+        with nullcontext() if self._source.shared else closing(snapshot):
+            return arrow_table(run_query(snapshot, compiled, seconds=seconds, max_rows=max_rows))
+
     @reading
     def graph(self, scope: str) -> "Graph":
         """Return the wiring of a scope as a networkx graph, for notebooks.
@@ -358,24 +380,7 @@ class BaseFleet(RoutingMethods):
         (bytes per second in one direction, of degraded parts what is left), ``model`` and ``technology``. Only parts
         that carry traffic are included.
         """
+        from trninv.routing.wiring_graph import build_wiring_graph  # noqa: PLC0415 # for notebooks only
+
         with self._source.open() as snapshot:
-            chips = set(snapshot.connection.scalars(row_ids_in(resolve_place(snapshot.connection, scope), "chip")))
-            domains = domains_of_nodes(snapshot.connection, chips)
-            unchanged = load_wiring(snapshot.connection, domains, nics=True, fabric=len(domains) > 1)
-        wiring = unchanged.with_scenario(snapshot.changes).graph
-        neighbors = {neighbor for chip in chips if chip in wiring for neighbor in wiring[chip]}
-        kind_of = {node: attributes["kind"] for node, attributes in wiring.nodes(data=True)}
-        fabric = {node for node in wiring if kind_of[node] == "network_node"}
-        kept_graph = wiring.subgraph(
-            chips | fabric | {neighbor for neighbor in neighbors if kind_of[neighbor] != "chip"}
-        )
-        graph = solvers.graph.Graph()
-        for _, node in kept_graph.nodes(data=True):
-            graph.add_node(
-                node["address"],
-                **{key: node[key] for key in ("kind", "rack", "server", "memory", "position")},
-            )
-        for a, b, edge in kept_graph.edges(data=True):
-            endpoints = kept_graph.nodes[a]["address"], kept_graph.nodes[b]["address"]
-            graph.add_edge(*endpoints, bandwidth=edge["capacity"], model=edge["model"], technology=edge["technology"])
-        return graph
+            return build_wiring_graph(snapshot, scope)

@@ -1,0 +1,175 @@
+"""Turn answers and lists into dictionaries, tables of Arrow, pandas and Polars, and HTML, for notebooks.
+
+Quantities become integers of their base unit, which the name of the column ends with, as in SQL:
+`bandwidth_bytes_per_s`, `memory_bytes`, `time_ns`. The libraries are imported when a table is made.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from html import escape
+from importlib import import_module
+from itertools import islice
+from types import NoneType, UnionType
+from typing import Any, Final, Generic, TypeVar, Union, get_args, get_origin
+
+from trninv.errors import InvalidArgumentError, UsageError
+from trninv.rendered_text import Rendered, RenderedTable
+from trninv.routing.answer import AnswerField, answer_fields, strip_annotations
+from trninv.units import Bandwidth, Capacity, Duration, pluralize
+
+T = TypeVar("T")
+_SUFFIX_BY_QUANTITY: Final = {Bandwidth: "_bytes_per_s", Capacity: "_bytes", Duration: "_ns"}
+_PACKAGES: Final = {"pyarrow": "trninv[parquet]", "pandas": "pandas", "polars": "polars"}
+_MAX_LINES: Final = 3
+_MAX_LENGTH: Final = 100
+"""The maximum number and length of the lines of a short text."""
+_MAX_ROWS: Final = 20
+"""The maximum number of rows of a table in HTML."""
+
+
+class RowList(list[T], Generic[T]):
+    """A list of rows of one class, which also becomes a table."""
+
+    def __init__(self, rows: Iterable[T], row_type: type[T]) -> None:
+        super().__init__(rows)
+        self.row_type = row_type
+
+    def __repr__(self) -> str:
+        lines = [
+            f"{len(self):,} × {self.row_type.__name__}",
+            *(str(to_record(row)) for row in islice(self, _MAX_LINES - 1)),
+        ]
+        return "\n  ".join(map(_shorten, lines))
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return the rows as dictionaries of plain values."""
+        return list(map(to_record, self))
+
+    def to_arrow(self) -> Any:
+        """Return the rows as a table of pyarrow."""
+        return arrow_table(self, self.row_type)
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a data frame of pandas."""
+        return pandas_frame(self, self.row_type)
+
+    def to_polars(self) -> Any:
+        """Return the rows as a data frame of Polars."""
+        return polars_frame(self, self.row_type)
+
+    def _repr_html_(self) -> str:
+        headers = [column_name(field) for field in answer_fields(self.row_type)]
+        rows = ([str(value) for value in to_record(row).values()] for row in self)
+        return f"<p>{len(self):,} × {self.row_type.__name__}</p>{_html_table(headers, rows)}"
+
+
+def to_record(row: Any) -> dict[str, Any]:
+    """Return the fields and properties of an answer or row as a dictionary of plain values."""
+    return {column_name(field): _plain(getattr(row, field.name)) for field in answer_fields(type(row))}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.name
+    if dataclasses.is_dataclass(value):
+        return to_record(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def column_name(field: AnswerField) -> str:
+    """Return a field's name, with its unit if it is a quantity."""
+    return f"{field.name}{_SUFFIX_BY_QUANTITY.get(_value_type(field.type_hint), '')}"
+
+
+def _value_type(hint: Any) -> Any:
+    """Return the type of a field's values other than None."""
+    bare_type, _ = strip_annotations(hint)
+    if get_origin(bare_type) in (Union, UnionType):
+        return _value_type(next(member for member in get_args(bare_type) if member is not NoneType))
+    return bare_type
+
+
+def answer_rows(answer: Any, name: str | None) -> tuple[Sequence[Any], type]:
+    """Return the rows of an answer's list, and their class; without a name, of its only list beside the facts.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It has no such list, or several and none is named.
+
+    """
+    types = {field.name: get_args(_value_type(field.type_hint)) for field in answer_fields(type(answer))}
+    lists = {key: items[0] for key, items in types.items() if items and dataclasses.is_dataclass(items[0])}
+    names = [key for key in lists if key != "facts"] if name is None else [name]
+    if len(names) != 1 or names[0] not in lists:
+        raise InvalidArgumentError(f"which list of {type(answer).__name__}? Name one of {', '.join(lists)}")
+    return getattr(answer, names[0]), lists[names[0]]
+
+
+def arrow_table(rows: Sequence[Any], row_type: type) -> Any:
+    """Return rows of a class as a table of pyarrow; without rows, with its columns."""
+    pyarrow = _import_library("pyarrow")
+    names = [column_name(field) for field in answer_fields(row_type)]
+    records = list(map(to_record, rows))
+    return pyarrow.table({name: pyarrow.array([record[name] for record in records]) for name in names})
+
+
+def pandas_frame(rows: Sequence[Any], row_type: type) -> Any:
+    """Return rows of a class as a data frame of pandas."""
+    names = [column_name(field) for field in answer_fields(row_type)]
+    return _import_library("pandas").DataFrame(list(map(to_record, rows)), columns=names)
+
+
+def polars_frame(rows: Sequence[Any], row_type: type) -> Any:
+    """Return rows of a class as a data frame of Polars."""
+    polars = _import_library("polars")
+    names = [column_name(field) for field in answer_fields(row_type)]
+    return (
+        polars.DataFrame(list(map(to_record, rows)), infer_schema_length=None)
+        if rows
+        else polars.DataFrame(schema=names)
+    )
+
+
+def _import_library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise UsageError(f"this needs {name}: pip install '{_PACKAGES[name]}'") from None
+
+
+def short_text(name: str, blocks: Rendered) -> str:
+    """Return a few lines for a prompt: the name of a class and the first lines of its text."""
+    lines = islice((block for block in blocks if isinstance(block, str) and block), _MAX_LINES)
+    first, *more = [*lines] or ["a table"]
+    return "\n  ".join(map(_shorten, (f"{name}: {first}", *more)))
+
+
+def _shorten(line: str) -> str:
+    return line if len(line) <= _MAX_LENGTH else f"{line[: _MAX_LENGTH - 1]}…"
+
+
+def html_text(blocks: Rendered) -> str:
+    """Return lines and tables as HTML; of a long table, the first rows."""
+    return "".join(
+        _html_table(block.headers, (map(str, row) for row in block.rows))
+        if isinstance(block, RenderedTable)
+        else f"<p>{escape(block)}</p>"
+        for block in blocks
+    )
+
+
+def _html_table(headers: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = list(rows)
+    cells = "".join(f"<tr>{_cells('td', line)}</tr>" for line in lines[:_MAX_ROWS])
+    more = f"<p>… {pluralize(len(lines) - _MAX_ROWS, 'more row')}</p>" if len(lines) > _MAX_ROWS else ""
+    return f"<table><thead><tr>{_cells('th', headers)}</tr></thead><tbody>{cells}</tbody></table>{more}"
+
+
+def _cells(tag: str, texts: Iterable[str]) -> str:
+    return "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts)
