@@ -20,6 +20,7 @@ from trninv.catalog.models import default_systems
 from trninv.cli import database_connection
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import TrninvError, UnknownAddressError, UsageError
+from trninv.inventory.change import Change
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.bindings import bind
 from trninv.placement import questions as placement_questions
@@ -33,6 +34,7 @@ from trninv.remote.http_clients import AsyncHttpClient
 from trninv.remote.json_codec import decode, encode
 from trninv.remote.remote_fleet import RemoteFleet
 from trninv.remote.remote_method import find_method, readings
+from trninv.routing.question import Question
 from trninv.routing.questions import all_questions
 from trninv.service.application import create_app
 from trninv.settings import Settings
@@ -42,8 +44,10 @@ pytestmark = pytest.mark.slow_on_postgresql
 
 _QUESTIONS = (*all_questions(), *placement_questions.all_questions())
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:]+(\.\d+)?")
+_REQUEST = re.compile(r" \(request [0-9a-f]{16}\)")
 _HERE = {"sweep", "make-room --apply", "replace --apply"}
 """Commands of what a service does otherwise, or which ask a question first."""
+_NOW = ("--at", "2026-11-22T02:00:00Z")
 _FILES = {"rates.toml": "history"}
 
 
@@ -76,41 +80,46 @@ def pair(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Pair]
 def _examples() -> Iterator[Any]:
     for declared in (*_QUESTIONS, *all_changes()):
         if declared.field and declared.command not in _HERE:
-            dry_run = () if declared in _QUESTIONS else ("--dry-run",)
-            for example in declared.examples:
+            more = ("--dry-run",) if isinstance(declared, Change) else _NOW if declared.reads_clock else ()
+            for number, example in enumerate(declared.examples):
                 words = [_FILES.get(word, word) for word in shlex.split(example)]
-                yield pytest.param([*words, *dry_run], id=example)
+                yield pytest.param([*words, *more], id=example, marks=[pytest.mark.slow] if number else [])
 
 
 @pytest.mark.parametrize("words", [*_examples()])
 def test_an_example_prints_the_same_and_its_answers_are_equal(
     pair: Pair, command: Command, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
-    answers: dict[bool, list[Any]] = {False: [], True: []}
+    answers: dict[type[Fleet], list[Any]] = {Fleet: [], RemoteFleet: []}
 
-    def recorded(kind: type[Fleet], name: str) -> None:
-        method = getattr(kind, name)
+    def record(kind: type[Fleet]) -> None:
+        ask = kind.ask
 
-        def record(fleet: Fleet, *arguments: Any, **keywords: Any) -> Any:
-            answer = method(fleet, *arguments, **keywords)
-            answers[isinstance(fleet, RemoteFleet)].append(answer)
+        def recorded(fleet: Fleet, question: Question, *arguments: Any, **keywords: Any) -> Any:
+            answer = ask(fleet, question, *arguments, **keywords)
+            answers[kind].append((question, answer))
             return answer
 
-        monkeypatch.setattr(kind, name, record)
+        monkeypatch.setattr(kind, "ask", recorded)
 
-    recorded(Fleet, "ask")
-    recorded(RemoteFleet, "ask")
-    monkeypatch.setattr(database_connection.trninv, "connect", pair.connect)
     words = [_TIME.sub(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}", word) for word in words]
+    record(Fleet)
     local = command("--database", pair.url, *words, "--format", "json")
+    expected = list(answers[Fleet])
+    record(RemoteFleet)  # in the same process, the service calls Fleet.ask
+    monkeypatch.setattr(database_connection.trninv, "connect", pair.connect)
     remote = command("--service", URL, *words, "--format", "json")
-    assert [_TIME.sub("", str(part)) for part in remote] == [_TIME.sub("", str(part)) for part in local]
-    assert [_TIME.sub("", repr(answer)) for answer in answers[True]] == [
-        _TIME.sub("", repr(answer)) for answer in answers[False]
-    ]
-    assert [type(answer) for answer in answers[True]] == [type(answer) for answer in answers[False]]
-    for answer in answers[False]:
-        assert decode(encode(answer), type(answer)) == answer
+    assert _without_times(remote) == _without_times(local)
+    assert len(answers[RemoteFleet]) == len(expected)
+    for (question, answer), (_, here) in zip(answers[RemoteFleet], expected, strict=True):
+        assert type(answer) is type(here) is question.answer_type
+        assert answer == here
+        assert decode(encode(here), type(here)) == here
+
+
+def _without_times(value: object) -> str:
+    """A text without the times and the ids of requests, which differ from call to call."""
+    return _REQUEST.sub("", _TIME.sub("", str(value)))
 
 
 _LISTS: dict[str, dict[str, Any]] = {
@@ -154,7 +163,10 @@ def test_a_scenario_and_a_time_are_those_of_the_database(pair: Pair) -> None:
     with pair.remote.at(first.event).snapshot() as snapshot, pair.local.at(first.event).snapshot() as there:
         assert snapshot.as_of() is None
         assert snapshot.incidents() == there.incidents()
-        assert snapshot.as_of() == there.as_of()
+        read, expected = snapshot.as_of(), there.as_of()
+    assert read
+    assert expected
+    assert (read.time, bool(read.revision)) == (expected.time, True)
     assert pair.remote.revision()
 
 
