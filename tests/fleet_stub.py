@@ -91,8 +91,8 @@ def _method(declaration: Declaration, keyword: str) -> Iterator[str]:
     yield f"    {keyword} {declaration.name}("
     yield "        self,"
     marked = False
-    is_reading = isinstance(declaration, RemoteMethod)
-    declared = {} if is_reading else {parameter.name: parameter for parameter in declaration.parameters}
+    parameters = () if isinstance(declaration, RemoteMethod) else declaration.parameters
+    declared = {parameter.name: parameter for parameter in parameters}
     for parameter in _parameters(declaration):
         is_flag = parameter.name in declared and declared[parameter.name].value_type is bool
         if not marked and (parameter.kind is parameter.KEYWORD_ONLY or is_flag):

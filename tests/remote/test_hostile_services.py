@@ -92,9 +92,9 @@ def test_an_old_service_and_another_release_are_named() -> None:
     with pytest.raises(ServiceError, match=r"PathAnswer\.metric: expected one of HOPS.*is trninv 9\.0"):
         fleet_over(new).path(*PATH)
     unknown = answering(418, _failure("TEAPOT", "no coffee"), x_trninv_version="9.0")
-    with pytest.raises(TrninvError, match="no coffee") as e:
+    with pytest.raises(TrninvError, match="no coffee") as newer:
         fleet_over(unknown).path(*PATH)
-    assert (type(e.value), e.value.code) == (ServiceError, "TEAPOT")
+    assert (type(newer.value), newer.value.code) == (ServiceError, "TEAPOT")
 
 
 def _calls(*replies: Callable[[], httpx2.Response]) -> tuple[httpx2.MockTransport, list[str]]:
@@ -192,9 +192,13 @@ def test_a_malformed_address_is_refused_and_not_shown(url: str) -> None:
 
 def test_a_path_before_the_service_stays() -> None:
     asked: list[str] = []
-    transport = httpx2.MockTransport(lambda request: asked.append(str(request.url)) or GOOD())  # type: ignore[func-returns-value]
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked.append(str(request.url))
+        return GOOD()
+
     fleet = trninv.connect("https://fleet.example/trninv/", token="")
-    fleet._client = http_clients.HttpClient("", 1, transport)
+    fleet._client = http_clients.HttpClient("", 1, httpx2.MockTransport(answer))
     assert fleet.jobs() == []
     assert asked == ["https://fleet.example/trninv/fleet/jobs"]
 

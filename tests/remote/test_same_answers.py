@@ -17,7 +17,6 @@ from conftest import BACKENDS, Databases, seed_everything, wear
 from remoting import URL, Command, command, service
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.cli import database_connection
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import TrninvError, UnknownAddressError, UsageError
 from trninv.inventory.change import Change
@@ -42,7 +41,7 @@ from trninv.settings import Settings
 __all__ = ["command"]  # a fixture
 pytestmark = pytest.mark.slow_on_postgresql
 
-_QUESTIONS = (*all_questions(), *placement_questions.all_questions())
+_DECLARED: tuple[Any, ...] = (*all_questions(), *placement_questions.all_questions(), *all_changes())
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:]+(\.\d+)?")
 _REQUEST = re.compile(r" \(request [0-9a-f]{16}\)")
 _HERE = {"sweep", "make-room --apply", "replace --apply"}
@@ -78,7 +77,7 @@ def pair(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Pair]
 
 
 def _examples() -> Iterator[Any]:
-    for declared in (*_QUESTIONS, *all_changes()):
+    for declared in _DECLARED:
         if declared.field and declared.command not in _HERE:
             more = ("--dry-run",) if isinstance(declared, Change) else _NOW if declared.reads_clock else ()
             for number, example in enumerate(declared.examples):
@@ -107,7 +106,7 @@ def test_an_example_prints_the_same_and_its_answers_are_equal(
     local = command("--database", pair.url, *words, "--format", "json")
     expected = list(answers[Fleet])
     record(RemoteFleet)  # in the same process, the service calls Fleet.ask
-    monkeypatch.setattr(database_connection.trninv, "connect", pair.connect)
+    monkeypatch.setattr(trninv, "connect", pair.connect)
     remote = command("--service", URL, *words, "--format", "json")
     assert _without_times(remote) == _without_times(local)
     assert len(answers[RemoteFleet]) == len(expected)
@@ -152,11 +151,11 @@ def _outcome(call: Callable[[], Any]) -> Any:
 
 
 def test_a_scenario_and_a_time_are_those_of_the_database(pair: Pair) -> None:
-    down = {"down": ["u-trn2x64/d0/s1"], "derate": {"u-trn2x64/d0/s3/c0": 0.5}}
+    down: dict[str, Any] = {"down": ["u-trn2x64/d0/s1"], "derate": {"u-trn2x64/d0/s3/c0": 0.5}}
     local, remote = (one.what_if(**down).bisection("u-trn2x64") for one in (pair.local, pair.remote))
     assert remote == local
     assert remote.baseline
-    jobs = {"with_": {"new": ["u-trn2x64/d0/s3"]}, "without": ["train-70b"]}
+    jobs: dict[str, Any] = {"with_": {"new": ["u-trn2x64/d0/s3"]}, "without": ["train-70b"]}
     assert pair.remote.what_if(**jobs).free("u-trn2x64") == pair.local.what_if(**jobs).free("u-trn2x64")
     (first, *_) = pair.local.events(limit=1, after=0)
     assert pair.remote.at(first.event).incidents() == pair.local.at(first.event).incidents()
@@ -167,7 +166,7 @@ def test_a_scenario_and_a_time_are_those_of_the_database(pair: Pair) -> None:
     assert read
     assert expected
     assert (read.time, bool(read.revision)) == (expected.time, True)
-    assert pair.remote.revision()
+    assert pair.remote.revision() is not None
 
 
 @pytest.mark.parametrize(
@@ -260,7 +259,7 @@ def test_the_asynchronous_fleet_gives_equal_answers(databases: Databases) -> Non
 
 
 def test_every_question_change_and_list_is_a_remote_method() -> None:
-    names = {declared.name for declared in (*_QUESTIONS, *all_changes()) if declared.field} | readings().keys()
+    names = {declared.name for declared in _DECLARED if declared.field} | readings().keys()
     assert {name for name in names if find_method(name) is None} == set()
     assert find_method("create_token") is None
     assert find_method("engine") is None

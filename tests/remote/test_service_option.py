@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+import trninv
 from conftest import BACKENDS, Databases
 from remoting import URL, Command, command, service
-from trninv.cli import database_connection
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import ForbiddenError, UnauthenticatedError
 from trninv.inventory.access import bearer_tokens
@@ -118,7 +118,7 @@ def test_the_author_is_the_token_and_nobody_else(
 ) -> None:
     connect, tokens = guarded
     monkeypatch.setenv("TRNINV_TOKEN", tokens["operate"])
-    monkeypatch.setattr(database_connection.trninv, "connect", lambda _: connect(token=tokens["operate"]))
+    monkeypatch.setattr(trninv, "connect", lambda _: connect(token=tokens["operate"]))
     set_down = ("--service", URL, "set", "u-trn2x64/d0/s0/c1", "down", "--why", "fan")
     status, out, error = command(*set_down)
     assert (status, out, error) == (0, "u-trn2x64/d0/s0/c1: up → down\n", "")

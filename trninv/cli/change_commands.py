@@ -136,7 +136,7 @@ def current_user() -> str:
 
 @click.pass_obj
 def _run_set(database: str, /, style: str, *, dry_run: bool, **values: Any) -> None:
-    kept_states = dict[str, str]()
+    kept_states = dict[str, Condition]()
     if is_service(database):
         changes = request_change(database, set_state, values, dry_run=dry_run)
     else:

@@ -65,7 +65,7 @@ def decode(value: Json, hint: Any, owner: Any = None) -> Any:  # Any: a type, an
     if origin in (Union, UnionType):
         return _decode_union(value, arguments, owner)
     if origin in (dict, Mapping):
-        return dict(_decode_items(value, (tuple[*arguments], ...), owner))
+        return dict(_decode_items(value, (tuple.__class_getitem__(arguments), ...), owner))
     if isinstance(origin, type) and issubclass(origin, Iterable):
         items = _decode_items(value, arguments if origin is tuple else (*arguments, ...), owner)
         if origin is RowList:
@@ -115,7 +115,8 @@ def _decode_object(value: Json, owner: Any) -> Any:
                 raise TypeMismatchError(f"{owner.__name__}.{name}: {mismatch}") from None
         elif is_required:
             raise TypeMismatchError(f"{owner.__name__}.{name} is missing")
-    return owner(**members) if dataclasses.is_dataclass(owner) else SimpleNamespace(**members)
+    build = owner if dataclasses.is_dataclass(owner) else SimpleNamespace
+    return build(**members)
 
 
 @cache

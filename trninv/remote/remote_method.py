@@ -108,7 +108,7 @@ def _json_type(parameter: Parameter) -> Any:
     value_type, item_type = parameter.value_type, parameter.item_type
     json_type: Any = value_type
     if value_type is tuple:
-        json_type = tuple[item_type, ...]
+        json_type = tuple.__class_getitem__((item_type, ...))
     elif issubclass(value_type, TimeOrEvent):
         json_type = Union[str, int]  # noqa: UP007 # built at run time
     elif issubclass(value_type, Quantity):

@@ -59,14 +59,15 @@ class RowList(list[T], Generic[T]):
         return polars_frame(self, self.row_type)
 
     def _repr_html_(self) -> str:
-        headers = [column_name(field) for field in answer_fields(self.row_type)]
+        headers = column_names(self.row_type)
         rows = ([str(value) for value in to_record(row).values()] for row in self)
         return f"<p>{len(self):,} × {self.row_type.__name__}</p>{_html_table(headers, rows)}"
 
 
 def to_record(row: Any) -> dict[str, Any]:
     """Return the fields and properties of an answer or row as a dictionary of plain values."""
-    return {column_name(field): _plain(getattr(row, field.name)) for field in answer_fields(type(row))}
+    row_type: Any = type(row)
+    return {_column_name(field): _plain(getattr(row, field.name)) for field in answer_fields(row_type)}
 
 
 def _plain(value: Any) -> Any:
@@ -81,8 +82,12 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def column_name(field: AnswerField) -> str:
-    """Return a field's name, with its unit if it is a quantity."""
+def column_names(row_type: Any) -> list[str]:
+    """Return the names of a class's fields and properties, with the unit of quantities."""
+    return list(map(_column_name, answer_fields(row_type)))
+
+
+def _column_name(field: AnswerField) -> str:
     return f"{field.name}{_SUFFIX_BY_QUANTITY.get(_value_type(field.type_hint), '')}"
 
 
@@ -94,7 +99,7 @@ def _value_type(hint: Any) -> Any:
     return bare_type
 
 
-def answer_rows(answer: Any, name: str | None) -> tuple[Sequence[Any], type]:
+def answer_rows(answer: Any, name: str | None) -> tuple[Sequence[Any], Any]:
     """Return the rows of an answer's list, and their class; without a name, of its only list beside the facts.
 
     Raises
@@ -103,32 +108,33 @@ def answer_rows(answer: Any, name: str | None) -> tuple[Sequence[Any], type]:
         It has no such list, or several and none is named.
 
     """
-    types = {field.name: get_args(_value_type(field.type_hint)) for field in answer_fields(type(answer))}
+    answer_type: Any = type(answer)
+    types = {field.name: get_args(_value_type(field.type_hint)) for field in answer_fields(answer_type)}
     lists = {key: items[0] for key, items in types.items() if items and dataclasses.is_dataclass(items[0])}
     names = [key for key in lists if key != "facts"] if name is None else [name]
     if len(names) != 1 or names[0] not in lists:
-        raise InvalidArgumentError(f"which list of {type(answer).__name__}? Name one of {', '.join(lists)}")
+        raise InvalidArgumentError(f"which list of {answer_type.__name__}? Name one of {', '.join(lists)}")
     return getattr(answer, names[0]), lists[names[0]]
 
 
-def arrow_table(rows: Sequence[Any], row_type: type) -> Any:
+def arrow_table(rows: Sequence[Any], row_type: Any) -> Any:
     """Return rows of a class as a table of pyarrow; without rows, with its columns."""
     pyarrow = _import_library("pyarrow")
-    names = [column_name(field) for field in answer_fields(row_type)]
+    names = column_names(row_type)
     records = list(map(to_record, rows))
     return pyarrow.table({name: pyarrow.array([record[name] for record in records]) for name in names})
 
 
-def pandas_frame(rows: Sequence[Any], row_type: type) -> Any:
+def pandas_frame(rows: Sequence[Any], row_type: Any) -> Any:
     """Return rows of a class as a data frame of pandas."""
-    names = [column_name(field) for field in answer_fields(row_type)]
+    names = column_names(row_type)
     return _import_library("pandas").DataFrame(list(map(to_record, rows)), columns=names)
 
 
-def polars_frame(rows: Sequence[Any], row_type: type) -> Any:
+def polars_frame(rows: Sequence[Any], row_type: Any) -> Any:
     """Return rows of a class as a data frame of Polars."""
     polars = _import_library("polars")
-    names = [column_name(field) for field in answer_fields(row_type)]
+    names = column_names(row_type)
     return (
         polars.DataFrame(list(map(to_record, rows)), infer_schema_length=None)
         if rows

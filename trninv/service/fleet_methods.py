@@ -134,8 +134,8 @@ def _change(fleet: Fleet, call: _Call, token_name: str) -> tuple[Any, AsOf | Non
         raise RequestError("the past and a scenario cannot be changed; send the change without at and scenario")
     arguments = dict(call.arguments)
     change: Any = call.method.declaration
-    author = change_author(change, token_name, arguments.pop("who", None), arguments.pop("why", None))
-    return fleet.make_change(change, **arguments, **author), AsOf.latest(fleet.revision())
+    arguments |= change_author(change, token_name, arguments.pop("who", None), arguments.pop("why", None))
+    return fleet.make_change(change, **arguments), AsOf.latest(fleet.revision())
 
 
 def _encode(run: Callable[[], tuple[Any, AsOf | None]], max_bytes: int) -> bytes:
