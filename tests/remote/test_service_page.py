@@ -5,21 +5,18 @@ python tests/remote/test_service_page.py writes what they print.
 
 import contextlib
 import io
-import json
 import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
 import trninv
 from conftest import Databases, seed_everything
-from examples import ROOT
+from examples import ROOT, without_explanation
 from remoting import URL, service
 from trninv.cli.main import main
-from trninv.remote.remote_fleet import RemoteFleet
 
 PAGE = ROOT / "docs/how-to/ask-a-service.md"
 _FENCE = re.compile(r"```(console|python) service\n(.*?)```", re.DOTALL)
@@ -28,25 +25,24 @@ _REQUEST = re.compile(r"request [0-9a-f]{16}")
 
 def follow(page: str, database: str) -> str:
     """The page with what its examples print, one after the other."""
-    with service(database) as connect, patch.object(trninv, "connect", connect):
+    with service(database) as connect, patch.object(trninv, "connect", lambda *_, **__: connect()):
         show = {"console": _commands, "python": _lines}
-        return _FENCE.sub(lambda block: f"```{block[1]} service\n{show[block[1]](block[2], connect)}```", page)
+        return _FENCE.sub(lambda block: f"```{block[1]} service\n{show[block[1]](block[2])}```", page)
 
 
-def _commands(block: str, _: Callable[..., RemoteFleet]) -> str:
+def _commands(block: str) -> str:
     return "".join(f"{line}\n{_printed(line)}" for line in block.splitlines() if line.startswith("$ "))
 
 
 def _printed(line: str) -> str:
-    words, _, member = line.removeprefix("$ trninv ").partition(" | jq .")
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), contextlib.suppress(SystemExit):
-        main(["--service", URL, *shlex.split(words)])
-    text = f"{json.dumps(json.loads(out.getvalue())[member])}\n" if member else out.getvalue()
-    return _REQUEST.sub("request 4f0c2a9e7b1d6358", "".join(f"{part.rstrip()}\n" for part in text.splitlines()))
+        main(["--service", URL, *shlex.split(line)[2:]])
+    text = "".join(f"{part.rstrip()}\n" for part in out.getvalue().splitlines())
+    return _REQUEST.sub("request 4f0c2a9e7b1d6358", without_explanation(text))
 
 
-def _lines(block: str, _: Callable[..., RemoteFleet]) -> str:
+def _lines(block: str) -> str:
     names, shown = dict[str, object](), list[str]()
     for line in block.splitlines():
         if line.startswith(">>> "):

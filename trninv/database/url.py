@@ -33,8 +33,8 @@ def parse_url(url: str) -> URL:
     """
     if is_service(url):
         raise UsageError(
-            "this needs the database itself, and the URL is a service's: write sqlite:///FILE or postgresql://…, or "
-            "ask the service with trninv --service or trninv.connect"
+            "this needs the database itself, not a service: name it by --database sqlite:///FILE or postgresql://…; "
+            "trninv.connect asks a service"
         )
     if file := _SQLITE.fullmatch(url):
         return _file_url(file[1], file[2])

@@ -115,7 +115,7 @@ def _decode_object(value: Json, owner: Any) -> Any:
                 raise TypeMismatchError(f"{owner.__name__}.{name}: {mismatch}") from None
         elif is_required:
             raise TypeMismatchError(f"{owner.__name__}.{name} is missing")
-    build = owner if dataclasses.is_dataclass(owner) else SimpleNamespace
+    build: Any = owner if dataclasses.is_dataclass(owner) else SimpleNamespace
     return build(**members)
 
 
