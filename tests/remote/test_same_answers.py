@@ -18,7 +18,7 @@ from remoting import URL, Command, command, service
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
-from trninv.errors import TrninvError, UnknownAddressError, UsageError
+from trninv.errors import SqlError, TrninvError, UnknownAddressError, UsageError
 from trninv.inventory.change import Change
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.bindings import bind
@@ -35,6 +35,7 @@ from trninv.remote.remote_fleet import RemoteFleet
 from trninv.remote.remote_method import find_method, readings
 from trninv.routing.question import Question
 from trninv.routing.questions import all_questions
+from trninv.routing.tabular import RowList
 from trninv.service.application import create_app
 from trninv.settings import Settings
 
@@ -136,6 +137,8 @@ def test_a_list_is_equal(pair: Pair, name: str) -> None:
     if name == "impact":
         arguments = {"incident": pair.local.incidents()[0]}
     local, remote = (_outcome(partial(getattr(one, name), **arguments)) for one in (pair.local, pair.remote))
+    if isinstance(local, RowList):
+        assert remote.row_type is local.row_type
     if name == "graph":
         local, remote = ((dict(one.nodes), dict(one.edges)) for one in (local, remote))
     assert remote == local
@@ -215,6 +218,22 @@ def test_changes_are_made_and_moves_are_carried_out(databases: Databases) -> Non
         with pytest.raises(UsageError, match="past"):
             remote.at(1).release("train-7b", who="tests")
     databases.drop(url)
+
+
+def test_sql_is_a_table_of_arrow(pair: Pair) -> None:
+    query = "SELECT address, cores FROM v_chip ORDER BY address LIMIT 3"
+    if pair.local.engine.dialect.name == "postgresql":  # for which a service needs a login of its own
+        with pytest.raises(SqlError, match="TRNINV_SQL_URL"):
+            pair.remote.sql(query)
+        return
+    assert pair.remote.sql(query) == pair.local.sql(query)
+    assert pair.remote.at(1).sql(query) == pair.local.at(1).sql(query)
+    with pytest.raises(SqlError, match="more than 2 rows"):
+        pair.remote.sql(query, max_rows=2)
+    with pytest.raises(SqlError, match="DELETE"):
+        pair.remote.sql("DELETE FROM chip")
+    with pytest.raises(UsageError, match="scenario"):
+        pair.remote.what_if(down="u-trn2x64/d0").sql(query)
 
 
 def test_what_needs_the_database_says_so(pair: Pair, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from trninv.database.engine import write_transaction
 from trninv.placement.change_methods import ChangeMethods
 from trninv.placement.placement_methods import PlacementMethods
 from trninv.routing import fleet
-from trninv.routing.reading import reading
+from trninv.routing.question_methods import reading
 from trninv.routing.tabular import RowList
 
 if TYPE_CHECKING:

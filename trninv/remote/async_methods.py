@@ -8,7 +8,7 @@ import inspect
 from trninv.placement.change_methods import ChangeMethods
 from trninv.placement.placement_fleet import Fleet
 from trninv.placement.placement_methods import PlacementMethods
-from trninv.routing.reading import is_reading
+from trninv.routing.question_methods import is_reading
 from trninv.routing.routing_methods import RoutingMethods
 
 

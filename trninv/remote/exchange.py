@@ -32,10 +32,6 @@ _RETRIED_STATUSES: Final = frozenset({429, 503})
 _TOO_OLD: Final = 404
 
 
-class ConnectionRefusedByServiceError(UnreachableError):
-    """Nothing accepts connections at the service's address, so that nothing was sent."""
-
-
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A response of a service."""
@@ -43,6 +39,21 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SendFailure:
+    """Why there is no reply.
+
+    Attributes
+    ----------
+    is_refused
+        Whether nothing accepts connections at the service's address, so that nothing was sent.
+
+    """
+
+    error: UnreachableError
+    is_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +102,7 @@ class Call:
         content = json.loads(body)
         return Result(decode(content["result"], self.result_type), decode(content.get("asOf"), AsOf | None))
 
-    def exchange(self) -> Generator[float, Reply | UnreachableError, Result]:
+    def exchange(self) -> Generator[float, Reply | SendFailure, Result]:
         """Yield the seconds to wait before each attempt, take its reply or failure, and return the result.
 
         Raises
@@ -106,17 +117,16 @@ class Call:
             pause = self._retry_pause(reply, attempt)
             if pause is None or attempt == _MAX_RETRIES:
                 break
-        if isinstance(reply, UnreachableError):
-            raise reply
+        if isinstance(reply, SendFailure):
+            raise reply.error
         return self._result(reply)
 
-    def _retry_pause(self, reply: Reply | UnreachableError, attempt: int) -> float | None:
+    def _retry_pause(self, reply: Reply | SendFailure, attempt: int) -> float | None:
         """Return the seconds after which the call is sent again, or None if it is not."""
         if not self.is_retried:
             return None
-        if isinstance(reply, UnreachableError):
-            is_first = isinstance(reply, ConnectionRefusedByServiceError) and attempt == 0
-            return _RECONNECT_PAUSE if is_first else None
+        if isinstance(reply, SendFailure):
+            return _RECONNECT_PAUSE if reply.is_refused and attempt == 0 else None
         if reply.status not in _RETRIED_STATUSES or _error_code(reply) not in _BUSY_CODES:
             return None
         text = reply.headers.get("retry-after", "1")

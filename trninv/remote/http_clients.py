@@ -6,15 +6,14 @@ server, and an answer that is longer than MAX_ANSWER_BYTES is not read to its en
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 import httpx2
 
 import trninv
 from trninv.errors import ServiceError, UnreachableError, UsageError
-from trninv.remote.exchange import MAX_ANSWER_BYTES, Call, ConnectionRefusedByServiceError, Reply, Result
+from trninv.remote.exchange import MAX_ANSWER_BYTES, Call, Reply, Result, SendFailure
 
 _USER_AGENT: Final = f"trninv/{trninv.__version__}"
 Token = str | Callable[[], str]
@@ -41,18 +40,15 @@ class HttpClient:
                 result: Result = end.value
                 return result
 
-    def _send(self, call: Call) -> Reply | UnreachableError:
+    def _send(self, call: Call) -> Reply | SendFailure:
+        headers, body = _headers(self._token), bytearray()
         try:
-            with (
-                _translated_errors(call),
-                self._client.stream("POST", call.url, content=call.body, headers=_headers(self._token)) as response,
-            ):
-                body = bytearray()
+            with self._client.stream("POST", call.url, content=call.body, headers=headers) as response:
                 for chunk in response.iter_bytes():
                     _extend(body, chunk, call)
                 return Reply(response.status_code, response.headers, bytes(body))
-        except UnreachableError as failure:
-            return failure
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            return _failure(error, call)
 
     def close(self) -> None:
         """Close all connections."""
@@ -79,17 +75,15 @@ class AsyncHttpClient:
                 result: Result = end.value
                 return result
 
-    async def _send(self, call: Call) -> Reply | UnreachableError:
+    async def _send(self, call: Call) -> Reply | SendFailure:
+        headers, body = _headers(self._token), bytearray()
         try:
-            with _translated_errors(call):
-                request = self._client.stream("POST", call.url, content=call.body, headers=_headers(self._token))
-                async with request as response:
-                    body = bytearray()
-                    async for chunk in response.aiter_bytes():
-                        _extend(body, chunk, call)
-                    return Reply(response.status_code, response.headers, bytes(body))
-        except UnreachableError as failure:
-            return failure
+            async with self._client.stream("POST", call.url, content=call.body, headers=headers) as response:
+                async for chunk in response.aiter_bytes():
+                    _extend(body, chunk, call)
+                return Reply(response.status_code, response.headers, bytes(body))
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            return _failure(error, call)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -110,15 +104,17 @@ def _extend(body: bytearray, chunk: bytes, call: Call) -> None:
         raise ServiceError(f"{call.service} sends more than {MAX_ANSWER_BYTES:,} bytes; ask about a smaller scope")
 
 
-@contextmanager
-def _translated_errors(call: Call) -> Iterator[Any]:
-    """Turn errors of httpx2 into those of `trninv.errors`."""
-    try:
-        yield
-    except httpx2.ConnectError as error:
-        raise ConnectionRefusedByServiceError(f"{call.service} does not answer: {error}") from None
-    except httpx2.DecodingError as error:
+def _failure(error: Exception, call: Call) -> SendFailure:
+    """Translate an error of httpx2.
+
+    Raises
+    ------
+    ServiceError
+        The service's body can't be decompressed.
+
+    """
+    if isinstance(error, httpx2.DecodingError):
         raise ServiceError(f"{call.service} sends a body that is not {call.method}'s answer: {error}") from None
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        reason = str(error) or type(error).__name__
-        raise UnreachableError(f"{call.service} does not answer: {reason}") from None
+    reason = str(error) or type(error).__name__
+    is_refused = isinstance(error, httpx2.ConnectError)
+    return SendFailure(UnreachableError(f"{call.service} does not answer: {reason}"), is_refused)

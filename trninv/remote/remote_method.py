@@ -21,7 +21,7 @@ from trninv.placement import questions as placement_questions
 from trninv.placement.placement_fleet import Fleet
 from trninv.routing import questions as routing_questions
 from trninv.routing.question import Question
-from trninv.routing.reading import is_reading
+from trninv.routing.question_methods import is_reading
 from trninv.units import Quantity
 
 READ: Final = "read"

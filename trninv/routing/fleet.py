@@ -5,7 +5,7 @@ notebooks all ask through that class.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from types import TracebackType
@@ -15,16 +15,16 @@ from sqlalchemy import Connection, Engine
 
 from trninv.database.engine import close_engine
 from trninv.database.revision import RevisionTracker
-from trninv.database.snapshot import AsOf, SharedSnapshot
-from trninv.errors import UsageError
+from trninv.database.snapshot import AsOf
 from trninv.history.point_in_time import Time
 from trninv.inventory.address.lookup import only_cluster, resolve_place
 from trninv.inventory.state import bindings
 from trninv.inventory.state.bindings import Binding
 from trninv.routing.evidence import ServerInstance, with_wiring_source
+from trninv.routing.notebook_methods import NotebookMethods
 from trninv.routing.path_cache import PathCache
 from trninv.routing.question import Question
-from trninv.routing.reading import reading
+from trninv.routing.question_methods import reading
 from trninv.routing.revision_cache import cached_only
 from trninv.routing.routing_methods import RoutingMethods
 from trninv.routing.scenario import Scenario
@@ -35,13 +35,12 @@ if TYPE_CHECKING:
     from trninv.catalog.instance_types import UnclaimedType
     from trninv.history.events import Event
     from trninv.reconcile.findings import Finding
-    from trninv.solvers.graph import Graph
 
 
 A = TypeVar("A")
 
 
-class BaseFleet(RoutingMethods):
+class BaseFleet(NotebookMethods, RoutingMethods):
     """A trninv database opened for questions; thread-safe.
 
     Every question reads the current state, unless the fleet is derived: of a snapshot, a scenario or an earlier time.
@@ -89,10 +88,6 @@ class BaseFleet(RoutingMethods):
     def as_of(self) -> AsOf | None:
         """Return the time and revision of the snapshot; None without a snapshot, or before its first read."""
         return self._source.shared.as_of if self._source.shared else None
-
-    def shared_snapshot(self) -> SharedSnapshot:
-        """Return the snapshot that this fleet reads; a new one, which the caller closes, if it reads the latest."""
-        return self._source.shared or SharedSnapshot(self.revision_tracker)
 
     def refresh(self) -> None:
         """Release the snapshot; the next read opens a new one."""
@@ -346,41 +341,3 @@ class BaseFleet(RoutingMethods):
 
         with self.connect() as connection:
             return unclaimed_types(connection)
-
-    def sql(self, query: str, *, seconds: float = 60.0, max_rows: int = 10_000) -> Any:
-        """Run one read-only SELECT over the tables and views, and return its rows as a table of pyarrow.
-
-        Raises
-        ------
-        SqlError
-            It is not such a query, or has more rows than ``max_rows``.
-        TimeLimitError
-            It took longer than ``seconds``.
-        UsageError
-            PyArrow is not installed, or the fleet has a scenario, which SQL can't see.
-
-        """
-        from trninv.reports.query_compiler import compile_query  # noqa: PLC0415 # the SQL parser takes 8 MB
-        from trninv.reports.query_runner import run_query  # noqa: PLC0415 # as above
-        from trninv.reports.row_formats import arrow_table  # noqa: PLC0415 # as above
-
-        if self._source.scenario is not None:
-            raise UsageError("SQL can't see a scenario; call sql on the fleet without it")
-        compiled, snapshot = compile_query(query, self.engine.dialect.name), self.shared_snapshot()
-        with nullcontext() if self._source.shared else closing(snapshot):
-            return arrow_table(run_query(snapshot, compiled, seconds=seconds, max_rows=max_rows))
-
-    @reading
-    def graph(self, scope: str) -> "Graph":
-        """Return the wiring of a scope as a networkx graph, for notebooks.
-
-        Nodes are the addresses of chips and of the switches and NICs that they are linked to; if the scope has several
-        domains, also of the network nodes of their fabric. They have ``kind``, ``rack`` and ``server`` (ordinals),
-        ``memory`` (bytes) and ``position`` (coordinates), each None if the part has none. Edges have ``bandwidth``
-        (bytes per second in one direction, of degraded parts what is left), ``model`` and ``technology``. Only parts
-        that carry traffic are included.
-        """
-        from trninv.routing.wiring_graph import build_wiring_graph  # noqa: PLC0415 # for notebooks only
-
-        with self._source.open() as snapshot:
-            return build_wiring_graph(snapshot, scope)

@@ -119,10 +119,20 @@ def answer_rows(answer: Any, name: str | None) -> tuple[Sequence[Any], Any]:
 
 def arrow_table(rows: Sequence[Any], row_type: Any) -> Any:
     """Return rows of a class as a table of pyarrow; without rows, with its columns."""
-    pyarrow = _import_library("pyarrow")
-    names = column_names(row_type)
-    records = list(map(to_record, rows))
-    return pyarrow.table({name: pyarrow.array([record[name] for record in records]) for name in names})
+    pa, records = _import_library("pyarrow"), list(map(to_record, rows))
+    types = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
+    columns = {
+        _column_name(field): next((types[kind] for kind in types if _is_subclass(field.type_hint, kind)), None)
+        for field in answer_fields(row_type)
+    }
+    return pa.table({name: pa.array([record[name] for record in records], kind) for name, kind in columns.items()})
+
+
+def _is_subclass(hint: Any, kind: type) -> bool:
+    value_type = _value_type(hint)
+    if isinstance(value_type, type) and issubclass(value_type, bool):
+        return kind is bool
+    return isinstance(value_type, type) and get_origin(value_type) is None and issubclass(value_type, kind)
 
 
 def pandas_frame(rows: Sequence[Any], row_type: Any) -> Any:
