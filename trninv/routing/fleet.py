@@ -7,6 +7,7 @@ notebooks all ask through that class.
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from datetime import datetime
 from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -111,8 +112,8 @@ class BaseFleet(NotebookMethods, RoutingMethods):
         *,
         limit: int = 50,
         after: int | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
         kind: str | None = None,
         action: str | None = None,
         job: str | None = None,
