@@ -59,6 +59,7 @@ def test_an_answer_is_one_to_three_short_lines_at_a_prompt(notebook: Fleet) -> N
     best = notebook.path(f"{U}/d0/s0/c0", f"{U}/d0/s1/c10").paths[0]
     assert repr(notebook.path(f"{U}/d0/s0/c0", f"{U}/d0/s1/c10")).splitlines()[0] == f"PathAnswer: path 1: {best}"
     assert "GB/s" in repr(notebook.bisection(U)).splitlines()[0]
+    assert "GB/s" in repr(notebook.collectives(f"{U}/d0/s0")).splitlines()[1]  # of its table
 
 
 def test_every_answer_has_a_short_text() -> None:
@@ -107,7 +108,10 @@ def test_lists_are_lists_and_short_at_a_prompt(notebook: Fleet) -> None:
 
 def test_html_is_a_small_table_and_escapes_what_people_wrote(notebook: Fleet) -> None:
     for answer in _answers(notebook):
-        assert "<p>" in answer._repr_html_() or "<table>" in answer._repr_html_()
+        html = answer._repr_html_()
+        assert "<p>" in html or "<table>" in html
+        assert len(html) < 20_000
+    assert notebook.bisection(U)._repr_html_().endswith("<p>…</p>")
     html = notebook.jobs()._repr_html_()
     assert "&lt;b&gt;job" in html
     assert "<b>" not in html

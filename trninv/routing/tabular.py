@@ -160,10 +160,15 @@ def _import_library(name: str) -> Any:
 
 
 def short_text(name: str, blocks: Rendered) -> str:
-    """Return a few lines for a prompt: the name of a class and the first lines of its text."""
-    lines = islice((block for block in blocks if isinstance(block, str) and block), _MAX_LINES)
-    first, *more = [*lines] or ["a table"]
-    return "\n  ".join(map(_shorten, (f"{name}: {first}", *more)))
+    """Return a few lines for a prompt: the name of a class and the first lines of its text, or of its table."""
+    texts, rows = list[str](), list[str]()
+    for block in blocks:
+        if isinstance(block, RenderedTable):
+            rows += ["  ".join(filter(None, map(str, row))) for row in islice(block.rows, _MAX_LINES)]
+        elif block and len(texts) < _MAX_LINES:
+            texts.append(block)
+    lines = texts if len(texts) > 1 else (texts + rows)[:_MAX_LINES]
+    return "\n  ".join(map(_shorten, f"{name}: {chr(10).join(lines)}".splitlines()))
 
 
 def _shorten(line: str) -> str:
@@ -171,13 +176,16 @@ def _shorten(line: str) -> str:
 
 
 def html_text(blocks: Rendered) -> str:
-    """Return lines and tables as HTML; of a long table, the first rows."""
-    return "".join(
-        _html_table(block.headers, (map(str, row) for row in block.rows))
-        if isinstance(block, RenderedTable)
-        else f"<p>{escape(block)}</p>"
-        for block in blocks
-    )
+    """Return lines and tables as HTML; of many lines or rows, the first ones."""
+    parts, lines = list[str](), 0
+    for block in blocks:
+        if isinstance(block, RenderedTable):
+            parts.append(_html_table(block.headers, (map(str, row) for row in block.rows)))
+            continue
+        lines += 1
+        if lines <= _MAX_ROWS + 1:
+            parts.append(f"<p>{escape(block) if lines <= _MAX_ROWS else '…'}</p>")
+    return "".join(parts)
 
 
 def _html_table(headers: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
