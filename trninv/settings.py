@@ -318,6 +318,11 @@ _PARSERS: Mapping[str, Callable[[str, str], Any]] = {
 }
 
 
+def is_service(url: str) -> bool:
+    """Return whether a URL is that of a service, which `trninv.connect` takes, rather than of a database."""
+    return url.startswith(("https://", "http://"))
+
+
 def default_database() -> str:
     """Return the URL of an SQLite file in the user's data directory."""
     import platformdirs  # noqa: PLC0415 # not needed if a URL is set

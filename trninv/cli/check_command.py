@@ -14,7 +14,7 @@ from trninv.characters import escape_controls
 from trninv.checks.check_file import Check, file_schema, parse_checks
 from trninv.checks.check_watch import POLL_SECONDS, CheckWatch
 from trninv.checks.evaluation import evaluate, github_annotations, junit_xml, render_table
-from trninv.cli.database_connection import at_option
+from trninv.cli.database_connection import at_option, open_fleet
 from trninv.cli.import_files import print_errors
 from trninv.cli.messages import print_wrapped
 from trninv.cli.output import encode, json_text, print_blocks, print_revision
@@ -65,7 +65,7 @@ def check(database: str, file: str | None, style: str, schema: bool, report: Pat
     if report:
         _watch(database, checks, report)
         return
-    with trninv.open(database) as current_fleet:
+    with open_fleet(database) as current_fleet:
         fleet = current_fleet if as_of is None else current_fleet.at(as_of)
         with fleet.snapshot() as snapshot, Progress("check") as progress:
             results = evaluate(snapshot, checks, progress)

@@ -154,7 +154,24 @@ class Services:
             The read took too long.
 
         """
-        return await _run_in_time(self.api.threads.reading, work, *arguments)
+        return await self.run_in_time(self.api.threads.reading, work, *arguments)
+
+    @staticmethod
+    async def run_in_time(workers: WorkerPool, work: Callable[..., T], *arguments: Any) -> T:
+        """Run work in a pool until the request's deadline, with a grace period.
+
+        Raises
+        ------
+        TimeLimitError
+            The work took too long.
+
+        """
+        try:
+            with fail_after(deadline.cap_timeout(inf) + _TIMEOUT_GRACE):
+                return await workers.run(work, *arguments)
+        except TimeoutError:
+            deadline.raise_if_expired()
+            raise
 
     async def read_for_probe(self, work: Callable[[Engine], T]) -> T:
         """Run a probe in a thread and on a connection that requests do not use.
@@ -166,7 +183,7 @@ class Services:
 
         """
         with deadline.time_limit(_PROBE_SECONDS):
-            return await _run_in_time(self._probe_workers, work, self._probe_engine)
+            return await self.run_in_time(self._probe_workers, work, self._probe_engine)
 
     async def render_fleet_metrics(self) -> bytes:
         """Return the fleet's metrics, read in a separate thread so that probes don't wait for the count of all parts.
@@ -178,7 +195,7 @@ class Services:
 
         """
         with deadline.time_limit(_PROBE_SECONDS):
-            return await _run_in_time(self._metrics_workers, self._fleet_metrics.render, self._probe_engine)
+            return await self.run_in_time(self._metrics_workers, self._fleet_metrics.render, self._probe_engine)
 
     async def resume_sweeps(self) -> None:
         """Start interrupted sweeps again, until cancelled."""
@@ -242,16 +259,6 @@ class Services:
     def log_failure(self, request_id: str, failure: BaseException) -> None:
         """Log a failure whose details the client does not see."""
         self.log.error("failure", request_id=request_id, exc_info=failure)
-
-
-async def _run_in_time(workers: WorkerPool, work: Callable[..., T], *arguments: Any) -> T:
-    """Run work in a pool until the request's deadline, with a grace period."""
-    try:
-        with fail_after(deadline.cap_timeout(inf) + _TIMEOUT_GRACE):
-            return await workers.run(work, *arguments)
-    except TimeoutError:
-        deadline.raise_if_expired()
-        raise
 
 
 def _path_label(scope: Scope) -> str:
