@@ -11,11 +11,12 @@ from trninv.characters import escape_controls
 from trninv.cli.database_connection import at_option, open_engine
 from trninv.cli.output import MAX_LIMIT, print_revision, print_table, read_argument
 from trninv.cli.progress_line import Progress
+from trninv.database.query_result import MAX_RESULT_ROWS, QueryResult, RowStream
 from trninv.database.revision import RevisionTracker
 from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import InvalidArgumentError, UsageError
 from trninv.reports.query_compiler import compile_query
-from trninv.reports.query_runner import MAX_RESULT_ROWS, QueryResult, RowStream, run_query
+from trninv.reports.query_runner import run_query
 from trninv.reports.report_library import find_report, read_reports, run_report
 from trninv.reports.row_formats import FORMATS, available_formats, column_types, to_text, write_parquet
 from trninv.reports.table_export import export_tables

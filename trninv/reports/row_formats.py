@@ -16,9 +16,10 @@ from typing import Any, BinaryIO, Final, Literal
 
 import orjson
 
+from trninv.database.query_result import QueryResult, RowStream, check_unique_columns
 from trninv.database.snapshot import SharedSnapshot
 from trninv.history.archive.parquet import import_pyarrow
-from trninv.reports.query_runner import QueryResult, RowStream, check_unique_columns, stream_query
+from trninv.reports.query_runner import stream_query
 
 ColumnType = type[int] | type[float] | type[bool] | type[str]
 FORMATS = ("json", "csv", "ndjson", "parquet")

@@ -8,9 +8,9 @@ from typing import Final
 
 from starlette.responses import Response
 
+from trninv.database.query_result import QueryResult, RowStream
 from trninv.database.snapshot import AsOf
 from trninv.errors import RequestError
-from trninv.reports.query_runner import QueryResult, RowStream
 from trninv.reports.row_formats import column_types, to_json, to_text, write_parquet
 from trninv.routing.fleet import BaseFleet
 from trninv.service.api_route import BINARY, TEXT, JsonSchema, array, json_object
