@@ -19,7 +19,7 @@ from trninv.graph_projection import graph_file, projection_store
 from trninv.graph_projection.changing_state import ChangingState
 from trninv.graph_projection.package import package_directory
 from trninv.graph_projection.projection_store import ProjectionName
-from trninv.graph_projection.query_guard import check_query, limit_rows
+from trninv.graph_projection.query_guard import check_query
 from trninv.settings import Settings
 
 try:
@@ -71,8 +71,11 @@ def run_cypher(
         The extra ``graph`` is not installed.
 
     """
-    limited = limit_rows(query, check_query(query), max_rows + 1)
-    request = {"query": limited, "parameters": _checked_parameters(parameters), "seconds": seconds}
+    request = {
+        "query": check_query(query, max_rows + 1),
+        "parameters": _checked_parameters(parameters),
+        "seconds": seconds,
+    }
     if query_process is None:
         raise CypherError("Cypher needs a system that can limit what a process does, such as Linux or macOS")
     for _ in range(_ATTEMPTS):

@@ -5,7 +5,8 @@ settings. The check gives a message that says what is wrong; the limits of the p
 """
 
 import re
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from trninv.errors import CypherError
 
@@ -36,8 +37,14 @@ _TOKEN: Final = re.compile(
 )
 
 
-def check_query(query: str) -> frozenset[str]:
-    """Return the words of a query outside of texts, in capitals.
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+
+
+def check_query(query: str, max_rows: int) -> str:
+    """Return a query that makes at most so many rows, if it has no limit itself: ladybug keeps all rows in memory.
 
     Raises
     ------
@@ -47,40 +54,42 @@ def check_query(query: str) -> frozenset[str]:
     """
     if len(query.encode(errors="surrogatepass")) > MAX_BYTES:
         raise CypherError(f"the query has more than {MAX_BYTES:,} bytes; pass long lists as parameters")
-    words, depth, position, has_ended = list[str](), 0, 0, False
-    while position < len(query):
-        token = _TOKEN.match(query, position)
-        if token is None:
-            raise CypherError(f"character {position + 1} of the query, {query[position]!r}, may only stand in a text")
-        kind, position = token.lastgroup, token.end()
-        if kind in ("blank", "comment"):
-            continue
-        if has_ended:
-            raise CypherError("the query has several statements; send one")
-        has_ended = kind == "end"
-        if kind == "word":
-            _check_word(token[0].upper())
-        if not words and token[0].upper() not in ALLOWED_STARTS:
-            starts = f"{', '.join(ALLOWED_STARTS[:-1])} or {ALLOWED_STARTS[-1]}"
-            raise CypherError(f"the query starts with {token[0][:20]}; start it with {starts}")
-        if kind == "word":
-            words.append(token[0].upper())
-        depth += {"opening": 1, "closing": -1}.get(str(kind), 0)
+    tokens = list(_read_tokens(query))
+    _check_start(tokens)
+    words, depth = set[str](), 0
+    for token in tokens:
+        if token.kind == "word":
+            words.add(_checked_word(token.text.upper()))
+        depth += {"opening": 1, "closing": -1}.get(token.kind, 0)
         if depth > MAX_DEPTH:
             raise CypherError(f"the query is nested more than {MAX_DEPTH} deep; split it with WITH")
-    if not words:
-        raise CypherError("the query is empty")
-    return frozenset(words)
+        if token.kind == "end" and token is not tokens[-1]:
+            raise CypherError("the query has several statements; send one")
+    if tokens[-1].kind == "end":
+        query = query[: tokens[-1].start]
+    return query if words & {"LIMIT", "UNION"} else f"{query}\nLIMIT {max_rows}"
 
 
-def limit_rows(query: str, words: frozenset[str], rows: int) -> str:
-    """Return a query that makes no more rows than needed, if it has no limit itself: ladybug keeps all in memory."""
-    if words & {"LIMIT", "UNION"}:
-        return query
-    end = query.rstrip().removesuffix(";")
-    return f"{end}\nLIMIT {rows}"
+def _read_tokens(query: str) -> Iterator[_Token]:
+    """Yield the tokens of a query besides blanks and comments."""
+    position = 0
+    while position < len(query):
+        match = _TOKEN.match(query, position)
+        if match is None:
+            raise CypherError(f"character {position + 1} of the query, {query[position]!r}, may only stand in a text")
+        if match.lastgroup not in ("blank", "comment"):
+            yield _Token(str(match.lastgroup), match[0], position)
+        position = match.end()
 
 
-def _check_word(word: str) -> None:
+def _check_start(tokens: Sequence[_Token]) -> None:
+    start = tokens[0].text if tokens else "nothing"
+    if start.upper() not in ALLOWED_STARTS:
+        starts = f"{', '.join(ALLOWED_STARTS[:-1])} or {ALLOWED_STARTS[-1]}"
+        raise CypherError(f"the query starts with {start[:20]}; start it with {starts}")
+
+
+def _checked_word(word: str) -> str:
     if word in REFUSED_WORDS:
         raise CypherError(f"{word} is refused: a query only reads the graph; quote a name: `{word.lower()}`")
+    return word
