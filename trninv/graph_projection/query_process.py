@@ -47,7 +47,9 @@ def _limit(size: int, seconds: float) -> None:
 def _plain(value: Any) -> Any:
     """Return a value that JSON has: nodes and relationships without internal ids, fractions that are finite."""
     if isinstance(value, Mapping):
-        return {_key(key): _plain(item) for key, item in value.items() if key not in _INTERNAL_KEYS}
+        is_part = "_LABEL" in value  # ladybug gives it the properties of all labels that the query allows
+        items = ((key, item) for key, item in value.items() if not (is_part and item is None))
+        return {_key(key): _plain(item) for key, item in items if key not in _INTERNAL_KEYS}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, float):

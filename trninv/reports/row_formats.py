@@ -8,6 +8,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -37,6 +38,17 @@ def to_json(result: QueryResult, option: int = 0) -> bytes:
     return orjson.dumps(
         {"columns": result.columns, "rows": result.records(), "truncated": result.truncated}, option=option
     )
+
+
+def with_text_cells(result: QueryResult) -> QueryResult:
+    """Return a result with lists and objects, which Cypher returns, as JSON texts, for formats of plain cells."""
+    if not any(isinstance(cell, list | dict) for row in result.rows for cell in row):
+        return result
+    rows = [
+        tuple(orjson.dumps(cell).decode() if isinstance(cell, list | dict) else cell for cell in row)
+        for row in result.rows
+    ]
+    return replace(result, rows=rows)
 
 
 def encode_lines(stream: RowStream, file_format: str) -> Iterator[bytes]:
