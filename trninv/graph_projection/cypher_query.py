@@ -148,9 +148,9 @@ def _build(snapshot: SharedSnapshot, name: ProjectionName) -> None:
         process.kill()
         raise
     with _builders_lock:
-        _builders.pop(key, None)
-    if process.returncode:
-        raise projection_store.failure(process.stderr.read() if process.stderr else b"")
+        if _builders.get(key) is process:
+            del _builders[key]
+            projection_store.finish_builder(process)
 
 
 def _run(file: Path, request: Mapping[str, Any], seconds: float, max_rows: int, max_bytes: int) -> QueryResult:

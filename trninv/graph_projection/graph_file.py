@@ -27,13 +27,17 @@ def load(file: str, statements: Iterable[str], tables: Iterable[tuple[str, Any, 
     """Create a database with these statements, and copy Arrow tables into its tables."""
     import ladybug  # noqa: PLC0415 # an extra
 
-    database = ladybug.Database(file, buffer_pool_size=BUFFER_BYTES, max_db_size=2**36)
+    # one transaction and one checkpoint: others would take most of a small graph's time
+    database = ladybug.Database(file, buffer_pool_size=BUFFER_BYTES, max_db_size=2**36, auto_checkpoint=False)
     connection = ladybug.Connection(database)
+    connection.execute("BEGIN TRANSACTION")
     for statement in statements:
         connection.execute(statement)
     for name, rows, pair in tables:  # noqa: B007 # ladybug finds `rows` by its name
         ends = f" (from='{pair[0]}', to='{pair[1]}')" if pair else ""
-        connection.execute(f"COPY {name} FROM rows{ends}")
+        if len(rows):
+            connection.execute(f"COPY {name} FROM rows{ends}")
+    connection.execute("COMMIT")
     _close(connection, database)
 
 
@@ -41,7 +45,7 @@ def apply(file: str, size: int, statements: Sequence[tuple[str, Sequence[Mapping
     """Run each statement with each of its parameters, in one transaction."""
     import ladybug  # noqa: PLC0415 # an extra
 
-    database = ladybug.Database(file, buffer_pool_size=BUFFER_BYTES, max_db_size=size)
+    database = ladybug.Database(file, buffer_pool_size=BUFFER_BYTES, max_db_size=size, auto_checkpoint=False)
     connection = ladybug.Connection(database)
     connection.execute("BEGIN TRANSACTION")
     for text, rows in statements:

@@ -220,3 +220,18 @@ def start_builder(engine: Engine, directory: Path) -> "subprocess.Popen[bytes]":
     with process.stdin as stdin:
         stdin.write(json.dumps(request).encode())
     return process
+
+
+def finish_builder(process: "subprocess.Popen[bytes]") -> None:
+    """Wait until a building process ends.
+
+    Raises
+    ------
+    DatabaseError
+        It could not make the file.
+
+    """
+    with process:
+        output = process.stderr.read() if process.stderr else b""
+    if process.returncode:
+        raise failure(output)
