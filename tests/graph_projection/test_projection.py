@@ -107,7 +107,7 @@ def test_the_next_query_sees_a_change_and_an_earlier_time_does_not(lived: Fleet,
     assert state_of(lived) == [("up", None)]
     _set(lived.engine, [CHIP], Condition("degraded", 250_000))
     assert state_of(lived) == [("degraded", 0.25)]
-    first = lived.events(CHIP)[0].number - 1
+    first = lived.events(CHIP)[0].event - 1
     assert state_of(lived.at(first)) == [("up", None)]
     assert state_of(lived) == [("degraded", 0.25)]
     _set(lived.engine, [CHIP], Condition("up"))

@@ -17,6 +17,8 @@ from trninv.inventory.state.state_change import set_state
 from trninv.placement.changes.allocate import allocate
 from trninv.reports.query_compiler import compile_query
 
+pytestmark = pytest.mark.slow_on_postgresql
+
 CHIP, SWITCHED = "u-trn2x64/d0/s0/c0", "trn3-gen2/d0/s0/c0"
 CARRIES = "(r, n | WHERE r.state IN ['up', 'degraded'] AND n.state IN ['up', 'degraded'])"
 
@@ -249,7 +251,7 @@ def test_cypher_gives_the_answer_of_trninv(fleet: Fleet, name: str) -> None:
 
 
 def test_an_earlier_time_has_the_answers_of_that_time(fleet: Fleet) -> None:
-    middle = fleet.events(limit=1)[0].number - 60
+    middle = fleet.events(limit=1)[0].event - 60
     earlier = fleet.at(middle)
     query = "MATCH (c:Chip) RETURN c.cluster, c.state, count(*) AS chips"
     with earlier.connect() as connection:

@@ -30,8 +30,8 @@ relationship may repeat.
 - Time, rows and bytes are limited as for [SQL](sql.md). A query that needs more than about a gigabyte of memory fails.
 - The errors are `BAD_CYPHER`, `TIME_LIMIT` and, without the extra, `BAD_USE`.
 
-`POST /cypher` takes `{{"cypher": "…", "parameters": {{…}}, "format": "json", "at": "…"}}` and needs a token of scope `sql`.
-The response has the headers `X-As-Of` and `X-Truncated`, like `POST /sql`.
+`POST /cypher` takes `{{"cypher": "…", "parameters": {{…}}, "format": "json", "at": "…"}}` and needs a
+token of scope `sql`. The response has the headers `X-As-Of` and `X-Truncated`, like `POST /sql`.
 
 ## Freshness
 

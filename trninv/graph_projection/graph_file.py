@@ -33,7 +33,7 @@ def load(file: str, statements: Iterable[str], tables: Iterable[tuple[str, Any, 
     connection.execute("BEGIN TRANSACTION")
     for statement in statements:
         connection.execute(statement)
-    for name, rows, pair in tables:  # noqa: B007 # ladybug finds `rows` by its name
+    for name, rows, pair in tables:  # ladybug finds `rows` by its name
         ends = f" (from='{pair[0]}', to='{pair[1]}')" if pair else ""
         if len(rows):
             connection.execute(f"COPY {name} FROM rows{ends}")
