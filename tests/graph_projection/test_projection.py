@@ -4,6 +4,7 @@ import json
 import random
 import time
 from collections.abc import Iterator
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,14 @@ from sqlalchemy import Engine
 
 import trninv
 from conftest import BACKENDS, Databases
+from examples import ROOT
 from trninv import Fleet
 from trninv.database.engine import write_transaction
-from trninv.graph_projection import cypher_query, projection_store, refresh
+from trninv.database.query_result import QueryResult
+from trninv.deadline import time_limit
+from trninv.errors import CypherError, DatabaseError, TimeLimitError, UnreachableError, UsageError
+from trninv.graph_projection import cypher_query, package, projection_store, refresh
+from trninv.graph_projection.__main__ import render_page
 from trninv.graph_projection.changing_state import ChangingState
 from trninv.inventory.state.bindings import bind
 from trninv.inventory.state.condition import Condition
@@ -145,3 +151,78 @@ def _database_of(fleet: Fleet, cache: Path) -> str:
     with fleet.connect() as connection:
         state = ChangingState.read(connection)
         return projection_store.ProjectionName.of(cache, connection, state).database
+
+
+def test_two_processes_make_one_file(lived: Fleet, cache: Path) -> None:
+    projection_store.make_directory(cache)
+    builders = [projection_store.start_builder(lived.engine, cache) for _ in range(2)]
+    for builder in builders:
+        projection_store.finish_builder(builder)
+    assert len(files(cache)) == 1
+    made = (cache / files(cache)[0]).stat()
+    assert state_of(lived) == [("up", None)]
+    assert (cache / files(cache)[0]).stat().st_ino == made.st_ino
+
+
+def test_a_file_that_is_removed_meanwhile_is_made_again(lived: Fleet, cache: Path) -> None:
+    state_of(lived)
+    (file,) = [cache / name for name in files(cache)]
+    run, removed = cypher_query._run, list[Path]()
+
+    def remove_once(path: Path, *arguments: Any) -> QueryResult:
+        if not removed:
+            removed.append(path)
+            path.unlink()
+        return run(path, *arguments)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(cypher_query, "_run", remove_once)
+        assert state_of(lived) == [("up", None)]
+    assert removed == [file]
+
+
+def test_a_build_outlives_the_request_that_started_it(lived: Fleet, cache: Path) -> None:
+    query = "MATCH (c:Cluster) RETURN count(*) AS n"
+    with time_limit(0.1), pytest.raises(TimeLimitError, match="still being built"):
+        lived.cypher(query)
+    assert lived.cypher(query).rows == [(7,)]
+    assert len(files(cache)) == 1
+    assert not cypher_query._builders
+
+
+def test_a_build_that_fails_says_why(lived: Fleet, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(projection_store, "lock", lambda _: nullcontext())
+    projection_store.make_directory(cache)
+    with lived.connect() as connection:
+        name = projection_store.ProjectionName.of(cache, connection, ChangingState.read(connection))
+    (cache / f"{name.database}.lock").mkdir()
+    with pytest.raises(DatabaseError, match=r"could not be made: .*Is a directory"):
+        lived.cypher("RETURN 1 AS x")
+    assert not files(cache)
+
+
+def test_the_cache_and_the_extra_are_named_if_they_are_missing(
+    lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TRNINV_GRAPH_CACHE", str(tmp_path / "file"))
+    with pytest.raises(UnreachableError, match="set TRNINV_GRAPH_CACHE"):
+        lite_fleet.cypher("RETURN 1 AS x")
+    monkeypatch.setattr(package, "find_spec", lambda _: None)
+    with pytest.raises(UsageError, match=r"pip install 'trninv\[graph\]'"):
+        lite_fleet.cypher("RETURN 1 AS x")
+    monkeypatch.setattr(cypher_query, "query_process", None)
+    with pytest.raises(CypherError, match="Linux or macOS"):
+        lite_fleet.cypher("RETURN 1 AS x")
+
+
+def test_only_the_user_reads_the_files(lite_fleet: Fleet) -> None:
+    with closing(lite_fleet.shared_snapshot()) as snapshot:
+        file = cypher_query.find_projection(snapshot)
+    assert file.stat().st_mode & 0o777 == 0o400
+    assert file.parent.stat().st_mode & 0o077 == 0
+
+
+def test_the_reference_page_is_what_the_declarations_say() -> None:
+    page = (ROOT / "docs/reference/cypher.md").read_text()
+    assert page == "\n".join(render_page()) + "\n", "run ./run generate"
