@@ -216,6 +216,11 @@ def test_the_cache_and_the_extra_are_named_if_they_are_missing(
         lite_fleet.cypher("RETURN 1 AS x")
 
 
+def test_an_empty_inventory_is_an_empty_graph(tables: str) -> None:
+    with trninv.open(tables) as fleet:
+        assert fleet.cypher("MATCH (n) RETURN count(*) AS n").rows == [(0,)]
+
+
 def test_only_the_user_reads_the_files(lite_fleet: Fleet) -> None:
     with closing(lite_fleet.shared_snapshot()) as snapshot:
         file = cypher_query.find_projection(snapshot)

@@ -184,7 +184,7 @@ def cypher(
     about a second, or half a minute the first time. Needs pip install 'trninv[graph]'.
 
     \b
-    trninv cypher "MATCH (c:Chip)-[l:SCALE_UP]-(o) WHERE c.address = 'lab/d0/s0/c0' RETURN o.address, l.technology"
+    trninv cypher "MATCH (c:Chip) RETURN c.state, count(*)"
     """
     parameters, text = dict(map(_parse_setting, settings)), read_argument(query)
     with _open_snapshot(database, as_of) as (snapshot, progress):

@@ -78,7 +78,7 @@ def run_cypher(
     }
     if query_process is None:
         raise CypherError("Cypher needs a system that can limit what a process does, such as Linux or macOS")
-    for _ in range(_ATTEMPTS):
+    for _attempt in range(_ATTEMPTS):
         file = find_projection(snapshot, waiting)
         try:
             return _run(file, request, seconds, max_rows, max_bytes)

@@ -6,7 +6,7 @@ parameters. It imports nothing of trninv, so that it starts in a tenth of a seco
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 BUFFER_BYTES: Final = 512 * 2**20
@@ -41,7 +41,7 @@ def load(file: str, statements: Iterable[str], tables: Iterable[tuple[str, Any, 
     _close(connection, database)
 
 
-def apply(file: str, size: int, statements: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]) -> None:
+def apply(file: str, size: int, statements: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> None:
     """Run each statement with each of its parameters, in one transaction."""
     import ladybug  # noqa: PLC0415 # an extra
 

@@ -38,8 +38,8 @@ def read_links(connection: Connection, state: ChangingState, nodes: Sequence[Nod
             batches[_LABEL_NAMES[start], _LABEL_NAMES[end]].append(table.take(np.flatnonzero(pairs == pair)))
     for labels, tables in batches.items():
         joined = pa.concat_tables(tables)
-        for index, end in enumerate(("from", "to")):
-            joined = joined.set_column(index, end, lookup.addresses.take(joined[end].combine_chunks()))
+        for index, name in enumerate(("from", "to")):
+            joined = joined.set_column(index, name, lookup.addresses.take(joined[name].combine_chunks()))
         yield Columns(relationship_of(*labels), joined, labels)
 
 

@@ -169,7 +169,7 @@ class StructureReader:
         domains, racks = self._addresses("domain", domain_ids), self._addresses("rack", rack_ids)
         addresses = _join(domains, "/sw", ordinals)
         self.nodes.append(NodeColumns("Switch", ids, addresses, [1] * len(ids)))
-        values = {"address": addresses, "cluster": _clusters(domains), "domain": domains, "rack": racks}
+        values: dict[str, Any] = {"address": addresses, "cluster": _clusters(domains), "domain": domains, "rack": racks}
         values |= {"ordinal": ordinals, "model": [models[key][0] if key else None for key in model_ids]}
         yield Columns("Switch", values | self._conditions("node", ids))
         yield _part_of("Switch", addresses, "Domain", domains)
