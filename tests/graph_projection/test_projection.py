@@ -21,7 +21,7 @@ from trninv.database.engine import write_transaction
 from trninv.database.query_result import QueryResult
 from trninv.deadline import time_limit
 from trninv.errors import CypherError, DatabaseError, TimeLimitError, UnreachableError, UsageError
-from trninv.graph_projection import cypher_query, package, projection_store, refresh
+from trninv.graph_projection import cypher_query, projection_store, refresh
 from trninv.graph_projection.__main__ import render_page
 from trninv.graph_projection.changing_state import ChangingState
 from trninv.inventory.state.bindings import bind
@@ -150,7 +150,7 @@ def test_a_killed_build_leaves_nothing_that_is_read(lived: Fleet, cache: Path) -
 def _database_of(fleet: Fleet, cache: Path) -> str:
     with fleet.connect() as connection:
         state = ChangingState.read(connection)
-        return projection_store.ProjectionName.of(cache, connection, state).database
+        return projection_store.ProjectionName.from_state(cache, connection, state).database
 
 
 def test_two_processes_make_one_file(lived: Fleet, cache: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_build_that_fails_says_why(lived: Fleet, cache: Path, monkeypatch: pyt
     monkeypatch.setattr(projection_store, "lock", lambda _: nullcontext())
     projection_store.make_directory(cache)
     with lived.connect() as connection:
-        name = projection_store.ProjectionName.of(cache, connection, ChangingState.read(connection))
+        name = projection_store.ProjectionName.from_state(cache, connection, ChangingState.read(connection))
     (cache / f"{name.database}.lock").mkdir()
     with pytest.raises(DatabaseError, match=r"could not be made: .*Is a directory"):
         lived.cypher("RETURN 1 AS x")
@@ -208,7 +208,7 @@ def test_the_cache_and_the_extra_are_named_if_they_are_missing(
     monkeypatch.setenv("TRNINV_GRAPH_CACHE", str(tmp_path / "file"))
     with pytest.raises(UnreachableError, match="set TRNINV_GRAPH_CACHE"):
         lite_fleet.cypher("RETURN 1 AS x")
-    monkeypatch.setattr(package, "find_spec", lambda _: None)
+    monkeypatch.setattr(projection_store, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"pip install 'trninv\[graph\]'"):
         lite_fleet.cypher("RETURN 1 AS x")
     monkeypatch.setattr(cypher_query, "query_process", None)

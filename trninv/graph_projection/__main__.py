@@ -66,7 +66,7 @@ def render_page() -> Iterator[str]:
 def _render_properties(properties: Sequence[Property]) -> Iterator[str]:
     yield "| property | type | meaning |"
     yield "| --- | --- | --- |"
-    yield from (f"| `{each.name}` | {each.type} | {each.description} |" for each in properties)
+    yield from (f"| `{item.name}` | {item.type} | {item.description} |" for item in properties)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,15 @@ _KEY_TYPES = {label.name: label.properties[0].type for label in LABELS}
 
 
 def arrow_table(name: str, values: Any, pair: tuple[str, str] | None = None) -> Any:
-    """Return the columns of a label or relationship as an Arrow table, in the order of the declaration."""
-    fields = [(each.name, _TYPES[each.type]) for each in _PROPERTIES[name]]
+    """Return the columns of a label or relationship as an Arrow table, in the order of the declaration.
+
+    Parameters
+    ----------
+    pair
+        The labels that a relationship's rows join; the columns ``from`` and ``to`` have the keys of these nodes.
+
+    """
+    fields = [(item.name, _TYPES[item.type]) for item in _PROPERTIES[name]]
     if pair:
         fields[:2] = [(end, _TYPES[_KEY_TYPES[label]]) for end, label in zip(("from", "to"), pair, strict=True)]
     arrays = [
@@ -31,9 +38,9 @@ def arrow_table(name: str, values: Any, pair: tuple[str, str] | None = None) -> 
 
 def property_arrays(name: str, columns: Sequence[Sequence[Any]]) -> list[Any]:
     """Return the properties of a relationship as arrays."""
-    return [pa.array(column, _TYPES[each.type]) for each, column in zip(_PROPERTIES[name][2:], columns, strict=True)]
+    return [pa.array(column, _TYPES[item.type]) for item, column in zip(_PROPERTIES[name][2:], columns, strict=True)]
 
 
 def property_names(name: str) -> list[str]:
     """Return the names of a relationship's properties."""
-    return [each.name for each in _PROPERTIES[name][2:]]
+    return [item.name for item in _PROPERTIES[name][2:]]

@@ -28,7 +28,7 @@ def build(engine: Engine, directory: Path) -> None:
     """Build and publish the projection of the state that an engine reads, unless another process did."""
     with read_transaction(engine) as connection:
         state = ChangingState.read(connection)
-        name = ProjectionName.of(directory, connection, state)
+        name = ProjectionName.from_state(directory, connection, state)
         with lock(name):
             if not name.file.exists():
                 with publish(name, state) as temporary:

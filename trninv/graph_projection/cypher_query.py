@@ -17,8 +17,7 @@ from trninv.deadline import raise_if_expired
 from trninv.errors import BusyError, CypherError, TimeLimitError
 from trninv.graph_projection import graph_file, projection_store
 from trninv.graph_projection.changing_state import ChangingState
-from trninv.graph_projection.package import package_directory
-from trninv.graph_projection.projection_store import ProjectionName
+from trninv.graph_projection.projection_store import ProjectionName, package_directory
 from trninv.graph_projection.query_guard import check_query
 from trninv.settings import Settings
 
@@ -118,7 +117,7 @@ def find_projection(snapshot: SharedSnapshot, waiting: Waiting = lambda _: None)
         if revision is not None and revision == known_revision and projection_store.use(file):
             return file
         state = ChangingState.read(connection)
-        name = ProjectionName.of(directory, connection, state)
+        name = ProjectionName.from_state(directory, connection, state)
         for _ in range(_ATTEMPTS):
             if projection_store.use(name.file):
                 _latest[key] = revision, name.file

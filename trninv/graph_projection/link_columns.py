@@ -47,12 +47,12 @@ class _NodeLookup:
     """Finds nodes by id, as positions among all nodes in the order of their ids."""
 
     def __init__(self, nodes: Sequence[NodeColumns]) -> None:
-        ids = np.concatenate([np.array(each.ids, np.int64) for each in nodes])
-        labels = [np.full(len(each.ids), _LABEL_NAMES.index(each.label), np.int8) for each in nodes]
+        ids = np.concatenate([np.array(part.ids, np.int64) for part in nodes])
+        labels = [np.full(len(part.ids), _LABEL_NAMES.index(part.label), np.int8) for part in nodes]
         order = np.argsort(ids)
         self._ids, self.labels = ids[order], np.concatenate(labels)[order]
-        self._ranks = np.concatenate([np.array(each.ranks, np.int32) for each in nodes])[order]
-        self.addresses = pa.concat_arrays([pa.array(each.addresses, pa.string()) for each in nodes]).take(order)
+        self._ranks = np.concatenate([np.array(part.ranks, np.int32) for part in nodes])[order]
+        self.addresses = pa.concat_arrays([pa.array(part.addresses, pa.string()) for part in nodes]).take(order)
 
     def find(self, a: Sequence[int], b: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the positions of the lower and the higher end of each link."""

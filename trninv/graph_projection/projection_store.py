@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from hashlib import sha256
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,10 +28,9 @@ from trninv.atomic_file import fsync
 from trninv.database.as_of import as_of_event, as_of_time, omitted_clusters
 from trninv.database.engine import redacted_url
 from trninv.deadline import raise_if_expired
-from trninv.errors import DatabaseError, UnreachableError
+from trninv.errors import DatabaseError, UnreachableError, UsageError
 from trninv.graph_projection import graph_file
 from trninv.graph_projection.changing_state import ChangingState
-from trninv.graph_projection.package import package_directory
 from trninv.graph_projection.refresh import Statements, refresh_statements
 from trninv.graph_projection.structure import structure_digest
 
@@ -38,6 +38,21 @@ _SUFFIX: Final = ".ladybug"
 _KEPT: Final = 2
 """Number of files of a database that are kept: those that were used last."""
 _POLL_SECONDS: Final = 0.02
+
+
+def package_directory() -> Path:
+    """Return the directory from which the package ladybug is imported.
+
+    Raises
+    ------
+    UsageError
+        A package of the extra is not installed.
+
+    """
+    specification = find_spec("ladybug")
+    if specification is None or specification.origin is None or find_spec("pyarrow") is None:
+        raise UsageError("Cypher needs the packages ladybug and pyarrow: pip install 'trninv[graph]'")
+    return Path(specification.origin).parent.parent
 
 
 class ProjectionName(NamedTuple):
@@ -49,7 +64,7 @@ class ProjectionName(NamedTuple):
     state: str
 
     @classmethod
-    def of(cls, directory: Path, connection: Connection, state: ChangingState) -> "ProjectionName":
+    def from_state(cls, directory: Path, connection: Connection, state: ChangingState) -> "ProjectionName":
         """Return the name of the projection of the state that a connection sees."""
         database = sha256(redacted_url(connection.engine.url).encode()).hexdigest()[:12]
         return cls(directory, database, structure_digest(connection), state.digest())

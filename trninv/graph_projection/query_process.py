@@ -107,7 +107,7 @@ def _main() -> None:
         _send(TOO_LARGE)
     except Exception as error:  # noqa: BLE001 # ladybug raises RuntimeError, but also others
         text = " ".join(str(error).split())
-        _send(TOO_LARGE if any(each in text for each in _MEMORY_ERRORS) else text[:_MAX_MESSAGE])
+        _send(TOO_LARGE if any(mark in text for mark in _MEMORY_ERRORS) else text[:_MAX_MESSAGE])
     sys.stdout.flush()
     os._exit(0)  # without closing the graph, which could wait for a query
 

@@ -234,7 +234,7 @@ def create_statements() -> Iterator[str]:
 
 
 def _columns(properties: Sequence[Property]) -> str:
-    return ", ".join(f"{each.name} {each.type}" for each in properties)
+    return ", ".join(f"{item.name} {item.type}" for item in properties)
 
 
 def schema_digest() -> str:

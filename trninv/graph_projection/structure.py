@@ -193,7 +193,7 @@ class StructureReader:
         values = dict(zip(JOB_VALUES, _transpose(list(jobs.values()), len(JOB_VALUES)), strict=True))
         values["pinned"] = [bool(pinned) for pinned in values["pinned"]]
         yield Columns("Job", {"id": [int(key) for key in jobs]} | values)
-        chips = next(each for each in self.nodes if each.label == "Chip")
+        chips = next(columns for columns in self.nodes if columns.label == "Chip")
         addresses = dict(zip(chips.ids, chips.addresses, strict=True)) if allocations else {}
         job_ids, chip_ids, roles, starts = _transpose(list(allocations.values()), 4)
         chip_addresses = [addresses[key] for key in chip_ids]
