@@ -3,6 +3,7 @@
 It takes up to 2 GB of memory, which the system gets back, and may take longer than the request that needs it.
 """
 
+import gc
 import json
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
 from trninv.database.as_of import OmittedCluster, engine_as_of
@@ -44,6 +46,8 @@ def _tables(connection: Connection, state: ChangingState) -> Iterator[tuple[str,
 
 
 def _main() -> None:
+    gc.disable()  # millions of rows, none of them in a cycle: it would take half of the time
+    pa.set_memory_pool(pa.system_memory_pool())  # which returns memory between the tables
     request = json.load(sys.stdin.buffer)
     with temporary_engine(request["url"]) as engine:
         if request["event"] is not None:

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 BUFFER_BYTES: Final = 512 * 2**20
 """Memory for the pages of a database that is written; a large load fails with half of it."""
+_TRANSACTION_ROWS: Final = 100_000
+"""Number of rows after which a transaction is committed, since its pages stay in memory until then."""
 MIN_SIZE_BYTES: Final = 2**30
 """Address space for a small database; larger ones need a power of two above their size."""
 
@@ -27,16 +29,22 @@ def load(file: str, statements: Iterable[str], tables: Iterable[tuple[str, Any, 
     """Create a database with these statements, and copy Arrow tables into its tables."""
     import ladybug  # noqa: PLC0415 # an extra
 
-    # one transaction and one checkpoint: others would take most of a small graph's time
+    # few transactions and checkpoints: those of each table would take most of a small graph's time
     database = ladybug.Database(file, buffer_pool_size=BUFFER_BYTES, max_db_size=2**36, auto_checkpoint=False)
     connection = ladybug.Connection(database)
     connection.execute("BEGIN TRANSACTION")
     for statement in statements:
         connection.execute(statement)
+    pending = 0
     for name, rows, pair in tables:  # ladybug finds `rows` by its name
         ends = f" (from='{pair[0]}', to='{pair[1]}')" if pair else ""
         if len(rows):
             connection.execute(f"COPY {name} FROM rows{ends}")
+            pending += len(rows)
+        if pending > _TRANSACTION_ROWS:
+            for statement in ("COMMIT", "CHECKPOINT", "BEGIN TRANSACTION"):
+                connection.execute(statement)
+            pending = 0
     connection.execute("COMMIT")
     _close(connection, database)
 

@@ -36,8 +36,10 @@ def read_links(connection: Connection, state: ChangingState, nodes: Sequence[Nod
         for pair in np.unique(pairs):
             start, end = divmod(int(pair), len(_LABEL_NAMES))
             batches[_LABEL_NAMES[start], _LABEL_NAMES[end]].append(table.take(np.flatnonzero(pairs == pair)))
-    for labels, tables in batches.items():
+    while batches:
+        labels, tables = batches.popitem()
         joined = pa.concat_tables(tables)
+        tables.clear()  # 2 million links take some hundred megabytes
         for index, name in enumerate(("from", "to")):
             joined = joined.set_column(index, name, lookup.addresses.take(joined[name].combine_chunks()))
         yield Columns(relationship_of(*labels), joined, labels)
