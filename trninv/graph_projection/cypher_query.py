@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,10 +12,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
+from trninv.atomic_file import atomic_write
 from trninv.database.query_result import MAX_RESULT_BYTES, MAX_RESULT_ROWS, QueryResult, RowStream, collect_rows
 from trninv.database.snapshot import SharedSnapshot
 from trninv.deadline import raise_if_expired
-from trninv.errors import BusyError, CypherError, TimeLimitError
+from trninv.errors import BusyError, CypherError, TimeLimitError, UnreachableError
 from trninv.graph_projection import graph_file, projection_store
 from trninv.graph_projection.changing_state import ChangingState
 from trninv.graph_projection.projection_store import ProjectionName, package_directory
@@ -128,6 +130,25 @@ def find_projection(snapshot: SharedSnapshot, waiting: Waiting = lambda _: None)
                 waiting("building the graph")
                 _build(snapshot, name)
     raise BusyError("the fleet changes faster than its graph can be made; try again")
+
+
+def copy_projection(snapshot: SharedSnapshot, directory: Path, waiting: Waiting) -> Path:
+    """Copy the projection of a snapshot's state to fleet.ladybug in a directory, and return that file.
+
+    Raises
+    ------
+    UnreachableError
+        It can't be written.
+
+    """
+    file = directory / "fleet.ladybug"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with atomic_write(file) as temporary_file:
+            shutil.copyfile(find_projection(snapshot, waiting), temporary_file)
+    except OSError as error:
+        raise UnreachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
+    return file
 
 
 def _build(snapshot: SharedSnapshot, name: ProjectionName) -> None:
