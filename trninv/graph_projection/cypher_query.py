@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 from trninv.atomic_file import atomic_write
 from trninv.database.query_result import MAX_RESULT_BYTES, MAX_RESULT_ROWS, QueryResult, RowStream, collect_rows
 from trninv.database.snapshot import SharedSnapshot
-from trninv.deadline import raise_if_expired
+from trninv.deadline import cap_timeout, raise_if_expired
 from trninv.errors import BusyError, CypherError, TimeLimitError, UnreachableError
 from trninv.graph_projection import graph_file, projection_store
 from trninv.graph_projection.changing_state import ChangingState
@@ -72,17 +72,11 @@ def run_cypher(
         The extra ``graph`` is not installed.
 
     """
-    request = {
-        "query": check_query(query, max_rows + 1),
-        "parameters": _checked_parameters(parameters),
-        "seconds": seconds,
-    }
-    if query_process is None:
-        raise CypherError("Cypher needs a system that can limit what a process does, such as Linux or macOS")
+    request = {"query": check_query(query, max_rows + 1), "parameters": _checked_parameters(parameters)}
     for _attempt in range(_ATTEMPTS):
         file = find_projection(snapshot, waiting)
         try:
-            return _run(file, request, seconds, max_rows, max_bytes)
+            return _run(file, request, cap_timeout(seconds), max_rows, max_bytes)
         except CypherError:
             if file.exists():
                 raise
@@ -104,12 +98,16 @@ def find_projection(snapshot: SharedSnapshot, waiting: Waiting = lambda _: None)
 
     Raises
     ------
+    CypherError
+        The system can't limit what a process does.
     UsageError
         The extra ``graph`` is not installed.
     TimeLimitError
         The request's time limit passed; what is being built is ready later.
 
     """
+    if query_process is None:
+        raise CypherError("Cypher needs a system that can limit what a process does, such as Linux or macOS")
     package_directory()
     directory = Settings.load().graph_cache_directory()
     projection_store.make_directory(directory)
@@ -178,7 +176,7 @@ def _run(file: Path, request: Mapping[str, Any], seconds: float, max_rows: int, 
         size = graph_file.max_size(file.stat().st_size)
     except FileNotFoundError:
         raise CypherError("the graph's file was removed") from None
-    request = {**request, "path": str(package_directory()), "file": str(file), "size": size}
+    request = {**request, "path": str(package_directory()), "file": str(file), "size": size, "seconds": seconds}
     with _open_process(seconds) as (process, timed_out):
         try:
             with suppress(BrokenPipeError), process.stdin as stdin:  # type: ignore[union-attr]
