@@ -15,7 +15,8 @@ from trninv.database.query_result import MAX_RESULT_ROWS, QueryResult, RowStream
 from trninv.database.revision import RevisionTracker
 from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import InvalidArgumentError, UsageError
-from trninv.graph_projection.cypher_query import run_cypher
+from trninv.graph_projection.cypher_query import copy_projection, run_cypher
+from trninv.graph_projection.projection_store import package_directory
 from trninv.reports.query_compiler import compile_query
 from trninv.reports.query_runner import run_query
 from trninv.reports.report_library import find_report, read_reports, run_report
@@ -209,15 +210,18 @@ def print_rows(result: QueryResult, style: str, optional_columns: Sequence[str])
         click.echo(f"truncated: only the first {len(result.rows):,} rows are shown (--limit)", err=True)
 
 
+_GRAPH_FORMATS = ("neo4j", "ladybug")
+
+
 @click.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--format",
     "style",
-    type=click.Choice(["parquet", "csv", "ndjson"]),
+    type=click.Choice(["parquet", "csv", "ndjson", *_GRAPH_FORMATS]),
     default="parquet",
     show_default=True,
-    help="Format of the files.",
+    help="Format of the files; neo4j and ladybug are the graph that Cypher reads.",
 )
 @at_option
 @click.pass_obj
@@ -229,9 +233,27 @@ def export(database: str, directory: Path, style: str, as_of: str | None) -> Non
     \b
     trninv export fleet --format parquet
     """
+    if style in _GRAPH_FORMATS:
+        _export_graph(database, directory, style, as_of)
+        return
     if style not in available_formats():
         raise UsageError("Parquet needs PyArrow: pip install 'trninv[parquet]', or use --format csv or ndjson")
     with _open_snapshot(database, as_of) as (snapshot, progress):
         for name, number in export_tables(snapshot, directory, style, progress):
             progress.print_above(f"{directory / name}.{style}: {number:,} rows")
     click.echo(f"{directory / 'property_graph.sql'}")
+
+
+def _export_graph(database: str, directory: Path, style: str, as_of: str | None) -> None:
+    package_directory()  # fails if the extra is missing
+    with _open_snapshot(database, as_of) as (snapshot, progress):
+        if style == "ladybug":
+            file = copy_projection(snapshot, directory, progress)
+            progress.print_above(str(file))
+            return
+        from trninv.graph_projection.neo4j_files import import_options, write_neo4j_files  # noqa: PLC0415 # an extra
+
+        with snapshot.read() as (connection, _):
+            for file, number in write_neo4j_files(connection, directory):
+                progress.print_above(f"{file}: {number:,} rows")
+    click.echo(f"import with: neo4j-admin database import full {import_options(directory)}")

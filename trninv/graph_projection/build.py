@@ -34,10 +34,11 @@ def build(engine: Engine, directory: Path) -> None:
         with lock(name):
             if not name.file.exists():
                 with publish(name, state) as temporary:
-                    graph_file.load(str(temporary), create_statements(), _tables(connection, state))
+                    graph_file.load(str(temporary), create_statements(), read_tables(connection, state))
 
 
-def _tables(connection: Connection, state: ChangingState) -> Iterator[tuple[str, Any, tuple[str, str] | None]]:
+def read_tables(connection: Connection, state: ChangingState) -> Iterator[tuple[str, Any, tuple[str, str] | None]]:
+    """Yield labels and relationships with their rows and, for relationships, the labels that they join."""
     reader = StructureReader(connection, state)
     for columns in reader.read():
         yield columns.table, arrow_table(*columns), columns.pair

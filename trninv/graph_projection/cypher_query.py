@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,10 +12,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
+from trninv.atomic_file import atomic_write
 from trninv.database.query_result import MAX_RESULT_BYTES, MAX_RESULT_ROWS, QueryResult, RowStream, collect_rows
 from trninv.database.snapshot import SharedSnapshot
-from trninv.deadline import raise_if_expired
-from trninv.errors import BusyError, CypherError, TimeLimitError
+from trninv.deadline import cap_timeout, raise_if_expired
+from trninv.errors import BusyError, CypherError, TimeLimitError, UnreachableError
 from trninv.graph_projection import graph_file, projection_store
 from trninv.graph_projection.changing_state import ChangingState
 from trninv.graph_projection.projection_store import ProjectionName, package_directory
@@ -70,17 +72,11 @@ def run_cypher(
         The extra ``graph`` is not installed.
 
     """
-    request = {
-        "query": check_query(query, max_rows + 1),
-        "parameters": _checked_parameters(parameters),
-        "seconds": seconds,
-    }
-    if query_process is None:
-        raise CypherError("Cypher needs a system that can limit what a process does, such as Linux or macOS")
+    request = {"query": check_query(query, max_rows + 1), "parameters": _checked_parameters(parameters)}
     for _attempt in range(_ATTEMPTS):
         file = find_projection(snapshot, waiting)
         try:
-            return _run(file, request, seconds, max_rows, max_bytes)
+            return _run(file, request, cap_timeout(seconds), max_rows, max_bytes)
         except CypherError:
             if file.exists():
                 raise
@@ -102,12 +98,16 @@ def find_projection(snapshot: SharedSnapshot, waiting: Waiting = lambda _: None)
 
     Raises
     ------
+    CypherError
+        The system can't limit what a process does.
     UsageError
         The extra ``graph`` is not installed.
     TimeLimitError
         The request's time limit passed; what is being built is ready later.
 
     """
+    if query_process is None:
+        raise CypherError("Cypher needs a system that can limit what a process does, such as Linux or macOS")
     package_directory()
     directory = Settings.load().graph_cache_directory()
     projection_store.make_directory(directory)
@@ -128,6 +128,25 @@ def find_projection(snapshot: SharedSnapshot, waiting: Waiting = lambda _: None)
                 waiting("building the graph")
                 _build(snapshot, name)
     raise BusyError("the fleet changes faster than its graph can be made; try again")
+
+
+def copy_projection(snapshot: SharedSnapshot, directory: Path, waiting: Waiting) -> Path:
+    """Copy the projection of a snapshot's state to fleet.ladybug in a directory, and return that file.
+
+    Raises
+    ------
+    UnreachableError
+        It can't be written.
+
+    """
+    file = directory / "fleet.ladybug"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with atomic_write(file) as temporary_file:
+            shutil.copyfile(find_projection(snapshot, waiting), temporary_file)
+    except OSError as error:
+        raise UnreachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
+    return file
 
 
 def _build(snapshot: SharedSnapshot, name: ProjectionName) -> None:
@@ -157,7 +176,7 @@ def _run(file: Path, request: Mapping[str, Any], seconds: float, max_rows: int, 
         size = graph_file.max_size(file.stat().st_size)
     except FileNotFoundError:
         raise CypherError("the graph's file was removed") from None
-    request = {**request, "path": str(package_directory()), "file": str(file), "size": size}
+    request = {**request, "path": str(package_directory()), "file": str(file), "size": size, "seconds": seconds}
     with _open_process(seconds) as (process, timed_out):
         try:
             with suppress(BrokenPipeError), process.stdin as stdin:  # type: ignore[union-attr]

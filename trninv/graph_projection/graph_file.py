@@ -72,5 +72,5 @@ def _close(connection: Any, database: Any) -> None:
 
 if __name__ == "__main__":
     request = json.load(sys.stdin.buffer)
-    sys.path.insert(0, request["path"])
+    sys.path.append(request["path"])
     apply(request["file"], request["size"], request["statements"])

@@ -5,7 +5,6 @@ right name is a projection of the right state. Beside each is its state as JSON.
 own, synced, and renamed; nothing writes to it afterwards. One process at a time makes a database's files.
 """
 
-import fcntl
 import json
 import os
 import shutil
@@ -33,6 +32,11 @@ from trninv.graph_projection import graph_file
 from trninv.graph_projection.changing_state import ChangingState
 from trninv.graph_projection.refresh import Statements, refresh_statements
 from trninv.graph_projection.structure import structure_digest
+
+try:
+    import fcntl
+except ImportError:  # Windows, for which `cypher_query` refuses queries
+    fcntl = None  # type: ignore[assignment]
 
 _SUFFIX: Final = ".ladybug"
 _KEPT: Final = 2

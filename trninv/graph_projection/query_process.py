@@ -76,7 +76,7 @@ def _send(value: object) -> None:
 
 
 def _run(request: Mapping[str, Any]) -> None:
-    sys.path.insert(0, request["path"])
+    sys.path.append(request["path"])
     import ladybug  # noqa: PLC0415 # found in the directory that the request names
 
     database = ladybug.Database(
