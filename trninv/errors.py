@@ -13,6 +13,7 @@ TrninvError
 │   ├── VariablesError            BAD_VARIABLES
 │   ├── NotExpressibleError       NOT_EXPRESSIBLE
 │   ├── SqlError                  BAD_SQL
+│   ├── CypherError               BAD_CYPHER
 │   ├── InvalidFileError          BAD_FILE
 │   └── RequestError              BAD_REQUEST
 │       └── MethodError           METHOD_NOT_ALLOWED
@@ -68,6 +69,7 @@ __all__ = [
     "ClusterExistsError",
     "ConflictError",
     "CostLimitError",
+    "CypherError",
     "DatabaseError",
     "DeliveryError",
     "DiscoveryError",
@@ -208,6 +210,12 @@ class SqlError(UsageError):
     """SQL that is not a single read-only query over trninv's tables and views."""
 
     code = "BAD_SQL"
+
+
+class CypherError(UsageError):
+    """Cypher that is not a single query that only reads the graph."""
+
+    code = "BAD_CYPHER"
 
 
 class InvalidFileError(UsageError):

@@ -62,6 +62,7 @@ _GROUPS = {
     "Report": {
         "report": "report_commands",
         "sql": "report_commands",
+        "cypher": "report_commands",
         "query": "serve_commands",
         "schema": "serve_commands",
         "export": "report_commands",
