@@ -68,11 +68,19 @@ def test_a_service_evaluates_its_checks_once_for_all_workers_after_each_change(
     url, file, begun = databases.seeded("sqlite"), tmp_path / "checks.yaml", list[subprocess.Popen[bytes]]()
     file.write_text(CHECKS)
     receivers = tmp_path / "receivers.yaml"
-    settings = {"TRNINV_CHECKS": str(file), "TRNINV_WEBHOOKS": str(receivers), "PAGER": SECRET_TEXT}
     with ExitStack() as stack:
         flaky = stack.enter_context(flaky_receiver())
         receivers.write_bytes(flaky.file(selections="checks: {}"))
-        service = stack.enter_context(serving(url, begun=begun.append, options=("--workers", "2"), **settings))
+        service = stack.enter_context(
+            serving(
+                url,
+                begun=begun.append,
+                options=("--workers", "2"),
+                TRNINV_CHECKS=str(file),
+                TRNINV_WEBHOOKS=str(receivers),
+                PAGER=SECRET_TEXT,
+            )
+        )
         _await_verdict(service, "PASSED", 2)
         with temporary_engine(url) as engine:
             change(engine, "u-trn2x64/d0/s0/c1", "down")
