@@ -2,11 +2,13 @@
 
 import base64
 import hmac
+import ssl
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -44,7 +46,8 @@ class FlakyReceiver:
 
 
 @contextmanager
-def flaky_receiver(script: Sequence[int] = ()) -> Iterator[FlakyReceiver]:
+def flaky_receiver(script: Sequence[int] = (), certificate: Path | None = None) -> Iterator[FlakyReceiver]:
+    """Serve on a free port; with a file of a certificate and its key, over TLS."""
     receiver = FlakyReceiver(script=list(script))
 
     class Handler(BaseHTTPRequestHandler):
@@ -69,8 +72,16 @@ def flaky_receiver(script: Sequence[int] = ()) -> Iterator[FlakyReceiver]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """Say nothing of connections that a client broke off."""
+
+    server = Server(("127.0.0.1", 0), Handler)
     receiver.port = server.server_port
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

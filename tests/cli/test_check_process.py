@@ -5,9 +5,12 @@ import os
 import subprocess
 import time
 import urllib.request
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from flaky_receiver import SECRET_TEXT, flaky_receiver
 from hearing import change
 
 from conftest import Databases, Run
@@ -48,9 +51,13 @@ def _verdict(url: str) -> str | None:
 
 def _await_verdict(url: str, verdict: str, workers: int) -> None:
     """Wait until every worker answers with a verdict; connections go to the workers in turn."""
+    _await(lambda: [_verdict(url) for _ in range(workers)] == [verdict] * workers)
+
+
+def _await(is_true: Callable[[], bool]) -> None:
     end = time.monotonic() + 60
-    while [_verdict(url) for _ in range(workers)] != [verdict] * workers:
-        assert time.monotonic() < end, f"no {verdict} within a minute"
+    while not is_true():
+        assert time.monotonic() < end, "it did not come within a minute"
         time.sleep(0.1)
 
 
@@ -60,14 +67,29 @@ def test_a_service_evaluates_its_checks_once_for_all_workers_after_each_change(
 ) -> None:
     url, file, begun = databases.seeded("sqlite"), tmp_path / "checks.yaml", list[subprocess.Popen[bytes]]()
     file.write_text(CHECKS)
-    with serving(url, begun=begun.append, options=("--workers", "2"), TRNINV_CHECKS=str(file)) as service:
+    receivers = tmp_path / "receivers.yaml"
+    with ExitStack() as stack:
+        flaky = stack.enter_context(flaky_receiver())
+        receivers.write_bytes(flaky.file(selections="checks: {}"))
+        service = stack.enter_context(
+            serving(
+                url,
+                begun=begun.append,
+                options=("--workers", "2"),
+                TRNINV_CHECKS=str(file),
+                TRNINV_WEBHOOKS=str(receivers),
+                PAGER=SECRET_TEXT,
+            )
+        )
         _await_verdict(service, "PASSED", 2)
         with temporary_engine(url) as engine:
             change(engine, "u-trn2x64/d0/s0/c1", "down")
         _await_verdict(service, "FAILED", 2)
+        _await(lambda: bool(flaky.accepted))
         children = {child: (child / "cmdline").read_bytes() for child in workers(begun[0].pid)}
         (watch,) = [child for child, command in children.items() if b"--watch" in command]
         results = Path(os.fsdecode((watch / "cmdline").read_bytes().split(b"\0")[-2]))
         assert results.is_file()
+    assert [(body["type"], body["data"]["name"]) for body in flaky.accepted] == [("check.failed", "up")]
     assert not is_running(watch)
     assert not results.parent.exists()

@@ -58,3 +58,5 @@ def test_checks_are_listed_with_their_cause_and_follow_the_service(opened: Open,
     results.unlink()
     page = opened("#/incidents")
     assert page.get_by_role("heading", name="Checks").count() == 0
+    show(results, PASSED)  # the first evaluation ends after the page was opened
+    expect(page.get_by_role("heading", name="Checks: 1 of 1 passed")).to_be_visible()

@@ -84,7 +84,7 @@ def test_of_a_value_with_two_proven_bounds_the_one_that_decides_is_shown(client:
 
 
 def test_the_field_has_the_results_in_the_order_of_the_file(client: TestClient, file: Path) -> None:
-    assert ask(client) == {"checks": None}
+    assert ask(client) == {"checks": []}
     show(file, WHOLE, NEAR)
     whole, near = ask(client)["checks"]
     assert whole == {
@@ -131,3 +131,9 @@ def test_results_need_the_scope_read(databases: Databases, file: Path, scope: st
         ]
         assert [request().status_code for request in requests] == [200 if allowed else 403] * 2
         assert client.post("/graphql", json={"query": CHECKS}).status_code == 401
+
+
+def test_without_a_file_of_checks_there_are_none(databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    with TestClient(create_app(url, Settings(url, log="off")), base_url="http://127.0.0.1") as client:
+        assert ask(client) == {"checks": None}

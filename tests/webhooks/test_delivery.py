@@ -7,8 +7,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from ipaddress import ip_address, ip_network
+from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from flaky_receiver import SECRET_TEXT, FlakyReceiver, flaky_receiver
 
 from trninv.errors import DeliveryError
@@ -141,6 +147,49 @@ def test_only_the_public_one_of_several_addresses_is_connected(
         deliver(receiver_of(flaky), "a", b"{}")
     assert connected == ["8.8.8.8"]
     assert not failed.value.is_final
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of localhost, signed by itself, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path_factory.mktemp("tls") / "localhost.pem"
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    file.write_bytes(signed.public_bytes(Encoding.PEM) + private)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("host", "trusted", "message"),
+    [
+        ("localhost", True, None),
+        ("localhost", False, "certificate is not valid: self-signed certificate"),
+        ("127.0.0.1", True, "certificate is not valid: IP address mismatch"),
+    ],
+)
+def test_a_certificate_must_be_valid_for_the_name(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch, host: str, trusted: bool, message: str | None
+) -> None:
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with flaky_receiver(certificate=certificate) as flaky:
+        raw = flaky.file(selections="checks: {}").replace(b"http://127.0.0.1", f"https://{host}".encode())
+        (receiver,) = parse_receivers(raw, "f", {"PAGER": SECRET_TEXT})
+        if message is None:
+            deliver(receiver, "a", b"{}")
+        else:
+            with pytest.raises(DeliveryError, match=message):
+                deliver(receiver, "a", b"{}")
+    assert len(flaky.accepted) == (message is None)
 
 
 def test_a_receiver_that_drips_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from trninv.checks.evaluation import Verdict
 from trninv.database.engine import open_engine, temporary_engine
 from trninv.database.revision import RevisionTracker
 from trninv.errors import UnknownAddressError
+from trninv.webhooks import progress
 from trninv.webhooks import sender as sender_module
 from trninv.webhooks.progress import list_dead_letters, list_receivers
 from trninv.webhooks.receiver import parse_receivers
@@ -135,6 +136,15 @@ def test_a_message_is_given_up_after_its_attempts_or_at_a_refusal_and_others_fol
     assert sending.status() == (1, attempts, None)
     sender.poll()
     assert len(sending.flaky.attempts) == attempts + 1
+
+
+def test_the_newest_dead_letters_are_kept(sending: Sending, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "MAX_DEAD_LETTERS", 2)
+    sender = sending.sender("events: {}")
+    sending.flaky.script = [400, 401, 403]
+    sending.change("down", CHIP, OTHER, "u-trn2x64/d0/s2/c1")
+    sender.poll()
+    assert [error[-3:] for _, _, error in sending.dead()] == ["401", "403"]
 
 
 def test_after_a_restart_it_goes_on_where_it_stopped(sending: Sending) -> None:

@@ -143,12 +143,12 @@ def _measure_schema(measure: Measure) -> dict[str, Any]:
     bounds = {
         name: {"type": "string" if is_quantity else "integer", "description": text} for name, text in BOUNDS.items()
     }
-    parameters = {name: _parameter_schema(parameter) for name, parameter in measure.file_parameters.items()}
+    parameters = {name: _parameter_schema(parameter) for name, parameter in measure.parameters_by_name.items()}
     schema = {
         "type": "object",
         "description": measure.description,
         "properties": parameters | bounds,
-        "required": [name for name, parameter in measure.file_parameters.items() if parameter.is_required],
+        "required": [name for name, parameter in measure.parameters_by_name.items() if parameter.is_required],
         "additionalProperties": False,
     }
     return schema | ({} if measure.implied else {"anyOf": [{"required": [name]} for name in BOUNDS]})

@@ -88,7 +88,7 @@ class Measure(Declaration):
     allows_scenario: bool
 
     @cached_property
-    def file_parameters(self) -> dict[str, Parameter]:
+    def parameters_by_name(self) -> dict[str, Parameter]:
         """Parameters by their names in a file."""
         declared = map(Parameter.from_signature, self.signature.parameters.values())
         return {parameter.argument.name or parameter.name: parameter for parameter in declared}
@@ -102,16 +102,16 @@ class Measure(Declaration):
             An argument is unknown, missing, malformed or beyond its limits.
 
         """
-        if unknown := [name for name in arguments if name not in self.file_parameters]:
-            names = ", ".join([*self.file_parameters, *BOUNDS])
+        if unknown := [name for name in arguments if name not in self.parameters_by_name]:
+            names = ", ".join([*self.parameters_by_name, *BOUNDS])
             raise InvalidArgumentError(f"{self.name} takes no {unknown[0]!r:.60}; use {names}")
-        for name, parameter in self.file_parameters.items():
+        for name, parameter in self.parameters_by_name.items():
             if name not in arguments and parameter.is_required:
                 raise InvalidArgumentError(f"{self.name} needs {name}: {parameter.description}")
-        return {self.file_parameters[name].name: self._coerce(name, value) for name, value in arguments.items()}
+        return {self.parameters_by_name[name].name: self._coerce(name, value) for name, value in arguments.items()}
 
     def _coerce(self, name: str, value: Any) -> Any:  # Any: a value of YAML
-        parameter = self.file_parameters[name]
+        parameter = self.parameters_by_name[name]
         items = value if isinstance(value, list) and issubclass(parameter.value_type, tuple) else [value]
         is_number = issubclass(parameter.value_type, int) and not issubclass(parameter.value_type, Quantity)
         expected = int if is_number else str

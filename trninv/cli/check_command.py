@@ -22,6 +22,9 @@ from trninv.cli.progress_line import Progress
 from trninv.errors import DatabaseError, UsageError
 from trninv.importers.yaml_list import MAX_BYTES
 
+_NICENESS = 10
+"""How much an evaluation gives way to the service's answers, as `nice` counts."""
+
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE")
@@ -106,6 +109,7 @@ def _watch(database: str, checks: Sequence[Check], report: Path) -> None:
     """Evaluate checks until stopped, or until the process that started this one, such as trninv serve, is gone."""
     # the first process of a container ignores signals without a handler
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    os.nice(_NICENESS)
     parent, last_error = os.getppid(), ""
     with trninv.open(database) as fleet:
         watch = CheckWatch(fleet, checks, report)

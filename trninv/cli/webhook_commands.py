@@ -13,7 +13,7 @@ from trninv.cli.database_connection import read_connection
 from trninv.cli.import_files import print_errors
 from trninv.cli.messages import print_hint, print_wrapped
 from trninv.cli.output import format_option, print_table, print_value
-from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.errors import DeliveryError, NotFoundError, UsageError
 from trninv.importers.yaml_list import MAX_BYTES
 from trninv.settings import Settings
@@ -125,7 +125,7 @@ def retry(database: str, ids: tuple[int, ...]) -> None:
     """
     receivers = {receiver.name: receiver for receiver in read_receivers(Settings.load())}
     with temporary_engine(database) as engine:
-        with engine.connect() as connection:
+        with read_transaction(engine) as connection:
             letters = list_dead_letters(connection, ids)
         accepted = sum(_retry(engine, letter, receivers.get(letter.receiver)) for letter in letters)
     click.echo(f"{accepted} of {len(letters)} accepted")

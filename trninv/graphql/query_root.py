@@ -266,12 +266,13 @@ class Query(QuestionFields, _ThingLists):  # type: ignore[misc] # the generated 
 
     @strawberry.field(
         description="Every check of the service's file (TRNINV_CHECKS) with its latest result on the latest state, in "
-        "the order of the file; null without such a file, or before the first evaluation.",
+        "the order of the file; empty before the first evaluation, null without such a file.",
         graphql_type=list_type(answer_type(CheckStatus)) | None,
     )
     async def checks(self, info: AppInfo) -> Any:
-        report = read_report(info.context.settings.check_results)
-        return report and report.statuses
+        file = info.context.settings.check_results
+        report = read_report(file)
+        return report.statuses if report else None if file is None else ()
 
     @strawberry.field(
         description="Every report: trninv's own and those in TRNINV_REPORTS.", graphql_type=list_type(ReportType)

@@ -19,6 +19,8 @@ LOCK: Final = "webhook_receiver"
 _RECEIVER: Final = TABLES["webhook_receiver"]
 _DEAD_LETTER: Final = TABLES["webhook_dead_letter"]
 _MAX_ERROR: Final = 500
+MAX_DEAD_LETTERS: Final = 10_000
+"""Dead letters that are kept of a receiver; beyond it, the oldest are removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def save_progress(
 def add_dead_letter(
     connection: Connection, receiver: str, message: Message, body_format: BodyFormat, attempts: int, error: str
 ) -> None:
-    """Store a message that was given up."""
+    """Store a message that was given up, and remove the oldest ones of this receiver beyond MAX_DEAD_LETTERS."""
     connection.execute(
         insert(_DEAD_LETTER).values(
             id=next_id(connection, _DEAD_LETTER),
@@ -113,6 +115,10 @@ def add_dead_letter(
             failed_at=current_timestamp(),
         )
     )
+    own = _DEAD_LETTER.c.receiver == receiver
+    excess = select(_DEAD_LETTER.c.id).where(own).order_by(_DEAD_LETTER.c.id.desc()).offset(MAX_DEAD_LETTERS).limit(1)
+    if (last := connection.scalar(excess)) is not None:
+        connection.execute(delete(_DEAD_LETTER).where(own, _DEAD_LETTER.c.id <= last))
 
 
 def list_receivers(connection: Connection) -> list[ReceiverStatus]:

@@ -24,6 +24,8 @@ from trninv.webhooks.receiver import Receiver
 _POLL_SECONDS: Final = 0.5
 _SAVE_SECONDS: Final = 1.0
 """Seconds in which accepted messages are stored together; after a crash, they are sent again."""
+_FAILURE_SECONDS: Final = 60.0
+"""Seconds in which failed attempts are counted together, because each change of the database ends cached answers."""
 _FIRST_BACKOFF: Final = 1.0
 _MAX_BACKOFF: Final = 60.0
 """The longest random pause before the first repetition, and before any, in seconds."""
@@ -123,6 +125,10 @@ class ReceiverSender:
         assert self._progress is not None
         return self._progress
 
+    @property
+    def _seconds_since_save(self) -> float:
+        return time.monotonic() - self._saved_at
+
     def _send(self, message: Message, step: Step) -> None:
         """Send a message until it is accepted or given up; then take its step."""
         receiver = self._receiver
@@ -139,12 +145,13 @@ class ReceiverSender:
                 pause = min(error.retry_after, _MAX_RETRY_AFTER) + self._random.uniform(
                     0, min(_MAX_BACKOFF, _FIRST_BACKOFF * 2 ** min(attempt - 1, 10))
                 )
-                self._save(str(error))
+                if attempt == 1 or self._seconds_since_save > _FAILURE_SECONDS:
+                    self._save(str(error))
             if self._stop.wait(pause):
                 raise _StoppedError
         self._sent += 1
         self._progress = step(self._reached)
-        if time.monotonic() - self._saved_at > _SAVE_SECONDS:
+        if self._seconds_since_save > _SAVE_SECONDS:
             self._save()
 
     def _give_up(self, message: Message, step: Step, attempts: int, error: str) -> None:

@@ -17,12 +17,12 @@ from trninv.database.engine import database_file, translate_connect_errors, tran
 _KEY: Final = 7_746_001
 """Number of the advisory lock, any that nothing else uses."""
 
-Check = Callable[[], None]
+LockCheck = Callable[[], None]
 """Raises a DatabaseError if the lock is lost."""
 
 
 @contextmanager
-def sender_lock(engine: Engine) -> Iterator[Check | None]:
+def sender_lock(engine: Engine) -> Iterator[LockCheck | None]:
     """Hold the lock in this context; yield None if another process has it.
 
     Raises

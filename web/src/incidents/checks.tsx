@@ -46,7 +46,14 @@ export function Checks() {
     return () => clearInterval(timer);
   }, [result.data]);
   if (asof || (result.data && !result.data.checks)) return null;
-  return <Loading result={result}>{(data) => <Table checks={(latest ?? data).checks ?? []} />}</Loading>;
+  return (
+    <Loading result={result}>
+      {(data) => {
+        const checks = (latest ?? data).checks ?? [];
+        return checks.length > 0 && <Table checks={checks} />;
+      }}
+    </Loading>
+  );
 }
 
 function Table({ checks }: { checks: Check[] }) {

@@ -23,8 +23,8 @@ export function Incidents({ route }: { route: Route }) {
         </div>
       </header>
       <Timeline span={route.options.span} />
-      <Checks />
       <Loading result={loaded}>{(data) => <Filled data={data} sel={route.options.sel ?? ""} />}</Loading>
+      <Checks />
     </article>
   );
 }
