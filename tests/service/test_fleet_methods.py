@@ -114,7 +114,7 @@ def test_the_settings_of_the_api_hold(databases: Databases) -> None:
         ({"answer_bytes": 100}, "path", None, "SCOPE_TOO_LARGE"),
         ({"persisted_only": True}, "path", None, "FORBIDDEN"),
     ):
-        application = create_app(url, Settings(database_url=url, log="off", **settings))  # type: ignore[arg-type]
+        application = create_app(url, Settings(database_url=url, log="off", **settings))
         with TestClient(application, base_url="http://127.0.0.1") as client:
             response = client.post(f"/fleet/{method}", json={"arguments": PATH, "scenario": scenario}).json()
             assert ("errors" in response, code) == (code is not None, code)

@@ -11,7 +11,7 @@ from typing import Any
 from trninv.errors import UsageError
 from trninv.history.point_in_time import Time
 from trninv.inventory.change import Change, coerce_value
-from trninv.inventory.parameter import Declaration, Parameter
+from trninv.inventory.parameter import Parameter
 from trninv.remote.exchange import Call, SqlCall
 from trninv.remote.json_codec import encode
 from trninv.remote.remote_method import find_method
@@ -79,7 +79,7 @@ class CallBuilder:
 
 
 def _declared(
-    declaration: Declaration, passed: Mapping[str, Any], coerce: Callable[[Parameter, Any], Any]
+    declaration: Question | Change[..., Any], passed: Mapping[str, Any], coerce: Callable[[Parameter, Any], Any]
 ) -> dict[str, Any]:
     """Return the declared arguments that differ from their defaults, converted to the types of their parameters."""
     declared = {}
