@@ -69,18 +69,24 @@ def run(connection: Connection | None) -> None:
         execute([*registry.drop_statements(dialect), *views.drop_statements(dialect, connection)])
         context.run_migrations()
         if current == set(context.script.get_heads()):
-            execute([*views.create_statements(dialect), *registry.create_statements(dialect)])
-            if dialect == "postgresql":
-                execute(grants.grant_statements())
-            execute([f"UPDATE alembic_version SET oldest_reader = '{oldest_reader(context.script)}'"])
-            if connection is not None:
-                if not is_counted:
-                    store_counts(connection)
-                hash_chain.lock_events(connection)
-                hash_chain.seal_events(connection)
-            if connection is not None and connection.scalar(select(METADATA.tables["source"].c.id).limit(1)):
-                store_facts(connection, default_catalog())
-                store_legal_sets(connection, (system.domain for system in default_systems().systems))
+            complete(connection, dialect, is_counted=is_counted)
+
+
+def complete(connection: Connection | None, dialect: str, *, is_counted: bool) -> None:
+    """Create what no migration contains, and bring stored counts, seals and facts up to date."""
+    execute([*views.create_statements(dialect), *registry.create_statements(dialect)])
+    if dialect == "postgresql":
+        execute(grants.grant_statements())
+    execute([f"UPDATE alembic_version SET oldest_reader = '{oldest_reader(context.script)}'"])
+    if connection is None:
+        return
+    if not is_counted:
+        store_counts(connection)
+    hash_chain.lock_events(connection)
+    hash_chain.seal_events(connection)
+    if connection.scalar(select(METADATA.tables["source"].c.id).limit(1)):
+        store_facts(connection, default_catalog())
+        store_legal_sets(connection, (system.domain for system in default_systems().systems))
 
 
 def is_migration() -> bool:

@@ -104,6 +104,14 @@ def postgres_url() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _graph_cache() -> Iterator[None]:
+    """Graphs of the tests stay out of the user's cache."""
+    with _directory("graphs") as path, pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TRNINV_GRAPH_CACHE", path)
+        yield
+
+
 class Databases:
     """Makes empty databases, and copies of one with tables and of one that is seeded, on either backend."""
 

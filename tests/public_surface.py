@@ -172,7 +172,8 @@ def _cli() -> dict[str, str]:
 def _answers() -> dict[str, str]:
     """Keys of the answers that questions print as JSON, and the fields of the same classes in Python."""
     names: dict[str, str] = {}
-    kinds: list[Any] = [each.answer_type for each in (*routing_questions.all_questions(), *placement_questions.all_questions())]
+    questions = (*routing_questions.all_questions(), *placement_questions.all_questions())
+    kinds: list[Any] = [question.answer_type for question in questions]
     while kinds:
         kind = kinds.pop()
         for field in answer_fields(kind):

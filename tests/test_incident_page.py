@@ -23,7 +23,10 @@ from trninv.database.migration import migrate
 
 pytestmark = pytest.mark.slow_on_postgresql
 
-PAGES = [ROOT / "docs" / page for page in ("incident.md", "how-to/measure.md", "how-to/check-in-ci.md")]
+PAGES = [
+    ROOT / "docs" / page
+    for page in ("incident.md", "how-to/measure.md", "how-to/check-in-ci.md", "how-to/ask-in-cypher.md")
+]
 _FILE = re.compile(r"^.*[Ss]ave this as `([\w.-]+)`:\n\n((?:    .*\n)+)", re.MULTILINE)
 """A file that a page has its reader write."""
 _FENCE = re.compile(r"```console (\S+ \S+)\n(.*?)```", re.DOTALL)

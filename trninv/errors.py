@@ -13,6 +13,7 @@ TrninvError
 │   ├── VariablesError            BAD_VARIABLES
 │   ├── NotExpressibleError       NOT_EXPRESSIBLE
 │   ├── SqlError                  BAD_SQL
+│   ├── CypherError               BAD_CYPHER
 │   ├── InvalidFileError          BAD_FILE
 │   └── RequestError              BAD_REQUEST
 │       └── MethodError           METHOD_NOT_ALLOWED
@@ -43,6 +44,7 @@ TrninvError
 ├── CatalogError                  BAD_CATALOG
 │   └── UnknownPatternError       UNKNOWN_WIRING
 ├── WorkerError                   WORKER_DIED
+├── DeliveryError                 NOT_DELIVERED
 ├── ServiceError                  BAD_SERVICE
 ├── DiscoveryError                DISCOVERY_FAILED
 │   └── DiscoveryRefusedError     DISCOVERY_REFUSED
@@ -67,7 +69,9 @@ __all__ = [
     "ClusterExistsError",
     "ConflictError",
     "CostLimitError",
+    "CypherError",
     "DatabaseError",
+    "DeliveryError",
     "DiscoveryError",
     "DiscoveryRefusedError",
     "DiskFullError",
@@ -206,6 +210,12 @@ class SqlError(UsageError):
     """SQL that is not a single read-only query over trninv's tables and views."""
 
     code = "BAD_SQL"
+
+
+class CypherError(UsageError):
+    """Cypher that is not a single query that only reads the graph."""
+
+    code = "BAD_CYPHER"
 
 
 class InvalidFileError(UsageError):
@@ -420,6 +430,25 @@ class DatabaseError(TrninvError):
     """The database is unusable, or refused a statement."""
 
     code = "DATABASE"
+
+
+class DeliveryError(TrninvError):
+    """A webhook's message that its receiver did not accept.
+
+    Parameters
+    ----------
+    is_final
+        Whether sending it again is in vain.
+    retry_after
+        Seconds that the receiver asks to wait.
+
+    """
+
+    code = "NOT_DELIVERED"
+
+    def __init__(self, message: str, *, is_final: bool = False, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.is_final, self.retry_after = is_final, retry_after
 
 
 class ServiceError(TrninvError):

@@ -44,6 +44,14 @@ class Settings:
         Other origins whose pages may send requests.
     reports
         Directory of the user's own reports (NAME.sql).
+    checks
+        File of the checks that `trninv serve` evaluates after each change.
+    check_results
+        File with their results, which another process writes (`trninv check --watch`).
+    webhooks
+        File of the receivers that `trninv serve` sends events, incidents and results of checks to.
+    graph_cache
+        Directory for the graph that Cypher reads; see `graph_cache_directory`.
     log
         Format of the request log on stderr: "json", "text" or "off".
     sql_url
@@ -99,6 +107,10 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     reports: Path | None = None
+    checks: Path | None = None
+    check_results: Path | None = None
+    webhooks: Path | None = None
+    graph_cache: str = ""
     log: str = "json"
     sql_url: str = ""
     read_url: str = ""
@@ -143,6 +155,12 @@ class Settings:
         if values.get("auth") != "tokens" and (used := [name for name in _REQUIRED if values.get(name)]):
             raise UsageError(f"TRNINV_{used[0].upper()} needs TRNINV_AUTH=tokens")
         return cls(database_url=texts["database_url"] or default_database(), **values)
+
+    def graph_cache_directory(self) -> Path:
+        """Return the directory for the graph that Cypher reads, by default in the user's cache directory."""
+        import platformdirs  # noqa: PLC0415 # only needed here
+
+        return Path(self.graph_cache) if self.graph_cache else platformdirs.user_cache_path("trninv") / "graph"
 
 
 def _parse_seconds(name: str, text: str) -> float:
@@ -211,6 +229,10 @@ def _parse_file(name: str, text: str) -> Path:
     return Path(text)
 
 
+def _parse_path(_name: str, text: str) -> Path:
+    return Path(text)
+
+
 def _parse_key_location(name: str, text: str) -> str:
     host = re.match(r"http://(localhost|127\.0\.0\.1|\[::1\])([:/]|$)", text)
     if text.startswith("https://") or host:
@@ -275,6 +297,10 @@ _PARSERS: Mapping[str, Callable[[str, str], Any]] = {
     "allowed_hosts": _parse_words,
     "cors_origins": _parse_words,
     "reports": _parse_directory,
+    "checks": _parse_file,
+    "check_results": _parse_path,
+    "webhooks": _parse_file,
+    "graph_cache": _parse_text,
     "log": _parse_choice("json", "text", "off"),
     "sql_url": _parse_postgresql_url,
     "read_url": _parse_postgresql_url,

@@ -11,11 +11,11 @@ from conftest import Ask, Databases, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.query_result import QueryResult
 from trninv.errors import SqlError, UnknownValueError
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.reports.query_runner import QueryResult
 from trninv.reports.report_library import Report, find_report, read_reports, run_report
 from trninv.routing.fleet import BaseFleet
 from trninv.service.application import create_app

@@ -2,8 +2,8 @@
 
 import pytest
 
+from trninv.database.query_result import QueryResult
 from trninv.errors import SqlError
-from trninv.reports.query_runner import QueryResult
 from trninv.reports.row_formats import to_json, to_text
 
 _TWICE = QueryResult(("a", "a"), [("u/d0", "up")], truncated=False)

@@ -32,7 +32,7 @@ from trninv.settings import Settings
 _SCHEMA = schema()._schema
 _MUTATION: GraphQLObjectType = _SCHEMA.mutation_type or pytest.fail("the schema has no mutations")
 _MAY_CHANGE = {"operate", "admin"}
-_FIRST_SCOPES = {"/observations": "observe", "/sql": "sql"}
+_FIRST_SCOPES = {"/observations": "observe", "/sql": "sql", "/cypher": "sql"}
 """The scope that a route needs, where it is not read."""
 _PUBLIC = {"/", "/healthz", "/readyz", "/openapi.json"}
 """Routes that need no token: they name nothing of the fleet."""

@@ -11,11 +11,11 @@ from trninv.cli.database_connection import at_option, read_connection
 from trninv.cli.listing import limit_option, optional_columns
 from trninv.cli.report_commands import print_rows
 from trninv.cli.shell_completion import ADDRESS
+from trninv.database.query_result import QueryResult
 from trninv.graphql.list_arguments import ordered_fields
 from trninv.graphql.thing_listing import LISTED_KINDS, filter_fields, list_arguments, read_rows
 from trninv.inventory.schema.listing import cell, choose_fields
 from trninv.inventory.schema.thing import Thing
-from trninv.reports.query_runner import QueryResult
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 _EPILOG: Final = "\b\nKinds:\n" + "\n".join(

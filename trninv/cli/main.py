@@ -62,6 +62,7 @@ _GROUPS = {
     "Report": {
         "report": "report_commands",
         "sql": "report_commands",
+        "cypher": "report_commands",
         "query": "serve_commands",
         "schema": "serve_commands",
         "export": "report_commands",
@@ -73,6 +74,7 @@ _GROUPS = {
         "serve": "serve_commands",
         "mcp": "mcp_command",
         "token": "token_commands",
+        "webhooks": "webhook_commands",
         "completion": "shell_completion",
     },
     "Administer": {

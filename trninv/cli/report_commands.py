@@ -1,4 +1,4 @@
-"""Run reports and SQL, and export tables (`report`, `sql`, `export`)."""
+"""Run reports, SQL and Cypher, and export tables (`report`, `sql`, `cypher`, `export`)."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,16 @@ from trninv.characters import escape_controls
 from trninv.cli.database_connection import at_option, open_engine
 from trninv.cli.output import MAX_LIMIT, print_revision, print_table, read_argument
 from trninv.cli.progress_line import Progress
+from trninv.database.query_result import MAX_RESULT_ROWS, QueryResult, RowStream
 from trninv.database.revision import RevisionTracker
 from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import InvalidArgumentError, UsageError
+from trninv.graph_projection.cypher_query import copy_projection, run_cypher
+from trninv.graph_projection.projection_store import package_directory
 from trninv.reports.query_compiler import compile_query
-from trninv.reports.query_runner import MAX_RESULT_ROWS, QueryResult, RowStream, run_query
+from trninv.reports.query_runner import run_query
 from trninv.reports.report_library import find_report, read_reports, run_report
-from trninv.reports.row_formats import FORMATS, available_formats, column_types, to_text, write_parquet
+from trninv.reports.row_formats import FORMATS, available_formats, column_types, to_text, with_text_cells, write_parquet
 from trninv.reports.table_export import export_tables
 from trninv.settings import Settings
 
@@ -159,8 +162,41 @@ def sql(database: str, query: str, as_of: str | None, style: str, limit: int, se
     print_rows(result, style, _OPTIONAL_COLUMNS)
 
 
+@click.command()
+@click.argument("query")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A text for $NAME in QUERY; repeatable.")
+@at_option
+@_format_option
+@_limit_option
+@_seconds_option
+@click.pass_obj
+def cypher(
+    database: str,
+    query: str,
+    settings: tuple[str, ...],
+    as_of: str | None,
+    style: str,
+    limit: int,
+    seconds: float,
+) -> None:
+    """Run one Cypher query over the fleet as a graph.
+
+    QUERY cannot change anything. - reads it from stdin. The first query after a change updates the graph, which takes
+    about a second, or half a minute the first time. Needs pip install 'trninv[graph]'.
+
+    \b
+    trninv cypher "MATCH (c:Chip) RETURN c.state, count(*)"
+    """
+    parameters, text = dict(map(_parse_setting, settings)), read_argument(query)
+    with _open_snapshot(database, as_of) as (snapshot, progress):
+        result = run_cypher(snapshot, text, parameters, seconds=seconds, max_rows=limit, waiting=progress)
+    print_rows(result, style, _OPTIONAL_COLUMNS)
+
+
 def print_rows(result: QueryResult, style: str, optional_columns: Sequence[str]) -> None:
     """Print rows as a table or in one of the `FORMATS`, and say on stderr if there are more rows."""
+    if style not in ("json", "ndjson"):
+        result = with_text_cells(result)
     if style == "parquet":
         if sys.stdout.isatty():
             raise UsageError("Parquet cannot be printed to a terminal; add > FILE.parquet")
@@ -174,15 +210,18 @@ def print_rows(result: QueryResult, style: str, optional_columns: Sequence[str])
         click.echo(f"truncated: only the first {len(result.rows):,} rows are shown (--limit)", err=True)
 
 
+_GRAPH_FORMATS = ("neo4j", "ladybug")
+
+
 @click.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--format",
     "style",
-    type=click.Choice(["parquet", "csv", "ndjson"]),
+    type=click.Choice(["parquet", "csv", "ndjson", *_GRAPH_FORMATS]),
     default="parquet",
     show_default=True,
-    help="Format of the files.",
+    help="Format of the files; neo4j and ladybug are the graph that Cypher reads.",
 )
 @at_option
 @click.pass_obj
@@ -194,9 +233,27 @@ def export(database: str, directory: Path, style: str, as_of: str | None) -> Non
     \b
     trninv export fleet --format parquet
     """
+    if style in _GRAPH_FORMATS:
+        _export_graph(database, directory, style, as_of)
+        return
     if style not in available_formats():
         raise UsageError("Parquet needs PyArrow: pip install 'trninv[parquet]', or use --format csv or ndjson")
     with _open_snapshot(database, as_of) as (snapshot, progress):
         for name, number in export_tables(snapshot, directory, style, progress):
             progress.print_above(f"{directory / name}.{style}: {number:,} rows")
     click.echo(f"{directory / 'property_graph.sql'}")
+
+
+def _export_graph(database: str, directory: Path, style: str, as_of: str | None) -> None:
+    package_directory()  # fails if the extra is missing
+    with _open_snapshot(database, as_of) as (snapshot, progress):
+        if style == "ladybug":
+            file = copy_projection(snapshot, directory, progress)
+            progress.print_above(str(file))
+            return
+        from trninv.graph_projection.neo4j_files import import_options, write_neo4j_files  # noqa: PLC0415 # an extra
+
+        with snapshot.read() as (connection, _):
+            for file, number in write_neo4j_files(connection, directory):
+                progress.print_above(f"{file}: {number:,} rows")
+    click.echo(f"import with: neo4j-admin database import full {import_options(directory)}")

@@ -145,6 +145,7 @@ def build_probes(database: str) -> tuple[Probe, ...]:
         Probe("/sql", "/sql", _JSON, b"TRNINV_SQL_URL", sql, HTTPStatus.BAD_REQUEST)
         if lacks_login
         else Probe("/sql", "/sql", _JSON, b'"rows":' + _to_json(cluster_rows), sql),
+        Probe("/cypher", "/cypher", _JSON, b"starts with LOAD", {"cypher": "LOAD"}, HTTPStatus.BAD_REQUEST),
         Probe("/observations", "/observations", _JSON, b"lists no device", empty_observation, HTTPStatus.BAD_REQUEST),
         Probe("/export/{name}", file, "text/csv", table),
         Probe("/mcp", "/mcp", _JSON, *_expected_of_agents()),

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import Boolean, Connection, Table, select
+from sqlalchemy import Boolean, Connection, Select, Table, select
 from sqlalchemy.exc import DBAPIError
 
 BATCH_SIZE: Final = 5_000
@@ -18,15 +18,20 @@ def read_batches(connection: Connection, table: Table) -> Iterator[Rows]:
 
     Both databases yield equal values for equal rows.
     """
-    statement = str(select(table).order_by(*table.primary_key).compile(connection))
-    flags = [index for index, column in enumerate(table.c) if isinstance(column.type, Boolean)]
+    return read_query_batches(connection, select(table).order_by(*table.primary_key))
+
+
+def read_query_batches(connection: Connection, query: Select[Any], batch_size: int = BATCH_SIZE) -> Iterator[Rows]:
+    """Yield the rows of a query without parameters, in batches."""
+    statement = str(query.compile(connection, compile_kwargs={"literal_binds": True}))
+    flags = [index for index, column in enumerate(query.selected_columns) if isinstance(column.type, Boolean)]
     driver: Any = connection.connection.driver_connection
     is_sqlite = connection.dialect.name == "sqlite"
     # without a name, the cursor of PostgreSQL's driver would hold all rows in memory
     with closing(driver.cursor() if is_sqlite else driver.cursor("read_batches")) as cursor:
         try:
             cursor.execute(statement)
-            while rows := cursor.fetchmany(BATCH_SIZE):
+            while rows := cursor.fetchmany(batch_size):
                 yield [_with_flags(row, flags) for row in rows] if flags and is_sqlite else rows
         except connection.dialect.loaded_dbapi.Error as error:  # as SQLAlchemy would, so that callers can tell why
             raise DBAPIError(statement, None, error) from error

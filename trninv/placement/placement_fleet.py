@@ -13,8 +13,9 @@ from trninv.routing.question_methods import reading
 from trninv.routing.tabular import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from trninv.database.query_result import QueryResult
     from trninv.importers.ingestion import ImportFile
     from trninv.incidents.model import Impact, Incident
     from trninv.inventory.change import Change
@@ -64,6 +65,41 @@ class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
 
         with self.connect() as connection:
             return RowList(list_cordons(connection, limit), Cordon)
+
+    def cypher(
+        self,
+        query: str,
+        parameters: "Mapping[str, Any] | None" = None,
+        *,
+        seconds: float = 60.0,
+        limit: int = 10_000,
+    ) -> "QueryResult":
+        """Run a read-only Cypher query on the fleet as a graph; docs/reference/cypher.md lists its labels.
+
+        Parameters
+        ----------
+        parameters
+            Values for ``$name`` in the query, by name.
+        seconds
+            Time limit of the query.
+        limit
+            Maximum number of rows.
+
+        Raises
+        ------
+        CypherError, TimeLimitError
+        UsageError
+            The extra ``graph`` is not installed.
+
+        """
+        from trninv.graph_projection.cypher_query import run_cypher  # noqa: PLC0415 # loaded on first use
+
+        snapshot = self.shared_snapshot()
+        try:
+            return run_cypher(snapshot, query, parameters, seconds=seconds, max_rows=limit)
+        finally:
+            if self._source.shared is None:
+                snapshot.close()
 
     def import_jobs(
         self,

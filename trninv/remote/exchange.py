@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import trninv
 from trninv import errors
+from trninv.database.query_result import QueryResult
 from trninv.database.snapshot import AsOf
 from trninv.errors import ServiceError, TrninvError, UnreachableError, UsageError
 from trninv.remote.json_codec import TypeMismatchError, decode
-from trninv.reports.query_runner import QueryResult
 
 VERSION_HEADER: Final = "x-trninv-version"
 """Header of every response, with the service's release."""

@@ -11,8 +11,8 @@ from typing import Final
 
 from sqlglot import exp
 
+from trninv.database.query_result import MAX_TEXT_LENGTH
 from trninv.errors import SqlError, suggestion
-from trninv.reports.query_runner import MAX_TEXT_LENGTH
 
 _MAX_PATTERN_LENGTH: Final = 2_200
 """Maximum length of the pattern of a LIKE."""

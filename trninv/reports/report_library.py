@@ -20,9 +20,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from trninv.database.query_result import QueryResult
 from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import InvalidArgumentError, UnknownReportError, UnknownValueError, suggestion
-from trninv.reports.query_runner import QueryResult, run_query
+from trninv.reports.query_runner import run_query
 
 REPORTS_DIRECTORY = Path(__file__).parent / "sql"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

@@ -8,6 +8,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -16,10 +17,11 @@ from typing import Any, BinaryIO, Final, Literal
 
 import orjson
 
+from trninv.database.query_result import QueryResult, RowStream, check_unique_columns
 from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import SqlError
 from trninv.history.archive.parquet import import_pyarrow
-from trninv.reports.query_runner import QueryResult, RowStream, check_unique_columns, stream_query
+from trninv.reports.query_runner import stream_query
 
 ColumnType = type[int] | type[float] | type[bool] | type[str]
 FORMATS = ("json", "csv", "ndjson", "parquet")
@@ -37,6 +39,17 @@ def to_json(result: QueryResult, option: int = 0) -> bytes:
     return orjson.dumps(
         {"columns": result.columns, "rows": result.records(), "truncated": result.truncated}, option=option
     )
+
+
+def with_text_cells(result: QueryResult) -> QueryResult:
+    """Return a result with lists and objects, which Cypher returns, as JSON texts, for formats of plain cells."""
+    if not any(isinstance(cell, list | dict) for row in result.rows for cell in row):
+        return result
+    rows = [
+        tuple(orjson.dumps(cell).decode() if isinstance(cell, list | dict) else cell for cell in row)
+        for row in result.rows
+    ]
+    return replace(result, rows=rows)
 
 
 def encode_lines(stream: RowStream, file_format: str) -> Iterator[bytes]:

@@ -10,9 +10,9 @@ from typing import Final
 from sqlalchemy import Boolean
 from sqlglot import exp
 
+from trninv.database.query_result import MAX_TEXT_LENGTH
 from trninv.database.tables import TABLES
 from trninv.errors import SqlError
-from trninv.reports.query_runner import MAX_TEXT_LENGTH
 from trninv.reports.sql_grammar import cast_type
 
 _TRUNCATED_LENGTH: Final = str(MAX_TEXT_LENGTH + 1)  # still too long for the reader, which refuses it

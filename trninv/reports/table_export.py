@@ -10,11 +10,12 @@ from typing import Any, BinaryIO, Self
 from sqlalchemy import Boolean, Integer
 
 from trninv.atomic_file import atomic_write
+from trninv.database.query_result import RowStream
 from trninv.database.snapshot import SharedSnapshot
 from trninv.database.tables import NODE_KINDS, TABLES
 from trninv.deadline import Progress
 from trninv.errors import UnreachableError
-from trninv.reports.query_runner import RowStream, stream_query
+from trninv.reports.query_runner import stream_query
 from trninv.reports.row_formats import ColumnType, encode_lines, is_fraction, stream_rows, write_parquet
 from trninv.reports.views import READABLE, VIEWS
 

@@ -14,6 +14,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from trninv.errors import TrninvError
 from trninv.service import (
     chips,
+    cypher,
     enrollment,
     error_responses,
     event_stream,
@@ -60,6 +61,7 @@ ROUTE_MODULES = (
     health,
     reports,
     sql,
+    cypher,
     export,
     observations,
     enrollment,

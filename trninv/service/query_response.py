@@ -8,10 +8,10 @@ from typing import Final
 
 from starlette.responses import Response
 
+from trninv.database.query_result import QueryResult, RowStream
 from trninv.database.snapshot import AsOf
 from trninv.errors import RequestError
-from trninv.reports.query_runner import QueryResult, RowStream
-from trninv.reports.row_formats import column_types, to_json, to_text, write_parquet
+from trninv.reports.row_formats import column_types, to_json, to_text, with_text_cells, write_parquet
 from trninv.routing.fleet import BaseFleet
 from trninv.service.api_route import BINARY, TEXT, JsonSchema, array, json_object
 from trninv.service.services import Services
@@ -95,6 +95,8 @@ def _read_body(
 
 
 def _encode(rows: QueryResult, file_format: str) -> bytes:
+    if file_format in ("csv", "parquet"):
+        rows = with_text_cells(rows)
     if file_format == "parquet":
         file = BytesIO()
         write_parquet(RowStream(rows.columns, iter(rows.rows)), column_types(rows), file)

@@ -18,6 +18,7 @@ from starlette.types import Scope
 
 import trninv
 from trninv import deadline
+from trninv.checks.check_report import read_report
 from trninv.database.engine import enable_wal, open_engine
 from trninv.database.standby import require_caught_up
 from trninv.database.url import parse_url
@@ -132,8 +133,10 @@ class Services:
         return self.api.threads.are_answering
 
     def get_version(self) -> Hashable | None:
-        """Return what responses depend on: the revision and the operator's report files; None if either is unknown."""
+        """Return what responses depend on: revision, results of checks, report files; None if one is unknown."""
         revision, directory = self.fleet.revision(), self.settings.reports
+        if revision is not None and (report := read_report(self.settings.check_results)):
+            revision = revision, tuple(report.statuses)
         if revision is None or directory is None:
             return revision
         try:
