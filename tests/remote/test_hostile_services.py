@@ -220,6 +220,22 @@ def test_the_token_is_read_from_the_environment_for_each_call(monkeypatch: pytes
     assert "Authorization" not in http_clients._headers("")
 
 
+def test_rows_of_queries_are_those_of_the_service() -> None:
+    sent: list[tuple[str, Any]] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        sent.append((request.url.path, json.loads(request.content)))
+        return httpx2.Response(200, json={"columns": ["b", "a"], "rows": [{"a": 1, "b": []}] * 2, "truncated": False})
+
+    fleet = fleet_over(httpx2.MockTransport(answer))
+    rows = fleet.at(7).cypher("RETURN $x", {"x": "y"})
+    assert (rows.columns, rows.rows, rows.truncated) == (("b", "a"), [([], 1)] * 2, False)
+    assert fleet.cypher("RETURN 1", limit=1).truncated
+    assert sent[0] == ("/cypher", {"cypher": "RETURN $x", "at": "7", "parameters": {"x": "y"}})
+    with pytest.raises(ServiceError, match="something else"):
+        fleet_over(answering(200, '{"columns": ["a"], "rows": [{}], "truncated": false}')).cypher("RETURN 1")
+
+
 def test_certificates_are_verified() -> None:
     fleet = trninv.connect("https://fleet.example", token="")
     context = fleet._client._client._transport._pool._ssl_context  # type: ignore[attr-defined]

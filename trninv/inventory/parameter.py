@@ -52,11 +52,6 @@ class Declaration:
         return inspect.getdoc(self.function) or ""
 
     @cached_property
-    def parameters(self) -> tuple["Parameter", ...]:
-        """Parameters that every interface has."""
-        raise NotImplementedError
-
-    @cached_property
     def signature(self) -> inspect.Signature:
         """Signature of the function without its first parameter, the snapshot or connection that it works on."""
         full = inspect.signature(self.function)

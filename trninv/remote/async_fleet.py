@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Self
 
+from trninv.database.query_result import QueryResult
 from trninv.database.snapshot import AsOf
 from trninv.history.point_in_time import Time
 from trninv.inventory.change import Change
@@ -45,7 +46,12 @@ class AsyncFleet(AsyncMethods):
 
     async def sql(self, query: str) -> Any:
         """Have the service run one read-only SELECT, within its own limits; return a table of pyarrow."""
-        return arrow_table(await self._run(self._calls.sql(query)))
+        return arrow_table(await self._run(self._calls.rows("sql", query)))
+
+    async def cypher(self, query: str, parameters: Mapping[str, Any] | None = None) -> QueryResult:
+        """Have the service run one read-only Cypher query, within its own limits."""
+        result: QueryResult = await self._run(self._calls.rows("cypher", query, parameters))
+        return result
 
     async def _run(self, call: Call) -> Any:
         result = await self._client.run(call)

@@ -11,8 +11,8 @@ from typing import Any
 from trninv.errors import UsageError
 from trninv.history.point_in_time import Time
 from trninv.inventory.change import Change, coerce_value
-from trninv.inventory.parameter import Declaration, Parameter
-from trninv.remote.exchange import Call, SqlCall
+from trninv.inventory.parameter import Parameter
+from trninv.remote.exchange import Call, RowsCall
 from trninv.remote.json_codec import encode
 from trninv.remote.remote_method import find_method
 from trninv.routing.question import Question
@@ -58,12 +58,12 @@ class CallBuilder:
             method.__name__, {name: value for name, value in passed if value != signature.parameters[name].default}
         )
 
-    def sql(self, query: str) -> SqlCall:
-        """Return the call that runs a SELECT."""
+    def rows(self, language: str, query: str, parameters: Mapping[str, Any] | None = None) -> RowsCall:
+        """Return the call that runs a query in a language, "sql" or "cypher"."""
         if self.scenario is not None:
-            raise UsageError("SQL can't see a scenario; call sql on the fleet without it")
-        content = {"sql": query} | ({} if self.time is None else {"at": self.time})
-        return SqlCall(self.service, "sql", json.dumps(content).encode(), None, is_retried=True)
+            raise UsageError(f"{language} can't see a scenario; call it on the fleet without one")
+        content = {language: query, "at": self.time} | ({"parameters": parameters} if parameters else {})
+        return RowsCall(self.service, language, json.dumps(content).encode(), None, is_retried=True)
 
     def _build(self, name: str, arguments: Mapping[str, Any]) -> Call:
         method = find_method(name)
@@ -79,7 +79,7 @@ class CallBuilder:
 
 
 def _declared(
-    declaration: Declaration, passed: Mapping[str, Any], coerce: Callable[[Parameter, Any], Any]
+    declaration: Question | Change[..., Any], passed: Mapping[str, Any], coerce: Callable[[Parameter, Any], Any]
 ) -> dict[str, Any]:
     """Return the declared arguments that differ from their defaults, converted to the types of their parameters."""
     declared = {}

@@ -173,13 +173,13 @@ class Call:
         return f" (the service is trninv {version}, this client {trninv.__version__})"
 
 
-class SqlCall(Call):
-    """A call of /sql, which returns columns, rows and whether rows were omitted."""
+class RowsCall(Call):
+    """A call of /sql or /cypher, which return columns, rows and whether rows were omitted."""
 
     @property
     def url(self) -> str:
         """The address to which the body is sent."""
-        return f"{self.service}/sql"
+        return f"{self.service}/{self.method}"
 
     def read_body(self, body: bytes) -> Result:
         """Return the rows in the body of a successful reply."""

@@ -7,6 +7,7 @@ may be missing, so that releases with more or fewer fields understand each other
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
@@ -18,7 +19,6 @@ from typing import Any, Final, Self, Union, get_args, get_origin
 
 from trninv.routing.answer import strip_annotations
 from trninv.routing.tabular import RowList
-from trninv.solvers.graph import Graph
 
 Json = Any
 
@@ -29,11 +29,13 @@ class TypeMismatchError(ValueError):
 
 def encode(value: Any) -> Json:  # Any: a value of any declared type
     """Return a value as JSON values."""
+    if _is_graph(type(value)):
+        return {"nodes": list(value.nodes(data=True)), "edges": list(value.edges(data=True))}
     if dataclasses.is_dataclass(value):
         return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return [[encode(key), encode(item)] for key, item in value.items()]
-    if isinstance(value, Iterable) and not isinstance(value, str | Graph):
+    if isinstance(value, Iterable) and not isinstance(value, str):
         return [encode(item) for item in value]
     return next((convert(value) for kind, convert in _ENCODERS.items() if isinstance(value, kind)), value)
 
@@ -45,7 +47,6 @@ _ENCODERS: Final[Mapping[type, Callable[[Any], Json]]] = {
     float: lambda value: float(value) if isfinite(value) else str(value),
     datetime: datetime.isoformat,
     Fraction: str,
-    Graph: lambda graph: {"nodes": list(graph.nodes(data=True)), "edges": list(graph.edges(data=True))},
 }
 
 
@@ -104,7 +105,7 @@ def _decode_object(value: Json, owner: Any) -> Any:
         return owner(_decode_int(value))
     if not isinstance(value, dict):
         raise _mismatch(value, f"an object with the fields of {owner.__name__}")
-    if owner is Graph:
+    if _is_graph(owner):
         return _decode_graph(value)
     members = dict[str, Any]()
     for name, (hint, is_required) in _members(owner).items():
@@ -132,8 +133,16 @@ def _members(owner: Any) -> Mapping[str, tuple[Any, bool]]:
     return {name: (inspect.signature(member.fget).return_annotation, True) for name, member in properties}
 
 
-def _decode_graph(value: Mapping[str, Json]) -> Graph:
+def _is_graph(kind: type) -> bool:
+    """Return whether a class is that of graphs, without importing networkx, which is slow."""
+    networkx = sys.modules.get("networkx")
+    return networkx is not None and issubclass(kind, networkx.Graph)
+
+
+def _decode_graph(value: Mapping[str, Json]) -> Any:
     """Return a graph of `Fleet.graph`; a node's position is a tuple."""
+    from trninv.solvers.graph import Graph  # noqa: PLC0415 # as above
+
     attributes = dict[str, Any]
     graph = Graph()
     for name, node in _decode_items(value.get("nodes"), (tuple[str, Any], ...), None):

@@ -5,13 +5,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final, Self
 
+from trninv.database.query_result import QueryResult
 from trninv.database.snapshot import AsOf
 from trninv.errors import UsageError
 from trninv.history.point_in_time import Time
 from trninv.inventory.change import Change
 from trninv.placement.placement_fleet import Fleet
 from trninv.remote.call_builder import CallBuilder
-from trninv.remote.exchange import Call
+from trninv.remote.exchange import Call, RowsCall
 from trninv.remote.http_clients import HttpClient
 from trninv.reports.row_formats import arrow_table
 from trninv.routing.question import Question
@@ -58,9 +59,23 @@ class RemoteFleet(Fleet):
         max_rows: int = 10_000,
     ) -> Any:
         """Have the service run one read-only SELECT, within its own limits too; return a table of pyarrow."""
-        result = self._run(self._calls.sql(query))
-        is_cut = result.truncated or len(result.rows) > max_rows
-        return arrow_table(replace(result, rows=result.rows[:max_rows], truncated=is_cut))
+        return arrow_table(self._rows(self._calls.rows("sql", query), max_rows))
+
+    def cypher(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        seconds: float = 60.0,  # noqa: ARG002 # the service has its own
+        limit: int = 10_000,
+    ) -> QueryResult:
+        """Have the service run one read-only Cypher query, within its own limits too."""
+        return self._rows(self._calls.rows("cypher", query, parameters), limit)
+
+    def _rows(self, call: RowsCall, limit: int) -> QueryResult:
+        result: QueryResult = self._run(call)
+        is_cut = result.truncated or len(result.rows) > limit
+        return replace(result, rows=result.rows[:limit], truncated=is_cut)
 
     def _run(self, call: Call) -> Any:
         result = self._client.run(call)

@@ -15,7 +15,7 @@ from typing import Any, Final, Union
 
 from trninv.enumeration import DescribedEnum
 from trninv.inventory.change import Change
-from trninv.inventory.parameter import Declaration, Parameter, TimeOrEvent
+from trninv.inventory.parameter import Parameter, TimeOrEvent
 from trninv.placement import changes
 from trninv.placement import questions as placement_questions
 from trninv.placement.placement_fleet import Fleet
@@ -96,11 +96,11 @@ def _change(change: Change[..., Any]) -> RemoteMethod:
     return RemoteMethod(change.name, change.scope, types, _required(change), change.signature.return_annotation, change)
 
 
-def _required(declaration: Declaration) -> frozenset[str]:
+def _required(declaration: Question | Change[..., Any]) -> frozenset[str]:
     return frozenset(parameter.name for parameter in declaration.parameters if parameter.is_required)
 
 
-def _declared_types(declaration: Declaration) -> dict[str, Any]:
+def _declared_types(declaration: Question | Change[..., Any]) -> dict[str, Any]:
     return {parameter.name: _json_type(parameter) for parameter in declaration.parameters}
 
 

@@ -1,7 +1,7 @@
 """Define the methods of a fleet that notebooks need beside its questions: SQL as Arrow, and the wiring as a graph."""
 
 from contextlib import closing, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import UsageError
@@ -10,7 +10,9 @@ from trninv.inventory.address.rows_in import row_ids_in
 from trninv.routing.question_methods import reading
 from trninv.routing.snapshot import Snapshot, SnapshotSource
 from trninv.routing.wiring import domains_of_nodes, load_wiring
-from trninv.solvers.graph import Graph
+
+if TYPE_CHECKING:
+    from trninv.solvers.graph import Graph
 
 
 class NotebookMethods:
@@ -59,8 +61,10 @@ class NotebookMethods:
             return _build_graph(snapshot, scope)
 
 
-def _build_graph(snapshot: Snapshot, scope: str) -> Graph:
+def _build_graph(snapshot: Snapshot, scope: str) -> "Graph":
     """Return the chips of a scope, what they are linked to and, of several domains, their fabric."""
+    from trninv.solvers.graph import Graph  # noqa: PLC0415 # networkx is slow to import
+
     chips = set(snapshot.connection.scalars(row_ids_in(resolve_place(snapshot.connection, scope), "chip")))
     domains = domains_of_nodes(snapshot.connection, chips)
     unchanged = load_wiring(snapshot.connection, domains, nics=True, fabric=len(domains) > 1)
