@@ -159,6 +159,8 @@ def _cli() -> dict[str, str]:
         path = " ".join(("trninv", *words))
         names[path] = ""
         for parameter in command.params:
+            if getattr(parameter, "hidden", False):
+                continue
             is_option = isinstance(parameter, click.Option)
             spelled = (*parameter.opts, *parameter.secondary_opts) if is_option else (str(parameter.name).upper(),)
             choices = parameter.type.choices if isinstance(parameter.type, click.Choice) else ()

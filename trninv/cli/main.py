@@ -76,6 +76,7 @@ _GROUPS = {
         "token": "token_commands",
         "webhooks": "webhook_commands",
         "completion": "shell_completion",
+        "help": "shell_completion",
     },
     "Administer": {
         "migrate": "database_commands",
@@ -92,6 +93,8 @@ _GROUP_BY_PACKAGE = {"routing": "Ask", "inventory": "Live fleet", "reconcile": "
 """The group of the help page for commands built from questions and changes, by the package that declares them."""
 _SUMMARY_LENGTH = 60
 """Maximum length of a command's summary on the help page; a longer summary stays whole if it has no clause to cut."""
+_TARGETS, _TARGETS_KEY = ("database", "service"), "trninv.targets"
+"""Options that name what a command works on, and where click keeps their values."""
 _MODULE_BY_COMMAND = {name: module for group in _GROUPS.values() for name, module in group.items()}
 
 
@@ -130,19 +133,10 @@ class _LazyGroup(click.Group):
         return list(_build_command_list().commands)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        if name in _MODULE_BY_COMMAND:
-            module = vars(import_module(f"trninv.cli.{_MODULE_BY_COMMAND[name]}"))
-            command = module.get(name.replace("-", "_")) or module.get(f"{name}_")  # set_ avoids hiding Python's set
-            return command if isinstance(command, click.Command) else None
-        # most commands have the name of their file, so the first file that is read is usually the right one
-        declared = command_index.read_declared(first=name)
-        file = next((file for command, file, _ in declared if command == name), None)
-        if file is None:
-            return None
-        kind = file.parent.name.removesuffix("s")  # question or change
-        build = vars(import_module(f"trninv.cli.{kind}_commands"))[f"{kind}_command"]
-        built_command: click.Command = build(file.stem)
-        return built_command
+        command = _load_command(name)
+        if command is not None:
+            _add_target_options(command)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         command_list = _build_command_list()
@@ -155,6 +149,41 @@ class _LazyGroup(click.Group):
         return command_list.shell_complete(click.Context(command_list), incomplete) + click.Command.shell_complete(
             self, ctx, incomplete
         )
+
+
+def _load_command(name: str) -> click.Command | None:
+    """Import the module of a command, or build the command of a declared question or change."""
+    if name in _MODULE_BY_COMMAND:
+        module = vars(import_module(f"trninv.cli.{_MODULE_BY_COMMAND[name]}"))
+        command = module.get(name.replace("-", "_")) or module.get(f"{name}_")  # set_ avoids hiding Python's set
+        return command if isinstance(command, click.Command) else None
+    # most commands have the name of their file, so the first file that is read is usually the right one
+    declared = command_index.read_declared(first=name)
+    file = next((file for command, file, _ in declared if command == name), None)
+    if file is None:
+        return None
+    kind = file.parent.name.removesuffix("s")  # question or change
+    build = vars(import_module(f"trninv.cli.{kind}_commands"))[f"{kind}_command"]
+    built_command: click.Command = build(file.stem)
+    return built_command
+
+
+def _add_target_options(command: click.Command) -> None:
+    """Let a command, and all commands of a group, take --database and --service, which help shows for trninv alone."""
+    if any(isinstance(parameter, click.Option) and "--service" in parameter.opts for parameter in command.params):
+        return
+    command.params += [
+        click.Option([f"--{name}"], hidden=True, expose_value=False, callback=_set_target) for name in _TARGETS
+    ]
+    for part in command.commands.values() if isinstance(command, click.Group) else ():
+        _add_target_options(part)
+
+
+def _set_target(context: click.Context, parameter: click.Parameter, url: str | None) -> None:
+    """Choose the database or service that an option after the command names."""
+    if url is not None:
+        targets = context.meta[_TARGETS_KEY] | {parameter.name: url}
+        context.meta[_TARGETS_KEY], context.obj = targets, _choose_target(**targets)
 
 
 class _GroupedHelp(click.Group):
@@ -186,9 +215,11 @@ def _build_command_list() -> _GroupedHelp:
     return _GroupedHelp(groups, descriptions)
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.option(
-    "--database", metavar="URL", help="The database: sqlite:///FILE or postgresql://…  [default: TRNINV_DATABASE_URL]"
+    "--database",
+    metavar="URL",
+    help="The database: sqlite:///FILE or postgresql://…, before or after a command.  [default: TRNINV_DATABASE_URL]",
 )
 @click.option(
     "--service",
@@ -211,10 +242,15 @@ def trninv(
     trninv incidents                      # unhealthy parts by root cause
     trninv show u-trn2x64/d0/s0/c0
     trninv path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
-    trninv path --help                    # every command shows examples
+    trninv help path                      # every command shows examples
     source <(trninv completion bash)      # the Tab key completes addresses
     """
+    context.meta[_TARGETS_KEY] = {"database": database, "service": service}
     context.obj = _choose_target(database, service)
+    if context.invoked_subcommand is None:
+        from trninv.cli.status_command import print_overview  # noqa: PLC0415 # needed only here
+
+        print_overview(context.obj)
 
 
 def _choose_target(database: str | None, service: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any, Final
 
 import click
 from sqlalchemy import Connection, func, select
@@ -10,8 +11,16 @@ from trninv.cli.output import format_option, print_table, print_value
 from trninv.cli.progress_line import Progress
 from trninv.database.engine import newest_schema_version, read_transaction, redacted_url, temporary_engine
 from trninv.database.tables import INSERT_ORDER, TABLES
+from trninv.errors import SchemaOutdatedError
 from trninv.inventory.state.hash_chain import newest_seal
-from trninv.units import format_timestamp
+from trninv.settings import is_service
+from trninv.units import format_timestamp, pluralize
+
+_MAX_CLUSTERS: Final = 5
+"""The maximum number of clusters of an overview."""
+_HELP: Final = {"trninv help": "all commands"}
+_STEPS: Final = {"trninv incidents": "unhealthy parts by root cause"}
+"""Commands that an overview names, with their purposes."""
 
 
 @click.command()
@@ -69,6 +78,40 @@ def status(database: str, style: str) -> None:
     )
 
 
+def print_overview(target: str) -> None:
+    """Print what a database holds, or which service is asked, and what to run next."""
+    if is_service(target):
+        lines, steps = [f"service: {target}"], _STEPS | _HELP
+    else:
+        lines, steps = _read_overview(target)
+        lines.insert(0, f"database: {redacted_url(target)}")
+    click.echo("\n".join([*lines, ""]))
+    width = max(map(len, steps))
+    for step, purpose in steps.items():
+        click.echo(f"{step:{width}}  # {purpose}")
+
+
+def _read_overview(database: str) -> tuple[list[str], dict[str, str]]:
+    """Return what a database holds, in lines, and the commands to run next with their purposes."""
+    try:
+        with temporary_engine(database) as engine, read_transaction(engine) as connection:
+            clusters, count = list_clusters(connection), TABLES["part_count"]
+            query = select(count.c.state, func.sum(count.c.number)).where(count.c.kind == "chip")
+            states = connection.execute(query.group_by(count.c.state).order_by(count.c.state)).all()
+    except SchemaOutdatedError as error:
+        return [str(error)], {"trninv migrate": "create the tables, or bring them up to date", **_HELP}
+    if not clusters:
+        return ["nothing is seeded yet"], {"trninv seed": "load documented systems", **_HELP}
+    lines = [
+        f"{row['slug']}: {row['system']}, {pluralize(row['domains'], 'domain')}, {pluralize(row['chips'], 'chip')}"
+        for row in clusters[:_MAX_CLUSTERS]
+    ]
+    if len(clusters) > _MAX_CLUSTERS:
+        lines.append(f"{len(clusters) - _MAX_CLUSTERS:,} more clusters (trninv status)")
+    lines.append(f"chips: {', '.join(f'{number:,} {state}' for state, number in states if number)}")
+    return lines, _STEPS | {f"trninv show {clusters[0]['slug']}/d0": "its parts and links"} | _HELP
+
+
 def is_table_empty(connection: Connection, table: str) -> bool:
     """Return whether a table has no rows."""
     return connection.scalar(select(TABLES[table]).limit(1)) is None
@@ -78,7 +121,7 @@ def _cluster_cells(row: dict[str, object]) -> list[object]:
     return [f"{cell:,}" if isinstance(cell, int) else cell for cell in row.values()]
 
 
-def list_clusters(connection: Connection) -> Sequence[dict[str, object]]:
+def list_clusters(connection: Connection) -> Sequence[dict[str, Any]]:
     """Return slug, system, number of domains and number of chips of each cluster."""
     cluster, node = TABLES["cluster"], TABLES["node"]
     chips = (

@@ -85,6 +85,7 @@ def _suggest_options(flag: str, context: click.Context | None) -> str:
     flags = [
         name
         for parameter in (context.command.params if context else ())
+        if not getattr(parameter, "hidden", False)
         for name in parameter.opts
         if name.startswith("--")
     ]

@@ -104,10 +104,18 @@ def _refuse_orphaned_log(file: Path) -> None:
         The file is missing or empty, and its log is not.
     """
     log = file.with_name(f"{file.name}-wal")
-    if log.exists() and log.stat().st_size and not (file.exists() and file.stat().st_size):
+    if _size(log) and not _size(file):
         raise UnreachableError(
             f"{log} has changes of {file.name}, which is missing or empty: put the file back, or move the log away"
         )
+
+
+def _size(file: Path) -> int:
+    """Return the size of a file in bytes; 0 if there is none, as of a log that another process has just removed."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 def is_damaged(error: BaseException | None) -> bool:
@@ -169,10 +177,7 @@ def truncate_wal(connection: Connection) -> None:
     """
     driver = _driver(connection)
     _, _, file = driver.execute("PRAGMA database_list").fetchone()
-    try:
-        if Path(f"{file}-wal").stat().st_size < _LARGE_WAL:
-            return
-    except OSError:  # no log, or it cannot be seen
+    if _size(Path(f"{file}-wal")) < _LARGE_WAL:
         return
     with _busy_timeout(driver, _TRUNCATE_TIMEOUT_MS), suppress(sqlite3.DatabaseError):
         driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

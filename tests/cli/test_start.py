@@ -1,0 +1,88 @@
+"""What a newcomer types first: trninv alone, help, and the database before or after a command."""
+
+import re
+
+import pytest
+
+from conftest import Databases, Run
+from trninv.cli.main import main
+
+U = "u-trn2x64"
+
+
+def start(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    return int(str(ended.value.code)), *capfd.readouterr()
+
+
+def test_trninv_alone_prints_what_there_is_and_what_to_run_next(run: Run, databases: Databases) -> None:
+    status, out, _ = run(database=databases.seeded("sqlite"))
+    assert status == 0
+    assert "\nu-trn2x64: u-trn2x64, 1 domain, 64 chips\n" in out
+    assert "more clusters (trninv status)\n" in out
+    (chips,) = re.findall(r"\nchips: (\d+) up\n\ntrninv incidents", out)
+    assert [line.split("  #")[0].rstrip() for line in out.splitlines()[-3:]] == [
+        "trninv incidents",
+        "trninv show trn1.2xlarge/d0",
+        "trninv help",
+    ]
+    run("set", f"{U}/d0/s0", "down", "--why", "a test", database=(url := databases.seeded("sqlite")))
+    assert f"\nchips: 16 down, {int(chips) - 16} up\n" in run(database=url)[1]
+
+
+def test_trninv_alone_says_how_to_begin(run: Run, databases: Databases, tmp_path: object) -> None:
+    status, out, _ = run(database=f"sqlite:///{tmp_path}/none.db")
+    assert status == 0
+    assert "does not exist yet: run trninv migrate\n\ntrninv migrate  # " in out
+    status, out, _ = run(database=databases.migrated("sqlite"))
+    assert status == 0
+    assert "nothing is seeded yet\n\ntrninv seed  # load documented systems\n" in out
+
+
+def test_trninv_alone_names_a_service_without_asking_it(capfd: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = start(capfd, "--service", "https://fleet.example")
+    assert (status, out.splitlines()[0]) == (0, "service: https://fleet.example")
+
+
+@pytest.mark.parametrize("words", [["show", U], ["token", "list"], ["path", f"{U}/d0/s0/c0", f"{U}/d0/s0/c1"]])
+def test_a_database_may_follow_the_command(lite: str, capfd: pytest.CaptureFixture[str], words: list[str]) -> None:
+    before = start(capfd, "--database", lite, *words)
+    assert before[0] == 0
+    elsewhere = "sqlite:////nonexistent/fleet.db"
+    assert start(capfd, "--database", elsewhere, *words, "--database", lite)[:2] == before[:2]
+    first, *rest = words
+    assert start(capfd, first, *rest[:-1], f"--database={elsewhere}", *rest[-1:])[0] == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--service", "https://fleet.example", "show", U, "--database", "sqlite:///fleet.db"),
+        ("--database", "sqlite:///fleet.db", "token", "list", "--service", "https://fleet.example"),
+        ("show", U, "--database", "sqlite:///fleet.db", "--service", "https://fleet.example"),
+    ],
+)
+def test_a_database_and_a_service_exclude_each_other_wherever_they_stand(
+    capfd: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    status, out, error = start(capfd, *words)
+    assert (status, out) == (2, "")
+    assert "--database and --service exclude each other" in error
+
+
+@pytest.mark.parametrize("words", [(), ("path",), ("token",), ("token", "create")])
+def test_help_is_what_the_option_prints(capfd: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    assert start(capfd, "help", *words) == start(capfd, *words, "--help")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(("pathh",), "did you mean path?"), (("path", "x"), "path has no commands"), (("token", "creat"), "creat")],
+)
+def test_help_of_what_does_not_exist_is_refused(
+    capfd: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    status, out, error = start(capfd, "help", *words)
+    assert (status, out) == (2, "")
+    assert message in error
