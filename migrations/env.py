@@ -64,21 +64,29 @@ def run(connection: Connection | None) -> None:
             return
         if connection is not None:
             lock_schema(connection)
+        is_counted = connection is not None and has_counts(connection, current)
         dialect = context.get_context().dialect.name
         execute([*registry.drop_statements(dialect), *views.drop_statements(dialect, connection)])
         context.run_migrations()
         if current == set(context.script.get_heads()):
-            execute([*views.create_statements(dialect), *registry.create_statements(dialect)])
-            if dialect == "postgresql":
-                execute(grants.grant_statements())
-            execute([f"UPDATE alembic_version SET oldest_reader = '{oldest_reader(context.script)}'"])
-            if connection is not None:
-                store_counts(connection)  # without its triggers, or an older trninv, rows may have changed uncounted
-                hash_chain.lock_events(connection)
-                hash_chain.seal_events(connection)
-            if connection is not None and connection.scalar(select(METADATA.tables["source"].c.id).limit(1)):
-                store_facts(connection, default_catalog())
-                store_legal_sets(connection, (system.domain for system in default_systems().systems))
+            complete(connection, dialect, is_counted=is_counted)
+
+
+def complete(connection: Connection | None, dialect: str, *, is_counted: bool) -> None:
+    """Create what no migration contains, and bring stored counts, seals and facts up to date."""
+    execute([*views.create_statements(dialect), *registry.create_statements(dialect)])
+    if dialect == "postgresql":
+        execute(grants.grant_statements())
+    execute([f"UPDATE alembic_version SET oldest_reader = '{oldest_reader(context.script)}'"])
+    if connection is None:
+        return
+    if not is_counted:
+        store_counts(connection)
+    hash_chain.lock_events(connection)
+    hash_chain.seal_events(connection)
+    if connection.scalar(select(METADATA.tables["source"].c.id).limit(1)):
+        store_facts(connection, default_catalog())
+        store_legal_sets(connection, (system.domain for system in default_systems().systems))
 
 
 def is_migration() -> bool:
@@ -97,6 +105,15 @@ def is_nothing_to_do(connection: Connection | None, current: set[str]) -> bool:
     if connection is None or not current == {context.get_revision_argument()} == set(context.script.get_heads()):
         return False
     return not (views.outdated_views(connection) or registry.outdated(connection) or is_uncounted(connection))
+
+
+def has_counts(connection: Connection, current: set[str]) -> bool:
+    """Return whether the stored counts will still be right: they were kept, and the migrations only add.
+
+    Counting takes seconds in a large fleet, while no other connection can read.
+    """
+    only_add = bool(current) and min(current) >= oldest_reader(context.script)
+    return only_add and not is_uncounted(connection) and not registry.outdated_counting(connection)
 
 
 def execute(statements: Iterable[str]) -> None:

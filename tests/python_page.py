@@ -23,8 +23,16 @@ _INTRODUCTION = """# Python
 Written by `python tests/python_page.py` from docstrings; edit those, not this page.
 
 `trninv.open(url)` opens a database, or the default one without an argument. Close it, or use it as a context manager.
+`trninv.connect(url)` returns a fleet of a [service](../how-to/ask-a-service.md) with the same methods.
 Answers are frozen dataclasses whose fields have the names of the [GraphQL types](../../schema.graphql) in snake case.
 Errors are the classes of `trninv.errors` ([Errors](errors.md)).
+
+A notebook shows an answer as a table, a prompt as one to three lines. `answer.to_dict()` returns plain values, and
+`answer.to_arrow("paths")`, `to_pandas` and `to_polars` return a list of the answer as a table; without a name, its only
+list. Lists such as `fleet.jobs()` have the same methods. Names of quantities end with their unit:
+`bandwidth_bytes_per_s`, `memory_bytes`, `time_ns`. `fleet.sql("SELECT …")` returns a table of Arrow, and
+`fleet.graph(scope)` a networkx graph with the bandwidth of each link. Install what you use: `pip install
+'trninv[parquet]'` for Arrow, pandas, polars.
 """
 _EXAMPLE = re.compile(r"```python\n.*?```\n", re.DOTALL)
 
@@ -38,10 +46,11 @@ def render() -> str:
     names = {f"fleet.{each.name}" for each in (*questions, *changes.all_changes())} - {"fleet.move_jobs"}
     declared = sorted(names & methods.keys())
     others = {name: method for name, method in methods.items() if name not in declared}
+    openers = {f"trninv.{name}": getattr(trninv, name) for name in ("open", "connect", "connect_async")}
     assert example
     body = "\n".join(
         (
-            *_section("Open a database", {"trninv.open": trninv.open}),
+            *_section("Open a database, or ask a service", openers),
             "## Questions and changes\n\n[Questions](questions.md) and [Changes](changes.md) describe these methods:\n",
             *(f"- `{name}{_signature(methods[name])}`" for name in declared),
             "",

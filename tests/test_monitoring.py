@@ -23,10 +23,13 @@ from starlette.testclient import TestClient
 
 from conftest import Databases, wear
 from examples import ROOT
+from trninv.checks.check_report import CheckReport, CheckStatus, write_report
+from trninv.checks.evaluation import Verdict
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.database.tables import TABLES
 from trninv.errors import TrninvError
 from trninv.service.application import create_app
+from trninv.settings import Settings
 
 MONITORING = ROOT / "monitoring"
 ALERTS, TESTS = (yaml.safe_load((MONITORING / name).read_text()) for name in ("alerts.yml", "alerts-test.yml"))
@@ -62,13 +65,24 @@ def damaged(databases: Databases) -> str:
         connection.execute(insert(TABLES["finding"]).values(**found))
         pulled = {"id": 1, "target": "slurm", "started_at": seen["at"], "read_at": seen["at"], "every_seconds": 300}
         connection.execute(insert(TABLES["discovery"]).values(**pulled))
+        receiver = {
+            "id": 1,
+            "name": "pager",
+            "last_event": 0,
+            "incidents": "{}",
+            "checks": "{}",
+        }
+        connection.execute(insert(TABLES["webhook_receiver"]).values(**receiver, sent=3, failed=1))
     return url
 
 
 @pytest.fixture(scope="module")
-def told(damaged: str) -> dict[str, set[str]]:
+def told(damaged: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """Labels by the names of what /metrics tells."""
-    made = create_app(damaged)
+    results = tmp_path_factory.mktemp("checks") / "results.json"
+    status = CheckStatus("a", 1, "hops", Verdict.PASSED, "1 hop", "at most 2 hops", "", "hops", 1, 1, None, 2)
+    write_report(results, CheckReport(1.0, 0.5, [status]))
+    made = create_app(damaged, Settings(damaged, check_results=results))
     made.state.shared.metrics.reads.labels("primary")  # without TRNINV_READ_URL nothing is counted
     with TestClient(made, base_url="http://localhost") as client:
         client.post("/graphql", json={"query": "{ nope }"})

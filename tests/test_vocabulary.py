@@ -41,7 +41,7 @@ ALLOWED_FUNCTIONS = {"at"}
 """`Fleet.at(time)` is a phrase with its object."""
 REGISTERS = {
     *("__init__", "__main__", "atomic_file", "enumeration", "explorer", "rendered_text", "source_register"),
-    *("routing_methods", "placement_methods", "change_methods"),
+    *("routing_methods", "placement_methods", "change_methods", "async_methods"),
 }
 """Files that may be shorter than MIN_LINES, beside wiring patterns, exporter formats, changes and sources."""
 MIN_LINES = 40

@@ -44,6 +44,8 @@ TrninvError
 ├── CatalogError                  BAD_CATALOG
 │   └── UnknownPatternError       UNKNOWN_WIRING
 ├── WorkerError                   WORKER_DIED
+├── DeliveryError                 NOT_DELIVERED
+├── ServiceError                  BAD_SERVICE
 ├── DiscoveryError                DISCOVERY_FAILED
 │   └── DiscoveryRefusedError     DISCOVERY_REFUSED
 └── DatabaseError                 exit 1: the database is unusable, or refused a statement
@@ -69,6 +71,7 @@ __all__ = [
     "CostLimitError",
     "CypherError",
     "DatabaseError",
+    "DeliveryError",
     "DiscoveryError",
     "DiscoveryRefusedError",
     "DiskFullError",
@@ -90,6 +93,7 @@ __all__ = [
     "SamePlaceError",
     "SchemaOutdatedError",
     "ScopeTooLargeError",
+    "ServiceError",
     "SqlError",
     "StalePlanError",
     "TimeLimitError",
@@ -117,10 +121,17 @@ __all__ = [
 
 
 class TrninvError(Exception):
-    """An error whose message is one line: what is wrong and what to do."""
+    """An error whose message is one line: what is wrong and what to do.
+
+    Attributes
+    ----------
+    request_id
+        Id of the request to a service that failed, which the service's log has too; "" without a service.
+    """
 
     code = "ERROR"
     exit_status = 1
+    request_id = ""
 
     @property
     def extensions(self) -> dict[str, Any]:
@@ -419,6 +430,31 @@ class DatabaseError(TrninvError):
     """The database is unusable, or refused a statement."""
 
     code = "DATABASE"
+
+
+class DeliveryError(TrninvError):
+    """A webhook's message that its receiver did not accept.
+
+    Parameters
+    ----------
+    is_final
+        Whether sending it again is in vain.
+    retry_after
+        Seconds that the receiver asks to wait.
+
+    """
+
+    code = "NOT_DELIVERED"
+
+    def __init__(self, message: str, *, is_final: bool = False, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.is_final, self.retry_after = is_final, retry_after
+
+
+class ServiceError(TrninvError):
+    """An answer of a service that a client can't use: it is no trninv, too long, or of a release that doesn't fit."""
+
+    code = "BAD_SERVICE"
 
 
 class DiscoveryError(TrninvError):

@@ -44,6 +44,12 @@ class Settings:
         Other origins whose pages may send requests.
     reports
         Directory of the user's own reports (NAME.sql).
+    checks
+        File of the checks that `trninv serve` evaluates after each change.
+    check_results
+        File with their results, which another process writes (`trninv check --watch`).
+    webhooks
+        File of the receivers that `trninv serve` sends events, incidents and results of checks to.
     graph_cache
         Directory for the graph that Cypher reads; see `graph_cache_directory`.
     log
@@ -101,6 +107,9 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     reports: Path | None = None
+    checks: Path | None = None
+    check_results: Path | None = None
+    webhooks: Path | None = None
     graph_cache: str = ""
     log: str = "json"
     sql_url: str = ""
@@ -220,6 +229,10 @@ def _parse_file(name: str, text: str) -> Path:
     return Path(text)
 
 
+def _parse_path(_name: str, text: str) -> Path:
+    return Path(text)
+
+
 def _parse_key_location(name: str, text: str) -> str:
     host = re.match(r"http://(localhost|127\.0\.0\.1|\[::1\])([:/]|$)", text)
     if text.startswith("https://") or host:
@@ -284,6 +297,9 @@ _PARSERS: Mapping[str, Callable[[str, str], Any]] = {
     "allowed_hosts": _parse_words,
     "cors_origins": _parse_words,
     "reports": _parse_directory,
+    "checks": _parse_file,
+    "check_results": _parse_path,
+    "webhooks": _parse_file,
     "graph_cache": _parse_text,
     "log": _parse_choice("json", "text", "off"),
     "sql_url": _parse_postgresql_url,
@@ -310,6 +326,11 @@ _PARSERS: Mapping[str, Callable[[str, str], Any]] = {
     "enroll_accounts": _parse_accounts,
     "enroll_lifetime": _parse_lifetime,
 }
+
+
+def is_service(url: str) -> bool:
+    """Return whether a URL is that of a service, which `trninv.connect` takes, rather than of a database."""
+    return url.startswith(("https://", "http://"))
 
 
 def default_database() -> str:

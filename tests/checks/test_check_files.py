@@ -9,9 +9,10 @@ import yaml
 
 from examples import ROOT
 from trninv.checks.__main__ import render_page
-from trninv.checks.check_file import MAX_BYTES, MAX_CHECKS, Check, file_schema, parse_checks
+from trninv.checks.check_file import MAX_CHECKS, Check, file_schema, parse_checks
 from trninv.checks.measures import MEASURES
 from trninv.errors import InvalidFileError
+from trninv.importers.yaml_list import MAX_BYTES
 
 VALID = """
 checks:
@@ -42,7 +43,7 @@ def test_checks_are_read_with_their_lines() -> None:
     [
         ("", "whose only key is checks"),
         ("- 1", "whose only key is checks"),
-        ("checks: []", "not a list of 1 to 1,000 checks"),
+        ("checks: []", "not a list of 1 to 1,000 items"),
         ("checks: [1]\nmore: 1", "whose only key is checks"),
         ("checks: [", "is not YAML"),
         ("checks: &a [*a]", "alias"),
@@ -67,14 +68,20 @@ def test_checks_are_read_with_their_lines() -> None:
         ("checks:\n- free_jobs: {scope: a, chips: true, at_least: 1}", "chips is a whole number"),
         ("checks:\n- findings: {severity: hihg}", "severity: there is no 'hihg'; did you mean high?"),
         ("checks:\n- incidents: {severity: low}", "is not a choice"),
+        (
+            "checks:\n\n- incidents: {older_than: 2w}",
+            ":3: older_than '2w': write seconds, minutes or hours up to",
+        ),
+        ("checks:\n- incidents: {older_than: 3651d}", ":2: older_than '3651d': write"),
+        ("checks:\n- incidents: {older_than: 3}", "older_than is text"),
         ("checks:\n- findings: {}\n  down: [a/d0]", "findings takes no scenario"),
         ("checks:\n- hops: {from: a, to: b}\n  down: a", "down is not a list"),
         ("checks:\n- hops: {from: a, to: b}\n  derate: {a: half}", "derate is not an object"),
         ("checks:\n- hops: {from: a, to: b}\n  name: ''", "name is not text"),
-        ("checks:\n- findings: {}\n- findings: {}", ":3: the check in line 2 has the same name, 'findings'"),
-        ("checks:\n" + "- findings: {}\n" * (MAX_CHECKS + 1), "not a list of 1 to 1,000 checks"),
-        ("checks: [{findings: {}}, {findings: {}}]", ":1: the check in line 1 has the same name, 'findings'"),
-        ('checks:\n- findings: {scope: "a\\0"}', ":2: a check has character 0"),
+        ("checks:\n- findings: {}\n- findings: {}", ":3: line 2 has the same name, 'findings'"),
+        ("checks:\n" + "- findings: {}\n" * (MAX_CHECKS + 1), "not a list of 1 to 1,000 items"),
+        ("checks: [{findings: {}}, {findings: {}}]", ":1: line 1 has the same name, 'findings'"),
+        ('checks:\n- findings: {scope: "a\\0"}', ":2: the item has character 0"),
         ("#" * (MAX_BYTES + 1), "has more than 1 MiB"),
         ("checks: " + "[" * 200, "nested too deeply"),
     ],

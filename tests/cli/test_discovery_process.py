@@ -5,9 +5,11 @@ import time
 
 import pytest
 
-from trninv.cli import discovery_process
-from trninv.cli.discovery_process import check_targets, run_discovery
+from trninv.cli import background_process
+from trninv.cli.background_process import background_processes
+from trninv.cli.discover_command import check_targets
 from trninv.errors import UsageError
+from trninv.settings import Settings
 
 
 @pytest.mark.parametrize(("target", "every"), [("ibm", "5m"), ("aws us", "5m"), ("slurm", "0s"), ("slurm", "often")])
@@ -19,9 +21,9 @@ def test_settings_that_discover_would_refuse_are_refused(target: str, every: str
 def test_a_process_that_ends_is_started_again(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(discovery_process, "_RESTART_SECONDS", 0.01)
+    monkeypatch.setattr(background_process, "_RESTART_SECONDS", 0.01)
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with run_discovery(["slurm"], "5m"):
+    with background_processes(Settings("sqlite:///none.db", discover=("slurm",))):
         until, text = time.monotonic() + 30, ""
         while text.count("starting it again") < 2 and time.monotonic() < until:
             time.sleep(0.05)

@@ -25,7 +25,7 @@ from trninv.placement.changes.allocate import allocate
 from trninv.reconcile.latest_observations import pinned_binding
 
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-STAY = {"serve", "mcp", "discover", "up", "watch", "collect", "--follow", "-", "copy", "--database"}
+STAY = {"serve", "send", "mcp", "discover", "up", "watch", "collect", "--follow", "-", "copy", "--database"}
 """Words of examples that stay, read stdin, or are of other machines."""
 FIXED = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
 AT_ONCE = {"facts", "audit", "systems", "schema", "completion", "topology"}
@@ -42,7 +42,7 @@ DONE = re.compile(
     "seeded|at schema version|nothing new|no rows|: 0 rows|No such file|none is known|shown again|nodes|^[{[]"
 )
 """What a command did that needs no cluster, or prints for programs."""
-NOT_THERE = re.compile("No such file|there is no event|refuses blocks|the end must be later")
+NOT_THERE = re.compile("No such file|there is no event|refuses blocks|the end must be later|set TRNINV_WEBHOOKS")
 """What examples name that is not in this fleet, or may not be in this state."""
 HERE = re.compile("^/srv/")
 WIDER = re.compile(r" *\S+")

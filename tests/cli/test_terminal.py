@@ -12,10 +12,12 @@ import pytest
 from hearing import change
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from sqlalchemy import Engine
 from terminals import ENVIRONMENT, on_a_terminal, terminal
 
-from trninv.cli.terminal import fit_columns
+from trninv.cli.incident_commands import INCIDENT_HEADERS, OPTIONAL_COLUMNS
+from trninv.cli.terminal import _fit_lines, _render_table, fit_columns
 
 pytestmark = pytest.mark.slow_on_postgresql
 
@@ -33,7 +35,7 @@ def worn(engine: Engine) -> str:
 def test_a_list_fits_the_terminal_and_says_states_by_glyph(worn: str) -> None:
     told = on_a_terminal(worn, "report", "unhealthy", PAGER="cat")
     assert COLOUR.search(told)
-    lines = CODE.sub("", told).split("\n")
+    lines = [line.rpartition("\r")[2] for line in CODE.sub("", told).split("\n")]  # without progress
     assert max(map(len, lines)) <= 80
     (chip,) = (line for line in lines if "u-trn2x64/d0/s1/c0 " in line)
     assert "✕ down" in chip
@@ -55,6 +57,28 @@ def test_columns_that_can_be_spared_go_where_a_table_would_not_fit(worn: str) ->
     assert "omitted to fit: rule" in told
     assert "rule" in CODE.sub("", on_a_terminal(worn, "incidents", size=(160, 60))).split("\n")[0]
     assert "what they affect: trninv incidents --impact" in told
+
+
+def test_25_incidents_are_a_line_each_on_a_screen_of_30_lines() -> None:
+    why, who = "HBM uncorrectable errors, ticket OPS-4711, waiting for the vendor", "ada.lovelace@example.com"
+    rows = [[f"{n}", "high", f"prod/d{n}/s1/c{n}", "1 chip down", "change", "13:55:56Z", who, why] for n in range(25)]
+    console = Console(width=80, highlight=False)
+    with console.capture() as captured:
+        console.print(_render_table(console, INCIDENT_HEADERS, rows, OPTIONAL_COLUMNS))
+    _, *lines, note = captured.get().rstrip().split("\n")
+    assert [line.split()[0] for line in lines] == [row[0] for row in rows]
+    assert all(re.search(r"1 chip down +13:55:56Z +HBM .*…$", line.rstrip()) for line in lines)
+    assert max(map(len, lines)) <= 80
+    assert note == "omitted to fit: rule, who (--format json has all)"
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [(39, [5, 4, 26]), (38, [5, 4, 25]), (30, [5, 4, 17]), (25, [5, 4, 12]), (24, []), (100, [5, 4, 26])],
+)
+def test_a_reason_is_cut_down_to_twelve_characters(width: int, expected: list[int]) -> None:
+    columns = [["place", "s0"], ["who", "ada?"], ["why", "HBM errors, ticket OPS4711"]]
+    assert _fit_lines(["place", "who", "why"], columns, width) == expected
 
 
 def test_an_empty_list_says_which_command_fills_it(worn: str) -> None:

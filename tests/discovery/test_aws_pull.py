@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
+from urllib.request import Request, urlopen
 
 import clouds
 import pytest
@@ -275,6 +276,7 @@ def test_moto_answers(lab: Engine, cloud: Cloud) -> None:
     try:
         host, port = server.get_host_and_port()
         cloud.moto = f"http://{host}:{port}"
+        urlopen(Request(f"{cloud.moto}/moto-api/reset", method="POST")).close()  # it may have run in this process
         cloud.machines.clear()
         ec2 = boto3.client("ec2", endpoint_url=cloud.moto, region_name="us-east-2")
         for type_ in ("trn1.32xlarge", "m5.large"):

@@ -20,6 +20,7 @@ from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.reserve import reserve
 from trninv.service.explorer import WEB_DIRECTORY
 
 WHY = '=HYPERLINK("http://x"), <img src=x onerror=alert(1)>'
@@ -29,7 +30,7 @@ CHUNK = 12_000
 
 @pytest.fixture(scope="module")
 def service_database(databases: Databases) -> str:
-    """All small systems and 300 servers of which each has a chip down; two jobs on u-trn2x64."""
+    """All small systems and 300 servers of which each has a chip down; two jobs on u-trn2x64, two reservations."""
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2").resized(300), name="lab")
@@ -38,6 +39,8 @@ def service_database(databases: Databases) -> str:
         set_state(connection, ["u-trn2x64/d0/s1/c5"], down, why="HBM errors", who="tests")
         allocate(connection, "llama-ft", ["u-trn2x64/d0/s2"], who="tests")
         allocate(connection, "dpo-sweep", ["u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s0/c1"], who="tests")
+        reserve(connection, "next", ["lab/d5/s0/c0"], who="tests", from_="2126-12-01T08:00:00Z", until="48h")
+        reserve(connection, "firmware", ["lab/d6/s0"], who="tests", until="4h", maintenance=True, why=WHY)
     return url
 
 
@@ -307,6 +310,22 @@ def test_a_drain_is_a_plan_step_by_step(opened: Open) -> None:
     expect(plan.locator(".steps").first).to_contain_text(re.compile("llama-ft.*moves elsewhere", re.DOTALL))
     page.reload()
     expect(plan).to_contain_text("loses 16 of 16 chips")
+
+
+@pytest.mark.slow
+def test_reservations_are_listed_in_the_order_of_their_start(opened: Open) -> None:
+    page = opened("#/jobs?in=lab")
+    rows = page.get_by_role("region", name="Reservations").get_by_role("listitem")
+    expect(rows).to_have_count(2)
+    ends = re.compile(r"firmware \(maintenance\) ends in 3 h 5\d min: 16 chips in lab/d6/s0")
+    expect(rows.first).to_contain_text(ends)
+    expect(rows.first).to_contain_text(f"by tests: {WHY}")
+    expect(rows.first).to_contain_text("1 failed chip")
+    expect(rows.last).to_contain_text(re.compile(r"next begins in [\d,]+ d: 1 chip in lab/d5/s0/c0"))
+    expect(rows.last.locator("time").first).to_have_attribute("datetime", re.compile("^2126-12-01T08:00:00"))
+    expect(rows.last.get_by_role("link")).to_have_attribute("href", "#/at/lab/d5/s0/c0")
+    page.evaluate("location.hash = '#/jobs?in=u-trn2x64'")
+    expect(page.get_by_role("region", name="Reservations")).to_contain_text("Nothing is reserved")
 
 
 def test_each_page_that_is_fetched_later_is_small() -> None:

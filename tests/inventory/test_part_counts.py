@@ -319,6 +319,16 @@ def test_rows_that_changed_in_an_older_version_are_counted(engine: Engine) -> No
         assert _stored(connection) == _plain(connection)
 
 
+@pytest.mark.parametrize(("declaration", "is_recounted"), [("KEEPS_READERS = True", False), ("", True)])
+def test_a_migration_counts_parts_unless_it_only_adds(engine: Engine, declaration: str, is_recounted: bool) -> None:
+    with write_transaction(engine) as connection:
+        connection.execute(text("UPDATE part_count SET number = number + 1 WHERE kind = 'chip'"))
+    with next_release(declaration):
+        migrate(engine)
+        with read_transaction(engine) as connection:
+            assert (_stored(connection) == _plain(connection)) == is_recounted
+
+
 def test_allocations_of_trninv_are_counted(engine: Engine) -> None:
     """On PostgreSQL it writes them with COPY."""
     with write_transaction(engine) as connection:

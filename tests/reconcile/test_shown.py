@@ -160,10 +160,10 @@ def test_python(databases: Databases) -> None:
     url = databases.seeded("sqlite")
     with trninv.open(url) as fleet:
         (made,) = fleet.bind(S.format(0), "i-0a", who="anna").created
-        assert fleet.bindings() == fleet.bindings("u-trn2x64/d0") == (made,)
+        assert fleet.bindings() == fleet.bindings("u-trn2x64/d0") == [made]
         assert fleet.path("@i-0a/c0", "@i-0a/c1").source == f"{S.format(0)}/c0"
         assert fleet.unbind("@i-0a", who="bert").ending == "undone"
-        assert fleet.bindings() == ()
+        assert fleet.bindings() == []
         assert [each.ended_by for each in fleet.bindings(include_ended=True)] == ["bert"]
 
 

@@ -48,7 +48,7 @@ def _render_measure(measure: Measure) -> Iterator[str]:
     yield f"\n## {measure.name}\n"
     yield f"{measure.description}\n"
     yield f"- bounds: {measure.describe_unit()}"
-    for name, parameter in measure.parameters.items():
+    for name, parameter in measure.parameters_by_name.items():
         words = [*(parameter.argument.words or (choice.name.lower() for choice in parameter.choices))]
         choices = f" One of {', '.join(f'`{word}`' for word in words)}." if words else ""
         yield f"- `{name}`{'' if parameter.is_required else ' (optional)'}: {parameter.description}{choices}"

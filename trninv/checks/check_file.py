@@ -6,26 +6,20 @@ checks:
     down: [prod/d3/s0]                        # and derate, as in `what_if`
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import yaml
-
-from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
 from trninv.checks.measure import BOUNDS, Measure
 from trninv.checks.measures import MEASURES
-from trninv.errors import InvalidArgumentError, InvalidFileError, TrninvError, suggestion
-from trninv.importers.yaml_parser import YamlError, parse_yaml
+from trninv.errors import InvalidArgumentError, suggestion
+from trninv.importers.yaml_list import parse_yaml_list
 from trninv.inventory.parameter import Parameter
-from trninv.units import Quantity, pluralize
+from trninv.units import Quantity
 
 MAX_CHECKS: Final = 1_000
-MAX_BYTES: Final = 1 << 20
 _MAX_NAME: Final = 200
 _ROOT: Final = "checks"
-_ITEM_DEPTH: Final = 2
-"""Collections around a check: the file's object and the list of checks."""
 SCENARIO: Final[Mapping[str, str]] = {
     "down": "Addresses of parts that are assumed to be down.",
     "derate": "Addresses of parts with the fraction of their bandwidth that they are assumed to carry.",
@@ -67,58 +61,12 @@ def parse_checks(raw: bytes, file: str) -> list[Check]:
         The file is no such file; the error lists everything that is wrong, with its lines.
 
     """
-    checks, problems = list[Check](), list[str]()
-    lines = dict[str, int]()
-    for line, item in _items(raw, file):
-        try:
-            check = _parse_check(item, line)
-            if check.name in lines:
-                raise InvalidArgumentError(
-                    f"the check in line {lines[check.name]} has the same name, {check.name!r}; add a name"
-                )
-            lines[check.name] = line
-            checks.append(check)
-        except TrninvError as error:
-            problems.append(f"{file}:{line}: {error}")
-    if problems:
-        raise InvalidFileError(f"{pluralize(len(problems), 'error')}; nothing was checked", problems)
-    return checks
-
-
-def _items(raw: bytes, file: str) -> Iterator[tuple[int, Any]]:
-    """Yield the items of the list of checks, with their lines."""
-
-    def refuse(message: str, line: int = 1) -> InvalidFileError:
-        return InvalidFileError("1 error; nothing was checked", [f"{file}:{line}: {message}"])
-
-    if len(raw) > MAX_BYTES:
-        raise refuse(f"has more than {MAX_BYTES >> 20} MiB")
-    try:
-        documents = [value for _, value in parse_yaml(raw)]
-    except YamlError as error:
-        raise refuse(error.message, error.line or 1) from None
-    if len(documents) != 1 or not isinstance(documents[0], dict) or list(documents[0]) != [_ROOT]:
-        raise refuse(f"is not an object whose only key is {_ROOT}")
-    items = documents[0][_ROOT]
-    if not isinstance(items, list) or not 0 < len(items) <= MAX_CHECKS:
-        raise refuse(f"{_ROOT} is not a list of 1 to {MAX_CHECKS:,} checks")
-    yield from zip(_item_lines(raw), items, strict=True)
-
-
-def _item_lines(raw: bytes) -> Iterator[int]:
-    """Yield the line of each item of the only list in the file's only object."""
-    depth = 0
-    for event in yaml.parse(raw, Loader=yaml.CSafeLoader):
-        if depth == _ITEM_DEPTH and isinstance(event, yaml.NodeEvent):
-            yield event.start_mark.line + 1
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+    return parse_yaml_list(raw, file, _ROOT, _parse_check, maximum=MAX_CHECKS, consequence="nothing was checked")
 
 
 def _parse_check(item: Any, line: int) -> Check:  # Any: a value of YAML
     if not isinstance(item, dict):
         raise InvalidArgumentError("a check is an object with a measure, such as bisection, as a key")
-    if has_forbidden_characters(item):
-        raise InvalidArgumentError(f"a check {FORBIDDEN_MESSAGE}")
     names = [key for key in item if key not in ("name", *SCENARIO)]
     if len(names) != 1 or names[0] not in MEASURES:
         wrong = next((name for name in names if name not in MEASURES), "")
@@ -195,12 +143,12 @@ def _measure_schema(measure: Measure) -> dict[str, Any]:
     bounds = {
         name: {"type": "string" if is_quantity else "integer", "description": text} for name, text in BOUNDS.items()
     }
-    parameters = {name: _parameter_schema(parameter) for name, parameter in measure.parameters.items()}
+    parameters = {name: _parameter_schema(parameter) for name, parameter in measure.parameters_by_name.items()}
     schema = {
         "type": "object",
         "description": measure.description,
         "properties": parameters | bounds,
-        "required": [name for name, parameter in measure.parameters.items() if parameter.is_required],
+        "required": [name for name, parameter in measure.parameters_by_name.items() if parameter.is_required],
         "additionalProperties": False,
     }
     return schema | ({} if measure.implied else {"anyOf": [{"required": [name]} for name in BOUNDS]})

@@ -11,9 +11,10 @@ from trninv.checks.check_file import Check
 from trninv.checks.measure import AT_LEAST, AT_MOST, Reading
 from trninv.deadline import Progress, silent
 from trninv.enumeration import DescribedEnum
-from trninv.errors import TrninvError
+from trninv.errors import DatabaseError, TrninvError
 from trninv.placement.placement_fleet import Fleet
 from trninv.rendered_text import Rendered, RenderedTable
+from trninv.routing.answer import ExactInt
 
 _INVALID_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ANNOTATION_ESCAPES: Final = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}
@@ -39,6 +40,11 @@ class CheckResult:
     value: Annotated[str | None, "The value, or its proven bounds; null if there is none."]
     bounds: Annotated[str, "The bounds."]
     explanation: Annotated[str, "Why the value is what it is; for an error, its message."]
+    unit: Annotated[str, "Unit of the following numbers, such as bytes per second or hops."] = ""
+    lower: Annotated[ExactInt | None, "Proven lower bound of the value; null if there is none."] = None
+    upper: Annotated[ExactInt | None, "Proven upper bound of the value; the lower one if the value is exact."] = None
+    at_least: Annotated[ExactInt | None, "The lowest value that passes."] = None
+    at_most: Annotated[ExactInt | None, "The highest value that passes."] = None
 
     @property
     def passed(self) -> bool:
@@ -61,6 +67,11 @@ def evaluate(fleet: Fleet, checks: Sequence[Check], progress: Progress = silent)
     progress
         Called with the number of finished and of all checks.
 
+    Raises
+    ------
+    DatabaseError
+        The database can't be read.
+
     """
     results = list[CheckResult]()
     for check in checks:
@@ -70,10 +81,12 @@ def evaluate(fleet: Fleet, checks: Sequence[Check], progress: Progress = silent)
 
 
 def _evaluate_one(fleet: Fleet, check: Check) -> CheckResult:
-    value, verdict = None, Verdict.ERROR
+    value, verdict, reading = None, Verdict.ERROR, Reading(None, None)
     try:
         scenario = fleet.what_if(check.down, check.derate) if check.down or check.derate else fleet
-        reading: Reading = check.measure.function(scenario, **check.values)
+        reading = check.measure.function(scenario, **check.values)
+    except DatabaseError:
+        raise
     except TrninvError as error:
         explanation = str(error)
     else:
@@ -84,7 +97,20 @@ def _evaluate_one(fleet: Fleet, check: Check) -> CheckResult:
     bounds = " and ".join(
         f"{name.replace('_', ' ')} {check.measure.format(bound)}" for name, bound in check.bounds.items()
     )
-    return CheckResult(check.name, check.line, check.measure.name, verdict, value, bounds, explanation)
+    return CheckResult(
+        check.name,
+        check.line,
+        check.measure.name,
+        verdict,
+        value,
+        bounds,
+        explanation,
+        check.measure.base_unit,
+        reading.lower,
+        reading.upper,
+        check.bounds.get(AT_LEAST),
+        check.bounds.get(AT_MOST),
+    )
 
 
 def _judge(check: Check, reading: Reading) -> Verdict:

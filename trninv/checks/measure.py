@@ -14,12 +14,26 @@ from functools import cached_property
 from typing import Any, Final
 
 from trninv.errors import InvalidArgumentError, suggestion
-from trninv.inventory.parameter import Declaration, Parameter
-from trninv.units import Quantity, pluralize
+from trninv.importers.collection_schedule import parse_duration
+from trninv.inventory.parameter import Declaration, FreeText, Parameter
+from trninv.units import Bandwidth, Capacity, Quantity, pluralize
 
 AT_LEAST: Final = "at_least"
 AT_MOST: Final = "at_most"
 BOUNDS: Final = {AT_LEAST: "The lowest value that passes.", AT_MOST: "The highest value that passes."}
+_MAX_AGE: Final = 86_400 * 3_650
+_BASE_UNITS: Final[dict[type[int], str]] = {Bandwidth: "bytes per second", Capacity: "bytes"}
+
+
+class Age(FreeText):
+    """An age such as 30m, 2h or 3d, which is valid when a file has been read."""
+
+    __slots__ = ()
+
+    @property
+    def seconds(self) -> int:
+        """The age in seconds."""
+        return parse_duration(self, "age", _MAX_AGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +88,7 @@ class Measure(Declaration):
     allows_scenario: bool
 
     @cached_property
-    def parameters(self) -> dict[str, Parameter]:
+    def parameters_by_name(self) -> dict[str, Parameter]:
         """Parameters by their names in a file."""
         declared = map(Parameter.from_signature, self.signature.parameters.values())
         return {parameter.argument.name or parameter.name: parameter for parameter in declared}
@@ -88,16 +102,16 @@ class Measure(Declaration):
             An argument is unknown, missing, malformed or beyond its limits.
 
         """
-        if unknown := [name for name in arguments if name not in self.parameters]:
-            names = ", ".join([*self.parameters, *BOUNDS])
+        if unknown := [name for name in arguments if name not in self.parameters_by_name]:
+            names = ", ".join([*self.parameters_by_name, *BOUNDS])
             raise InvalidArgumentError(f"{self.name} takes no {unknown[0]!r:.60}; use {names}")
-        for name, parameter in self.parameters.items():
+        for name, parameter in self.parameters_by_name.items():
             if name not in arguments and parameter.is_required:
                 raise InvalidArgumentError(f"{self.name} needs {name}: {parameter.description}")
-        return {self.parameters[name].name: self._coerce(name, value) for name, value in arguments.items()}
+        return {self.parameters_by_name[name].name: self._coerce(name, value) for name, value in arguments.items()}
 
     def _coerce(self, name: str, value: Any) -> Any:  # Any: a value of YAML
-        parameter = self.parameters[name]
+        parameter = self.parameters_by_name[name]
         items = value if isinstance(value, list) and issubclass(parameter.value_type, tuple) else [value]
         is_number = issubclass(parameter.value_type, int) and not issubclass(parameter.value_type, Quantity)
         expected = int if is_number else str
@@ -107,6 +121,9 @@ class Measure(Declaration):
             )
         if (words := parameter.argument.words) and value not in words:
             raise InvalidArgumentError(f"{name}: there is no {value!r:.60}; {suggestion(value, words)}")
+        if issubclass(parameter.value_type, Age):
+            parse_duration(value, name, _MAX_AGE)
+            return Age(value)
         return parameter.coerce(value)
 
     def parse_bound(self, name: str, value: Any) -> int:  # Any: a value of YAML
@@ -129,6 +146,11 @@ class Measure(Declaration):
         if issubclass(self.unit, Quantity):
             return f"a {self.unit.__name__.lower()} with its unit, such as 1024 {self.unit.PRINTED[0]}"
         return f"a whole number of {self.noun}s"
+
+    @property
+    def base_unit(self) -> str:
+        """Name of the unit of readings and bounds, in the plural."""
+        return _BASE_UNITS.get(self.unit, f"{self.noun}s")
 
     def format(self, value: int) -> str:
         """Return a value as text, with its unit."""

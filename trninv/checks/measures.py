@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 
-from trninv.checks.measure import AT_LEAST, AT_MOST, Measure, Reading, measure
+from trninv.checks.measure import AT_LEAST, AT_MOST, Age, Measure, Reading, measure
 from trninv.database.as_of import current_time
 from trninv.database.finding_rules import SEVERITIES, SEVERITY_MEANINGS
-from trninv.importers.collection_schedule import parse_duration
 from trninv.incidents.model import Incident, IncidentSeverity
 from trninv.inventory.parameter import Argument, FreeText
 from trninv.placement import questions as placement_questions
@@ -24,7 +23,6 @@ _SOURCE = Annotated[str, Argument("Chip, core, server, rack, domain or switch.",
 _TARGET = Annotated[str, Argument("Chip, core, server, rack, domain or switch.", name="to")]
 _MAX_NAMED: Final = 3
 """Links, findings and incidents that an explanation names; it counts the others."""
-_MAX_AGE: Final = 86_400 * 3_650
 _MILDEST: Final = FreeText(SEVERITIES[0])
 
 
@@ -140,15 +138,13 @@ def incidents(
     fleet: Fleet,
     scope: _ANY_SCOPE = None,
     severity: Annotated[IncidentSeverity, Argument("Lowest severity that counts.")] = IncidentSeverity.INFO,
-    older_than: Annotated[
-        FreeText | None, Argument("Count those that began longer ago, such as 30m, 2h or 3d.")
-    ] = None,
+    older_than: Annotated[Age | None, Argument("Count those that began longer ago, such as 30m, 2h or 3d.")] = None,
 ) -> Reading:
     """Count the incidents; without a bound, 0 is the highest that passes."""
     severities = list(IncidentSeverity)[list(IncidentSeverity).index(severity) :]
-    age = None if older_than is None else timedelta(seconds=parse_duration(older_than, "older_than", _MAX_AGE))
     with fleet.connect() as connection:
-        latest_start = None if age is None else current_time(connection) - age
+        now = current_time(connection)
+    latest_start = None if older_than is None else now - timedelta(seconds=older_than.seconds)
     counted = [
         incident
         for incident in fleet.incidents(scope)

@@ -5,11 +5,11 @@
 
 import getpass
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from trninv.cli.database_connection import write_connection
+from trninv.cli.database_connection import open_fleet, write_connection
 from trninv.cli.messages import print_wrapped
 from trninv.cli.output import format_option, print_blocks, print_value
 from trninv.cli.parameter_options import build_options, help_text
@@ -21,6 +21,9 @@ from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import overridden_by_server
 from trninv.placement.changes import find
 from trninv.rendered_text import Rendered
+from trninv.settings import is_service
+
+R = TypeVar("R")
 
 
 def change_command(file: str) -> click.Command:
@@ -29,29 +32,51 @@ def change_command(file: str) -> click.Command:
 
     @click.pass_obj
     def run(database: str, /, style: str, *, dry_run: bool, **values: Any) -> None:
-        with write_connection(database, commits=not dry_run) as (connection, progress):
-            result = change(connection, **change_arguments(change, values, progress))
+        if is_service(database):
+            result = request_change(database, change, values, dry_run=dry_run)
+        else:
+            with write_connection(database, commits=not dry_run) as (connection, progress):
+                result = change(connection, **change_arguments(change, values, progress))
         print_result(style, result, change.render(result), dry_run=dry_run)
 
     return build_command(change, run)
 
 
+def request_change(service: str, change: Change[..., R], values: Mapping[str, Any], *, dry_run: bool) -> R:
+    """Have a service make a change with its command's values."""
+    with open_fleet(service) as fleet, Progress(change.command):
+        arguments = {**values, **author(service, change, values.get("who"))}
+        if arguments.get("who") is None:
+            arguments.pop("who", None)
+        return fleet.make_change(change, dry_run=dry_run, **arguments)
+
+
 def change_arguments(change: Change[..., Any], values: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Return the arguments of a change from its command's values; it reports to the progress line if it can."""
     extra: dict[str, Any] = {"progress": progress} if change.takes_progress else {}
-    if change.takes_author:
-        extra["who"] = author(change, values["who"])
-    return change.coerce_values(**{**values, **extra})
+    return change.coerce_values(**{**values, **extra, **author("", change, values.get("who"))})
 
 
-def author(change: Change[..., Any], who: str | None) -> str:
-    """Return who makes a change: the value of --who, or the user, who may have no name if the change needs none."""
+def author(target: str, change: Change[..., Any], who: str | None) -> dict[str, str]:
+    """Return the argument ``who`` of a change of a database or a service, if it takes one.
+
+    It is the value of --who or else the user, who may have no name if the change needs none. To a service with a token,
+    only --who is sent, since the service knows the token's name.
+    """
+    if not change.takes_author or (who is None and is_service(target) and _has_token()):
+        return {}
     try:
-        return current_user() if who is None else who
+        return {"who": current_user() if who is None else who}
     except UsageError:
         if change.needs_author:
             raise
-        return ""
+        return {"who": ""}
+
+
+def _has_token() -> bool:
+    from trninv.importers.observation_sender import read_token  # noqa: PLC0415 # needed for services only
+
+    return bool(read_token())
 
 
 def print_result(style: str, result: Any, text: Rendered, *, dry_run: bool) -> None:
@@ -111,9 +136,13 @@ def current_user() -> str:
 
 @click.pass_obj
 def _run_set(database: str, /, style: str, *, dry_run: bool, **values: Any) -> None:
-    with write_connection(database, commits=not dry_run) as (connection, progress):
-        changes = set_state(connection, **change_arguments(set_state, values, progress))
-        kept_states = dict(overridden_by_server(connection, values["addresses"]))
+    kept_states = dict[str, Condition]()
+    if is_service(database):
+        changes = request_change(database, set_state, values, dry_run=dry_run)
+    else:
+        with write_connection(database, commits=not dry_run) as (connection, progress):
+            changes = set_state(connection, **change_arguments(set_state, values, progress))
+            kept_states = dict(overridden_by_server(connection, values["addresses"]))
 
     def lines() -> Iterator[str]:
         yield from (f"{change.address}: {change.before} → {change.after}" for change in changes)

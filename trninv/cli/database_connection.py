@@ -7,18 +7,26 @@ from typing import Any, Final
 import click
 from sqlalchemy import Connection, Engine
 
+import trninv
 from trninv.characters import escape_controls
 from trninv.cli.messages import print_wrapped
 from trninv.cli.progress_line import Progress
 from trninv.database.as_of import omitted_clusters
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.history.point_in_time import engine_at
+from trninv.placement.placement_fleet import Fleet
+from trninv.settings import is_service
 
 AT_OPTION: Final[dict[str, Any]] = {
     "metavar": "TIME",
     "help": "Read the fleet as of this time: an ISO time with its zone, or an event number.",
 }
 at_option = click.option("--at", "as_of", **AT_OPTION)
+
+
+def open_fleet(target: str) -> Fleet:
+    """Open the database or the service at a URL; the token of a service is in TRNINV_TOKEN or TRNINV_TOKEN_FILE."""
+    return trninv.connect(target) if is_service(target) else trninv.open(target)
 
 
 @contextmanager

@@ -79,6 +79,21 @@ def discover(
                 raise pulls.last_error
 
 
+def check_targets(targets: Sequence[str], every: str) -> None:
+    """Refuse targets or an interval of `trninv serve` that this command would refuse.
+
+    Raises
+    ------
+    UsageError
+        A setting is wrong.
+
+    """
+    for target in targets:
+        find_provider(parse_target(target))
+    if not parse_duration(every, "TRNINV_DISCOVER_EVERY"):
+        raise UsageError("TRNINV_DISCOVER_EVERY=0s is no interval; write for example 5m")
+
+
 def _print_calls(style: str, calls: Iterable[ApiCall]) -> None:
     listed = list(calls)
     cells = ((call.provider, call.name, "yes" if call.is_required else "no", call.purpose) for call in listed)

@@ -5,23 +5,31 @@ from typing import Any
 
 import click
 
-from trninv.cli.change_commands import build_command, change_arguments, print_result
+from trninv.cli.change_commands import build_command, change_arguments, print_result, request_change
 from trninv.cli.database_connection import write_connection
 from trninv.cli.messages import print_hint
 from trninv.cli.status_command import is_table_empty
 from trninv.database.finding_rules import SEVERITIES
+from trninv.errors import UsageError
 from trninv.reconcile.changes.detect_drift import detect_drift
 from trninv.reconcile.findings import list_findings
+from trninv.settings import is_service
 
 
 @click.pass_obj
 def _run_drift(
     database: str, /, style: str, fail_on: str | None, *, include_cleared: bool, dry_run: bool, **values: Any
 ) -> None:
-    with write_connection(database, commits=not dry_run) as (connection, progress):
-        result = detect_drift(connection, **change_arguments(detect_drift, values, progress))
-        has_no_observations = is_table_empty(connection, "observation")
-        findings = list_findings(connection, values["scope"], include_cleared=include_cleared)
+    if is_service(database):
+        if include_cleared:
+            raise UsageError("--include-cleared needs the database itself; omit it, or use --database")
+        result = request_change(database, detect_drift, values, dry_run=dry_run)
+        findings, has_no_observations = list(result.findings), False
+    else:
+        with write_connection(database, commits=not dry_run) as (connection, progress):
+            result = detect_drift(connection, **change_arguments(detect_drift, values, progress))
+            has_no_observations = is_table_empty(connection, "observation")
+            findings = list_findings(connection, values["scope"], include_cleared=include_cleared)
     listed = replace(result, findings=tuple(findings))
     print_result(style, listed, detect_drift.render(listed), dry_run=dry_run)
     if has_no_observations and style == "table":

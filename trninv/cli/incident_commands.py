@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import click
 
 import trninv
-from trninv.cli.database_connection import at_option
+from trninv.cli.database_connection import at_option, open_fleet
 from trninv.cli.messages import print_hint, print_wrapped
 from trninv.cli.output import encode, format_option, print_table, print_value
 from trninv.cli.progress_line import Progress
@@ -21,6 +21,7 @@ from trninv.database.revision import RevisionTracker
 from trninv.errors import UnreachableError
 from trninv.incidents.model import DomainImpact, Impact, Incident
 from trninv.placement.placement_fleet import Fleet
+from trninv.settings import is_service
 from trninv.units import pluralize
 
 INCIDENT_HEADERS: Final = ("incident", "severity", "place", "what", "rule", "since", "who", "why")
@@ -53,11 +54,11 @@ def incidents(database: str, scope: str | None, with_impact: bool, as_of: str | 
     trninv incidents u-trn2x64/d0 --impact
     trninv incidents --at 2026-11-22T02:00:00Z
     """
-    with trninv.open(database) as current_fleet:
+    with open_fleet(database) as current_fleet:
         fleet = current_fleet if as_of is None else current_fleet.at(as_of)
         with fleet.snapshot() as snapshot, Progress("incidents"):
             incident_list = snapshot.incidents(scope)
-            is_empty = not incident_list and has_no_cluster(snapshot)
+            is_empty = not incident_list and not is_service(database) and has_no_cluster(snapshot)
             impacts = [snapshot.impact(incident) for incident in incident_list] if with_impact else []
     answer_json = [encode(incident) for incident in incident_list]
     for incident, impact in zip(answer_json, impacts, strict=False):  # no impacts without --impact

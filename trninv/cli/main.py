@@ -19,7 +19,7 @@ from trninv.characters import FORBIDDEN_MESSAGE, escape_controls, has_forbidden_
 from trninv.cli import command_index
 from trninv.cli.command_index import no_garbage_collection
 from trninv.errors import SchemaOutdatedError, TrninvError, UsageError, explain_memory_error
-from trninv.settings import Settings
+from trninv.settings import Settings, is_service
 
 _GROUPS = {
     "Look": {
@@ -74,6 +74,7 @@ _GROUPS = {
         "serve": "serve_commands",
         "mcp": "mcp_command",
         "token": "token_commands",
+        "webhooks": "webhook_commands",
         "completion": "shell_completion",
     },
     "Administer": {
@@ -189,10 +190,20 @@ def _build_command_list() -> _GroupedHelp:
 @click.option(
     "--database", metavar="URL", help="The database: sqlite:///FILE or postgresql://…  [default: TRNINV_DATABASE_URL]"
 )
+@click.option(
+    "--service",
+    metavar="URL",
+    help="A service to ask instead, with its token in TRNINV_TOKEN or TRNINV_TOKEN_FILE.  [default: TRNINV_SERVICE]",
+)
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(__version__)
 @click.pass_context
-def trninv(context: click.Context, database: str | None, debug: bool) -> None:  # noqa: ARG001 # main reads --debug
+def trninv(
+    context: click.Context,
+    database: str | None,
+    service: str | None,
+    debug: bool,  # noqa: ARG001 # main reads it
+) -> None:
     """Show what an AWS Trainium fleet is made of, how it is wired and what is unhealthy.
 
     \b
@@ -203,7 +214,24 @@ def trninv(context: click.Context, database: str | None, debug: bool) -> None:  
     trninv path --help                    # every command shows examples
     source <(trninv completion bash)      # the Tab key completes addresses
     """
-    context.obj = Settings.load().database_url if database is None else database
+    context.obj = _choose_target(database, service)
+
+
+def _choose_target(database: str | None, service: str | None) -> str:
+    """Return the URL of the database or service that commands use; an option counts before the environment."""
+    if database is not None and service is not None:
+        raise UsageError("--database and --service exclude each other; choose one")
+    if database is None and service is None:
+        service = os.environ.get("TRNINV_SERVICE", "").strip() or None
+        if service and os.environ.get("TRNINV_DATABASE_URL", "").strip():
+            raise UsageError(
+                "TRNINV_SERVICE and TRNINV_DATABASE_URL are both set; unset one, or choose with --service or --database"
+            )
+    if service is not None:
+        if not is_service(service):
+            raise UsageError(f"--service {service[:80]}: write the service's URL, such as https://trninv.example")
+        return service
+    return Settings.load().database_url if database is None else database
 
 
 def _silence_stdout() -> None:
@@ -271,7 +299,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except TrninvError as error:
         if "--debug" in words:
             raise
-        _print_error(f"trninv: {_add_database_option(error, words)}")
+        request = f" (request {error.request_id})" if error.request_id else ""
+        _print_error(f"trninv: {_add_database_option(error, words)}{request}")
         status = error.exit_status
     except _PipeClosedError:
         _silence_stdout()

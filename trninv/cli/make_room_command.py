@@ -52,7 +52,7 @@ def _run_make_room(
             )
         if apply:
             values = {"scope": plan.scope, "moves": plan.moves, "revision": plan.revision, "why": why}
-            moved = move_jobs.run(fleet.engine, **values, who=author(move_jobs, who), dry_run=dry_run)
+            moved = fleet.make_change(move_jobs, **values, **author(database, move_jobs, who), dry_run=dry_run)
             extra_lines = [f"moved {pluralize(len(moved), 'job')}"]
     print_value(style, plan, lambda: print_answer(plan, extra_lines=extra_lines))
     if apply and dry_run:

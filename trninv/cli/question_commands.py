@@ -12,7 +12,6 @@ from trninv.cli.parameter_options import build_options, help_text
 from trninv.cli.progress_line import Progress
 from trninv.cli.scenario_options import open_scenario, scenario_options
 from trninv.errors import UsageError, WorkerError
-from trninv.inventory.address.lookup import only_cluster
 from trninv.placement import questions as placement_questions
 from trninv.routing import questions as routing_questions
 from trninv.routing.evidence import servers_in_answer
@@ -82,8 +81,7 @@ def default_cluster(fleet: BaseFleet, arguments: Mapping[str, Any]) -> dict[str,
     """Return the arguments, with the only cluster as the scope if they have no scope."""
     if arguments["scope"] is not None:
         return dict(arguments)
-    with fleet.connect() as connection:
-        return {**arguments, "scope": only_cluster(connection)}
+    return {**arguments, "scope": fleet.only_cluster()}
 
 
 def build_command(

@@ -47,7 +47,8 @@ def _run_replace(
             print_revision(snapshot.as_of())
         if apply and plan.is_satisfied():
             values = {"name": plan.job, "lost": plan.lost, "revision": plan.revision, "why": why}
-            job = replace_servers.run(fleet.engine, **values, who=author(replace_servers, who), dry_run=dry_run)
+            author_values = author(database, replace_servers, who)
+            job = fleet.make_change(replace_servers, **values, **author_values, dry_run=dry_run)
             extra_lines = [f"{job.name} has {pluralize(job.chips, 'chip')} in {pluralize(job.servers, 'server')}"]
     print_value(style, plan, lambda: print_answer(plan, extra_lines=extra_lines))
     if apply and dry_run:

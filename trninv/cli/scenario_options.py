@@ -5,11 +5,10 @@ from contextlib import contextmanager
 
 import click
 
-import trninv
-from trninv.cli.database_connection import AT_OPTION
+from trninv.cli.database_connection import AT_OPTION, open_fleet
 from trninv.cli.shell_completion import ADDRESS
 from trninv.errors import InvalidArgumentError
-from trninv.routing.fleet import BaseFleet
+from trninv.placement.placement_fleet import Fleet
 
 _SCENARIO_OPTIONS = (
     click.Option(
@@ -48,9 +47,9 @@ def open_scenario(
     as_of: str | None,
     assume_allocations: Sequence[str] = (),
     assume_released: Sequence[str] = (),
-) -> Iterator[BaseFleet]:
+) -> Iterator[Fleet]:
     """Open the fleet, now or as of a time, under the scenario that the options describe, if any."""
-    with trninv.open(database) as current_fleet:
+    with open_fleet(database) as current_fleet:
         fleet = current_fleet if as_of is None else current_fleet.at(as_of)
         if not (down or derate or assume_allocations or assume_released):
             yield fleet

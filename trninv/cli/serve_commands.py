@@ -6,7 +6,7 @@ import json
 import os
 import resource
 import socket
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 import click
@@ -15,11 +15,14 @@ from uvicorn.importer import import_from_string
 from uvicorn.supervisors import Multiprocess
 
 import trninv
+from trninv.cli.background_process import background_processes
+from trninv.cli.check_command import read_checks
 from trninv.cli.command_index import no_garbage_collection
 from trninv.cli.database_connection import at_option
-from trninv.cli.discovery_process import check_targets, run_discovery
+from trninv.cli.discover_command import check_targets
 from trninv.cli.output import json_text, read_argument
 from trninv.cli.progress_line import Progress
+from trninv.cli.webhook_commands import read_receivers
 from trninv.database.engine import read_transaction, redacted_url, temporary_engine
 from trninv.errors import UsageError
 from trninv.graphql import graphql_schema
@@ -47,7 +50,9 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
     """Serve the explorer and the GraphQL API.
 
     GraphiQL is at /graphql. If you set TRNINV_AUTH=tokens, every request needs a bearer token (trninv token create).
-    If you set TRNINV_DISCOVER, such as to aws:us-east-2, it also pulls these targets (trninv discover).
+    If you set TRNINV_DISCOVER, such as to aws:us-east-2, it also pulls these targets (trninv discover). If you set
+    TRNINV_CHECKS to a file of checks, it evaluates them after each change (trninv check). If you set TRNINV_WEBHOOKS to
+    a file of receivers, it sends them what happens (trninv webhooks).
 
     \b
     trninv serve --port 8080
@@ -58,7 +63,7 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
             f"--host {host} accepts requests from other machines without tokens: set TRNINV_AUTH=tokens and run "
             "trninv token create, or add --allow-unauthenticated"
         )
-    check_targets(settings.discover, settings.discover_every)
+    _check_settings(settings)
     with temporary_engine(database) as engine, read_transaction(engine):
         pass  # fail here with one line instead of in every request
     os.environ["TRNINV_DATABASE_URL"] = database  # worker processes read it
@@ -76,18 +81,35 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
         proxy_headers=False,  # the application does it, because it also needs the address of the proxy itself
     )
     _raise_file_limit()
-    with open_socket(host, port) as listener:
+    with ExitStack() as stack:
+        listener = stack.enter_context(open_socket(host, port))
         message = (
             f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {redacted_url(database)}"
         )
         click.echo(message, err=True)
-        with run_discovery(settings.discover, settings.discover_every):
-            if workers > 1:
-                _run_workers(config, listener)
-            else:
-                with no_garbage_collection():
-                    config.load()
-                uvicorn.Server(config).run(sockets=[listener])
+        stack.enter_context(background_processes(settings))
+        if workers > 1:
+            _run_workers(config, listener)
+        else:
+            with no_garbage_collection():
+                config.load()
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+def _check_settings(settings: Settings) -> None:
+    """Refuse what a process beside the service would refuse.
+
+    Raises
+    ------
+    UsageError
+        A setting or a file that it names is wrong.
+
+    """
+    check_targets(settings.discover, settings.discover_every)
+    if settings.checks:
+        read_checks(str(settings.checks))
+    if settings.webhooks:
+        read_receivers(settings)
 
 
 def _run_workers(config: uvicorn.Config, listener: socket.socket) -> None:

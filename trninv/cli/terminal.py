@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import product
 from typing import Final
 
 import click
@@ -45,6 +46,10 @@ _COLUMN_GAP: Final = 2
 """Spaces between columns."""
 _MAX_WORD_CELLS: Final = 64
 """The maximum width, in terminal cells, of a word that is never broken; addresses are shorter."""
+_CUT_COLUMNS: Final = ("why", "who", "what")
+"""Columns whose cells are cut so that each row of their table is one line; the first ones are cut first."""
+_MIN_CUT_CELLS: Final = 12
+"""The width to which such a cell may be cut."""
 _MAX_CELL_LINES: Final = 4
 """If a cell needs more lines than this, optional columns are omitted first."""
 
@@ -55,7 +60,8 @@ def print_terminal_table(
     """Print a table of escaped cells to the terminal, in a pager if it is longer than the screen.
 
     If it is too wide or a cell would be too tall, empty columns are omitted, then optional columns, which a note below
-    the table names. If that is not enough, each row is printed as a block with one line per column.
+    the table names. If that is not enough, each row is printed as a block with one line per column. Reasons and the
+    like are cut, so that their rows are one line each.
     """
     console = Console(highlight=False)
     with console.capture() as captured:
@@ -101,15 +107,18 @@ def _render_table(
         if header == name and column not in empty
     ]
     candidates = [*empty, *removable]
-    for count in range(len(candidates) + 1):
+    cuts = (True, False) if any(header in _CUT_COLUMNS for header in headers) else (False,)
+    for is_cut, count in product(cuts, range(len(candidates) + 1)):
         removed = candidates[:count]
         kept = [column for column in range(len(headers)) if column not in removed]
-        kept_texts = [texts[column] for column in kept]
-        column_widths = fit_columns(kept_texts, console.width)
-        if not column_widths or (removed != candidates and _has_tall_cell(kept_texts, column_widths)):
+        kept_headers, kept_texts = [headers[column] for column in kept], [texts[column] for column in kept]
+        column_widths = (
+            _fit_lines(kept_headers, kept_texts, console.width) if is_cut else fit_columns(kept_texts, console.width)
+        )
+        if not column_widths or (not is_cut and removed != candidates and _has_tall_cell(kept_texts, column_widths)):
             continue
         kept_lines = [[line[column] for column in kept] for line in styled_lines]
-        table = _build_table([headers[column] for column in kept], kept_lines, column_widths)
+        table = _build_table(kept_headers, kept_lines, column_widths, is_cut=is_cut)
         names = ", ".join(headers[column] for column in removed if column in removable)
         return Group(table, Text(f"omitted to fit: {names} (--format json has all)", "dim")) if names else table
     return Group(*_build_blocks(headers, styled_lines))
@@ -144,15 +153,31 @@ def fit_columns(columns: Sequence[Sequence[str]], max_width: int) -> list[int]:
     return result_widths
 
 
+def _fit_lines(headers: Sequence[str], columns: Sequence[Sequence[str]], max_width: int) -> list[int]:
+    """Return the width of each column so that each row is one line, or nothing if that needs more cuts than allowed."""
+    max_width -= _COLUMN_GAP * (len(columns) - 1)
+    result_widths = [max(map(cell_len, cells)) for cells in columns]
+    for column in (headers.index(name) for name in _CUT_COLUMNS if name in headers):
+        excess = max(0, sum(result_widths) - max_width)
+        result_widths[column] = max(min(result_widths[column], _MIN_CUT_CELLS), result_widths[column] - excess)
+    return result_widths if sum(result_widths) <= max_width else []
+
+
 def _build_table(
-    headers: Sequence[str], lines: Sequence[Sequence[Text]], column_widths: Sequence[int]
+    headers: Sequence[str], lines: Sequence[Sequence[Text]], column_widths: Sequence[int], *, is_cut: bool
 ) -> RenderableType:
     rich_table = Table(box=None, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="bold underline")
     rich_table.show_header = any(headers)
     for column, (header, width) in enumerate(zip(headers, column_widths, strict=True)):
         cells = [line[column].plain for line in lines if line[column].plain]
         is_right = bool(cells) and all(map(_NUMBER.fullmatch, cells))
-        rich_table.add_column(header, justify="right" if is_right else "left", width=width, overflow="fold")
+        rich_table.add_column(
+            header,
+            justify="right" if is_right else "left",
+            width=width,
+            no_wrap=is_cut,
+            overflow="ellipsis" if is_cut else "fold",
+        )
     for line in lines:
         rich_table.add_row(*line)
     return rich_table

@@ -49,7 +49,7 @@ def _run_create(
         raise UsageError("write either the NAME of one principal or --from-file FILE")
     change = create_token if from_file is None else create_tokens
     names: dict[str, Any] = {"name": name} if from_file is None else {"names": _read_names(from_file)}
-    arguments = change.coerce_values(**names, **values, who=author(change, who))
+    arguments = change.coerce_values(**names, **values, **author("", change, who))
     with write_connection(database, commits=not dry_run) as (connection, _):
         result = change(connection, **arguments)
     print_result(style, result, change.render(result), dry_run=dry_run)
@@ -83,7 +83,7 @@ def _create_command() -> click.Command:
 
 @click.pass_obj
 def _run_rotate(database: str, /, style: str, *, dry_run: bool, who: str | None, **values: Any) -> None:
-    arguments = rotate_token.coerce_values(**values, who=author(rotate_token, who))
+    arguments = rotate_token.coerce_values(**values, **author("", rotate_token, who))
     with write_connection(database, commits=not dry_run) as (connection, _):
         token_text = rotate_token(connection, **arguments)
     print_result(style, token_text, rotate_token.render(token_text), dry_run=dry_run)

@@ -280,11 +280,15 @@ def write_transaction(engine: Engine, *, lock: str | None = "cluster", commits: 
 
     """
     with watch_change(engine, commits=commits):
-        with read_transaction(engine, exact=True):  # checks the schema version before waiting for a lock
-            pass
-        with translate_statement_errors(engine), engine.connect().execution_options(writes=True) as connection:
+        if engine.dialect.name == "sqlite":  # whose transaction begins with the lock
+            with read_transaction(engine, exact=True):
+                pass
+        with translate_connect_errors(engine):
+            connection = engine.connect().execution_options(writes=True)
+        with translate_statement_errors(engine), connection:
             with connection.begin() as transaction:
                 if lock and connection.dialect.name == "postgresql":
+                    _check_schema_version(connection, exact=True)  # before waiting
                     # this lock conflicts with itself, so it serializes all who take it
                     connection.execute(text(f"LOCK TABLE {lock} IN SHARE ROW EXCLUSIVE MODE"))
                 _check_schema_version(connection, exact=True)  # a migration may have committed meanwhile

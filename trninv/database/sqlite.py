@@ -30,6 +30,9 @@ _RETRY_MS = 200
 _TRUNCATE_TIMEOUT_MS = 100
 """Milliseconds that a writer waits for readers before it gives up emptying the log."""
 
+_LARGE_WAL = 16 * 1024 * 1024
+"""Bytes from which a writer empties the log, four times what SQLite writes before it copies the log by itself."""
+
 FileIdentity = tuple[int, int]
 """Device and inode number."""
 
@@ -160,8 +163,17 @@ def enable_wal(driver: Any) -> None:
 
 
 def truncate_wal(connection: Connection) -> None:
-    """Copy the write-ahead log into the file and empty it; give up if readers prevent it for too long."""
+    """Copy a large write-ahead log into the file and empty it; give up if readers prevent it for too long.
+
+    SQLite copies a small one by itself, at times, and overwrites it.
+    """
     driver = _driver(connection)
+    _, _, file = driver.execute("PRAGMA database_list").fetchone()
+    try:
+        if Path(f"{file}-wal").stat().st_size < _LARGE_WAL:
+            return
+    except OSError:  # no log, or it cannot be seen
+        return
     with _busy_timeout(driver, _TRUNCATE_TIMEOUT_MS), suppress(sqlite3.DatabaseError):
         driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 

@@ -9,6 +9,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from trninv.errors import UsageError
+from trninv.settings import is_service
 
 _SQLITE = re.compile(r"(sqlite(?:\+pysqlite)?):///(.+)", re.DOTALL)
 """Driver and path of an SQLite file."""
@@ -26,10 +27,15 @@ def parse_url(url: str) -> URL:
     Raises
     ------
     UsageError
-        Options follow the name of an SQLite file, although only a file: URI can have options.
+        Options follow the name of an SQLite file, although only a file: URI can have them; or a service has the URL.
     ArgumentError, ValueError
         The text is not a URL.
     """
+    if is_service(url):
+        raise UsageError(
+            "this needs the database itself, not a service: name it by --database sqlite:///FILE or postgresql://…; "
+            "trninv.connect asks a service"
+        )
     if file := _SQLITE.fullmatch(url):
         return _file_url(file[1], file[2])
     if multi_host := _MULTI_HOST.fullmatch(url):

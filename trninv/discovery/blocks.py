@@ -12,7 +12,7 @@ from typing import Final
 
 import orjson
 
-from trninv.discovery.provider import PulledListing
+from trninv.discovery.provider import PulledEntry, PulledListing
 from trninv.importers.ingestion import ImportFile
 
 BLOCKS: Final = 64
@@ -22,7 +22,7 @@ MAX_UNDIVIDED: Final = 1_000
 
 
 def split_listing(target: str, listing: PulledListing, stored: Collection[str]) -> Iterator[ImportFile]:
-    """Yield the blocks of a listing as files, sorted by machine; a listing without entries is one file.
+    """Yield the blocks of a listing as files, each made when it is asked for; a listing without entries is one file.
 
     Parameters
     ----------
@@ -32,13 +32,14 @@ def split_listing(target: str, listing: PulledListing, stored: Collection[str]) 
 
     """
     name = f"{target}/{listing.name}"
-    lines_by_block = defaultdict[str, list[tuple[str, bytes]]](list)
+    entries_by_block = defaultdict[str, list[PulledEntry]](list)
     is_divided = len(listing.entries) > MAX_UNDIVIDED
     for entry in listing.entries:
-        lines_by_block[f"{name}/{_block(entry.key)}" if is_divided else name].append((entry.key, entry.line()))
+        entries_by_block[f"{name}/{_block(entry.key)}" if is_divided else name].append(entry)
     emptied = {block for block in stored if block.startswith(f"{name}/")} if is_divided else set()
-    for block in sorted({*lines_by_block, *emptied} or {name}):
-        lines = sorted(lines_by_block[block]) or [("", _empty_line(listing, block))]
+    for block in sorted({*entries_by_block, *emptied} or {name}):
+        lines = sorted((entry.key, entry.line()) for entry in entries_by_block[block])
+        lines = lines or [("", _empty_line(listing, block))]
         yield ImportFile(block, BytesIO(b"".join(line for _, line in lines)))
 
 

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any, Final
 
-import orjson
-
-from trninv.discovery.provider import MAX_MACHINES, PullProgress
+from trninv.discovery.provider import MAX_MACHINES, PackedJson, PullProgress
 from trninv.discovery.target import Target
 from trninv.errors import DiscoveryError, DiscoveryRefusedError, UsageError
 from trninv.importers.input_file import JsonError, parse_json
@@ -51,15 +49,13 @@ class Resource:
     path: str
     reduce: Callable[[dict[str, Any]], dict[str, Any]]
 
-    def read_object(self, item: dict[str, Any]) -> tuple[str, bytes]:
-        """Return the key of an object, and what is kept of it as JSON, which is smaller than the object."""
+    def read_object(self, item: dict[str, Any]) -> tuple[str, PackedJson]:
+        """Return the key of an object, and what is kept of it, which is much smaller than the object."""
         metadata = item.get("metadata")
         names = metadata if isinstance(metadata, dict) else {}
         kept = self.reduce({**item, "kind": self.kind})
         try:
-            return f"{names.get('namespace', '')}/{names.get('name', '')}", orjson.dumps(
-                kept, option=orjson.OPT_SORT_KEYS
-            )
+            return f"{names.get('namespace', '')}/{names.get('name', '')}", PackedJson.dump(kept)
         except TypeError as error:  # a string that UTF-8 can't encode
             raise DiscoveryError(f"{self.name}: {error}") from None
 
@@ -68,7 +64,7 @@ class Resource:
 class ObjectList:
     """All objects of a resource by key, and the version of the resource; empty: the API has no versions."""
 
-    objects: dict[str, bytes]
+    objects: dict[str, PackedJson]
     version: str
 
 
@@ -114,7 +110,7 @@ class KubernetesClient:
 
         """
         for _ in range(_MAX_RESTARTS):
-            objects, version = dict[str, bytes](), ""
+            objects, version = dict[str, PackedJson](), ""
             try:
                 for items, version in self._pages(resource):  # noqa: B007 # that of the last page is used
                     objects |= map(resource.read_object, items)

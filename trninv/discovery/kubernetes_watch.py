@@ -11,7 +11,7 @@ from threading import Event, Lock, Thread
 from typing import Any, Final
 
 from trninv.discovery.kubernetes_client import GONE, ExpiredVersionError, KubernetesClient, ObjectList, Resource
-from trninv.discovery.provider import MAX_MACHINES, PullProgress
+from trninv.discovery.provider import MAX_MACHINES, PackedJson, PullProgress
 from trninv.errors import DiscoveryError
 
 FIRST_PAUSE_SECONDS: Final = 1.0
@@ -32,7 +32,7 @@ class WatchedResource:
         self._client, self._resource, self._watches = client, resource, watches
         self._watch: _Watch | None = None
 
-    def objects(self, progress: PullProgress) -> dict[str, bytes]:
+    def objects(self, progress: PullProgress) -> dict[str, PackedJson]:
         """Return the current objects by key.
 
         Raises
@@ -81,7 +81,7 @@ class _Watch:
         # a daemon, so that it does not keep a process that ends from ending
         Thread(target=self._run, name=f"watch {resource.name}", daemon=True).start()
 
-    def objects(self) -> dict[str, bytes] | None:
+    def objects(self) -> dict[str, PackedJson] | None:
         """Return the objects by key; None if they may have changed unnoticed, since the API does not answer."""
         with self._lock:
             return dict(self._objects) if self._is_running else None

@@ -5,12 +5,13 @@ ClusterRole in deploy/ come from it.
 """
 
 import pkgutil
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final, Protocol, Self
 
 import orjson
 
@@ -34,15 +35,46 @@ class ApiCall:
 
 
 @dataclass(frozen=True, slots=True)
+class PackedJson:
+    """A JSON document in a tenth of its bytes: the objects of a fleet repeat the same names thousands of times."""
+
+    packed: bytes
+
+    @classmethod
+    def dump(cls, value: Any) -> Self:
+        """Pack a value, with sorted keys; raise TypeError if JSON cannot represent it."""
+        return cls(zlib.compress(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), 1))
+
+    def text(self) -> bytes:
+        """Return the document."""
+        return zlib.decompress(self.packed)
+
+    def load(self) -> Any:
+        """Return the value."""
+        return orjson.loads(self.text())
+
+
+@dataclass(frozen=True, slots=True)
 class PulledEntry:
-    """An entry of a listing: the name of its machine, and the document that the source's reader reads."""
+    """An entry of a listing: the name of its machine, and the document that the source's reader reads.
+
+    The document may contain values of `PackedJson`.
+    """
 
     key: str
     document: Mapping[str, Any]
 
     def line(self) -> bytes:
         """Return the document as a line of JSON that is the same whenever the content is the same."""
-        return orjson.dumps(self.document, option=orjson.OPT_SORT_KEYS) + b"\n"
+        options = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
+        return orjson.dumps(self.document, _unpack, options) + b"\n"
+
+
+def _unpack(value: Any) -> orjson.Fragment:
+    """Return the JSON of a value that is packed."""
+    if not isinstance(value, PackedJson):
+        raise TypeError(f"{type(value)} is not JSON")
+    return orjson.Fragment(value.text())
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +115,7 @@ class PulledJobs:
 
     scheduler: str
     system: str
-    documents: tuple[bytes, ...]
+    documents: tuple[PackedJson, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from io import BytesIO
+from tempfile import TemporaryFile
 from typing import Annotated
 
 from sqlalchemy import Connection, Engine, or_, select
@@ -175,10 +175,11 @@ def _parse(
     errors = list[str]()
     if not allow_empty and not any(listing.entries for listing in pulled.listings):
         errors.append(f"{target}: lists no machine; add --allow-empty if there is none")
-    by_source = dict[str, list[ImportFile]]()
-    for listing in pulled.listings:
-        by_source.setdefault(listing.source, []).extend(_files(connection, target, listing))
-    for source, files in by_source.items():
+    for source in dict.fromkeys(listing.source for listing in pulled.listings):
+        listings = (listing for listing in pulled.listings if listing.source == source)
+        files = (
+            file for listing in listings for file in _files(connection, target, listing)
+        )  # one at a time in memory
         try:
             parsed = stack.enter_context(parse_files(connection, source, files, allow_empty=True))
         except InvalidFileError as error:
@@ -202,7 +203,10 @@ def _read_jobs(target: str, pulled: PulledJobs | None) -> list[SchedulerJob]:
     """
     if pulled is None or not pulled.documents:
         return []
-    return read_jobs(pulled.scheduler, [ImportFile(f"{target}/jobs", BytesIO(b"\n".join(pulled.documents)))])
+    with TemporaryFile() as file:
+        file.writelines(document.text() + b"\n" for document in pulled.documents)
+        file.seek(0)
+        return read_jobs(pulled.scheduler, [ImportFile(f"{target}/jobs", file)])
 
 
 def _import_jobs(connection: Connection, pulled: PulledJobs | None, jobs: list[SchedulerJob]) -> Iterator[str]:

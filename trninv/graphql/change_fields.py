@@ -99,7 +99,8 @@ def _mutation_field(change: Change[..., Any]) -> Any:
     input_type, payload_type = _input_type(change), _payload_type(change.payload)
 
     async def resolve(info: AppInfo, input: Any) -> Any:  # noqa: A002 # Relay's name
-        values = _change_values(change, input) | _author(change, info.context.who, input)
+        why = input.why if change.takes_reason else None
+        values = _change_values(change, input) | change_author(change, info.context.who, input.who, why)
         run = partial(change.run, info.context.fleet.engine, dry_run=input.dry_run, **values)
         result = await info.context.write(run)
         fields = {name: _convert(value) for name, value in change.result_values(result).items()}
@@ -122,16 +123,21 @@ def _change_values(change: Change[..., Any], change_input: Any) -> dict[str, Any
     return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
 
 
-def _author(change: Change[..., Any], token_name: str, change_input: Any) -> dict[str, str]:
+def change_author(change: Change[..., Any], token_name: str, who: str | None, why: str | None) -> dict[str, str]:
     """Return the arguments `who`, `why` and `source` of a change, without those that it does not take.
 
-    `who` is the name of the token, or the name in the input if tokens are off; `source` is the interface used.
+    `who` becomes the name of the token, or stays the name in the request if tokens are off; `source` is the interface
+    used.
+
+    Raises
+    ------
+    ForbiddenError
+        The request names somebody else than the token does.
+
     """
-    if token_name and change_input.who not in (None, token_name):
-        raise ForbiddenError(f"who: the token is {token_name}'s, not {change_input.who!r:.40}; omit who")
-    author = {"who": token_name or change_input.who or "", "source": "api"}
-    if change.takes_reason:
-        author["why"] = change_input.why or ""
+    if token_name and who not in (None, token_name):
+        raise ForbiddenError(f"who: the token is {token_name}'s, not {who!r:.40}; omit who")
+    author = {"who": token_name or who or "", "source": "api", "why": why or ""}
     return {name: value for name, value in author.items() if name in change.signature.parameters}
 
 

@@ -13,6 +13,7 @@ from strawberry.types.field import StrawberryField
 
 from trninv.catalog.instance_types import UnclaimedType
 from trninv.catalog.models import default_systems
+from trninv.checks.check_report import CheckStatus, read_report
 from trninv.database.tables import TOKEN_SCOPES, TOKEN_SCOPES_ALLOWED
 from trninv.errors import InvalidArgumentError, UnknownAddressError
 from trninv.graphql import health_fields
@@ -262,6 +263,16 @@ class Query(QuestionFields, _ThingLists):  # type: ignore[misc] # the generated 
         lambda incident: incident.id,
         health_fields.INCIDENT_ARGUMENTS,
     )
+
+    @strawberry.field(
+        description="Every check of the service's file (TRNINV_CHECKS) with its latest result on the latest state, in "
+        "the order of the file; empty before the first evaluation, null without such a file.",
+        graphql_type=list_type(answer_type(CheckStatus)) | None,
+    )
+    async def checks(self, info: AppInfo) -> Any:
+        file = info.context.settings.check_results
+        report = read_report(file)
+        return report.statuses if report else None if file is None else ()
 
     @strawberry.field(
         description="Every report: trninv's own and those in TRNINV_REPORTS.", graphql_type=list_type(ReportType)

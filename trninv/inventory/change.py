@@ -166,10 +166,13 @@ class Change(Declaration, Generic[P, R]):
         """
         by_name = {parameter.name: parameter for parameter in self.parameters}
         passed = self.signature.bind(*args, **kwargs).arguments
-        return {name: _coerce(by_name[name], value) if name in by_name else value for name, value in passed.items()}
+        return {
+            name: coerce_value(by_name[name], value) if name in by_name else value for name, value in passed.items()
+        }
 
 
-def _coerce(parameter: Parameter, value: Any) -> Any:  # Any: as a caller passes it
+def coerce_value(parameter: Parameter, value: Any) -> Any:  # Any: as a caller passes it
+    """Convert a caller's value of a change's parameter to its type; see `Parameter.coerce`."""
     # unlike a question's addresses, the items are not counted here: the change's function limits their number
     if parameter.value_type is tuple:
         return (value,) if isinstance(value, str) else tuple(value)

@@ -21,7 +21,7 @@ def change_method(name: str) -> DeclaredMethod:
         change = find(name)
 
         def run(fleet: Any, *arguments: Any, dry_run: bool = False, **keywords: Any) -> Any:
-            return change.run(fleet.engine, *arguments, dry_run=dry_run, **keywords)
+            return fleet.make_change(change, *arguments, dry_run=dry_run, **keywords)
 
         return document_method(run, change, change.method_parameters)
 

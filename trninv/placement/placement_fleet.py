@@ -3,12 +3,14 @@
 Its base class answers the questions about wiring.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trninv.database.engine import write_transaction
 from trninv.placement.change_methods import ChangeMethods
 from trninv.placement.placement_methods import PlacementMethods
 from trninv.routing import fleet
+from trninv.routing.question_methods import reading
+from trninv.routing.tabular import RowList
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,21 +18,31 @@ if TYPE_CHECKING:
     from trninv.database.query_result import QueryResult
     from trninv.importers.ingestion import ImportFile
     from trninv.incidents.model import Impact, Incident
+    from trninv.inventory.change import Change
     from trninv.placement.allocations.job_allocations import Job
     from trninv.placement.allocations.job_import import JobImportResult
     from trninv.placement.allocations.server_cordons import Cordon
+
+R = TypeVar("R")
 
 
 class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
     """An open trninv database for questions and allocations; thread-safe, and answers are never stale."""
 
-    def incidents(self, scope: str | None = None) -> "list[Incident]":
+    def make_change(self, change: "Change[..., R]", *arguments: Any, dry_run: bool = False, **keywords: Any) -> R:
+        """Make a declared change in a transaction of its own; see `trninv.inventory.change.Change.run`."""
+        return change.run(self.engine, *arguments, dry_run=dry_run, **keywords)
+
+    @reading
+    def incidents(self, scope: str | None = None) -> "RowList[Incident]":
         """List incidents of a place or of all: unhealthy parts grouped by root cause, the worst first."""
         from trninv.incidents.grouping import list_incidents  # noqa: PLC0415 # loaded on first use
+        from trninv.incidents.model import Incident  # noqa: PLC0415
 
         with self.connect() as connection:
-            return list_incidents(connection, scope)
+            return RowList(list_incidents(connection, scope), Incident)
 
+    @reading
     def impact(self, incident: "Incident") -> "Impact":
         """Estimate what an incident costs: chips, memory and jobs, and what its domains could do with its parts up."""
         from trninv.incidents.impact import estimate_impact  # noqa: PLC0415 # loaded on first use
@@ -38,19 +50,21 @@ class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
         with self.open_snapshot() as snapshot:
             return estimate_impact(snapshot, incident)
 
-    def jobs(self, scope: str | None = None, *, include_ended: bool = False, limit: int = 1_000) -> "list[Job]":
+    @reading
+    def jobs(self, scope: str | None = None, *, include_ended: bool = False, limit: int = 1_000) -> "RowList[Job]":
         """List jobs with chips in a place, or all; see `trninv.placement.allocations.job_allocations.list_jobs`."""
-        from trninv.placement.allocations.job_allocations import list_jobs  # noqa: PLC0415 # loaded on first use
+        from trninv.placement.allocations.job_allocations import Job, list_jobs  # noqa: PLC0415 # loaded on first use
 
         with self.connect() as connection:
-            return list_jobs(connection, scope, limit, include_ended=include_ended)
+            return RowList(list_jobs(connection, scope, limit, include_ended=include_ended), Job)
 
-    def cordons(self, limit: int = 1_000) -> "list[Cordon]":
+    @reading
+    def cordons(self, limit: int = 1_000) -> "RowList[Cordon]":
         """List the cordoned servers."""
-        from trninv.placement.allocations.server_cordons import list_cordons  # noqa: PLC0415 # loaded on first use
+        from trninv.placement.allocations.server_cordons import Cordon, list_cordons  # noqa: PLC0415 # loaded on first use
 
         with self.connect() as connection:
-            return list_cordons(connection, limit)
+            return RowList(list_cordons(connection, limit), Cordon)
 
     def cypher(
         self,

@@ -19,6 +19,7 @@ import orjson
 
 from trninv.database.query_result import QueryResult, RowStream, check_unique_columns
 from trninv.database.snapshot import SharedSnapshot
+from trninv.errors import SqlError
 from trninv.history.archive.parquet import import_pyarrow
 from trninv.reports.query_runner import stream_query
 
@@ -101,7 +102,7 @@ def write_parquet(stream: RowStream, kinds: Sequence[ColumnType], target: Binary
 
     """
     pa, files = import_pyarrow()
-    types = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
+    types = _arrow_types(pa)
     schema = pa.schema([(name, types[kind]) for name, kind in zip(stream.columns, kinds, strict=True)])
     count = 0
     with files.ParquetWriter(target, schema) as writer:
@@ -111,6 +112,31 @@ def write_parquet(stream: RowStream, kinds: Sequence[ColumnType], target: Binary
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
             count += len(chunk)
     return count
+
+
+def arrow_table(result: QueryResult) -> Any:
+    """Return a whole result as a table of pyarrow, with one type per column.
+
+    Raises
+    ------
+    SqlError
+        Rows were omitted, or two columns have the same name.
+    UsageError
+        PyArrow is not installed.
+
+    """
+    pa, _ = import_pyarrow()
+    check_unique_columns(result.columns)
+    if result.truncated:
+        raise SqlError(f"the query has more than {len(result.rows):,} rows; add LIMIT, or raise max_rows")
+    values = list(zip(*result.rows, strict=True)) or [()] * len(result.columns)
+    types = _arrow_types(pa)
+    columns = zip(result.columns, values, column_types(result), strict=True)
+    return pa.table({name: pa.array(_convert_values(kind, column), types[kind]) for name, column, kind in columns})
+
+
+def _arrow_types(pa: Any) -> dict[ColumnType, Any]:  # Any: the module, whose types are not declared
+    return {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
 
 
 def available_formats() -> list[str]:

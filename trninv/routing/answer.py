@@ -20,6 +20,7 @@ from typing import Annotated, Any, Self, get_args, get_origin
 
 from trninv.enumeration import DescribedEnum
 from trninv.rendered_text import Rendered
+from trninv.routing.answer_display import AnswerDisplay
 from trninv.routing.link_selection import LinkSelection
 from trninv.units import Bandwidth, Duration, pluralize
 
@@ -139,7 +140,7 @@ def incomparability_reason(before: int, current: int) -> str | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer(ABC):
+class Answer(AnswerDisplay, ABC):
     """What every answer contains."""
 
     definition: Annotated[str, "Definition of the quantity, with its direction."]

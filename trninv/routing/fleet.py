@@ -4,44 +4,44 @@
 notebooks all ask through that class.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from datetime import datetime
 from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from trninv import solvers
 from trninv.database.engine import close_engine
 from trninv.database.revision import RevisionTracker
-from trninv.database.snapshot import AsOf, SharedSnapshot
+from trninv.database.snapshot import AsOf
 from trninv.history.point_in_time import Time
-from trninv.inventory.address.lookup import resolve_place
-from trninv.inventory.address.rows_in import row_ids_in
+from trninv.inventory.address.lookup import only_cluster, resolve_place
 from trninv.inventory.state import bindings
 from trninv.inventory.state.bindings import Binding
 from trninv.routing.evidence import ServerInstance, with_wiring_source
+from trninv.routing.notebook_methods import NotebookMethods
 from trninv.routing.path_cache import PathCache
 from trninv.routing.question import Question
+from trninv.routing.question_methods import reading
 from trninv.routing.revision_cache import cached_only
 from trninv.routing.routing_methods import RoutingMethods
 from trninv.routing.scenario import Scenario
 from trninv.routing.snapshot import EarlierSources, Snapshot, SnapshotSource
-from trninv.routing.wiring import domains_of_nodes, load_wiring
+from trninv.routing.tabular import RowList
 
 if TYPE_CHECKING:
     from trninv.catalog.instance_types import UnclaimedType
     from trninv.history.events import Event
     from trninv.reconcile.findings import Finding
-    from trninv.solvers.graph import Graph
 
 
 A = TypeVar("A")
 
 
-class BaseFleet(RoutingMethods):
+class BaseFleet(NotebookMethods, RoutingMethods):
     """A trninv database opened for questions; thread-safe.
 
     Every question reads the current state, unless the fleet is derived: of a snapshot, a scenario or an earlier time.
@@ -90,10 +90,6 @@ class BaseFleet(RoutingMethods):
         """Return the time and revision of the snapshot; None without a snapshot, or before its first read."""
         return self._source.shared.as_of if self._source.shared else None
 
-    def shared_snapshot(self) -> SharedSnapshot:
-        """Return the snapshot that this fleet reads; a new one, which the caller closes, if it reads the latest."""
-        return self._source.shared or SharedSnapshot(self.revision_tracker)
-
     def refresh(self) -> None:
         """Release the snapshot; the next read opens a new one."""
         if self._source.shared:
@@ -105,7 +101,28 @@ class BaseFleet(RoutingMethods):
         with self._source.open_without_scenario() as snapshot:
             yield snapshot.connection
 
-    def events(self, scope: str | None = None, *, limit: int = 50, **filters: Any) -> "tuple[Event, ...]":
+    def call_reading(self, method: Callable[..., A], *arguments: Any, **keywords: Any) -> A:
+        """Run a method that is marked as a reading; a service's fleet sends it to the service."""
+        return method(self, *arguments, **keywords)
+
+    @reading
+    def events(
+        self,
+        scope: str | None = None,
+        *,
+        limit: int = 50,
+        after: int | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        kind: str | None = None,
+        action: str | None = None,
+        job: str | None = None,
+        who: str | None = None,
+        why: str | None = None,
+        source: str | None = None,
+        batch: int | None = None,
+        states_only: bool = False,
+    ) -> "RowList[Event]":
         """Return the latest events of a place, of everything in it and of the links that end there, newest first.
 
         Events of parts that followed their server's event are omitted.
@@ -116,19 +133,32 @@ class BaseFleet(RoutingMethods):
             A place or link; by default everything.
         limit
             Maximum number of events.
-        filters
-            Fields of `trninv.history.events.EventFilter`; or ``after``, the number of an event, for the
-            first events after it, oldest first.
+        after
+            The number of an event, for the first events after it, oldest first.
+        since, until, kind, action, job, who, why, source, batch, states_only
+            Fields of `trninv.history.events.EventFilter`.
 
         Raises
         ------
         AddressError, UnknownAddressError, InvalidArgumentError, InvalidTimeError
 
         """
-        from trninv.history.events import list_events  # noqa: PLC0415 # it imports the catalog, which questions don't need
+        from trninv.history.events import Event, list_events  # noqa: PLC0415 # it imports the catalog, which questions don't need
 
+        filters = {
+            "since": since,
+            "until": until,
+            "kind": kind,
+            "action": action,
+            "job": job,
+            "who": who,
+            "why": why,
+            "source": source,
+            "batch": batch,
+            "states_only": states_only,
+        }
         with self.connect() as connection:
-            return tuple(list_events(connection, scope, limit=limit, **filters))
+            return RowList(list_events(connection, scope, limit=limit, after=after, **filters), Event)
 
     @contextmanager
     def open_snapshot(self) -> Iterator[Snapshot]:
@@ -260,7 +290,14 @@ class BaseFleet(RoutingMethods):
     def _path_cache(self, revision: Hashable) -> PathCache:
         return PathCache(self._source, self._source.latest_cache.at(revision))
 
-    def bindings(self, scope: str | None = None, *, include_ended: bool = False) -> tuple[Binding, ...]:
+    @reading
+    def only_cluster(self) -> str:
+        """Return the name of the only cluster; an error names the clusters if there are several, or none."""
+        with self.connect() as connection:
+            return only_cluster(connection)
+
+    @reading
+    def bindings(self, scope: str | None = None, *, include_ended: bool = False) -> RowList[Binding]:
         """List the bindings of instances to slots in a server, rack, domain or cluster, or in all clusters.
 
         Parameters
@@ -271,23 +308,26 @@ class BaseFleet(RoutingMethods):
         """
         with self.connect() as connection:
             place = None if scope is None else resolve_place(connection, scope)
-            return tuple(bindings.list_bindings(connection, place, ended=include_ended))
+            return RowList(bindings.list_bindings(connection, place, ended=include_ended), Binding)
 
+    @reading
     def instances(self, servers: Iterable[str]) -> tuple[ServerInstance, ...]:
         """Return the instance bound to each server, in the order of the servers' addresses."""
         with self.connect() as connection:
             return tuple(ServerInstance(*row) for row in bindings.bound_machines(connection, servers))
 
-    def drift(self, scope: str | None = None) -> list["Finding"]:
+    @reading
+    def drift(self, scope: str | None = None) -> "RowList[Finding]":
         """List the findings of the last ``trninv drift``, the worst first: how observations differ from the design.
 
         Run `detect_drift` after imports: this method compares nothing.
         """
-        from trninv.reconcile.findings import list_findings  # noqa: PLC0415 # it imports the catalog, as above
+        from trninv.reconcile.findings import Finding, list_findings  # noqa: PLC0415 # it imports the catalog, as above
 
         with self.connect() as connection:
-            return list_findings(connection, scope)
+            return RowList(list_findings(connection, scope), Finding)
 
+    @reading
     def drift_compared_at(self) -> str | None:
         """Return the time of the last ``trninv drift`` (UTC), or None if it never ran."""
         from trninv.reconcile.findings import last_comparison_time  # noqa: PLC0415 # as above
@@ -295,40 +335,10 @@ class BaseFleet(RoutingMethods):
         with self.connect() as connection:
             return last_comparison_time(connection)
 
-    def unclaimed_types(self) -> tuple["UnclaimedType", ...]:
+    @reading
+    def unclaimed_types(self) -> "tuple[UnclaimedType, ...]":
         """Return the types of instances without a slot that match no model, as of the last ``trninv drift``."""
         from trninv.reconcile.drift_input import unclaimed_types  # noqa: PLC0415 # it needs the catalog's models
 
         with self.connect() as connection:
             return unclaimed_types(connection)
-
-    def graph(self, scope: str) -> "Graph":
-        """Return the wiring of a scope as a networkx graph, for notebooks.
-
-        Nodes are the addresses of chips and of the switches and NICs that they are linked to; if the scope has several
-        domains, also of the network nodes of their fabric. They have ``kind``, ``rack`` and ``server`` (ordinals),
-        ``memory`` (bytes) and ``position`` (coordinates), each None if the part has none. Edges have ``bandwidth``
-        (bytes per second in one direction, of degraded parts what is left), ``model`` and ``technology``. Only parts
-        that carry traffic are included.
-        """
-        with self._source.open() as snapshot:
-            chips = set(snapshot.connection.scalars(row_ids_in(resolve_place(snapshot.connection, scope), "chip")))
-            domains = domains_of_nodes(snapshot.connection, chips)
-            unchanged = load_wiring(snapshot.connection, domains, nics=True, fabric=len(domains) > 1)
-        wiring = unchanged.with_scenario(snapshot.changes).graph
-        neighbors = {neighbor for chip in chips if chip in wiring for neighbor in wiring[chip]}
-        kind_of = {node: attributes["kind"] for node, attributes in wiring.nodes(data=True)}
-        fabric = {node for node in wiring if kind_of[node] == "network_node"}
-        kept_graph = wiring.subgraph(
-            chips | fabric | {neighbor for neighbor in neighbors if kind_of[neighbor] != "chip"}
-        )
-        graph = solvers.graph.Graph()
-        for _, node in kept_graph.nodes(data=True):
-            graph.add_node(
-                node["address"],
-                **{key: node[key] for key in ("kind", "rack", "server", "memory", "position")},
-            )
-        for a, b, edge in kept_graph.edges(data=True):
-            endpoints = kept_graph.nodes[a]["address"], kept_graph.nodes[b]["address"]
-            graph.add_edge(*endpoints, bandwidth=edge["capacity"], model=edge["model"], technology=edge["technology"])
-        return graph

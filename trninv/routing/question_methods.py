@@ -1,4 +1,4 @@
-"""Give a fleet one method for each declared question.
+"""Give a fleet one method for each declared question, and mark those that read anything else.
 
 `RoutingMethods` and the fleet of placement use it. Type checkers read the methods from stub files (``.pyi``), which
 `tests/fleet_stub.py` writes from the declarations.
@@ -6,9 +6,9 @@
 
 import inspect
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, wraps
 from types import MethodType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from trninv.inventory.change import Change
 from trninv.inventory.parameter import Parameter
@@ -28,6 +28,29 @@ class DeclaredMethod:
     def __get__(self, fleet: Any, _: type | None = None) -> Callable[..., Any]:  # Any: a fleet, or None
         """Return the method, bound to the fleet unless it is looked up on the class."""
         return self._method if fleet is None else MethodType(self._method, fleet)
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def reading(method: F) -> F:
+    """Mark a method of a fleet that lists or reads; `call_reading` of the fleet runs it.
+
+    A fleet of a service (`trninv.remote`) has such methods too; the types of their parameters and results say
+    how these are sent.
+    """
+
+    @wraps(method)
+    def read(fleet: Any, *arguments: Any, **keywords: Any) -> Any:  # Any: a fleet, and what the method takes
+        return fleet.call_reading(method, *arguments, **keywords)
+
+    read.is_reading = True  # type: ignore[attr-defined] # `is_reading` reads it
+    return cast("F", read)
+
+
+def is_reading(method: object) -> bool:
+    """Return whether a method is marked as a reading."""
+    return getattr(method, "is_reading", False)
 
 
 def question_method(find: Callable[[str], Question], name: str) -> DeclaredMethod:

@@ -6,6 +6,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -71,6 +72,14 @@ class Scenario:
         for _, factor in factors:
             to_ppm(factor)
         return scenario
+
+    def as_arguments(self) -> dict[str, Any]:
+        """Return the arguments of `Fleet.what_if` that describe this scenario."""
+        places: dict[str, list[str]] = {}
+        for job, place in self.assumed_allocations:
+            places.setdefault(job, []).append(place)
+        factors = dict(sorted(self.derate, key=lambda pair: -pair[1]))  # of several, the lowest applies
+        return {"down": self.down, "derate": factors, "with_": places, "without": self.assumed_released}
 
     def merge(self, other: "Scenario | None") -> "Scenario":
         """Combine two scenarios; where both derate a part, the lower factor applies."""

@@ -20,6 +20,7 @@ from trninv.service import (
     event_stream,
     explorer,
     export,
+    fleet_methods,
     graphql,
     health,
     mcp,
@@ -52,6 +53,7 @@ _SWITCH_SECONDS = 0.0005
 late while another thread is busy, for example with storing observations."""
 ROUTE_MODULES = (
     graphql,
+    fleet_methods,
     explorer,
     event_stream,
     chips,

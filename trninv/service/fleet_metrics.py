@@ -36,6 +36,7 @@ _CLUSTER, _DOMAIN, _SERVER, _NODE, _LINK, _FINDING, _OBSERVATION, _DISCOVERY, _P
     TABLES[name]
     for name in ("cluster", "domain", "server", "node", "link", "finding", "observation", "discovery", "part_count")
 )
+_RECEIVER, _DEAD_LETTER = TABLES["webhook_receiver"], TABLES["webhook_dead_letter"]
 _NEW_STATE: Final = next(field.sql for field in EVENT_FIELDS if field.name == "after")
 """The state of a part after an event."""
 
@@ -61,6 +62,8 @@ _CHANGES: Final = (
 _ACTION_KEYS: Final = EVENT.c.action, EVENT.c.source
 _ACTIONS: Final = select(*_ACTION_KEYS, func.count()).where(*_IN_RANGE, ~IS_STATE_CHANGE).group_by(*_ACTION_KEYS)
 _DISCOVERIES: Final = select(_DISCOVERY.c.target, _DISCOVERY.c.read_at, _DISCOVERY.c.every_seconds)
+_RECEIVERS: Final = select(_RECEIVER.c.name, _RECEIVER.c.sent, _RECEIVER.c.failed)
+_DEAD_LETTERS: Final = select(_DEAD_LETTER.c.receiver, func.count()).group_by(_DEAD_LETTER.c.receiver)
 _UNSEALED_EVENTS: Final = select(func.count()).select_from(EVENT).where(EVENT.c.id > bindparam("sealed"))
 
 
@@ -112,6 +115,15 @@ def read_seal(connection: Connection) -> tuple[dict[tuple[str, ...], float], dic
     return {(last.sha256,): float(last.id)} if last else {}, {(): float(number or 0)}
 
 
+def count_messages(connection: Connection) -> Iterator[tuple[str, Mapping[Any, float]]]:
+    """Yield the metrics of webhooks with their values by receiver."""
+    rows = connection.execute(_RECEIVERS).all()
+    dead = _read_counts(connection, _DEAD_LETTERS)
+    yield "trninv_webhook_sent", {(row.name,): float(row.sent) for row in rows}
+    yield "trninv_webhook_failed", {(row.name,): float(row.failed) for row in rows}
+    yield "trninv_webhook_dead_letters", {**{(row.name,): 0 for row in rows}, **dead}
+
+
 def _read_counts(connection: Connection, query: Select[Any], **parameters: int) -> Counts:
     """Run a query whose last column is a count, and whose other columns are the label values."""
     return Counts({tuple(labels): number for *labels, number in connection.execute(query, parameters)})
@@ -145,6 +157,9 @@ _FAMILIES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
         ("sha256",),
     ),
     "trninv_history_unsealed_events": ("Events written by plain SQL, to be sealed by the next change.", ()),
+    "trninv_webhook_sent": ("Messages that a receiver of webhooks accepted.", ("receiver",)),
+    "trninv_webhook_failed": ("Attempts to send a message to a receiver that failed.", ("receiver",)),
+    "trninv_webhook_dead_letters": ("Messages to a receiver that were given up.", ("receiver",)),
     "trninv_changes": (
         "State changes since the first scrape of this process, without cascades.",
         ("kind", "state", "source"),
@@ -155,7 +170,7 @@ _FAMILIES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     ),
 }
 """Description and labels of each metric."""
-_COUNTERS: Final = ("trninv_changes", "trninv_job_changes")
+_COUNTERS: Final = ("trninv_changes", "trninv_job_changes", "trninv_webhook_sent", "trninv_webhook_failed")
 
 
 class FleetMetrics:
@@ -232,6 +247,7 @@ class FleetMetrics:
         sealed, unsealed = read_seal(connection)
         yield "trninv_history_sealed_event", sealed
         yield "trninv_history_unsealed_events", unsealed
+        yield from count_messages(connection)
         yield "trninv_changes", dict(self._changes)
         yield "trninv_job_changes", dict(self._actions)
 

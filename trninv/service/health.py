@@ -5,10 +5,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from trninv.checks.check_report import read_report
 from trninv.database.engine import newest_schema_version, read_transaction
 from trninv.database.write_health import last_failure
 from trninv.errors import SchemaOutdatedError, TrninvError
 from trninv.service.api_route import TEXT, ApiRoute, RouteDeclaration, json_object
+from trninv.service.check_metrics import render_check_metrics
 from trninv.service.services import get_services
 
 
@@ -49,7 +51,9 @@ async def metrics(request: Request) -> Response:
     except (TrninvError, SQLAlchemyError):
         fleet_metrics = b""  # stale values would look current
     services.metrics.ready.set(bool(fleet_metrics))
-    return Response(services.metrics.render() + fleet_metrics, media_type="text/plain; version=0.0.4")
+    check_metrics = render_check_metrics(read_report(services.settings.check_results))
+    content = services.metrics.render() + fleet_metrics + check_metrics
+    return Response(content, media_type="text/plain; version=0.0.4")
 
 
 _STATUS = RouteDeclaration(None, {"application/json": json_object({"status": TEXT})}, takes_any_parameter=True)

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+import trninv
 from trninv import deadline
 from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
 from trninv.errors import ForbiddenError, RequestError, TimeLimitError
@@ -29,7 +30,11 @@ _CONTENT_SECURITY_POLICY = (
     "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """Pages load files from this server only (images and fonts also from data URLs), and send requests to no other host."""
-_HEADERS = ((b"content-security-policy", _CONTENT_SECURITY_POLICY.encode()), (b"x-content-type-options", b"nosniff"))
+_HEADERS = (
+    (b"content-security-policy", _CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-trninv-version", trninv.__version__.encode()),
+)
 
 
 class PeerAddressMiddleware:

@@ -18,6 +18,7 @@ from starlette.types import Scope
 
 import trninv
 from trninv import deadline
+from trninv.checks.check_report import read_report
 from trninv.database.engine import enable_wal, open_engine
 from trninv.database.standby import require_caught_up
 from trninv.database.url import parse_url
@@ -132,8 +133,10 @@ class Services:
         return self.api.threads.are_answering
 
     def get_version(self) -> Hashable | None:
-        """Return what responses depend on: the revision and the operator's report files; None if either is unknown."""
+        """Return what responses depend on: revision, results of checks, report files; None if one is unknown."""
         revision, directory = self.fleet.revision(), self.settings.reports
+        if revision is not None and (report := read_report(self.settings.check_results)):
+            revision = revision, tuple(report.statuses)
         if revision is None or directory is None:
             return revision
         try:
@@ -151,7 +154,24 @@ class Services:
             The read took too long.
 
         """
-        return await _run_in_time(self.api.threads.reading, work, *arguments)
+        return await self.run_in_time(self.api.threads.reading, work, *arguments)
+
+    @staticmethod
+    async def run_in_time(workers: WorkerPool, work: Callable[..., T], *arguments: Any) -> T:
+        """Run work in a pool until the request's deadline, with a grace period.
+
+        Raises
+        ------
+        TimeLimitError
+            The work took too long.
+
+        """
+        try:
+            with fail_after(deadline.cap_timeout(inf) + _TIMEOUT_GRACE):
+                return await workers.run(work, *arguments)
+        except TimeoutError:
+            deadline.raise_if_expired()
+            raise
 
     async def read_for_probe(self, work: Callable[[Engine], T]) -> T:
         """Run a probe in a thread and on a connection that requests do not use.
@@ -163,7 +183,7 @@ class Services:
 
         """
         with deadline.time_limit(_PROBE_SECONDS):
-            return await _run_in_time(self._probe_workers, work, self._probe_engine)
+            return await self.run_in_time(self._probe_workers, work, self._probe_engine)
 
     async def render_fleet_metrics(self) -> bytes:
         """Return the fleet's metrics, read in a separate thread so that probes don't wait for the count of all parts.
@@ -175,7 +195,7 @@ class Services:
 
         """
         with deadline.time_limit(_PROBE_SECONDS):
-            return await _run_in_time(self._metrics_workers, self._fleet_metrics.render, self._probe_engine)
+            return await self.run_in_time(self._metrics_workers, self._fleet_metrics.render, self._probe_engine)
 
     async def resume_sweeps(self) -> None:
         """Start interrupted sweeps again, until cancelled."""
@@ -239,16 +259,6 @@ class Services:
     def log_failure(self, request_id: str, failure: BaseException) -> None:
         """Log a failure whose details the client does not see."""
         self.log.error("failure", request_id=request_id, exc_info=failure)
-
-
-async def _run_in_time(workers: WorkerPool, work: Callable[..., T], *arguments: Any) -> T:
-    """Run work in a pool until the request's deadline, with a grace period."""
-    try:
-        with fail_after(deadline.cap_timeout(inf) + _TIMEOUT_GRACE):
-            return await workers.run(work, *arguments)
-    except TimeoutError:
-        deadline.raise_if_expired()
-        raise
 
 
 def _path_label(scope: Scope) -> str:

@@ -24,7 +24,8 @@ type Enum =
   | "PartKind"
   | "IncidentSeverity"
   | "IncidentRule"
-  | "HitKind";
+  | "HitKind"
+  | "ReservationKind";
 const ENUMS = new Set([
   "state",
   "use",

@@ -3,7 +3,14 @@
 Bandwidths are bytes per second in one direction, capacities bytes, compute 10⁹ operations per second.
 """
 
-from trninv.database.tables import access, catalog, hardware, history, observations  # noqa: F401 # declare their tables
+from trninv.database.tables import (  # noqa: F401 # declare their tables
+    access,
+    catalog,
+    hardware,
+    history,
+    observations,
+    webhooks,
+)
 from trninv.database.tables.access import PRIVATE_TABLES
 from trninv.database.tables.columns import (
     BIGINT,

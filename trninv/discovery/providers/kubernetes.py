@@ -5,9 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any, Final
-
-import orjson
 
 from trninv.discovery.kubernetes_blocks import block_labels, find_blocks, read_flavors
 from trninv.discovery.kubernetes_client import KubernetesClient, Resource
@@ -23,7 +22,15 @@ from trninv.discovery.kubernetes_objects import (
     reduce_slice,
 )
 from trninv.discovery.kubernetes_watch import WatchedResource
-from trninv.discovery.provider import Provider, PulledEntry, PulledJobs, PulledListing, PulledListings, PullProgress
+from trninv.discovery.provider import (
+    PackedJson,
+    Provider,
+    PulledEntry,
+    PulledJobs,
+    PulledListing,
+    PulledListings,
+    PullProgress,
+)
 from trninv.discovery.target import Target
 from trninv.errors import DiscoveryRefusedError, TrninvError
 from trninv.importers.kubernetes_health import DRIVER
@@ -58,7 +65,7 @@ _PURPOSES: Final[Mapping[Resource, str]] = {
 _MAX_CONTEXT: Final = 28
 """The maximum length of a context within the name of a system."""
 _EMPTY: Final = {"apiVersion": "v1", "kind": "List", "items": []}
-_Objects = Mapping[Resource, Mapping[str, bytes]]
+_Objects = Mapping[Resource, Mapping[str, PackedJson]]
 
 
 class KubernetesFollower:
@@ -93,7 +100,7 @@ class KubernetesFollower:
         self._client, self._watched = None, {}
 
     def _pull(self, client: KubernetesClient, progress: PullProgress) -> PulledListings:
-        objects, notes = dict[Resource, Mapping[str, bytes]](), list[str]()
+        objects, notes = dict[Resource, Mapping[str, PackedJson]](), list[str]()
         for resource in (_NODES, *_PURPOSES):
             watched = self._watched.setdefault(resource, WatchedResource(client, resource, self._watches))
             try:
@@ -127,12 +134,12 @@ def _listings(objects: _Objects) -> Iterator[PulledListing]:
         yield PulledListing("kubernetes", "slices", tuple(_slice_entries(objects)), _EMPTY)
     if _ULTRASERVERS in objects:
         contents = objects[_ULTRASERVERS].values()
-        entries = tuple(PulledEntry(name_of(orjson.loads(content)), _list_of([content])) for content in contents)
+        entries = tuple(PulledEntry(name_of(content.load()), _list_of([content])) for content in contents)
         yield PulledListing("kubernetes", "ultraservers", entries, _EMPTY)
 
 
-def _list_of(contents: Iterable[bytes]) -> dict[str, Any]:
-    return {**_EMPTY, "items": list(map(orjson.Fragment, contents))}
+def _list_of(contents: Iterable[PackedJson]) -> dict[str, Any]:
+    return {**_EMPTY, "items": list(contents)}
 
 
 def _has_neuron(node: Object) -> bool:
@@ -144,34 +151,32 @@ def _has_neuron(node: Object) -> bool:
 
 def _node_entries(objects: _Objects) -> Iterator[PulledEntry]:
     """Yield the nodes with Neuron devices, each with its block instead of the labels that nothing else reads."""
-    nodes = {key: content for key, content in objects[_NODES].items() if _has_neuron(orjson.loads(content))}
-    kueue = (map(orjson.loads, objects.get(resource, {}).values()) for resource in (_TOPOLOGIES, _FLAVORS))
+    nodes = {key: content for key, content in objects[_NODES].items() if _has_neuron(content.load())}
+    kueue = (map(PackedJson.load, objects.get(resource, {}).values()) for resource in (_TOPOLOGIES, _FLAVORS))
     flavors = list(read_flavors(*kueue))
     names = block_labels(flavors)
-    blocks = find_blocks(
-        {key: pick(labels_of(orjson.loads(content)), *names) for key, content in nodes.items()}, flavors
-    )
+    blocks = find_blocks({key: pick(labels_of(content.load()), *names) for key, content in nodes.items()}, flavors)
     for key, content in nodes.items():
-        node = orjson.loads(content)
+        node = content.load()
         metadata = node["metadata"]
         if isinstance(metadata, dict):
             metadata["labels"] = pick(metadata.get("labels") or {}, *NODE_LABELS)
         if blocks:
             node[BLOCK_KEY] = blocks[key]
-        yield PulledEntry(name_of(node), _list_of([orjson.dumps(node, option=orjson.OPT_SORT_KEYS)]))
+        yield PulledEntry(name_of(node), _list_of([PackedJson.dump(node)]))
 
 
 def _slice_entries(objects: _Objects) -> Iterator[PulledEntry]:
     """Yield the slices of each node in one list with all rules, since a rule makes sense only with its devices."""
-    by_node = defaultdict[str, list[tuple[str, bytes]]](list)
+    by_node = defaultdict[str, list[tuple[str, PackedJson]]](list)
     for key, content in objects[_SLICES].items():
-        spec = member(orjson.loads(content), "spec")
+        spec = member(content.load(), "spec")
         driver, node = spec.get("driver"), spec.get("nodeName")
         if isinstance(node, str) and (driver == DRIVER or not isinstance(driver, str)):
             by_node[node].append((key, content))
     rules = objects.get(_RULES, {}).values()
     for node, slices in by_node.items():
-        yield PulledEntry(node, _list_of([*(content for _, content in sorted(slices)), *rules]))
+        yield PulledEntry(node, _list_of([*(content for _, content in sorted(slices, key=itemgetter(0))), *rules]))
 
 
 def _jobs(target: Target, objects: _Objects) -> PulledJobs | None:

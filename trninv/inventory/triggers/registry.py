@@ -85,6 +85,12 @@ def outdated(connection: Connection) -> dict[str, str]:
     return problems
 
 
+def outdated_counting(connection: Connection) -> bool:
+    """Return whether a trigger that counts parts is not as declared, so that changes may not have been counted."""
+    counting = {trigger.name for trigger in count_triggers(connection.dialect.name)}
+    return not counting.isdisjoint(outdated(connection))
+
+
 def unknown(connection: Connection) -> dict[str, str]:
     """Return the triggers and rules on the tables that are not declared, each with a description."""
     declared_names = {(trigger.table, trigger.name) for trigger in declared(connection.dialect.name)}

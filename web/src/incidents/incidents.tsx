@@ -7,6 +7,7 @@ import { type Column, Row, SimpleTable } from "../simpletable";
 import { formatDateTime, formatDuration, Glyph, nounOf, shownTime, stateWord } from "../state";
 import { Timeline } from "../timeline";
 import { number, pluralize, shortenAddress } from "../words";
+import { QUERY as CHECKS, Checks } from "./checks";
 import { type Incident, type IncidentsAnswer, placeOf, QUERY, stateOf } from "./documents";
 import { Opened } from "./incident";
 
@@ -18,11 +19,12 @@ export function Incidents({ route }: { route: Route }) {
         <h1>Incidents</h1>
         {loaded.data && <p>{summarize(loaded.data)}</p>}
         <div class="tools">
-          <CopyQueries queries={[QUERY]} />
+          <CopyQueries queries={[QUERY, CHECKS]} />
         </div>
       </header>
       <Timeline span={route.options.span} />
       <Loading result={loaded}>{(data) => <Filled data={data} sel={route.options.sel ?? ""} />}</Loading>
+      <Checks />
     </article>
   );
 }

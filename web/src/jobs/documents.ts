@@ -23,6 +23,15 @@ export const FREE = graphql(`
   query JobRoom($scope: Address!) { free(scope: $scope) { allocated reserved cordoned free degraded unusable largestBlock concurrentJobs { chips jobs } } }
 `);
 
+export const RESERVATIONS = graphql(`
+  query JobReservations($scope: Address!) {
+    reservations(scope: $scope, first: 50) {
+      totalCount
+      nodes { name kind place chips failedChips fromAt untilAt reservedAt who why }
+    }
+  }
+`);
+
 export const PLACEMENTS = graphql(`
   query Fits(
     $scope: Address!, $chips: Int, $servers: Int, $domains: Int, $memory: BigInt, $shape: String, $anyBlock: Boolean!

@@ -1,4 +1,4 @@
-// The Jobs page: allocations, placements for the next job, and plans to move jobs or drain a place.
+// The Jobs page: allocations, reservations, placements for the next job, and plans to move jobs or drain a place.
 import { useState } from "preact/hooks";
 import { makeQuery, type Result, useQuery } from "../api";
 import type { Letter } from "../drawing/letter";
@@ -10,6 +10,7 @@ import { FREE, JOBS, SCOPES } from "./documents";
 import { JobMap } from "./map";
 import { Placements } from "./placements";
 import { DrainImpact } from "./plans";
+import { Reservations } from "./reservations";
 import { JobTable, SelectedJob } from "./table";
 
 type Jobs = Result<typeof JOBS>["jobs"];
@@ -97,6 +98,7 @@ function Opened({ jobs, clusters, scope, options }: OpenedProps) {
         {chosen && <SelectedJob job={chosen} />}
         <Placements scope={within} options={options} show={propose} />
         <FreeCapacity scope={within} />
+        <Reservations scope={within} />
         <DrainImpact scope={within.split("/")[0] ?? within} drain={options.drain ?? ""} />
       </aside>
     </div>

@@ -1,0 +1,133 @@
+"""`trninv --service URL`: what it takes, what it refuses, and whose tokens may do what."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import trninv
+from conftest import BACKENDS, Databases
+from remoting import URL, Command, command, service
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.errors import ForbiddenError, UnauthenticatedError
+from trninv.inventory.access import bearer_tokens
+from trninv.remote.remote_fleet import RemoteFleet
+
+__all__ = ["command"]  # a fixture
+Guarded = tuple[Callable[..., RemoteFleet], dict[str, str]]
+NOWHERE = "http://127.0.0.1:9"
+"""A port that nothing listens on."""
+
+
+@pytest.mark.parametrize(
+    ("environment", "words", "told"),
+    [
+        ({}, ["--database", "sqlite:///x", "--service", NOWHERE], "--database and --service exclude each other"),
+        ({"TRNINV_SERVICE": NOWHERE, "TRNINV_DATABASE_URL": "sqlite:///x"}, [], "are both set; unset one"),
+        ({}, ["--service", "fleet.example"], "--service fleet.example: write the service's URL"),
+        ({"TRNINV_SERVICE": "x"}, [], "--service x: write the service's URL"),
+        ({}, ["--service", "https://user:secret@fleet.example"], "not a service's URL"),
+        ({"TRNINV_TOKEN": "a b"}, ["--service", NOWHERE], "the token is not one word"),
+    ],
+)
+def test_a_choice_that_is_no_choice_is_refused(
+    command: Command, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], words: list[str], told: str
+) -> None:
+    for name in ("TRNINV_SERVICE", "TRNINV_DATABASE_URL", "TRNINV_TOKEN", "TRNINV_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    status, out, error = command(*words, "free", "u-trn2x64")
+    assert (status, out) == (2, "")
+    assert told in error
+    assert "secret" not in error
+
+
+def test_an_option_counts_before_the_environment(command: Command, monkeypatch: pytest.MonkeyPatch, lite: str) -> None:
+    monkeypatch.setenv("TRNINV_SERVICE", NOWHERE)
+    monkeypatch.delenv("TRNINV_DATABASE_URL", raising=False)
+    assert command("--database", lite, "free", "u-trn2x64")[0] == 0
+    status, _, error = command("free", "u-trn2x64")
+    assert (status, "does not answer" in error) == (1, True)
+    monkeypatch.setenv("TRNINV_DATABASE_URL", lite)
+    assert "does not answer" in command("--service", NOWHERE, "free", "u-trn2x64")[2]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["seed", "u-trn2x64"],
+        ["unseed", "lab", "--yes"],
+        ["migrate"],
+        ["verify"],
+        ["status"],
+        ["serve"],
+        ["mcp"],
+        ["watch"],
+        ["up", "--check"],
+        ["jobs"],
+        ["events"],
+        ["show", "u-trn2x64"],
+        ["token", "create", "x"],
+        ["token", "list"],
+        ["adopt", "x"],
+        ["archive", "x"],
+        ["grant"],
+        ["sql", "SELECT 1"],
+        ["query", "{ __typename }"],
+        ["export", "cluster"],
+        ["topology", "u-trn2x64", "--as", "gexf"],
+        ["draw", "u-trn2x64", "-o", "-"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_what_needs_the_database_itself_refuses_a_service(command: Command, words: list[str]) -> None:
+    status, _, error = command("--service", NOWHERE, *words)
+    assert (status, "needs the database itself" in error) == (2, True), error
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def guarded(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Guarded]:
+    """What connects to a service that asks for tokens, and a token of each scope."""
+    url = databases.seeded(request.param)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        tokens = {
+            scope: bearer_tokens.create_token(connection, f"by-{scope}", scope, None)
+            for scope in ("read", "operate", "observe")
+        }
+    with service(url, auth="tokens") as connect:
+        yield connect, tokens
+    databases.drop(url)
+
+
+def test_a_token_of_scope_read_reads_and_changes_nothing(guarded: Guarded) -> None:
+    connect, tokens = guarded
+    reader = connect(token=tokens["read"])
+    assert reader.bisection("u-trn2x64").exact
+    for dry_run in (False, True):
+        with pytest.raises(ForbiddenError, match="set_state needs a token of scope operate") as caught:
+            reader.set_state("u-trn2x64/d0/s0/c0", "down", why="x", who="by-read", dry_run=dry_run)
+        assert (caught.value.code, bool(caught.value.request_id)) == ("FORBIDDEN", True)
+    assert reader.events(limit=1, scope="u-trn2x64") == []
+    for token in (tokens["observe"], "", "trninv_wrong"):
+        with pytest.raises((UnauthenticatedError, ForbiddenError)):
+            connect(token=token).jobs()
+
+
+def test_the_author_is_the_token_and_nobody_else(
+    guarded: Guarded, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, tokens = guarded
+    monkeypatch.setenv("TRNINV_TOKEN", tokens["operate"])
+    monkeypatch.setattr(trninv, "connect", lambda _: connect(token=tokens["operate"]))
+    set_down = ("--service", URL, "set", "u-trn2x64/d0/s0/c1", "down", "--why", "fan")
+    status, out, error = command(*set_down)
+    assert (status, out, error) == (0, "u-trn2x64/d0/s0/c1: up → down\n", "")
+    operator = connect(token=tokens["operate"])
+    assert operator.events("u-trn2x64/d0/s0/c1", limit=1)[0].who == "by-operate"
+    with pytest.raises(ForbiddenError, match="the token is by-operate's, not 'root'; omit who"):
+        operator.cordon("u-trn2x64/d0/s1", who="root", why="x")
+    status, _, error = command(*set_down, "--who", "root")
+    assert status == 1
+    assert "omit who (request " in error
+    status, out, _ = command("--service", URL, "incidents")
+    assert (status, "by-operate" in out) == (0, True)

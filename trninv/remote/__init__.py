@@ -1,0 +1,1 @@
+"""Ask a service over HTTP: the methods of a fleet as remote calls, and values as JSON."""

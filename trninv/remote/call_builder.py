@@ -1,0 +1,94 @@
+"""Build the calls of a fleet's methods from their declarations."""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from trninv.errors import UsageError
+from trninv.history.point_in_time import Time
+from trninv.inventory.change import Change, coerce_value
+from trninv.inventory.parameter import Parameter
+from trninv.remote.exchange import Call, RowsCall
+from trninv.remote.json_codec import encode
+from trninv.remote.remote_method import find_method
+from trninv.routing.question import Question
+from trninv.routing.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class CallBuilder:
+    """Builds calls of a service at a time, and in a scenario.
+
+    Arguments that equal their default are not sent: the service may be too old to know them. Neither is what only
+    callers of a database pass, such as an executor; the service decides how it computes an answer.
+    """
+
+    service: str
+    time: str | None = None
+    scenario: Scenario | None = None
+
+    def at(self, time: Time) -> "CallBuilder":
+        """Return a builder for calls at another time."""
+        return replace(self, time=time.isoformat() if isinstance(time, datetime) else str(time))
+
+    def in_scenario(self, scenario: Scenario) -> "CallBuilder":
+        """Return a builder for calls in a scenario, combined with the present one."""
+        return replace(self, scenario=scenario.merge(self.scenario))
+
+    def question(self, question: Question, *arguments: Any, **keywords: Any) -> Call:
+        """Return the call that asks a question; a value that its parameter does not allow raises as in `ask`."""
+        passed = question.signature.bind(*arguments, **keywords).arguments
+        return self._build(question.name, _declared(question, passed, Parameter.coerce))
+
+    def change(self, change: Change[..., Any], *arguments: Any, dry_run: bool, **keywords: Any) -> Call:
+        """Return the call that makes a change; ``who`` may be omitted, as the service knows the token's name."""
+        passed = change.signature.bind_partial(*arguments, **keywords).arguments
+        author = {name: passed[name] for name in ("who", "why") if passed.get(name)}
+        return self._build(change.name, {**_declared(change, passed, coerce_value), **author, "dry_run": dry_run})
+
+    def reading(self, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> Call:
+        """Return the call that runs a reading."""
+        signature = inspect.signature(method)
+        _, *passed = signature.bind(None, *arguments, **keywords).arguments.items()
+        return self._build(
+            method.__name__, {name: value for name, value in passed if value != signature.parameters[name].default}
+        )
+
+    def rows(self, language: str, query: str, parameters: Mapping[str, Any] | None = None) -> RowsCall:
+        """Return the call that runs a query in a language, "sql" or "cypher"."""
+        if self.scenario is not None:
+            raise UsageError(f"{language} can't see a scenario; call it on the fleet without one")
+        content = {language: query, "at": self.time} | ({"parameters": parameters} if parameters else {})
+        return RowsCall(self.service, language, json.dumps(content).encode(), None, is_retried=True)
+
+    def _build(self, name: str, arguments: Mapping[str, Any]) -> Call:
+        method = find_method(name)
+        if method is None:
+            raise UsageError(f"{name} needs the database itself; a service does not offer it")
+        content: dict[str, Any] = {"arguments": {key: encode(value) for key, value in arguments.items()}}
+        if self.time is not None:
+            content["at"] = self.time
+        if self.scenario is not None:
+            content["scenario"] = encode(self.scenario)
+        body = json.dumps(content).encode()
+        return Call(self.service, name, body, method.result_type, is_retried=not method.is_change)
+
+
+def _declared(
+    declaration: Question | Change[..., Any], passed: Mapping[str, Any], coerce: Callable[[Parameter, Any], Any]
+) -> dict[str, Any]:
+    """Return the declared arguments that differ from their defaults, converted to the types of their parameters."""
+    declared = {}
+    for parameter in declaration.parameters:
+        value = passed.get(parameter.name)
+        if value is None:
+            continue
+        convert = partial(coerce, parameter)
+        value = convert(value)
+        if parameter.is_required or parameter.default is None or value != convert(parameter.default):
+            declared[parameter.name] = value
+    return declared
