@@ -135,6 +135,7 @@ def test_the_next_query_sees_a_change_and_an_earlier_time_does_not(lived: Fleet,
     assert state_of(lived) == [("down", None)]
 
 
+@pytest.mark.slow
 def test_many_changes_are_built_anew(lived: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     state_of(lived)
     monkeypatch.setattr(refresh, "MAX_CHANGES", 3)
@@ -143,6 +144,7 @@ def test_many_changes_are_built_anew(lived: Fleet, monkeypatch: pytest.MonkeyPat
     assert state_of(lived) == [("down", None)]
 
 
+@pytest.mark.slow
 def test_a_killed_build_leaves_nothing_that_is_read(lived: Fleet, cache: Path) -> None:
     projection_store.make_directory(cache)
     for seconds in (0.5, 0.8, 1.1):
@@ -162,6 +164,7 @@ def _database_of(fleet: Fleet, cache: Path) -> str:
         return projection_store.ProjectionName.from_state(cache, connection, state).database
 
 
+@pytest.mark.slow
 def test_two_processes_make_one_file(lived: Fleet, cache: Path) -> None:
     projection_store.make_directory(cache)
     builders = [projection_store.start_builder(lived.engine, cache) for _ in range(2)]
@@ -173,6 +176,7 @@ def test_two_processes_make_one_file(lived: Fleet, cache: Path) -> None:
     assert (cache / files(cache)[0]).stat().st_ino == made.st_ino
 
 
+@pytest.mark.slow
 def test_a_file_that_is_removed_meanwhile_is_made_again(lived: Fleet, cache: Path) -> None:
     state_of(lived)
     (file,) = [cache / name for name in files(cache)]
@@ -242,7 +246,7 @@ def test_the_reference_page_is_what_the_declarations_say() -> None:
     assert page == "\n".join(render_page()) + "\n", "run ./run generate"
 
 
-@pytest.mark.quick_on_postgresql
+@pytest.mark.slow
 def test_answers_agree_with_the_tables_while_others_write(lived: Fleet) -> None:
     state_of(lived)
     done = Event()
