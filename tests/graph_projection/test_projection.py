@@ -1,17 +1,20 @@
 """A graph is that of the state that is asked, however it was made, and no process leaves a broken one."""
 
+import itertools
 import json
 import random
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from irregular import irregular, make
 from populating import populate
-from sqlalchemy import Engine
+from sqlalchemy import Engine, select
 
 import trninv
 from conftest import BACKENDS, Databases
@@ -19,11 +22,13 @@ from examples import ROOT
 from trninv import Fleet
 from trninv.database.engine import write_transaction
 from trninv.database.query_result import QueryResult
+from trninv.database.tables import TABLES
 from trninv.deadline import time_limit
 from trninv.errors import CypherError, DatabaseError, TimeLimitError, UnreachableError, UsageError
 from trninv.graph_projection import cypher_query, projection_store, refresh
 from trninv.graph_projection.__main__ import render_page
 from trninv.graph_projection.changing_state import ChangingState
+from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.state.bindings import bind
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
@@ -130,6 +135,7 @@ def test_the_next_query_sees_a_change_and_an_earlier_time_does_not(lived: Fleet,
     assert state_of(lived) == [("down", None)]
 
 
+@pytest.mark.slow
 def test_many_changes_are_built_anew(lived: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     state_of(lived)
     monkeypatch.setattr(refresh, "MAX_CHANGES", 3)
@@ -138,6 +144,7 @@ def test_many_changes_are_built_anew(lived: Fleet, monkeypatch: pytest.MonkeyPat
     assert state_of(lived) == [("down", None)]
 
 
+@pytest.mark.slow
 def test_a_killed_build_leaves_nothing_that_is_read(lived: Fleet, cache: Path) -> None:
     projection_store.make_directory(cache)
     for seconds in (0.5, 0.8, 1.1):
@@ -157,6 +164,7 @@ def _database_of(fleet: Fleet, cache: Path) -> str:
         return projection_store.ProjectionName.from_state(cache, connection, state).database
 
 
+@pytest.mark.slow
 def test_two_processes_make_one_file(lived: Fleet, cache: Path) -> None:
     projection_store.make_directory(cache)
     builders = [projection_store.start_builder(lived.engine, cache) for _ in range(2)]
@@ -168,6 +176,7 @@ def test_two_processes_make_one_file(lived: Fleet, cache: Path) -> None:
     assert (cache / files(cache)[0]).stat().st_ino == made.st_ino
 
 
+@pytest.mark.slow
 def test_a_file_that_is_removed_meanwhile_is_made_again(lived: Fleet, cache: Path) -> None:
     state_of(lived)
     (file,) = [cache / name for name in files(cache)]
@@ -235,3 +244,35 @@ def test_only_the_user_reads_the_files(lite_fleet: Fleet) -> None:
 def test_the_reference_page_is_what_the_declarations_say() -> None:
     page = (ROOT / "docs/reference/cypher.md").read_text()
     assert page == "\n".join(render_page()) + "\n", "run ./run generate"
+
+
+@pytest.mark.slow
+def test_answers_agree_with_the_tables_while_others_write(lived: Fleet) -> None:
+    state_of(lived)
+    done = Event()
+
+    def toggle() -> None:
+        conditions = itertools.cycle([Condition("down"), Condition("degraded", 500_000), Condition("up")])
+        while not done.is_set():
+            _set(lived.engine, [CHIP], next(conditions))
+
+    def ask() -> set[str]:
+        states = set()
+        for _ in range(5):
+            with lived.snapshot() as snapshot:
+                with snapshot.connect() as connection:
+                    place = resolve_place(connection, CHIP)
+                    state = connection.scalar(select(TABLES["node"].c.state).where(TABLES["node"].c.id == place.id))
+                assert state_of(snapshot)[0][0] == state
+                states.add(state)
+        return states
+
+    with ThreadPoolExecutor() as pool:
+        toggling = pool.submit(toggle)
+        asking = [pool.submit(ask) for _ in range(2)]
+        try:
+            states = set.union(*(future.result() for future in asking))
+        finally:
+            done.set()
+        toggling.result()
+    assert len(states) > 1

@@ -1,6 +1,6 @@
 """Build a projection from the tables, as a process of its own: ``python -m trninv.graph_projection.build``.
 
-It takes up to 2 GB of memory, which the system gets back, and may take longer than the request that needs it.
+It takes up to 1.5 GB of memory, which the system gets back, and may take longer than the request that needs it.
 """
 
 import gc
