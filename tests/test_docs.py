@@ -1,6 +1,7 @@
 """Links lead somewhere, files that pages name exist, and the reference pages list what there is."""
 
 import re
+import runpy
 from pathlib import Path
 
 import click
@@ -82,3 +83,8 @@ def test_the_table_of_rooms_lists_the_folders_and_no_others() -> None:
         listed = re.findall(rf"^\| `{parent}/(\w+)/` \|", page, re.MULTILINE)
         folders = {path.parent.name for path in (ROOT / parent).glob("*/*.*") if path.parent.name != "__pycache__"}
         assert sorted(listed) == sorted(folders)
+
+
+def test_the_picture_of_rooms_is_drawn_from_the_layers() -> None:
+    drawn = runpy.run_path(str(ROOT / "docs/pictures/rooms.py"))
+    assert drawn["render"]() == drawn["PICTURE"].read_text()
