@@ -77,7 +77,7 @@ def test_which_state_it_is_is_never_waited_for(databases: Databases) -> None:
             each.close()
 
 
-def test_a_write_gives_a_log_which_the_last_connection_removes(databases: Databases) -> None:
+def test_a_write_gives_a_log_and_leaves_it_empty(databases: Databases) -> None:
     url = _with_journal(databases.seeded("sqlite"))
     with temporary_engine(url) as engine:
         with read_transaction(engine) as connection:
@@ -85,27 +85,9 @@ def test_a_write_gives_a_log_which_the_last_connection_removes(databases: Databa
         _set(url, "down")
         with read_transaction(engine) as connection:
             assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        _set(url, "up")
+        assert _file(url).with_name(f"{_file(url).name}-wal").stat().st_size == 0
     assert not list(_file(url).parent.glob(f"{_file(url).name}-*"))
-
-
-def test_a_write_empties_a_large_log_and_leaves_a_small_one(
-    databases: Databases, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url = databases.seeded("sqlite")
-    log = _file(url).with_name(f"{_file(url).name}-wal")
-    with temporary_engine(url) as engine, closing(sqlite3.connect(_file(url))) as keeper:
-        keeper.execute("SELECT 1 FROM cluster").fetchall()  # while it is open, the log is kept
-        _set(url, "down")
-        size = log.stat().st_size
-        assert size
-        monkeypatch.setattr(sqlite, "_LARGE_WAL", size + 1)
-        with write_transaction(engine):
-            pass
-        assert log.stat().st_size == size
-        monkeypatch.setattr(sqlite, "_LARGE_WAL", size)
-        with write_transaction(engine):
-            pass
-        assert log.stat().st_size == 0
 
 
 def test_a_write_is_made_although_a_reader_keeps_the_journal(databases: Databases) -> None:

@@ -30,9 +30,6 @@ _RETRY_MS = 200
 _TRUNCATE_TIMEOUT_MS = 100
 """Milliseconds that a writer waits for readers before it gives up emptying the log."""
 
-_LARGE_WAL = 16 * 1024 * 1024
-"""Bytes from which a writer empties the log, four times what SQLite writes before it copies the log by itself."""
-
 FileIdentity = tuple[int, int]
 """Device and inode number."""
 
@@ -171,14 +168,11 @@ def enable_wal(driver: Any) -> None:
 
 
 def truncate_wal(connection: Connection) -> None:
-    """Copy a large write-ahead log into the file and empty it; give up if readers prevent it for too long.
+    """Copy the write-ahead log into the file and empty it; give up if readers prevent it for too long.
 
-    SQLite copies a small one by itself, at times, and overwrites it.
+    SQLite would apply a log with content to another file that replaces this one.
     """
     driver = _driver(connection)
-    _, _, file = driver.execute("PRAGMA database_list").fetchone()
-    if _size(Path(f"{file}-wal")) < _LARGE_WAL:
-        return
     with _busy_timeout(driver, _TRUNCATE_TIMEOUT_MS), suppress(sqlite3.DatabaseError):
         driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
