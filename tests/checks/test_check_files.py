@@ -54,6 +54,7 @@ def test_checks_are_read_with_their_lines() -> None:
             ":2: a check has one measure; there is no measure 'bisecton'; did you mean bisection?",
         ),
         ("checks:\n- {bisection: {}, hops: {}}", "a check has one measure"),
+        ("checks:\n- {bisection: {}, at_least: 5 GB/s}", "at_least belongs with the measure's arguments: {…, at_least"),
         ("checks:\n- bisection: a/d0", "is not an object with arguments, such as {scope:"),
         ("checks:\n- bisection: {scope: a/d0}", "needs a bound: at_least or at_most"),
         ("checks:\n- bisection: {at_least: 1 GB/s}", "bisection needs scope"),

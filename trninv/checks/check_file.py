@@ -68,6 +68,8 @@ def _parse_check(item: Any, line: int) -> Check:  # Any: a value of YAML
     if not isinstance(item, dict):
         raise InvalidArgumentError("a check is an object with a measure, such as bisection, as a key")
     names = [key for key in item if key not in ("name", *SCENARIO)]
+    if misplaced := next((name for name in names if name in BOUNDS), None):
+        raise InvalidArgumentError(f"{misplaced} belongs with the measure's arguments: {{…, {misplaced}: …}}")
     if len(names) != 1 or names[0] not in MEASURES:
         wrong = next((name for name in names if name not in MEASURES), "")
         advice = f"there is no measure {wrong!r:.60}; {suggestion(wrong, MEASURES)}" if wrong else ", ".join(MEASURES)
