@@ -43,7 +43,7 @@ def test_completion_says_what_a_command_does() -> None:
     assert item.help == own()["path"]
 
 
-@pytest.mark.parametrize("asked", ["['--help']", "['--version']", "[]"])
+@pytest.mark.parametrize("asked", ["['--help']", "['--version']", "['help']"])
 def test_the_list_imports_no_command(asked: str) -> None:
     code = (
         "import contextlib, io, sys\nfrom trninv.cli.main import main\n"

@@ -173,7 +173,14 @@ def _add_target_options(command: click.Command) -> None:
     if any(isinstance(parameter, click.Option) and "--service" in parameter.opts for parameter in command.params):
         return
     command.params += [
-        click.Option([f"--{name}"], hidden=True, expose_value=False, callback=_set_target) for name in _TARGETS
+        click.Option(
+            [f"--{name}", f"target_{name}"],  # a name that no parameter of a command has
+            help="As before the command.",
+            hidden=True,
+            expose_value=False,
+            callback=_set_target,
+        )
+        for name in _TARGETS
     ]
     for part in command.commands.values() if isinstance(command, click.Group) else ():
         _add_target_options(part)
@@ -182,7 +189,8 @@ def _add_target_options(command: click.Command) -> None:
 def _set_target(context: click.Context, parameter: click.Parameter, url: str | None) -> None:
     """Choose the database or service that an option after the command names."""
     if url is not None:
-        targets = context.meta[_TARGETS_KEY] | {parameter.name: url}
+        name = str(parameter.name).removeprefix("target_")
+        targets = context.meta[_TARGETS_KEY] | {name: url}
         context.meta[_TARGETS_KEY], context.obj = targets, _choose_target(**targets)
 
 
