@@ -77,6 +77,7 @@ def test_a_service_evaluates_its_checks_once_for_all_workers_after_each_change(
                 begun=begun.append,
                 options=("--workers", "2"),
                 TRNINV_CHECKS=str(file),
+                TRNINV_SERVICE="https://elsewhere.example",  # which processes beside the service must not ask
                 TRNINV_WEBHOOKS=str(receivers),
                 PAGER=SECRET_TEXT,
             )

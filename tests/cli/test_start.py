@@ -6,6 +6,7 @@ import pytest
 
 from conftest import Databases, Run
 from trninv.cli.main import main
+from trninv.database.engine import temporary_engine
 
 U = "u-trn2x64"
 
@@ -21,12 +22,9 @@ def test_trninv_alone_prints_what_there_is_and_what_to_run_next(run: Run, databa
     assert status == 0
     assert "\nu-trn2x64: u-trn2x64, 1 domain, 64 chips\n" in out
     assert "more clusters (trninv status)\n" in out
-    (chips,) = re.findall(r"\nchips: (\d+) up\n\ntrninv incidents", out)
-    assert [line.split("  #")[0].rstrip() for line in out.splitlines()[-3:]] == [
-        "trninv incidents",
-        "trninv show trn1.2xlarge/d0",
-        "trninv help",
-    ]
+    (chips,) = re.findall(r"\nchips: (\d+) up\n\ntrninv --database sqlite:///[^ ]+ incidents", out)
+    steps = [line.split("  #")[0].split()[3:] for line in out.splitlines()[-3:]]
+    assert steps == [["incidents"], ["show", "trn1.2xlarge/d0"], ["help"]]
     run("set", f"{U}/d0/s0", "down", "--why", "a test", database=(url := databases.seeded("sqlite")))
     assert f"\nchips: 16 down, {int(chips) - 16} up\n" in run(database=url)[1]
 
@@ -34,15 +32,35 @@ def test_trninv_alone_prints_what_there_is_and_what_to_run_next(run: Run, databa
 def test_trninv_alone_says_how_to_begin(run: Run, databases: Databases, tmp_path: object) -> None:
     status, out, _ = run(database=f"sqlite:///{tmp_path}/none.db")
     assert status == 0
-    assert "does not exist yet: run trninv migrate\n\ntrninv migrate  # " in out
+    assert "does not exist yet: run trninv migrate\n\n" in out
+    assert f"\ntrninv --database sqlite:///{tmp_path}/none.db migrate  # " in out
     status, out, _ = run(database=databases.migrated("sqlite"))
     assert status == 0
-    assert "nothing is seeded yet\n\ntrninv seed  # load documented systems\n" in out
+    assert re.search(r"nothing is seeded yet\n\ntrninv --database \S+ seed  # load documented systems\n", out)
+
+
+def test_trninv_alone_does_not_migrate_what_is_newer(run: Run, databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    with temporary_engine(url) as engine, engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999', oldest_reader = '9999'")
+    status, out, _ = run(database=url)
+    assert status == 0
+    assert "upgrade trninv" in out
+    assert " migrate  #" not in out
+    assert " help  # all commands" in out
+
+
+def test_the_default_database_needs_no_option(
+    lite: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRNINV_DATABASE_URL", lite)
+    assert "\ntrninv incidents " in start(capfd)[1]
 
 
 def test_trninv_alone_names_a_service_without_asking_it(capfd: pytest.CaptureFixture[str]) -> None:
     status, out, _ = start(capfd, "--service", "https://fleet.example")
     assert (status, out.splitlines()[0]) == (0, "service: https://fleet.example")
+    assert "\ntrninv --service https://fleet.example incidents" in out
 
 
 @pytest.mark.parametrize("words", [["show", U], ["token", "list"], ["path", f"{U}/d0/s0/c0", f"{U}/d0/s0/c1"]])

@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from flaky_receiver import SECRET_TEXT, FlakyReceiver, flaky_receiver
 from hearing import change
-from sqlalchemy import Engine
+from sqlalchemy import Engine, make_url
 
 from conftest import BACKENDS, Databases
 from trninv.checks.check_report import CheckReport, CheckStatus, write_report
@@ -202,6 +203,21 @@ def test_one_process_of_a_database_sends(sending: Sending) -> None:
     with sender_lock(other) as third:
         assert third
     other.dispose()
+
+
+def test_each_installation_in_a_database_sends(databases: Databases) -> None:
+    url = make_url(databases.migrated("postgresql"))
+    with temporary_engine(url.render_as_string(hide_password=False)) as engine, engine.begin() as connection:
+        connection.exec_driver_sql("CREATE SCHEMA fleet")
+    other_url = url.update_query_dict({"options": "-csearch_path=fleet"})
+    with ExitStack() as stack:
+        engine, other, again = (
+            stack.enter_context(temporary_engine(each.render_as_string(hide_password=False)))
+            for each in (url, other_url, other_url)
+        )
+        assert stack.enter_context(sender_lock(engine))
+        assert stack.enter_context(sender_lock(other))
+        assert stack.enter_context(sender_lock(again)) is None
 
 
 def test_one_receiver_that_fails_delays_no_other(sending: Sending) -> None:

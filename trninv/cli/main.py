@@ -257,8 +257,10 @@ def trninv(
     context.obj = _choose_target(database, service)
     if context.invoked_subcommand is None:
         from trninv.cli.status_command import print_overview  # noqa: PLC0415 # needed only here
+        from trninv.database.engine import redacted_url  # noqa: PLC0415 # as above
 
-        print_overview(context.obj)
+        options = {"--database": database and redacted_url(database), "--service": service}
+        print_overview(context.obj, [word for option, url in options.items() if url for word in (option, url)])
 
 
 def _choose_target(database: str | None, service: str | None) -> str:

@@ -66,7 +66,8 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
     _check_settings(settings)
     with temporary_engine(database) as engine, read_transaction(engine):
         pass  # fail here with one line instead of in every request
-    os.environ["TRNINV_DATABASE_URL"] = database  # worker processes read it
+    os.environ["TRNINV_DATABASE_URL"] = database  # worker processes and those beside the service read it
+    os.environ.pop("TRNINV_SERVICE", None)  # they would refuse both
     if allow_unauthenticated:
         os.environ.setdefault("TRNINV_ALLOWED_HOSTS", "*")
     config = uvicorn.Config(

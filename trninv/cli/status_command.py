@@ -1,5 +1,6 @@
 """Show the database and its contents (`status`), with few imports, so that it starts quickly."""
 
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -18,9 +19,9 @@ from trninv.units import format_timestamp, pluralize
 
 _MAX_CLUSTERS: Final = 5
 """The maximum number of clusters of an overview."""
-_HELP: Final = {"trninv help": "all commands"}
-_STEPS: Final = {"trninv incidents": "unhealthy parts by root cause"}
-"""Commands that an overview names, with their purposes."""
+_HELP: Final = {"help": "all commands"}
+_STEPS: Final = {"incidents": "unhealthy parts by root cause"}
+"""Arguments of commands that an overview names, with their purposes."""
 
 
 @click.command()
@@ -78,8 +79,9 @@ def status(database: str, style: str) -> None:
     )
 
 
-def print_overview(target: str) -> None:
-    """Print what a database holds, or which service is asked, and what to run next."""
+def print_overview(target: str, options: Sequence[str]) -> None:
+    """Print what a database holds, or which service is asked, and what to run next, with the options that chose it."""
+    program = shlex.join(["trninv", *options])
     if is_service(target):
         lines, steps = [f"service: {target}"], _STEPS | _HELP
     else:
@@ -88,20 +90,21 @@ def print_overview(target: str) -> None:
     click.echo("\n".join([*lines, ""]))
     width = max(map(len, steps))
     for step, purpose in steps.items():
-        click.echo(f"{step:{width}}  # {purpose}")
+        click.echo(f"{program} {step:{width}}  # {purpose}")
 
 
 def _read_overview(database: str) -> tuple[list[str], dict[str, str]]:
-    """Return what a database holds, in lines, and the commands to run next with their purposes."""
+    """Return what a database holds, in lines, and the arguments of the commands to run next with their purposes."""
     try:
         with temporary_engine(database) as engine, read_transaction(engine) as connection:
             clusters, count = list_clusters(connection), TABLES["part_count"]
             query = select(count.c.state, func.sum(count.c.number)).where(count.c.kind == "chip")
             states = connection.execute(query.group_by(count.c.state).order_by(count.c.state)).all()
     except SchemaOutdatedError as error:
-        return [str(error)], {"trninv migrate": "create the tables, or bring them up to date", **_HELP}
+        is_older = "run trninv migrate" in str(error)  # else this trninv is
+        return [str(error)], {"migrate": "create the tables, or bring them up to date"} | _HELP if is_older else _HELP
     if not clusters:
-        return ["nothing is seeded yet"], {"trninv seed": "load documented systems", **_HELP}
+        return ["nothing is seeded yet"], {"seed": "load documented systems", **_HELP}
     lines = [
         f"{row['slug']}: {row['system']}, {pluralize(row['domains'], 'domain')}, {pluralize(row['chips'], 'chip')}"
         for row in clusters[:_MAX_CLUSTERS]
@@ -109,7 +112,7 @@ def _read_overview(database: str) -> tuple[list[str], dict[str, str]]:
     if len(clusters) > _MAX_CLUSTERS:
         lines.append(f"{len(clusters) - _MAX_CLUSTERS:,} more clusters (trninv status)")
     lines.append(f"chips: {', '.join(f'{number:,} {state}' for state, number in states if number)}")
-    return lines, _STEPS | {f"trninv show {clusters[0]['slug']}/d0": "its parts and links"} | _HELP
+    return lines, _STEPS | {f"show {clusters[0]['slug']}/d0": "its parts and links"} | _HELP
 
 
 def is_table_empty(connection: Connection, table: str) -> bool:

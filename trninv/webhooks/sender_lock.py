@@ -17,6 +17,9 @@ from trninv.database.engine import database_file, translate_connect_errors, tran
 _KEY: Final = 7_746_001
 """Number of the advisory lock, any that nothing else uses."""
 
+_TRY_LOCK: Final = "SELECT pg_try_advisory_xact_lock(:key, hashtext(current_schema()))"
+"""A lock of the schema, because several installations may share a database."""
+
 LockCheck = Callable[[], None]
 """Raises a DatabaseError if the lock is lost."""
 
@@ -36,7 +39,7 @@ def sender_lock(engine: Engine) -> Iterator[LockCheck | None]:
             connection = engine.connect().execution_options(isolation_level="READ COMMITTED")
         with connection:
             with translate_statement_errors(engine):
-                is_acquired = connection.scalar(text("SELECT pg_try_advisory_xact_lock(:key)"), {"key": _KEY})
+                is_acquired = connection.scalar(text(_TRY_LOCK), {"key": _KEY})
             yield (lambda: _ping(engine, connection)) if is_acquired else None
         return
     file = database_file(engine)
