@@ -69,7 +69,15 @@ def test_25_incidents_are_a_line_each_on_a_screen_of_30_lines() -> None:
     assert [line.split()[0] for line in lines] == [row[0] for row in rows]
     assert all(re.search(r"1 chip down +13:55:56Z +HBM .*…$", line.rstrip()) for line in lines)
     assert max(map(len, lines)) <= 80
-    assert note == "omitted to fit: rule, who (--format json has all)"
+    assert note == "omitted to fit: rule, who; cut to fit: why (--format json has all)"
+
+
+def test_what_is_not_cut_is_not_said_to_be() -> None:
+    console = Console(width=80, highlight=False)
+    with console.capture() as captured:
+        console.print(_render_table(console, ["place", "why"], [["s0", "w" * 73]], ()))
+        console.print(_render_table(console, ["place", "why"], [["s0", "w" * 74]], ()))
+    assert captured.get().count("cut to fit: why (--format json has all)") == 1
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,13 @@ def _render_table(
             continue
         kept_lines = [[line[column] for column in kept] for line in styled_lines]
         table = _build_table(kept_headers, kept_lines, column_widths, is_cut=is_cut)
-        names = ", ".join(headers[column] for column in removed if column in removable)
-        return Group(table, Text(f"omitted to fit: {names} (--format json has all)", "dim")) if names else table
+        omitted = [headers[column] for column in removed if column in removable]
+        full_widths = [max(map(cell_len, cells)) for cells in kept_texts] if is_cut else column_widths
+        cut = [
+            header for header, full, width in zip(kept_headers, full_widths, column_widths, strict=True) if full > width
+        ]
+        notes = [f"{verb} to fit: {', '.join(names)}" for verb, names in (("omitted", omitted), ("cut", cut)) if names]
+        return Group(table, Text(f"{'; '.join(notes)} (--format json has all)", "dim")) if notes else table
     return Group(*_build_blocks(headers, styled_lines))
 
 
