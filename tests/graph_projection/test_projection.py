@@ -25,7 +25,7 @@ from trninv.database.query_result import QueryResult
 from trninv.database.tables import TABLES
 from trninv.deadline import time_limit
 from trninv.errors import CypherError, DatabaseError, TimeLimitError, UnreachableError, UsageError
-from trninv.graph_projection import cypher_query, projection_store, refresh
+from trninv.graph_projection import cypher_query, projection_store, query_worker, refresh
 from trninv.graph_projection.__main__ import render_page
 from trninv.graph_projection.changing_state import ChangingState
 from trninv.inventory.address.lookup import resolve_place
@@ -224,7 +224,7 @@ def test_the_cache_and_the_extra_are_named_if_they_are_missing(
     monkeypatch.setattr(projection_store, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"pip install 'trninv\[graph\]'"):
         lite_fleet.cypher("RETURN 1 AS x")
-    monkeypatch.setattr(cypher_query, "query_process", None)
+    monkeypatch.setattr(query_worker, "query_process", None)
     with pytest.raises(CypherError, match="Linux or macOS"):
         lite_fleet.cypher("RETURN 1 AS x")
 

@@ -1,8 +1,8 @@
 """Open the database that commands read, now or as of a time, or change."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from sqlalchemy import Connection, Engine
@@ -11,11 +11,15 @@ import trninv
 from trninv.characters import escape_controls
 from trninv.cli.messages import print_wrapped
 from trninv.cli.progress_line import Progress
-from trninv.database.as_of import omitted_clusters
+from trninv.database.as_of import OmittedCluster, omitted_clusters
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.query_result import QueryResult
 from trninv.history.point_in_time import engine_at
 from trninv.placement.placement_fleet import Fleet
 from trninv.settings import is_service
+
+if TYPE_CHECKING:
+    from trninv.remote.remote_fleet import RemoteFleet
 
 AT_OPTION: Final[dict[str, Any]] = {
     "metavar": "TIME",
@@ -30,6 +34,29 @@ def open_fleet(target: str) -> Fleet:
 
 
 @contextmanager
+def open_service(
+    url: str, as_of: str | None, scope: str | None = None, *, seconds: float = 60.0
+) -> Iterator["RemoteFleet"]:
+    """Yield a fleet of a service, now or as of a time, and show progress.
+
+    Without a scope, clusters that have no history at that time are printed to stderr as omitted.
+    """
+    with trninv.connect(url, seconds=seconds) as current_fleet, Progress(_command_name()):
+        fleet = current_fleet if as_of is None else current_fleet.at(as_of)
+        if as_of is not None and scope is None:
+            fleet.drift_compared_at()  # the shortest call that says what is omitted
+            read = fleet.as_of()
+            _print_omitted(read.omitted if read else ())
+        yield fleet
+
+
+def read_service_list(url: str, as_of: str | None, kind: str, **options: Any) -> QueryResult:
+    """Return rows of a kind from a service; see `RemoteFleet.list_things`."""
+    with open_service(url, as_of, options.get("place")) as fleet:
+        return fleet.list_things(kind, **options)
+
+
+@contextmanager
 def open_engine(database: str, as_of: str | None, scope: str | None = None) -> Iterator[Engine]:
     """Yield an engine that reads the database now or as of a time.
 
@@ -37,9 +64,13 @@ def open_engine(database: str, as_of: str | None, scope: str | None = None) -> I
     """
     with temporary_engine(database) as engine:
         reading_engine = engine_at(engine, as_of)
-        for cluster in () if scope else omitted_clusters(reading_engine):
-            print_wrapped(f"omitted: {escape_controls(str(cluster))}", err=True)
+        _print_omitted(() if scope else omitted_clusters(reading_engine))
         yield reading_engine
+
+
+def _print_omitted(clusters: Iterable[OmittedCluster]) -> None:
+    for cluster in clusters:
+        print_wrapped(f"omitted: {escape_controls(str(cluster))}", err=True)
 
 
 @contextmanager

@@ -12,13 +12,13 @@ from trninv.cli.scenario_options import open_scenario, scenario_options
 from trninv.cli.shell_completion import ADDRESS
 from trninv.database.engine import read_transaction
 from trninv.drawing import capacity_map, fleet_map, job_map, rack_contents, rack_elevation, tier_diagram, wiring_diagram
-from trninv.drawing.wiring_diagram import Highlight
-from trninv.errors import NotFoundError, UsageError, WrongLevelError
+from trninv.drawing.place_picture import draw_marked_wiring
+from trninv.errors import NotFoundError, UsageError
 from trninv.inventory.address.lookup import resolve_place
 from trninv.placement.questions import find
 from trninv.routing.cluster_overview import read_overview
 from trninv.routing.fleet import BaseFleet
-from trninv.units import pluralize
+from trninv.routing.picture import Highlight
 
 if TYPE_CHECKING:
     from trninv.placement.questions.placements import PlacementsAnswer
@@ -184,41 +184,15 @@ def _draw_wiring(
     *,
     with_bisection: bool,
 ) -> str:
-    with read_transaction(scenario.engine) as connection:
-        diagram = wiring_diagram.read_diagram(connection, scope)
     marks = Highlight()
     if path_ends or widest_ends:
-        marks = _path_highlight(
-            scenario, *(path_ends or widest_ends or ("", "")), by="hops" if path_ends else "bandwidth"
-        )
+        answer = scenario.path(*(path_ends or widest_ends or ("", "")), by="hops" if path_ends else "bandwidth")
+        marks = answer.highlight() or marks
+        if not answer.reachable:
+            raise NotFoundError(f"no path from {answer.source} to {answer.target}: {answer.reason}")
     elif cut_ends:
-        answer = scenario.bandwidth(*cut_ends)
-        caption = f"{cut_ends[0]} to {cut_ends[1]}: maximum flow {answer.maximum_flow} one direction"
-        cut = [frozenset((link.a, link.b)) for link in answer.minimum_cut]
-        cut_caption = f"{caption}, {pluralize(len(cut), 'link')} cut"
-        marks = Highlight(links=cut, endpoints=(answer.source, answer.target), is_cut=True, caption=cut_caption)
+        marks = scenario.bandwidth(*cut_ends).highlight()
     elif with_bisection:
-        halves = scenario.bisection(scope)
-        bounds = halves.upper if halves.exact else f"{halves.lower} to {halves.upper}"
-        caption = f"bisection {bounds} one direction: {pluralize(halves.cut_size, 'link')} cut"
-        cut = [frozenset((link.a, link.b)) for link in halves.cut]
-        marks = Highlight(links=cut, cut_side=halves.chips_a, is_cut=True, caption=caption)
-    drawn_addresses = {part.address for part in diagram.parts}
-    marked_addresses = [*marks.nodes, *(end for link in marks.links for end in sorted(link))]
-    if outside := next((address for address in marked_addresses if address not in drawn_addresses), None):
-        raise WrongLevelError(f"the marks leave {scope} at {outside}; draw the domain instead")
-    return wiring_diagram.draw_wiring(diagram, scenario.graph(scope), marks)
-
-
-def _path_highlight(scenario: BaseFleet, a: str, b: str, by: str) -> Highlight:
-    answer = scenario.path(a, b, by)
-    if not answer.reachable:
-        raise NotFoundError(f"no path from {answer.source} to {answer.target}: {answer.reason}")
-    path = answer.paths[0]
-    bandwidth = f", {path.bandwidth} one direction" if path.hops else ""
-    return Highlight(
-        links=[frozenset(step.address.split("--")) for step in path.steps if step.kind == "link"],
-        nodes=[step.address for step in path.steps if step.kind != "link"],
-        endpoints=(answer.source, answer.target),
-        caption=f"{answer.source} to {answer.target}: {pluralize(path.hops, 'hop')}{bandwidth}",
-    )
+        marks = scenario.bisection(scope).highlight()
+    with scenario.open_snapshot() as snapshot:
+        return draw_marked_wiring(snapshot, scope, marks)

@@ -1,21 +1,22 @@
 """List all objects of a kind, such as chips or links (`list`)."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import click
 from click.shell_completion import CompletionItem
 
 from trninv.cli.command_index import shorten
-from trninv.cli.database_connection import at_option, read_connection
+from trninv.cli.database_connection import at_option, read_connection, read_service_list
 from trninv.cli.listing import limit_option, optional_columns
 from trninv.cli.report_commands import print_rows
 from trninv.cli.shell_completion import ADDRESS
 from trninv.database.query_result import QueryResult
 from trninv.graphql.list_arguments import ordered_fields
-from trninv.graphql.thing_listing import LISTED_KINDS, filter_fields, list_arguments, read_rows
-from trninv.inventory.schema.listing import cell, choose_fields
+from trninv.graphql.thing_listing import LISTED_KINDS, filter_fields, list_arguments, stream_cells, with_units
+from trninv.inventory.schema.listing import choose_fields
 from trninv.inventory.schema.thing import Thing
+from trninv.settings import is_service
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 _EPILOG: Final = "\b\nKinds:\n" + "\n".join(
@@ -113,13 +114,14 @@ def list_(  # one parameter per option
     thing = LISTED_KINDS[kind]
     fields = choose_fields(thing, _split(columns))
     arguments = list_arguments(thing, place, where, _split(sort), everything=everything)
-    with read_connection(database, as_of, place) as connection:
-        rows = list(read_rows(connection, thing, arguments, limit + 1))
-    cells = [tuple(_to_cell(cell(thing, field, row), style) for field in fields) for row in rows[:limit]]
-    names = tuple(field.name for field in fields)
-    print_rows(QueryResult(names, cells, truncated=len(rows) > limit), style, optional_columns(names))
-
-
-def _to_cell(value: Any, style: str) -> Any:
-    """Return a value as a format shows it: a quantity with its unit in a table, else as an exact number."""
-    return int(value) if isinstance(value, int) and not isinstance(value, bool) and style != "table" else value
+    if is_service(database):
+        options = {"place": place, "where": where, "sort": _split(sort), "columns": [field.name for field in fields]}
+        rows = read_service_list(database, as_of, kind, **options, ended=everything, limit=limit)
+    else:
+        with read_connection(database, as_of, place) as connection:
+            stream = stream_cells(connection, thing, fields, arguments, limit + 1)
+            cells = list(stream.rows)
+        rows = QueryResult(stream.columns, cells[:limit], truncated=len(cells) > limit)
+    if style == "table":
+        rows = with_units(thing, rows)
+    print_rows(rows, style, optional_columns(rows.columns))

@@ -6,12 +6,15 @@ from typing import Any
 
 import click
 
-from trninv.cli.database_connection import at_option, read_connection
+from trninv.cli.database_connection import at_option, read_connection, read_service_list
 from trninv.cli.output import MAX_LIMIT, camel_case, format_option, print_table, print_truncation, print_value
 from trninv.cli.shell_completion import ADDRESS
+from trninv.database.query_result import QueryResult
 from trninv.inventory.address.lookup import resolve
 from trninv.inventory.schema.listing import cell, choose_fields, select_things
+from trninv.inventory.schema.thing import Field, Thing
 from trninv.inventory.schema.things import THINGS
+from trninv.settings import is_service
 
 limit_option = click.option(
     "--limit", type=click.IntRange(1, MAX_LIMIT), default=10_000, show_default=True, help="Maximum number of rows."
@@ -56,12 +59,13 @@ def print_listing(
     """
     kind = THINGS[name]
     fields = choose_fields(kind, () if style == "json" else kind.table_columns(everything=everything))
-    with read_connection(database, as_of, scope) as connection:
-        place = None if scope is None else resolve(connection, scope)
-        query = select_things(kind, place, everything=everything).limit(limit + 1)
-        rows = connection.execute(query).mappings().all()
-    records = [{field.name: cell(kind, field, row) for field in fields} for row in rows[:limit]]
     names = [field.name for field in fields]
+    if is_service(database):
+        options = {"place": scope, "columns": names, "ended": everything, "limit": limit}
+        result = read_service_list(database, as_of, name, **options)
+    else:
+        result = _read_listing(database, as_of, kind, fields, scope, everything=everything, limit=limit)
+    records = [dict(zip(names, row, strict=True)) for row in result.rows]
     print_value(
         style,
         [{camel_case(name): value for name, value in record.items()} for record in records],
@@ -72,7 +76,25 @@ def print_listing(
             empty_text=empty_text,
         ),
     )
-    print_truncation(rows, limit, "--limit N")
+    print_truncation([*records, *[None] * result.truncated], limit, "--limit N")
+
+
+def _read_listing(
+    database: str,
+    as_of: str | None,
+    kind: Thing,
+    fields: Sequence[Field],
+    scope: str | None,
+    *,
+    everything: bool,
+    limit: int,
+) -> QueryResult:
+    with read_connection(database, as_of, scope) as connection:
+        place = None if scope is None else resolve(connection, scope)
+        query = select_things(kind, place, everything=everything).limit(limit + 1)
+        rows = connection.execute(query).mappings().all()
+    cells = [tuple(cell(kind, field, row) for field in fields) for row in rows[:limit]]
+    return QueryResult(tuple(field.name for field in fields), cells, truncated=len(rows) > limit)
 
 
 def optional_columns(names: Sequence[str]) -> Sequence[str]:

@@ -4,11 +4,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from trninv.characters import escape_controls
-from trninv.cli.database_connection import at_option, open_engine
+from trninv.cli.database_connection import at_option, open_engine, open_service
 from trninv.cli.output import MAX_LIMIT, print_revision, print_table, read_argument
 from trninv.cli.progress_line import Progress
 from trninv.database.query_result import MAX_RESULT_ROWS, QueryResult, RowStream
@@ -22,7 +23,10 @@ from trninv.reports.query_runner import run_query
 from trninv.reports.report_library import find_report, read_reports, run_report
 from trninv.reports.row_formats import FORMATS, available_formats, column_types, to_text, with_text_cells, write_parquet
 from trninv.reports.table_export import export_tables
-from trninv.settings import Settings
+from trninv.settings import Settings, is_service
+
+if TYPE_CHECKING:
+    from trninv.remote.remote_fleet import RemoteFleet
 
 _OPTIONAL_COLUMNS = ("answers", "parameters")
 """Columns of the list of reports that a narrow terminal omits; results rarely have columns with these names."""
@@ -116,6 +120,14 @@ def _open_snapshot(
         print_revision(snapshot.as_of)
 
 
+@contextmanager
+def _open_service(url: str, as_of: str | None, seconds: float) -> Iterator["RemoteFleet"]:
+    """Yield a fleet of a service; at the end, print the revision that its last call read."""
+    with open_service(url, as_of, seconds=seconds) as fleet:
+        yield fleet
+        print_revision(fleet.as_of())
+
+
 def _parse_setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
@@ -156,6 +168,11 @@ def sql(database: str, query: str, as_of: str | None, style: str, limit: int, se
     trninv sql "SELECT address, state FROM v_chip WHERE state <> 'up'"
     """
     text = read_argument(query)
+    if is_service(database):
+        with _open_service(database, as_of, seconds) as fleet:
+            result = fleet.sql_rows(text, max_rows=limit)
+        print_rows(result, style, _OPTIONAL_COLUMNS)
+        return
     with _open_snapshot(database, as_of) as (snapshot, _):
         compiled = compile_query(text, snapshot.engine.dialect.name)
         result = run_query(snapshot, compiled, seconds=seconds, max_rows=limit)
@@ -188,6 +205,11 @@ def cypher(
     trninv cypher "MATCH (c:Chip) RETURN c.state, count(*)"
     """
     parameters, text = dict(map(_parse_setting, settings)), read_argument(query)
+    if is_service(database):
+        with _open_service(database, as_of, seconds) as fleet:
+            result = fleet.cypher(text, parameters, limit=limit)
+        print_rows(result, style, _OPTIONAL_COLUMNS)
+        return
     with _open_snapshot(database, as_of) as (snapshot, progress):
         result = run_cypher(snapshot, text, parameters, seconds=seconds, max_rows=limit, waiting=progress)
     print_rows(result, style, _OPTIONAL_COLUMNS)

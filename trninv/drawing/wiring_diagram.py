@@ -3,7 +3,7 @@
 `trninv draw` draws it as SVG; GraphQL serves the same layout to the explorer.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
@@ -34,24 +34,13 @@ from trninv.errors import WrongLevelError
 from trninv.inventory.address.expressions import node_addresses
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.address.rows_in import rows_in
+from trninv.routing.picture import Highlight
 from trninv.topology.blueprint import Sides
 from trninv.topology.registry import parse_sides
 from trninv.units import Bandwidth
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
-
-
-@dataclass(frozen=True, slots=True)
-class Highlight:
-    """The links and nodes of a path, or the links of a cut and the chips on one side of it; for both, the endpoints."""
-
-    links: Collection[frozenset[str]] = ()
-    nodes: Collection[str] = ()
-    endpoints: Collection[str] = ()
-    cut_side: Collection[str] = ()
-    is_cut: bool = False
-    caption: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,39 +1,34 @@
 """Run a read-only Cypher query on the projection of a snapshot."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from trninv.atomic_file import atomic_write
-from trninv.database.query_result import MAX_RESULT_BYTES, MAX_RESULT_ROWS, QueryResult, RowStream, collect_rows
+from trninv.database.as_of import as_of_event
+from trninv.database.query_result import MAX_RESULT_BYTES, MAX_RESULT_ROWS, QueryResult, collect_rows
 from trninv.database.snapshot import SharedSnapshot
 from trninv.deadline import cap_timeout, raise_if_expired
 from trninv.errors import BusyError, CypherError, TimeLimitError, UnreachableError
-from trninv.graph_projection import graph_file, projection_store
+from trninv.graph_projection import projection_store
 from trninv.graph_projection.changing_state import ChangingState
 from trninv.graph_projection.projection_store import ProjectionName, package_directory
 from trninv.graph_projection.query_guard import check_query
+from trninv.graph_projection.query_worker import CypherWorkers, QueryWorker, can_confine
 from trninv.settings import Settings
 
-try:
-    from trninv.graph_projection import query_process
-except ImportError:  # no module resource: Windows
-    query_process = None  # type: ignore[assignment]
+if TYPE_CHECKING:
+    import subprocess
 
 MAX_PARAMETER_BYTES: Final = 2**20
 """Maximum size of a query's parameters as JSON."""
 _ATTEMPTS: Final = 5
 """How often the file of a changing fleet is made, or opened again after it was removed."""
 _POLL_SECONDS: Final = 0.05
-_ENVIRONMENT: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG")
 _latest: dict[str, tuple[Hashable, Path]] = {}
 """By database, the last revision for which a file was made, and that file."""
 _builders: dict[str, "subprocess.Popen[bytes]"] = {}
@@ -51,6 +46,7 @@ def run_cypher(
     max_rows: int = MAX_RESULT_ROWS,
     max_bytes: int = MAX_RESULT_BYTES,
     waiting: Waiting = lambda _: None,
+    pool: CypherWorkers | None = None,
     **_: object,
 ) -> QueryResult:
     """Run a query on the state of a snapshot and return its rows, up to a number of rows and bytes.
@@ -61,6 +57,8 @@ def run_cypher(
     ----------
     waiting
         Called with what is being made, if that takes time.
+    pool
+        Has processes that were started ahead, and gets one for the next query unless this one is of an earlier time.
 
     Raises
     ------
@@ -75,11 +73,16 @@ def run_cypher(
     request = {"query": check_query(query, max_rows + 1), "parameters": _checked_parameters(parameters)}
     for _attempt in range(_ATTEMPTS):
         file = find_projection(snapshot, waiting)
+        limit = cap_timeout(seconds)
         try:
-            return _run(file, request, cap_timeout(seconds), max_rows, max_bytes)
+            worker = pool.take(file) if pool is not None else QueryWorker(file)
+            return _run(worker, request, limit, max_rows, max_bytes)
         except CypherError:
             if file.exists():
                 raise
+        finally:
+            if pool is not None and as_of_event(snapshot.engine) is None:
+                pool.prepare(file)
     raise BusyError("the graph's files are removed faster than they are read; try again")
 
 
@@ -106,7 +109,7 @@ def find_projection(snapshot: SharedSnapshot, waiting: Waiting = lambda _: None)
         The request's time limit passed; what is being built is ready later.
 
     """
-    if query_process is None:
+    if not can_confine():
         raise CypherError("Cypher needs a system that can limit what a process does, such as Linux or macOS")
     package_directory()
     directory = Settings.load().graph_cache_directory()
@@ -171,70 +174,13 @@ def _build(snapshot: SharedSnapshot, name: ProjectionName) -> None:
             projection_store.finish_builder(process)
 
 
-def _run(file: Path, request: Mapping[str, Any], seconds: float, max_rows: int, max_bytes: int) -> QueryResult:
-    try:
-        size = graph_file.max_size(file.stat().st_size)
-    except FileNotFoundError:
-        raise CypherError("the graph's file was removed") from None
-    request = {**request, "path": str(package_directory()), "file": str(file), "size": size, "seconds": seconds}
-    with _open_process(seconds) as (process, timed_out):
+def _run(worker: QueryWorker, request: Mapping[str, Any], seconds: float, max_rows: int, max_bytes: int) -> QueryResult:
+    with worker.limited(seconds) as timed_out:
         try:
-            with suppress(BrokenPipeError), process.stdin as stdin:  # type: ignore[union-attr]
-                stdin.write(json.dumps(request).encode())
-            row_stream = RowStream(_read_columns(process.stdout), _read_rows(process.stdout))
-            return collect_rows(row_stream, max_rows, max_bytes, CypherError)
+            return collect_rows(worker.run({**request, "seconds": seconds}), max_rows, max_bytes, CypherError)
         except CypherError as error:
             if timed_out.is_set():
                 raise TimeLimitError(
                     f"the query took more than {seconds:g} s; narrow it, or raise the limit"
                 ) from error
             raise
-
-
-@contextmanager
-def _open_process(seconds: float) -> Iterator[tuple["subprocess.Popen[bytes]", threading.Event]]:
-    """Start the process of a query; it is killed at the time limit, or at the end of the context."""
-    timed_out = threading.Event()
-    process = subprocess.Popen(  # noqa: S603 # this interpreter, a file of trninv
-        [sys.executable, "-I", "-S", query_process.__file__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-    )
-
-    def stop() -> None:
-        timed_out.set()
-        process.kill()
-
-    timer = threading.Timer(seconds, stop)
-    timer.daemon = True
-    timer.start()
-    with process:
-        try:
-            yield process, timed_out
-        finally:
-            timer.cancel()
-            process.kill()
-
-
-def _read_message(stdout: IO[bytes] | None) -> Any:
-    line = stdout.readline() if stdout else b""
-    if not line.endswith(b"\n"):
-        raise CypherError("the process that runs the query ended before the query did: it asks for too much")
-    value = json.loads(line)
-    if isinstance(value, str):
-        raise CypherError(f"the graph refuses: {value}")
-    return value
-
-
-def _read_columns(stdout: IO[bytes] | None) -> tuple[str, ...]:
-    columns = tuple(_read_message(stdout))
-    if duplicate := next((name for name in columns if columns.count(name) > 1), None):
-        raise CypherError(f"two columns are called {duplicate}; rename one with AS")
-    return columns
-
-
-def _read_rows(stdout: IO[bytes] | None) -> Iterator[tuple[Any, ...]]:
-    while rows := _read_message(stdout):
-        yield from map(tuple, rows)

@@ -1,17 +1,21 @@
-"""Run one Cypher query on a graph file in a process that can do nothing else; `cypher_query` starts it.
+"""Run one Cypher query on a graph file in a process that can do nothing else; `query_worker` starts it.
 
-It is started by its path and imports only ladybug and the standard library. It reads a JSON object from stdin, and
-writes lines of JSON: the names of the columns, lists of rows, and an empty list at the end; or the text of an error.
+It is started by its path and imports only ladybug and the standard library. It reads two lines of JSON from stdin: the
+file to open, and later the query. It writes lines of JSON: the names of the columns, lists of rows, and an empty list
+at the end; or the text of an error.
 
-Once the file is open, the process can open no other file or connection, write no file, and use only so much memory and
-time. What a query asks for beyond that fails.
+Once the file is open, before the query is known, the process can open no other file or connection, write no file, and
+use only so much memory; with the query begins its time. What a query asks for beyond that fails. Without a query, the
+process ends when its starter closes stdin or ends, or after IDLE_SECONDS.
 """
 
 import json
 import math
 import os
 import resource
+import signal
 import sys
+import time
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
@@ -22,6 +26,8 @@ MEMORY_BYTES: Final = 1_280 * 2**20
 """Address space of the process besides that for the file: pages, intermediate results and the interpreter."""
 TOO_LARGE: Final = "it needs too much memory; return less, or add LIMIT"
 TIMED_OUT: Final = "Interrupted"
+IDLE_SECONDS: Final = 600
+"""How long a process waits for its query."""
 _CHUNK: Final = 64
 """Rows that are sent at a time."""
 _MEMORY_ERRORS: Final = ("bad_alloc", "Buffer manager exception", "MemoryError")
@@ -35,19 +41,22 @@ _INTERNAL_KEYS: Final = frozenset({"_ID", "_SRC", "_DST"})
 _MAX_EXACT: Final = 2**63
 
 
-def _limit(size: int, seconds: float) -> None:
+def _confine(size: int) -> None:
     lowest_free = os.dup(1)
     os.close(lowest_free)
-    cpu_seconds = math.ceil(seconds) + 1
     limits = {
         resource.RLIMIT_AS: size + MEMORY_BYTES,
-        resource.RLIMIT_CPU: cpu_seconds,
         resource.RLIMIT_FSIZE: 0,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NOFILE: lowest_free,
     }
     for kind, value in limits.items():
         resource.setrlimit(kind, (value, value))
+
+
+def _limit_time(seconds: float) -> None:
+    cpu_seconds = math.ceil(time.process_time() + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
 
 
 def _plain(value: Any) -> Any:
@@ -75,7 +84,8 @@ def _send(value: object) -> None:
     sys.stdout.write(json.dumps(value) + "\n")
 
 
-def _run(request: Mapping[str, Any]) -> None:
+def _open(request: Mapping[str, Any]) -> Any:
+    """Open the graph that a request names, and give up everything else; return a connection to it."""
     sys.path.append(request["path"])
     import ladybug  # noqa: PLC0415 # found in the directory that the request names
 
@@ -83,10 +93,15 @@ def _run(request: Mapping[str, Any]) -> None:
         request["file"], read_only=True, buffer_pool_size=POOL_BYTES, max_db_size=request["size"], max_num_threads=1
     )
     connection = ladybug.Connection(database, num_threads=1)
-    connection.set_query_timeout(max(int(request["seconds"] * 1000), 1))
     warm_up: Any = connection.execute(_WARM_UP)
     warm_up.get_all()
-    _limit(request["size"], request["seconds"])
+    _confine(request["size"])
+    return connection
+
+
+def _run(connection: Any, request: Mapping[str, Any]) -> None:
+    _limit_time(request["seconds"])
+    connection.set_query_timeout(max(int(request["seconds"] * 1000), 1))
     result: Any = connection.execute(request["query"], request["parameters"])
     _send(result.get_column_names())
     rows = []
@@ -100,9 +115,22 @@ def _run(request: Mapping[str, Any]) -> None:
     _send([])
 
 
+def _read_query() -> Mapping[str, Any]:
+    """Return the query, or end the process if there comes none."""
+    signal.alarm(IDLE_SECONDS)
+    line = sys.stdin.buffer.readline()
+    signal.alarm(0)
+    if not line:
+        os._exit(0)
+    request: Mapping[str, Any] = json.loads(line)
+    return request
+
+
 def _main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starter, which then ends the process
     try:
-        _run(json.load(sys.stdin.buffer))
+        connection = _open(json.loads(sys.stdin.buffer.readline()))
+        _run(connection, _read_query())
     except MemoryError:
         _send(TOO_LARGE)
     except Exception as error:  # noqa: BLE001 # ladybug raises RuntimeError, but also others

@@ -6,11 +6,13 @@ GraphQL list, so that the command and the API return the same rows in the same o
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from sqlalchemy import Connection
 from strawberry.utils.str_converters import to_camel_case
 
+from trninv.database.query_result import QueryResult, RowStream
 from trninv.errors import FilterError, InvalidArgumentError, suggestion
 from trninv.graphql.computed_lists import select_items
 from trninv.graphql.enums import Direction, stored_enum
@@ -25,7 +27,7 @@ from trninv.graphql.list_conditions import (
     sort_keys,
 )
 from trninv.inventory.address.syntax import level_of
-from trninv.inventory.schema.listing import QUANTITIES
+from trninv.inventory.schema.listing import QUANTITIES, cell, choose_fields
 from trninv.inventory.schema.thing import DIVISORS, Field, Thing, ValueFormat, select_thing
 
 LISTED_KINDS: Final[Mapping[str, Thing]] = {kind.name.replace("_", "-"): kind for kind in LISTED_THINGS}
@@ -117,6 +119,32 @@ def read_rows(
     values = resolve_values(connection, parsed.test_values)
     parameters = {f"p{index}": value for index, value in enumerate(values)}
     yield from connection.execute(query.execution_options(yield_per=_ROWS_AT_A_TIME), parameters).mappings()
+
+
+def stream_cells(
+    connection: Connection, kind: Thing, fields: Sequence[Field], arguments: Mapping[str, Any], limit: int
+) -> RowStream:
+    """Return at most `limit` rows of a list with the values of fields; quantities are integers of their base unit."""
+    rows = read_rows(connection, kind, arguments, limit)
+    cells = (tuple(_to_number(cell(kind, field, row)) for field in fields) for row in rows)
+    return RowStream(tuple(field.name for field in fields), cells)
+
+
+def with_units(kind: Thing, rows: QueryResult) -> QueryResult:
+    """Return rows of `stream_cells` with their quantities, which print with a unit."""
+    types = [QUANTITIES.get(field.format) for field in choose_fields(kind, rows.columns)]
+    cells = [
+        tuple(
+            quantity(value) if quantity and value is not None else value
+            for quantity, value in zip(types, row, strict=True)
+        )
+        for row in rows.rows
+    ]
+    return replace(rows, rows=cells)
+
+
+def _to_number(value: Any) -> Any:
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _place_test(kind: Thing, place: str) -> dict[str, Any]:

@@ -6,9 +6,11 @@ Its base class answers the questions about wiring.
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trninv.database.engine import write_transaction
+from trninv.database.revision import revision_id
 from trninv.placement.change_methods import ChangeMethods
 from trninv.placement.placement_methods import PlacementMethods
 from trninv.routing import fleet
+from trninv.routing.picture import Highlight, Picture
 from trninv.routing.question_methods import reading
 from trninv.routing.tabular import RowList
 
@@ -65,6 +67,22 @@ class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
 
         with self.connect() as connection:
             return RowList(list_cordons(connection, limit), Cordon)
+
+    @reading
+    def draw(self, scope: str, highlight: Highlight | None = None, *, jobs: bool = False) -> Picture:
+        """Draw a domain's wiring, a rack or a cluster; with ``jobs``, the jobs on the chips of a domain.
+
+        Raises
+        ------
+        WrongLevelError
+            Jobs or a highlight of more than one domain can't be drawn.
+
+        """
+        from trninv.drawing.place_picture import draw_place  # noqa: PLC0415 # see [tool.importlinter]
+
+        with self.open_snapshot() as snapshot:
+            svg = draw_place(snapshot, scope, highlight, jobs=jobs)
+            return Picture(scope, svg, revision_id(snapshot.revision))
 
     def cypher(
         self,

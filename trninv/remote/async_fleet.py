@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from trninv.database.query_result import QueryResult
 from trninv.database.snapshot import AsOf
@@ -13,8 +13,12 @@ from trninv.remote.call_builder import CallBuilder
 from trninv.remote.exchange import Call
 from trninv.remote.http_clients import AsyncHttpClient
 from trninv.reports.row_formats import arrow_table
+from trninv.routing.graph_comparison import GraphComparison, common_place, compare_graphs
 from trninv.routing.question import Question
 from trninv.routing.scenario import Scenario
+
+if TYPE_CHECKING:
+    from trninv.solvers.graph import Graph
 
 
 class AsyncFleet(AsyncMethods):
@@ -52,6 +56,13 @@ class AsyncFleet(AsyncMethods):
         """Have the service run one read-only Cypher query, within its own limits."""
         result: QueryResult = await self._run(self._calls.rows("cypher", query, parameters))
         return result
+
+    async def check_against(
+        self, graph: "Graph", scope: str | None = None, *, bandwidth: str = "bandwidth", tolerance: float = 0.0
+    ) -> GraphComparison:
+        """Compare a networkx graph with the wiring of a scope; see `NotebookMethods.check_against`."""
+        scope = scope or common_place(graph)
+        return compare_graphs(scope, await self.graph(scope), graph, bandwidth, tolerance)
 
     async def _run(self, call: Call) -> Any:
         result = await self._client.run(call)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from trninv.errors import UsageError
 from trninv.history.point_in_time import Time
@@ -62,8 +63,16 @@ class CallBuilder:
         """Return the call that runs a query in a language, "sql" or "cypher"."""
         if self.scenario is not None:
             raise UsageError(f"{language} can't see a scenario; call it on the fleet without one")
-        content = {language: query, "at": self.time} | ({"parameters": parameters} if parameters else {})
-        return RowsCall(self.service, language, json.dumps(content).encode(), None, is_retried=True)
+        content = {language: query} | ({"parameters": parameters} if parameters else {})
+        return self._rows_call(language, content)
+
+    def listing(self, kind: str, options: Mapping[str, Any]) -> RowsCall:
+        """Return the call that lists things of a kind."""
+        return self._rows_call(f"list/{quote(kind, safe='')}", options)
+
+    def _rows_call(self, method: str, content: Mapping[str, Any]) -> RowsCall:
+        body = json.dumps({**content, "at": self.time}).encode()
+        return RowsCall(self.service, method, body, None, is_retried=True)
 
     def _build(self, name: str, arguments: Mapping[str, Any]) -> Call:
         method = find_method(name)

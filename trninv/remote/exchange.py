@@ -6,6 +6,7 @@ This module neither sends nor waits, so that the synchronous and the asynchronou
 import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -20,6 +21,8 @@ from trninv.remote.json_codec import TypeMismatchError, decode
 VERSION_HEADER: Final = "x-trninv-version"
 """Header of every response, with the service's release."""
 REQUEST_ID_HEADER: Final = "x-request-id"
+AS_OF_HEADER: Final = "x-as-of"
+"""Header of rows, with the time and revision that were read."""
 MAX_ANSWER_BYTES: Final = 256 * 2**20
 """The longest answer that is read."""
 _MAX_RETRIES: Final = 3
@@ -90,8 +93,8 @@ class Call:
         """The address to which the body is sent."""
         return f"{self.service}/fleet/{self.method}"
 
-    def read_body(self, body: bytes) -> Result:
-        """Return the result in the body of a successful reply.
+    def read_reply(self, reply: Reply) -> Result:
+        """Return the result in a successful reply.
 
         Raises
         ------
@@ -99,7 +102,7 @@ class Call:
             It holds something else.
 
         """
-        content = json.loads(body)
+        content = json.loads(reply.body)
         return Result(decode(content["result"], self.result_type), decode(content.get("asOf"), AsOf | None))
 
     def exchange(self) -> Generator[float, Reply | SendFailure, Result]:
@@ -137,7 +140,7 @@ class Call:
         if reply.status != 200:  # noqa: PLR2004 # OK
             raise self._error(reply)
         try:
-            return self.read_body(reply.body)
+            return self.read_reply(reply)
         except (TypeMismatchError, TrninvError) as mismatch:
             raise self._unusable(f"answered {self.method} with something else: {mismatch}", reply) from None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -174,19 +177,21 @@ class Call:
 
 
 class RowsCall(Call):
-    """A call of /sql or /cypher, which return columns, rows and whether rows were omitted."""
+    """A call of /sql, /cypher or a list, which return columns, rows and whether rows were omitted."""
 
     @property
     def url(self) -> str:
         """The address to which the body is sent."""
         return f"{self.service}/{self.method}"
 
-    def read_body(self, body: bytes) -> Result:
-        """Return the rows in the body of a successful reply."""
-        content = json.loads(body)
+    def read_reply(self, reply: Reply) -> Result:
+        """Return the rows in the body of a successful reply, and the state that its header names."""
+        content = json.loads(reply.body)
         columns, records = decode(content["columns"], tuple[str, ...]), decode(content["rows"], list[Any])
         rows = [tuple(record[column] for column in columns) for record in records]
-        return Result(QueryResult(columns, rows, decode(content["truncated"], bool)), None)
+        time, _, revision = reply.headers.get(AS_OF_HEADER, "").partition("; revision=")
+        as_of = AsOf(datetime.fromisoformat(time), revision or None) if time else None
+        return Result(QueryResult(columns, rows, decode(content["truncated"], bool)), as_of)
 
 
 def parse_service_url(url: str) -> str:

@@ -71,7 +71,7 @@ def decode(value: Json, hint: Any, owner: Any = None) -> Any:  # Any: a type, an
         items = _decode_items(value, arguments if origin is tuple else (*arguments, ...), owner)
         if origin is RowList:
             return RowList(items, arguments[0])
-        return items if origin is list else tuple(items)
+        return origin(items) if origin in (list, frozenset) else tuple(items)
     if bare_type in _SCALARS:
         return _SCALARS[bare_type](value)
     return _decode_object(value, bare_type)

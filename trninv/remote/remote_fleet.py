@@ -12,9 +12,10 @@ from trninv.history.point_in_time import Time
 from trninv.inventory.change import Change
 from trninv.placement.placement_fleet import Fleet
 from trninv.remote.call_builder import CallBuilder
-from trninv.remote.exchange import Call, RowsCall
+from trninv.remote.exchange import Call, Result, RowsCall
 from trninv.remote.http_clients import HttpClient
 from trninv.reports.row_formats import arrow_table
+from trninv.routing.answer_display import with_origin
 from trninv.routing.question import Question
 from trninv.routing.scenario import Scenario
 
@@ -41,7 +42,8 @@ class RemoteFleet(Fleet):
 
     def ask(self, question: Question, *arguments: Any, **keywords: Any) -> Any:
         """Have the service answer a declared question."""
-        return self._run(self._calls.question(question, *arguments, **keywords))
+        result = self._send(self._calls.question(question, *arguments, **keywords))
+        return with_origin(result.value, self, result.as_of and result.as_of.revision)
 
     def make_change(self, change: Change[..., Any], *arguments: Any, dry_run: bool = False, **keywords: Any) -> Any:
         """Have the service make a declared change; a call that fails is not sent again."""
@@ -59,7 +61,11 @@ class RemoteFleet(Fleet):
         max_rows: int = 10_000,
     ) -> Any:
         """Have the service run one read-only SELECT, within its own limits too; return a table of pyarrow."""
-        return arrow_table(self._rows(self._calls.rows("sql", query), max_rows))
+        return arrow_table(self.sql_rows(query, max_rows=max_rows))
+
+    def sql_rows(self, query: str, *, max_rows: int = 10_000) -> QueryResult:
+        """Have the service run one read-only SELECT, within its own limits too; return its rows."""
+        return self._rows(self._calls.rows("sql", query), max_rows)
 
     def cypher(
         self,
@@ -72,15 +78,23 @@ class RemoteFleet(Fleet):
         """Have the service run one read-only Cypher query, within its own limits too."""
         return self._rows(self._calls.rows("cypher", query, parameters), limit)
 
+    def list_things(self, kind: str, **options: Any) -> QueryResult:
+        """Have the service list things of a kind, such as chip, with the options of ``POST /list/{kind}``."""
+        result: QueryResult = self._run(self._calls.listing(kind, options))
+        return result
+
     def _rows(self, call: RowsCall, limit: int) -> QueryResult:
         result: QueryResult = self._run(call)
         is_cut = result.truncated or len(result.rows) > limit
         return replace(result, rows=result.rows[:limit], truncated=is_cut)
 
     def _run(self, call: Call) -> Any:
+        return self._send(call).value
+
+    def _send(self, call: Call) -> Result:
         result = self._client.run(call)
         self._as_of = result.as_of
-        return result.value
+        return result
 
     def what_if(
         self,

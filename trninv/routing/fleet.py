@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sqlalchemy import Connection, Engine
 
 from trninv.database.engine import close_engine
-from trninv.database.revision import RevisionTracker
+from trninv.database.revision import RevisionTracker, revision_id
 from trninv.database.snapshot import AsOf
 from trninv.history.point_in_time import Time
 from trninv.inventory.address.lookup import only_cluster, resolve_place
 from trninv.inventory.state import bindings
 from trninv.inventory.state.bindings import Binding
+from trninv.routing.answer_display import with_origin
 from trninv.routing.evidence import ServerInstance, with_wiring_source
 from trninv.routing.notebook_methods import NotebookMethods
 from trninv.routing.path_cache import PathCache
@@ -249,7 +250,7 @@ class BaseFleet(NotebookMethods, RoutingMethods):
             and (revision := self._source.revision()) is not None
             and (cached := question.answer_from_cache(self._path_cache(revision), **values))
         ):
-            return cached
+            return with_origin(cached, self, revision_id(revision))
 
         with self._source.open_without_scenario() as snapshot:
             answer = question.function(snapshot.with_scenario(scenario), **values)
@@ -257,8 +258,10 @@ class BaseFleet(NotebookMethods, RoutingMethods):
                 baseline = with_wiring_source(
                     question.function(snapshot, **values), snapshot, question.addresses(values)
                 )
-                return replace(answer, baseline=baseline, wiring_source=baseline.wiring_source)
-            return with_wiring_source(answer, snapshot, question.addresses(values))
+                answer = replace(answer, baseline=baseline, wiring_source=baseline.wiring_source)
+            else:
+                answer = with_wiring_source(answer, snapshot, question.addresses(values))
+            return with_origin(answer, self, revision_id(snapshot.revision))
 
     def cached_answer(
         self, question: Question, *, cached_revision: Hashable | None = None, **keywords: Any

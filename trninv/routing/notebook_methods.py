@@ -7,6 +7,7 @@ from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import UsageError
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.address.rows_in import row_ids_in
+from trninv.routing.graph_comparison import GraphComparison, common_place, compare_graphs
 from trninv.routing.question_methods import reading
 from trninv.routing.snapshot import Snapshot, SnapshotSource
 from trninv.routing.wiring import domains_of_nodes, load_wiring
@@ -58,10 +59,36 @@ class NotebookMethods:
         that carry traffic are included.
         """
         with self._source.open() as snapshot:
-            return _build_graph(snapshot, scope)
+            return build_graph(snapshot, scope)
+
+    def check_against(
+        self, graph: "Graph", scope: str | None = None, *, bandwidth: str = "bandwidth", tolerance: float = 0.0
+    ) -> GraphComparison:
+        """Compare a networkx graph of addresses with the wiring of a scope: what is missing, extra or of another speed.
+
+        The wiring is that of `graph`, so a failed part counts as missing from the inventory; compare with the fleet at
+        an earlier time to include it. An edge may have its bandwidth in bytes per second or as a text ("128 GB/s").
+
+        Parameters
+        ----------
+        scope
+            By default the smallest place that contains all chips of the graph.
+        bandwidth
+            The edge attribute with the bandwidth of one direction; edges without it are only compared by their ends.
+        tolerance
+            The part of a bandwidth by which the graph's may differ, such as 0.05 for measured values.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It is no graph of networkx, or an attribute is no bandwidth.
+
+        """
+        scope = scope or common_place(graph)
+        return compare_graphs(scope, self.graph(scope), graph, bandwidth, tolerance)
 
 
-def _build_graph(snapshot: Snapshot, scope: str) -> "Graph":
+def build_graph(snapshot: Snapshot, scope: str) -> "Graph":
     """Return the chips of a scope, what they are linked to and, of several domains, their fabric."""
     from trninv.solvers.graph import Graph  # noqa: PLC0415 # networkx is slow to import
 

@@ -27,7 +27,7 @@ async def run_cypher_query(request: Request) -> Response:
     time = body.get("at", request.query_params.get("at"))
     if not isinstance(time, str | None):
         raise RequestError('at is not text; send a time such as "2026-11-22T02:00:00Z", or an event number as text')
-    read = partial(run_cypher, query=query, parameters=parameters)
+    read = partial(run_cypher, query=query, parameters=parameters, pool=services.cypher_workers)
     return await query_response(services, read, body.get("format", "json"), time)
 
 

@@ -23,6 +23,7 @@ from trninv.database.engine import enable_wal, open_engine
 from trninv.database.standby import require_caught_up
 from trninv.database.url import parse_url
 from trninv.errors import TrninvError, UsageError
+from trninv.graph_projection.query_worker import CypherWorkers
 from trninv.graphql.api import Api
 from trninv.graphql.responses import Response
 from trninv.graphql.sweep_runner import LEASE_SECONDS, SweepRunner
@@ -67,6 +68,8 @@ class Services:
         Verifies EC2 instance identity documents; None unless instances may enroll.
     observations
         Stores what machines post, in batches and on a connection of its own.
+    cypher_workers
+        Processes that wait for a Cypher query.
     process_id
         Random id of this process, part of its ETags.
 
@@ -90,6 +93,8 @@ class Services:
         self.broadcaster = EventBroadcaster(self.read_for_probe, self.read, self.fleet.revision_tracker, self.log)
         self._observation_engine = open_engine(url or settings.database_url, settings.request_seconds)
         self.observations = ObservationQueue(self._store_reports, self._is_answering)
+        self.cypher_workers = CypherWorkers()
+        self.metrics.cypher_workers.set_function(lambda: len(self.cypher_workers))
         self._fleet_metrics = FleetMetrics(self.fleet.revision_tracker)
         self.tokens = TokenLookup(self.fleet.engine, self.read, settings.heartbeat, self.api.current_revision)
         keys = JsonWebKeys(settings.oidc_jwks, lambda error: self.log.error("loading keys failed", exc_info=error))
@@ -223,6 +228,7 @@ class Services:
         """Stop sweeps, end all threads and close all connections."""
         self.sweeps.close()
         self.observations.close()
+        self.cypher_workers.close()
         for pool in (self.api.threads, self._probe_workers, self._metrics_workers):
             pool.close()
         for fleet in self.readers.fleets:

@@ -67,6 +67,9 @@ class ServiceMetrics:
         for unit in ("rows", "bytes"):
             self.refused.labels(unit)
         self.listeners = Gauge("trninv_listeners", "Clients that listen to changes now.", registry=self.registry)
+        self.cypher_workers = Gauge(
+            "trninv_cypher_processes", "Processes that wait for a Cypher query now.", registry=self.registry
+        )
         self.ready = Gauge("trninv_ready", "Whether the database is reachable now, 1 or 0.", registry=self.registry)
 
     def count_request(self, path: str, status: int, seconds: float | None) -> None:

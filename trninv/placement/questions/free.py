@@ -5,7 +5,7 @@ answer.
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -71,6 +71,9 @@ class FreeCapacityAnswer(Answer):
     reservations: Annotated[
         tuple[str, ...], "The first reservations of chips of the scope, now and later, with their times."
     ]
+
+    def picture_arguments(self) -> dict[str, Any]:
+        return {"scope": self.scope, "jobs": True}
 
     def render(self) -> Rendered:
         yield f"{self.scope}: {self.free:,} of {pluralize(self.chips, 'chip')} are free"

@@ -6,7 +6,7 @@ suggests a better shape.
 
 from dataclasses import dataclass
 from math import prod
-from typing import Annotated
+from typing import Annotated, Any
 
 from trninv.database.as_of import current_time
 from trninv.errors import InvalidArgumentError
@@ -38,6 +38,7 @@ from trninv.placement.candidates.results import (
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer, CitedFact
+from trninv.routing.picture import Highlight, domain_of
 from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.questions.memory_placement import MAX_MEMORY
 from trninv.routing.snapshot import Snapshot
@@ -122,6 +123,12 @@ class PlacementsAnswer(Answer):
 
     def is_satisfied(self) -> bool:
         return bool(self.placements)
+
+    def picture_arguments(self) -> dict[str, Any]:
+        places = self.placements[0].places if self.placements else ()
+        caption = next(block for block in self.render() if isinstance(block, str))
+        highlight = Highlight(nodes=places, caption=caption)
+        return {"scope": domain_of(places) or self.scope, "jobs": True, "highlight": highlight}
 
     def _job_text(self) -> str:
         """Return the request in words, with its chips and copies."""

@@ -1,7 +1,7 @@
 """Answer how much bandwidth two places have between them: widest path, maximum flow and minimum cut."""
 
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from trninv import solvers
 from trninv.errors import SamePlaceError
@@ -22,10 +22,11 @@ from trninv.routing.answer import (
 from trninv.routing.endpoints import Endpoints
 from trninv.routing.link_selection import VIA_DESCRIPTION, DisconnectedReason, LinkSelection
 from trninv.routing.path_cache import CachedChip, PathCache
+from trninv.routing.picture import Highlight, domain_of
 from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.snapshot import Snapshot
 from trninv.solvers.shortest_paths import PathCriterion, PathMetric, best_paths
-from trninv.units import Bandwidth
+from trninv.units import Bandwidth, pluralize
 
 _WIDEST = PathCriterion(PathMetric.BANDWIDTH)
 _DEFINITION = (
@@ -59,6 +60,20 @@ class BandwidthAnswer(Answer):
 
     def is_satisfied(self) -> bool:
         return bool(self.maximum_flow)
+
+    def picture_arguments(self) -> dict[str, Any] | None:
+        domain = domain_of([self.source, self.target])
+        return {"scope": domain, "highlight": self.highlight()} if domain else None
+
+    def highlight(self) -> Highlight:
+        """Return what a drawing marks: the minimum cut."""
+        flow = f"{self.source} to {self.target}: maximum flow {self.maximum_flow} one direction"
+        return Highlight(
+            links=[frozenset((link.a, link.b)) for link in self.minimum_cut],
+            endpoints=(self.source, self.target),
+            is_cut=True,
+            caption=f"{flow}, {pluralize(len(self.minimum_cut), 'link')} cut",
+        )
 
     def render(self) -> Rendered:
         yield f"{self.source} to {self.target}"

@@ -6,7 +6,7 @@ cluster's quotient, a graph whose vertices stand for domains and groups of the f
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from trninv import solvers
 from trninv.inventory.parameter import Argument
@@ -26,12 +26,13 @@ from trninv.routing.answer import (
 )
 from trninv.routing.hubs import find_hubs
 from trninv.routing.link_selection import DisconnectedReason
+from trninv.routing.picture import Highlight
 from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.scope import Scope
 from trninv.routing.snapshot import Snapshot
 from trninv.routing.wiring import cut_links
 from trninv.settings import Settings
-from trninv.units import Bandwidth
+from trninv.units import Bandwidth, pluralize
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Cut
@@ -84,6 +85,19 @@ class BisectionAnswer(Answer):
         chips, chips_before = (answer.side_a + answer.side_b for answer in (self, other))
         return AnswerDifference(
             bytes_per_second=self.upper - other.upper, incomparable=incomparability_reason(chips_before, chips)
+        )
+
+    def picture_arguments(self) -> dict[str, Any]:
+        return {"scope": self.scope, "highlight": self.highlight()}
+
+    def highlight(self) -> Highlight:
+        """Return what a drawing marks: the cut, and one of the halves."""
+        bounds = self.upper if self.exact else f"{self.lower} to {self.upper}"
+        return Highlight(
+            links=[frozenset((link.a, link.b)) for link in self.cut],
+            cut_side=self.chips_a,
+            is_cut=True,
+            caption=f"bisection {bounds} one direction: {pluralize(self.cut_size, 'link')} cut",
         )
 
     def render(self) -> Rendered:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, pairwise, product
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from trninv import solvers
 from trninv.errors import InvalidArgumentError, SamePlaceError, UnknownFactError
@@ -12,10 +12,11 @@ from trninv.inventory.address.syntax import parse
 from trninv.inventory.parameter import Argument
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, AnswerDifference, LinkRef, Path, PathShape
+from trninv.routing.answer import AddressText, Answer, AnswerDifference, LinkRef, Path, PathShape, StepKind
 from trninv.routing.endpoints import Endpoints
 from trninv.routing.link_selection import VIA_DESCRIPTION, DisconnectedReason, LinkSelection
 from trninv.routing.path_cache import CachedChip, PathCache
+from trninv.routing.picture import Highlight, domain_of
 from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.snapshot import Snapshot
 from trninv.routing.wiring import Wiring, link_ref
@@ -28,7 +29,7 @@ from trninv.solvers.shortest_paths import (
     best_paths,
     path_cost,
 )
-from trninv.units import Capacity
+from trninv.units import Capacity, pluralize
 
 MAX_PATHS = 100
 MAX_MESSAGE = 2**50  # bytes
@@ -94,6 +95,24 @@ class PathAnswer(Answer):
 
     def is_satisfied(self) -> bool:
         return self.reachable
+
+    def picture_arguments(self) -> dict[str, Any] | None:
+        highlight = self.highlight()
+        domain = domain_of(highlight.nodes) if highlight else None
+        return {"scope": domain, "highlight": highlight} if domain else None
+
+    def highlight(self) -> Highlight | None:
+        """Return what a drawing marks: the best path, if there is one."""
+        if not self.paths:
+            return None
+        path = self.paths[0]
+        bandwidth = f", {path.bandwidth} one direction" if path.hops else ""
+        return Highlight(
+            links=[frozenset(step.address.split("--")) for step in path.steps if step.kind is StepKind.LINK],
+            nodes=[step.address for step in path.steps if step.kind is not StepKind.LINK],
+            endpoints=(self.source, self.target),
+            caption=f"{self.source} to {self.target}: {pluralize(path.hops, 'hop')}{bandwidth}",
+        )
 
     def render(self) -> Rendered:
         if not self.reachable:
