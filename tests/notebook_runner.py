@@ -10,7 +10,7 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,7 +24,8 @@ from trninv.inventory.seeding import cluster_seeding
 from trninv.placement.placement_fleet import Fleet
 
 NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
-_CLOCKS = ("units", "inventory.state.hash_chain", "inventory.change", "history.point_in_time", "database.as_of")
+_CLOCKS = ("units", "database.as_of", "history.point_in_time", "inventory.state.hash_chain")
+"""The modules of which each answer or change asks the time."""
 _START = "2025-11-21 18:00:00"
 Notebook = dict[str, Any]
 
@@ -52,23 +53,34 @@ def run_notebook(notebook: Notebook, fleet: Fleet) -> Notebook:
     A cell runs at the time of its metadata, `"trninv": {"at": …}`, or at that of the cell before.
     """
     names: dict[str, Any] = {}
-    cells, time = list[Notebook](), _START
+    outputs, time = dict[str, list[Notebook]](), _START
     with patch("trninv.open", lambda: fleet):
         for cell in notebook["cells"]:
             if cell["cell_type"] == "code":
                 time = cell["metadata"].get("trninv", {}).get("at", time)
                 with _at(time):
-                    cell = cell | {"outputs": list(_outputs("".join(cell["source"]), names))}
-            cells.append(cell)
-    return notebook | {"cells": cells}
+                    outputs[cell["id"]] = list(_outputs("".join(cell["source"]), names))
+    shown = ({"outputs": outputs[cell["id"]]} if cell["id"] in outputs else {} for cell in notebook["cells"])
+    return notebook | {"cells": [cell | more for cell, more in zip(notebook["cells"], shown, strict=True)]}
+
+
+class _AnyDatetime(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, datetime)
 
 
 @contextlib.contextmanager
 def _at(time: str) -> Iterator[None]:
+    """Stop the clock of what the notebooks ask."""
+
+    class Clock(datetime, metaclass=_AnyDatetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override] # of the base class
+            return datetime.fromisoformat(time).replace(tzinfo=UTC).astimezone(tz)
+
     with ExitStack() as clocks:
         for module in _CLOCKS:
-            clock = clocks.enter_context(patch(f"trninv.{module}.datetime", wraps=datetime))
-            clock.now.return_value = datetime.fromisoformat(time).replace(tzinfo=UTC)
+            clocks.enter_context(patch(f"trninv.{module}.datetime", Clock))
         yield
 
 

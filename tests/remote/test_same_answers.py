@@ -33,6 +33,7 @@ from trninv.remote.http_clients import AsyncHttpClient
 from trninv.remote.json_codec import decode, encode
 from trninv.remote.remote_fleet import RemoteFleet
 from trninv.remote.remote_method import find_method, readings
+from trninv.routing.picture import Highlight
 from trninv.routing.question import Question
 from trninv.routing.questions import all_questions
 from trninv.routing.tabular import RowList
@@ -122,9 +123,11 @@ def _without_times(value: object) -> str:
     return _REQUEST.sub("", _TIME.sub("", str(value)))
 
 
+_ENDS = ("u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s0/c1")
 _LISTS: dict[str, dict[str, Any]] = {
     "instances": {"servers": ["lab/d0/s1", "lab/d0/s0"]},
     "graph": {"scope": "u-trn2x64"},
+    "draw": {"scope": "u-trn2x64", "highlight": Highlight([frozenset(_ENDS)], _ENDS, is_cut=True, caption="a & <b>")},
     "events": {"scope": "u-trn2x64", "limit": 3, "kind": "chip"},
     "impact": {},
 }
@@ -236,6 +239,15 @@ def test_sql_is_a_table_of_arrow(pair: Pair) -> None:
         pair.remote.what_if(down="u-trn2x64/d0").sql(query)
 
 
+def test_a_graph_is_compared_and_an_answer_is_drawn_as_in_the_database(pair: Pair) -> None:
+    graph = pair.local.graph("lab/d0")
+    graph.remove_edge("lab/d0/s0/c0", "lab/d0/s0/c1")
+    assert pair.remote.check_against(graph) == pair.local.check_against(graph)
+    local, remote = (one.bisection("u-trn2x64")._repr_html_() for one in (pair.local, pair.remote))
+    assert remote == local
+    assert "<svg" in local
+
+
 def test_what_needs_the_database_says_so(pair: Pair, tmp_path: Path) -> None:
     fleet = pair.remote
     for call in (
@@ -268,6 +280,7 @@ def test_the_asynchronous_fleet_gives_equal_answers(databases: Databases) -> Non
             assert list(await remote.jobs()) == local.jobs()
             assert await remote.cordon("lab/d0/s0", who="tests", why="fan") == local.cordons()
             assert remote.as_of()
+            assert (await remote.check_against(local.graph("lab/d0"))).is_equal
             with pytest.raises(UnknownAddressError):
                 await remote.path("nowhere", "u-trn2x64")
 

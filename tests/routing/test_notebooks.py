@@ -1,20 +1,24 @@
 """What a notebook shows of answers and lists, and the tables that it makes of them."""
 
+import pickle
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pyarrow as pa
 import pytest
 
 import trninv
 from conftest import BACKENDS, Databases, wear
-from trninv.errors import InvalidArgumentError, SqlError, UsageError
+from trninv.errors import InvalidArgumentError, SqlError, UnknownAddressError, UsageError, WrongLevelError
 from trninv.placement import questions as placement_questions
 from trninv.placement.changes.allocate import allocate
 from trninv.placement.placement_fleet import Fleet
+from trninv.routing.picture import Highlight
 from trninv.routing.questions import all_questions
 from trninv.routing.tabular import RowList
 from trninv.units import Bandwidth
@@ -110,8 +114,8 @@ def test_html_is_a_small_table_and_escapes_what_people_wrote(notebook: Fleet) ->
     for answer in _answers(notebook):
         html = answer._repr_html_()
         assert "<p>" in html or "<table>" in html
-        assert len(html) < 20_000
-    assert notebook.bisection(U)._repr_html_().endswith("<p>…</p>")
+        assert len(html.partition("<svg")[0]) < 20_000
+    assert "<p>…</p><div" in notebook.bisection(U)._repr_html_()
     html = notebook.jobs()._repr_html_()
     assert "&lt;b&gt;job" in html
     assert "<b>" not in html
@@ -158,3 +162,52 @@ def test_sql_is_a_table_of_arrow(notebook: Fleet) -> None:
     with notebook.snapshot() as snapshot:
         assert snapshot.sql("SELECT 1 AS one").to_pylist() == [{"one": 1}]
         assert snapshot.bisection(U) == notebook.bisection(U)
+
+
+def test_an_answer_is_shown_with_its_drawing_as_it_was_read(notebook: Fleet) -> None:
+    for answer in (
+        notebook.path(f"{U}/d0/s0/c0", f"{U}/d0/s1/c10"),
+        notebook.bandwidth(f"{U}/d0/s0/c0", f"{U}/d0/s1/c10"),
+        notebook.bisection(U),
+        notebook.free(U),
+        notebook.placements(U, "4x4x1"),
+        notebook.what_if(down=f"{U}/d0/s3/c0").bisection(U),
+        notebook.at(0).bisection(U),
+    ):
+        (picture,) = re.findall(r"<svg.*</svg>", answer._repr_html_(), re.DOTALL)
+        assert ET.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 # our own
+        assert "<b>" not in picture
+    assert "&lt;b&gt;job" in notebook.free(U)._repr_html_().partition("<svg")[2]
+    path = notebook.path(f"{U}/d0/s0/c0", f"{U}/d0/s1/c10")
+    assert f"{U}/d0/s0/c0 to {U}/d0/s1/c10: {path.paths[0].hops} hops" in path._repr_html_()
+    assert "down" in notebook.what_if(down=f"{U}/d0/s3/c0").bisection(U)._repr_html_()
+
+
+def test_without_a_drawing_of_the_same_state_there_is_none(notebook: Fleet) -> None:
+    assert "<svg" not in notebook.collectives(f"{U}/d0/s0")._repr_html_()
+    path, free = notebook.path(f"{U}/d0/s0/c0", f"{U}/d0/s1/c10"), notebook.free(U)
+    restored = pickle.loads(pickle.dumps(path))  # noqa: S301 # our own
+    assert restored == path
+    assert "<svg" not in restored._repr_html_()
+    with notebook.snapshot() as snapshot:
+        answer = snapshot.bisection(U)
+        assert "<svg" in answer._repr_html_()
+    assert "<svg" not in answer._repr_html_()
+    notebook.set_state(f"{U}/d0/s3/c9", "down", why="later", who="tests")
+    assert "<svg" not in path._repr_html_() + free._repr_html_()
+    notebook.set_state(f"{U}/d0/s3/c9", "up", why="repaired", who="tests")
+
+
+def test_a_place_is_drawn_by_its_level(notebook: Fleet) -> None:
+    for scope in (U, f"{U}/d0/s0", f"{U}/r0", "trn3-gen1"):
+        picture = notebook.draw(scope)
+        assert picture.svg.startswith("<svg ")
+        assert repr(picture) == f"Picture(scope={scope!r})"
+        assert picture._repr_html_() == f'<div style="max-width: 900px">{picture.svg}</div>'
+    assert "job" in notebook.draw(U, jobs=True).svg
+    marks = Highlight(links=[frozenset((f"{U}/d0/s0/c0", f"{U}/d0/s0/c1"))], caption="<script>")
+    assert "&lt;script&gt;" in notebook.draw(U, marks).svg
+    with pytest.raises(WrongLevelError, match="the marks leave"):
+        notebook.draw(f"{U}/d0/s1", marks)
+    with pytest.raises(UnknownAddressError):
+        notebook.draw("nowhere")

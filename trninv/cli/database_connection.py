@@ -13,7 +13,7 @@ from trninv.cli.messages import print_wrapped
 from trninv.cli.progress_line import Progress
 from trninv.database.as_of import OmittedCluster, omitted_clusters
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.database.query_result import QueryResult
+from trninv.database.query_result import MAX_LISTED_ROWS, QueryResult
 from trninv.history.point_in_time import engine_at
 from trninv.placement.placement_fleet import Fleet
 from trninv.settings import is_service
@@ -50,10 +50,10 @@ def open_service(
         yield fleet
 
 
-def read_service_list(url: str, as_of: str | None, kind: str, **options: Any) -> QueryResult:
-    """Return rows of a kind from a service; see `RemoteFleet.list_things`."""
+def read_service_list(url: str, as_of: str | None, kind: str, *, limit: int, **options: Any) -> QueryResult:
+    """Return up to ``limit`` rows of a kind from a service; see `RemoteFleet.list_things`."""
     with open_service(url, as_of, options.get("place")) as fleet:
-        return fleet.list_things(kind, **options)
+        return fleet.list_things(kind, limit=min(limit, MAX_LISTED_ROWS), **options)
 
 
 @contextmanager

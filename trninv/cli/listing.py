@@ -62,7 +62,7 @@ def print_listing(
     names = [field.name for field in fields]
     if is_service(database):
         options = {"place": scope, "columns": names, "ended": everything, "limit": limit}
-        result = read_service_list(database, as_of, name, **options)
+        result = read_service_list(database, as_of, name.replace("_", "-"), **options)
     else:
         result = _read_listing(database, as_of, kind, fields, scope, everything=everything, limit=limit)
     records = [dict(zip(names, row, strict=True)) for row in result.rows]

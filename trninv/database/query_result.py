@@ -11,6 +11,8 @@ from trninv.errors import SqlError, UsageError
 
 MAX_RESULT_ROWS = 10_000
 """Maximum rows of a result that is not streamed, by default."""
+MAX_LISTED_ROWS = 1_000_000
+"""Maximum rows of a list that a service sends."""
 MAX_RESULT_BYTES = 64 * 2**20
 """Maximum bytes of a result that is not streamed, as JSON."""
 MAX_TEXT_LENGTH = 100_000

@@ -127,7 +127,7 @@ def stream_cells(
     """Return at most `limit` rows of a list with the values of fields; quantities are integers of their base unit."""
     rows = read_rows(connection, kind, arguments, limit)
     cells = (tuple(_to_number(cell(kind, field, row)) for field in fields) for row in rows)
-    return RowStream(tuple(field.name for field in fields), cells)
+    return RowStream(tuple(str(field.name) for field in fields), cells)  # some are a subclass, which JSON refuses
 
 
 def with_units(kind: Thing, rows: QueryResult) -> QueryResult:

@@ -60,7 +60,7 @@ class RowList(list[T], Generic[T]):
 
     def _repr_html_(self) -> str:
         headers = column_names(self.row_type)
-        rows = ([str(value) for value in to_record(row).values()] for row in self)
+        rows = (to_record(row).values() for row in self)
         return f"<p>{len(self):,} × {self.row_type.__name__}</p>{_html_table(headers, rows)}"
 
 
@@ -180,7 +180,7 @@ def html_text(blocks: Rendered) -> str:
     parts, lines = list[str](), 0
     for block in blocks:
         if isinstance(block, RenderedTable):
-            parts.append(_html_table(block.headers, (map(str, row) for row in block.rows)))
+            parts.append(_html_table(block.headers, block.rows))
             continue
         lines += 1
         if lines <= _MAX_ROWS + 1:
@@ -188,12 +188,12 @@ def html_text(blocks: Rendered) -> str:
     return "".join(parts)
 
 
-def _html_table(headers: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+def _html_table(headers: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     lines = list(rows)
     cells = "".join(f"<tr>{_cells('td', line)}</tr>" for line in lines[:_MAX_ROWS])
     more = f"<p>… {pluralize(len(lines) - _MAX_ROWS, 'more row')}</p>" if len(lines) > _MAX_ROWS else ""
     return f"<table><thead><tr>{_cells('th', headers)}</tr></thead><tbody>{cells}</tbody></table>{more}"
 
 
-def _cells(tag: str, texts: Iterable[str]) -> str:
-    return "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts)
+def _cells(tag: str, values: Iterable[object]) -> str:
+    return "".join(f"<{tag}>{'' if value is None else escape(str(value))}</{tag}>" for value in values)

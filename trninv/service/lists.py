@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
-from trninv.database.query_result import MAX_RESULT_ROWS, QueryResult, collect_rows
+from trninv.database.query_result import MAX_LISTED_ROWS, MAX_RESULT_ROWS, QueryResult, collect_rows
 from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import ForbiddenError, NotFoundError, RequestError, suggestion
 from trninv.graphql.thing_listing import LISTED_KINDS, list_arguments, stream_cells
@@ -31,8 +31,6 @@ from trninv.service.api_route import (
 from trninv.service.query_response import MEDIA_TYPES, ROWS, query_response
 from trninv.service.services import get_services
 
-MAX_ROWS: Final = 1_000_000
-"""The maximum `limit`; the size of an answer is limited as that of /sql."""
 _EXAMPLE: Final = {"place": "u-trn2x64/d0/s0", "where": ["state=up"], "columns": ["address", "memory"]}
 
 
@@ -68,8 +66,8 @@ class ListRequest:
                 raise RequestError(f"{name} is not {_TYPE_NAMES[_MEMBERS[name]]}; send {json.dumps(_EXAMPLE)}")
         lists = {name: tuple(value) for name, value in body.items() if isinstance(value, list)}
         request = cls(**{**body, **lists})
-        if not 1 <= request.limit <= MAX_ROWS:
-            raise RequestError(f"limit {request.limit:,} is out of range; use 1 to {MAX_ROWS:,}")
+        if not 1 <= request.limit <= MAX_LISTED_ROWS:
+            raise RequestError(f"limit {request.limit:,} is out of range; use 1 to {MAX_LISTED_ROWS:,}")
         return request
 
 
@@ -131,7 +129,7 @@ _BODY = json_object(
         "sort": array(TEXT),
         "columns": array(TEXT),
         "ended": {"type": "boolean"},
-        "limit": integer(1, MAX_ROWS),
+        "limit": integer(1, MAX_LISTED_ROWS),
         "format": {"type": "string", "enum": list(MEDIA_TYPES)},
         "at": {"type": ["string", "null"]},
     },

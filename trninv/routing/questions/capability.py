@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Final, Self
 
 from sqlalchemy import func, select
 
@@ -51,9 +51,6 @@ class CapabilityAnswer(Answer):
             bytes=self.pool - other.pool,
             incomparable=incomparability_reason(other.chips, self.chips),
         )
-
-    def picture_arguments(self) -> dict[str, Any]:
-        return {"scope": self.scope}
 
     def render(self) -> Rendered:
         yield f"{self.scope}: chips that carry traffic {self.chips:,}, links that carry nothing {self.idle_links:,}"

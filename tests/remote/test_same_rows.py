@@ -1,0 +1,190 @@
+"""The lists, SQL and Cypher of the command line print the same from a service as from its database."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import trninv
+from conftest import BACKENDS, Databases, seed_everything, wear
+from remoting import URL, Command, command, service
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.errors import ForbiddenError, NotFoundError, RequestError, TrninvError
+from trninv.graphql.thing_listing import LISTED_KINDS
+from trninv.inventory.access import bearer_tokens
+from trninv.inventory.state.bindings import bind
+from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.cordon import cordon
+from trninv.placement.changes.release import release
+from trninv.placement.changes.reserve import reserve
+from trninv.reconcile.latest_observations import pinned_binding
+from trninv.remote.remote_fleet import RemoteFleet
+
+__all__ = ["command"]  # a fixture
+pytestmark = pytest.mark.slow_on_postgresql
+_REQUEST = re.compile(r" \(request [0-9a-f]{16}\)")
+Both = tuple[str, Callable[..., RemoteFleet]]
+U = "u-trn2x64"
+
+
+def _populate(url: str) -> None:
+    seed_everything(url)
+    wear(url)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        bind(connection, [pinned_binding(connection, f"{U}/d0/s1", "i-0123456789abcdef0")], who="tests")
+        for name in ("old", "train"):
+            allocate(connection, name, [f"{U}/d0/s1"], who="tests")
+            if name == "old":
+                release(connection, name, who="tests")
+        cordon(connection, [f"{U}/d0/s3"], who="tests", why="fan, <b>")
+        reserve(connection, "next", [f"{U}/d0/s0/c0"], who="tests", until="2099-01-01T00:00:00Z")
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def both(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Both]:
+    url = databases.copied(request.param, _populate)
+    with service(url) as connect:
+        yield url, connect
+    databases.drop(url)
+
+
+def _same(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str, str]:
+    url, connect = both
+    monkeypatch.setattr(trninv, "connect", lambda *_, **__: connect())
+    local = command("--database", url, *words)
+    status, out, error = command("--service", URL, *words)
+    assert (status, out, _REQUEST.sub("", error)) == local
+    return status, out, error
+
+
+def test_each_kind_is_listed_alike(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in LISTED_KINDS:
+        for style in ("table", "json"):
+            status, out, _ = _same(both, command, monkeypatch, "list", kind, "--limit", "7", "--format", style)
+            assert (status, bool(out)) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "list chip u-trn2x64/d0/s0 --where state=down,up",
+        "list chip u-trn2x64/d0/s0 --where state!=up --columns address,memory,state --format csv",
+        "list link u-trn2x64 --where bandwidth<100GB/s --sort -cables,scope --limit 3 --format ndjson",
+        'list server --where instance="" --sort -address --columns address',
+        "list binding --all",
+        "list event u-trn2x64 --limit 2",
+        "list chip --at 0 --where state!=up",
+        "list chip --limit 1000000000 --columns address",
+        "list chip nowhere",
+        "list chip u-trn2x64/d0/s0 --where colour=red",
+        "list chip --sort colour",
+        "list chip --columns colour",
+        "list chip --at 2099-01-01T00:00:00Z",
+        "jobs",
+        "jobs --ended --format json",
+        "jobs u-trn2x64/d0/s1 --limit 1",
+        "jobs --ended --limit 1",
+        "jobs --at 0",
+        "jobs nowhere",
+        "cordons",
+        "cordons --format json",
+        "reservations u-trn2x64",
+        "reservations --format json",
+        "bindings @i-0123456789abcdef0 --ended",
+        "bindings --format json",
+        "token list",
+        "token history",
+        "incidents",
+    ],
+)
+def test_a_list_prints_the_same(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    _same(both, command, monkeypatch, *(word.replace('""', "") if "=" not in word else word for word in words.split()))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["SELECT address, cores, state FROM v_chip ORDER BY address", "--limit", "5"],
+        ["SELECT address, NULL AS nothing, 1.5 AS x FROM v_chip ORDER BY address LIMIT 2", "--format", "json"],
+        ["SELECT count(*) AS n FROM v_chip WHERE state <> 'up'", "--at", "0", "--format", "csv"],
+        ["DELETE FROM chip"],
+        ["SELECT 1 AS a, 2 AS a", "--format", "json"],
+    ],
+    ids=range(5),
+)
+def test_sql_prints_the_same(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    if both[0].startswith("postgresql"):  # for which a service needs a login of its own
+        pytest.skip("test_same_answers has the error")
+    _same(both, command, monkeypatch, "sql", *words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["MATCH (c:Chip) RETURN c.address AS a ORDER BY a", "--limit", "3"],
+        ["MATCH (c:Chip {address: $a}) RETURN c", "--set", "a=u-trn2x64/d0/s0/c3", "--format", "json"],
+        ["MATCH (c:Chip) WHERE c.state = 'down' RETURN count(*) AS n", "--at", "0"],
+        ["MATCH (c:Chip) DELETE c"],
+    ],
+    ids=range(4),
+)
+def test_cypher_prints_the_same(
+    both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    _same(both, command, monkeypatch, "cypher", *words)
+
+
+def test_an_error_has_its_code_and_request(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in (["list", "chip", "nowhere"], ["sql", "DELETE FROM chip"], ["cypher", "CREATE (:Chip)"]):
+        status, out, error = _same(both, command, monkeypatch, *words)
+        assert (status in (1, 2), out, bool(_REQUEST.search(error))) == (True, "", words[0] != "sql" or True)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"places": "x"}, "no member 'places'"),
+        ({"place": 1}, "place is not text"),
+        ({"where": "state=up"}, "where is not a list of texts"),
+        ({"sort": [1]}, "sort is not a list of texts"),
+        ({"ended": 1}, "ended is not true or false"),
+        ({"limit": True}, "limit is not an integer"),
+        ({"limit": 0}, "limit 0 is out of range"),
+        ({"limit": 1_000_001}, "use 1 to 1,000,000"),
+        ({"format": "xml"}, "'xml' is not a format"),
+        ({"where": ["\x00"]}, "the body"),
+    ],
+)
+def test_a_malformed_body_is_refused(both: Both, body: dict[str, object], message: str) -> None:
+    with pytest.raises(RequestError, match=re.escape(message)):
+        both[1]().list_things("chip", **body)
+
+
+def test_an_unknown_kind_is_not_found(both: Both) -> None:
+    for kind in ("colour", "../sql", "chip/x", "%2e", "__class__"):
+        with pytest.raises(TrninvError) as caught:
+            both[1]().list_things(kind)
+        assert isinstance(caught.value, NotFoundError) or "trninv" in str(caught.value)
+
+
+def test_a_list_needs_the_scope_that_its_kind_declares(databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        tokens = {
+            scope: bearer_tokens.create_token(connection, f"by-{scope}", scope, None)
+            for scope in ("read", "observe", "admin")
+        }
+    with service(url, auth="tokens") as connect:
+        assert connect(token=tokens["read"]).list_things("chip", limit=1).truncated
+        with pytest.raises(ForbiddenError, match="list/token needs a token of scope admin"):
+            connect(token=tokens["read"]).list_things("token")
+        assert len(connect(token=tokens["admin"]).list_things("token").rows) == 3
+        for refused in (tokens["observe"], ""):
+            with pytest.raises(TrninvError) as caught:
+                connect(token=refused).list_things("chip")
+            assert caught.value.code in ("FORBIDDEN", "UNAUTHENTICATED")
+        with pytest.raises(ForbiddenError):
+            connect(token=tokens["read"]).sql_rows("SELECT 1")
+    with service(url, persisted_only=True) as connect, pytest.raises(ForbiddenError, match="persisted"):
+        connect().list_things("chip")
+    databases.drop(url)
