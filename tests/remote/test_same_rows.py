@@ -58,10 +58,10 @@ def _same(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, *words:
 
 
 def test_each_kind_is_listed_alike(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind in LISTED_KINDS:
-        for style in ("table", "json"):
-            status, out, _ = _same(both, command, monkeypatch, "list", kind, "--limit", "7", "--format", style)
-            assert (status, bool(out)) == (0, True)
+    for number, kind in enumerate(LISTED_KINDS):
+        style = ("table", "json")[number % 2]
+        status, out, _ = _same(both, command, monkeypatch, "list", kind, "--limit", "7", "--format", style)
+        assert (status, bool(out)) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -93,12 +93,12 @@ def test_each_kind_is_listed_alike(both: Both, command: Command, monkeypatch: py
         "bindings @i-0123456789abcdef0 --ended",
         "bindings --format json",
         "token list",
-        "token history",
+        "token events --format json",
         "incidents",
     ],
 )
 def test_a_list_prints_the_same(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
-    _same(both, command, monkeypatch, *(word.replace('""', "") if "=" not in word else word for word in words.split()))
+    _same(both, command, monkeypatch, *words.split())
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_cypher_prints_the_same(
 
 
 def test_an_error_has_its_code_and_request(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    for words in (["list", "chip", "nowhere"], ["sql", "DELETE FROM chip"], ["cypher", "CREATE (:Chip)"]):
+    for words in (["list", "chip", "nowhere"], ["jobs", "nowhere"], ["cypher", "CREATE (:Chip)"]):
         status, out, error = _same(both, command, monkeypatch, *words)
-        assert (status in (1, 2), out, bool(_REQUEST.search(error))) == (True, "", words[0] != "sql" or True)
+        assert (status in (1, 2), out, bool(_REQUEST.search(error))) == (True, "", True)
 
 
 @pytest.mark.parametrize(

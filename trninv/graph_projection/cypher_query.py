@@ -4,7 +4,8 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -75,14 +76,11 @@ def run_cypher(
         file = find_projection(snapshot, waiting)
         limit = cap_timeout(seconds)
         try:
-            worker = pool.take(file) if pool is not None else QueryWorker(file)
-            return _run(worker, request, limit, max_rows, max_bytes)
+            with _take_worker(file, pool, is_latest=as_of_event(snapshot.engine) is None) as worker:
+                return _run(worker, request, limit, max_rows, max_bytes)
         except CypherError:
             if file.exists():
                 raise
-        finally:
-            if pool is not None and as_of_event(snapshot.engine) is None:
-                pool.prepare(file)
     raise BusyError("the graph's files are removed faster than they are read; try again")
 
 
@@ -172,6 +170,21 @@ def _build(snapshot: SharedSnapshot, name: ProjectionName) -> None:
         if _builders.get(key) is process:
             del _builders[key]
             projection_store.finish_builder(process)
+
+
+@contextmanager
+def _take_worker(file: Path, pool: CypherWorkers | None, *, is_latest: bool) -> Iterator[QueryWorker]:
+    """Yield a process for a query of a file; at the end, the pool gets one for the next query of the latest state."""
+    worker = QueryWorker(file) if pool is None else pool.take(file)
+    try:
+        yield worker
+    finally:
+        if pool is None:
+            worker.kill()
+        else:
+            pool.finish(worker)
+            if is_latest:
+                pool.prepare(file)
 
 
 def _run(worker: QueryWorker, request: Mapping[str, Any], seconds: float, max_rows: int, max_bytes: int) -> QueryResult:

@@ -37,8 +37,8 @@ def can_confine() -> bool:
 class QueryWorker:
     """A process that has a graph file open, or is opening it, and runs one query."""
 
-    def __init__(self, file: Path) -> None:
-        """Start the process, without waiting for it."""
+    def __init__(self, file: Path, *, ahead: bool = False) -> None:
+        """Start the process, without waiting for it; ``ahead`` of a query, it prepares more of ladybug."""
         self.file = file
         try:
             size = graph_file.max_size(file.stat().st_size)
@@ -51,7 +51,7 @@ class QueryWorker:
             stderr=subprocess.DEVNULL,
             env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
         )
-        self._send({"path": str(package_directory()), "file": str(file), "size": size})
+        self._send({"path": str(package_directory()), "file": str(file), "size": size, "ahead": ahead})
 
     @property
     def is_alive(self) -> bool:
@@ -78,7 +78,10 @@ class QueryWorker:
 
     @contextmanager
     def limited(self, seconds: float) -> Iterator[threading.Event]:
-        """Kill the process after so many seconds, or at the end of the context; yield what is set if it was late."""
+        """Kill the process after so many seconds, or at the end of the context; yield what is set if it was late.
+
+        `kill` waits for its end, which takes some milliseconds.
+        """
         timed_out = threading.Event()
 
         def stop() -> None:
@@ -92,7 +95,7 @@ class QueryWorker:
             yield timed_out
         finally:
             timer.cancel()
-            self.kill()
+            self._process.kill()
 
     def _send(self, request: Mapping[str, Any]) -> None:
         stdin: IO[bytes] = self._process.stdin  # type: ignore[assignment] # it is a pipe
@@ -130,7 +133,7 @@ class CypherWorkers:
 
     def __init__(self) -> None:
         self._lock, self._is_closed = threading.Lock(), False
-        self._workers = list[QueryWorker]()
+        self._workers, self._ending = list[QueryWorker](), list[QueryWorker]()
 
     def take(self, file: Path) -> QueryWorker:
         """Return a process for a file: the one that has waited longest, or a new one."""
@@ -142,6 +145,16 @@ class CypherWorkers:
                 worker.kill()
         return QueryWorker(file)
 
+    def finish(self, worker: QueryWorker) -> None:
+        """Let a process end that has run its query; the next call waits until it has."""
+        with self._lock:
+            self._wait()
+            self._ending.append(worker)
+
+    def _wait(self) -> None:
+        while self._ending:
+            self._ending.pop().kill()
+
     def prepare(self, file: Path) -> None:
         """Start a process for the next query of a file, and end those of another file."""
         with self._lock:
@@ -152,7 +165,7 @@ class CypherWorkers:
             self._workers = kept
             if len(kept) < MAX_WARM and not self._is_closed:
                 with suppress(CypherError, OSError):  # the file was removed, or there is no memory for a process
-                    kept.append(QueryWorker(file))
+                    kept.append(QueryWorker(file, ahead=True))
 
     def __len__(self) -> int:
         return len(self._workers)
@@ -161,5 +174,6 @@ class CypherWorkers:
         """End all processes; none is started afterwards."""
         with self._lock:
             self._is_closed = True
+            self._wait()
             while self._workers:
                 self._workers.pop().kill()
