@@ -87,7 +87,8 @@ def _at(time: str) -> Iterator[None]:
 def _outputs(source: str, names: dict[str, Any]) -> Iterator[Notebook]:
     """Run a cell, and yield what it prints and the value of its last expression."""
     body, printed = ast.parse(source).body, io.StringIO()
-    last = body.pop() if isinstance(body[-1], ast.Expr) else None
+    last = body[-1] if isinstance(body[-1], ast.Expr) else None
+    body = body[:-1] if last else body
     with contextlib.redirect_stdout(printed):
         exec(compile(ast.Module(body, []), "<cell>", "exec"), names)  # noqa: S102 # the page's own lines
         value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names) if last else None  # noqa: S307

@@ -27,11 +27,13 @@ Written by `python tests/python_page.py` from docstrings; edit those, not this p
 Answers are frozen dataclasses whose fields have the names of the [GraphQL types](../../schema.graphql) in snake case.
 Errors are the classes of `trninv.errors` ([Errors](errors.md)).
 
-A notebook shows an answer as a table, a prompt as one to three lines. `answer.to_dict()` returns plain values, and
-`answer.to_arrow("paths")`, `to_pandas` and `to_polars` return a list of the answer as a table; without a name, its only
-list. Lists such as `fleet.jobs()` have the same methods. Names of quantities end with their unit:
+A notebook shows an answer as a table, and paths, cuts, free chips and placements with their drawing; a prompt shows one
+to three lines. `fleet.draw("u-trn2x64")` draws a domain, a rack or a cluster. `answer.to_dict()` returns plain values,
+and `answer.to_arrow("paths")`, `to_pandas` and `to_polars` return a list of the answer as a table; without a name, its
+only list. Lists such as `fleet.jobs()` have the same methods. Names of quantities end with their unit:
 `bandwidth_bytes_per_s`, `memory_bytes`, `time_ns`. `fleet.sql("SELECT …")` returns a table of Arrow, and
-`fleet.graph(scope)` a networkx graph with the bandwidth of each link. Install what you use: `pip install
+`fleet.graph(scope)` a networkx graph with the bandwidth of each link. `fleet.check_against(graph)` compares a graph of
+yours with the inventory. [Notebooks](../README.md) show all of this. Install what you use: `pip install
 'trninv[parquet]'` for Arrow, pandas, polars.
 """
 _EXAMPLE = re.compile(r"```python\n.*?```\n", re.DOTALL)

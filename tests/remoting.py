@@ -38,7 +38,7 @@ def service(database: str, **settings: Any) -> Iterator[Callable[..., RemoteFlee
     application = create_app(database, Settings(database_url=database, log="off", **settings))
     with TestClient(application, base_url=URL) as client:
 
-        def connect(*_: str, token: str = "") -> RemoteFleet:
+        def connect(*_: str, token: str = "", **__: float) -> RemoteFleet:
             return fleet_over(client._transport, token)
 
         yield connect

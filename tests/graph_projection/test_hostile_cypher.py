@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harmful_cypher import GREEDY, harmful
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,24 +120,9 @@ def unguarded(lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> Fleet:
     return lite_fleet
 
 
-def _harmful(place: Path) -> dict[str, str]:
-    return {
-        "LOAD FROM '/etc/passwd' (file_format='csv', header=false) RETURN *": "Too many open files",
-        f"COPY (MATCH (c:Cluster) RETURN c.address) TO '{place}/out.csv'": "Too many open files",
-        "INSTALL httpfs": "",
-        "LOAD EXTENSION httpfs": "",
-        "MATCH (c:Cluster) SET c.system = 'x'": "read-only",
-        "CREATE (:Cluster {address: 'x'})": "read-only",
-        "CHECKPOINT": "",
-        f"ATTACH '{place}/x' AS x (dbtype lbug)": "",
-        "LOAD FROM request RETURN *": "",
-        f"EXPORT DATABASE '{place}/export'": "",
-    }
-
-
 @pytest.mark.parametrize("number", range(10))
 def test_without_the_check_nothing_is_read_written_or_changed(unguarded: Fleet, tmp_path: Path, number: int) -> None:
-    query, reason = list(_harmful(tmp_path).items())[number]
+    query, reason = list(harmful(tmp_path).items())[number]
     graph = cypher_query.find_projection(unguarded.shared_snapshot())
     before = graph.read_bytes()
     with pytest.raises(CypherError) as refused:
@@ -147,20 +133,6 @@ def test_without_the_check_nothing_is_read_written_or_changed(unguarded: Fleet, 
     assert graph.read_bytes() == before
     assert {file.suffix for file in graph.parent.iterdir()} <= {".json", ".ladybug", ".lock"}
     assert unguarded.cypher("MATCH (c:Cluster) RETURN count(*) AS n").rows == [(6,)]
-
-
-GREEDY = {
-    "UNWIND range(1, 1000000000) AS x RETURN max(x) AS x": (CypherError, "too much memory"),
-    "UNWIND range(1, 99999) AS x UNWIND range(1, 99999) AS y UNWIND range(1, 99999) AS z RETURN max(x + y + z) AS n": (
-        TimeLimitError,
-        "more than 0.5 s",
-    ),
-    "MATCH (a:Chip), (b:Chip), (c:Chip), (d:Chip) WHERE a.ordinal + b.ordinal + c.ordinal = d.ordinal - 99 "
-    "RETURN count(*) AS n": (TimeLimitError, "more than 0.5 s"),
-    "MATCH (a:Chip)-[l:SCALE_UP*1..30]-(b) RETURN count(*) AS n": (TimeLimitError, "more than 0.5 s"),
-    "RETURN repeat('x', 2000000000) AS x": (CypherError, ""),
-    "MATCH (a:Chip), (b:Chip), (c:Chip) RETURN collect(a.address + b.address + c.address) AS x": (CypherError, ""),
-}
 
 
 @pytest.mark.parametrize("query", GREEDY, ids=range(len(GREEDY)))

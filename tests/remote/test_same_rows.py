@@ -50,7 +50,7 @@ def both(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Both]
 
 def _same(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str, str]:
     url, connect = both
-    monkeypatch.setattr(trninv, "connect", lambda *_, **__: connect())
+    monkeypatch.setattr(trninv, "connect", connect)
     local = command("--database", url, *words)
     status, out, error = command("--service", URL, *words)
     assert (status, out, _REQUEST.sub("", error)) == local

@@ -1,6 +1,7 @@
 """A graph that a user brings, compared with the wiring that the inventory has."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -80,14 +81,14 @@ A, B = f"{D}/s3/c0", f"{D}/s3/c1"
     ],
 )
 def test_a_bandwidth_may_differ_by_the_tolerance(value: object, tolerance: float, is_equal: bool) -> None:
-    inventory = nx.Graph([(A, B, {"bandwidth": 128 * GB})])
-    graph = nx.Graph([(B, A, {"measured": value})])
+    inventory: Any = nx.Graph([(A, B, {"bandwidth": 128 * GB})])
+    graph: Any = nx.Graph([(B, A, {"measured": value})])
     assert compare_graphs(D, inventory, graph, "measured", tolerance).is_equal is is_equal
 
 
 def test_parallel_edges_add_up_and_directions_are_compared() -> None:
     inventory = nx.Graph([(A, B, {"bandwidth": 128 * GB})])
-    parallel = nx.MultiGraph([(A, B, {"bandwidth": 64 * GB}), (B, A, {"bandwidth": 64 * GB})])
+    parallel: Any = nx.MultiGraph([(A, B, {"bandwidth": 64 * GB}), (B, A, {"bandwidth": 64 * GB})])
     assert compare_graphs(D, inventory, parallel).is_equal
     directed = nx.DiGraph([(A, B, {"bandwidth": 128 * GB}), (B, A, {"bandwidth": 100 * GB})])
     assert [(link.a, link.b) for link in compare_graphs(D, inventory, directed).different] == [(B, A)]

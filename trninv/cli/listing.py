@@ -61,8 +61,8 @@ def print_listing(
     fields = choose_fields(kind, () if style == "json" else kind.table_columns(everything=everything))
     names = [field.name for field in fields]
     if is_service(database):
-        options = {"place": scope, "columns": names, "ended": everything, "limit": limit}
-        result = read_service_list(database, as_of, name.replace("_", "-"), **options)
+        listed = name.replace("_", "-")
+        result = read_service_list(database, as_of, listed, limit=limit, place=scope, columns=names, ended=everything)
     else:
         result = _read_listing(database, as_of, kind, fields, scope, everything=everything, limit=limit)
     records = [dict(zip(names, row, strict=True)) for row in result.rows]

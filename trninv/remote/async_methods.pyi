@@ -28,6 +28,7 @@ from trninv.reconcile.changes.infer_bindings import InferredBindings
 from trninv.reconcile.drift import DriftResult
 from trninv.reconcile.findings import Finding
 from trninv.routing.evidence import ServerInstance
+from trninv.routing.picture import Highlight, Picture
 from trninv.routing.questions.availability import AvailabilityAnswer
 from trninv.routing.questions.bandwidth import BandwidthAnswer
 from trninv.routing.questions.bisection import BisectionAnswer
@@ -380,6 +381,13 @@ class AsyncMethods:
         self,
         limit: int = ...,
     ) -> RowList[Cordon]: ...
+    async def draw(
+        self,
+        scope: str,
+        highlight: Highlight | None = ...,
+        *,
+        jobs: bool = ...,
+    ) -> Picture: ...
     async def drift(
         self,
         scope: str | None = ...,

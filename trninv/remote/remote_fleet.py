@@ -43,7 +43,7 @@ class RemoteFleet(Fleet):
     def ask(self, question: Question, *arguments: Any, **keywords: Any) -> Any:
         """Have the service answer a declared question."""
         result = self._send(self._calls.question(question, *arguments, **keywords))
-        return with_origin(result.value, self, result.as_of and result.as_of.revision)
+        return with_origin(result.value, self, result.as_of.revision if result.as_of else None)
 
     def make_change(self, change: Change[..., Any], *arguments: Any, dry_run: bool = False, **keywords: Any) -> Any:
         """Have the service make a declared change; a call that fails is not sent again."""
