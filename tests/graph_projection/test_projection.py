@@ -21,13 +21,13 @@ from conftest import BACKENDS, Databases
 from examples import ROOT
 from trninv import Fleet
 from trninv.database.engine import write_transaction
-from trninv.database.query_result import QueryResult
 from trninv.database.tables import TABLES
 from trninv.deadline import time_limit
 from trninv.errors import CypherError, DatabaseError, TimeLimitError, UnreachableError, UsageError
 from trninv.graph_projection import cypher_query, projection_store, query_worker, refresh
 from trninv.graph_projection.__main__ import render_page
 from trninv.graph_projection.changing_state import ChangingState
+from trninv.graph_projection.query_worker import QueryWorker
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.state.bindings import bind
 from trninv.inventory.state.condition import Condition
@@ -180,16 +180,16 @@ def test_two_processes_make_one_file(lived: Fleet, cache: Path) -> None:
 def test_a_file_that_is_removed_meanwhile_is_made_again(lived: Fleet, cache: Path) -> None:
     state_of(lived)
     (file,) = [cache / name for name in files(cache)]
-    run, removed = cypher_query._run, list[Path]()
+    removed = list[Path]()
 
-    def remove_once(path: Path, *arguments: Any) -> QueryResult:
+    def remove_once(path: Path) -> QueryWorker:
         if not removed:
             removed.append(path)
             path.unlink()
-        return run(path, *arguments)
+        return QueryWorker(path)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(cypher_query, "_run", remove_once)
+        patched.setattr(cypher_query, "QueryWorker", remove_once)
         assert state_of(lived) == [("up", None)]
     assert removed == [file]
 

@@ -13,7 +13,14 @@ from trninv.cli.report_commands import print_rows
 from trninv.cli.shell_completion import ADDRESS
 from trninv.database.query_result import QueryResult
 from trninv.graphql.list_arguments import ordered_fields
-from trninv.graphql.thing_listing import LISTED_KINDS, filter_fields, list_arguments, stream_cells, with_units
+from trninv.graphql.thing_listing import (
+    LISTED_KINDS,
+    filter_fields,
+    list_arguments,
+    read_rows,
+    stream_cells,
+    with_units,
+)
 from trninv.inventory.schema.listing import choose_fields
 from trninv.inventory.schema.thing import Thing
 from trninv.settings import is_service
@@ -119,7 +126,7 @@ def list_(  # one parameter per option
         rows = read_service_list(database, as_of, kind, **options, ended=everything, limit=limit)
     else:
         with read_connection(database, as_of, place) as connection:
-            stream = stream_cells(connection, thing, fields, arguments, limit + 1)
+            stream = stream_cells(thing, fields, read_rows(connection, thing, arguments, limit + 1))
             cells = list(stream.rows)
         rows = QueryResult(stream.columns, cells[:limit], truncated=len(cells) > limit)
     if style == "table":

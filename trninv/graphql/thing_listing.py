@@ -5,7 +5,7 @@ GraphQL list, so that the command and the API return the same rows in the same o
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -105,8 +105,8 @@ def list_arguments(
 
 def read_rows(
     connection: Connection, kind: Thing, arguments: Mapping[str, Any], limit: int
-) -> Iterator[Mapping[Any, Any]]:
-    """Yield at most `limit` rows of a list, as mappings from field names to values."""
+) -> Generator[Mapping[Any, Any], None, None]:
+    """Yield at most `limit` rows of a list, as mappings from field names to values; close it if you stop before."""
     if kind.read_rows:
         items = select_items(kind, kind.read_rows(connection, arguments.get("scope")), arguments)
         yield from ({field.name: getattr(item, field.name) for field in kind.fields} for item in items[:limit])
@@ -118,14 +118,12 @@ def read_rows(
     query = select_thing(kind).where(*conditions).order_by(*sort_direction(keys, descends)).limit(limit)
     values = resolve_values(connection, parsed.test_values)
     parameters = {f"p{index}": value for index, value in enumerate(values)}
-    yield from connection.execute(query.execution_options(yield_per=_ROWS_AT_A_TIME), parameters).mappings()
+    with connection.execute(query.execution_options(yield_per=_ROWS_AT_A_TIME), parameters) as result:
+        yield from result.mappings()
 
 
-def stream_cells(
-    connection: Connection, kind: Thing, fields: Sequence[Field], arguments: Mapping[str, Any], limit: int
-) -> RowStream:
-    """Return at most `limit` rows of a list with the values of fields; quantities are integers of their base unit."""
-    rows = read_rows(connection, kind, arguments, limit)
+def stream_cells(kind: Thing, fields: Sequence[Field], rows: Iterable[Mapping[Any, Any]]) -> RowStream:
+    """Return rows of a list with the values of fields; quantities are integers of their base unit."""
     cells = (tuple(_to_number(cell(kind, field, row)) for field in fields) for row in rows)
     return RowStream(tuple(str(field.name) for field in fields), cells)  # some are a subclass, which JSON refuses
 

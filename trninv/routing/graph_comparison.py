@@ -169,8 +169,8 @@ def _sum_bandwidths(graph: Any, attribute: str) -> Mapping[Ends, float | None]:
     is_directed, sums = graph.is_directed(), dict[Ends, float | None]()
     for a, b, attributes in _parts(graph, "edges", data=True):
         ends = (str(a), str(b)) if is_directed else _sorted((str(a), str(b)))
-        value, known = _bandwidth(ends, attributes.get(attribute)), sums.get(ends)
-        sums[ends] = value if known is None else known if value is None else known + value
+        value, total = _bandwidth(ends, attributes.get(attribute)), sums.get(ends)
+        sums[ends] = value if total is None else total if value is None else total + value
     return sums
 
 

@@ -29,7 +29,7 @@ class Picture:
 
     scope: str
     svg: str = field(repr=False)
-    revision: str | None = field(default=None, repr=False)
+    revision: str | None = field(default=None, repr=False, compare=False)
 
     def _repr_html_(self) -> str:
         return f'<div style="max-width: {_MAX_WIDTH}px">{self.svg}</div>'

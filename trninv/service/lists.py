@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -13,7 +14,7 @@ from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
 from trninv.database.query_result import MAX_LISTED_ROWS, MAX_RESULT_ROWS, QueryResult, collect_rows
 from trninv.database.snapshot import SharedSnapshot
 from trninv.errors import ForbiddenError, NotFoundError, RequestError, suggestion
-from trninv.graphql.thing_listing import LISTED_KINDS, list_arguments, stream_cells
+from trninv.graphql.thing_listing import LISTED_KINDS, list_arguments, read_rows, stream_cells
 from trninv.inventory.schema.listing import choose_fields
 from trninv.inventory.schema.thing import Thing
 from trninv.service import graphql_http
@@ -117,9 +118,11 @@ def _read(kind: Thing, options: ListRequest, snapshot: SharedSnapshot, *, max_by
     """Return the rows of a list with quantities as integers, up to a number of bytes."""
     fields = choose_fields(kind, options.columns)
     arguments = list_arguments(kind, options.place, options.where, options.sort, everything=options.ended)
-    with snapshot.read() as (connection, _revision):
-        rows = stream_cells(connection, kind, fields, arguments, options.limit + 1)
-        return collect_rows(rows, options.limit, max_bytes)
+    with (
+        snapshot.read() as (connection, _revision),
+        closing(read_rows(connection, kind, arguments, options.limit + 1)) as rows,
+    ):
+        return collect_rows(stream_cells(kind, fields, rows), options.limit, max_bytes)
 
 
 _BODY = json_object(
