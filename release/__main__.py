@@ -42,11 +42,11 @@ def _prepare(version: str) -> int:
     if version in changelog.versions:
         print(f"CHANGELOG.md already has {version}", file=sys.stderr)
         return 1
+    write_records(version)
     changelog.release(version, datetime.now(UTC).date())
     _SOURCE.write_text(
         re.sub(r'^__version__ = ".*"$', f'__version__ = "{version}"', _SOURCE.read_text(), flags=re.MULTILINE)
     )
-    write_records(version)
     print(f"read `git diff`, commit it as “Release {version}”, then run ./run release {version}")
     return 0
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import venv
 from filecmp import cmp
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def _build_packages(place: Path) -> Path:
     source.mkdir(parents=True)
     archive = _archive_commit()
     subprocess.run(["tar", "--extract", "--directory", source], input=archive, check=True)
-    command = [sys.executable, "-P", "-m", "build", "--no-isolation", "--outdir", output, source]
+    command = [sys.executable, "-P", "-m", "build", "--no-isolation", "--outdir", str(output), str(source)]
     environment = os.environ | {"SOURCE_DATE_EPOCH": _commit_time()}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -71,9 +72,17 @@ def _write_container_context(file: Path) -> None:
 
 
 def _write_sbom(file: Path) -> None:
-    """Write the locked requirements as a CycloneDX SBOM without a time or a random serial number."""
-    command = [sys.executable, "-P", "-m", "cyclonedx_py", "requirements", "requirements.txt", "--output-reproducible"]
-    subprocess.run([*command, "--pyproject", "pyproject.toml", "--output-file", str(file)], cwd=ROOT, check=True)
+    """Write the locked requirements as a CycloneDX SBOM without a time or a random serial number.
+
+    Its tool needs libraries in other versions than the tests do, so it is installed into an environment of its own.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        venv.create(scratch, with_pip=True)
+        python = str(Path(scratch) / "bin" / "python")
+        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps"]
+        subprocess.run([python, *install, "-r", "release/requirements-sbom.txt"], cwd=ROOT, check=True)
+        command = [python, "-P", "-m", "cyclonedx_py", "requirements", "requirements.txt", "--output-reproducible"]
+        subprocess.run([*command, "--pyproject", "pyproject.toml", "--output-file", file], cwd=ROOT, check=True)
 
 
 def _digest(file: Path) -> str:
