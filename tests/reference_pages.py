@@ -61,8 +61,9 @@ def _help(*words: str) -> str:
 
 def _name_shared_options(text: str) -> str:
     """Return a command's help with only the names of the options that the page explains once."""
-    names = ", ".join([*_SHARED_OPTION.findall(text), "-h"])
-    return _HELP_OPTION.sub(f"  Shared options: {names}\n", _SHARED_OPTION.sub("", text))
+    names = ", ".join(_SHARED_OPTION.findall(text))
+    text = _HELP_OPTION.sub(f"  Shared options: {names}\n" if names else "", _SHARED_OPTION.sub("", text))
+    return re.sub(r"\nOptions:\n(?=\n|$)", "", text)
 
 
 def _command_names() -> Iterator[tuple[str, list[str]]]:
@@ -80,9 +81,12 @@ def _command_names() -> Iterator[tuple[str, list[str]]]:
 def _commands() -> Iterator[str]:
     texts = {command: _help(*command.split()) for _, commands in _command_names() for command in commands}
     shared = {match[1]: match[0] for text in texts.values() for match in _SHARED_OPTION.finditer(text)}
+    shared["-h"] = _HELP_OPTION.findall(_help())[0]
     yield f"```text\n{_name_shared_options(_help())}```\n"
     yield "These options mean the same in every command that has them:\n"
-    yield f"```text\n{''.join(shared[name] for name in sorted(shared))}```"
+    for name in sorted(shared):
+        option, *words = re.split(r"\s{2,}", shared[name].strip())
+        yield f"- `{option}`: {' '.join(words)}"
     for group, commands in _command_names():
         yield f"\n## {group}"
         yield from (
