@@ -19,7 +19,7 @@ from sqlalchemy import Table
 
 from trninv.checks.check_report import CheckReport
 from trninv.cli.main import _build_command_list, main, trninv
-from trninv.database.finding_rules import FINDING_RULES, SEVERITY_MEANINGS
+from trninv.database.finding_rules import FINDING_RULES, SEVERITIES, SEVERITY_MEANINGS
 from trninv.database.tables import TABLES
 from trninv.errors import TrninvError
 from trninv.reports.views import VIEWS
@@ -115,7 +115,7 @@ def _error_row(kind: type[TrninvError]) -> tuple[str, ...]:
 
 
 def _rules() -> Iterator[str]:
-    yield from (f"- **{severity}**: {SEVERITY_MEANINGS[severity]}" for severity in reversed(SEVERITY_MEANINGS))
+    yield from (f"- **{severity}**: {SEVERITY_MEANINGS[severity]}" for severity in reversed(SEVERITIES))
     yield ""
     rows = ((f"`{name}`", *rule) for name, rule in FINDING_RULES.items())
     yield from _table("rule", "severity", "what it finds", "compares", "with", rows=rows)
@@ -145,7 +145,7 @@ def _service_metrics() -> Iterator[str]:
     return _metrics(
         (
             f"{metric._name}_total" if metric._type == "counter" else metric._name,
-            metric._type,
+            str(metric._type),
             metric._labelnames,
             metric._documentation,
         )
