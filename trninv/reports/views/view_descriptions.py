@@ -24,7 +24,7 @@ COMMON_COLUMNS: Final[Mapping[str, str]] = {
     "rack_ordinal": "number of the rack in the cluster",
     "ordinal": "number within its container",
     "model": "its model",
-    "generation": "`trn1`, `trn2` or `trn3`",
+    "generation": "`inf2`, `trn1`, `trn2` or `trn3`",
     "state": "`up`, `degraded`, `down` or `maintenance`; of a part of a server, the worse of its own and the server's",
     "factor": "for a degraded part, the fraction of its bandwidth that is left; null: all of it",
 }
