@@ -18,7 +18,9 @@ from trninv.routing.fleet import BaseFleet
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"```(console|graphql|sql|python)\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?", re.DOTALL)
-_EXPLANATION = re.compile(r"\nmeaning: .*\n(?:(?:evidence|disputed|assumed): .*\n)*")
+_EXPLANATION = re.compile(
+    r"\nmeaning: .*\n(?:(?:evidence|disputed|assumed): .*\n)*|(?:(?:disputed|assumed): .* \(--explain\)\n)+"
+)
 """The last lines of an answer, which a page shows once."""
 _LINE = 100
 _MARKUP = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)

@@ -33,7 +33,9 @@ from trninv.settings import Settings
 REFERENCE = Path(__file__).parents[1] / "docs/reference"
 _PART = re.compile(r"(<!-- (\w+): written by \./run generate -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 _SHARED_OPTION = re.compile(
-    r"^  (--(?:down|derate|at|with|without)|--format(?= \[table\|json\] )) .*\n(?: {8,}.*\n)*", re.MULTILINE
+    r"^  (?:-[vq], )?(--(?:down|derate|at|with|without|explain|quiet)|--format(?= \[table\|json\] )) .*\n"
+    r"(?: {8,}.*\n)*",
+    re.MULTILINE,
 )
 _HELP_OPTION = re.compile(r"^  -h, --help .*\n", re.MULTILINE)
 _SECTION = re.compile(r"\n\n(?:Attributes|Parameters|Raises)\n")
@@ -66,6 +68,12 @@ def _name_shared_options(text: str) -> str:
     return re.sub(r"\nOptions:\n(?=\n|$)", "", text)
 
 
+def _split_option(text: str) -> tuple[str, str]:
+    """Return an option and its meaning from its lines in a help."""
+    option, *words = re.split(r"\s{2,}", text.strip())
+    return option, " ".join(words)
+
+
 def _command_names() -> Iterator[tuple[str, list[str]]]:
     """Yield each group of commands with the words of its commands."""
     context = click.Context(trninv)
@@ -80,13 +88,13 @@ def _command_names() -> Iterator[tuple[str, list[str]]]:
 
 def _commands() -> Iterator[str]:
     texts = {command: _help(*command.split()) for _, commands in _command_names() for command in commands}
-    shared = {match[1]: match[0] for text in texts.values() for match in _SHARED_OPTION.finditer(text)}
-    shared["-h"] = _HELP_OPTION.findall(_help())[0]
+    shared = {_split_option(match[0]) for text in texts.values() for match in _SHARED_OPTION.finditer(text)}
+    assert len(shared) == len(dict(shared)), "an option that the page explains once has two meanings"
     yield f"```text\n{_name_shared_options(_help())}```\n"
     yield "These options mean the same in every command that has them:\n"
-    for name in sorted(shared):
-        option, *words = re.split(r"\s{2,}", shared[name].strip())
-        yield f"- `{option}`: {' '.join(words)}"
+    for option, meaning in sorted(shared, key=lambda pair: pair[0].removeprefix("-v, ").removeprefix("-q, ")):
+        yield f"- `{option}`: {meaning}"
+    yield "- `-h`: Show this message and exit."
     for group, commands in _command_names():
         yield f"\n## {group}"
         yield from (
