@@ -18,12 +18,6 @@ from trninv.routing.fleet import BaseFleet
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"```(console|graphql|sql|python)\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?", re.DOTALL)
-_SHARED_OPTION = re.compile(
-    r"^  (?:-[vq], )?(--(?:down|derate|at|with|without|explain|quiet)|--format(?= \[table\|json\] )) .*\n"
-    r"(?: {8,}.*\n)*",
-    re.MULTILINE,
-)
-_HELP_OPTION = re.compile(r"^  -h, --help .*\n", re.MULTILINE)
 _EXPLANATION = re.compile(
     r"\nmeaning: .*\n(?:(?:evidence|disputed|assumed): .*\n)*|(?:(?:disputed|assumed): .* \(--explain\)\n)+"
 )
@@ -82,14 +76,8 @@ def _run_commands(block: str, fleet: BaseFleet) -> str:
             with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
                 main(["--database", database, *shlex.split(line)[2:]])
             printed = "".join(f"{printed.rstrip()}\n" for printed in out.getvalue().splitlines())
-            shown.append(f"{line}\n{_name_shared_options(printed) if line.endswith(' --help') else printed}")
+            shown.append(f"{line}\n{printed}")
     return "\n".join(shown)
-
-
-def _name_shared_options(help_text: str) -> str:
-    """Return a command's help with only the names of options that docs/reference/cli.md explains once."""
-    names = ", ".join([*_SHARED_OPTION.findall(help_text), "-h"])
-    return _HELP_OPTION.sub(f"  Shared options: {names}\n", _SHARED_OPTION.sub("", help_text))
 
 
 def _run_graphql(block: str, fleet: BaseFleet) -> str:

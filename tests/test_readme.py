@@ -15,14 +15,13 @@ from sqlalchemy import text
 import trninv
 from conftest import seed_everything
 from examples import FENCE, ROOT, answers, is_explained, pages
-from trninv.cli.main import _build_command_list, main
+from trninv.cli.main import main
 from trninv.routing.fleet import BaseFleet
 
 pytestmark = pytest.mark.slow_on_postgresql
 
 README = ROOT / "README.md"
 RECIPES = ROOT / "docs/how-to/recipes.md"
-COMMANDS_PAGE = ROOT / "docs/reference/cli.md"
 TUTORIAL = ROOT / "docs/tutorial/first-answer.md"
 FOLLOWED = [TUTORIAL, ROOT / "docs/placement.md"]
 """Pages that begin with an empty database, and change it."""
@@ -91,26 +90,6 @@ def follow(tutorial: str, database: str) -> str:
         return refreshed(tutorial, fleet)
 
 
-def test_the_page_of_commands_gets_each_that_it_lacks() -> None:
-    page = COMMANDS_PAGE.read_text()
-    assert with_every_command(page) == page
-    start, end = page.index("\n### trninv release\n"), page.index("\n### trninv place\n")
-    jobs = with_every_command(page[:start] + page[end:]).partition("\n## Jobs\n")[2].partition("\n## ")[0]
-    assert jobs.endswith("\n### trninv release\n\n```console\n$ trninv release --help\n```\n")
-
-
-def with_every_command(page: str) -> str:
-    """The page of the command line with a section for each command that it lacks, at the end of its group."""
-    for group, names in _build_command_list().groups.items():
-        for name in names:
-            if f"\n### trninv {name}\n" not in page:
-                before, heading, below = page.partition(f"\n## {group}\n")
-                sections, following, rest = below.partition("\n## ")
-                section = f"\n### trninv {name}\n\n```console\n$ trninv {name} --help\n```\n"
-                page = f"{before}{heading}{sections}{section}{following}{rest}"
-    return page
-
-
 def refreshed(source: str, fleet: BaseFleet) -> str:
     """A page with the outputs that its examples have now."""
     for found, wanted in answers(source, fleet):
@@ -120,7 +99,6 @@ def refreshed(source: str, fleet: BaseFleet) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as directory:
-        COMMANDS_PAGE.write_text(with_every_command(COMMANDS_PAGE.read_text()))
         seeded_url = f"sqlite:///{directory}/seeded.db"
         seed_everything(seeded_url)
         with trninv.open(seeded_url) as opened:
