@@ -3,16 +3,19 @@
 import gzip
 import hashlib
 import json
+import subprocess
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
+from public_surface import RELEASES
 
 from examples import ROOT
 from release import __main__ as command
-from release import artifacts, changelog, checks, records
+from release import artifacts, changelog, records
 from release.changelog import Changelog
+from release.checks import problems
 
 TEXT = """# Changelog
 
@@ -67,8 +70,8 @@ def test_a_changed_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     class Status:
         stdout = " M trninv/units.py\n?? new.py\n"
 
-    monkeypatch.setattr(checks.subprocess, "run", lambda *_args, **_options: Status)
-    assert "the checkout has 2 changes that are not committed, such as trninv/units.py" in checks.problems("99.0.0")
+    monkeypatch.setattr(subprocess, "run", lambda *_args, **_options: Status)
+    assert "the checkout has 2 changes that are not committed, such as trninv/units.py" in problems("99.0.0")
 
 
 def within(part: Any, whole: Any) -> bool:
@@ -85,13 +88,14 @@ def within(part: Any, whole: Any) -> bool:
 
 def test_within_is_not_blind() -> None:
     assert within({"a": [1, {"b": None}]}, {"a": [1, {"b": None, "c": 2}], "d": 3})
-    assert not any(within({"a": [1]}, whole) for whole in ({"a": [2]}, {"a": [1, 2]}, {"a": []}, {}, {"a": 1}, None))
+    others: list[Any] = [{"a": [2]}, {"a": [1, 2]}, {"a": []}, {}, {"a": 1}, None]
+    assert not any(within({"a": [1]}, other) for other in others)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", [*(file.name for file in records.RELEASES.glob("*.db.gz")), None])
+@pytest.mark.parametrize("version", [*(file.name for file in RELEASES.glob("*.db.gz")), None])
 def test_a_fleet_of_a_release_is_migrated_and_answers_as_before(version: str | None, tmp_path: Path) -> None:
-    packed = tmp_path / "new.db.gz" if version is None else records.RELEASES / version
+    packed = tmp_path / "new.db.gz" if version is None else RELEASES / version
     if version is None:  # as the next release will store it
         records.write_fleet(packed)
     file = tmp_path / "fleet.db"
@@ -105,7 +109,7 @@ def test_a_fleet_of_a_release_is_migrated_and_answers_as_before(version: str | N
 
 @pytest.mark.slow
 def test_the_files_of_a_release_are_built_twice_and_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(artifacts.Changelog, "read", lambda: Changelog.read(TEXT))
+    monkeypatch.setattr(Changelog, "read", lambda: Changelog.read(TEXT))
     files = {file.name: file for file in artifacts.build_artifacts("1.0.0", tmp_path / "dist")}
     (wheel,) = (name for name in files if name.endswith(".whl"))
     assert {name.replace(wheel, "wheel") for name in files} >= {
