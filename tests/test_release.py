@@ -109,7 +109,8 @@ def test_a_fleet_of_a_release_is_migrated_and_answers_as_before(version: str | N
 
 @pytest.mark.slow
 def test_the_files_of_a_release_are_built_twice_and_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Changelog, "read", lambda: Changelog.read(TEXT))
+    parsed = Changelog.read(TEXT)
+    monkeypatch.setattr(Changelog, "read", lambda: parsed)
     files = {file.name: file for file in artifacts.build_artifacts("1.0.0", tmp_path / "dist")}
     (wheel,) = (name for name in files if name.endswith(".whl"))
     assert {name.replace(wheel, "wheel") for name in files} >= {
