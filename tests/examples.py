@@ -19,10 +19,14 @@ from trninv.routing.fleet import BaseFleet
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"```(console|graphql|sql|python)\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?", re.DOTALL)
 _SHARED_OPTION = re.compile(
-    r"^  (--(?:down|derate|at|with|without)|--format(?= \[table\|json\] )) .*\n(?: {8,}.*\n)*", re.MULTILINE
+    r"^  (?:-[vq], )?(--(?:down|derate|at|with|without|explain|quiet)|--format(?= \[table\|json\] )) .*\n"
+    r"(?: {8,}.*\n)*",
+    re.MULTILINE,
 )
 _HELP_OPTION = re.compile(r"^  -h, --help .*\n", re.MULTILINE)
-_EXPLANATION = re.compile(r"\nmeaning: .*\n(?:(?:evidence|disputed|assumed): .*\n)*")
+_EXPLANATION = re.compile(
+    r"\nmeaning: .*\n(?:(?:evidence|disputed|assumed): .*\n)*|(?:(?:disputed|assumed): .* \(--explain\)\n)+"
+)
 """The last lines of an answer, which a page shows once or not at all."""
 _HEAD = re.compile(r" \| head -(\d+)$")
 _LINE = 100
