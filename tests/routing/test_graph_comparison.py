@@ -102,9 +102,10 @@ def test_a_bandwidth_that_is_none_is_refused(value: object) -> None:
 
 
 def test_what_is_no_graph_and_what_has_no_place_is_refused(worn_fleet: Fleet) -> None:
-    for graph in ({}, None, [(A, B)], "u-trn2x64"):
+    graphs: list[Any] = [{}, None, [(A, B)], "u-trn2x64"]
+    for graph in graphs:
         with pytest.raises(InvalidArgumentError, match="is not a graph of networkx"):
-            worn_fleet.check_against(graph, D)  # type: ignore[arg-type]
+            worn_fleet.check_against(graph, D)
     for nodes in ([], ["a", "b"], [A, "lab/d0/s0/c0"]):
         with pytest.raises(InvalidArgumentError, match="name the scope"):
             worn_fleet.check_against(nx.empty_graph(nodes))

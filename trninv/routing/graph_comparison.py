@@ -122,7 +122,7 @@ def compare_graphs(
         raise InvalidArgumentError(f"tolerance {tolerance}: use a number from 0 to below 1, such as 0.05")
     nodes, links = set(map(str, _parts(graph, "nodes"))), _sum_bandwidths(graph, attribute)
     pairs = {_sorted(ends) for ends in links}
-    wiring = {_sorted((a, b)): Bandwidth(bandwidth) for a, b, bandwidth in inventory.edges.data("bandwidth")}
+    wiring = {_sorted((a, b)): Bandwidth(link["bandwidth"]) for a, b, link in inventory.edges(data=True)}
     different = (
         DifferentBandwidth(*ends, wiring[_sorted(ends)], Bandwidth(round(value)))
         for ends, value in sorted(links.items())
