@@ -28,6 +28,7 @@ def test_a_notebook_shows_what_it_stores(databases: Databases, backend: str, fil
     databases.drop(url)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
 def test_a_service_shows_the_same(databases: Databases, file: Path) -> None:
     url, notebook = databases.copied("sqlite", seed_notebooks), read_notebook(file)

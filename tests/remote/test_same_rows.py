@@ -123,7 +123,9 @@ def test_sql_prints_the_same(both: Both, command: Command, monkeypatch: pytest.M
     [
         ["MATCH (c:Chip) RETURN c.address AS a ORDER BY a", "--limit", "3"],
         ["MATCH (c:Chip {address: $a}) RETURN c", "--set", "a=u-trn2x64/d0/s0/c3", "--format", "json"],
-        ["MATCH (c:Chip) WHERE c.state = 'down' RETURN count(*) AS n", "--at", "0"],
+        pytest.param(
+            ["MATCH (c:Chip) WHERE c.state = 'down' RETURN count(*) AS n", "--at", "0"], marks=pytest.mark.slow
+        ),
         ["MATCH (c:Chip) DELETE c"],
     ],
     ids=range(4),
