@@ -125,7 +125,9 @@ def test_manual_pages_have_the_sections_and_examples_of_help() -> None:
 @pytest.mark.skipif(not shutil.which("groff"), reason="needs groff")
 def test_manual_pages_are_formatted_without_a_warning() -> None:
     for page in (built_site() / "man/trninv.1", built_site() / "man/trninv-place.1"):
-        done = subprocess.run(["groff", "-k", "-man", "-Tutf8", "-wall", page], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["groff", "-k", "-man", "-Tutf8", "-wall", page], capture_output=True, text=True, check=False
+        )
         assert (done.returncode, done.stderr) == (0, "")
         assert "trninv" in done.stdout
 

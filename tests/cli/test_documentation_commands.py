@@ -1,5 +1,7 @@
 """trninv docs and trninv help: pages of the documentation on the command line, without a database."""
 
+import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,12 +43,18 @@ def test_help_of_a_command_comes_before_a_page_of_that_name(run: Run) -> None:
     assert run("help", "discover")[1].startswith("Usage: trninv discover")
 
 
-def test_a_name_of_several_pages_is_a_word(run: Run) -> None:
-    """how-to/add-a-change and reference/changes have one name each; cypher is reference/cypher alone."""
-    assert (
-        find_page(read_pages(), "history") is None
-    )  # history and decisions/history: the path of the first is its name
-    assert "reference/cypher" in names(docs(run, "cypher", "--search")[1])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("a", "a"), ("A/", "a"), ("x/a", "x/a"), ("b", "x/b"), ("c", None), ("d", "decisions/d"), ("", None), ("x", None)],
+)
+def test_a_page_is_found_by_its_path_or_a_last_part_that_is_its_own(name: str, expected: str | None) -> None:
+    found = find_page(pages("a", "x/a", "x/b", "decisions/b", "x/c", "y/c", "decisions/d"), name)
+    assert (found and found.name) == expected
+
+
+def test_a_word_that_names_a_page_can_be_searched(run: Run) -> None:
+    assert docs(run, "deploy")[1].startswith("# ")
+    assert "how-to/deploy" in names(docs(run, "deploy", "--search")[1])
 
 
 def test_words_find_the_pages_that_have_all_of_them(run: Run) -> None:
@@ -54,7 +62,7 @@ def test_words_find_the_pages_that_have_all_of_them(run: Run) -> None:
     assert status == 0
     assert names(out)[0] in {"how-to/send-webhooks", "reference/webhooks"}
     assert {"how-to/send-webhooks", "reference/webhooks"} <= {*names(out)}
-    assert all(len(line) < 300 for line in out.splitlines())
+    assert all(len(line) < 220 for line in out.splitlines())
     assert names(docs(run, "SIGNATURE", "webhook")[1]) == names(out)
 
 
@@ -62,7 +70,7 @@ def test_no_word_lists_every_page(run: Run) -> None:
     assert sorted(names(docs(run)[1])) == sorted(page.name for page in read_pages())
 
 
-@pytest.mark.parametrize("words", [("nonexistentword",), (r"a\b(", "x" * 5_000), ("[",), ("--", "--web")])
+@pytest.mark.parametrize("words", [("nonexistentword",), (r"a\b(", "x" * 5_000), ("~~~~",), ("--", "--weeb")])
 def test_what_no_page_has_is_not_found(run: Run, words: Sequence[str]) -> None:
     status, out, error = docs(run, *words)
     assert (status, out) == (1, "")
@@ -77,8 +85,8 @@ def test_a_page_on_a_terminal_is_rendered(lite: str) -> None:
     assert "\x1b[" in printed
 
 
-def pages(**texts: str) -> list[DocumentationPage]:
-    return [DocumentationPage(name, text) for name, text in texts.items()]
+def pages(*page_names: str, **texts: str) -> list[DocumentationPage]:
+    return [DocumentationPage(name, text) for name, text in (dict.fromkeys(page_names, "") | texts).items()]
 
 
 def test_titles_count_most_then_headings_and_code_counts_as_presence_alone() -> None:
@@ -93,7 +101,28 @@ def test_titles_count_most_then_headings_and_code_counts_as_presence_alone() -> 
         ["link"],
     )
     assert [match.page.name for match in found] == ["title", "heading", "body", "code"]
-    assert found[1].line == "Link"
+    assert found[1].excerpt == "Link"
+
+
+def test_an_excerpt_begins_shortly_before_the_first_word() -> None:
+    text = f"# A\n\n{'before ' * 40}**needle** `pin` [after](b.md) {'behind ' * 40}\n\n| row | pin |\n| --- | --- |\n"
+    (found,) = search_pages(pages(a=text), ["pin", "needle"])
+    assert re.match("… (before ){4,6}needle pin after behind ", found.excerpt)
+    assert len(found.excerpt) <= 162
+    (found,) = search_pages(pages(a=text), ["row"])
+    assert found.excerpt == "row | pin"
+
+
+def test_decisions_and_the_changelog_come_later() -> None:
+    found = search_pages(pages(**{"CHANGELOG": "link", "decisions/x": "link " * 9, "z": "link"}), ["link"])
+    assert [match.page.name for match in found] == ["z", "CHANGELOG", "decisions/x"]
+
+
+def test_json_has_the_pages_and_the_text(run: Run) -> None:
+    found = json.loads(docs(run, "webhook", "signature", "--format", "json")[1])
+    assert {"how-to/send-webhooks", "reference/webhooks"} <= {row["page"] for row in found}
+    page = json.loads(docs(run, "deploy", "--format", "json")[1])
+    assert (page["page"], page["text"]) == ("how-to/deploy", (ROOT / "docs/how-to/deploy.md").read_text())
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_files_whose_name_says_what_is_in_them_are_kept_and_pages_are_not(client
 def test_what_is_not_a_page_is_not_found(client: TestClient, path: str) -> None:
     answer = client.get(f"/docs/{path}")
     assert answer.status_code == 404
-    assert "pyproject" not in answer.text
+    assert answer.json()["errors"][0]["extensions"]["code"] == "NOT_FOUND"
 
 
 def test_posting_is_refused(client: TestClient) -> None:

@@ -1,17 +1,23 @@
 """Show the help of commands and the pages of the documentation: ``trninv help`` and ``trninv docs``."""
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from trninv.cli.documentation_pages import DocumentationPage, find_page, read_pages, search_pages, site_file
+from trninv.cli.documentation_pages import (
+    DocumentationPage,
+    SearchMatch,
+    find_page,
+    read_pages,
+    search_pages,
+    site_file,
+)
 from trninv.cli.messages import print_hint
-from trninv.cli.output import print_table
+from trninv.cli.output import format_option, json_text, print_table, print_value
 from trninv.errors import NotFoundError
 from trninv.settings import is_service
-
-_MAX_LINE_LENGTH = 200
 
 
 @click.command("help")
@@ -45,8 +51,9 @@ def help_(context: click.Context, command: tuple[str, ...]) -> None:
 @click.argument("words", metavar="[PAGE|WORD]...", nargs=-1)
 @click.option("--search", "is_search", is_flag=True, help="List pages even if the word is the name of a page.")
 @click.option("--web", "is_web", is_flag=True, help="Open the page in a browser: that of --service, or the file.")
+@format_option
 @click.pass_context
-def docs(context: click.Context, words: tuple[str, ...], *, is_search: bool, is_web: bool) -> None:
+def docs(context: click.Context, words: tuple[str, ...], style: str, *, is_search: bool, is_web: bool) -> None:
     """Show a page of the documentation, or list the pages with some words; without a word, all pages.
 
     The pages are those of this release and need no database.
@@ -64,26 +71,27 @@ def docs(context: click.Context, words: tuple[str, ...], *, is_search: bool, is_
             raise NotFoundError(f"there is no page {' '.join(words)[:80]}; trninv docs lists them")
         _open_page(page, context.obj)
     elif page:
-        _print_page(page)
-    elif words:
-        _print_matches(pages, words)
+        _print_page(page, style)
     else:
-        print_table(("page", "title"), [(page.name, page.title) for page in pages])
-        print_hint("trninv docs PAGE shows a page, trninv docs WORD finds pages")
+        _print_list(pages, words, style)
 
 
-def _print_matches(pages: list[DocumentationPage], words: tuple[str, ...]) -> None:
-    matches = search_pages(pages, words)
+def _print_list(pages: Sequence[DocumentationPage], words: Sequence[str], style: str) -> None:
+    """Print a line a page: those with some words, best first, or all."""
+    matches = search_pages(pages, words) if words else [SearchMatch(page, page.title, 0) for page in pages]
     if not matches:
         raise NotFoundError(f"no page has {' and '.join(words)[:80]}; trninv docs lists all pages")
-    print_table(
-        ("page", "what"), [(match.page.name, (match.line or match.page.title)[:_MAX_LINE_LENGTH]) for match in matches]
-    )
-    print_hint(f"trninv docs {matches[0].page.name} shows the first")
+    rows = [{"page": match.page.name, "what": match.excerpt} for match in matches]
+    print_value(style, rows, lambda: print_table(("page", "what"), [row.values() for row in rows]))
+    if style == "table":
+        print_hint(f"trninv docs {matches[0].page.name if words else 'PAGE'} shows a page")
 
 
-def _print_page(page: DocumentationPage) -> None:
+def _print_page(page: DocumentationPage, style: str = "table") -> None:
     """Print a page: rendered on a terminal, in a pager if it is long, and as Markdown elsewhere."""
+    if style == "json":
+        click.echo(json_text({"page": page.name, "title": page.title, "text": page.text}))
+        return
     if not sys.stdout.isatty():
         click.echo(page.text, nl=False)
         return

@@ -12,8 +12,12 @@ _TOP_PAGES: Final = ("README", "CHANGELOG", "CONTRIBUTING", "THREAT_MODEL")
 """Pages beside the folder docs."""
 _FENCE = re.compile(r"^```.*?^```\n", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
-_HEADING_WEIGHT, _TITLE_WEIGHT = 5, 50
-"""How often a word counts in a heading, and in the title or name of a page."""
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_MARK = re.compile(r"\*\*|`|^- |^\| | \|$")
+_HEADING_WEIGHT, _TITLE_WEIGHT, _MAX_BODY_SCORE = 5, 50, 40
+"""How often a word counts in a heading and in the title or name of a page, and the maximum of a page's text."""
+_EXCERPT_LEAD, _EXCERPT_LENGTH = 30, 160
+"""Characters before the first match, and of the whole line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,10 @@ class DocumentationPage:
 
 @dataclass(frozen=True, slots=True)
 class SearchMatch:
-    """A page with all words of a search, and its line that fits best."""
+    """A page with all words of a search, and an excerpt of its line that fits best."""
 
     page: DocumentationPage
-    line: str
+    excerpt: str
     score: int
 
 
@@ -67,14 +71,15 @@ def read_pages() -> list[DocumentationPage]:
 
 
 def find_page(pages: Sequence[DocumentationPage], name: str) -> DocumentationPage | None:
-    """Return the page with a name: its path, or its last part if no other page has the same."""
+    """Return the page with a name: its path, or the last part of it unless others have the same; decisions count last.
+
+    The name may be that of its file.
+    """
     wanted_name = name.casefold().removeprefix("docs/").removesuffix(".md").strip("/")
     by_path = [page for page in pages if page.name.casefold() == wanted_name]
     by_last_part = [page for page in pages if page.name.casefold().rpartition("/")[2] == wanted_name]
-    for candidates in (by_path, by_last_part):
-        if len(candidates) == 1:
-            return candidates[0]
-    return None
+    without_decisions = [page for page in by_last_part if not page.name.startswith("decisions/")]
+    return next((group[0] for group in (by_path, without_decisions, by_last_part) if len(group) == 1), None)
 
 
 def search_pages(pages: Sequence[DocumentationPage], words: Sequence[str]) -> list[SearchMatch]:
@@ -86,24 +91,33 @@ def search_pages(pages: Sequence[DocumentationPage], words: Sequence[str]) -> li
 
 def _match(page: DocumentationPage, patterns: Sequence[re.Pattern[str]]) -> SearchMatch | None:
     heading = f"{page.title} {page.name}"
-    lines = [line for line in _prose_lines(page.text) if not line.startswith("# ")]
-    best_line, best_count, score = "", 0, 0
-    for line in lines:
+    if not all(pattern.search(heading) or pattern.search(page.text) for pattern in patterns):
+        return None
+    best_line, best_count, body_score = page.title, 0, 0
+    for line in _prose_lines(page.text):
         count = sum(bool(pattern.search(line)) for pattern in patterns)
-        score += count * (_HEADING_WEIGHT if line.startswith("#") else 1)
+        body_score += count * (_HEADING_WEIGHT if line.startswith("#") else 1)
         if count > best_count:
             best_line, best_count = line, count
     in_title = sum(bool(pattern.search(heading)) for pattern in patterns)
-    if not all(pattern.search(heading) or pattern.search(page.text) for pattern in patterns):
-        return None
-    return SearchMatch(page, best_line.lstrip("# "), score + in_title * _TITLE_WEIGHT)
+    score = min(body_score, _MAX_BODY_SCORE) + in_title * _TITLE_WEIGHT
+    is_background = page.name in _TOP_PAGES or page.name.startswith("decisions/")
+    return SearchMatch(page, _excerpt(best_line.lstrip("# "), patterns), score // 3 if is_background else score)
 
 
 def _prose_lines(text: str) -> Iterator[str]:
-    """Yield the headings and paragraphs of a page without its code and the marks of links."""
-    for paragraph in _FENCE.sub("", text).split("\n\n"):
-        for line in paragraph.split("\n- ") if not paragraph.startswith("#") else paragraph.split("\n"):
-            yield re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(line.split()))
+    """Yield headings, items, rows and paragraphs of a page below its title, without code and marks."""
+    for part in re.split(r"\n\n|\n(?=- |\| |#|\d+\. )", _FENCE.sub("", text)):
+        line = " ".join(_MARK.sub("", _LINK.sub(r"\1", part)).split())
+        if not line.startswith("# "):
+            yield line
+
+
+def _excerpt(line: str, patterns: Sequence[re.Pattern[str]]) -> str:
+    """Return a line from a few words before the first match on, because a terminal cuts its end."""
+    starts = [match.start() for pattern in patterns if (match := pattern.search(line))]
+    start = line.rfind(" ", 0, max(0, min(starts, default=0) - _EXCERPT_LEAD)) + 1
+    return f"{'… ' if start else ''}{line[start : start + _EXCERPT_LENGTH]}"
 
 
 def site_file(page: DocumentationPage | None) -> Path:
