@@ -51,9 +51,10 @@ def _contexts(context: click.Context) -> Iterator[click.Context]:
 def _parts(context: click.Context) -> Iterator[click.Context]:
     """Yield a context of each command of a group."""
     group = context.command
-    for name in group.list_commands(context) if isinstance(group, click.Group) else ():
-        if command := group.get_command(context, name):
-            yield click.Context(command, info_name=name, parent=context)
+    if isinstance(group, click.Group):
+        for name in group.list_commands(context):
+            if command := group.get_command(context, name):
+                yield click.Context(command, info_name=name, parent=context)
 
 
 def _description(text: str) -> str:

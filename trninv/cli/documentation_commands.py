@@ -54,7 +54,7 @@ def help_(context: click.Context, command: tuple[str, ...]) -> None:
 @format_option
 @click.pass_context
 def docs(context: click.Context, words: tuple[str, ...], style: str, *, is_search: bool, is_web: bool) -> None:
-    """Show a page of the documentation, or list the pages with some words; without a word, all pages.
+    """Find and show pages of the documentation: all of them, those with some words, or one.
 
     The pages are those of this release and need no database.
 
