@@ -20,6 +20,8 @@ from trninv import __version__
 _LOADED = {"script": "src", "img": "src", "link": "href", "source": "src", "iframe": "src"}
 """Elements that a browser loads something for, with the attribute that says what."""
 
+_SMALL = ("first.md", "overview.md", "changelog.md", "contributing.md", "threat-model.md")
+
 
 class _Reader(HTMLParser):
     """Links, ids, loaded files and inline scripts of a page."""
@@ -87,16 +89,42 @@ def test_the_site_is_of_this_release_and_small() -> None:
     assert sum(file.stat().st_size for file in root.rglob("*") if file.is_file()) < 20_000_000
 
 
-def test_the_index_must_list_every_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    build = builder()
-    functions = build["read_navigation"].__globals__
-    (tmp_path / "docs/decisions").mkdir(parents=True)
+@pytest.fixture
+def small_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    """The builder, in a repository with two pages."""
+    functions: dict[str, Any] = builder()["build"].__globals__
     monkeypatch.setitem(functions, "ROOT", tmp_path)
-    (tmp_path / "docs/README.md").write_text("# Index\n\n## Learn\n\n- [First](first.md): why\n")
+    (tmp_path / "docs/decisions").mkdir(parents=True)
+    (tmp_path / "trninv").mkdir()
+    (tmp_path / "trninv/__init__.py").write_text('__version__ = "9"')
+    for name in ("README", "CHANGELOG", "CONTRIBUTING", "THREAT_MODEL"):
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n")
+    names = ("first.md", "../README.md", "../CHANGELOG.md", "../CONTRIBUTING.md", "../THREAT_MODEL.md")
+    (tmp_path / "docs/README.md").write_text("# Index\n\n## Learn\n\n" + "".join(f"- [A]({name})\n" for name in names))
     (tmp_path / "docs/first.md").write_text("# First\n")
+    return functions
+
+
+def test_the_index_must_list_every_page(small_build: dict[str, Any], tmp_path: Path) -> None:
+    assert small_build["read_navigation"]()[1] == {"Learn": [{"A": name} for name in _SMALL]}
     (tmp_path / "docs/second.md").write_text("# Second\n")
-    with pytest.raises(SystemExit, match=r"docs/README\.md does not list .*second\.md"):
-        build["read_navigation"]()
+    with pytest.raises(SystemExit, match=r"docs/README\.md does not list second\.md"):
+        small_build["read_navigation"]()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("link", ["nothing.md", "README.md#nothing"])
+def test_a_broken_link_fails_the_build_and_keeps_the_former_site(
+    small_build: dict[str, Any], tmp_path: Path, link: str
+) -> None:
+    (tmp_path / "docs/first.md").write_text(f"# First\n\n[broken]({link})\n")
+    output = tmp_path / "site"
+    output.mkdir()
+    (output / "former").touch()
+    with pytest.raises(subprocess.CalledProcessError):
+        small_build["build"](output)
+    assert [*output.iterdir()] == [output / "former"]
+    assert not [*tmp_path.glob(".site-*")]
 
 
 def _manual_pages() -> Iterator[Path]:

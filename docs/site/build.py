@@ -122,6 +122,7 @@ def _sources() -> Iterator[Path]:
 def _stage(target: Path) -> None:
     """Write the pages, as the site needs them, and the pictures and files to which they link."""
     used = set[Path]()
+    (target / _DECISION_INDEX).parent.mkdir(parents=True)
     for source in _sources():
         name = _site_name(source)
         if name and name.suffix == ".md":
@@ -230,4 +231,7 @@ def _move_scripts(site: Path, page: Path) -> None:
 
 
 if __name__ == "__main__":
-    build()
+    try:
+        build()
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(f"the documentation is not built: {error}") from None
