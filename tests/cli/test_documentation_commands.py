@@ -12,8 +12,9 @@ from terminals import on_a_terminal
 
 from conftest import Run
 from examples import ROOT
-from trninv.cli import documentation_commands, documentation_pages
+from trninv.cli import documentation_pages
 from trninv.cli.documentation_pages import DocumentationPage, find_page, read_pages, search_pages
+from trninv.cli.help_command import print_page
 
 NOWHERE = "sqlite:////nonexistent/fleet.db"
 
@@ -168,5 +169,5 @@ def test_a_page_goes_through_a_pager_if_it_is_long(monkeypatch: pytest.MonkeyPat
     paged = list[str]()
     monkeypatch.setattr(click, "echo_via_pager", paged.append)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    documentation_commands._print_page(DocumentationPage("x", "# X\n\n" + "line\n\n" * 500))
+    print_page(DocumentationPage("x", "# X\n\n" + "line\n\n" * 500))
     assert len(paged) == 1

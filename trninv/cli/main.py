@@ -76,8 +76,8 @@ _GROUPS = {
         "token": "token_commands",
         "webhooks": "webhook_commands",
         "completion": "shell_completion",
-        "docs": "documentation_commands",
-        "help": "documentation_commands",
+        "docs": "docs_command",
+        "help": "help_command",
     },
     "Administer": {
         "migrate": "database_commands",

@@ -1,6 +1,5 @@
-"""Show the help of commands and the pages of the documentation: ``trninv help`` and ``trninv docs``."""
+"""Find and show the pages of the documentation: ``trninv docs``."""
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,37 +13,11 @@ from trninv.cli.documentation_pages import (
     search_pages,
     site_file,
 )
+from trninv.cli.help_command import print_page
 from trninv.cli.messages import print_hint
-from trninv.cli.output import format_option, json_text, print_table, print_value
+from trninv.cli.output import format_option, print_table, print_value
 from trninv.errors import NotFoundError
 from trninv.settings import is_service
-
-
-@click.command("help")
-@click.argument("command", metavar="[COMMAND|PAGE]...", nargs=-1)
-@click.pass_context
-def help_(context: click.Context, command: tuple[str, ...]) -> None:
-    """Show what a command does, with examples, or a page of the documentation; without a name, all commands.
-
-    \b
-    trninv help path
-    trninv help token create
-    trninv help deploy
-    """
-    target = context.find_root()
-    for index, name in enumerate(command):
-        if not isinstance(target.command, click.Group):
-            raise click.UsageError(f"{target.info_name} has no commands", target)
-        try:
-            _, part, _ = target.command.resolve_command(target, [name])
-        except click.UsageError:
-            if index == 0 and len(command) == 1 and (page := find_page(read_pages(), name)):
-                _print_page(page)
-                return
-            raise
-        assert part  # resolve_command raises for an unknown name
-        target = click.Context(part, parent=target, info_name=name)
-    click.echo(target.get_help())
 
 
 @click.command()
@@ -71,7 +44,7 @@ def docs(context: click.Context, words: tuple[str, ...], style: str, *, is_searc
             raise NotFoundError(f"there is no page {' '.join(words)[:80]}; trninv docs lists them")
         _open_page(page, context.obj)
     elif page:
-        _print_page(page, style)
+        print_page(page, style)
     else:
         _print_list(pages, words, style)
 
@@ -85,26 +58,6 @@ def _print_list(pages: Sequence[DocumentationPage], words: Sequence[str], style:
     print_value(style, rows, lambda: print_table(("page", "what"), [row.values() for row in rows]))
     if style == "table":
         print_hint(f"trninv docs {matches[0].page.name if words else 'PAGE'} shows a page")
-
-
-def _print_page(page: DocumentationPage, style: str = "table") -> None:
-    """Print a page: rendered on a terminal, in a pager if it is long, and as Markdown elsewhere."""
-    if style == "json":
-        click.echo(json_text({"page": page.name, "title": page.title, "text": page.text}))
-        return
-    if not sys.stdout.isatty():
-        click.echo(page.text, nl=False)
-        return
-    from rich.console import Console  # noqa: PLC0415 # not needed if output is piped
-    from rich.markdown import Markdown  # noqa: PLC0415 # as above
-
-    console = Console()
-    with console.capture() as captured:
-        console.print(Markdown(page.text, hyperlinks=False))
-    if captured.get().count("\n") < console.height:
-        click.echo(captured.get(), nl=False)
-    else:
-        click.echo_via_pager(captured.get())
 
 
 def _open_page(page: DocumentationPage | None, target: Any) -> None:
