@@ -112,6 +112,16 @@ def test_the_index_must_list_every_page(small_build: dict[str, Any], tmp_path: P
         small_build["read_navigation"]()
 
 
+def test_code_and_lists_stay_inside_their_numbered_items() -> None:
+    text = "1. A\n\n       code\n\n   - b\n2. B\n\nText\n   x\n    code\n"
+    expected = "1. A\n\n        code\n\n    - b\n2. B\n\nText\n   x\n    code\n"
+    assert "".join(builder()["_indent_items"](text)) == expected
+    page = (built_site() / "html/how-to/add-a-report.html").read_text()
+    article = page.partition("<article")[2].partition("</article>")[0]
+    assert article.count("<ol>") == 1
+    assert "<pre" in article.partition("<ol>")[2].partition("</li>")[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("link", ["nothing.md", "README.md#nothing"])
 def test_a_broken_link_fails_the_build_and_keeps_the_former_site(

@@ -35,7 +35,9 @@ _DECISIONS = _DOCS / "decisions"
 _DECISION_INDEX = Path("decisions/README.md")
 _FENCE = re.compile(r"^(```+).*?^\1\n", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(`[^`]*`)|(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
-_INDENT = re.compile(r"^(?: {3})+(?! )", re.MULTILINE)
+_ITEM = re.compile(r"\d+\. ")
+_ITEM_INDENT = 3
+"""Spaces before what belongs to a numbered item; Python-Markdown expects one more."""
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 
@@ -154,7 +156,7 @@ def _adapt(source: Path, name: Path, used: set[Path]) -> str:
         return f"{mark}[{text}]({relpath(site_name, name.parent)}{hash_mark}{anchor})"
 
     return "".join(
-        text if is_code else _LINK.sub(replace, _INDENT.sub(lambda indent: " " * (len(indent[0]) // 3 * 4), text))
+        text if is_code else _LINK.sub(replace, "".join(_indent_items(text)))
         for is_code, text in _split_fences((ROOT / source).read_text())
     )
 
@@ -167,6 +169,15 @@ def _split_fences(text: str) -> Iterator[tuple[bool, str]]:
         yield True, fence[0]
         position = fence.end()
     yield False, text[position:]
+
+
+def _indent_items(text: str) -> Iterator[str]:
+    """Yield lines with the indentation of numbered lists that Python-Markdown expects."""
+    is_item = False
+    for line in text.splitlines(keepends=True):
+        is_inside = not line.strip() or line.startswith(" " * _ITEM_INDENT)
+        is_item = bool(_ITEM.match(line)) or (is_item and is_inside)
+        yield f" {line}" if is_item and line.startswith(" " * _ITEM_INDENT) else line
 
 
 def _decisions() -> list[tuple[str, Path]]:
