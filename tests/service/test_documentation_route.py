@@ -6,6 +6,7 @@ import pytest
 from documentation import built_site
 from starlette.testclient import TestClient
 
+from trninv.cli import self_test
 from trninv.service import documentation
 from trninv.service.application import create_app
 from trninv.settings import Settings
@@ -64,9 +65,14 @@ def test_posting_is_refused(client: TestClient) -> None:
 def test_a_checkout_without_the_site_says_how_to_build_it(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(documentation, "site_directory", lambda: tmp_path / "site")
+    for module in (documentation, self_test):
+        monkeypatch.setattr(module, "site_directory", lambda: tmp_path / "site")
     for path in ("/docs/", "/docs/reference/cli.html"):
         answer = client.get(path)
         assert answer.status_code == 404
         assert answer.headers["Content-Type"].startswith("text/html")
         assert "<code>./run docs</code>" in answer.text
+    probe = self_test._documentation_probe()
+    answer = client.get(probe.path)
+    assert answer.status_code == probe.status
+    assert probe.expected in answer.content
