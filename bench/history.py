@@ -21,14 +21,17 @@ import postgres
 import trninv
 from bench.archived import archive_rows, availability_rows
 from bench.measure import NAME, RAINIER, Row, chip_pairs, median_seconds, seed_cluster
+from trninv.database.bulk_read import read_query_batches
 from trninv.database.engine import read_transaction
 from trninv.database.tables import TABLES
 from trninv.history.events import last_event_number
 from trninv.inventory.seeding.verification import verify_history
 from trninv.inventory.state import hash_chain
 from trninv.inventory.triggers import registry
+from trninv.reports.query_compiler import compile_query
 from trninv.reports.query_runner import run_query
 from trninv.reports.report_library import find_report
+from trninv.reports.row_formats import stream_rows
 from trninv.routing.cluster_overview import read_overview
 from trninv.routing.fleet import BaseFleet
 from trninv.service.event_broadcast import POLL_SECONDS, EventBroadcaster
@@ -42,6 +45,8 @@ _ROUNDS, _STEP = 125, 200
 _PATHS = 20
 _PATH_MARK, _WHOLE_FLEET_MARK, _AVAILABILITY_MARK, _VERIFY_MARK = 0.05, 1.0, 2.0, 15.0
 """Marks in seconds, at Project Rainier."""
+_EXPORT_MARK, _PAST_EXPORT_MARK = 1.5, 2.0
+_STATE_TABLES = ("server", "node", "link")
 
 
 def history_rows(directory: Path, domains: int) -> Iterator[Row]:
@@ -73,7 +78,6 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
             "path, cached,": (_ask_paths, _PATHS, _PATH_MARK),
             "/chips": (_read_chips, 1, _WHOLE_FLEET_MARK),
             "unhealthy parts": (_read_unhealthy, 1, _WHOLE_FLEET_MARK),
-            "each part's state, as rows,": (_read_states, 1, _WHOLE_FLEET_MARK),
         }
         for question, (ask, times, mark) in questions.items():
             past_seconds, present_seconds = (_warm_seconds(ask, source) / times for source in (past, fleet))
@@ -81,6 +85,11 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
                 f"{question} at the middle of the history, {name}", past_seconds, present_seconds, "the current fleet"
             )
             yield from _with_mark(row, mark, domains)
+        past_seconds, present_seconds = (_warm_seconds(_export_states, source) for source in (past, fleet))
+        row_name, fetched = f"each part's state as NDJSON, {name}", _warm_seconds(_fetch_states, fleet)
+        yield Row(row_name, present_seconds, fetched, "rows that the driver fetches", _EXPORT_MARK)
+        middle = f"{row_name}, at the middle of the history"
+        yield Row(middle, past_seconds, fetched, "rows that the driver fetches", _PAST_EXPORT_MARK)
         yield from _listener_rows(name, fleet)
         _backdate_history_start(fleet.engine)
         yield from _history_rows(name, fleet, events, domains)
@@ -234,7 +243,17 @@ def _read_unhealthy(fleet: BaseFleet) -> None:
         run_query(snapshot, sql, seconds=60)
 
 
-def _read_states(fleet: BaseFleet) -> None:
+def _export_states(fleet: BaseFleet) -> None:
+    with closing(fleet.shared_snapshot()) as snapshot:
+        for table in _STATE_TABLES:
+            sql = compile_query(f"SELECT id, state FROM {table}", fleet.engine.dialect.name)  # noqa: S608 # names
+            with stream_rows(snapshot, sql, "ndjson", seconds=600) as pieces:
+                for _ in pieces:
+                    pass
+
+
+def _fetch_states(fleet: BaseFleet) -> None:
     with fleet.connect() as connection:
-        for table in ("server", "node", "link"):
-            connection.execute(select(TABLES[table].c.id, TABLES[table].c.state)).all()
+        for table in _STATE_TABLES:
+            for _ in read_query_batches(connection, select(TABLES[table].c.id, TABLES[table].c.state)):
+                pass

@@ -18,12 +18,11 @@ from trninv.routing.fleet import BaseFleet
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"```(console|graphql|sql|python)\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?", re.DOTALL)
-_SHARED_OPTION = re.compile(
-    r"^  (--(?:down|derate|at|with|without)|--format(?= \[table\|json\] )) .*\n(?: {8,}.*\n)*", re.MULTILINE
+_EXPLANATION = re.compile(
+    r"\nmeaning: .*\n(?:(?:evidence|disputed|assumed): .*\n)*|(?:(?:disputed|assumed): .* \(--explain\)\n)+"
 )
-_HELP_OPTION = re.compile(r"^  -h, --help .*\n", re.MULTILINE)
-_EXPLANATION = re.compile(r"\nmeaning: .*\n(?:(?:evidence|disputed|assumed): .*\n)*")
-"""The last lines of an answer, which a page shows once."""
+"""The last lines of an answer, which a page shows once or not at all."""
+_HEAD = re.compile(r" \| head -(\d+)$")
 _LINE = 100
 _MARKUP = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 
@@ -41,10 +40,11 @@ def prose(page: Path) -> str:
 def answers(source: str, fleet: BaseFleet, *, explained: bool = False) -> Iterator[tuple[re.Match[str], str]]:
     """Each example on a page, with what it must look like, one after the other.
 
-    explained: whether the page has shown the meaning and evidence of an answer before.
+    explained: whether the page has shown the meaning and evidence of an answer before, or never does. A document or a
+    statement without an output is run, and gets none.
     """
     for block in FENCE.finditer(source):
-        kind, body, _ = block.groups()
+        kind, body, output = block.groups()
         match kind:
             case "console":
                 printed = _run_commands(body, fleet)
@@ -54,9 +54,11 @@ def answers(source: str, fleet: BaseFleet, *, explained: bool = False) -> Iterat
             case "python":
                 yield block, f"```python\n{_run_python(body, fleet)}```\n"
             case "graphql":
-                yield block, f"```graphql\n{body}```\n\n```json\n{_run_graphql(body, fleet)}```\n"
+                printed = run_graphql(body, fleet)
+                yield block, f"```graphql\n{body}```\n" + ("" if output is None else f"\n```json\n{printed}```\n")
             case "sql":
-                yield block, f"```sql\n{body}```\n\n```text\n{_run_sql(body, fleet)}```\n"
+                printed = _run_sql(body, fleet)
+                yield block, f"```sql\n{body}```\n" + ("" if output is None else f"\n```text\n{printed}```\n")
 
 
 def without_explanation(text: str) -> str:
@@ -69,26 +71,28 @@ def is_explained(text: str) -> bool:
     return _EXPLANATION.search(text) is not None
 
 
+def without_head(line: str) -> tuple[str, int | None]:
+    """Return a command without `| head -N` at its end, and N."""
+    head = _HEAD.search(line)
+    return (line[: head.start()], int(head[1])) if head else (line, None)
+
+
 def _run_commands(block: str, fleet: BaseFleet) -> str:
     database = fleet.engine.url.render_as_string(hide_password=False)
     shown = []
     for line in block.splitlines():
         if line.startswith("$ trninv "):
             out = io.StringIO()
+            command, head = without_head(line)
             with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
-                main(["--database", database, *shlex.split(line)[2:]])
-            printed = "".join(f"{printed.rstrip()}\n" for printed in out.getvalue().splitlines())
-            shown.append(f"{line}\n{_name_shared_options(printed) if line.endswith(' --help') else printed}")
+                main(["--database", database, *shlex.split(command)[2:]])
+            printed = "".join(f"{printed.rstrip()}\n" for printed in out.getvalue().splitlines()[:head])
+            shown.append(f"{line}\n{printed}")
     return "\n".join(shown)
 
 
-def _name_shared_options(help_text: str) -> str:
-    """Return a command's help with only the names of options that docs/reference/cli.md explains once."""
-    names = ", ".join([*_SHARED_OPTION.findall(help_text), "-h"])
-    return _HELP_OPTION.sub(f"  Shared options: {names}\n", _SHARED_OPTION.sub("", help_text))
-
-
-def _run_graphql(block: str, fleet: BaseFleet) -> str:
+def run_graphql(block: str, fleet: BaseFleet) -> str:
+    """Return the data of a document's answer, as a page shows it."""
     answer = both_ways(fleet)(block)
     assert answer["errors"] == []
     return _compact(answer["data"]) + "\n"

@@ -99,7 +99,7 @@ class Cluster:
             metadata = {"continue": str(first + size)} if first + size < len(items) else {}
             metadata["resourceVersion"] = str(self.version)
         kind = f"{KIND_BY_RESOURCE[resource]}List"
-        return 200, json.dumps({"kind": kind, "metadata": metadata, "items": items[first : first + size]})
+        return 200, _compact({"kind": kind, "metadata": metadata, "items": items[first : first + size]})
 
     def watch(self, resource: str, version: int) -> Iterator[str]:
         """Events after a version, until the watch is broken off or its time is over."""
@@ -107,7 +107,7 @@ class Cluster:
         while True:
             with self.changed:
                 if version < self.oldest:
-                    yield json.dumps({"type": "ERROR", "object": json.loads(_status(410))})
+                    yield _compact({"type": "ERROR", "object": json.loads(_status(410))})
                     return
                 events = [event for event in self.events if event[0] > version and event[1] == resource]
                 if not events:
@@ -115,8 +115,13 @@ class Cluster:
                         return
                     self.changed.wait(0.05)
             for number, _, event in events:
-                yield json.dumps(event)
+                yield _compact(event)
                 version = number
+
+
+def _compact(value: Any) -> str:
+    """JSON as the API server sends it."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _status(code: int) -> str:

@@ -4,15 +4,12 @@ import re
 import runpy
 from pathlib import Path
 
-import click
 import pytest
+import reference_pages
 
 import python_page
 from examples import ROOT, pages, prose
-from trninv.cli.main import trninv
-from trninv.settings import Settings
 
-REFERENCE = ROOT / "docs/reference"
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _NAMED = re.compile(r"`((?:trninv|tests|seed|migrations|bench|docs|web)/[^`\s]*|\w+\.(?:toml|md|graphql))`")
@@ -44,33 +41,9 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
             assert f"def {test}(" in (ROOT / file).read_text(), name
 
 
-def test_every_setting_is_documented_with_its_default() -> None:
-    rows = re.findall(r"^\| `TRNINV_(\w+)` \| ([^|]*) \|", (REFERENCE / "settings.md").read_text(), re.MULTILINE)
-    assert [name.lower() for name, _ in rows] == list(Settings.__annotations__)
-    defaults = Settings(database_url="")
-    for name, shown in rows:
-        match getattr(defaults, name.lower()):
-            case bool(switch):
-                assert shown == str(int(switch)), name
-            case None | () | "":
-                assert not re.fullmatch(r"[\d.]+", shown), name
-            case float(seconds):
-                assert float(shown) == seconds, name
-            case value:
-                assert shown == str(value), name
-
-
-def test_every_command_is_on_its_page_in_the_words_of_its_help() -> None:
-    shown = re.findall(r"### (trninv .*)\n\n```console\n\$ (.*) --help\n", (REFERENCE / "cli.md").read_text())
-    assert all(title == command for title, command in shown)
-    assert sorted(title for title, _ in shown) == sorted(_commands(trninv, "trninv"))
-
-
-def _commands(group: click.Group, prefix: str) -> list[str]:
-    context = click.Context(group)
-    made = {f"{prefix} {name}": group.get_command(context, name) for name in group.list_commands(context)}
-    groups = ((name, command) for name, command in made.items() if isinstance(command, click.Group))
-    return [*made, *(name for at, below in groups for name in _commands(below, at))]
+@pytest.mark.parametrize("page", reference_pages.PAGES, ids=lambda page: page.stem)
+def test_what_follows_from_declarations_is_written_from_them(page: Path) -> None:
+    assert page.read_text() == reference_pages.render(page), "run: ./run generate"
 
 
 def test_the_page_of_python_is_written_from_the_docstrings() -> None:

@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import pytest
 
-from examples import ROOT, without_explanation
+from examples import ROOT, without_explanation, without_head
 from trninv.cli.main import main
 from trninv.database.engine import temporary_engine
 from trninv.database.migration import migrate
@@ -55,9 +55,11 @@ def _shown(block: str, database: str, at: str) -> str:
 
 def _printed(line: str, database: str) -> str:
     out = io.StringIO()
+    command, head = without_head(line)
     with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
-        main(["--database", database, *shlex.split(line)[2:]])
-    return without_explanation("".join(f"{each.rstrip()}\n" for each in out.getvalue().splitlines()))
+        main(["--database", database, *shlex.split(command)[2:]])
+    printed = without_explanation("".join(f"{each.rstrip()}\n" for each in out.getvalue().splitlines()))
+    return "".join(printed.splitlines(keepends=True)[:head])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

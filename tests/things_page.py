@@ -3,7 +3,8 @@
 python tests/things_page.py > docs/reference/things.md
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from strawberry.utils.str_converters import to_camel_case
@@ -34,7 +35,12 @@ with one. Otherwise, a thing without a value meets only conditions with `!=`. `~
 do addresses and the values of enumerations.
 
 Tables show quantities with their unit. The other formats show bytes, or bytes per second in one direction.
+
+Fields that several kinds have:
 """
+_FREQUENT = 5
+"""Number of kinds from which on a field that they share is described once."""
+_HEADER = "| field | values | filter | sort | meaning |", "| --- | --- | --- | --- | --- |"
 _OPERATORS = {
     ("=", "!="): "equal",
     ("=", "!=", "~"): "match",
@@ -62,19 +68,23 @@ _FORMATS = {
 
 def render() -> str:
     """Return the page."""
-    return "\n".join([_INTRODUCTION, *(line for name, kind in LISTED_KINDS.items() for line in _section(name, kind))])
+    counts = Counter(_line(kind, field) for kind in LISTED_KINDS.values() for field in kind.fields)
+    frequent = [line for line, count in counts.items() if count >= _FREQUENT]
+    sections = (line for name, kind in LISTED_KINDS.items() for line in _section(name, kind, frequent))
+    return "\n".join([_INTRODUCTION, *_HEADER, *frequent, "", *sections])
 
 
-def _section(name: str, kind: Thing) -> Iterator[str]:
+def _section(name: str, kind: Thing, frequent: Sequence[str]) -> Iterator[str]:
     levels = [name for name, field in filter_fields(kind).items() if field is None]
     yield f"## {name}\n"
     yield f"{kind.description} In GraphQL: `{to_camel_case(kind.list_name)}`, of type `{kind.type}`.\n"
     if levels:
         yield f"Filter by place with {', '.join(f'`{level}`' for level in levels)} (equal).\n"
-    yield "| field | values | filter | sort | meaning |"
-    yield "| --- | --- | --- | --- | --- |"
-    yield from (_line(kind, field) for field in kind.fields)
-    yield ""
+    lines = {field.name: _line(kind, field) for field in kind.fields}
+    if above := [f"`{name}`" for name, line in lines.items() if line in frequent]:
+        yield f"Fields as above: {', '.join(above)}.\n"
+    if own := [line for line in lines.values() if line not in frequent]:
+        yield from (*_HEADER, *own, "")
     if kind.default_order:
         yield f"Sorted by `{'`, `'.join(kind.default_order)}` unless you ask for another order.\n"
     if kind.sort_keys:

@@ -125,12 +125,15 @@ class TrninvError(Exception):
 
     Attributes
     ----------
+    remedy
+        What to do, for docs/reference/errors.md, which is written from these classes.
     request_id
         Id of the request to a service that failed, which the service's log has too; "" without a service.
     """
 
     code = "ERROR"
     exit_status = 1
+    remedy = ""
     request_id = ""
 
     @property
@@ -140,86 +143,108 @@ class TrninvError(Exception):
 
 
 class UsageError(TrninvError):
-    """The request itself is wrong: exit status 2."""
+    """An option of a command, or a combination of options, is wrong."""
 
     code = "BAD_USE"
+    remedy = "`trninv COMMAND --help`"
     exit_status = 2
 
 
 class UnitError(UsageError):
-    """A quantity without a unit, or with a unit of another dimension."""
+    """A quantity has no unit, or a unit of another dimension (`GB` is not `GiB`, `GB` is not `GB/s`)."""
 
     code = "BAD_UNIT"
+    remedy = "use one of the units in the message"
 
 
 class AddressError(UsageError):
-    """Text that does not have the form of an address."""
+    """An address does not have the form `cluster[/dD[/sS[/cC[/ncK]]]]`, `…/swN`, `…/efaN`, `cluster/rR`,
+    `cluster/fabric/tT/nN`, `A--B` or `@HOST`.
+    """
 
     code = "BAD_ADDRESS"
+    remedy = "see the example in the message"
 
 
 class WrongLevelError(UsageError):
-    """An address of a level, such as core or rack, that the question does not accept."""
+    """The address exists, but the question does not take that kind of place, such as a path to a NIC."""
 
     code = "WRONG_LEVEL"
+    remedy = "use the level that the message names"
 
 
 class SamePlaceError(UsageError):
-    """Two places that share chips where they must be disjoint."""
+    """A bandwidth was asked between two places that share chips."""
 
     code = "SAME_PLACE"
+    remedy = "name two separate places, or ask for the bisection"
 
 
 class InvalidArgumentError(UsageError):
-    """An argument that is not allowed: out of range, an unknown word, or a missing reason."""
+    """An argument, such as a number of paths, is out of range, is an unknown word, or exceeds what the scope has."""
 
     code = "BAD_ARGUMENT"
+    remedy = "use a value that the message allows"
 
 
 class InvalidTimeError(UsageError):
-    """A time without a zone, in the future, or before the recorded history."""
+    """A time (`--at`, `asOf`, `?at=`) has no zone, is in the future or is before the recorded history, or no event
+    has that number.
+    """
 
     code = "BAD_TIME"
+    remedy = "write `2026-11-22T02:00:00Z` or the number of an event; the message says where history starts"
 
 
 class FilterError(UsageError):
-    """A filter that the list does not have, or a value that does not exist."""
+    """A filter names a field that the list does not have, or a value that does not exist."""
 
     code = "BAD_FILTER"
+    remedy = "use one of the values in the message"
 
 
 class DocumentError(UsageError):
-    """A GraphQL document that the schema does not allow."""
+    """A GraphQL document has a syntax error or an unknown field, is too deep or too long, or has too many aliases,
+    repetitions or nested fragments.
+    """
 
     code = "BAD_DOCUMENT"
+    remedy = "see the line in the message, and `schema.graphql`"
 
 
 class VariablesError(UsageError):
-    """Variables that do not fit their document."""
+    """A variable of a GraphQL document is missing or has the wrong type."""
 
     code = "BAD_VARIABLES"
+    remedy = "see the name in the message"
 
 
 class NotExpressibleError(UsageError):
-    """Something that another program's format cannot express."""
+    """A format of `trninv topology` cannot express the scope: a NeuronSwitch domain as a torus, more than 65,536
+    servers for Slurm, ….
+    """
 
     code = "NOT_EXPRESSIBLE"
+    remedy = "use the format that the message suggests"
 
 
 class SqlError(UsageError):
-    """SQL that is not a single read-only query over trninv's tables and views."""
+    """The SQL is not one SELECT over the tables and views, or the database rejected it."""
 
     code = "BAD_SQL"
+    remedy = "remove what the message names"
 
 
 class CypherError(UsageError):
-    """Cypher that is not a single query that only reads the graph."""
+    """The Cypher is not one query that only reads, or it failed."""
 
     code = "BAD_CYPHER"
+    remedy = "remove what the message names, or return less"
 
 
 class InvalidFileError(UsageError):
-    """Files to import, or an archive, with missing or invalid content.
+    """Files to import have errors, each listed with its file and position; nothing was imported. Or an archive is
+    damaged, missing or belongs to another database; nothing was removed.
 
     Attributes
     ----------
@@ -228,6 +253,7 @@ class InvalidFileError(UsageError):
     """
 
     code = "BAD_FILE"
+    remedy = "fix or omit the files and import again; for an archive, see the message"
 
     def __init__(self, message: str, errors: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -241,151 +267,197 @@ class InvalidFileError(UsageError):
 
 
 class RequestError(UsageError):
-    """An HTTP request that its route does not accept."""
+    """An HTTP request is not valid: no query, a body that is not JSON or exceeds a megabyte (413), an unknown
+    `Host`, a query parameter that is misspelled or repeated.
+    """
 
     code = "BAD_REQUEST"
+    remedy = "see the message"
 
 
 class MethodError(RequestError):
-    """A GraphQL mutation sent by GET."""
+    """A mutation was sent by GET, or the path does not support the method."""
 
     code = "METHOD_NOT_ALLOWED"
+    remedy = "send mutations by POST; the header `Allow` lists the methods"
 
 
 class NotFoundError(TrninvError):
-    """A valid question about something that does not exist: exit status 1."""
+    """The thing does not exist, or the service does not serve that path."""
 
     code = "NOT_FOUND"
+    remedy = "the message says how to list what exists"
 
 
 class UnknownAddressError(NotFoundError):
-    """An address of a place that does not exist."""
+    """The address is well formed, but nothing is there."""
 
     code = "UNKNOWN_ADDRESS"
+    remedy = "try the address that the message suggests"
 
 
 class UnknownSystemError(NotFoundError):
-    """A system that no catalog file declares."""
+    """The name passed to `trninv seed` is not a system."""
 
     code = "UNKNOWN_SYSTEM"
+    remedy = "`trninv systems`"
 
 
 class UnknownFactError(NotFoundError):
-    """A number that no document states."""
+    """No source states facts about that subject."""
 
     code = "UNKNOWN_FACT"
+    remedy = "try the subject that the message suggests"
 
 
 class UnknownDocumentError(NotFoundError):
-    """A persisted document that the server does not have."""
+    """The server does not have a GraphQL document with that `documentId`."""
 
     code = "UNKNOWN_DOCUMENT"
+    remedy = "send the query, or ask the operator to add the document"
 
 
 class UnknownReportError(NotFoundError):
-    """A report that is neither trninv's nor the user's."""
+    """No report has that name."""
 
     code = "UNKNOWN_REPORT"
+    remedy = "`trninv report`"
 
 
 class UnknownValueError(NotFoundError):
-    """A value of a report's parameter that names nothing that exists."""
+    """A report parameter names something that does not exist, such as a cluster."""
 
     code = "UNKNOWN_VALUE"
+    remedy = "try the name that the message suggests"
 
 
 class UnknownJobError(NotFoundError):
-    """A job that does not exist, or has no allocated chips."""
+    """No job has ever had that name."""
 
     code = "UNKNOWN_JOB"
+    remedy = "try the name that the message suggests, or `trninv jobs`"
 
 
 class UnknownReservationError(NotFoundError):
-    """A reservation that does not exist, was cancelled or is over."""
+    """No reservation has that name, or it was cancelled or is over."""
 
     code = "UNKNOWN_RESERVATION"
+    remedy = "try the name that the message suggests, or `trninv reservations`"
 
 
 class UnknownTokenError(NotFoundError):
-    """A token that was never created."""
+    """No principal has that name, or it has no token of that number."""
 
     code = "UNKNOWN_TOKEN"
+    remedy = "`trninv token list`"
 
 
 class AccessError(TrninvError):
-    """Access is refused."""
+    """Access is denied; the service answers with one of the next two codes."""
 
     code = "NOT_ALLOWED"
+    remedy = "see the next two codes"
 
 
 class UnauthenticatedError(AccessError):
-    """No valid token, where one is required."""
+    """The request has no identity, or one that is not valid: a token that is unknown, revoked, expired or not for
+    this service, an identity document with a wrong signature, or a header that does not come from the trusted
+    proxy.
+    """
 
     code = "UNAUTHENTICATED"
+    remedy = "sign in, or `trninv token create`"
 
 
 class ForbiddenError(AccessError):
-    """A valid token whose scope does not allow this."""
+    """The scope of the token or of the person's groups does not allow the request."""
 
     code = "FORBIDDEN"
+    remedy = "use a token with the scope in the message"
 
 
 class AdoptionError(TrninvError):
-    """Imported observations that do not form a cluster."""
+    """`trninv adopt` cannot create a cluster from the imported observations: some are missing, or they contradict
+    each other.
+    """
 
     code = "NOT_ADOPTABLE"
+    remedy = "the message says what is missing; import the topology of all instances"
 
 
 class ConflictError(TrninvError):
-    """Chips that are allocated or unavailable, or parts that changed since they were read; nothing was changed."""
+    """A chip is already allocated or reserved, is down or is on a cordoned server; a job or reservation of that
+    name exists; somebody else has changed a part since you read it (`unchangedSince`); there is no single kind of
+    token to rotate; or an instance that enrolls has a token already. Nothing was changed.
+    """
 
     code = "CONFLICT"
+    remedy = (
+        "the message names the chip and its job, or the change; find another place (`trninv place`), or read the "
+        "part again"
+    )
 
 
 class StalePlanError(TrninvError):
-    """A plan made for a fleet that has changed since; nothing was changed."""
+    """Allocations, cordons or states have changed since the plan was made; nothing was changed."""
 
     code = "STALE_PLAN"
+    remedy = "make a new plan (`trninv make-room`)"
 
 
 class IllegalSizeError(TrninvError):
-    """A number of chips that schedulers never allocate together on the requested hardware."""
+    """Schedulers do not give a job that number of chips of this model."""
 
     code = "ILLEGAL_SIZE"
+    remedy = "use the nearest size in the message, or `--any-block` if your own launcher can start such a job"
 
 
 class ScopeTooLargeError(TrninvError):
-    """A question about more domains than the limit for one answer."""
+    """The scope has more domains than the question allows."""
 
     code = "SCOPE_TOO_LARGE"
+    remedy = "ask about a smaller scope; the message names the limit"
 
 
 class CostLimitError(TrninvError):
-    """A GraphQL document that would cost too much."""
+    """A GraphQL request costs more than `TRNINV_MAX_COST`."""
 
     code = "COST_LIMIT"
+    remedy = "the message names the most expensive field: nest less, page, or split the request"
 
 
 class TimeLimitError(TrninvError):
-    """A request or statement that took too long."""
+    """A request or statement exceeded its time limit (`TRNINV_REQUEST_SECONDS`, from the first byte of the
+    request), or the request did not arrive in time (408).
+    """
 
     code = "TIME_LIMIT"
+    remedy = "ask for less, or about a smaller scope"
 
 
 class BusyError(TrninvError):
-    """Too many concurrent requests of this kind; the request was not started."""
+    """A resource was in use, and nothing was done: no worker was free within the time limit; `TRNINV_EXPORTS`
+    exports were running; all 15 database connections were busy for 30 s; another `trninv archive` was using the
+    directory, had written to the object store, or was removing events; the queue of reports was full; or somebody
+    imported newer observations of the same source during your import.
+    """
 
     code = "BUSY"
+    remedy = "retry after the seconds in `Retry-After`, with fewer requests at a time"
 
 
 class OutOfMemoryError(TrninvError):
-    """The process got no more memory from the system, or reached its limit."""
+    """The process reached its limit of memory (`ulimit -v`, `MemoryMax`) or the system has no more; nothing was
+    changed.
+    """
 
     code = "OUT_OF_MEMORY"
+    remedy = "raise the limit, ask for less, or send fewer requests at a time"
 
 
 class QuotaError(TrninvError):
-    """More than a token may report in an hour; nothing of the request was stored.
+    """A token with scope `observe` has used its hourly quota (`TRNINV_OBSERVE_ROWS`, `TRNINV_OBSERVE_BYTES`);
+    nothing of the request was stored.
 
     Attributes
     ----------
@@ -396,6 +468,7 @@ class QuotaError(TrninvError):
     """
 
     code = "QUOTA_EXCEEDED"
+    remedy = "report again in the next hour (`Retry-After`); unchanged content counts once"
 
     def __init__(self, message: str, unit: str = "rows", retry_after: int = 0) -> None:
         super().__init__(message)
@@ -403,37 +476,47 @@ class QuotaError(TrninvError):
 
 
 class InternalError(TrninvError):
-    """A defect of trninv."""
+    """A bug in trninv; the server logs the traceback under the request id in the message."""
 
     code = "INTERNAL"
+    remedy = "report it with the log entry"
 
 
 class CatalogError(TrninvError):
-    """A catalog file with impossible content."""
+    """`seed/catalog` is malformed."""
 
     code = "BAD_CATALOG"
+    remedy = "correct the entry that the message names"
 
 
 class UnknownPatternError(CatalogError):
-    """A wiring pattern that does not exist."""
+    """`seed/catalog` or the database names a wiring that no file of `trninv/topology/patterns` describes."""
 
     code = "UNKNOWN_WIRING"
+    remedy = "use one of the wirings in the message, or the version of trninv that seeded the database"
 
 
 class WorkerError(TrninvError):
-    """A worker process of a sweep died, or its Dask scheduler does not answer."""
+    """A process of `trninv sweep` died, or no Dask scheduler answers."""
 
     code = "WORKER_DIED"
+    remedy = "run it again with the same `--journal`: finished scenarios are kept"
 
 
 class DatabaseError(TrninvError):
-    """The database is unusable, or refused a statement."""
+    """A statement failed because the database is locked or permission is missing; or `trninv seed` uses a catalog
+    whose numbers for a model differ from those of clusters in the database.
+    """
 
     code = "DATABASE"
+    remedy = (
+        "for a statement, see the database's own error in the message; for `seed`, use another database, or "
+        "`trninv unseed` the clusters that the message names"
+    )
 
 
 class DeliveryError(TrninvError):
-    """A webhook's message that its receiver did not accept.
+    """A receiver of webhooks did not accept a message, or has an address that no message may go to.
 
     Parameters
     ----------
@@ -441,10 +524,10 @@ class DeliveryError(TrninvError):
         Whether sending it again is in vain.
     retry_after
         Seconds that the receiver asks to wait.
-
     """
 
     code = "NOT_DELIVERED"
+    remedy = "see the message; `trninv webhooks retry` sends again what was given up"
 
     def __init__(self, message: str, *, is_final: bool = False, retry_after: float = 0.0) -> None:
         super().__init__(message)
@@ -452,51 +535,65 @@ class DeliveryError(TrninvError):
 
 
 class ServiceError(TrninvError):
-    """An answer of a service that a client can't use: it is no trninv, too long, or of a release that doesn't fit."""
+    """A client can't use what a service answers: it is no trninv, redirects to another address, sends more than 256
+    MiB, or is of a release that does not fit; the message names both releases.
+    """
 
     code = "BAD_SERVICE"
+    remedy = "check the URL, or use the release of the service"
 
 
 class DiscoveryError(TrninvError):
-    """A call of a pull failed, so that nothing of the pull was imported."""
+    """`trninv discover` could not read a target: a call failed, credentials expired, an answer has no end, or
+    another account or cluster answers than before; nothing of the pull was imported.
+    """
 
     code = "DISCOVERY_FAILED"
+    remedy = "the message names the call; renew the credentials"
 
 
 class DiscoveryRefusedError(DiscoveryError):
-    """A call that these credentials may not send, or that the target does not have."""
+    """The target refused a call that `trninv discover` needs, or does not have it; nothing of the pull was imported."""
 
     code = "DISCOVERY_REFUSED"
+    remedy = "compare the permissions with `trninv discover --calls`"
 
 
 class UnreachableError(DatabaseError):
-    """A database, a service or a file that cannot be reached."""
+    """There is no connection, the password is wrong, the file is damaged or not a database, or missing next to its
+    log, or the server has stopped.
+    """
 
     code = "DATABASE_NOT_REACHABLE"
+    remedy = "correct `TRNINV_DATABASE_URL`, retry when the server is back, or restore the file"
 
 
 class ReadOnlyError(DatabaseError):
-    """A change to a database that is read only here: a standby, or a write-protected file."""
+    """A change was sent to a standby or a write-protected file."""
 
     code = "READ_ONLY"
+    remedy = "send the change to the primary"
 
 
 class DiskFullError(DatabaseError):
-    """A change for which the database's disk has no space; nothing of it was stored."""
+    """The disk of the database has no space for a change; nothing of it was stored."""
 
     code = "DISK_FULL"
+    remedy = "free space, and retry"
 
 
 class SchemaOutdatedError(DatabaseError):
-    """The database has another schema version, or no trninv tables."""
+    """The file or its tables do not exist, or their schema version is not one that this trninv can use."""
 
     code = "NOT_MIGRATED"
+    remedy = "`trninv migrate`, or upgrade trninv"
 
 
 class ClusterExistsError(DatabaseError):
-    """A cluster to create whose name another cluster already has."""
+    """A cluster with that name but another shape exists."""
 
     code = "CLUSTER_EXISTS"
+    remedy = "`trninv unseed NAME`, or seed it with another `--name`"
 
 
 _OUT_OF_MEMORY = (

@@ -4,6 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 
+class Detail(str):
+    """A line that is not the answer but belongs to it, such as a link of a cut; `--explain` prints it."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class RenderedTable:
     """A table within a text; cells are printed with `str`.
@@ -12,12 +18,15 @@ class RenderedTable:
     ----------
     optional_columns
         Columns to omit, in this order, if the table does not fit the terminal.
+    is_detail
+        Whether it is printed only with `--explain`, as a `Detail` is.
 
     """
 
     headers: Sequence[str]
     rows: Iterable[Iterable[object]]
     optional_columns: Sequence[str] = ()
+    is_detail: bool = False
 
 
 Rendered = Iterator[str | RenderedTable]

@@ -1,140 +1,337 @@
 """Read the settings from environment variables, and locate the files that belong to trninv."""
 
 import os
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
-from math import inf
+from dataclasses import dataclass, field, fields
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
 
 from trninv.errors import UsageError
+from trninv.setting_parsers import (
+    LEAST_OBSERVATIONS,
+    parse_accounts,
+    parse_choice,
+    parse_directory,
+    parse_file,
+    parse_group_scopes,
+    parse_header_name,
+    parse_key_location,
+    parse_lifetime,
+    parse_networks,
+    parse_number,
+    parse_observations,
+    parse_path,
+    parse_postgresql_url,
+    parse_seconds,
+    parse_switch,
+    parse_text,
+    parse_words,
+)
 
-LEAST_OBSERVATIONS = 100
-"""How many of a machine's newest observations are always kept: the minimum of `Settings.observations`."""
+
+def _declare(parse: Callable[[str, str], Any], values: str, meaning: str, default_text: str = "") -> Mapping[str, Any]:
+    """Return the metadata of a setting.
+
+    Parameters
+    ----------
+    parse
+        Converts the name of the setting and the text of its variable to its value.
+    values, meaning
+        What docs/reference/settings.md says about its values and itself, in Markdown.
+    default_text
+        What the page says in place of the default.
+    """
+    return {"parse": parse, "values": values, "meaning": meaning, "default_text": default_text}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings from the environment: each attribute NAME is read from the variable TRNINV_NAME.
+    """Settings from the environment: each attribute NAME is read from the variable TRNINV_NAME."""
 
-    Attributes
-    ----------
-    database_url
-        sqlite:///FILE, or postgresql:// with one host or several.
-    bisection_nodes
-        Maximum number of search tree nodes for one bisection; beyond it the answer is a pair of proven bounds.
-    request_seconds
-        Time limit of one request to the service.
-    max_cost
-        Maximum cost of one GraphQL document.
-    auth
-        "tokens": every request needs a bearer token; "none" or "": no request needs one.
-    documents
-        Directory of persisted documents (NAME.graphql).
-    persisted_only
-        Answer persisted documents only.
-    introspection, graphiql
-        Answer introspection; serve GraphiQL.
-    allowed_hosts
-        Host names under which requests may address the server, as protection from DNS rebinding. Empty: the names of
-        this machine, or any name if tokens are required.
-    cors_origins
-        Other origins whose pages may send requests.
-    reports
-        Directory of the user's own reports (NAME.sql).
-    checks
-        File of the checks that `trninv serve` evaluates after each change.
-    check_results
-        File with their results, which another process writes (`trninv check --watch`).
-    webhooks
-        File of the receivers that `trninv serve` sends events, incidents and results of checks to.
-    graph_cache
-        Directory for the graph that Cypher reads; see `graph_cache_directory`.
-    log
-        Format of the request log on stderr: "json", "text" or "off".
-    sql_url
-        The URL of a PostgreSQL login that owns nothing, for POST /sql and reports.
-    read_url
-        The URL of one or several PostgreSQL standbys that the service reads from.
-    answer_bytes
-        Maximum size of an answer to SQL, in bytes.
-    exports
-        Maximum number of concurrent exports.
-    listeners
-        Maximum number of concurrent subscribers per process.
-    heartbeat
-        Seconds between heartbeats to a subscriber without events; its token is checked again at each.
-    observe_rows, observe_bytes
-        Maximum number of rows, and of request bytes, that a token with the scope observe may report per hour.
-    observations
-        Number of newest observations kept per machine.
-    discover
-        Targets that `trninv serve` pulls, such as aws:us-east-2.
-    discover_every
-        Interval of these pulls, such as 5m.
-    group_scopes
-        Pairs of a group and a scope, for people; the first pair with one of a person's groups counts. The group "*"
-        stands for everybody.
-    oidc_issuer, oidc_audience
-        Issuer of the OpenID tokens of people, and the audiences of which one must be theirs.
-    oidc_jwks
-        URL or file of the issuer's public keys.
-    oidc_name, oidc_groups
-        The claims with a person's name and groups.
-    proxy_header, proxy_groups_header
-        The headers in which a trusted proxy sends a person's name and groups; without the first, none is read.
-    proxy_addresses
-        Networks of the trusted proxies.
-    enroll_certificates
-        PEM file of the certificates that sign EC2 instance identity documents; without one, no instance may enroll.
-    enroll_accounts
-        AWS accounts whose instances may enroll.
-    enroll_lifetime
-        Lifetime of an enrolled instance's token, in days or hours.
-    """
-
-    database_url: str
-    bisection_nodes: int = 5_000
-    request_seconds: float = 30.0
-    max_cost: int = 100_000
-    auth: str = ""
-    documents: Path | None = None
-    persisted_only: bool = False
-    introspection: bool = True
-    graphiql: bool = True
-    allowed_hosts: tuple[str, ...] = ()
-    cors_origins: tuple[str, ...] = ()
-    reports: Path | None = None
-    checks: Path | None = None
-    check_results: Path | None = None
-    webhooks: Path | None = None
-    graph_cache: str = ""
-    log: str = "json"
-    sql_url: str = ""
-    read_url: str = ""
-    answer_bytes: int = 64 * 2**20
-    exports: int = 4
-    listeners: int = 1_000
-    heartbeat: float = 15.0
-    observe_rows: int = 10_000
-    observe_bytes: int = 16 * 2**20
-    observations: int = LEAST_OBSERVATIONS
-    discover: tuple[str, ...] = ()
-    discover_every: str = "5m"
-    group_scopes: tuple[tuple[str, str], ...] = ()
-    oidc_issuer: str = ""
-    oidc_audience: tuple[str, ...] = ()
-    oidc_jwks: str = ""
-    oidc_name: str = "email"
-    oidc_groups: str = "groups"
-    proxy_header: str = ""
-    proxy_groups_header: str = "X-Forwarded-Groups"
-    proxy_addresses: tuple[IPv4Network | IPv6Network, ...] = ()
-    enroll_certificates: Path | None = None
-    enroll_accounts: tuple[str, ...] = ()
-    enroll_lifetime: str = "30d"
+    database_url: str = field(
+        metadata=_declare(
+            parse_text,
+            "`sqlite:///FILE` or `postgresql://USER@HOST/DATABASE`",
+            "the database; `--database` takes precedence. FILE is used literally; PostgreSQL can have [several "
+            "hosts](../how-to/operations.md#replicas-and-fail-over)",
+            default_text="an SQLite file in the user's data directory",
+        )
+    )
+    bisection_nodes: int = field(
+        default=5_000,
+        metadata=_declare(
+            parse_number,
+            "whole number above 0",
+            "nodes of a search tree that one bisection may visit before it returns the bounds proved so far. This "
+            "limits work, not time, so a busy machine gives the same answer, only later",
+        ),
+    )
+    request_seconds: float = field(
+        default=30.0,
+        metadata=_declare(
+            parse_seconds,
+            "seconds above 0",
+            "time limit of a request to the service, including its arrival and the wait for a worker",
+        ),
+    )
+    max_cost: int = field(
+        default=100_000,
+        metadata=_declare(
+            parse_number, "whole number above 0", "maximum [cost](graphql.md#limits) of a GraphQL document"
+        ),
+    )
+    auth: str = field(
+        default="",
+        metadata=_declare(
+            parse_choice("tokens", "none"),
+            "`tokens`, `none`",
+            "whether every request needs an [identity](../how-to/sign-in.md): a bearer token, or that of a trusted "
+            "proxy",
+            default_text="none",
+        ),
+    )
+    documents: Path | None = field(
+        default=None,
+        metadata=_declare(
+            parse_directory,
+            "directory",
+            "persisted documents: clients request `NAME.graphql` by `documentId` (`NAME`, or `sha256:` and the digest "
+            "of its text)",
+        ),
+    )
+    persisted_only: bool = field(
+        default=False, metadata=_declare(parse_switch, "0, 1", "whether only persisted documents are answered")
+    )
+    introspection: bool = field(
+        default=True,
+        metadata=_declare(
+            parse_switch,
+            "0, 1",
+            "whether the service reveals its schema, by introspection or by suggestions in error messages",
+        ),
+    )
+    graphiql: bool = field(
+        default=True, metadata=_declare(parse_switch, "0, 1", "whether a browser gets GraphiQL at /graphql")
+    )
+    allowed_hosts: tuple[str, ...] = field(
+        default=(),
+        metadata=_declare(
+            parse_words,
+            "names separated by commas",
+            "host names that requests may use for the server",
+            default_text="this machine's names; any with `TRNINV_AUTH=tokens`",
+        ),
+    )
+    cors_origins: tuple[str, ...] = field(
+        default=(),
+        metadata=_declare(
+            parse_words,
+            "origins separated by commas",
+            "other origins whose pages may send requests; pages of all other sites are refused with 403",
+        ),
+    )
+    reports: Path | None = field(
+        default=None,
+        metadata=_declare(parse_directory, "directory", "your own reports (`NAME.sql`), in addition to trninv's"),
+    )
+    checks: Path | None = field(
+        default=None,
+        metadata=_declare(
+            parse_file,
+            "YAML file",
+            "the [checks](../how-to/check-in-ci.md#in-a-service) that `trninv serve` evaluates after each change. It "
+            "is read at the start",
+        ),
+    )
+    check_results: Path | None = field(
+        default=None,
+        metadata=_declare(
+            parse_path,
+            "file",
+            "the results of the checks, for all processes of the service. `trninv serve` writes it if `TRNINV_CHECKS` "
+            "is set; otherwise `trninv check --watch` may",
+            default_text="a temporary file",
+        ),
+    )
+    webhooks: Path | None = field(
+        default=None,
+        metadata=_declare(
+            parse_file,
+            "YAML file",
+            "the [receivers](../how-to/send-webhooks.md) of events, incidents and checks, which `trninv serve` reads "
+            "at its start",
+        ),
+    )
+    graph_cache: str = field(
+        default="",
+        metadata=_declare(
+            parse_text,
+            "directory",
+            "where the [graph](cypher.md#freshness) for Cypher is kept",
+            default_text="in the user's cache directory",
+        ),
+    )
+    log: str = field(
+        default="json",
+        metadata=_declare(
+            parse_choice("json", "text", "off"),
+            "`json`, `text`, `off`",
+            "how each request is logged on stderr: cost, statements, request id",
+        ),
+    )
+    sql_url: str = field(
+        default="",
+        metadata=_declare(
+            parse_postgresql_url,
+            "an SQLAlchemy URL of PostgreSQL",
+            "the [login that owns nothing](sql.md#a-login-that-owns-nothing), used by `POST /sql` and reports",
+        ),
+    )
+    read_url: str = field(
+        default="",
+        metadata=_declare(
+            parse_postgresql_url,
+            "an SQLAlchemy URL of PostgreSQL, one host or several",
+            "the [standby](../how-to/operations.md#reads-on-a-standby) that `serve` reads from while it is up to date",
+        ),
+    )
+    answer_bytes: int = field(
+        default=64 * 2**20,
+        metadata=_declare(
+            parse_number,
+            "whole number above 0",
+            "maximum size of an answer of `/sql` or a report; `truncated` marks a larger one",
+        ),
+    )
+    exports: int = field(
+        default=4,
+        metadata=_declare(
+            parse_number, "whole number above 0", "how many exports run at once; further ones get `BUSY`"
+        ),
+    )
+    listeners: int = field(
+        default=1_000,
+        metadata=_declare(
+            parse_number,
+            "whole number above 0",
+            "how many clients can [listen to changes](../how-to/follow-changes.md) at once, per process; further ones "
+            "get `BUSY`",
+        ),
+    )
+    heartbeat: float = field(
+        default=15.0,
+        metadata=_declare(
+            parse_seconds,
+            "seconds above 0",
+            "interval at which a stream of changes sends a heartbeat and checks the token again; streams with the same "
+            "token share the check, so a revoked one ends them within two intervals",
+        ),
+    )
+    observe_rows: int = field(
+        default=10_000,
+        metadata=_declare(
+            parse_number,
+            "whole number above 0",
+            "rows that a token of scope `observe` can [report](../how-to/import-what-machines-report.md) in an hour; "
+            "an observation of 16 chips is 18 rows",
+        ),
+    )
+    observe_bytes: int = field(
+        default=16 * 2**20,
+        metadata=_declare(
+            parse_number, "whole number above 0", "bytes of requests that such a token can send in an hour"
+        ),
+    )
+    observations: int = field(
+        default=LEAST_OBSERVATIONS,
+        metadata=_declare(
+            parse_observations,
+            "whole number, at least 100",
+            "how many of the newest observations of a machine are [kept](../how-to/import-what-machines-report.md), by "
+            "the service and by `trninv import`",
+        ),
+    )
+    discover: tuple[str, ...] = field(
+        default=(),
+        metadata=_declare(
+            parse_words,
+            "targets, separated by commas",
+            "what `trninv serve` [pulls](../how-to/discover.md), such as `aws:us-east-2,kubernetes`",
+        ),
+    )
+    discover_every: str = field(
+        default="5m", metadata=_declare(parse_text, "duration, such as 30s, 5m or 2h", "how often it pulls")
+    )
+    group_scopes: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=_declare(
+            parse_group_scopes,
+            "`GROUP=SCOPE` separated by commas",
+            "the scope of people by group: `read`, `sql`, `operate` or `admin`; the first entry with one of their "
+            "groups counts, and `*` stands for everybody",
+        ),
+    )
+    oidc_issuer: str = field(
+        default="",
+        metadata=_declare(
+            parse_text,
+            "URL",
+            "the [issuer](../how-to/sign-in.md#people-with-openid-connect) whose OpenID tokens are accepted",
+        ),
+    )
+    oidc_audience: tuple[str, ...] = field(
+        default=(),
+        metadata=_declare(parse_words, "audiences separated by commas", "the audiences of which a token must name one"),
+    )
+    oidc_jwks: str = field(
+        default="", metadata=_declare(parse_key_location, "https:// URL, or a file", "the issuer's public keys")
+    )
+    oidc_name: str = field(
+        default="email",
+        metadata=_declare(parse_text, "name of a claim", "which claim of a token has the person's name"),
+    )
+    oidc_groups: str = field(
+        default="groups", metadata=_declare(parse_text, "name of a claim", "which claim has the person's groups")
+    )
+    proxy_header: str = field(
+        default="",
+        metadata=_declare(
+            parse_header_name,
+            "name of a header",
+            "the header in which a [trusted proxy](../how-to/sign-in.md#people-behind-a-proxy) names the person",
+        ),
+    )
+    proxy_groups_header: str = field(
+        default="X-Forwarded-Groups",
+        metadata=_declare(parse_header_name, "name of a header", "the header in which it names the person's groups"),
+    )
+    proxy_addresses: tuple[IPv4Network | IPv6Network, ...] = field(
+        default=(),
+        metadata=_declare(
+            parse_networks,
+            "addresses or networks separated by commas",
+            "from where these headers are accepted; requests with the header from elsewhere are refused",
+        ),
+    )
+    enroll_certificates: Path | None = field(
+        default=None,
+        metadata=_declare(
+            parse_file,
+            "PEM file",
+            "AWS's certificates, with which [instances enroll](../how-to/sign-in.md#instances-enroll-themselves)",
+        ),
+    )
+    enroll_accounts: tuple[str, ...] = field(
+        default=(),
+        metadata=_declare(
+            parse_accounts, "AWS accounts separated by commas", "the accounts whose instances may enroll"
+        ),
+    )
+    enroll_lifetime: str = field(
+        default="30d",
+        metadata=_declare(parse_lifetime, "days or hours", "how long the token of an enrolled instance is valid"),
+    )
 
     @classmethod
     def load(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
@@ -145,8 +342,10 @@ class Settings:
         UsageError
             A variable has an invalid value, or lacks another one that it needs.
         """
-        texts = {name: environ.get(f"TRNINV_{name.upper()}", "").strip() for name in cls.__annotations__}
-        values = {name: _PARSERS[name](name, text) for name, text in texts.items() if text and name in _PARSERS}
+        texts = {setting: environ.get(f"TRNINV_{setting.name.upper()}", "").strip() for setting in fields(cls)}
+        values = {
+            setting.name: setting.metadata["parse"](setting.name, text) for setting, text in texts.items() if text
+        }
         for name, required in _REQUIRED.items():
             missing = [other for other in required if not values.get(other)]
             if values.get(name) and missing:
@@ -154,7 +353,9 @@ class Settings:
                 raise UsageError(f"TRNINV_{name.upper()} needs {variables}")
         if values.get("auth") != "tokens" and (used := [name for name in _REQUIRED if values.get(name)]):
             raise UsageError(f"TRNINV_{used[0].upper()} needs TRNINV_AUTH=tokens")
-        return cls(database_url=texts["database_url"] or default_database(), **values)
+        if "database_url" not in values:
+            values["database_url"] = default_database()
+        return cls(**values)
 
     def graph_cache_directory(self) -> Path:
         """Return the directory for the graph that Cypher reads, by default in the user's cache directory."""
@@ -163,169 +364,12 @@ class Settings:
         return Path(self.graph_cache) if self.graph_cache else platformdirs.user_cache_path("trninv") / "graph"
 
 
-def _parse_seconds(name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < inf:
-        raise UsageError(f"TRNINV_{name.upper()}={text!r} is not a number of seconds above 0")
-    return value
-
-
-_MAX_DIGITS = 18
-
-
-def _parse_number(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS and int(text) > 0):
-        raise UsageError(f"TRNINV_{name.upper()}={text!r} is not a whole number above 0")
-    return int(text)
-
-
-def _parse_observations(name: str, text: str) -> int:
-    if (value := _parse_number(name, text)) < LEAST_OBSERVATIONS:
-        raise UsageError(f"TRNINV_{name.upper()}={text!r} is less than the minimum of {LEAST_OBSERVATIONS}")
-    return value
-
-
-def _parse_words(_name: str, text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(","))
-
-
-def _parse_switch(name: str, text: str) -> bool:
-    if text not in ("0", "1"):
-        raise UsageError(f"TRNINV_{name.upper()}={text!r} is neither 0 nor 1")
-    return text == "1"
-
-
-def _parse_directory(name: str, text: str) -> Path:
-    if not Path(text).is_dir():
-        raise UsageError(f"TRNINV_{name.upper()}={text!r} is not a directory")
-    return Path(text)
-
-
-def _parse_postgresql_url(name: str, text: str) -> str:
-    if not text.startswith("postgresql"):  # the message omits the URL, which may hold a password
-        raise UsageError(f"TRNINV_{name.upper()} is not a PostgreSQL URL")
-    return text
-
-
-def _parse_choice(*choices: str) -> Callable[[str, str], str]:
-    def parse(name: str, text: str) -> str:
-        if text not in choices:
-            raise UsageError(f"TRNINV_{name.upper()}={text!r} is not {' or '.join(choices)}")
-        return text
-
-    return parse
-
-
-def _parse_text(_name: str, text: str) -> str:
-    return text
-
-
-def _parse_file(name: str, text: str) -> Path:
-    if not Path(text).is_file():
-        raise UsageError(f"TRNINV_{name.upper()}={text!r} is not a file")
-    return Path(text)
-
-
-def _parse_path(_name: str, text: str) -> Path:
-    return Path(text)
-
-
-def _parse_key_location(name: str, text: str) -> str:
-    host = re.match(r"http://(localhost|127\.0\.0\.1|\[::1\])([:/]|$)", text)
-    if text.startswith("https://") or host:
-        return text
-    if "://" in text:
-        raise UsageError(f"TRNINV_{name.upper()}={text!r} is neither an https:// URL nor a file")
-    return str(_parse_file(name, text))
-
-
-def _parse_group_scopes(name: str, text: str) -> tuple[tuple[str, str], ...]:
-    pairs = [tuple(part.strip() for part in word.rpartition("=")[::2]) for word in text.split(",")]
-    if not all(group and scope in _PERSON_SCOPES for group, scope in pairs):
-        scopes = f"{', '.join(_PERSON_SCOPES[:-1])} or {_PERSON_SCOPES[-1]}"
-        raise UsageError(f"TRNINV_{name.upper()}={text!r} is not GROUP=SCOPE,… with the scopes {scopes}")
-    return tuple((group, scope) for group, scope in pairs)
-
-
-def _parse_header_name(name: str, text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9-]+", text):
-        raise UsageError(f"TRNINV_{name.upper()}={text!r} is not the name of a header")
-    return text
-
-
-def _parse_networks(name: str, text: str) -> tuple[IPv4Network | IPv6Network, ...]:
-    try:
-        return tuple(ip_network(word) for word in _parse_words(name, text))
-    except ValueError:
-        raise UsageError(
-            f"TRNINV_{name.upper()}={text!r} is not a list of addresses or networks, such as 10.0.0.5,fd00::/64"
-        ) from None
-
-
-def _parse_accounts(name: str, text: str) -> tuple[str, ...]:
-    accounts = _parse_words(name, text)
-    if not all(re.fullmatch(r"[0-9]{12}", account) for account in accounts):
-        raise UsageError(f"TRNINV_{name.upper()}={text!r} is not a list of AWS accounts of 12 digits")
-    return accounts
-
-
-def _parse_lifetime(name: str, text: str) -> str:
-    if not re.fullmatch(r"0*[1-9][0-9]{0,3}[dh]", text):
-        raise UsageError(f"TRNINV_{name.upper()}={text!r} is not a number of days or hours, such as 30d or 12h")
-    return text
-
-
-_PERSON_SCOPES = ("read", "sql", "operate", "admin")
 _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "oidc_issuer": ("oidc_audience", "oidc_jwks", "group_scopes"),
     "proxy_header": ("proxy_addresses", "group_scopes"),
     "enroll_certificates": ("enroll_accounts",),
 }
 """Settings that need others, by name; all of them need tokens."""
-_PARSERS: Mapping[str, Callable[[str, str], Any]] = {
-    "bisection_nodes": _parse_number,
-    "request_seconds": _parse_seconds,
-    "max_cost": _parse_number,
-    "auth": _parse_choice("tokens", "none"),
-    "documents": _parse_directory,
-    "persisted_only": _parse_switch,
-    "introspection": _parse_switch,
-    "graphiql": _parse_switch,
-    "allowed_hosts": _parse_words,
-    "cors_origins": _parse_words,
-    "reports": _parse_directory,
-    "checks": _parse_file,
-    "check_results": _parse_path,
-    "webhooks": _parse_file,
-    "graph_cache": _parse_text,
-    "log": _parse_choice("json", "text", "off"),
-    "sql_url": _parse_postgresql_url,
-    "read_url": _parse_postgresql_url,
-    "answer_bytes": _parse_number,
-    "exports": _parse_number,
-    "listeners": _parse_number,
-    "heartbeat": _parse_seconds,
-    "observe_rows": _parse_number,
-    "observe_bytes": _parse_number,
-    "observations": _parse_observations,
-    "discover": _parse_words,
-    "discover_every": _parse_text,
-    "group_scopes": _parse_group_scopes,
-    "oidc_issuer": _parse_text,
-    "oidc_audience": _parse_words,
-    "oidc_jwks": _parse_key_location,
-    "oidc_name": _parse_text,
-    "oidc_groups": _parse_text,
-    "proxy_header": _parse_header_name,
-    "proxy_groups_header": _parse_header_name,
-    "proxy_addresses": _parse_networks,
-    "enroll_certificates": _parse_file,
-    "enroll_accounts": _parse_accounts,
-    "enroll_lifetime": _parse_lifetime,
-}
 
 
 def is_service(url: str) -> bool:

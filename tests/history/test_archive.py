@@ -31,7 +31,7 @@ from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify_history
 from trninv.inventory.state import hash_chain
 from trninv.inventory.transfer import copy_database
-from trninv.settings import LEAST_OBSERVATIONS
+from trninv.setting_parsers import LEAST_OBSERVATIONS
 
 pytestmark = pytest.mark.slow_on_postgresql
 

@@ -307,3 +307,10 @@ def test_a_spoilt_file_is_kept_whole_or_not_at_all(databases: Databases, backend
             rows = [one + more for one, more in zip(rows, sizes, strict=True)]
             assert [connection.scalar(each) for each in kept] == rows, seed
     assert min(became[True], became[False]) > 0
+
+
+def test_escapes_digests_and_long_values_do_not_slow_compact_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = {"annotation": '{"key": "value"}' * 40, "image": f"sha256:{'0' * 64}", "line": "a\nb\\"}
+    monkeypatch.setattr(input_file, "_DECODER", None)
+    monkeypatch.setattr(input_file, "_CHECKED_DECODER", None)
+    assert parse_json(json.dumps(value, separators=(",", ":")).encode()) == value

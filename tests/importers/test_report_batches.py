@@ -34,7 +34,7 @@ from trninv.importers.ingestion import ImportFile, import_files
 from trninv.importers.report_batches import Outcome, PostedReport, ReportLimits, store_reports
 from trninv.inventory.access.bearer_tokens import PREFIX, Principal, create_token, revoke_token
 from trninv.inventory.access.quota import Quota
-from trninv.settings import LEAST_OBSERVATIONS as NEWEST
+from trninv.setting_parsers import LEAST_OBSERVATIONS as NEWEST
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ADMIN = Principal("", "admin")

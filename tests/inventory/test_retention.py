@@ -16,7 +16,7 @@ from trninv.database.engine import read_transaction, temporary_engine, write_tra
 from trninv.database.tables import TABLES
 from trninv.importers.ingestion import ImportFile, import_files
 from trninv.inventory.state import observation_retention
-from trninv.settings import LEAST_OBSERVATIONS as NEWEST
+from trninv.setting_parsers import LEAST_OBSERVATIONS as NEWEST
 
 OBSERVATION = TABLES["observation"]
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -19,7 +19,8 @@ from trninv.checks.measures import MEASURES
 from trninv.database import bulk_load
 from trninv.reports import grants
 from trninv.service.application import create_app
-from trninv.settings import LEAST_OBSERVATIONS, Settings
+from trninv.setting_parsers import LEAST_OBSERVATIONS
+from trninv.settings import Settings
 
 pytestmark = pytest.mark.slow  # a server of its own to start
 

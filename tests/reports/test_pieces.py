@@ -1,4 +1,4 @@
-"""NDJSON that SQLite writes is what Python would write of the same rows."""
+"""NDJSON that a database writes is what Python would write of the same rows."""
 
 import json
 from typing import Any
@@ -24,7 +24,6 @@ def _by_python(engine: Engine, sql: str, style: str = "ndjson") -> bytes:
         return b"".join(encode_lines(found, style))
 
 
-@pytest.mark.parametrize("worn", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("style", ["ndjson", pytest.param("csv", marks=pytest.mark.slow)])
 def test_every_table_and_view_is_the_same(worn: BaseFleet, style: str) -> None:
     for name in TABLES_AND_VIEWS:
@@ -51,13 +50,27 @@ def test_a_long_fraction_is_the_same_number(lite_fleet: BaseFleet) -> None:
     assert json.loads(found) == {"x_gb_per_s": 1160000000.1, "x_tflops": 123456789.123456789}
 
 
-def test_python_does_not_see_the_rows_that_sqlite_writes(
-    lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    "values",
+    [
+        """'a "quoted" \\ text' AS a, concat('é 漢 😀 / ', chr(9), chr(10), chr(31), chr(127), chr(8232)) AS b""",
+        "NULL AS nothing, -5 AS n, 9007199254740993 AS exact, '' AS empty, 2 > 1 AS yes, 'x'::varchar AS short",
+        "0.1::float8 AS factor, 1160000000.1::float8 AS x_gb_per_s, 1.50 AS whole, 2.0 AS x_tflops",
+        '1 AS "a b", 2 AS "quote""d", \'{"x": 1}\'::json AS object',
+        ", ".join(f"{number} AS c{number}" for number in range(60)),
+    ],
+)
+@pytest.mark.parametrize("fleet", ["postgresql"], indirect=True)
+def test_every_value_is_the_same_on_postgresql(fleet: BaseFleet, values: str) -> None:
+    query = f"SELECT {values}"
+    assert _written(fleet.engine, query) == _by_python(fleet.engine, query)
+
+
+def test_python_does_not_see_the_rows_that_a_database_writes(fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     def see(*_: Any) -> None:
         raise AssertionError
 
     monkeypatch.setattr(row_formats, "encode_lines", see)
-    assert len(_written(lite_fleet.engine, "SELECT * FROM v_chip").splitlines()) > 200
+    assert len(_written(fleet.engine, "SELECT address, state FROM v_chip").splitlines()) > 200
     with pytest.raises(SqlError):
-        _written(lite_fleet.engine, "SELECT nothing FROM v_chip")
+        _written(fleet.engine, "SELECT nothing FROM v_chip")

@@ -24,7 +24,7 @@ from trninv.inventory.access.quota import Quota, Usage, save_usage
 from trninv.inventory.schema.listing import select_things
 from trninv.inventory.schema.things import THINGS
 from trninv.service.application import create_app
-from trninv.settings import LEAST_OBSERVATIONS as NEWEST
+from trninv.setting_parsers import LEAST_OBSERVATIONS as NEWEST
 from trninv.settings import Settings
 
 ROWS = 3

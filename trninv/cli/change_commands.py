@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
+from trninv.cli.answer_output import print_blocks
 from trninv.cli.database_connection import open_fleet, write_connection
 from trninv.cli.messages import print_wrapped
-from trninv.cli.output import format_option, print_blocks, print_value
+from trninv.cli.output import format_option, print_value
 from trninv.cli.parameter_options import build_options, help_text
 from trninv.cli.progress_line import Progress
 from trninv.errors import UsageError

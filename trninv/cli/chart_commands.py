@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from trninv.cli.output import print_answer, print_revision, print_value
+from trninv.cli.answer_output import print_answer
+from trninv.cli.output import print_revision, print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.question_commands import build_command, default_cluster, question_arguments
 from trninv.cli.scenario_options import open_scenario

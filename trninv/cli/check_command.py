@@ -14,10 +14,11 @@ from trninv.characters import escape_controls
 from trninv.checks.check_file import Check, file_schema, parse_checks
 from trninv.checks.check_watch import POLL_SECONDS, CheckWatch
 from trninv.checks.evaluation import evaluate, github_annotations, junit_xml, render_table
+from trninv.cli.answer_output import print_blocks
 from trninv.cli.database_connection import at_option, open_fleet
 from trninv.cli.import_files import print_errors
 from trninv.cli.messages import print_wrapped
-from trninv.cli.output import encode, json_text, print_blocks, print_revision
+from trninv.cli.output import encode, json_text, print_revision
 from trninv.cli.progress_line import Progress
 from trninv.errors import DatabaseError, UsageError
 from trninv.importers.yaml_list import MAX_BYTES

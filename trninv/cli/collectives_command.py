@@ -6,7 +6,8 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from trninv.cli.output import print_answer, print_revision, print_value
+from trninv.cli.answer_output import print_answer
+from trninv.cli.output import print_revision, print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.question_commands import ask_and_print, build_command, question_arguments
 from trninv.cli.scenario_options import open_scenario

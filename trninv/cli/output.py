@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
 from typing import Any, get_args
 
@@ -14,22 +14,17 @@ from trninv.cli.messages import print_wrapped, to_cells
 from trninv.database.snapshot import AsOf
 from trninv.enumeration import DescribedEnum
 from trninv.errors import UsageError
-from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing.answer import (
-    Answer,
     AnswerField,
     CitedFact,
     LinkRef,
     SchemaScalar,
-    WiringSource,
     answer_fields,
     strip_annotations,
     total_count,
 )
 from trninv.units import Bandwidth, Capacity, Duration
 
-_ADDRESS_COLUMN = "address"
-_NO_INSTANCES: Mapping[str, str] = {}
 MAX_LIMIT = 1_000_000_000
 """Upper bound of every --limit and --last, which all databases can represent."""
 
@@ -109,77 +104,11 @@ def print_truncation(listed: Sequence[object], limit: int, option: str) -> None:
         print_wrapped(f"only the first {limit:,} are shown: {option} shows more", err=True)
 
 
-def print_answer(
-    answer: Answer,
-    max_rows: int | None = None,
-    instances: Mapping[str, str] = _NO_INSTANCES,
-    extra_lines: Iterable[str] = (),
-) -> None:
-    """Print an answer, its comparison with the fleet without the scenario, extra lines, its definition and its sources.
-
-    Parameters
-    ----------
-    max_rows
-        Maximum number of rows of each table; None for all.
-    instances
-        Names of the instances in servers, by the servers' addresses; tables that list addresses get a column with them.
-    extra_lines
-        Lines of the command itself, such as arguments for a scheduler.
-
-    """
-    print_blocks(answer.render(), max_rows, instances)
-    for line in (*answer.render_comparison(), *extra_lines):
-        print_wrapped(str(line))
-    _print_footnotes(answer)
-
-
-def print_blocks(blocks: Rendered, max_rows: int | None = None, instances: Mapping[str, str] = _NO_INSTANCES) -> None:
-    """Print lines and tables; see `print_answer` for the parameters."""
-    for block in blocks:
-        if not isinstance(block, RenderedTable):
-            print_wrapped(block)
-            continue
-        headers, cells = block.headers, [list(line) for line in block.rows]
-        if instances and _ADDRESS_COLUMN in headers:
-            index = headers.index(_ADDRESS_COLUMN)
-            headers = [*headers, "instance"]
-            cells = [[*line, instances.get(server_of(line[index]))] for line in cells]
-        print_table(headers, cells[:max_rows], optional_columns=block.optional_columns)
-        if len(cells) > len(cells[:max_rows]):
-            click.echo(f"… {len(cells) - len(cells[:max_rows]):,} more (--top, --format json)")
-
-
-def answer_servers(answer: Answer) -> set[str]:
-    """Return the addresses of the servers that an answer's tables list, or that contain the listed parts."""
-    blocks = [
-        block for block in answer.render() if isinstance(block, RenderedTable) and _ADDRESS_COLUMN in block.headers
-    ]
-    return {server_of(list(line)[block.headers.index(_ADDRESS_COLUMN)]) for block in blocks for line in block.rows}
-
-
-def server_of(address: object) -> str:
-    """Return the address of the server that contains a chip, core, NIC or a link's first end."""
-    return "/".join(str(address).split("--")[0].split("/")[:3])
-
-
 def print_revision(as_of: AsOf | None) -> None:
     """Print the time and revision that were read, if stderr is a terminal."""
     if as_of and sys.stderr.isatty():
         fields = as_of.fields()
         click.echo(f"as of {fields['time']}, revision {fields['revision'] or 'unknown'}", err=True)
-
-
-def _print_footnotes(answer: Answer) -> None:
-    print_wrapped(f"\nmeaning: {answer.definition}")
-    if answer.wiring_source is not WiringSource.DESIGN:
-        print_wrapped("evidence: wiring as the driver's table reports it, not measured")
-    for fact in answer.facts:
-        print_wrapped(f"evidence: {fact.subject} {fact.attribute} {fact.value}, from {fact.source}: {fact.quote}")
-    for note in dict.fromkeys(fact.note for fact in answer.facts if fact.disputed and fact.note):
-        print_wrapped(f"disputed: {note}")
-    for fact in answer.facts:
-        if fact.assumed:
-            print_wrapped(f"assumed: {fact.subject} {fact.attribute}")
 
 
 @singledispatch

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from trninv.cli.output import answer_servers, encode, format_option, print_answer, print_revision, print_value
+from trninv.cli.answer_output import answer_options, answer_servers, print_answer
+from trninv.cli.output import encode, format_option, print_revision, print_value
 from trninv.cli.parameter_options import build_options, help_text
 from trninv.cli.progress_line import Progress
 from trninv.cli.scenario_options import open_scenario, scenario_options
@@ -104,7 +105,7 @@ def build_command(
         callback=callback,
         help=help_text(question.description, question.examples),
     )
-    return scenario_options(format_option(command), jobs=question.name in placement_questions.NAMES)
+    return scenario_options(format_option(answer_options(command)), jobs=question.name in placement_questions.NAMES)
 
 
 def pop_job_options(arguments: dict[str, Any]) -> tuple[Sequence[str], Sequence[str]]:

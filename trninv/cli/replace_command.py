@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trninv.cli.answer_output import print_answer
 from trninv.cli.change_commands import DRY_RUN, author, author_options
 from trninv.cli.messages import print_wrapped
-from trninv.cli.output import print_answer, print_revision, print_value
+from trninv.cli.output import print_revision, print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.question_commands import build_command, pop_job_options, question_arguments
 from trninv.cli.scenario_options import open_scenario

@@ -16,20 +16,24 @@ from trninv.cli.shell_completion import ADDRESS
 from trninv.errors import UnknownFactError, suggestion
 from trninv.inventory.address.lookup import resolve
 from trninv.inventory.schema.description import Description, describe
+from trninv.units import pluralize
 
 T = TypeVar("T")
 
 
 @click.command()
 @click.argument("address", type=ADDRESS)
+@click.option("--links", "shows_links", is_flag=True, help="List all of its links, not only those that are not up.")
+@click.option("--facts", "shows_facts", is_flag=True, help="Also list the documented numbers that it is built from.")
 @at_option
 @format_option
 @click.pass_obj
-def show(database: str, address: str, as_of: str | None, style: str) -> None:
-    """Show a place or link with its attributes, parts and facts.
+def show(database: str, address: str, as_of: str | None, style: str, *, shows_links: bool, shows_facts: bool) -> None:
+    """Show a place or link with its attributes, parts, links and facts.
 
     \b
     trninv show u-trn2x64/d0/s0/c0
+    trninv show u-trn2x64/d0/s0/c0 --links --facts
     trninv show trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1
     """
     with read_connection(database, as_of, address) as connection:
@@ -45,7 +49,9 @@ def show(database: str, address: str, as_of: str | None, style: str) -> None:
         "hasMoreUnhealthy": description.has_more_unhealthy,
         "facts": [_fact_to_json(fact) for fact in description.facts],
     }
-    print_value(style, fields, lambda: _render_description(description))
+    print_value(
+        style, fields, lambda: _render_description(description, shows_links=shows_links, shows_facts=shows_facts)
+    )
 
 
 @click.command()
@@ -196,7 +202,7 @@ def _abbreviate_parts(parts: Sequence[str]) -> Iterator[str]:
         yield f"{first} to {rest[-1].rsplit('/', 1)[1]}" if rest else first
 
 
-def _render_description(description: Description) -> None:
+def _render_description(description: Description, *, shows_links: bool, shows_facts: bool) -> None:
     print_wrapped(f"{description.address} ({description.level})")
     print_table(["", ""], description.attributes.items())
     if description.parts:
@@ -204,13 +210,24 @@ def _render_description(description: Description) -> None:
     if description.unhealthy:
         remark = " and others: trninv report unhealthy lists all" if description.has_more_unhealthy else ""
         print_wrapped(f"\nunhealthy: {', '.join(description.unhealthy)}{remark}")
-    if description.links:
+    omitted = []
+    if description.links and not shows_links:
+        omitted.append(f"{pluralize(len(description.links), 'link')}: --links")
+    if description.facts and not shows_facts:
+        doubtful = sum(
+            default_catalog().is_disputed(fact) or fact.source.kind == "assumed" for fact in description.facts
+        )
+        remark = f" ({doubtful} disputed or assumed)" if doubtful else ""
+        omitted.append(f"{pluralize(len(description.facts), 'fact')}{remark}: --facts")
+    if omitted:
+        print_wrapped(f"\n{', '.join(omitted)}")
+    if links := [link for link in description.links if shows_links or link.state != "up"]:
         click.echo()
         print_table(
             ["link to", "one direction", "technology", "lanes", "state"],
-            ([link.to, link.bandwidth, link.technology, link.lanes, link.state] for link in description.links),
+            ([link.to, link.bandwidth, link.technology, link.lanes, link.state] for link in links),
         )
-    if description.facts:
+    if description.facts and shows_facts:
         click.echo()
         facts_catalog = default_catalog()
         print_table(

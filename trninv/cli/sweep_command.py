@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from trninv.cli.output import print_answer, print_value
+from trninv.cli.answer_output import print_answer
+from trninv.cli.output import print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.question_commands import SCHEDULER_OPTION, build_command, dask_executor, question_arguments
 from trninv.cli.scenario_options import open_scenario

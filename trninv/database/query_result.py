@@ -1,6 +1,6 @@
 """Define the rows of a user's query, and collect them up to a number of rows and bytes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -47,10 +47,18 @@ def check_unique_columns(columns: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RowStream:
-    """The columns of a query, and its rows as they are fetched."""
+    """The columns of a query, and its rows as they are fetched.
+
+    Attributes
+    ----------
+    types
+        The ids of the columns' types on PostgreSQL.
+
+    """
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]
+    types: Sequence[int] = ()
 
 
 def collect_rows(

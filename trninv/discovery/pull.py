@@ -28,7 +28,7 @@ from trninv.importers.scheduler_job import SchedulerJob
 from trninv.placement.allocations.job_import import import_jobs, read_jobs
 from trninv.reconcile.changes.infer_bindings import infer_bindings
 from trninv.reconcile.drift import detect_drift
-from trninv.settings import LEAST_OBSERVATIONS
+from trninv.setting_parsers import LEAST_OBSERVATIONS
 from trninv.units import format_timestamp, pluralize
 
 AUTHOR = "discover"

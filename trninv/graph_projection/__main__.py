@@ -1,6 +1,8 @@
 """Print the reference page of the graph: ``python -m trninv.graph_projection > docs/reference/cypher.md``."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from trninv.graph_projection.query_guard import ALLOWED_STARTS, MAX_BYTES, MAX_DEPTH, REFUSED_WORDS
 from trninv.graph_projection.schema import LABELS, RELATIONSHIPS, Property
@@ -44,15 +46,26 @@ change updates a copy of it. Files are never written again once they are used, a
 A node is an object with its `label` and its properties, a relationship the same, and a path has `nodes` and
 `relationships`. Null properties are omitted. CSV, Parquet and tables show lists and objects as JSON."""
 
+_FREQUENT: Final = 4
+"""Number of labels from which on a property that they share is described once."""
+
 
 def render_page() -> Iterator[str]:
     """Yield the lines of the page."""
     yield f"{_HEADER}\n"
-    yield "## Labels"
+    yield "## Labels\n"
+    counts = Counter(item for label in LABELS for item in label.properties)
+    frequent = [item for item, count in counts.items() if count >= _FREQUENT]
+    yield "Properties that several labels have:\n"
+    yield from _render_properties(frequent)
     for label in LABELS:
         yield f"\n### {label.name}\n"
-        yield f"{label.description} `{label.key}` identifies it, and finds it without a search.\n"
-        yield from _render_properties(label.properties)
+        above = ", ".join(f"`{item.name}`" for item in label.properties if item in frequent)
+        has_above = f" Properties as above: {above}." if above else ""
+        yield f"{label.description} `{label.key}` identifies it, and finds it without a search.{has_above}"
+        if own := [item for item in label.properties if item not in frequent]:
+            yield ""
+            yield from _render_properties(own)
     yield "\n## Relationships"
     for relationship in RELATIONSHIPS:
         yield f"\n### {relationship.name}\n"

@@ -73,7 +73,7 @@ LABELS: Final[Sequence[NodeLabel]] = (
             _CLUSTER,
             _ORDINAL,
             Property("model", "STRING", "Its model."),
-            Property("wiring", "STRING", "`single`, `torus` or `switched`."),
+            Property("wiring", "STRING", "`chain`, `single`, `switched` or `torus`."),
         ),
     ),
     NodeLabel(

@@ -26,7 +26,7 @@ from trninv.importers.parsed_file import ImportOptions, ImportProgress, ParsedFi
 from trninv.importers.row_batches import BatchSpool, RowBatch, load_batches
 from trninv.inventory.state.observation_lock import lock_observations
 from trninv.inventory.state.observation_retention import remove_superseded
-from trninv.settings import LEAST_OBSERVATIONS
+from trninv.setting_parsers import LEAST_OBSERVATIONS
 from trninv.units import current_timestamp, format_timestamp
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]

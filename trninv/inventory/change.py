@@ -21,7 +21,7 @@ the method of `Fleet`, the command and the reference page (docs/reference/change
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Annotated, Any, Concatenate, Final, Generic, ParamSpec, TypeVar, get_origin
@@ -30,7 +30,16 @@ from sqlalchemy import Connection, Engine
 
 from trninv.database.engine import read_transaction, write_transaction
 from trninv.database.tables import TOKEN_SCOPES
-from trninv.inventory.parameter import Declaration, Parameter, render_parameters
+from trninv.inventory.parameter import (
+    Choices,
+    Declaration,
+    Parameter,
+    camel_case,
+    render_choices,
+    render_names,
+    render_parameters,
+    shared_choices,
+)
 from trninv.rendered_text import Rendered
 
 P = ParamSpec("P")
@@ -203,10 +212,9 @@ def change(
         raise TypeError(f"scope {scope!r}: a change needs one of {', '.join(TOKEN_SCOPES)}")
 
     def declare(function: Callable[Concatenate[Connection, P], R]) -> Change[P, R]:
-        first, *rest = function.__name__.split("_")
-        camel_case = first + "".join(map(str.capitalize, rest))
-        payload_name = payload or f"{camel_case[0].upper()}{camel_case[1:]}Payload"
-        field_name = camel_case if field is None else field
+        name = camel_case(function.__name__)
+        payload_name = payload or f"{name[0].upper()}{name[1:]}Payload"
+        field_name = name if field is None else field
         command_name = function.__name__.replace("_", "-") if command is None else command
         return Change(function, scope, returns, undo, examples, payload_name, field_name, command_name, render, prepare)
 
@@ -218,28 +226,33 @@ _HEADER: Final = """# Changes
 Generated from the declarations in trninv/inventory/changes, trninv/reconcile/changes and trninv/placement/changes by
 `python -m trninv.placement.changes`; do not edit this page.
 
-You can make each change on the command line, in Python (a method of `Fleet`) and, if it has a mutation, in GraphQL. A
-change is one transaction: it is made as a whole or, if anything is refused, not at all. `--dry-run`, or `dry_run=True`
-in Python, prints or returns the same result and rolls the transaction back.
+You can make each change on the command line (the title of its section), in GraphQL (the same name in camel case) and
+in Python (in snake case, a method of `Fleet`). Sections say what differs. A change is one transaction: it is made as a
+whole or, if anything is refused, not at all. `--dry-run`, or `dry_run=True` in Python, prints or returns the same
+result and rolls the transaction back.
 
 `--who` (by default you) and `--why` are stored with the change's events; `trninv events` lists them. In GraphQL, the
 name of the token is stored. If the service requires tokens, a mutation needs one with the scope named here. The
 [glossary](../explanation/glossary.md) explains the terms.
+
+Several parameters take these values:
 """
 
 
-def render_page(changes: Iterable[Change[..., Any]]) -> str:
+def render_page(changes: Sequence[Change[..., Any]]) -> str:
     """Return the reference page of changes as Markdown."""
-    return "\n".join([_HEADER, *(line for declared in changes for line in _render_change(declared))])
+    shared = shared_choices(parameter for declared in changes for parameter in declared.parameters)
+    lines = (line for declared in changes for line in _render_change(declared, shared))
+    return "\n".join([_HEADER, *render_choices(shared), "", *lines])
 
 
-def _render_change(change: Change[..., Any]) -> Iterator[str]:
+def _render_change(change: Change[..., Any], shared: Mapping[Choices, str]) -> Iterator[str]:
     yield f"## {change.command}\n"
     yield f"{change.description}\n"
-    command = f"Command `trninv {change.command}`"
-    field = f"in GraphQL `{change.field}`; " if change.field else ""
-    yield f"{command}; {field}in Python `{change.name}`. Scope: {change.scope}.\n"
-    yield from render_parameters(change.parameters)
+    field = f"in GraphQL `{change.field}`" if change.field else "not in GraphQL"
+    names = render_names(change, change.command, change.field, field)
+    yield f"Scope: {change.scope}{f'; {names}' if names else ''}.\n"
+    yield from render_parameters(change.parameters, shared)
     if change.takes_reason:
         yield f"| `why` | {'required' if change.needs_reason else ''} | The reason, stored with the change. |"
     yield "\nReturns:\n"

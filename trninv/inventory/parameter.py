@@ -222,14 +222,57 @@ def unique_addresses(addresses: Sequence[str] | str) -> Sequence[str]:
     return unique
 
 
-def render_parameters(parameters: Iterable[Parameter]) -> Iterator[str]:
-    """Yield the lines of a Markdown table of parameters."""
+def camel_case(name: str) -> str:
+    """Return a name in snake case or with hyphens as GraphQL writes it."""
+    first, *rest = name.replace("-", "_").split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+def render_names(declaration: Declaration, command: str, field: str, field_text: str) -> str:
+    """Return the names of a declaration in GraphQL and Python, as far as they are not those of its command."""
+    names = [field_text] if field != camel_case(command) else []
+    if declaration.name != command.replace("-", "_"):
+        names.append(f"in Python `{declaration.name}`")
+    return ", ".join(names)
+
+
+Choices = tuple[tuple[str, str], ...]
+"""The values of a parameter with their meanings."""
+
+
+def shared_choices(parameters: Iterable[Parameter]) -> dict[Choices, str]:
+    """Return the choices that several parameters offer, each with the name of the first such parameter."""
+    names: dict[Choices, list[str]] = {}
+    for parameter in parameters:
+        if choices := _choices(parameter):
+            names.setdefault(choices, []).append(parameter.name)
+    return {choices: first for choices, (first, *others) in names.items() if others}
+
+
+def render_choices(shared: Mapping[Choices, str]) -> Iterator[str]:
+    """Yield the lines of a Markdown list of choices that the tables of parameters do not explain."""
+    for choices, name in shared.items():
+        yield f"- `{name}`:{_render_choices(choices)}"
+
+
+def _choices(parameter: Parameter) -> Choices:
+    meanings = {choice.name.lower(): choice.description for choice in parameter.choices}
+    meanings |= parameter.argument.words or {}
+    return tuple(meanings.items())
+
+
+def _render_choices(choices: Choices) -> str:
+    return "".join(f" `{choice}`: {meaning}" for choice, meaning in choices)
+
+
+def render_parameters(parameters: Iterable[Parameter], shared: Mapping[Choices, str]) -> Iterator[str]:
+    """Yield the lines of a Markdown table of parameters, without the meanings of `shared` choices."""
     yield "| parameter | default | meaning |"
     yield "| --- | --- | --- |"
-    yield from map(_render_parameter, parameters)
+    yield from (_render_parameter(parameter, shared) for parameter in parameters)
 
 
-def _render_parameter(parameter: Parameter) -> str:
+def _render_parameter(parameter: Parameter, shared: Mapping[Choices, str]) -> str:
     default = (
         "required"
         if parameter.is_required
@@ -237,7 +280,6 @@ def _render_parameter(parameter: Parameter) -> str:
         if parameter.default in (None, ())
         else f"`{str(parameter.default).lower()}`"
     )
-    meanings = {choice.name.lower(): choice.description for choice in parameter.choices}
-    meanings |= parameter.argument.words or {}
-    choices = "".join(f" `{choice}`: {meaning}" for choice, meaning in meanings.items())
-    return f"| `{parameter.name}` | {default} | {parameter.description}{choices} |"
+    choices = _choices(parameter)
+    text = f" {', '.join(f'`{choice}`' for choice, _ in choices)}." if choices in shared else _render_choices(choices)
+    return f"| `{parameter.name}` | {default} | {parameter.description}{text} |"

@@ -89,7 +89,9 @@ def _open_stream(
 
                 session = open_session(snapshot, seconds, timed_out, login)
             cursor = snapshot.read_separately(execute) if is_sqlite else execute()
-            yield RowStream(tuple(column[0] for column in cursor.description), _fetch_rows(cursor, chunk))
+            names = tuple(column[0] for column in cursor.description)
+            types = () if is_sqlite else [column[1] for column in cursor.description]
+            yield RowStream(names, _fetch_rows(cursor, chunk), types)
     except driver.Error as error:
         raise _translate_error(error, seconds, getattr(driver, "errors", None), timed_out=timed_out.is_set()) from error
 

@@ -16,10 +16,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
+from itertools import pairwise, takewhile
 from typing import Annotated, Any, Self, get_args, get_origin
 
 from trninv.enumeration import DescribedEnum
-from trninv.rendered_text import Rendered
+from trninv.rendered_text import Detail, Rendered
 from trninv.routing.answer_display import AnswerDisplay
 from trninv.routing.link_selection import LinkSelection
 from trninv.units import Bandwidth, Duration, pluralize
@@ -175,7 +176,11 @@ class Answer(AnswerDisplay, ABC):
 
     @abstractmethod
     def render(self) -> Rendered:
-        """Yield the answer as lines and tables of text."""
+        """Yield the answer as lines and tables of text, the answer first."""
+
+    def value_lines(self) -> Sequence[object]:
+        """Return what `-q` prints, a value with its unit or an address per line; empty if there is no such value."""
+        return ()
 
     def render_comparison(self) -> Rendered:
         """Yield the comparison with the baseline; nothing without a scenario."""
@@ -242,6 +247,15 @@ class Path:
         bottlenecks = tuple(link for link in links if link.bandwidth == narrowest)
         return cls(len(links), narrowest, tuple(steps), bottlenecks, time)
 
+    def route(self) -> str:
+        """Return the addresses of the nodes in order, each without the places that it shares with the one before."""
+        nodes = [step.address.split("/") for step in self.steps if step.kind is not StepKind.LINK]
+        route = ["/".join(nodes[0])]
+        for before, node in pairwise(nodes):
+            shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, node[:-1], strict=False)))
+            route.append("/".join(node[shared:]))
+        return " > ".join(route)
+
     def __str__(self) -> str:
         if not self.hops:
             return "0 hops: the same chip"
@@ -286,10 +300,10 @@ def render_cut(name: str, links: Sequence[LinkRef], size: int) -> Rendered:
     """Yield a cut of ``size`` links as text; ``links`` has all of them or only the first ones."""
     yield f"{name}: {pluralize(size, 'link')}"
     for link in links[:_MAX_LISTED_LINKS]:
-        yield f"  {link.address}  {link.bandwidth}"
+        yield Detail(f"  {link.address}  {link.bandwidth}")
     if size > _MAX_LISTED_LINKS:
         listed_part = "all" if size == len(links) else f"the first {len(links):,}"
-        yield f"  … {size - _MAX_LISTED_LINKS:,} more (--format json lists {listed_part})"
+        yield Detail(f"  … {size - _MAX_LISTED_LINKS:,} more (--format json lists {listed_part})")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

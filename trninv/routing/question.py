@@ -12,13 +12,23 @@ a document and the reference page (docs/reference/questions.md) are generated fr
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from trninv.inventory.address.machine_names import split_link
-from trninv.inventory.parameter import Declaration, Parameter, render_parameters
+from trninv.inventory.parameter import (
+    Choices,
+    Declaration,
+    Parameter,
+    camel_case,
+    render_choices,
+    render_names,
+    render_parameters,
+    shared_choices,
+)
 from trninv.routing.answer import Answer, answer_fields
 
 A = TypeVar("A", bound=Answer)
@@ -133,10 +143,8 @@ def question(
     """Declare a question; see `Question`. By default `command` and `field` derive from the function's name."""
 
     def declare(function: Callable[..., A]) -> Question:
-        first, *rest = function.__name__.split("_")
-        camel_case = first + "".join(map(str.capitalize, rest))
         command_name = command or function.__name__.replace("_", "-")
-        field_name = camel_case if field is None else field
+        field_name = camel_case(function.__name__) if field is None else field
         return Question(
             function,
             cost,
@@ -157,37 +165,68 @@ _HEADER = """# Questions
 Generated from the declarations in trninv/routing/questions and trninv/placement/questions by `python -m
 trninv.placement.questions`; do not edit this page.
 
-You can ask each question on the command line, in GraphQL and in Python (`fleet.ask(find(NAME), …)`, or a method of
-`Fleet`). To ask it in a scenario, with parts down or degraded, use `--down` and `--derate`, `fleet.what_if(…)`, or
+You can ask each question on the command line (the title of its section), in GraphQL (the same name in camel case) and
+in Python (in snake case: `fleet.ask(find(NAME), …)`, or a method of `Fleet`). A question costs {cost:,}. Sections say
+what differs. To ask in a scenario, with parts down or degraded, use `--down` and `--derate`, `fleet.what_if(…)`, or
 `whatIf` in GraphQL, where a question then costs twice as much. For questions about placement, a scenario may also have
 jobs: `--with JOB=PLACE` allocates a place to a job, `--without JOB` ends a job (`what_if(with_=…, without=…)`). Every
 bandwidth is for one direction. The [glossary](../explanation/glossary.md) explains the terms.
 """
+_FREQUENT: Final = 5
+"""Number of answers from which on a field that they share is described once."""
 
 
-def render_page(questions: Iterable[Question]) -> str:
+def render_page(questions: Sequence[Question]) -> str:
     """Return the reference page of some questions as Markdown."""
-    common = [f"- `{answer_field.name}`: {answer_field.description}" for answer_field in answer_fields(Answer)]
-    lines = (line for question in questions for line in _render_question(question))
-    return "\n".join([_HEADER, "Every answer also has:\n", *common, "", *lines])
+    shared = shared_choices(parameter for question in questions for parameter in question.parameters)
+    counts = Counter(field for question in questions for field in _own_fields(question))
+    frequent = [field for field, count in counts.items() if count >= _FREQUENT]
+    return "\n".join(
+        [
+            _HEADER.format(cost=ROUTED_COST),
+            "Several parameters take these values:\n",
+            *render_choices(shared),
+            "\nEvery answer has:\n",
+            *(_render_field(field.name, field.description) for field in answer_fields(Answer)),
+            "\nMany answers also have:\n",
+            *(_render_field(*field) for field in frequent),
+            "",
+            *(line for question in questions for line in _render_question(question, shared, frequent)),
+        ]
+    )
 
 
-def _render_question(question: Question) -> Iterator[str]:
+def _own_fields(question: Question) -> list[tuple[str, str]]:
+    """Return the name and description of each field that not every answer has."""
+    common = {field.name for field in answer_fields(Answer)}
+    fields = answer_fields(question.answer_type)
+    return [(field.name, field.description) for field in fields if field.name not in common]
+
+
+def _render_field(name: str, description: str) -> str:
+    return f"- `{name}`: {description}"
+
+
+def _render_question(
+    question: Question, shared: Mapping[Choices, str], frequent: Sequence[tuple[str, str]]
+) -> Iterator[str]:
     yield f"## {question.command}\n"
     yield f"{question.description}\n"
-    field = f"`{question.field}`" if question.field else f"the mutation `{question.job_mutation}`, as a job"
-    yield (
-        f"Command `trninv {question.command}`; in GraphQL {field}; in Python `{question.name}`. Cost: "
-        f"{question.cost:,}.\n"
-    )
-    yield from render_parameters(question.parameters)
-    common = {answer_field.name for answer_field in answer_fields(Answer)}
-    yield "\nThe answer:\n"
-    yield from (
-        f"- `{answer_field.name}`: {answer_field.description}"
-        for answer_field in answer_fields(question.answer_type)
-        if answer_field.name not in common
-    )
+    field = f"in GraphQL `{question.field}`" if question.field else _job_mutation(question)
+    names = render_names(question, question.command, question.field, field)
+    cost = f"cost: {question.cost:,}" if question.cost != ROUTED_COST else ""
+    if text := "; ".join(filter(None, (names, cost))):
+        yield f"{text[0].upper()}{text[1:]}.\n"
+    yield from render_parameters(question.parameters, shared)
+    fields = _own_fields(question)
+    above = [f"`{name}`" for name, description in fields if (name, description) in frequent]
+    has_above = f" has {', '.join(above)} and" if above else ""
+    yield f"\nThe answer{has_above}:\n"
+    yield from (_render_field(*field) for field in fields if field not in frequent)
     yield ""
     yield from (f"    trninv {example}" for example in question.examples)
     yield ""
+
+
+def _job_mutation(question: Question) -> str:
+    return f"in GraphQL the mutation `{question.job_mutation}`, as a job"

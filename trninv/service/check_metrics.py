@@ -9,6 +9,10 @@ from trninv.checks.check_report import CheckReport, CheckStatus
 from trninv.checks.measure import BOUNDS
 
 _UNIT: Final = ("check", "unit")
+_VALUE: Final = (
+    "What the check measures, in bytes per second, bytes or a number of things, such as hops. Of a value that is "
+    "proven only within bounds, the bound that decides. Absent if there is no value."
+)
 
 
 class CheckMetrics:
@@ -20,9 +24,15 @@ class CheckMetrics:
     def collect(self) -> list[GaugeMetricFamily]:
         """Return the metrics of all checks."""
         report = self._report
-        passed = GaugeMetricFamily("trninv_check_passed", "Whether a check passes, 1 or 0.", labels=["check"])
-        value = GaugeMetricFamily("trninv_check_value", "The value that a check measures.", labels=_UNIT)
-        bound = GaugeMetricFamily("trninv_check_bound", "The bounds of a check.", labels=[*_UNIT, "bound"])
+        passed = GaugeMetricFamily(
+            "trninv_check_passed",
+            "1 if the check passes; 0 if it fails, is not proven, or cannot be answered.",
+            labels=["check"],
+        )
+        value = GaugeMetricFamily("trninv_check_value", _VALUE, labels=_UNIT)
+        bound = GaugeMetricFamily(
+            "trninv_check_bound", "The bound of the file, at_least or at_most.", labels=[*_UNIT, "bound"]
+        )
         for status in report.statuses:
             passed.add_metric([status.name], status.passed)
             if (number := _judged_value(status)) is not None:
@@ -35,7 +45,7 @@ class CheckMetrics:
             value,
             bound,
             GaugeMetricFamily(
-                "trninv_checks_evaluated_timestamp_seconds", "When checks were evaluated last.", report.evaluated_at
+                "trninv_checks_evaluated_timestamp_seconds", "When all checks were last evaluated.", report.evaluated_at
             ),
             GaugeMetricFamily("trninv_checks_evaluation_seconds", "How long that took.", report.seconds),
         ]

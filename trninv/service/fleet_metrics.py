@@ -133,43 +133,72 @@ MAX_INCREMENTAL_EVENTS: Final = 20_000
 """Maximum number of events that one scrape counts; the next scrape continues."""
 _UNHEALTHY_STATES: Final = tuple(state for state in STATES if state != "up")
 _FAMILIES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "trninv_parts": ("Servers, nodes and links.", ("cluster", "kind")),
+    "trninv_parts": ("Servers, chips, switches, NICs, network nodes and links.", ("cluster", "kind")),
     "trninv_parts_unhealthy": (
-        "Unhealthy servers, nodes and links, with the parts of unhealthy servers.",
+        "Parts that are degraded, down or in maintenance, with the parts of unhealthy servers.",
         ("cluster", "kind", "state"),
     ),
     "trninv_chips": (
-        "Chips by use: allocated, free, or other (down or on a cordoned server).",
+        (
+            "Chips that are allocated to a job, even if they are down; free for the next job, even if they are "
+            "reserved; or unusable, because they are down, in maintenance or on a cordoned server. The three add up "
+            "to all chips."
+        ),
         ("cluster", "use"),
     ),
     "trninv_free_slots": (
-        "Jobs of each legal size that fit at once, without jobs of other sizes.",
+        (
+            "Jobs of that many chips that fit at once in legal sets, without jobs of other sizes, as trninv free "
+            "counts them: chips that are reserved now are not free. Clusters with domains of several models have "
+            "none."
+        ),
         ("cluster", "chips"),
     ),
     "trninv_domains": ("Domains, such as UltraServers.", ("cluster",)),
-    "trninv_domains_impaired": ("Domains with a part that is down or degraded.", ("cluster",)),
+    "trninv_domains_impaired": (
+        "Domains with a part that is down or degraded, including links to NICs; maintenance does not count.",
+        ("cluster",),
+    ),
     "trninv_findings_open": ("Open findings of the last trninv drift.", ("rule", "severity")),
-    "trninv_last_observation_timestamp_seconds": ("Time of each source's last report.", ("source",)),
-    "trninv_discovery_last_read_timestamp_seconds": ("Time at which each target was last read; 0: never.", ("target",)),
-    "trninv_discovery_interval_seconds": ("Interval in which each target is pulled.", ("target",)),
+    "trninv_last_observation_timestamp_seconds": (
+        "When a source, such as ec2, last reported; absent for a source that never has.",
+        ("source",),
+    ),
+    "trninv_discovery_last_read_timestamp_seconds": (
+        "When trninv discover last read a target, such as aws:us-east-2; 0 if never.",
+        ("target",),
+    ),
+    "trninv_discovery_interval_seconds": (
+        "The interval in which a target is pulled; absent for a target that is pulled only on request.",
+        ("target",),
+    ),
     "trninv_history_sealed_event": (
-        "The last sealed event and its seal, as trninv verify --sealed takes them.",
+        (
+            "Number of the last sealed event, with its seal as the label, for trninv verify --sealed N:SHA256. Keep a "
+            "copy outside the database."
+        ),
         ("sha256",),
     ),
-    "trninv_history_unsealed_events": ("Events written by plain SQL, to be sealed by the next change.", ()),
+    "trninv_history_unsealed_events": ("Events that were written by plain SQL and that the next change will seal.", ()),
     "trninv_webhook_sent": ("Messages that a receiver of webhooks accepted.", ("receiver",)),
     "trninv_webhook_failed": ("Attempts to send a message to a receiver that failed.", ("receiver",)),
-    "trninv_webhook_dead_letters": ("Messages to a receiver that were given up.", ("receiver",)),
+    "trninv_webhook_dead_letters": ("Messages to a receiver that were given up and not resent.", ("receiver",)),
     "trninv_changes": (
-        "State changes since the first scrape of this process, without cascades.",
+        (
+            "State changes, by the part's own new state and by what made the change, such as command or drift; "
+            "cascaded events are not counted."
+        ),
         ("kind", "state", "source"),
     ),
     "trninv_job_changes": (
-        "Job and cordon events since the first scrape of this process; a move is mostly two.",
+        (
+            "Events of jobs, cordons and reservations. A move counts as two events: one at the old place, one at the "
+            "new place; as one if an import moved the job within one place."
+        ),
         ("action", "source"),
     ),
 }
-"""Description and labels of each metric."""
+"""Description and labels of each metric; docs/reference/metrics.md is written from them."""
 _COUNTERS: Final = ("trninv_changes", "trninv_job_changes", "trninv_webhook_sent", "trninv_webhook_failed")
 
 

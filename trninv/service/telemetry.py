@@ -22,11 +22,14 @@ class ServiceMetrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
-            "trninv_requests_total", "Requests by path and status.", ["path", "status"], registry=self.registry
+            "trninv_requests_total",
+            "Requests, by the first part of the path.",
+            ["path", "status"],
+            registry=self.registry,
         )
         self.seconds = Histogram(
             "trninv_request_seconds",
-            "Time from request to response, without endless responses.",
+            "Time from request to response; endless responses, such as /changes, are not counted.",
             ["path"],
             registry=self.registry,
         )
@@ -44,20 +47,20 @@ class ServiceMetrics:
         )
         self.errors = Counter(
             "trninv_errors_total",
-            "GraphQL responses with errors, by the first error's code.",
+            "GraphQL responses with errors, by the code of the first.",
             ["code"],
             registry=self.registry,
         )
 
         self.reads = Counter(
             "trninv_reads_total",
-            "Reads by server, with TRNINV_READ_URL: standby or primary.",
+            "Reads, by the database server that answered, standby or primary; only if TRNINV_READ_URL is set.",
             ["server"],
             registry=self.registry,
         )
         self.refused = Counter(
             "trninv_observations_refused_total",
-            "Observations refused because a token exceeded its quota, by unit.",
+            "Observations that were refused (429) because a token had used its hourly quota of rows or bytes.",
             ["unit"],
             registry=self.registry,
         )
@@ -66,8 +69,12 @@ class ServiceMetrics:
         self._request_histogram = lru_cache(_MAX_LABELS)(self.seconds.labels)
         for unit in ("rows", "bytes"):
             self.refused.labels(unit)
-        self.listeners = Gauge("trninv_listeners", "Clients that listen to changes now.", registry=self.registry)
-        self.ready = Gauge("trninv_ready", "Whether the database is reachable now, 1 or 0.", registry=self.registry)
+        self.listeners = Gauge("trninv_listeners", "Clients that are following changes.", registry=self.registry)
+        self.ready = Gauge(
+            "trninv_ready",
+            "1 if the gauges of the fleet were read, 0 if the database did not answer.",
+            registry=self.registry,
+        )
 
     def count_request(self, path: str, status: int, seconds: float | None) -> None:
         """Count a request to a path; its seconds are None if it was endless, as they have no meaning then."""

@@ -6,14 +6,13 @@ from trninv.database.tables.columns import (
     BIGINT,
     METADATA,
     check_one_of,
+    described,
     foreign_key,
     primary_key,
     required_column,
 )
 from trninv.database.tables.vocabulary import TOKEN_ACTION_MEANINGS, TOKEN_SCOPES
 
-# A person, program or machine for which tokens were created, and the rows and bytes that it reported in the hour that
-# began at ``quota_hour``.
 Table(
     "principal",
     METADATA,
@@ -23,10 +22,13 @@ Table(
     Column("quota_rows", Integer),
     Column("quota_bytes", BIGINT),
     UniqueConstraint("name"),
+    info=described(
+        "a person, program or machine that has tokens",
+        quota_rows="what it has reported since `quota_hour` began",
+        quota_bytes="likewise",
+    ),
 )
 
-# A bearer token of a principal; a principal may have several. ``issued_by``: null if it was created before
-# tokens had one. ``last_used`` is written at most once an hour.
 Table(
     "token",
     METADATA,
@@ -41,14 +43,24 @@ Table(
     Column("revoked_by", Text),
     check_one_of("scope", TOKEN_SCOPES),
     Index(None, "principal_id"),
+    info=described(
+        "a bearer token",
+        issued_by="null: created before tokens had one",
+        last_used="to the hour",
+    ),
 )
 
-# A token's digest. Datasette and similar tools do not list tables whose names start with an underscore.
+# Datasette and similar tools do not list tables whose names start with an underscore.
 Table(
-    "_token_digest", METADATA, primary_key("token"), required_column("sha256", String(64)), UniqueConstraint("sha256")
+    "_token_digest",
+    METADATA,
+    primary_key("token"),
+    required_column("sha256", String(64)),
+    UniqueConstraint("sha256"),
+    info=described("the digest of a token"),
 )
 
-# What happened to a token: who created, rotated or revoked it, or that it was first used. Rows are never updated.
+# Rows are never updated.
 Table(
     "token_event",
     METADATA,
@@ -60,6 +72,10 @@ Table(
     Column("detail", Text),
     check_one_of("action", tuple(TOKEN_ACTION_MEANINGS)),
     Index(None, "token_id"),
+    info=described(
+        "something that happened to a token",
+        action="create, enroll, rotate, use, revoke",
+    ),
 )
 
 PRIVATE_TABLES = frozenset({"principal", "token", "_token_digest", "token_event", "_change"})

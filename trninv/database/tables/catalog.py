@@ -18,6 +18,7 @@ from trninv.database.tables.columns import (
     check_one_of,
     check_ordinal,
     check_positive,
+    described,
     foreign_key,
     primary_key,
     required_column,
@@ -36,14 +37,13 @@ Table(
     Column("note", Text),
     check_one_of("kind", SOURCE_KINDS),
     UniqueConstraint("slug"),
+    info=described(
+        "a document",
+        kind="seed document, vendor documentation, driver, third party, assumed",
+    ),
 )
 
-# One number as one document states it: ``value`` exact, in base units, one direction; ``shown`` for people.
-# ``differs_in``: the kind of disagreement among the facts of its subject and attribute (catalog.facts.conflict_kind);
-# ``others``: the other values that those facts state, and ``dispute``: its value and what contradicts it, for people.
-# ``reading_unit``, ``reading_direction``, ``reading_reason``: how the written number is to be read, if not literally,
-# and why. ``preference``: 0 for the fact that is used. ``disputed``: whether sources disagree about it, or a note
-# explains it.
+# ``differs_in``: see trninv.catalog.facts.conflict_kind.
 Table(
     "fact",
     METADATA,
@@ -72,6 +72,21 @@ Table(
     CheckConstraint("preference >= 0", name="preference"),
     UniqueConstraint("subject", "attribute", "preference"),
     Index(None, "source_id"),
+    info=described(
+        "one number as one document states it",
+        as_written="as printed; of a derived fact, its result",
+        reading_unit="if it had to be interpreted",
+        reading_direction="likewise",
+        reading_reason="why it is read in this way",
+        formula="if it was derived",
+        value="exact, in base units; null: not a number",
+        shown="the value for people",
+        preference="0: the one in use",
+        disputed="sources disagree, or a note explains it",
+        differs_in="how the facts of its subject and attribute differ: `value`, `rounding` or `unit`; null: they agree",
+        others="the other values",
+        dispute="its value and what contradicts it; null: nothing, or only its unit",
+    ),
 )
 
 Table(
@@ -95,6 +110,7 @@ Table(
     check_positive("device_memory_bytes"),
     check_positive("device_memory_bandwidth_bytes_per_s"),
     UniqueConstraint("slug"),
+    info=described("a model of chips, as the preferred facts describe it, like the other models"),
 )
 
 Table(
@@ -111,9 +127,9 @@ Table(
     check_positive("host_memory_bytes"),
     UniqueConstraint("slug"),
     Index(None, "chip_model_id"),
+    info=described("a model of servers"),
 )
 
-# ``wiring``: the name of the wiring pattern; ``sides``: its dimensions, such as 4x4x4 for a torus.
 Table(
     "domain_model",
     METADATA,
@@ -129,6 +145,11 @@ Table(
     check_positive("chips"),
     UniqueConstraint("slug"),
     Index(None, "server_model_id"),
+    info=described(
+        "a model of domains",
+        wiring="the wiring pattern",
+        sides="such as 4x4x4 for a torus",
+    ),
 )
 
 Table(
@@ -144,6 +165,7 @@ Table(
     check_positive("bandwidth_bytes_per_s"),
     CheckConstraint("lanes > 0", name="lanes"),
     UniqueConstraint("slug"),
+    info=described("a model of links"),
 )
 
 Table(
@@ -153,10 +175,9 @@ Table(
     required_column("slug", Text),
     required_column("name", Text),
     UniqueConstraint("slug"),
+    info=described("a model of switches"),
 )
 
-# Sets of chips of a server, or of servers of a domain, that schedulers may allocate to a job: bit i of ``mask`` is the
-# chip or server with ordinal i. If the mask is null, any ``size`` servers of one of the domain's racks are such a set.
 Table(
     "legal_set",
     METADATA,
@@ -171,4 +192,10 @@ Table(
     check_ordinal(),
     UniqueConstraint("domain_model_id", "unit", "size", "ordinal"),
     sqlite_strict=True,
+    info=described(
+        "chips of a server, or servers of a domain, that a scheduler may give to one job, from the facts `chip_sets` "
+        "and `server_sets`",
+        unit="chip, server",
+        mask="bit i: the unit with ordinal i; null: any `size` units of a rack",
+    ),
 )

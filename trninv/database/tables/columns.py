@@ -105,6 +105,11 @@ def required_column(name: str, kind: Any, **options: Any) -> Column[Any]:
     return Column(name, kind, nullable=False, **options)
 
 
+def described(row: str, **columns: str) -> dict[str, Any]:
+    """Return the description of a table for docs/reference/schema.md: what a row is, and the meanings of columns."""
+    return {"row": row, "columns": columns}
+
+
 def primary_key(parent: str | None = None) -> Column[int]:
     """Return the primary key, which is also a foreign key to `parent` if the table extends that table."""
     references = [ForeignKey(f"{parent}.id")] if parent else []

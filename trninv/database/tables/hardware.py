@@ -19,6 +19,7 @@ from trninv.database.tables.columns import (
     check_ordinal,
     check_positive,
     condition_columns,
+    described,
     foreign_key,
     primary_key,
     required_column,
@@ -26,9 +27,6 @@ from trninv.database.tables.columns import (
 )
 from trninv.database.tables.vocabulary import LINK_SCOPES, NODE_KINDS, TRAY_KINDS
 
-# A named fleet. In each table its rows have consecutive ids that start at ``first_…_id``, in the order of seeding; a
-# cluster that can grow has a gap before its fabric. ``domain_model_id`` is null if its domains are of several models.
-# ``known_since`` and ``known_from``: its recorded history begins at this time, after this event; null if it has none.
 Table(
     "cluster",
     METADATA,
@@ -49,6 +47,16 @@ Table(
     check_positive("domains"),
     UniqueConstraint("slug"),
     Index(None, "domain_model_id"),
+    info=described(
+        "a named fleet. `first_…_id` is the first id of its rows in a table; a cluster that can grow has a gap before "
+        "its fabric",
+        slug="its name, unique",
+        system="the system it was seeded from, or `adopted`",
+        domain_model_id="null if it was adopted with several models; domains of one model are then consecutive",
+        domains="their number",
+        known_from="the last event before `known_since`",
+        known_since="the time from which its history is known; null: it has none",
+    ),
 )
 
 Table(
@@ -60,6 +68,7 @@ Table(
     required_column("ordinal", Integer),
     check_ordinal(),
     UniqueConstraint("cluster_id", "ordinal"),
+    info=described("a NeuronLink scale-up domain: a Trn1 or Trn2 server, or an UltraServer"),
 )
 
 Table(
@@ -72,6 +81,7 @@ Table(
     check_ordinal(),
     check_positive("rack_units"),
     UniqueConstraint("cluster_id", "ordinal"),
+    info=described("a rack"),
 )
 
 Table(
@@ -88,9 +98,9 @@ Table(
     Index(None, "rack_id"),
     Index(None, "server_model_id", "id"),
     unhealthy_index("server"),
+    info=described("a slot: the hardware of one EC2 instance"),
 )
 
-# A tray of a server, head trays first; its height in rack units if documented.
 Table(
     "tray",
     METADATA,
@@ -103,9 +113,13 @@ Table(
     check_one_of("kind", TRAY_KINDS),
     CheckConstraint("rack_units > 0", name="rack_units"),
     UniqueConstraint("server_id", "ordinal"),
+    info=described(
+        "a tray of a server, head trays first",
+        kind="head, compute",
+        rack_units="null: not documented",
+    ),
 )
 
-# A vertex: every chip, switch, NIC and network node; a network node belongs to no domain.
 Table(
     "node",
     METADATA,
@@ -119,6 +133,14 @@ Table(
     Index(None, "domain_id"),
     Index(None, "cluster_id", "kind"),
     unhealthy_index("node"),
+    info=described(
+        "a vertex",
+        kind="chip, switch, nic, network_node",
+        domain_id="null for a network node",
+        state="up, degraded, down, maintenance",
+        factor_ppm="for a degraded part, the fraction of its bandwidth that is left, in millionths; null: all of it",
+        own_state="its own state while its server is unhealthy, else null",
+    ),
 )
 
 Table(
@@ -133,10 +155,12 @@ Table(
     UniqueConstraint("server_id", "ordinal"),
     Index(None, "tray_id"),
     Index(None, "chip_model_id", "id"),
+    info=described(
+        "a chip; `id` is its node's",
+        ordinal="the device number of `neuron-ls`",
+    ),
 )
 
-# A switch of a server, or of a rack (server_id is null); ordinals count within the domain. Its model is null if the
-# catalog names no model.
 Table(
     "switch",
     METADATA,
@@ -148,6 +172,12 @@ Table(
     check_ordinal(),
     Index(None, "server_id"),
     Index(None, "rack_id"),
+    info=described(
+        "a NeuronLink switch; `id` is its node's",
+        server_id="null if it belongs to the rack",
+        ordinal="in the domain",
+        switch_model_id="null: not in the catalog",
+    ),
 )
 
 Table(
@@ -160,10 +190,9 @@ Table(
     check_ordinal(),
     check_positive("bandwidth_bytes_per_s"),
     UniqueConstraint("server_id", "ordinal"),
+    info=described("an EFA device; `id` is its node's"),
 )
 
-# A node of the EFA fabric; tier 1 is on top, ordinals count within the tier. ``vendor_id`` is EC2's id, if the fabric
-# was observed.
 Table(
     "network_node",
     METADATA,
@@ -174,6 +203,12 @@ Table(
     check_ordinal(),
     check_positive("tier"),
     Index(None, "tier", "ordinal"),
+    info=described(
+        "a node of the EFA fabric; `id` is its node's",
+        tier="1 is on top; in a seeded cluster, 3 is next to the NICs",
+        ordinal="in the tier",
+        vendor_id="its id in EC2; null in a seeded cluster",
+    ),
 )
 
 Table(
@@ -184,12 +219,9 @@ Table(
     required_column("ordinal", Integer),
     check_ordinal(),
     UniqueConstraint("chip_id", "ordinal"),
+    info=described("a physical NeuronCore"),
 )
 
-# An edge between nodes a < b; the bandwidth is what one direction carries when healthy, over all its cables.
-#
-# A link of scope fabric goes from a NIC or network node to the network node above; between two network nodes it
-# belongs to no domain.
 Table(
     "link",
     METADATA,
@@ -213,13 +245,16 @@ Table(
     Index(None, "b_id"),
     Index(None, "domain_id"),
     unhealthy_index("link"),
+    info=described(
+        "an edge between nodes `a_id` < `b_id`; one of scope fabric goes from a NIC or network node to the network "
+        "node above",
+        domain_id="null between network nodes",
+        bandwidth_bytes_per_s="one direction when healthy, over all its cables",
+        scope="server, rack, domain, host, fabric",
+    ),
 )
 
-# How many parts of one cluster, kind, model, scope and state exist, and the sums of their cables and bandwidths.
-# ``kind``: domain, rack, server, link, core, a kind of node, or allocation (an allocated chip). ``model_id``: the model
-# of its chips, servers or links; of a NIC that of its server, of a switch that of its domain; 0: none. ``scope``: of
-# links. Domains and racks are up; a core has the state of its chip. Written by triggers and bulk loads
-# (trninv.database.part_counts); ``number`` may be 0.
+# Written by triggers and bulk loads (trninv.database.part_counts).
 Table(
     "part_count",
     METADATA,
@@ -230,4 +265,16 @@ Table(
     Column("state", String(12), primary_key=True),
     *(required_column(name, BIGINT) for name in ("number", "cables", "bandwidth_bytes_per_s")),
     sqlite_with_rowid=False,
+    info=described(
+        "how many parts of one cluster, kind, model, scope and state there are. Triggers maintain it, and `verify` "
+        "checks it; rows loaded with `COPY` are not counted, since a dump has their counts; views of an earlier time "
+        "count no allocations",
+        kind="domain, rack, server, link, core, a kind of node, or allocation: an allocated chip",
+        model_id="of chips, servers, domains or links; of a NIC, its server's; of a switch, its domain's; 0: none",
+        scope="of links",
+        state="a core has its chip's; domains and racks are up",
+        number="may be 0",
+        cables="sum",
+        bandwidth_bytes_per_s="sum",
+    ),
 )

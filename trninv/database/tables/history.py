@@ -16,6 +16,7 @@ from trninv.database.tables.columns import (
     METADATA,
     check_one_of,
     condition_columns,
+    described,
     primary_key,
     required_column,
 )
@@ -28,18 +29,9 @@ from trninv.database.tables.vocabulary import (
     SWEEP_STATE_MEANINGS,
 )
 
-# A recorded change of a part's state, with author and reason. The triggers of trninv.inventory.triggers.event_triggers
-# insert the rows; nothing updates them. ``batch``, ``source`` and ``own_…`` may be null in rows from before the first
-# release.
-#
-# ``batch``: the first event of the same change. ``previous_id``: the previous event of this part.
-# ``own_…``: the part's own condition, without the effect of its server. ``clock_went_back``: whether the preceding
-# event has a later time.
-#
-# With an ``action`` the row is about a job (``job`` is its name, ``part_id`` its id, ``address`` the smallest place
-# with all its chips), or about a server (``part_id``, ``address``) that was cordoned or uncordoned. Such a row has no
-# kind, and its states mean nothing. ``chip_ids``: the job's chips after the event (trninv.inventory.state.chip_ids);
-# null if the job has ended or the event is not about a job; empty if plain SQL inserted the job without chips.
+# The triggers of trninv.inventory.triggers.event_triggers insert the rows; nothing updates them. ``batch``,
+# ``source`` and ``own_…`` may be null in rows from before the first release. ``chip_ids``: see
+# trninv.inventory.state.chip_ids.
 Table(
     "state_event",
     METADATA,
@@ -76,15 +68,42 @@ Table(
     Index("ix_state_event_back", "id", "at", sqlite_where=text("clock_went_back")),
     Index("ix_state_event_action", "action", "part_id", "id", sqlite_where=text("action IS NOT NULL")),
     Index("ix_state_event_job", "job", "id", sqlite_where=text("job IS NOT NULL")),
+    info=described(
+        "a change of a part's state, or an action on a job, cordon or reservation; written by triggers. With an "
+        "action, `part_id` is the row of the `job` or `reservation`, or of the `server`; `kind` is null, and the "
+        "states mean nothing",
+        at="time",
+        address="of the part; of a job, the smallest place with all its chips",
+        before="the state before",
+        source="command, api, import, drift or sql",
+        batch="the first event of the same change",
+        kind="of the part",
+        part_id="the row of `server`, `node` or `link`",
+        previous_id="the part's previous event",
+        own_before="this and the next three: the part's own state before and after, as in `node`",
+        clock_went_back="the event before it has a later time; the ids keep the order",
+        action="allocate, move, release, cordon, uncordon, reserve, unreserve; null: a change of state",
+        job="name of the job or reservation",
+        chip_ids="its chips after the event, such as `1-16,40;41`: spares follow the semicolon. Null: it has none; "
+        "empty: plain SQL did not write them",
+    ),
 )
 
-# The digest of all events up to the one with the seal's id, and of the rows of history_start up to ``starts``
-# (trninv.inventory.state.hash_chain). Rows are never updated.
-Table("event_seal", METADATA, primary_key(), required_column("sha256", String(64)), Column("starts", Integer))
+# See trninv.inventory.state.hash_chain. Rows are never updated.
+Table(
+    "event_seal",
+    METADATA,
+    primary_key(),
+    required_column("sha256", String(64)),
+    Column("starts", Integer),
+    info=described(
+        "the SHA-256 of all events up to its `id`, and of rows of `history_start`",
+        starts="the last row of `history_start` that it covers",
+    ),
+)
 
-# A recorded state of a cluster, from which the events after ``event`` lead to the current state
-# (trninv.inventory.state.history_start). Only the newest row of a cluster is used. Rows are never updated, and deleted
-# only once an archive contains their events.
+# See trninv.inventory.state.history_start. Rows are never updated, and deleted only once an archive contains their
+# events.
 Table(
     "history_start",
     METADATA,
@@ -96,11 +115,16 @@ Table(
     required_column("cause", String(8)),
     required_column("state", Text),
     check_one_of("cause", tuple(START_CAUSE_MEANINGS)),
+    info=described(
+        "the state of a cluster after the event `event`, with which its history starts. The newest row of a cluster "
+        "counts; archiving may remove older ones",
+        cluster="its name",
+        cause="seed, grow, archive, migrate, unseed",
+        state="JSON: unhealthy `parts`, `jobs` with chips, `closed` (cordoned) servers, `last_job`",
+    ),
 )
 
-# Events up to the one with the row's id exist only in an archive. ``sha256``: their seal, from which the chain of seals
-# continues. ``since``: the time of the first event after them. ``directory``: where the archive was written. Rows are
-# never updated.
+# Rows are never updated.
 Table(
     "history_archive",
     METADATA,
@@ -110,10 +134,14 @@ Table(
     required_column("since", Text),
     required_column("directory", Text),
     required_column("who", Text),
+    info=described(
+        "a run of `trninv archive --delete`: events up to its `id` are now only in the archive",
+        sha256="their seal, with which the history begins",
+        since="the time of the first event after them",
+    ),
 )
 
-# Events up to ``event`` were sealed again before the first release, because their actions were renamed. ``sha256``:
-# their former seal. ``archived``: the last event that existed only in an archive then. Rows are never updated.
+# Rows are never updated.
 Table(
     "seal_restart",
     METADATA,
@@ -123,9 +151,13 @@ Table(
     required_column("archived", Integer),
     required_column("sha256", String(64)),
     required_column("schema_version", Text),
+    info=described(
+        "events up to `event` were sealed again before the first release, because their actions were renamed",
+        archived="the last event that existed only in an archive then",
+        sha256="their former seal",
+    ),
 )
 
-# Author and reason of the change in this transaction, which triggers copy into its events. Empty outside transactions.
 Table(
     "_change",
     METADATA,
@@ -135,11 +167,13 @@ Table(
     required_column("why", Text),
     required_column("source", Text),
     Column("batch", Integer),
+    info=described(
+        "the author of the changes in the current transaction, which triggers copy to its events; empty after the "
+        "commit, and not readable by reports"
+    ),
 )
 
-# A sweep that a service runs or has run (trninv.graphql.sweep_runner). ``arguments`` and ``answer`` are JSON.
-# ``renewed``: when its process renewed the lease, by the database's clock, in seconds since 1970. ``attempt``: number
-# of processes started for it; only the last one may write.
+# See trninv.graphql.sweep_runner.
 Table(
     "sweep",
     METADATA,
@@ -154,4 +188,13 @@ Table(
     Column("error", Text),
     Column("answer", Text),
     check_one_of("state", tuple(SWEEP_STATE_MEANINGS)),
+    info=described(
+        "a sweep that a service runs or has run",
+        arguments="JSON",
+        answer="JSON",
+        attempt="number of processes started for it; only the last one may write",
+        renewed="when that one last reported, by the database's clock, in seconds since 1970",
+        done="solved classes of failures",
+        total="all of them",
+    ),
 )

@@ -20,6 +20,7 @@ from trninv.database.tables.columns import (
     BIGINT,
     METADATA,
     check_one_of,
+    described,
     foreign_key,
     primary_key,
     required_column,
@@ -46,10 +47,6 @@ def allocated_mask(row: Mapping[str, Any]) -> int:
     )
 
 
-# A job with allocated chips; ``external_id`` is its id in its system. A pinned job must not be moved. A move ends the
-# job's row and begins another row, so that each has its own author; ``first_started_at`` is then the start of the first
-# row. ``place``: the smallest place with all its chips. ``moved_at``: when it last moved, within its row or, if equal
-# to ``ended_at``, to another row. ``chip_ids``: its chips, for the events. ``until_at``: when it ends at the latest.
 Table(
     "job",
     METADATA,
@@ -74,10 +71,20 @@ Table(
     Index(None, "name"),
     unique_while_open("job", "system", "external_id"),
     sqlite_strict=True,
+    info=described(
+        "work that has chips; only one open row per `system` and `external_id`. A move ends a row and begins another, "
+        "so that each has its own author",
+        ended_at="null: open",
+        pinned="1: plans do not move it",
+        first_started_at="for a job that moved, the start of its first row",
+        place="the smallest place with all its chips",
+        moved_at="when it last moved within this row, or on to the next one",
+        chip_ids="its chips, as in `state_event`; write it too if you change `allocation` in plain SQL",
+        until_at="when it ends at the latest",
+    ),
 )
 
-# A chip allocated to a job, from ``started_at`` to ``ended_at``; rows are ended, not deleted. Strict, so that a value
-# of another type cannot get past the index that allows one open allocation per chip.
+# Strict, so that a value of another type cannot get past the index that allows one open allocation per chip.
 Table(
     "allocation",
     METADATA,
@@ -91,9 +98,12 @@ Table(
     Index(None, "job_id", "chip_id"),
     unique_while_open("allocation", "chip_id"),
     sqlite_strict=True,
+    info=described(
+        "a chip that a job has; at most one open row per chip; rows end, and only `trninv unseed` deletes them",
+        role="work, spare",
+    ),
 )
 
-# A cordon: the server takes no new jobs from ``started_at`` to ``ended_at``; running jobs continue.
 Table(
     "cordon",
     METADATA,
@@ -105,11 +115,12 @@ Table(
     required_column("why", Text),
     unique_while_open("cordon", "server_id"),
     sqlite_strict=True,
+    info=described(
+        "a server that takes no new jobs; running jobs continue",
+        ended_at="null: open",
+    ),
 )
 
-# A reservation of chips from ``from_at`` until just before ``until_at``, made at ``started_at`` and, if ``ended_at`` is
-# set, cancelled then. ``chips``, ``place`` and ``chip_ids``: its number of chips, the smallest place with all of them,
-# and their ids, for the events.
 Table(
     "reservation",
     METADATA,
@@ -130,9 +141,18 @@ Table(
     CheckConstraint("from_at < until_at", name="until_at"),
     Index(None, "cluster_id"),
     sqlite_strict=True,
+    info=described(
+        "chips that are reserved for a time",
+        kind="job, maintenance",
+        until_at="just after its end",
+        chips="their number",
+        place="the smallest place with all of them",
+        chip_ids="as in `job`",
+        started_at="when it was made",
+        ended_at="when it was cancelled; null: it was not",
+    ),
 )
 
-# A chip of a reservation. A trigger refuses a chip that is reserved twice at a time.
 Table(
     "reserved_chip",
     METADATA,
@@ -142,16 +162,20 @@ Table(
     Index(None, "reservation_id"),
     Index(None, "chip_id"),
     sqlite_strict=True,
+    info=described("a chip of a reservation; a trigger refuses a chip that is reserved twice at a time"),
 )
 
-# The allocated chips of a domain, as bits by server and ordinal, 64 per column; a domain without allocated chips has no
-# row. Written by triggers.
 Table(
     "domain_allocated",
     METADATA,
     primary_key(parent="domain"),
     *(required_column(f"allocated_{word}", BIGINT) for word in range(BITMASK_WORDS)),
     sqlite_strict=True,
+    info=described(
+        "the allocated chips of a domain; `id` is the domain's, and a domain without any has no row. Triggers "
+        "maintain it, and `verify` checks it",
+        allocated_0="64 chips in each column, one bit per server and ordinal",
+    ),
 )
 
 JOB_TABLES = ("allocation", "cordon", "domain_allocated", "job", "reserved_chip", "reservation")

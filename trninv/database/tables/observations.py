@@ -22,16 +22,14 @@ from trninv.database.tables.columns import (
     check_ordinal,
     check_positive,
     deferred_foreign_key,
+    described,
     primary_key,
     required_column,
 )
 from trninv.database.tables.vocabulary import STATES
 
-# An imported file: its source, when it was written (``taken_at``) and imported (``at``), and when the same content was
-# last written (``seen_at``). Only ``seen_at`` and ``is_cited`` ever change. ``speaker``: the instance or host that
-# reported, if the file is from a tool on a single machine, or the name of a listing that discovery pulls. ``is_whole``:
-# whether it lists every instance of an account or cluster. ``servers`` and ``chips``: how many it describes. Rows of a
-# speaker may be deleted once at least 100 newer rows exist and no finding cites them (``is_cited``).
+# Only ``seen_at`` and ``is_cited`` ever change. Rows of a speaker may be deleted once at least 100 newer rows exist
+# and no finding cites them.
 Table(
     "observation",
     METADATA,
@@ -49,10 +47,21 @@ Table(
     required_column("is_cited", Boolean, server_default=text("false")),
     UniqueConstraint("source", "sha256"),
     Index("ix_observation_speaker", "source", "speaker", "seen_at", "id"),
+    info=described(
+        "an imported file",
+        at="of the import",
+        sha256="of its bytes, and also of the host if only the file's name states it",
+        taken_at="when it was written",
+        seen_at="when the same content was last written",
+        is_whole="it lists every instance",
+        servers="how many it describes",
+        speaker="the instance or host that a tool on one machine describes, or a listing that discovery pulls; null: "
+        "any other file",
+        is_cited="a finding cites it",
+    ),
 )
 
-# An instance as a file reports it; lists are text separated by blanks. These rows and those of the next two tables are
-# never updated, and are deleted with their observation.
+# These rows and those of the next two tables are never updated, and are deleted with their observation.
 Table(
     "observed_server",
     METADATA,
@@ -80,6 +89,16 @@ Table(
     Index(None, "observation_id"),
     Index(None, "instance"),
     Index(None, "host"),
+    info=described(
+        "what a file says about an instance; a column is null if the file does not say",
+        network_nodes="top layer first",
+        position="in its UltraServer, as elected by its driver",
+        ultraserver_mode="as elected, too",
+        logical_cores="the logical core configuration",
+        is_partial="a container: there may be more chips",
+        missing_fields="columns of the server and its chips that the source should fill and did not",
+        scheduler_block="the block, or lowest switch, that a scheduler has it in; `-`: none",
+    ),
 )
 
 Table(
@@ -99,9 +118,13 @@ Table(
     Column("taints", Text),  # of a Kubernetes device: KEY=VALUE:EFFECT, separated by blanks
     check_ordinal(),
     UniqueConstraint("observed_server_id", "ordinal"),
+    info=described(
+        "a chip in a file",
+        neighbours="from the driver's table, not measured",
+        taints="as a Kubernetes device: `KEY=VALUE:EFFECT`, separated by blanks",
+    ),
 )
 
-# The state of many links at once: a side (H, V) of a host, or the interconnect of a capacity block.
 Table(
     "observed_link",
     METADATA,
@@ -113,12 +136,13 @@ Table(
     required_column("state", String(20)),
     check_one_of("part", ("H", "V", "interconnect")),
     Index(None, "observation_id"),
+    info=described(
+        "what a file says about several links: those of a host or the interconnect of a capacity block",
+        part="H (links to the other rack), V (links within it) or interconnect",
+    ),
 )
 
-# How fast a collective or a transfer ran. ``address`` is the place of its chips: a server, or the smallest place with
-# all servers. A transfer leads from ``address`` to ``peer``. Both are text, so that the row outlives its cluster.
-# ``event`` is the number of the last event at that moment. Bandwidths are of a chip, in one direction, and
-# ``limit_bandwidth`` is what the wiring allowed then; null if trninv has no limit for the operation.
+# ``address`` and ``peer`` are text, so that the row outlives its cluster.
 Table(
     "measurement",
     METADATA,
@@ -143,11 +167,21 @@ Table(
     check_positive("nanoseconds"),
     Index(None, "address"),
     Index(None, "observation_id"),
+    info=described(
+        "how fast a collective or a transfer ran",
+        observation_id="its import",
+        address="of its server, or the smallest place with all servers; the source of a transfer",
+        peer="the target of a transfer",
+        machine="the instance or host bound then",
+        event="number of the last event up to then",
+        logical_cores="physical cores of a rank",
+        algorithm_bandwidth="bytes over time",
+        bus_bandwidth="of a chip",
+        limit_bandwidth="of the wiring at that time; null: unknown",
+    ),
 )
 
-# A binding of an instance to a slot (a server's place in the design), open while ``ended_at`` is null. No two open rows
-# share a slot, instance or host. ``server_id`` is no foreign key, so that the history outlives its cluster: it is valid
-# only while the row is open. Ending a row writes ``ended_at``, ``ending`` and ``ended_by`` once; nothing else changes.
+# ``server_id`` is no foreign key, so that the history outlives its cluster.
 Table(
     "binding",
     METADATA,
@@ -170,10 +204,17 @@ Table(
         Index(f"uq_binding_{column}_open", column, unique=True, sqlite_where=IS_OPEN)
         for column in ("server_id", "instance", "host")
     ),
+    info=described(
+        "a slot's link to an instance; a slot, an instance and a host have at most one open row. `ended_at`, `ending` "
+        "and `ended_by` are written once, at its end",
+        server_id="valid while the binding is open",
+        address="of the slot",
+        evidence="of an inference",
+    ),
 )
 
-# A difference between observation and design, open while ``cleared_at`` is null. Only ``last_seen`` and, once,
-# ``cleared_at`` are updated. A difference that returns after it was cleared gets a new row.
+# Only ``last_seen`` and, once, ``cleared_at`` are updated. A difference that returns after it was cleared gets a new
+# row.
 Table(
     "finding",
     METADATA,
@@ -191,12 +232,17 @@ Table(
     check_one_of("severity", SEVERITIES),
     Index(None, "address"),
     Index("ix_finding_open", "rule", sqlite_where=text("cleared_at IS NULL")),
+    info=described(
+        "a difference between design and observation",
+        severity="info, medium, high",
+        address="null: an instance without a slot",
+        instance="or its host, if only that is known",
+        evidence="ids of observations",
+        cleared_at="null: open",
+    ),
 )
 
-# A target that ``trninv discover`` pulls, such as aws:us-east-2 (trninv.discovery). ``identity``: the account or
-# cluster that answered. ``started_at``: of the latest pull; ``read_at``: of the latest one that was stored, which is
-# late from ``late_at``. ``error``: why the latest pull failed. ``holder``: the process that pulls now; ``renewed``:
-# when it renewed its lease, by the database's clock, in seconds since 1970.
+# See trninv.discovery.
 Table(
     "discovery",
     METADATA,
@@ -212,13 +258,23 @@ Table(
     Column("holder", Text),
     Column("renewed", BIGINT),
     UniqueConstraint("target"),
+    info=described(
+        "a target that `trninv discover` pulls",
+        identity="the account or cluster that answered",
+        started_at="of the latest pull",
+        read_at="of the latest one that was stored",
+        late_at="from when it is late",
+        error="of the latest pull",
+        holder="the process that pulls now",
+        renewed="when it last reported, by the database's clock, in seconds since 1970",
+    ),
 )
 
-# When observations were last compared with the design: one row, or none before the first comparison.
 Table(
     "comparison",
     METADATA,
     primary_key(),
     required_column("at", Text),  # UTC, as trninv.units formats it
     CheckConstraint("id = 1", name="one"),
+    info=described("the last run of `trninv drift`; the table has at most one row"),
 )

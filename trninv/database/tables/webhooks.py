@@ -2,12 +2,10 @@
 
 from sqlalchemy import Column, Index, Integer, Table, Text, UniqueConstraint
 
-from trninv.database.tables.columns import BIGINT, METADATA, primary_key, required_column
+from trninv.database.tables.columns import BIGINT, METADATA, described, primary_key, required_column
 
-# A receiver of TRNINV_WEBHOOKS (trninv.webhooks). ``last_event``: the number of the last event that was sent or not
-# selected. ``incidents`` and ``checks``: JSON objects of the open incidents, and of whether checks pass, as far as the
-# receiver knows. ``sent`` and ``failed``: accepted messages and failed attempts; ``error``: why the latest attempt
-# failed, null if it did not.
+# See trninv.webhooks. Neither table has a secret: URLs, which may be secrets, are not stored, and errors name hosts
+# only.
 Table(
     "webhook_receiver",
     METADATA,
@@ -20,11 +18,17 @@ Table(
     required_column("failed", BIGINT),
     Column("error", Text),
     UniqueConstraint("name"),
+    info=described(
+        "a receiver that got something",
+        last_event="the last event that was sent or not selected",
+        incidents="JSON: the open ones that it knows",
+        checks="JSON: whether each passes",
+        sent="accepted messages",
+        failed="failed attempts",
+        error="of the latest attempt; null if it succeeded",
+    ),
 )
 
-# A message that was given up (dead letter): ``message`` is its id, which is the same whenever it is sent, ``body`` what
-# is sent in the receiver's format. Neither table has a secret: URLs, which may be secrets, are not stored, and errors
-# name hosts only. A row ends when the message is accepted after all (``trninv webhooks retry``).
 Table(
     "webhook_dead_letter",
     METADATA,
@@ -37,4 +41,9 @@ Table(
     required_column("error", Text),
     required_column("failed_at", Text),
     Index("ix_webhook_dead_letter_receiver", "receiver"),
+    info=described(
+        "a message that was given up; it goes when the message is accepted after all",
+        message="its id in each attempt",
+        body="what is sent, in the receiver's format",
+    ),
 )

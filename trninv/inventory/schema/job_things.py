@@ -133,6 +133,7 @@ JOB_THINGS: Final = (
             ("cluster", "domain", "server"),
             {"chip": "address"},
             (column_field(_CHIP.c.ordinal, "Its number within the server."),),
+            example="SELECT job, count(*) AS chips FROM v_allocation WHERE ended_at IS NULL GROUP BY job ORDER BY job",
         ),
         has_scope=True,
         lifetime=Lifetime(
@@ -208,7 +209,13 @@ JOB_THINGS: Final = (
             and_(_RESERVATION.c.ended_at.is_(None), _RESERVATION.c.until_at > CurrentHour()),
             ("cancelled_at",),
         ),
-        view=View("v_reservation", ("cluster",), {"cluster": None}),
+        view=View(
+            "v_reservation",
+            ("cluster",),
+            {"cluster": None},
+            example="SELECT name, kind, place, chips, from_at, until_at FROM v_reservation WHERE cancelled_at IS NULL "
+            "ORDER BY from_at",
+        ),
         default_order=("from_at",),
     ),
 )

@@ -85,7 +85,12 @@ OBSERVED_THINGS: Final = (
             column_field(_FINDING.c.last_seen, "When it was last found (UTC).", ValueFormat.TIME),
             column_field(_FINDING.c.cleared_at, "When it cleared (UTC); null while it lasts.", ValueFormat.TIME),
         ),
-        view=View("v_drift", names={"id": None}),
+        view=View(
+            "v_drift",
+            names={"id": None},
+            example="SELECT severity, rule, count(*) AS findings FROM v_drift WHERE cleared_at IS NULL GROUP BY "
+            "severity, rule",
+        ),
         columns=("severity", "rule", "address", "instance", "expected", "observed", "first_seen"),
         has_scope=True,
         lifetime=Lifetime(
@@ -166,7 +171,9 @@ OBSERVED_THINGS: Final = (
             ),
             column_field(_MEASUREMENT.c.observation_id, "Number of the import.", name="observation"),
         ),
-        view=View("v_measurement"),
+        view=View(
+            "v_measurement", example="SELECT operation, max(share) AS best FROM v_measurement GROUP BY operation"
+        ),
         columns=(
             "measured_at",
             "address",

@@ -207,12 +207,15 @@ class View:
         Column names of fields, without their units; None omits a field.
     further
         Fields that only the view has.
+    example
+        A query for the reference page.
     """
 
     name: str
     places: tuple[str, ...] = ()
     names: Mapping[str, str | None] = field(default_factory=dict)
     further: tuple[Field, ...] = ()
+    example: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -284,6 +284,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                     column_field(_chip_model.c.generation, "Generation of its chips."),
                     column_field(_server_model.c.chips, "Chips."),
                 ),
+                example="SELECT address, rack, state FROM v_server WHERE domain = 'trn3-gen1/d0'",
             ),
             fields=(
                 _id(_server),
@@ -296,7 +297,9 @@ THINGS: Final[Mapping[str, Thing]] = {
                     name="model",
                     choices=_choices("server"),
                 ),
-                _binding_field("instance", "Id of the instance in this slot."),
+                _binding_field(
+                    "instance", "Id of the instance in this slot; null if none is bound or only its host is known."
+                ),
                 _binding_field("host", "Host name of the instance in this slot."),
                 column_field(_server_model.c.vcpus, "Virtual CPUs of the host."),
                 column_field(
@@ -346,11 +349,19 @@ THINGS: Final[Mapping[str, Thing]] = {
                             f"{name}_tflops",
                             ValueFormat.THOUSANDTHS,
                             _chip_model.c[compute_column(f"{name}_compute")],
-                            "10¹² operations per second.",
+                            f"{operations}.",
                         )
-                        for name in ("mxfp8", "fp8", "bf16", "fp32", "sparse")
+                        for name, operations in {
+                            "mxfp8": "MXFP8",
+                            "fp8": "Dense FP8",
+                            "bf16": "Dense BF16",
+                            "fp32": "FP32",
+                            "sparse": "With sparsity",
+                        }.items()
                     ),
                 ),
+                example="SELECT generation, count(*) AS chips, sum(hbm_gib) AS hbm_gib FROM v_chip GROUP BY "
+                "generation ORDER BY generation",
             ),
             fields=(
                 _id(_chip),
@@ -419,6 +430,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                     column_field(_chip_model.c.generation, "Its generation."),
                     column_field(_node.c.state, "State of the chip.", name="chip_state"),
                 ),
+                example="SELECT address FROM v_core WHERE chip = 'u-trn2x64/d0/s1/c5'",
             ),
             fields=(_id(_core), _address(address_expression("core")), _ordinal(_core)),
             relations=(*_SERVER_RELATIONS, Relation("chip", ("chip",), _chip.c.id, "Its chip.")),
@@ -449,7 +461,16 @@ THINGS: Final[Mapping[str, Thing]] = {
             view=View(
                 "v_switch",
                 ("cluster", "domain", "rack"),
-                further=(Field("model", ValueFormat.TEXT, _switch_model_name, "The vendor's name of its model."),),
+                further=(
+                    Field(
+                        "model",
+                        ValueFormat.TEXT,
+                        _switch_model_name,
+                        "The vendor's name of its model; null if not in the catalog.",
+                    ),
+                ),
+                example="SELECT rack, count(*) AS switches FROM v_switch WHERE cluster = 'trn3-gen2' GROUP BY rack "
+                "ORDER BY rack",
             ),
             fields=(_id(_switch), _address(address_expression("switch")), _ordinal(_switch), *_condition(_node)),
             relations=(
@@ -484,7 +505,11 @@ THINGS: Final[Mapping[str, Thing]] = {
             list_name="nics",
             table=_nic,
             joins=join_by_keys(_nic, "node", "server", *_SERVER_JOINS),
-            view=View("v_nic", ("cluster", "domain", "server", "rack")),
+            view=View(
+                "v_nic",
+                ("cluster", "domain", "server", "rack"),
+                example="SELECT address, bandwidth_gb_per_s FROM v_nic WHERE cluster = 'trn1.32xlarge'",
+            ),
             fields=(
                 _id(_nic),
                 _address(address_expression("nic")),
@@ -512,11 +537,16 @@ THINGS: Final[Mapping[str, Thing]] = {
             list_name="network_nodes",
             table=_network_node,
             joins=join_by_keys(_network_node, "node", "cluster"),
-            view=View("v_network_node", ("cluster",)),
+            view=View(
+                "v_network_node",
+                ("cluster",),
+                example="SELECT cluster, tier, count(*) AS nodes FROM v_network_node GROUP BY cluster, tier ORDER BY "
+                "cluster, tier",
+            ),
             fields=(
                 _id(_network_node),
                 _address(address_expression("network_node")),
-                _ordinal(_network_node),
+                _ordinal(_network_node, "Its number in its tier."),
                 *_condition(_node),
                 column_field(_network_node.c.tier, "Its tier: 1 at the top, 3 above the NICs in a seeded cluster."),
                 column_field(_network_node.c.vendor_id, "Its EC2 id, nn-…, in an adopted cluster."),

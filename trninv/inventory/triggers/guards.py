@@ -9,7 +9,7 @@ from typing import Final
 
 from trninv.inventory.state.author import MAX_LENGTH
 from trninv.inventory.triggers.declaration import Function, Trigger
-from trninv.settings import LEAST_OBSERVATIONS
+from trninv.setting_parsers import LEAST_OBSERVATIONS
 
 _LAST_ARCHIVED_EVENT: Final = "(SELECT coalesce(max(id), 0) FROM history_archive)"
 """The number of the last event that has been archived."""

@@ -4,6 +4,7 @@
 answer.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -92,6 +93,9 @@ class FreeCapacityAnswer(Answer):
             ["jobs of", "fit at once"], ([entry.chips, f"{entry.jobs:,}"] for entry in self.concurrent_jobs)
         )
         yield from render_reservations(self.reservations)
+
+    def value_lines(self) -> Sequence[object]:
+        return [pluralize(self.free, "chip")]
 
 
 @question(

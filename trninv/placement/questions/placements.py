@@ -4,6 +4,7 @@
 suggests a better shape.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Annotated
@@ -162,6 +163,9 @@ class PlacementsAnswer(Answer):
         if self.suggested_shape:
             yield f"better: {self.suggested_shape}"
         yield from render_reservations(self.reservations)
+
+    def value_lines(self) -> Sequence[object]:
+        return [place for placement in self.placements[: self.copies] for place in placement.places]
 
 
 def _format_placement(placement: Placement) -> str:

@@ -1,6 +1,7 @@
 """Create and drop the views that SQL reports read; NAME.sql is the view NAME, a SELECT valid on both databases.
 
-Views of a single thing have no file: their columns are the fields that it declares (`declared_views`).
+A file begins with comments that describe the view (`view_descriptions`), which end at the first blank line. Views of a
+single thing have no file: their columns are the fields that it declares (`declared_views`).
 
 Rules shared with other code are referred to by name: ``{{ chip_address }}`` is the address of the joined row of
 ``chip``, and so on for every level that has addresses; ``{{ node_address }}`` is that of any ``node``,
@@ -120,7 +121,7 @@ def definition(name: str, dialect: str, *, is_past: bool = False) -> str:
     if name in DECLARED_VIEWS:
         return f"CREATE VIEW {name} AS\n{_compile(select_view(name), dialect)}"
     rules = _compile_rules(dialect, is_past=is_past)
-    select = (_FOLDER / f"{name}.sql").read_text("utf-8").strip()
+    _, _, select = (_FOLDER / f"{name}.sql").read_text("utf-8").strip().partition("\n\n")
     return f"CREATE VIEW {name} AS\n" + _RULE_REFERENCE.sub(lambda reference: rules[reference[1]], select)
 
 

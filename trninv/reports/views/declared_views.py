@@ -39,25 +39,41 @@ def select_view(name: str) -> Select[Any]:
     return select(*columns).select_from(source)
 
 
-def _columns(thing: Thing, view: View) -> Iterator[Sql]:
+def view_columns(thing: Thing, view: View) -> Iterator[tuple[str, Field | None]]:
+    """Yield the columns of a view in order, each with its field; columns of places have none."""
     fields = [field for field in (*thing.fields, *view.further) if view.names.get(field.name, "") is not None]
-    address, *others = (_column(view, field) for field in fields if field.format is not ValueFormat.ID)
-    yield address
+    address, *others = (field for field in fields if field.format is not ValueFormat.ID)
+    yield _column_name(view, address), address
     for level in view.places:
-        yield address_expression(level).label(level)
+        yield level, None
         if level != "cluster":
-            yield TABLES[level].c.ordinal.label(f"{level}_ordinal")
-    yield from others
+            yield f"{level}_ordinal", None
+    for field in others:
+        yield _column_name(view, field), field
 
 
-def _column(view: View, field: Field) -> Sql:
-    name = view.names.get(field.name) or field.name
+def _column_name(view: View, field: Field) -> str:
+    suffix, _ = _UNITS.get(field.format, ("", 1))
+    return f"{view.names.get(field.name) or field.name}{suffix}"
+
+
+def _columns(thing: Thing, view: View) -> Iterator[Sql]:
+    for name, field in view_columns(thing, view):
+        yield (_place_column(name) if field is None else _value(field)).label(name)
+
+
+def _place_column(name: str) -> Sql:
+    level = name.removesuffix("_ordinal")
+    return address_expression(level) if name == level else TABLES[level].c.ordinal
+
+
+def _value(field: Field) -> Sql:
     if field.format not in _UNITS:
-        return field.sql.label(name)
-    suffix, divisor = _UNITS[field.format]
+        return field.sql
+    _, divisor = _UNITS[field.format]
     # without the cast, the division rounds down: capacities are whole GiB in views
     number = field.sql if field.format is ValueFormat.CAPACITY else cast(field.sql, Double)
-    return number.op("/")(literal_column(str(divisor))).label(f"{name}{suffix}")
+    return number.op("/")(literal_column(str(divisor)))
 
 
 def _tables(sql: Sql) -> set[FromClause]:

@@ -1,3 +1,16 @@
+-- A named fleet. If an adopted cluster has domains of several models, generation, model, chip_model and wiring are
+-- null.
+-- common: address, generation, model
+-- chip_model: model of its chips, which is the subject of their facts
+-- wiring: the pattern in which its chips are wired (`trninv/topology/patterns`)
+-- system: the system it was seeded from, or `adopted`
+-- domains: scale-up domains
+-- servers: servers, in any state
+-- chips: chips, in any state
+-- hbm_gib: HBM of all chips, 2³⁰ bytes
+-- bf16_tflops: dense BF16 performance of all chips, 10¹² operations per second
+-- example: SELECT address, chips, hbm_gib FROM v_cluster ORDER BY chips DESC
+
 SELECT
     cluster.slug AS address, cluster.system, total.model, total.generation, total.chip_model, total.wiring,
     cluster.domains, total.servers, total.chips, total.hbm_gib, total.bf16_tflops

@@ -1,3 +1,14 @@
+-- The free capacity of a scale-up domain.
+-- common: address, cluster, ordinal, model
+-- chips: all its chips: the sum of `allocated`, `free` and `unusable`
+-- usable: chips that are up or degraded
+-- allocated: allocated chips, even if they are down
+-- cordoned_servers: cordoned servers
+-- free: chips that the next job can get, unless they are reserved
+-- unusable: chips that are not allocated and are down, in maintenance or on a cordoned server
+-- free_servers: servers of which the next job can get every chip
+-- example: SELECT address, chips, free, free_servers FROM v_domain_free ORDER BY address
+
 SELECT
     address, cluster, ordinal, model, chips, usable, allocated, cordoned_servers, free, chips - allocated - free AS unusable,
     free_servers

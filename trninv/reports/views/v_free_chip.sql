@@ -1,3 +1,8 @@
+-- A chip that the next job can get, unless it is reserved: up or degraded, not allocated, and on no cordoned server.
+-- common: address, cluster, domain, domain_ordinal, server, server_ordinal, ordinal, model
+-- state: `up` or `degraded`
+-- example: SELECT cluster, count(*) AS free FROM v_free_chip GROUP BY cluster ORDER BY cluster
+
 SELECT
     {{ chip_address }} AS address,
     cluster.slug AS cluster,

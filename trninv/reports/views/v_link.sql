@@ -1,3 +1,17 @@
+-- A link between two nodes, full duplex; every bandwidth is of one direction.
+-- common: cluster, model, factor
+-- address: `A--B`
+-- domain, domain_ordinal: its domain; null between two network nodes
+-- state: its own state, regardless of the states of its ends
+-- a, b: addresses of its ends
+-- technology: NeuronLink-v2, EFA, …
+-- scope: `server`, `rack`, `domain`, `host` or `fabric`
+-- lanes: PCIe lanes of one cable, if documented
+-- cables: parallel cables
+-- bandwidth_gb_per_s: what one direction carries **now**, given the states of the link and its ends
+-- nominal_gb_per_s: what one direction carries when healthy, over all its cables
+-- example: SELECT address, technology, nominal_gb_per_s FROM v_link WHERE a = 'u-trn2x64/d0/s0/c0'
+
 SELECT
     a || '--' || b AS address, cluster, domain, domain_ordinal, a, b, technology, scope, lanes, cables,
     bandwidth_gb_per_s, nominal_gb_per_s, model, state, factor

@@ -1,3 +1,11 @@
+-- A tray of a server, if a document describes the server's trays; it has no address.
+-- common: cluster, domain, domain_ordinal, server, server_ordinal, rack, rack_ordinal
+-- ordinal: number in the server, head trays first
+-- kind: `head` or `compute`
+-- rack_units: its height; null: not documented
+-- chips: chips
+-- example: SELECT kind, count(*) AS trays, sum(chips) AS chips FROM v_tray GROUP BY kind ORDER BY kind
+
 SELECT
     cluster.slug AS cluster,
     {{ domain_address }} AS domain, domain.ordinal AS domain_ordinal,

@@ -1,3 +1,14 @@
+-- An unhealthy part, and the change that made its cause unhealthy: incidents without the five-minute windows. What is
+-- not known about that change is null.
+-- common: address, cluster, state, factor
+-- kind: `server`, `chip`, `switch`, `nic`, `network_node` or `link`
+-- since: when it became unhealthy
+-- who, why: author and reason of the change
+-- source: `command`, `api`, `import`, `drift` or `sql`
+-- cause: address of its cause: its server, an end of the link, or itself
+-- change: number of the change that made the cause unhealthy
+-- example: SELECT change, cause, count(*) AS parts FROM v_unhealthy GROUP BY change, cause ORDER BY change, cause
+
 WITH
 unhealthy AS (
     SELECT

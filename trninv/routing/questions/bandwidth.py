@@ -1,5 +1,6 @@
 """Answer how much bandwidth two places have between them: widest path, maximum flow and minimum cut."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Self
 
@@ -65,6 +66,9 @@ class BandwidthAnswer(Answer):
         yield f"widest path:  {self.widest or f'none: {self.reason}'}"
         yield f"maximum flow: {self.maximum_flow} one direction ({self.both_directions} both)"
         yield from render_cut("minimum cut", self.minimum_cut, len(self.minimum_cut))
+
+    def value_lines(self) -> Sequence[object]:
+        return [self.maximum_flow]
 
 
 def _answer_from_cache(cache: PathCache, source: str, target: str, via: LinkSelection | None) -> BandwidthAnswer | None:

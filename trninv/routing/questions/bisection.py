@@ -5,12 +5,13 @@ cluster's quotient, a graph whose vertices stand for domains and groups of the f
 (`trninv.routing.cluster_islands`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Self
 
 from trninv import solvers
 from trninv.inventory.parameter import Argument
-from trninv.rendered_text import Rendered
+from trninv.rendered_text import Detail, Rendered
 from trninv.routing import cluster_islands, evidence
 from trninv.routing.answer import (
     AddressText,
@@ -92,10 +93,13 @@ class BisectionAnswer(Answer):
         yield f"halves: {self.side_a:,} and {self.side_b:,} chips, balance {self.balance}"
         if self.reason:
             yield self.reason
-        yield f"method: {self.method}"
+        yield Detail(f"method: {self.method}")
         if self.nominal:
             yield f"with failed chips as fillers (NOMINAL): {self.nominal}"
         yield from render_cut("cut", self.cut, self.cut_size)
+
+    def value_lines(self) -> Sequence[object]:
+        return [self.upper] if self.exact else [self.lower, self.upper]
 
 
 @question(

@@ -3,6 +3,7 @@
 The maximum flow between any two chips is the least edge on the tree's path between them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -54,6 +55,9 @@ class CutTreeAnswer(Answer):
         more = " …" * (len(self.disconnected_chips) > _MAX_LISTED_CHIPS)
         yield f"disconnected chips: {', '.join(self.disconnected_chips[:_MAX_LISTED_CHIPS])}{more}"
         yield from render_cut("minimum cut", self.cut, len(self.cut))
+
+    def value_lines(self) -> Sequence[object]:
+        return () if self.a is None else [self.min_flow]
 
     def render_comparison(self) -> Rendered:
         if self.baseline:

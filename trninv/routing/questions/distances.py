@@ -1,5 +1,6 @@
 """Answer how many hops apart the chips of a scope are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -50,6 +51,9 @@ class DistanceAnswer(Answer):
             )
         if self.unreachable:
             yield f"{pluralize(self.unreachable, 'pair')} not connected: {self.reason}"
+
+    def value_lines(self) -> Sequence[object]:
+        return () if self.diameter is None else [pluralize(self.diameter, "hop")]
 
     def render_comparison(self) -> Rendered:
         if self.baseline and self.baseline.mean is not None:

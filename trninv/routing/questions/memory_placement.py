@@ -1,6 +1,6 @@
 """Answer which chips near a place have enough memory together, for `trninv place --nearest`."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
@@ -65,6 +65,9 @@ class MemoryPlacementAnswer(Answer):
         yield f"chips: {', '.join(self.chips)}"
         if self.degraded:
             yield f"degraded: {', '.join(self.degraded)}"
+
+    def value_lines(self) -> Sequence[object]:
+        return self.chips if self.is_sufficient else ()
 
     def render_comparison(self) -> Rendered:
         if self.baseline:

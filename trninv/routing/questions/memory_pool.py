@@ -100,6 +100,9 @@ class PoolAnswer(Answer):
                 ),
             )
 
+    def value_lines(self) -> Sequence[object]:
+        return [self.memory]
+
 
 def _answer_from_cache(
     cache: PathCache, scope: str, max_hops: int | None, min_bandwidth: Bandwidth | None, via: LinkSelection

@@ -1,6 +1,6 @@
 """Answer which paths lead from one place to another, best first by number of hops, bandwidth or time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, pairwise, product
@@ -28,7 +28,7 @@ from trninv.solvers.shortest_paths import (
     best_paths,
     path_cost,
 )
-from trninv.units import Capacity
+from trninv.units import Capacity, pluralize
 
 MAX_PATHS = 100
 MAX_MESSAGE = 2**50  # bytes
@@ -105,8 +105,10 @@ class PathAnswer(Answer):
                 yield f"and {len(self.best_pairs) - _MAX_LISTED_PAIRS:,} more pairs (--format json lists all)"
         for number, path in enumerate(self.paths, start=1):
             yield f"path {number}: {path}"
+            if path.hops:
+                yield f"  {path.route()}"
             steps = ([step.kind, step.address, step.bandwidth] for step in path.steps)
-            yield RenderedTable(["", "address", "one direction"], steps)
+            yield RenderedTable(["", "address", "one direction"], steps, is_detail=True)
         if self.truncated:
             yield f"{self.tied_paths:,} paths are tied for best (-k lists more)"
         if self.links:
@@ -122,6 +124,13 @@ class PathAnswer(Answer):
                 for link_share in self.links
             )
             yield RenderedTable(["from", "to", "paths", "share", "one direction"], shares)
+
+    def value_lines(self) -> Sequence[object]:
+        if not self.paths:
+            return ()
+        best = self.paths[0]
+        hops = pluralize(best.hops, "hop")
+        return [{PathMetric.HOPS: hops, PathMetric.BANDWIDTH: best.bandwidth, PathMetric.TIME: best.time}[self.metric]]
 
 
 def _answer_from_cache(

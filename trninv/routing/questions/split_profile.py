@@ -1,12 +1,13 @@
 """Answer what the least capacity between k of a scope's chips and the others is, for each k."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from trninv import solvers
 from trninv.errors import InvalidArgumentError
 from trninv.inventory.parameter import Argument
-from trninv.rendered_text import Rendered, RenderedTable
+from trninv.rendered_text import Detail, Rendered, RenderedTable
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer, bandwidth_range
 from trninv.routing.question import ROUTED_COST, question
@@ -50,7 +51,13 @@ class SplitProfileAnswer(Answer):
                 for split in self.splits
             ),
         )
-        yield f"method: {self.method}"
+        yield Detail(f"method: {self.method}")
+
+    def value_lines(self) -> Sequence[object]:
+        if len(self.splits) != 1:
+            return ()
+        split = self.splits[0]
+        return [split.upper] if split.exact else [split.lower, split.upper]
 
 
 @question(cost=ROUTED_COST, command="profile", examples=("profile u-trn2x64", "profile u-trn2x64 --chips 16"))

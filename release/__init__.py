@@ -1,0 +1,1 @@
+"""Prepare and build a release; ``./run release --help``."""

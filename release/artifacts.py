@@ -1,0 +1,89 @@
+"""Build the files of a release: sdist and wheel (twice, and the bytes are compared), SBOM, notes, checksums."""
+
+import gzip
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from filecmp import cmp
+from pathlib import Path
+
+from release.changelog import ROOT, Changelog
+
+
+class BuildError(Exception):
+    """A build failed, or two builds of one commit differ."""
+
+
+def build_artifacts(version: str, directory: Path) -> list[Path]:
+    """Build all files of a release into a directory, which must be empty or new; return them.
+
+    Raises
+    ------
+    BuildError
+        The directory has files, or two builds of the commit have different bytes.
+
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    if any(directory.iterdir()):
+        raise BuildError(f"{directory} is not empty")
+    with tempfile.TemporaryDirectory() as scratch:
+        first, second = (_build_packages(Path(scratch) / name) for name in ("first", "second"))
+        for file in sorted(first.iterdir()):
+            if not cmp(file, second / file.name, shallow=False):
+                raise BuildError(f"two builds of {file.name} differ: the build reads a clock or an order of files")
+            (directory / file.name).write_bytes(file.read_bytes())
+    _write_container_context(directory / f"trninv-{version}-container.tar.gz")
+    _write_sbom(directory / f"trninv-{version}.cdx.json")
+    (directory / "NOTES.md").write_text(Changelog.read().sections[version].strip() + "\n", "utf-8")
+    sums = "".join(f"{_digest(file)}  {file.name}\n" for file in sorted(directory.iterdir()))
+    (directory / "SHA256SUMS").write_text(sums)
+    return sorted(directory.iterdir())
+
+
+def _build_packages(place: Path) -> Path:
+    """Build sdist and wheel from a copy of the commit, with its time instead of the clock's."""
+    source, output = place / "source", place / "dist"
+    source.mkdir(parents=True)
+    archive = _archive_commit()
+    subprocess.run(["tar", "--extract", "--directory", source], input=archive, check=True)
+    command = [sys.executable, "-P", "-m", "build", "--no-isolation", "--outdir", str(output), str(source)]
+    environment = os.environ | {"SOURCE_DATE_EPOCH": _commit_time()}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"the build failed:\n{done.stdout}{done.stderr}")
+    return output
+
+
+def _archive_commit() -> bytes:
+    return subprocess.run(["git", "archive", "--format=tar", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
+
+
+def _commit_time() -> str:
+    command = ["git", "log", "-1", "--format=%ct"]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def _write_container_context(file: Path) -> None:
+    """Write what `podman build --file deploy/Containerfile` needs: the commit, in a reproducible archive."""
+    file.write_bytes(gzip.compress(_archive_commit(), mtime=0))
+
+
+def _write_sbom(file: Path) -> None:
+    """Write the locked requirements as a CycloneDX SBOM without a time or a random serial number.
+
+    Its tool needs libraries in other versions than the tests do, so it is installed into an environment of its own.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        venv.create(scratch, with_pip=True)
+        python = str(Path(scratch) / "bin" / "python")
+        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps"]
+        subprocess.run([python, *install, "-r", "release/requirements-sbom.txt"], cwd=ROOT, check=True)
+        command = [python, "-P", "-m", "cyclonedx_py", "requirements", "requirements.txt", "--output-reproducible"]
+        subprocess.run([*command, "--pyproject", "pyproject.toml", "--output-file", file], cwd=ROOT, check=True)
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

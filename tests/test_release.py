@@ -1,0 +1,147 @@
+"""./run release: what it refuses, the changelog's sections, and the files that it builds."""
+
+import gzip
+import hashlib
+import json
+import subprocess
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from public_surface import RELEASES
+
+from examples import ROOT
+from release import __main__ as command
+from release import artifacts, changelog, records
+from release.changelog import Changelog
+from release.checks import problems
+
+TEXT = """# Changelog
+
+Introduction.
+
+## [Unreleased]
+
+### Added
+
+- A.
+
+## [1.0.0] - 2026-01-02
+
+- B.
+"""
+
+
+def test_a_changelog_has_its_sections_newest_first() -> None:
+    parsed = Changelog.read(TEXT)
+    assert parsed.versions == ["1.0.0"]
+    assert parsed.unreleased == "\n### Added\n\n- A.\n\n"
+    assert parsed.sections["1.0.0"] == "\n- B.\n"
+
+
+def test_a_release_leaves_an_empty_section(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "CHANGELOG.md"
+    monkeypatch.setattr(changelog, "_FILE", file)
+    Changelog.read(TEXT).release("1.1.0", date(2026, 3, 4))
+    assert file.read_text() == TEXT.replace("[Unreleased]\n", "[Unreleased]\n\n## [1.1.0] - 2026-03-04\n")
+    assert Changelog.read().versions == ["1.1.0", "1.0.0"]
+    assert not Changelog.read().unreleased.strip()
+
+
+@pytest.mark.parametrize("version", ["1", "1.0", "01.0.0", "1.0.0rc1", "v1.0.0", "1.0.0\n", "../1.0.0"])
+def test_a_version_is_three_numbers(version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main([version])
+    assert "write three numbers" in capsys.readouterr().err
+
+
+def test_a_checkout_that_is_not_the_release_is_refused_with_all_reasons(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "build_artifacts", None)
+    assert command.main(["99.0.0"]) == 1
+    told = capsys.readouterr().err
+    for reason in ("trninv.__version__ is ", "the newest version in CHANGELOG.md is ", "99.0.0.json", "99.0.0.db.gz"):
+        assert reason in told
+
+
+def test_a_changed_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Status:
+        stdout = " M trninv/units.py\n?? new.py\n"
+
+    monkeypatch.setattr(subprocess, "run", lambda *_args, **_options: Status)
+    assert "the checkout has 2 changes that are not committed, such as trninv/units.py" in problems("99.0.0")
+
+
+def within(part: Any, whole: Any) -> bool:
+    """Whether a later answer has all keys and values of an earlier one."""
+    if isinstance(part, dict):
+        return isinstance(whole, dict) and all(
+            key in whole and within(value, whole[key]) for key, value in part.items()
+        )
+    if isinstance(part, list):
+        same_length = isinstance(whole, list) and len(part) == len(whole)
+        return same_length and all(within(*pair) for pair in zip(part, whole, strict=True))
+    return bool(part == whole)
+
+
+def test_within_is_not_blind() -> None:
+    assert within({"a": [1, {"b": None}]}, {"a": [1, {"b": None, "c": 2}], "d": 3})
+    others: list[Any] = [{"a": [2]}, {"a": [1, 2]}, {"a": []}, {}, {"a": 1}, None]
+    assert not any(within({"a": [1]}, other) for other in others)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [*(file.name for file in RELEASES.glob("*.db.gz")), None])
+def test_a_fleet_of_a_release_is_migrated_and_answers_as_before(version: str | None, tmp_path: Path) -> None:
+    packed = tmp_path / "new.db.gz" if version is None else RELEASES / version
+    if version is None:  # as the next release will store it
+        records.write_fleet(packed)
+    file = tmp_path / "fleet.db"
+    file.write_bytes(gzip.decompress(packed.read_bytes()))
+    for line in (["migrate"], ["verify"]):
+        records.run_command(file, line)
+    before = json.loads(records.answers_file(packed).read_text())
+    assert set(before) == {" ".join(question) for question in records.QUESTIONS}
+    assert within(before, records.ask(file))
+
+
+@pytest.mark.slow
+def test_the_files_of_a_release_are_built_twice_and_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = Changelog.read(TEXT)
+    monkeypatch.setattr(Changelog, "read", lambda: parsed)
+    files = {file.name: file for file in artifacts.build_artifacts("1.0.0", tmp_path / "dist")}
+    (wheel,) = (name for name in files if name.endswith(".whl"))
+    assert {name.replace(wheel, "wheel") for name in files} >= {
+        "NOTES.md",
+        "SHA256SUMS",
+        "trninv-1.0.0-container.tar.gz",
+        "trninv-1.0.0.cdx.json",
+        "wheel",
+    }
+    sums = dict(line.split("  ")[::-1] for line in files["SHA256SUMS"].read_text().splitlines())
+    assert sums == {
+        name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items() if name != "SHA256SUMS"
+    }
+    assert files["NOTES.md"].read_text() == "- B.\n"
+    components = {part["name"] for part in json.loads(files["trninv-1.0.0.cdx.json"].read_text())["components"]}
+    assert {"sqlalchemy", "networkx", "strawberry-graphql"} <= components
+    with pytest.raises(artifacts.BuildError, match="is not empty"):
+        artifacts.build_artifacts("1.0.0", tmp_path / "dist")
+
+
+def test_two_builds_that_differ_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(place: Path) -> Path:
+        place.mkdir()
+        (place / "a.whl").write_text(place.name)
+        return place
+
+    monkeypatch.setattr(artifacts, "_build_packages", build)
+    with pytest.raises(artifacts.BuildError, match=r"two builds of a\.whl differ"):
+        artifacts.build_artifacts("1.0.0", tmp_path / "dist")
+    assert not [*(tmp_path / "dist").iterdir()]
+
+
+def test_the_sbom_is_of_the_locked_requirements() -> None:
+    assert (ROOT / "release/requirements-sbom.txt").read_text().count("--hash=") > 30
