@@ -20,7 +20,7 @@ from trninv import __version__
 _LOADED = {"script": "src", "img": "src", "link": "href", "source": "src", "iframe": "src"}
 """Elements that a browser loads something for, with the attribute that says what."""
 
-_SMALL = ("first.md", "overview.md", "changelog.md", "contributing.md", "threat-model.md")
+_SMALL = ("first.md", "overview.md", "changelog.md", "contributing.md", "security.md", "threat-model.md")
 
 
 class _Reader(HTMLParser):
@@ -54,7 +54,7 @@ def test_every_page_and_decision_is_on_the_site(pages: dict[Path, _Reader]) -> N
     root = built_site() / "html"
     names = {str(page.relative_to(root).with_suffix("")) for page in pages}
     sources = {str(page.relative_to(ROOT / "docs").with_suffix("")) for page in (ROOT / "docs").rglob("*.md")}
-    top = {"overview", "changelog", "contributing", "threat-model"}
+    top = {"overview", "changelog", "contributing", "security", "threat-model"}
     assert names == sources - {"README"} | {"index", "decisions/index"} | top
 
 
@@ -97,9 +97,16 @@ def small_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, An
     (tmp_path / "docs/decisions").mkdir(parents=True)
     (tmp_path / "trninv").mkdir()
     (tmp_path / "trninv/__init__.py").write_text('__version__ = "9"')
-    for name in ("README", "CHANGELOG", "CONTRIBUTING", "THREAT_MODEL"):
+    for name in ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY", "THREAT_MODEL"):
         (tmp_path / f"{name}.md").write_text(f"# {name}\n")
-    names = ("first.md", "../README.md", "../CHANGELOG.md", "../CONTRIBUTING.md", "../THREAT_MODEL.md")
+    names = (
+        "first.md",
+        "../README.md",
+        "../CHANGELOG.md",
+        "../CONTRIBUTING.md",
+        "../SECURITY.md",
+        "../THREAT_MODEL.md",
+    )
     (tmp_path / "docs/README.md").write_text("# Index\n\n## Learn\n\n" + "".join(f"- [A]({name})\n" for name in names))
     (tmp_path / "docs/first.md").write_text("# First\n")
     return functions

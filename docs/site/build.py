@@ -28,6 +28,7 @@ _PROJECT_PAGES = {
     Path("README.md"): Path("overview.md"),
     Path("CHANGELOG.md"): Path("changelog.md"),
     Path("CONTRIBUTING.md"): Path("contributing.md"),
+    Path("SECURITY.md"): Path("security.md"),
     Path("THREAT_MODEL.md"): Path("threat-model.md"),
 }
 """Pages at the top of the repository, by their names on the site."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from trninv.settings import resource_directory, site_directory
 
-_TOP_PAGES: Final = ("README", "CHANGELOG", "CONTRIBUTING", "THREAT_MODEL")
+_TOP_PAGES: Final = ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY", "THREAT_MODEL")
 """Pages beside the folder docs."""
 _FENCE = re.compile(r"^```.*?^```\n", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
