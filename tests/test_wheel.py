@@ -8,6 +8,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from documentation import built_site
 
 from trninv.reports.views import VIEWS
 from trninv.reports.views.declared_views import DECLARED_VIEWS
@@ -66,5 +67,18 @@ def test_the_installed_wheel_migrates_seeds_and_answers(tmp_path: Path) -> None:
     assert {file.stem for file in (site / "trninv" / "reports" / "views").glob("*.sql")} == set(
         VIEWS
     ) - DECLARED_VIEWS.keys()
+    _check_documentation(site, program, tmp_path)
     assert "graphiql-container" in (site / "trninv" / "web" / "assets" / "graphiql.css").read_text()
     assert "assets/index.js" in (site / "trninv" / "web" / "index.html").read_text()
+
+
+def _check_documentation(site: Path, program: Path, home: Path) -> None:
+    bundle = site / "trninv" / "_bundle"
+    for page in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md")):
+        assert (bundle / page.relative_to(ROOT)).read_bytes() == page.read_bytes()
+    assert _run(program, "docs", "how-to/deploy", cwd=home, home=home) == (ROOT / "docs/how-to/deploy.md").read_text()
+    assert "how-to/send-webhooks" in _run(program, "docs", "webhook", "signature", cwd=home, home=home)
+    built = built_site()
+    for name, installed in (("html", bundle / "site" / "html"), ("man", home / "venv" / "share" / "man" / "man1")):
+        files = {file.relative_to(built / name) for file in (built / name).rglob("*") if file.is_file()}
+        assert files == {file.relative_to(installed) for file in installed.rglob("*") if file.is_file()}

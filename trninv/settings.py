@@ -389,3 +389,8 @@ def resource_directory() -> Path:
     package = Path(__file__).parent
     bundled = package / "_bundle"
     return bundled if bundled.is_dir() else package.parent
+
+
+def site_directory() -> Path:
+    """Return the directory of the documentation site, which may be missing in a checkout: `./run docs` builds it."""
+    return resource_directory() / "site" / "html"

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from browsing import FLAGS, settled
@@ -49,8 +50,15 @@ def photograph(database: str) -> None:
             page.goto(f"{service}/{at}")
             settled(page)
             page.screenshot(path=HERE / f"{name}.png")
+            shrink(HERE / f"{name}.png")
             page.close()
         browser.close()
+
+
+def shrink(picture: Path) -> None:
+    """Store a screenshot in 256 colors, which is a third of its size, because each wheel contains it."""
+    with Image.open(picture) as image:
+        image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(picture, optimize=True)
 
 
 def main() -> None:

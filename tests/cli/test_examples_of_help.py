@@ -25,10 +25,10 @@ from trninv.placement.changes.allocate import allocate
 from trninv.reconcile.latest_observations import pinned_binding
 
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-STAY = {"serve", "send", "mcp", "discover", "up", "watch", "collect", "--follow", "-", "copy", "--database"}
+STAY = {"serve", "send", "mcp", "discover", "up", "watch", "collect", "--follow", "-", "copy", "--database", "--web"}
 """Words of examples that stay, read stdin, or are of other machines."""
 FIXED = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
-AT_ONCE = {"facts", "audit", "systems", "schema", "help", "completion", "topology"}
+AT_ONCE = {"facts", "audit", "systems", "schema", "help", "docs", "completion", "topology"}
 """Commands that read the catalog alone, and one that prints line by line."""
 MARKUP = {"schema", "query", "completion", "csv", "json", "junit"}
 """Commands whose output is for programs."""

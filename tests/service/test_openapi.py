@@ -31,7 +31,7 @@ def _application(url: str) -> Starlette:
 
 def test_every_route_is_described_but_graphql_and_the_pages() -> None:
     others = {route.path for route in _ROUTES if isinstance(route, Route | Mount) and not isinstance(route, ApiRoute)}
-    assert others == {"/", "/assets", "/graphql", "/mcp"}
+    assert others == {"/", "/assets", "/docs", "/graphql", "/mcp"}
     assert describe_routes(_ROUTES)["paths"].keys() == {route.path for route in _ROUTES} - others
 
 

@@ -76,7 +76,8 @@ _GROUPS = {
         "token": "token_commands",
         "webhooks": "webhook_commands",
         "completion": "shell_completion",
-        "help": "shell_completion",
+        "docs": "docs_command",
+        "help": "help_command",
     },
     "Administer": {
         "migrate": "database_commands",

@@ -21,7 +21,7 @@ from trninv.database.engine import read_transaction, temporary_engine
 from trninv.database.tables import TABLES
 from trninv.errors import InternalError
 from trninv.routing.cluster_overview import read_overview
-from trninv.settings import Settings
+from trninv.settings import Settings, site_directory
 
 _HOST, _JSON = "127.0.0.1", "application/json"
 _SECONDS = 60.0
@@ -64,6 +64,13 @@ def _expected_of_agents() -> tuple[bytes, Mapping[str, object], int]:
     if find_spec("mcp"):
         return b'"bisection"', message, HTTPStatus.OK
     return b"trninv[mcp]", message, HTTPStatus.NOT_FOUND
+
+
+def _documentation_probe() -> Probe:
+    index = site_directory() / "index.html"
+    if index.is_file():
+        return Probe("/docs", "/docs/", "text/html", index.read_bytes())
+    return Probe("/docs", "/docs/", "text/html", b"./run docs", None, HTTPStatus.NOT_FOUND)
 
 
 def check_service(database: str) -> int:
@@ -133,6 +140,7 @@ def build_probes(database: str) -> tuple[Probe, ...]:
         Probe("/graphql", "/graphql", "text/html", (_WEB / "graphiql.html").read_bytes()),
         Probe("/", "/", "text/html", (_WEB / "index.html").read_bytes()),
         Probe("/assets", "/assets/index.css", "text/css", (_WEB / "assets" / "index.css").read_bytes()),
+        _documentation_probe(),
         Probe("/changes", "/changes?lastEventId=x", _JSON, b"Last-Event-ID", None, HTTPStatus.BAD_REQUEST),
         Probe(
             "/chips/{cluster}", f"/chips/{first_cluster.cluster}", "application/octet-stream", first_cluster.to_bytes()

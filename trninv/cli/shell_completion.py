@@ -1,4 +1,4 @@
-"""Complete addresses in the shell, print the script that enables completion, and show the help of commands."""
+"""Complete addresses in the shell and print the script that enables completion."""
 
 from typing import Any, ClassVar
 
@@ -42,26 +42,6 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 class _BashCompletion(BashComplete):
     source_template: ClassVar[str] = _BASH_TEMPLATE
-
-
-@click.command("help")
-@click.argument("command", nargs=-1)
-@click.pass_context
-def help_(context: click.Context, command: tuple[str, ...]) -> None:
-    """Show what a command does, with examples; without a name, all commands.
-
-    \b
-    trninv help path
-    trninv help token create
-    """
-    target = context.find_root()
-    for name in command:
-        if not isinstance(target.command, click.Group):
-            raise click.UsageError(f"{target.info_name} has no commands", target)
-        _, part, _ = target.command.resolve_command(target, [name])
-        assert part  # resolve_command raises for an unknown name
-        target = click.Context(part, parent=target, info_name=name)
-    click.echo(target.get_help())
 
 
 @click.command()

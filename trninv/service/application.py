@@ -15,6 +15,7 @@ from trninv.errors import TrninvError
 from trninv.service import (
     chips,
     cypher,
+    documentation,
     enrollment,
     error_responses,
     event_stream,
@@ -56,6 +57,7 @@ ROUTE_MODULES = (
     graphql,
     fleet_methods,
     explorer,
+    documentation,
     event_stream,
     chips,
     pictures,

@@ -41,6 +41,10 @@ export function Rail({ view }: { view: string }) {
           )}
         </a>
       ))}
+      <a href="docs/">
+        <Icon name="docs" />
+        <span>Docs</span>
+      </a>
     </nav>
   );
 }

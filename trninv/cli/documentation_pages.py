@@ -1,0 +1,125 @@
+"""Read and search the pages of the documentation, which are in a checkout and in the wheel."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from trninv.settings import resource_directory, site_directory
+
+_TOP_PAGES: Final = ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY", "THREAT_MODEL")
+"""Pages beside the folder docs."""
+_FENCE = re.compile(r"^```.*?^```\n", re.MULTILINE | re.DOTALL)
+_TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_MARK = re.compile(r"\*\*|`|^- |^\| | \|$")
+_HEADING_WEIGHT, _TITLE_WEIGHT, _MAX_BODY_SCORE = 5, 50, 40
+"""How often a word counts in a heading and in the title or name of a page, and the maximum of a page's text."""
+_EXCERPT_LEAD, _EXCERPT_LENGTH = 30, 160
+"""Characters before the first match, and of the whole line."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentationPage:
+    """A page of the documentation.
+
+    Attributes
+    ----------
+    name
+        Path of its file without the folder docs and the suffix, such as how-to/deploy.
+
+    """
+
+    name: str
+    text: str
+
+    @property
+    def title(self) -> str:
+        """Return the first heading."""
+        match = _TITLE.search(self.text)
+        return match[1].replace("`", "") if match else self.name
+
+    @property
+    def site_path(self) -> str:
+        """Return the path of the page on the site."""
+        if self.name in _TOP_PAGES:
+            return {"README": "overview"}.get(self.name, self.name.lower().replace("_", "-")) + ".html"
+        return f"{re.sub('docs$', 'index', self.name)}.html"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchMatch:
+    """A page with all words of a search, and an excerpt of its line that fits best."""
+
+    page: DocumentationPage
+    excerpt: str
+    score: int
+
+
+def read_pages() -> list[DocumentationPage]:
+    """Return all pages, sorted by name."""
+    root = resource_directory()
+    files = {str(file.relative_to(root / "docs").with_suffix("")): file for file in (root / "docs").rglob("*.md")}
+    files["docs"] = files.pop("README")
+    files |= {name: root / f"{name}.md" for name in _TOP_PAGES}
+    return [
+        DocumentationPage(name, file.read_text(encoding="utf-8"))
+        for name, file in sorted(files.items())
+        if file.is_file()
+    ]
+
+
+def find_page(pages: Sequence[DocumentationPage], name: str) -> DocumentationPage | None:
+    """Return the page with a name: its path, or the last part of it unless others have the same; decisions count last.
+
+    The name may be that of its file.
+    """
+    wanted_name = name.casefold().removeprefix("docs/").removesuffix(".md").strip("/")
+    by_path = [page for page in pages if page.name.casefold() == wanted_name]
+    by_last_part = [page for page in pages if page.name.casefold().rpartition("/")[2] == wanted_name]
+    without_decisions = [page for page in by_last_part if not page.name.startswith("decisions/")]
+    return next((group[0] for group in (by_path, without_decisions, by_last_part) if len(group) == 1), None)
+
+
+def search_pages(pages: Sequence[DocumentationPage], words: Sequence[str]) -> list[SearchMatch]:
+    """Return the pages that have words beginning with each of some words, best first."""
+    patterns = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in words]
+    matches = [match for page in pages if (match := _match(page, patterns))]
+    return sorted(matches, key=lambda match: (-match.score, match.page.name))
+
+
+def _match(page: DocumentationPage, patterns: Sequence[re.Pattern[str]]) -> SearchMatch | None:
+    heading = f"{page.title} {page.name}"
+    if not all(pattern.search(heading) or pattern.search(page.text) for pattern in patterns):
+        return None
+    best_line, best_count, body_score = page.title, 0, 0
+    for line in _prose_lines(page.text):
+        count = sum(bool(pattern.search(line)) for pattern in patterns)
+        body_score += count * (_HEADING_WEIGHT if line.startswith("#") else 1)
+        if count > best_count:
+            best_line, best_count = line, count
+    in_title = sum(bool(pattern.search(heading)) for pattern in patterns)
+    score = min(body_score, _MAX_BODY_SCORE) + in_title * _TITLE_WEIGHT
+    is_background = page.name in _TOP_PAGES or page.name.startswith("decisions/")
+    return SearchMatch(page, _excerpt(best_line.lstrip("# "), patterns), score // 3 if is_background else score)
+
+
+def _prose_lines(text: str) -> Iterator[str]:
+    """Yield headings, items, rows and paragraphs of a page below its title, without code and marks."""
+    for part in re.split(r"\n\n|\n(?=- |\| |#|\d+\. )", _FENCE.sub("", text)):
+        line = " ".join(_MARK.sub("", _LINK.sub(r"\1", part)).split())
+        if not line.startswith("# "):
+            yield line
+
+
+def _excerpt(line: str, patterns: Sequence[re.Pattern[str]]) -> str:
+    """Return a line from a few words before the first match on, because a terminal cuts its end."""
+    starts = [match.start() for pattern in patterns if (match := pattern.search(line))]
+    start = line.rfind(" ", 0, max(0, min(starts, default=0) - _EXCERPT_LEAD)) + 1
+    return f"{'… ' if start else ''}{line[start : start + _EXCERPT_LENGTH]}"
+
+
+def site_file(page: DocumentationPage | None) -> Path:
+    """Return the file of a page on the built site, or of its index."""
+    return site_directory() / (page.site_path if page else "index.html")
