@@ -5,7 +5,7 @@ import { type Chart, columnsOf, Plot, plotOf } from "../drawing/plot";
 import { saveFile } from "../drawing/save";
 import { CopyQueries, DownloadSvg, ErrorPage, Loading, svgOf } from "../parts";
 import { change, href, type Route } from "../route";
-import type { Rows } from "../table/rows";
+import { naturalOrder, type Rows } from "../table/rows";
 import { DataTable, useVisibleRows } from "../table/table";
 import { pluralize } from "../words";
 
@@ -119,7 +119,7 @@ function One({ report, reports, route, formats }: OneProps) {
             <ReportRows
               name={report.name}
               chart={report.chart}
-              rows={rows as Rows & { truncated: boolean }}
+              rows={{ ...naturalOrder(rows as Rows), truncated: rows.truncated }}
               options={route.options}
               tools={<Parquet name={report.name} values={values} has={formats.includes("parquet")} />}
             />
