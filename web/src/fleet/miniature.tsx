@@ -20,6 +20,10 @@ const [WIDTH, HEIGHT] = [112, 36];
 /** The smallest mark of an unhealthy part, in pixels. */
 const LEAST = 6;
 const BLOCK = 4;
+/** The largest distance of two chips, and between two domains. */
+const [MOST, GAP] = [9, 6];
+/** In more domains than these, each is a square. */
+const FEW = 6;
 
 interface Spot {
   x: number;
@@ -52,29 +56,42 @@ function byDomain(domains: number): Drawing {
   return { spots, spotOf: (address) => spots[Math.floor(ordinal(address, "d") / share)] };
 }
 
+/** Domains side by side with all their chips. */
+function byChip({ domains, chips, servers, switches }: Shape): Drawing {
+  const wide = Math.min(WIDTH, (WIDTH + GAP) / domains - GAP);
+  const one = domainOf(chips / domains, servers / domains, switches, wide);
+  const move = (domain: number, spot: Spot | undefined) => spot && { ...spot, x: spot.x + domain * (wide + GAP) };
+  return {
+    spots: Array.from({ length: domains }, (_, domain) => one.spots.map((spot) => move(domain, spot) as Spot)).flat(),
+    spotOf: (address) => move(ordinal(address, "d"), one.spotOf(address)),
+  };
+}
+
 /** Servers of 4 × 4 chips side by side, or many small ones as rows of two racks; a bar is a rack's switch. */
-function byChip(chips: number, servers: number, switches: number): Drawing {
+function domainOf(chips: number, servers: number, switches: number, width: number): Drawing {
   const each = chips / servers;
-  const racks = Math.max(0, switches - servers);
   const isRows = servers > 8;
-  const bars = Array.from({ length: racks }, (_, rack) => ({
-    x: rack ? WIDTH - 4 : 0,
+  const side = Math.min(BLOCK, each);
+  const bar = Math.min(4, width / 16);
+  const bars = Array.from({ length: Math.max(0, switches - servers) }, (_, rack) => ({
+    x: rack ? width - bar : 0,
     y: 0,
-    width: 4,
+    width: bar,
     height: HEIGHT,
   }));
-  const left = racks ? 8 : 0;
-  const free = WIDTH - 2 * left;
-  const rows = isRows ? Math.ceil(servers / 2) : Math.ceil(each / BLOCK);
-  const step = Math.min(HEIGHT / rows, isRows ? free : free / (servers * (BLOCK + 0.5)));
+  const left = bars.length ? 2 * bar : 0;
+  const free = width - 2 * left;
+  const rows = isRows ? Math.ceil(servers / 2) : Math.ceil(each / side);
+  const step = Math.min(HEIGHT / rows, MOST, isRows ? free : free / (servers * (side + 0.5)));
+  const top = (HEIGHT - rows * step) / 2;
   const place = (server: number, chip: number): Spot => {
     if (!isRows) {
-      const x = left + (server * (BLOCK + 0.5) + (chip % BLOCK)) * step;
-      return { x, y: Math.floor(chip / BLOCK) * step, width: step - 1.5, height: step - 1.5 };
+      const x = left + (server * (side + 0.5) + (chip % side)) * step;
+      return { x, y: top + Math.floor(chip / side) * step, width: 0.75 * step, height: 0.75 * step };
     }
-    const wide = (free / 2 - 6) / each;
-    const x = left + Math.floor(server / rows) * (free / 2 + 3) + chip * wide;
-    return { x, y: (server % rows) * step, width: wide - 1.5, height: step - 0.5 };
+    const wide = (0.46 * free) / each;
+    const x = left + Math.floor(server / rows) * 0.54 * free + chip * wide;
+    return { x, y: top + (server % rows) * step, width: 0.8 * wide, height: 0.75 * step };
   };
   const dots = Array.from({ length: chips }, (_, index) => place(Math.floor(index / each), index % each));
   const spotOf = (address: string) => {
@@ -101,10 +118,10 @@ function marked({ x, y, width, height }: Spot): Spot {
 }
 
 export function Miniature({ shape }: { shape: Shape }) {
-  const { domains, servers, chips, switches, unhealthy } = shape;
+  const { domains, servers, chips, unhealthy } = shape;
   const box = <svg class="miniature" width={WIDTH} height={HEIGHT} aria-hidden="true" />;
-  if (!chips || !servers || (domains === 1 && chips % servers)) return box;
-  const { spots, spotOf } = domains > 1 ? byDomain(domains) : byChip(chips, servers, switches);
+  if (!chips || !servers || chips % servers || servers % domains) return box;
+  const { spots, spotOf } = domains > FEW ? byDomain(domains) : byChip(shape);
   const marks = [...unhealthy]
     .sort((a, b) => rank(b.state) - rank(a.state)) // the worst is drawn last
     .flatMap(({ address, state }) => {

@@ -10,7 +10,10 @@ import { copyShareLink } from "../shell/share";
 import { chooseTheme, THEMES } from "../shell/theme";
 import { relativeTo, shortenAddress } from "../words";
 import type { Hit } from "./documents";
-import { bestScore } from "./match";
+import { bestScore, score } from "./match";
+
+/** What a match of other words counts, of one of the name. */
+const OTHER_WORDS = 0.95;
 
 /** What the palette asks next: the part to set, or the place to drain. */
 export type Errand = "state" | "drain";
@@ -131,9 +134,9 @@ export function namedActions(text: string, route: Route, mayChange: boolean): [A
   const all = [...(mayChange ? [setState] : []), drain, ...general()];
   if (!text) return all.map((action) => [action, 0]);
   return all
-    .map((action): [Action, number] => [
-      action,
-      bestScore(text, [action.name, action.words ?? "", `${action.name} ${action.words ?? ""}`]),
+    .map(({ name, words = "", ...action }): [Action, number] => [
+      { name, ...action },
+      Math.max(score(text, name), OTHER_WORDS * bestScore(text, [words, `${name} ${words}`])),
     ])
     .filter(([, rank]) => rank > 0)
     .sort(([, a], [, b]) => b - a);

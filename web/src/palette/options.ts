@@ -40,6 +40,8 @@ interface Context {
 /** Options of a group that are not the best one's place. */
 const MOST = 5;
 const NOUNS: Record<string, string> = { nic: "NIC", network_node: "network node" };
+/** The shortest text for which all open incidents are listed. */
+const SHORTEST = 4;
 /** Ranks of what the service finds, which is exact; the place that is open comes first. */
 const [HERE, ELSEWHERE] = [0.98, 0.97];
 
@@ -90,7 +92,7 @@ function placeOptions(hits: Hit[], { here, route, errand }: Context): Option[] {
     Boolean(place && address && (address === place || address.startsWith(`${place}/`)));
   return [...hits.filter(isHere), ...hits.filter((hit) => !isHere(hit))].flatMap((hit) => {
     const does = errand ? runErrand(errand, hit) : hrefOf(hit, route);
-    if (!does || (hit.kind === "report" && errand)) return [];
+    if (!does || hit.kind === "report") return []; // reports are matched here
     const name = isHere(hit) && hit.name === hit.address ? relativeTo(place, hit.name) : hit.name;
     return option(isHere(hit) ? `In ${place}` : place ? "Elsewhere" : "Results", name, {
       description: [NOUNS[hit.kind] ?? hit.kind, hit.address !== hit.name && hit.address].filter(Boolean).join(" · "),
@@ -165,26 +167,28 @@ function catalogOptions({ typed, catalog }: Context): Option[] {
   return [clusters, jobs, reports].flatMap((candidates) => best(typed, candidates));
 }
 
+const WHAT_IS_DOWN = "what is down, open incidents";
+
+/** Open incidents by their reasons; by their places they come after the places themselves. */
 function incidentOptions({ typed, catalog }: Context): Option[] {
-  return best(
-    typed,
-    (catalog?.incidents.nodes ?? []).map(
-      ({ id, place, causes, why, who, startedAt, parts }): Candidate => ({
-        texts: [
-          why ?? "",
-          `${place ?? causes[0]} ${why} ${who}`,
-          ...(typed.length > 3 ? ["what is down", "incident"] : []),
-        ],
-        option: (rank) =>
-          option("Open incidents", shortenAddress(place ?? causes[0] ?? ""), {
-            description: [why ?? "no reason given", startedAt && formatDuration(startedAt)].filter(Boolean).join(" · "),
-            state: parts.find(({ state }) => state === "down")?.state ?? parts[0]?.state ?? "down",
-            does: href("incidents", "", { sel: id }),
-            rank,
-          }),
+  const isGeneral = typed.length >= SHORTEST && score(typed, WHAT_IS_DOWN) > 0;
+  return (catalog?.incidents.nodes ?? [])
+    .map((incident) => {
+      const place = incident.place ?? incident.causes[0] ?? "";
+      const byPlace = score(typed, `${place} ${incident.why} ${incident.who}`);
+      return { incident, place, rank: isGeneral ? 1 : 0.95 * Math.max(score(typed, incident.why ?? ""), 0.9 * byPlace) };
+    })
+    .filter(({ rank }) => rank > 0)
+    .sort((a, b) => b.rank - a.rank)
+    .slice(0, MOST)
+    .map(({ incident: { id, why, startedAt, parts }, place, rank }) =>
+      option("Open incidents", shortenAddress(place), {
+        description: [why ?? "no reason given", startedAt && formatDuration(startedAt)].filter(Boolean).join(" · "),
+        state: parts.find(({ state }) => state === "down")?.state ?? parts[0]?.state ?? "down",
+        does: href("incidents", "", { sel: id }),
+        rank,
       }),
-    ),
-  );
+    );
 }
 
 /** Changes by their reasons, after the open incidents. */
@@ -207,8 +211,8 @@ function actionOptions(first: Hit | undefined, { typed, route, may }: Context): 
   );
 }
 
-const docsOptions = (typed: string): Option[] =>
-  best(
+function docsOptions(typed: string): Option[] {
+  const pages = best(
     typed,
     docs.map(
       ([title, path]): Candidate => ({
@@ -223,3 +227,7 @@ const docsOptions = (typed: string): Option[] =>
       }),
     ),
   );
+  if (!/^\p{L}[\p{L}\s-]+$/u.test(typed)) return pages;
+  const search = { icon: "search" as const, does: `docs/?q=${encodeURIComponent(typed)}`, rank: 0 };
+  return [...pages, option("Docs", `Search the docs for ${typed}`, search)];
+}

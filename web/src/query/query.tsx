@@ -113,6 +113,11 @@ function Editor({ language, options }: EditorProps) {
   const [text, setText] = useState(options.text ?? drafts[language] ?? examples[0]?.text ?? "");
   const { outcome, isRunning, run, stop } = useOutcome(language);
   const viewer = useViewer();
+  const isExample = examples.some((example) => example.text === text);
+  useEffect(() => {
+    // an example answers at once; Cypher may have to build its graph first
+    if (language === "sql" && isExample) run(text);
+  }, []);
   const lacks = viewer && !viewer.scopes.includes("SQL");
   const type = (typed: string) => {
     drafts[language] = typed;
@@ -150,16 +155,16 @@ function Editor({ language, options }: EditorProps) {
           />
         </label>
         <div class="tools">
-          <button type="submit" class="main" disabled={isRunning || !text.trim() || lacks}>
-            Run
-          </button>
           {isRunning ? (
-            <button type="button" onClick={stop}>
+            <button type="button" class="run" onClick={stop}>
               Stop
             </button>
           ) : (
-            <span class="quiet">Ctrl+Enter</span>
+            <button type="submit" class="main run" disabled={!text.trim() || lacks}>
+              Run
+            </button>
           )}
+          <span class="quiet">Ctrl+Enter</span>
           <span class="quiet note">{NOTES[language]}</span>
         </div>
         {lacks && (
@@ -190,7 +195,7 @@ function Editor({ language, options }: EditorProps) {
         </ul>
       </section>
       <div class="result" aria-busy={isRunning}>
-        {isRunning && !outcome && <p class="quiet">Running…</p>}
+        {!outcome && <p class="quiet">{isRunning ? "Running…" : "The rows will be here."}</p>}
         {outcome && <Shown language={language} outcome={outcome} options={options} isStale={isRunning} />}
       </div>
     </div>

@@ -6,8 +6,8 @@ import "../style/data.css";
 import { useAsOf } from "../live";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
-import { formatDateTime, formatDuration, shownTime } from "../state";
-import { exact, pluralize, rounded } from "../words";
+import { formatDateTime, formatDuration, isState, StateLabel, shownTime } from "../state";
+import { exact, pluralize, rounded, shortenAddress } from "../words";
 import {
   addresses,
   type Cell,
@@ -267,14 +267,20 @@ function Value({ column, cell, short, decimals, letter }: ValueProps) {
   const text = String(cell ?? "");
   const links = addresses(column, cell);
   if (isTimestamp(text)) return <Ago time={text} />;
+  if (column === "state" && isState(text))
+    return (
+      <td>
+        <StateLabel state={text} />
+      </td>
+    );
   return (
-    <td class={text.length > 60 ? "long" : undefined} title={short && text.length > 40 ? text : undefined}>
+    <td class={text.length > 60 ? "long" : text.length > 24 && !links.length ? "wraps" : undefined} title={short && text.length > 40 ? text : undefined}>
       {links.length ? (
         links.map((address, index) => (
           <>
             {index > 0 && ", "}
             <a key={address} href={href(address.includes("/") ? "at" : "cluster", address)}>
-              {address}
+              {shortenAddress(address)}
             </a>
           </>
         ))

@@ -49,7 +49,7 @@ function wordOf(word: string): string {
 /** Name a subject: the name of its system, or its key in words; versions keep their hyphen. */
 export function subjectName(subject: string, systems: Map<string, string>): string {
   const system = systems.get(subject);
-  if (system) return system;
+  if (system) return system.split(":")[0] ?? system;
   return capital(
     subject
       .replace(/-(?!v\d)/g, " ")

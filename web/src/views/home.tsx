@@ -171,7 +171,7 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
         <p class="big">
           <strong>{number(parts)}</strong> unhealthy
         </p>
-        <p class="states">{parts ? <Counts counts={others} /> : <StateLabel state="up">all healthy</StateLabel>}</p>
+        <p class="states">{parts ? <Counts counts={[...others].sort(worst).slice(0, 3)} /> : <StateLabel state="up">all healthy</StateLabel>}</p>
       </a>
       <a class="card tile" href={href("incidents")}>
         <h2>Open incidents</h2>
@@ -260,16 +260,16 @@ function Sources({ open, designs }: { open: Open; designs: number }) {
 
 const COLUMNS: Column[] = [
   ["Cluster"],
-  ["", "roomy"],
+  ["System", "roomy widest"],
   ["Chips", "number"],
   ["Servers", "number roomy"],
-  ["Health", "roomy"],
+  ["Health", "roomy wider"],
   ["Unhealthy"],
   ["Source", "roomy"],
 ];
 
 /** Counts that a line has room for. */
-const SHOWN = 3;
+const SHOWN = 2;
 
 interface LineProps {
   health: Health;
@@ -286,10 +286,10 @@ function Line({ health, sources }: LineProps) {
           {health.slug}
         </a>
       </th>
-      <td class="roomy quiet model">{health.model}</td>
+      <td class="roomy quiet widest">{health.model}</td>
       <td class="number">{number(health.chips)}</td>
       <td class="number roomy">{number(health.servers)}</td>
-      <td class="roomy">
+      <td class="roomy wider">
         <Bar chips={health.chips} counts={health.unhealthy.filter(({ kind }: Count) => kind === "chip")} />
       </td>
       <td class="states">
@@ -326,8 +326,10 @@ type Incident = Open["incidents"]["nodes"][number];
 const chipsIn = ({ parts }: Incident) =>
   parts.reduce((sum, { kind, state, count }) => sum + (kind === "chip" && state !== "maintenance" ? count : 0), 0);
 
-/** The most chips lost first. */
-const byLoss = (a: Incident, b: Incident) => chipsIn(b) - chipsIn(a);
+const rankOf = ({ severity }: Incident) => ["high", "medium"].indexOf(severity) + 1 || 3;
+
+/** The most severe first, and of these the one with the most chips. */
+const byLoss = (a: Incident, b: Incident) => rankOf(a) - rankOf(b) || chipsIn(b) - chipsIn(a);
 
 function OpenIncidents({ open: { incidents } }: { open: Open }) {
   const { asof } = useAsOf();

@@ -48,15 +48,17 @@ function List({ reports }: { reports: Report[] }) {
           <CopyQueries queries={[LIST]} />
         </div>
       </header>
-      <ul class="cards">
-        {reports.map((report) => (
-          <li key={report.name} class="card">
-            <h2>
-              <a href={href("reports", report.name)}>{report.title}</a>
-            </h2>
-            <p>{report.summary}</p>
-          </li>
-        ))}
+      <ul class="card flush rows report-list">
+        {[...reports]
+          .sort((a, b) => a.title.localeCompare(b.title))
+          .map((report) => (
+            <li key={report.name}>
+              <a href={href("reports", report.name)}>
+                <strong>{report.title}</strong>
+                <span class="summary">{report.summary}</span>
+              </a>
+            </li>
+          ))}
       </ul>
     </article>
   );
@@ -82,7 +84,9 @@ function One({ report, reports, route, formats }: OneProps) {
   return (
     <article class="reports">
       <nav aria-label="Reports">
-        {reports.map(({ name, title }) => (
+        {[...reports]
+          .sort((a, b) => a.title.localeCompare(b.title))
+          .map(({ name, title }) => (
           <a key={name} href={href("reports", name)} aria-current={name === report.name ? "page" : undefined}>
             {title}
           </a>
