@@ -1,4 +1,4 @@
-// GraphiQL for the API that serves this page; it opens with questions about the first cluster of the database.
+// GraphiQL for the API that serves this page; it opens with questions about the first cluster that has two chips.
 import { createGraphiQLFetcher } from "@graphiql/toolkit";
 import { GraphiQL } from "graphiql";
 import { createElement } from "react";
@@ -10,7 +10,7 @@ const url = window.location.pathname;
 const token = sessionStorage.getItem("trninv token");
 const headers: Record<string, string> = token ? { Authorization: `Bearer ${token}` } : {};
 
-const FIRST = `{ clusters(first: 1) { nodes { address domains(first: 1) { nodes {
+const FIRST = `{ clusters(first: 20) { nodes { address domains(first: 1) { nodes {
   chips: servers(first: 1) { nodes { chips(first: 1) { nodes { address } } } }
   last: servers(last: 1) { nodes { chips(last: 1) { nodes { address } } } }
 } } } } }`;
@@ -22,8 +22,9 @@ interface First {
   data?: { clusters: { nodes: { address: string; domains: { nodes: { chips: Servers; last: Servers }[] } }[] } };
 }
 
-const EMPTY = `# No cluster is seeded yet (trninv seed u-trn2x64). These are the systems that can be.
+const GENERAL = `# What is there, and what can be seeded with trninv seed.
 {
+  clusters { nodes { slug system chips { totalCount } } }
   systems { slug name chips }
 }
 `;
@@ -45,7 +46,7 @@ const questions = (
 }
 `;
 
-/** Questions about the first cluster, or an example that needs none. */
+/** Questions about the first cluster with two chips in its first domain, or an example that needs none. */
 async function firstQuery(): Promise<string> {
   const body = JSON.stringify({ query: FIRST });
   const response = await fetch(url, {
@@ -54,16 +55,18 @@ async function firstQuery(): Promise<string> {
     body,
   });
   const { data }: First = await response.json();
-  const cluster = data?.clusters.nodes[0];
-  const [domain] = cluster?.domains.nodes ?? [];
-  const from = domain?.chips.nodes[0]?.chips.nodes[0]?.address;
-  const to = domain?.last.nodes[0]?.chips.nodes[0]?.address;
-  return cluster && from && to ? questions(cluster.address, from, to) : EMPTY;
+  for (const { address, domains } of data?.clusters.nodes ?? []) {
+    const [from, to] = [domains.nodes[0]?.chips, domains.nodes[0]?.last].map(
+      (end) => end?.nodes[0]?.chips.nodes[0]?.address,
+    );
+    if (from && to && from !== to) return questions(address, from, to);
+  }
+  return GENERAL;
 }
 
 const fetcher = createGraphiQLFetcher({ url, headers });
 const root = createRoot(document.getElementById("graphiql") as HTMLElement);
 const logo = createElement(GraphiQL.Logo, null, createElement("a", { href: "./" }, "trninv explorer"));
 firstQuery()
-  .catch(() => EMPTY)
+  .catch(() => GENERAL)
   .then((defaultQuery) => root.render(createElement(GraphiQL, { fetcher, defaultQuery }, logo)));

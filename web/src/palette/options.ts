@@ -176,7 +176,11 @@ function incidentOptions({ typed, catalog }: Context): Option[] {
     .map((incident) => {
       const place = incident.place ?? incident.causes[0] ?? "";
       const byPlace = score(typed, `${place} ${incident.why} ${incident.who}`);
-      return { incident, place, rank: isGeneral ? 1 : 0.95 * Math.max(score(typed, incident.why ?? ""), 0.9 * byPlace) };
+      return {
+        incident,
+        place,
+        rank: isGeneral ? 1 : 0.95 * Math.max(score(typed, incident.why ?? ""), 0.9 * byPlace),
+      };
     })
     .filter(({ rank }) => rank > 0)
     .sort((a, b) => b.rank - a.rank)

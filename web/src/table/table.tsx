@@ -274,7 +274,10 @@ function Value({ column, cell, short, decimals, letter }: ValueProps) {
       </td>
     );
   return (
-    <td class={text.length > 60 ? "long" : text.length > 24 && !links.length ? "wraps" : undefined} title={short && text.length > 40 ? text : undefined}>
+    <td
+      class={text.length > 60 ? "long" : text.length > 24 && !links.length ? "wraps" : undefined}
+      title={short && text.length > 40 ? text : undefined}
+    >
       {links.length ? (
         links.map((address, index) => (
           <>

@@ -58,7 +58,7 @@ const OPEN = graphql(`
     drift(first: 1) { totalCount }
     driftComparedAt
     discoveries(first: 100) { nodes { target readAt lateAt everySeconds error } }
-    observations(first: 100, orderBy: [{ seenAt: DESC }]) { nodes { source seenAt } }
+    observations(last: 100) { nodes { source seenAt } }
     events(last: 8, filter: { cascaded: { eq: false } }) { nodes { event at who address before after action job why } }
   }
 `);
@@ -171,7 +171,14 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
         <p class="big">
           <strong>{number(parts)}</strong> unhealthy
         </p>
-        <p class="states">{parts ? <Counts counts={[...others].sort(worst).slice(0, 3)} /> : <StateLabel state="up">all healthy</StateLabel>}</p>
+        <p class="states">
+          {parts ? (
+            <Counts counts={[...others].sort(worst).slice(0, FEW)} />
+          ) : (
+            <StateLabel state="up">all healthy</StateLabel>
+          )}
+          {others.length > FEW && <span class="quiet">{others.length - FEW} more</span>}
+        </p>
       </a>
       <a class="card tile" href={href("incidents")}>
         <h2>Open incidents</h2>
@@ -225,11 +232,13 @@ function sourcesOf({ discoveries, observations }: Open): Feed[] {
     isScheduled: everySeconds !== null,
   }));
   const tools = new Map<string, string>();
-  for (const { source, seenAt } of observations.nodes) if (!tools.has(source)) tools.set(source, seenAt);
+  for (const { source, seenAt } of observations.nodes)
+    if (seenAt > (tools.get(source) ?? "")) tools.set(source, seenAt);
   const imported = [...tools].map(([name, seenAt]) => ({ name, seenAt, isLate: false, isScheduled: false }));
   return [...targets, ...imported].sort((a, b) => Number(b.isLate) - Number(a.isLate));
 }
 
+/** Sources and counts that a tile has room for. */
 const FEW = 3;
 
 function Sources({ open, designs }: { open: Open; designs: number }) {

@@ -87,10 +87,10 @@ function One({ report, reports, route, formats }: OneProps) {
         {[...reports]
           .sort((a, b) => a.title.localeCompare(b.title))
           .map(({ name, title }) => (
-          <a key={name} href={href("reports", name)} aria-current={name === report.name ? "page" : undefined}>
-            {title}
-          </a>
-        ))}
+            <a key={name} href={href("reports", name)} aria-current={name === report.name ? "page" : undefined}>
+              {title}
+            </a>
+          ))}
       </nav>
       <div>
         <header class="title">
