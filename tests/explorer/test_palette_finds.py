@@ -4,7 +4,7 @@ import re
 
 import pytest
 from playwright.sync_api import Page, expect
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from browsing import Open, settled
 from conftest import Databases
@@ -18,6 +18,7 @@ from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.placement.changes.allocate import allocate
 
+READ_AT, LATE_AT = "2026-01-01T00:00:00Z", "2026-01-01T00:02:00Z"
 HOST = "ip-10-4-1-17"
 FINDS = {
     "4711": ("prod-a/d1/s0/c5", r"#/incidents\?sel="),
@@ -59,6 +60,11 @@ def service_database(databases: Databases) -> str:
                 who="tests",
             )
             allocate(connection, "llama-ft", ["prod-a/d3"], who="tests")
+            connection.execute(
+                insert(TABLES["discovery"]),
+                {"target": "aws:us-east-2", "every_seconds": 60, **dict.fromkeys(("started_at", "read_at"), READ_AT)}
+                | {"late_at": LATE_AT},
+            )
         for part, state, why in [
             ("prod-a/d2/s1/c4", "down", "PCIe link lost, ticket 4699"),
             ("prod-a/d2/s1/c4", "up", "replaced"),
@@ -88,6 +94,15 @@ def test_it_finds_what_people_type(opened: Open) -> None:
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile(leads))
         page.evaluate("location.hash = '#/sources'")
+
+
+@pytest.mark.slow
+def test_fleet_says_which_source_is_late(opened: Open) -> None:
+    page = opened()
+    expect(page.locator(".tiles .warned")).to_contain_text("aws:us-east-2: late, ")
+    row = page.locator("tr", has=page.get_by_role("link", name="prod-a", exact=True))
+    expect(row).to_contain_text("late, 1 of 32 bound")
+    expect(row.locator(".miniature rect.down")).to_have_count(1)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The Query page: every example answers, errors are in words, and a token without the scope is told which one it needs."""
+"""The Query page: every example answers, errors are in words, and a token learns which scope it lacks."""
 
 import re
 from collections.abc import Iterator

@@ -238,31 +238,32 @@ function sourcesOf({ discoveries, observations }: Open): Feed[] {
   return [...targets, ...imported].sort((a, b) => Number(b.isLate) - Number(a.isLate));
 }
 
-/** Sources and counts that a tile has room for. */
-const FEW = 3;
+/** Counts and sources that a tile has room for. */
+const [FEW, FEW_SOURCES] = [3, 2];
 
 function Sources({ open, designs }: { open: Open; designs: number }) {
   const { asof } = useAsOf();
+  const age = (time: string) => `${formatDuration(time, shownTime(asof))} ago`;
   const sources = sourcesOf(open);
   const { drift, driftComparedAt } = open;
+  const more = sources.length - FEW_SOURCES;
+  const rest = [
+    more > 0 && `${pluralize(more, "more source")}`,
+    !sources.length && "no source has reported",
+    designs > 0 && `${number(designs)} design only`,
+    driftComparedAt
+      ? `drift: ${pluralize(drift.totalCount, "finding")}, ${age(driftComparedAt)}`
+      : "drift: never compared",
+  ].filter(Boolean);
   return (
     <>
-      {sources.slice(0, FEW).map(({ name, seenAt, isLate }) => (
+      {sources.slice(0, FEW_SOURCES).map(({ name, seenAt, isLate }) => (
         <p key={name} class={isLate ? "warned line" : "quiet line"}>
           {name}: {isLate && "late, "}
-          {seenAt ? `${formatDuration(seenAt, shownTime(asof))} ago` : "never read"}
+          {seenAt ? age(seenAt) : "never read"}
         </p>
       ))}
-      <p class="quiet line">
-        {sources.length > FEW && `${sources.length - FEW} more sources. `}
-        {sources.length === 0 && "No source has reported. "}
-        {designs > 0 && `${number(designs)} design only`}
-      </p>
-      <p class={drift.totalCount ? "warned line" : "quiet line"}>
-        {driftComparedAt
-          ? `Drift: ${pluralize(drift.totalCount, "finding")}, ${formatDuration(driftComparedAt, shownTime(asof))} ago`
-          : "Never compared: run trninv drift"}
-      </p>
+      <p class={drift.totalCount ? "warned rest" : "quiet rest"}>{rest.join(" · ")}</p>
     </>
   );
 }
