@@ -62,7 +62,12 @@ def service_database(databases: Databases) -> str:
             allocate(connection, "llama-ft", ["prod-a/d3"], who="tests")
             connection.execute(
                 insert(TABLES["discovery"]),
-                {"target": "aws:us-east-2", "every_seconds": 60, **dict.fromkeys(("started_at", "read_at"), READ_AT)}
+                {
+                    "id": 1,
+                    "target": "aws:us-east-2",
+                    "every_seconds": 60,
+                    **dict.fromkeys(("started_at", "read_at"), READ_AT),
+                }
                 | {"late_at": LATE_AT},
             )
         for part, state, why in [

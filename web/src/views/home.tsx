@@ -310,7 +310,7 @@ function Line({ health, sources }: LineProps) {
           </a>
         )}
       </td>
-      <td class="roomy quiet">
+      <td class="roomy quiet source">
         <Liveness health={health} sources={sources} />
       </td>
     </Row>
