@@ -76,7 +76,7 @@ const download = (): Action =>
         description: "choose a report",
       };
 
-const copy = (text: () => string) => () => void navigator.clipboard.writeText(text());
+const copy = (text: () => string) => () => void navigator.clipboard.writeText(text()).catch(() => {});
 
 /** Actions that do not depend on the selection. */
 const general = (): Action[] => [
@@ -106,7 +106,7 @@ const general = (): Action[] => [
   {
     name: "Share this page",
     icon: "share",
-    does: copyShareLink,
+    does: () => void copyShareLink().catch(() => {}),
     words: "copy link address",
     description: "copy its address with the time",
   },
@@ -125,10 +125,11 @@ export function namedActions(text: string, route: Route, mayChange: boolean): [A
     does: { asks: "state" },
     words: "down up degraded maintenance repair",
   };
+  const drained = place.includes("/") && !place.includes("--") ? place : "";
   const drain: Action = {
-    name: place ? `Plan a drain of ${shortenAddress(place)}` : "Plan a drain…",
+    name: drained ? `Plan a drain of ${drained}` : "Plan a drain…",
     icon: "jobs",
-    does: place && !place.includes("--") ? drainOf(place) : { asks: "drain" },
+    does: drained ? drainOf(drained) : { asks: "drain" },
     words: "cordon evict empty",
   };
   const all = [...(mayChange ? [setState] : []), drain, ...general()];

@@ -25,7 +25,6 @@ export interface Option {
 export interface Answer {
   text: string;
   hits: Hit[];
-  reasons: Reason[];
 }
 
 interface Context {
@@ -34,10 +33,12 @@ interface Context {
   route: Route;
   may: boolean;
   catalog: Catalog | undefined;
+  /** Changes with the text in their reasons. */
+  reasons: Reason[];
   errand: Errand | undefined;
 }
 
-/** Options of a group that are not the best one's place. */
+/** The most options of a group. */
 const MOST = 5;
 const NOUNS: Record<string, string> = { nic: "NIC", network_node: "network node" };
 /** The shortest text for which all open incidents are listed. */
@@ -50,10 +51,10 @@ export function optionsOf(answer: Answer, context: Context): Option[] {
   const isCurrent = answer.text === typed;
   const places = placeOptions(answer.hits, context);
   if (errand) return places;
-  const matched = isCurrent ? [...places, ...reasonOptions(answer.reasons, context)] : places;
   const offered = unique([
     ...timeOptions(typed),
-    ...matched,
+    ...places,
+    ...reasonOptions(context),
     ...catalogOptions(context),
     ...incidentOptions(context),
     ...actionOptions(isCurrent ? answer.hits[0] : undefined, context),
@@ -105,7 +106,7 @@ function placeOptions(hits: Hit[], { here, route, errand }: Context): Option[] {
 }
 
 function timeOptions(typed: string): Option[] {
-  const event = /^(?:event|before event)\s+(\d{1,15})$/i.exec(typed)?.[1];
+  const event = /^event\s+(\d{1,15})$/i.exec(typed)?.[1];
   const time = timeOf(typed);
   const asof = event ?? (time === undefined ? undefined : new Date(time).toISOString().replace(".000", ""));
   if (asof === undefined) return [];
@@ -196,7 +197,7 @@ function incidentOptions({ typed, catalog }: Context): Option[] {
 }
 
 /** Changes by their reasons, after the open incidents. */
-const reasonOptions = (reasons: Reason[], { typed }: Context): Option[] =>
+const reasonOptions = ({ typed, reasons }: Context): Option[] =>
   [...reasons].reverse().map((event) =>
     option("Changes", shortenAddress(event.address), {
       description: `${event.why} · ${describeEvent(event)}, ${formatDuration(event.at)} ago`,

@@ -8,12 +8,12 @@ import { Icon } from "../shell/icons";
 import { Glyph } from "../state";
 import { currentAddress, type Errand } from "./actions";
 import { addressOf } from "./addresses";
-import { CATALOG_QUERY, type Catalog, REASONS, SEARCH } from "./documents";
+import { CATALOG_QUERY, type Catalog, REASONS, type Reason, SEARCH } from "./documents";
 import { type Answer, type Option, optionsOf } from "./options";
 
 const PAUSE = 50;
-/** The shortest text that is searched for in reasons. */
-const SHORTEST = 3;
+/** The shortest text that is searched for in reasons, and how long it rests before: every event is read. */
+const [SHORTEST, REST] = [3, 200];
 const ASKED: Record<Errand, string> = {
   state: "Which part? s1/c5, host, i-0a1…",
   drain: "Which place? d7/s2, r3, host",
@@ -34,20 +34,37 @@ interface Searched extends Answer {
   error?: ApiError;
 }
 
-const NOTHING: Searched = { text: "", hits: [], reasons: [] };
+const NOTHING: Searched = { text: "", hits: [] };
 
-/** Search for a text as it is and as the address that it means; and for changes with it in their reasons. */
+/** Search for a text as it is and as the address that it means. */
 async function search(text: string, here: string, clusters: string[], signal: AbortSignal): Promise<Searched> {
   const near = here || null;
   const meant = addressOf(text, clusters);
   const find = (each: string) => runQuery(makeQuery(SEARCH, { text: each, near }), signal);
-  const [found, other, changes] = await Promise.all([
-    find(text),
-    meant ? find(meant) : undefined,
-    text.length < SHORTEST ? undefined : runQuery(makeQuery(REASONS, { text }), signal),
-  ]);
+  const [found, other] = await Promise.all([find(text), meant ? find(meant) : undefined]);
   const hits = new Map([...(other?.search ?? []), ...found.search].map((hit) => [`${hit.kind} ${hit.name}`, hit]));
-  return { text, hits: [...hits.values()], reasons: changes?.events.nodes ?? [] };
+  return { text, hits: [...hits.values()] };
+}
+
+/** Changes with a text in their reasons; undefined while they are searched for. */
+function useReasons(text: string): Reason[] | undefined {
+  const [found, setFound] = useState<{ text: string; reasons: Reason[] }>();
+  useEffect(() => {
+    if (text.length < SHORTEST) return;
+    const control = new AbortController();
+    const keep = (reasons: Reason[]) => control.signal.aborted || setFound({ text, reasons });
+    const timer = setTimeout(() => {
+      runQuery(makeQuery(REASONS, { text }), control.signal).then(
+        ({ events }) => keep(events.nodes),
+        () => keep([]),
+      );
+    }, REST);
+    return () => {
+      clearTimeout(timer);
+      control.abort();
+    };
+  }, [text]);
+  return text.length < SHORTEST ? [] : found?.text === text ? found.reasons : undefined;
 }
 
 function useAnswer(text: string, here: string, clusters: string[]): Searched {
@@ -94,8 +111,17 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
     here,
     useMemo(() => catalog?.clusters.nodes.map(({ slug }) => slug) ?? [], [catalog]),
   );
+  const reasons = useReasons(text);
   const [errand, setErrand] = useState<Errand>();
-  const options = optionsOf(answer, { typed: text, here, route, may: useCanWrite(), catalog, errand });
+  const options = optionsOf(answer, {
+    typed: text,
+    here,
+    route,
+    may: useCanWrite(),
+    catalog,
+    reasons: reasons ?? [],
+    errand,
+  });
   const current = Math.min(index, options.length - 1);
   const isAnswered = answer.text === text;
   useLayoutEffect(() => box.current?.showModal(), []);
@@ -197,7 +223,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
         ))}
       </div>
       <p class="none" role="status">
-        {answer.error?.message ?? (isAnswered && text && !options.length ? `No match for ${text}.` : "")}
+        {answer.error?.message ?? (isAnswered && reasons && text && !options.length ? `No match for ${text}.` : "")}
       </p>
       <footer>
         <kbd>↑</kbd> <kbd>↓</kbd> select <kbd>↵</kbd> open <kbd>Ctrl ↵</kbd> in a new tab
