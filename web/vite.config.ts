@@ -26,6 +26,28 @@ function licences(): Plugin {
   };
 }
 
+const DOCS = path.resolve(import.meta.dirname, "../docs");
+/** Folders of docs/ that are not for users. */
+const INTERNAL = /^(decisions|pictures)\//;
+
+/** The module virtual:docs: title and path of each page of docs/, from its first heading. */
+function docsPages(): Plugin {
+  const name = "virtual:docs";
+  return {
+    name: "docs-pages",
+    resolveId: (id) => (id === name ? `\0${name}` : undefined),
+    load(id) {
+      if (id !== `\0${name}`) return undefined;
+      const files = readdirSync(DOCS, { encoding: "utf8", recursive: true }).filter((file) => file.endsWith(".md"));
+      const pages = files.sort().flatMap((file) => {
+        const title = /^# (.+)$/m.exec(readFileSync(path.join(DOCS, file), "utf8"))?.[1];
+        return title && !INTERNAL.test(file) ? [[title, file.replace(/(^|\/)README\.md$|\.md$/, "")]] : [];
+      });
+      return `export default ${JSON.stringify(pages)}`;
+    },
+  };
+}
+
 export default defineConfig({
   base: "./",
   publicDir: false,
@@ -45,10 +67,13 @@ export default defineConfig({
     },
   },
   worker: { format: "es", rollupOptions: { output: { entryFileNames: "assets/changes.js" } } },
-  plugins: [licences()],
+  plugins: [licences(), docsPages()],
   server: {
     proxy: Object.fromEntries(
-      ["/graphql", "/changes", "/chips", "/pictures", "/reports"].map((at) => [at, "http://127.0.0.1:8000"]),
+      ["/graphql", "/changes", "/chips", "/pictures", "/reports", "/sql", "/cypher", "/docs"].map((at) => [
+        at,
+        "http://127.0.0.1:8000",
+      ]),
     ),
   },
 });

@@ -391,7 +391,7 @@ def test_the_command_line_draws_the_same_fleet(
 @pytest.mark.slow
 def test_a_report_has_parameters_a_plot_and_csv(opened: Open) -> None:
     page = opened("#/reports")
-    page.get_by_role("link", name="Capacity by generation and cluster").click()
+    page.get_by_role("link", name="Capacity").click()
     expect(page.locator("#plot")).to_be_visible()
     page.get_by_role("textbox", name="generation").fill("trn2")
     page.get_by_role("textbox", name="generation").press("Enter")
@@ -406,11 +406,13 @@ def test_a_report_has_parameters_a_plot_and_csv(opened: Open) -> None:
 @pytest.mark.slow
 def test_a_number_shows_its_source_and_leads_to_the_disagreement(opened: Open) -> None:
     page = opened("#/sources")
-    row = page.locator("tr", has=page.get_by_role("rowheader", name="device memory", exact=True)).first
+    row = page.locator("tr", has=page.get_by_role("rowheader", name="HBM", exact=True)).first
     row.get_by_role("button", name="96 GiB").focus()
     expect(page.get_by_role("tooltip").filter(visible=True)).to_contain_text("Amazon EC2 Trn2 architecture")
     row.locator("a.mark").nth(1).click()
-    expect(page.locator(".wanted h2")).to_have_text("trainium2 device memory")
+    expect(page.locator(".wanted h3")).to_have_text("Trainium2 HBM")
+    page.get_by_role("searchbox", name="Filter").fill("trainium1 hbm")
+    expect(page.locator(".disagreements h3").first).to_contain_text("Trainium1")
 
 
 @pytest.mark.slow

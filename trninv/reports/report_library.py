@@ -2,7 +2,7 @@
 
 A report is a query with a header of comments:
 
-    -- title: Capacity by generation and cluster
+    -- title: Capacity
     -- answers: How much is there of what?
     -- parameter: cluster = '' of v_cluster.address — only this one
     -- chart: hbm_gib by cluster

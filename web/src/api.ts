@@ -118,21 +118,28 @@ function countPending(more: 1 | -1): void {
   document.documentElement.toggleAttribute("data-asking", waiting > 0);
 }
 
-async function post(body: object, signal?: AbortSignal) {
+async function postText(path: string, body: object, signal?: AbortSignal): Promise<string> {
   countPending(1);
   try {
-    const response = await request("graphql", {
+    const response = await request(path, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),
       signal: signal ?? null,
     });
     if (!response.ok) throw await errorFrom(response);
-    return JSON.parse(await response.text(), lowerEnums);
+    return await response.text();
   } finally {
     countPending(-1);
   }
 }
+
+const post = async (body: object, signal?: AbortSignal) =>
+  JSON.parse(await postText("graphql", body, signal), lowerEnums);
+
+/** Post to a route such as sql, at the page's time, and return its JSON as it is. */
+export const postJson = async (path: string, body: object, signal?: AbortSignal) =>
+  JSON.parse(await postText(path, { ...body, at: asof() || undefined }, signal));
 
 /** Request a document at the page's time, unless the query has its own. */
 export async function runQuery<D>({ document, variables, at }: Query<D>, signal?: AbortSignal): Promise<ResultOf<D>> {

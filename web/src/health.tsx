@@ -1,24 +1,29 @@
 // The health of clusters: unhealthy parts by kind and state, the worst cluster first.
 import { useState } from "preact/hooks";
+import type { Shape } from "./fleet/miniature";
 import { type Count, isState, STATES } from "./state";
 import { number } from "./words";
 
 type Aggregates = { aggregates: { cluster: string | null; state?: string | null; count: number }[] };
 
+type Parts = { nodes: { address: string; state: string }[] };
+
 interface HealthAnswer {
   clusters: {
     nodes: {
       slug: string;
-      domains: { totalCount: number; nodes: { address: string; model: string; wiring: string }[] };
-      racks: { totalCount: number; nodes: { address: string }[] };
+      domains: {
+        totalCount: number;
+        nodes: { address: string; model: string; switches: { totalCount: number } }[];
+      };
       chips: { totalCount: number };
     }[];
   };
   all: Aggregates;
   live: Aggregates;
-  chip: Aggregates;
+  chip: Aggregates & Parts;
   server: Aggregates;
-  switch: Aggregates;
+  switch: Aggregates & Parts;
   nic: Aggregates;
   node: Aggregates;
   link: Aggregates;
@@ -29,8 +34,7 @@ export interface Health {
   model: string;
   /** Its domain, if it has only one. */
   alone: string | undefined;
-  rack: string | undefined;
-  racks: number;
+  shape: Shape;
   chips: number;
   servers: number;
   /** Servers with an instance. */
@@ -44,14 +48,20 @@ export function healthOf(data: HealthAnswer): Health[] {
   const clusters = data.clusters.nodes.map((cluster) => {
     const own = ({ aggregates }: Aggregates) => aggregates.filter((row) => row.cluster === cluster.slug);
     const sum = (group: Aggregates) => own(group).reduce((total, { count }) => total + count, 0);
+    const parts = ({ nodes }: Parts) => nodes.filter(({ address }) => address.startsWith(`${cluster.slug}/`));
     const domain = cluster.domains.nodes[0];
     const domains = cluster.domains.totalCount;
     return {
       slug: cluster.slug,
       model: domain ? `${domains > 1 ? `${number(domains)} × ` : ""}${domain.model}` : "",
       alone: domains === 1 ? domain?.address : undefined,
-      rack: cluster.racks.nodes[0]?.address,
-      racks: cluster.racks.totalCount,
+      shape: {
+        domains,
+        servers: sum(data.all),
+        chips: cluster.chips.totalCount,
+        switches: domain?.switches.totalCount ?? 0,
+        unhealthy: [...parts(data.chip), ...parts(data.switch)],
+      },
       chips: cluster.chips.totalCount,
       servers: sum(data.all),
       live: sum(data.live),

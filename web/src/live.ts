@@ -69,6 +69,9 @@ export function useAsOf(): Pick<PageTime, "asof" | "epoch"> {
 
 export const asof = () => pageTime.asof;
 
+/** When the service last answered, and the revision of what the page shows. */
+export const answeredAt = (): AsOf => ({ time: pageTime.reached, revision: pageTime.revision });
+
 export function livenessOf({ asof, changed, gone, refused }: PageTime): Liveness {
   if (gone) return "gone";
   if (refused) return "refused";

@@ -23,6 +23,7 @@ const Disagreements = lazyView(async () => (await import("./views/disagreements"
 const Incidents = lazyView(async () => (await import("./incidents/incidents")).Incidents);
 const Jobs = lazyView(async () => (await import("./jobs/jobs")).Jobs);
 const MeasuredView = lazyView(async () => (await import("./views/measured")).MeasuredView);
+const Query = lazyView(async () => (await import("./query/query")).Query);
 const RackView = lazyView(async () => (await import("./views/rack")).RackView);
 const Reports = lazyView(async () => (await import("./views/reports")).Reports);
 const Sources = lazyView(async () => (await import("./views/sources")).Sources);
@@ -40,7 +41,7 @@ function View({ route }: { route: Route }) {
     case "compare":
       return <Compare options={route.options} />;
     case "sources":
-      return <Sources />;
+      return <Sources route={route} />;
     case "disagreements":
       return <Disagreements route={route} />;
     case "cluster":
@@ -51,6 +52,8 @@ function View({ route }: { route: Route }) {
       return <RackView key={route.subject} route={route} />;
     case "measured":
       return <MeasuredView key={route.subject} route={route} />;
+    case "query":
+      return <Query options={route.options} />;
     case "reports":
       return <Reports key={route.subject} route={route} />;
     default:

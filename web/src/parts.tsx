@@ -108,7 +108,7 @@ interface CopyButtonProps extends ButtonHTMLAttributes {
 }
 
 /** A button that copies a text and confirms it. */
-function CopyButton({ name, text, ...more }: CopyButtonProps) {
+export function CopyButton({ name, text, ...more }: CopyButtonProps) {
   const [note, setTold] = useState("");
   const copy = async () => {
     try {

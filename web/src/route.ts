@@ -1,6 +1,6 @@
 // The address of a view, such as #/domain/u-trn2x64/d0?from=s0/c0&down=s1/c2
 import { useEffect, useState } from "preact/hooks";
-import { asof, noteNavigation } from "./live";
+import { answeredAt, asof, noteNavigation } from "./live";
 
 export interface Route {
   view: string;
@@ -52,6 +52,14 @@ export function change(options: Record<string, string | number | undefined>, det
   const to = href(now.view, now.subject, { ...now.options, ...options });
   history[detail ? "replaceState" : "pushState"](null, "", to);
   dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+/** The whole address of the page at the time that it shows, with the revision of its data. */
+export function shareAddress(): string {
+  const { view, subject, options } = parseHash(location.hash);
+  const { time, revision } = answeredAt();
+  const shared = { ...options, asof: asof() || time || undefined, revision: revision ?? options.revision };
+  return new URL(href(view, subject, shared), location.href).href;
 }
 
 function openRoute(): Route {

@@ -2,8 +2,11 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
-/** A column's name and style; number: right-aligned; roomy: hidden on narrow screens. */
-export type Column = readonly [name: string, set?: "number" | "roomy" | "number roomy"];
+/** A column's name and style; number: right-aligned; roomy: hidden on phones; wider, widest: only in wide windows. */
+export type Column = readonly [
+  name: string,
+  set?: "number" | "roomy" | "number roomy" | "roomy wider" | "roomy widest",
+];
 
 interface Props {
   name: string;

@@ -7,6 +7,10 @@ export const number = (value: number) => (Math.abs(value) < 1 ? SMALL : NUMBER).
 
 /** Format a number: whole numbers in full, others with six digits. */
 export const exact = (value: number) => (Number.isInteger(value) ? NUMBER : EXACT).format(value);
+
+/** Format a number with the decimals of its column. */
+export const rounded = (value: number, decimals: number) =>
+  value.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 export const gigabytes = (rate: { gigabytesPerSecond: number }) => `${number(rate.gigabytesPerSecond)} GB/s`;
 export const gibibytes = (size: { gibibytes: number }) => `${number(size.gibibytes)} GiB`;
 export const pluralize = (count: number, noun: string) =>

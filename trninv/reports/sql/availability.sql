@@ -1,4 +1,4 @@
--- title: Availability by kind of part
+-- title: Availability
 -- answers: What share of the time were the parts of each kind up, degraded, down or in maintenance, their server's state included, how often did a part itself go down, and for how long, by the recorded times of its events in whole seconds (for an earlier end set until, not --at)?
 -- parameter: cluster = '' of v_cluster.address — only this one
 -- parameter: since = '1970-01-01T00:00:00Z' — an ISO time with its zone; never before the start of the cluster's history

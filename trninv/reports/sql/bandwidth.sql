@@ -1,4 +1,4 @@
--- title: Bandwidth by link technology and scope
+-- title: Link bandwidth
 -- answers: What bandwidth do the links of each kind have in one direction when healthy, per cable and in total, how many are there, and how many are themselves unhealthy?
 -- parameter: cluster = '' of v_cluster.address — only this one
 -- chart: gb_per_s_a_cable by model

@@ -1,4 +1,4 @@
--- title: Capacity by generation and cluster
+-- title: Capacity
 -- answers: How many chips, how much HBM and how many dense BF16 TFLOPS does each cluster have, healthy or not, and what share of the listed chips is that?
 -- parameter: generation = '' of chip_model.generation — only this one, such as trn2
 -- chart: hbm_gib by cluster

@@ -1,4 +1,4 @@
--- title: Chips, HBM, TFLOPS and cost
+-- title: Cost
 -- answers: What would a cluster's chips cost at the documented price, if there is one, and as many H100s?
 SELECT
     cluster.address AS cluster, cluster.generation, cluster.chips, cluster.hbm_gib, cluster.bf16_tflops,

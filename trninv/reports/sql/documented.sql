@@ -1,4 +1,4 @@
--- title: Documented and seeded totals
+-- title: Documented totals
 -- answers: Do the chips, servers and HBM of each cluster, healthy or not, agree with the documents (of one of its domains, if the system is one domain)?
 WITH seeded AS (
     SELECT

@@ -1,4 +1,4 @@
--- title: Free chips that jobs cannot use
+-- title: Fragmentation
 -- answers: How many jobs of each size that schedulers allow fit at once, and how many free chips can they not use (trninv fragmentation says why)?
 -- parameter: cluster = '' of v_cluster.address — only this one
 WITH low_bit AS ( -- the values of bits 0 to 47, to read the ordinals of a set from its mask

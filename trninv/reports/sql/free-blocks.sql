@@ -1,4 +1,4 @@
--- title: Domains by free capacity
+-- title: Free servers by domain
 -- answers: How many domains have each number of free servers, and how many free chips do they have?
 -- parameter: cluster = '' of v_cluster.address — only this one
 SELECT cluster, model, free_servers, count(*) AS domains, sum(free) AS free_chips, sum(chips) AS chips

@@ -1,4 +1,4 @@
--- title: Servers by free chips
+-- title: Free chips by server
 -- answers: How many servers have each number of free chips, not counting servers without any (trninv fragmentation says which job sizes can use them)?
 -- parameter: cluster = '' of v_cluster.address — only this one
 SELECT cluster, model, free_chips, count(*) AS servers, count(*) * free_chips AS chips

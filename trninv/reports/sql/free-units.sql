@@ -1,4 +1,4 @@
--- title: Racks with free units
+-- title: Free rack units
 -- answers: Which racks have free rack units, if all trays have a documented height and the rack has the assumed height?
 -- parameter: cluster = '' of v_cluster.address — only this one
 -- parameter: least = 1 — least number of free units

@@ -1,4 +1,4 @@
--- title: Domains with the most HBM
+-- title: HBM by domain
 -- answers: Which scale-up domains have the most HBM in chips that are up or degraded, connected or not (trninv pool says what they reach)?
 -- parameter: top = 20 — number of domains
 -- chart: hbm_gib_up by domain

@@ -1,4 +1,4 @@
--- title: Compute against bandwidth, by model of chip and of domain
+-- title: Compute per byte
 -- answers: How many dense BF16 operations can a chip do per byte of HBM bandwidth, per byte of documented NeuronLink bandwidth in one direction, and per byte of the bandwidth of its links here?
 -- chart: neuronlink_gb_per_s, wired_gb_per_s by wired_in
 SELECT

@@ -80,6 +80,17 @@ function Bars({ id, plot, title }: Drawn) {
   );
 }
 
+/** Points at the same place share a label. */
+function atOnePlace(points: PlotData["points"]): PlotData["points"] {
+  const places = new Map<string, PlotData["points"][number]>();
+  for (const point of points) {
+    const key = `${point.x} ${point.y}`;
+    const other = places.get(key);
+    places.set(key, other ? { ...point, name: `${other.name}, ${point.name}` } : point);
+  }
+  return [...places.values()];
+}
+
 function Points({ id, plot, title }: Drawn) {
   const [left, bottom] = [60, HEIGHT - 40];
   const most = (axis: "x" | "y") => 1.15 * Math.max(...plot.points.map((point) => point[axis])) || 1;
@@ -106,10 +117,14 @@ function Points({ id, plot, title }: Drawn) {
           {number(tick)}
         </text>
       ))}
-      {plot.points.map((point) => (
+      {atOnePlace(plot.points).map((point) => (
         <g key={point.name}>
           <circle class="bar" cx={x(point.x)} cy={y(point.y)} r="6" />
-          <text x={x(point.x) + 10} y={y(point.y) + 4}>
+          <text
+            class={x(point.x) > WIDTH / 2 ? "end" : undefined}
+            x={x(point.x) + (x(point.x) > WIDTH / 2 ? -10 : 10)}
+            y={y(point.y) + 4}
+          >
             {point.name}
           </text>
         </g>

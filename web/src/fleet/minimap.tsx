@@ -16,7 +16,6 @@ interface Props {
   marked: Spot[];
   frame: RefObject<HTMLElement | null>;
   isShown: boolean;
-  zoom: (factor: number) => void;
   moved: () => void;
   rest: () => void;
 }
@@ -24,7 +23,7 @@ interface Props {
 const [WIDE, HIGH] = [168, 120];
 const DOT = 4;
 
-export function Minimap({ camera, painter, marked, frame, isShown, zoom, moved, rest }: Props) {
+export function Minimap({ camera, painter, marked, frame, isShown, moved, rest }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const tile = camera ? Math.min(WIDE / camera.to.columns, HIGH / camera.to.rows) : 1;
   useEffect(() => {
@@ -71,23 +70,29 @@ export function Minimap({ camera, painter, marked, frame, isShown, zoom, moved, 
           <i ref={frame} />
         </div>
       )}
-      <div class="zoom">
-        <button type="button" class="square" onClick={() => zoom(1.5)} aria-label="Zoom in">
-          +
-        </button>
-        <button type="button" class="square" onClick={() => zoom(1 / 1.5)} aria-label="Zoom out">
-          −
-        </button>
-        <button
-          type="button"
-          class="square"
-          onClick={() => change({ zoom: undefined, at: undefined }, true)}
-          aria-label="Show all"
-          title="Show all"
-        >
-          ⤢
-        </button>
-      </div>
+    </div>
+  );
+}
+
+/** The buttons below the map, where they cover no chip. */
+export function ZoomButtons({ zoom }: { zoom: (factor: number) => void }) {
+  return (
+    <div class="zoom">
+      <button type="button" class="square" onClick={() => zoom(1.5)} aria-label="Zoom in">
+        +
+      </button>
+      <button type="button" class="square" onClick={() => zoom(1 / 1.5)} aria-label="Zoom out">
+        −
+      </button>
+      <button
+        type="button"
+        class="square"
+        onClick={() => change({ zoom: undefined, at: undefined }, true)}
+        aria-label="Show all"
+        title="Show all"
+      >
+        ⤢
+      </button>
     </div>
   );
 }

@@ -13,7 +13,7 @@ import { type Cell, cellOf, chipAt, type Layout, layoutOf } from "./layout";
 import { Legend } from "./legend";
 import { type Marker, markersWithin, mergeSpots } from "./markers";
 import { Markers, Ring, Tip } from "./marks";
-import { Minimap } from "./minimap";
+import { Minimap, ZoomButtons } from "./minimap";
 import { addressOf, domainOf, type Overview } from "./overview";
 import { Painter } from "./paint";
 import { chipsAt, type Spot } from "./spots";
@@ -212,13 +212,13 @@ export function FleetMap(props: Props) {
           marked={marked}
           frame={view}
           isShown={(camera?.zoomed ?? 1) >= 2}
-          zoom={zoom}
           moved={() => draw()}
           rest={rest}
         />
       </div>
       <div class="foot under">
         <Legend colored={colored} only={only} />
+        <ZoomButtons zoom={zoom} />
         <p class="hint quiet" aria-live="polite">
           {chip < 0 ? hint(camera) : describe(props, chip)}
         </p>

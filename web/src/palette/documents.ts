@@ -1,5 +1,5 @@
 // GraphQL documents of the palette: what the typed text may mean.
-import { graphql, type Result } from "../api";
+import { graphql, makeQuery, type Result } from "../api";
 
 export const SEARCH = graphql(`
   query Search($text: String!, $near: Address) {
@@ -18,3 +18,28 @@ export const SEARCH = graphql(`
 `);
 
 export type Hit = Result<typeof SEARCH>["search"][number];
+
+/** What is few enough to be matched here, in spite of typing errors. */
+const CATALOG = graphql(`
+  query PaletteCatalog {
+    clusters(first: 1000) { nodes { slug system } }
+    jobs(first: 500) { nodes { name cluster chips } }
+    reports { name title summary }
+    incidents(first: 100) { totalCount nodes { id place causes why who startedAt parts { state } } }
+  }
+`);
+
+export const CATALOG_QUERY = makeQuery(CATALOG, {});
+
+export type Catalog = Result<typeof CATALOG>;
+
+/** Changes by a word of their reasons, also those of closed incidents. */
+export const REASONS = graphql(`
+  query Reasons($text: String!) {
+    events(last: 6, filter: { cascaded: { eq: false }, why: { containsIgnoreCase: $text } }) {
+      nodes { event at address why who before after action job }
+    }
+  }
+`);
+
+export type Reason = Result<typeof REASONS>["events"]["nodes"][number];

@@ -1,32 +1,23 @@
-// The palette: find an address, host, instance, job or report by a few letters, or run an action.
+// The palette: find a place, host, job, report, reason, time or docs page by a few letters, or run an action.
 import { render } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type ApiError, makeQuery, runQuery } from "../api";
 import { useCanWrite } from "../change/proposal";
-import { type Route, useRoute } from "../route";
-import { Icon, type IconName } from "../shell/icons";
+import { useRoute } from "../route";
+import { Icon } from "../shell/icons";
 import { Glyph } from "../state";
-import { relativeTo } from "../words";
-import { actions, currentAddress, hrefOf } from "./actions";
-import { type Hit, SEARCH } from "./documents";
+import { currentAddress, type Errand } from "./actions";
+import { addressOf } from "./addresses";
+import { CATALOG_QUERY, type Catalog, REASONS, type Reason, SEARCH } from "./documents";
+import { type Answer, type Option, optionsOf } from "./options";
 
 const PAUSE = 50;
-const NOUNS: Record<string, string> = { nic: "NIC", network_node: "network node" };
-
-interface Answer {
-  text: string;
-  hits: Hit[];
-  error?: ApiError;
-}
-
-interface Option {
-  group: string;
-  name: string;
-  description: string;
-  icon: IconName | undefined;
-  state: string;
-  does: string | (() => void);
-}
+/** The shortest text that is searched for in reasons, and how long it rests before: every event is read. */
+const [SHORTEST, REST] = [3, 200];
+const ASKED: Record<Errand, string> = {
+  state: "Which part? s1/c5, host, i-0a1…",
+  drain: "Which place? d7/s2, r3, host",
+};
 
 /** Open the palette; the focus returns afterwards. */
 export function open(typed = "", isEntered = false): void {
@@ -39,50 +30,71 @@ export function open(typed = "", isEntered = false): void {
   render(<Palette begun={typed} isEntered={isEntered} close={close} />, host);
 }
 
-function useHits(text: string, here: string): Answer {
-  const [answer, setAnswer] = useState<Answer>({ text: "", hits: [] });
+interface Searched extends Answer {
+  error?: ApiError;
+}
+
+const NOTHING: Searched = { text: "", hits: [] };
+
+/** Search for a text as it is and as the address that it means. */
+async function search(text: string, here: string, clusters: string[], signal: AbortSignal): Promise<Searched> {
+  const near = here || null;
+  const meant = addressOf(text, clusters);
+  const find = (each: string) => runQuery(makeQuery(SEARCH, { text: each, near }), signal);
+  const [found, other] = await Promise.all([find(text), meant ? find(meant) : undefined]);
+  const hits = new Map([...(other?.search ?? []), ...found.search].map((hit) => [`${hit.kind} ${hit.name}`, hit]));
+  return { text, hits: [...hits.values()] };
+}
+
+/** Changes with a text in their reasons; undefined while they are searched for. */
+function useReasons(text: string): Reason[] | undefined {
+  const [found, setFound] = useState<{ text: string; reasons: Reason[] }>();
   useEffect(() => {
-    if (!text) return setAnswer({ text, hits: [] });
+    if (text.length < SHORTEST) return;
+    const control = new AbortController();
+    const keep = (reasons: Reason[]) => control.signal.aborted || setFound({ text, reasons });
+    const timer = setTimeout(() => {
+      runQuery(makeQuery(REASONS, { text }), control.signal).then(
+        ({ events }) => keep(events.nodes),
+        () => keep([]),
+      );
+    }, REST);
+    return () => {
+      clearTimeout(timer);
+      control.abort();
+    };
+  }, [text]);
+  return text.length < SHORTEST ? [] : found?.text === text ? found.reasons : undefined;
+}
+
+function useAnswer(text: string, here: string, clusters: string[]): Searched {
+  const [answer, setAnswer] = useState(NOTHING);
+  useEffect(() => {
+    if (!text) return setAnswer({ ...NOTHING, text });
     const control = new AbortController();
     const timer = setTimeout(() => {
-      runQuery(makeQuery(SEARCH, { text, near: here || null }), control.signal).then(
-        ({ search }) => control.signal.aborted || setAnswer({ text, hits: search }),
-        (error) => control.signal.aborted || setAnswer({ text, hits: [], error }),
+      search(text, here, clusters, control.signal).then(
+        (found) => control.signal.aborted || setAnswer(found),
+        (error) => control.signal.aborted || setAnswer({ ...NOTHING, text, error }),
       );
     }, PAUSE);
     return () => {
       clearTimeout(timer);
       control.abort();
     };
-  }, [text, here]);
+  }, [text, here, clusters.length]);
   return answer;
 }
 
-function optionsOf({ text, hits }: Answer, typed: string, here: string, route: Route, may: boolean): Option[] {
-  const place = here.split("--")[0]?.split("/").slice(0, 2).join("/") ?? "";
-  const isHere = ({ address }: Hit) =>
-    Boolean(place && address && (address === place || address.startsWith(`${place}/`)));
-  const optionOf = (hit: Hit): Option => ({
-    group: isHere(hit) ? `In ${place}` : place ? "Elsewhere" : "Results",
-    name: isHere(hit) && hit.name === hit.address ? relativeTo(place, hit.name) : hit.name,
-    description: [NOUNS[hit.kind] ?? hit.kind, hit.address !== hit.name && hit.address].filter(Boolean).join(" · "),
-    icon: hit.kind === "job" ? "jobs" : hit.address === null ? "reports" : undefined,
-    state: (hit.target && "state" in hit.target && hit.target.state) || "up",
-    does: hrefOf(hit, route),
-  });
-  const done = actions(typed, text === typed ? hits[0] : undefined, route, may);
-  return [
-    ...hits.filter(isHere).map(optionOf),
-    ...hits.filter((hit) => !isHere(hit)).map(optionOf),
-    ...done.map((action) => ({
-      group: "Actions",
-      name: action.name,
-      description: "",
-      icon: action.icon,
-      state: "up",
-      does: action.does,
-    })),
-  ];
+/** What the palette matches by itself; loaded each time that it opens. */
+function useCatalog(): Catalog | undefined {
+  const [catalog, setCatalog] = useState<Catalog>();
+  useEffect(() => {
+    const control = new AbortController();
+    runQuery(CATALOG_QUERY, control.signal).then(setCatalog, () => {});
+    return () => control.abort();
+  }, []);
+  return catalog;
 }
 
 function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolean; close: () => void }) {
@@ -93,14 +105,35 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
   const hurried = useRef(isEntered);
   const here = currentAddress(route);
   const text = typed.trim();
-  const answer = useHits(text, here);
-  const options = optionsOf(answer, text, here, route, useCanWrite());
+  const catalog = useCatalog();
+  const answer = useAnswer(
+    text,
+    here,
+    useMemo(() => catalog?.clusters.nodes.map(({ slug }) => slug) ?? [], [catalog]),
+  );
+  const reasons = useReasons(text);
+  const [errand, setErrand] = useState<Errand>();
+  const options = optionsOf(answer, {
+    typed: text,
+    here,
+    route,
+    may: useCanWrite(),
+    catalog,
+    reasons: reasons ?? [],
+    errand,
+  });
   const current = Math.min(index, options.length - 1);
   const isAnswered = answer.text === text;
   useLayoutEffect(() => box.current?.showModal(), []);
   useEffect(() => document.getElementById(`option-${current}`)?.scrollIntoView({ block: "nearest" }), [current]);
   const choose = (option: Option | undefined, apart: boolean) => {
     if (!option) return;
+    if (typeof option.does === "object") {
+      setErrand(option.does.asks);
+      setTyped("");
+      setAt(0);
+      return;
+    }
     box.current?.close();
     if (typeof option.does === "function") option.does();
     else if (apart) window.open(option.does, "_blank", "noopener");
@@ -115,7 +148,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && options.length) setAt((current + step + options.length) % options.length);
     else if (event.key !== "Enter") return;
-    else if (isAnswered || index) choose(options[current], event.ctrlKey || event.metaKey);
+    else if (isAnswered || index || options[0]?.rank === 1) choose(options[current], event.ctrlKey || event.metaKey);
     else hurried.current = true;
     event.preventDefault();
   };
@@ -133,7 +166,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
         <Icon name="search" />
         <input
           role="combobox"
-          aria-label="Address, host, instance, job, report or command"
+          aria-label={errand ? ASKED[errand] : "Address, host, job, report, reason, time or command"}
           aria-expanded={options.length > 0}
           aria-controls="options"
           aria-autocomplete="list"
@@ -141,7 +174,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
           autocomplete="off"
           spellcheck={false}
           maxLength={200}
-          placeholder="s1/c5, host, i-0a1…, job, report"
+          placeholder={errand ? ASKED[errand] : "s1/c5, host, job, report, ticket, yesterday 14:00"}
           value={typed}
           onInput={(event) => {
             setTyped(event.currentTarget.value);
@@ -169,7 +202,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
                 option.group === group && (
                   // biome-ignore lint/a11y/useKeyWithClickEvents: the field above has the keys
                   <div
-                    key={`${option.description} ${option.name}`}
+                    key={`${option.group} ${option.description} ${option.name}`}
                     id={`option-${number}`}
                     role="option"
                     tabIndex={-1}
@@ -190,7 +223,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
         ))}
       </div>
       <p class="none" role="status">
-        {answer.error?.message ?? (isAnswered && text && !answer.hits.length ? `No match for ${text}.` : "")}
+        {answer.error?.message ?? (isAnswered && reasons && text && !options.length ? `No match for ${text}.` : "")}
       </p>
       <footer>
         <kbd>↑</kbd> <kbd>↓</kbd> select <kbd>↵</kbd> open <kbd>Ctrl ↵</kbd> in a new tab

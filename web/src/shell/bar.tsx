@@ -4,6 +4,7 @@ import { href, type Route, selectedAddress } from "../route";
 import { relativeTo } from "../words";
 import { Clock } from "./clock";
 import { Icon } from "./icons";
+import { Share } from "./share";
 import { ThemeSwitch } from "./theme";
 import { SignedIn } from "./viewer";
 
@@ -12,6 +13,7 @@ const NAMES: Record<string, string> = {
   jobs: "Jobs",
   compare: "Compare",
   reports: "Reports",
+  query: "Query",
   sources: "Sources",
   disagreements: "Disagreements",
 };
@@ -60,6 +62,7 @@ export function Bar({ route }: { route: Route }) {
       <SignedIn />
       <Find />
       <Clock route={route} />
+      <Share />
       <ThemeSwitch />
     </header>
   );

@@ -11,7 +11,7 @@ const KEYS: [string, [keys: string, does: string][]][] = [
     [
       ["Ctrl+K /", "search and commands"],
       ["?", "this list"],
-      ["G then F I J C R S", "Fleet, Incidents, Jobs, Compare, Reports, Sources"],
+      ["G then F I J C R Q S", "Fleet, Incidents, Jobs, Compare, Reports, Query, Sources"],
       ["A", "view another time"],
       ["Y", "copy the queries of this page"],
       ["S", "set the state of the selection"],

@@ -13,6 +13,7 @@ const PLACES: Record<string, string> = {
   j: "jobs",
   c: "compare",
   r: "reports",
+  q: "query",
   s: "sources",
 };
 

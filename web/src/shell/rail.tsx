@@ -15,6 +15,7 @@ const PLACES: [string, IconName, string, string[]][] = [
   ["jobs", "jobs", "Jobs", []],
   ["compare", "compare", "Compare", []],
   ["reports", "reports", "Reports", []],
+  ["query", "query", "Query", []],
   ["sources", "sources", "Sources", ["disagreements"]],
 ];
 

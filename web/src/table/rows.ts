@@ -26,6 +26,42 @@ export function sortRows({ columns, rows }: Rows, by: string): Cell[][] {
   });
 }
 
+/** Significant digits of a calculated number; sources have no more. */
+const DIGITS = 3;
+
+/** How many decimals a column needs so that each of its numbers has three digits, and shares near 1 or 100 differ. */
+export function decimalsOf(cells: Cell[]): number {
+  const numbers = cells.filter((cell) => typeof cell === "number" && !Number.isInteger(cell)) as number[];
+  const most = Math.max(0, ...numbers.map(Math.abs));
+  if (!most) return 0;
+  const needed = (size: number) => Math.max(0, Math.min(4, DIGITS - 1 - Math.floor(Math.log10(size))));
+  const whole = [1, 100].find((bound) => most < bound && most > 0.9 * bound);
+  const rest = whole ? Math.min(...numbers.filter((value) => value > 0.9 * whole).map((value) => whole - value)) : most;
+  return Math.max(needed(most), whole ? Math.min(4, -Math.floor(Math.log10(rest))) : 0);
+}
+
+const isOrdered = (a: Cell, b: Cell) => a === b || String(a) < String(b) || String(a).localeCompare(String(b)) < 0;
+const isSame = (a: Cell[] | undefined, b: Cell[] | undefined, columns: number) =>
+  Boolean(a && b && a.slice(0, columns).every((cell, index) => cell === b[index]));
+
+/** Put rows that a report orders by an address as text in natural order: c2 before c10. */
+export function naturalOrder({ columns, rows }: Rows): Rows {
+  const index = columns.findIndex((column, place) => rows.some((row) => addresses(column, row[place] ?? null).length));
+  if (index < 0) return { columns, rows };
+  const groups: Cell[][][] = [];
+  for (const row of rows) {
+    const group = groups.at(-1);
+    if (group && isSame(group.at(-1), row, index)) group.push(row);
+    else groups.push([row]);
+  }
+  const cellOf = (row: Cell[] | undefined) => row?.[index] ?? null;
+  const isByText = groups.every((group) =>
+    group.every((row, place) => !place || isOrdered(cellOf(group[place - 1]), cellOf(row))),
+  );
+  if (!isByText) return { columns, rows };
+  return { columns, rows: groups.flatMap((group) => group.sort((a, b) => compareCells(cellOf(a), cellOf(b)))) };
+}
+
 type Test = (row: Cell[]) => boolean;
 
 const TERM = /(?:([\w-]+)(!=|>=|<=|=|>|<|~))?(?:"([^"]*)"|(\S+))/g;

@@ -6,13 +6,14 @@ import "../style/data.css";
 import { useAsOf } from "../live";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
-import { formatDateTime, formatDuration, shownTime } from "../state";
-import { exact, pluralize } from "../words";
+import { formatDateTime, formatDuration, isState, StateLabel, shownTime } from "../state";
+import { exact, pluralize, rounded, shortenAddress } from "../words";
 import {
   addresses,
   type Cell,
   columnLabel,
   csv,
+  decimalsOf,
   filterRows,
   isTimestamp,
   type Rows,
@@ -153,11 +154,15 @@ function Body({ shown: { columns, rows }, sort, chosen, letters }: BodyProps) {
     () => columns.map((_, index) => rows.some((row) => typeof row[index] === "number")),
     [columns, rows],
   );
+  const decimals = useMemo(
+    () => columns.map((_, index) => decimalsOf(rows.map((row) => row[index] ?? null))),
+    [columns, rows],
+  );
   const widths = useMemo(() => (many ? widthsOf(columns, rows) : []), [many, columns, rows]);
   return (
     <section
       ref={box}
-      class={many ? "card flush data many" : "card flush data scroll"}
+      class={many ? "card flush data frozen many" : "card flush data frozen scroll"}
       aria-label="Rows"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
       tabIndex={0}
@@ -196,6 +201,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters }: BodyProps) {
                   column={columns[place] ?? ""}
                   cell={cell}
                   short={many}
+                  decimals={decimals[place] ?? 0}
                   letter={columns[place] === "job" ? letters?.get(String(cell)) : undefined}
                 />
               ))}
@@ -245,22 +251,39 @@ interface ValueProps {
   column: string;
   cell: Cell;
   short: boolean;
+  decimals: number;
   letter: Letter | undefined;
 }
 
-function Value({ column, cell, short, letter }: ValueProps) {
-  if (typeof cell === "number") return <td class="number">{exact(cell)}</td>;
+function Value({ column, cell, short, decimals, letter }: ValueProps) {
+  if (typeof cell === "number") {
+    const text = rounded(cell, decimals);
+    return (
+      <td class="number" title={text === exact(cell) ? undefined : String(cell)}>
+        {text}
+      </td>
+    );
+  }
   const text = String(cell ?? "");
   const links = addresses(column, cell);
   if (isTimestamp(text)) return <Ago time={text} />;
+  if (column === "state" && isState(text))
+    return (
+      <td>
+        <StateLabel state={text} />
+      </td>
+    );
   return (
-    <td class={text.length > 60 ? "long" : undefined} title={short && text.length > 40 ? text : undefined}>
+    <td
+      class={text.length > 60 ? "long" : text.length > 24 && !links.length ? "wraps" : undefined}
+      title={short && text.length > 40 ? text : undefined}
+    >
       {links.length ? (
         links.map((address, index) => (
           <>
             {index > 0 && ", "}
             <a key={address} href={href(address.includes("/") ? "at" : "cluster", address)}>
-              {address}
+              {shortenAddress(address)}
             </a>
           </>
         ))

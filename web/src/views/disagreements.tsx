@@ -1,9 +1,12 @@
 // Numbers on which sources disagree: what each states, and which one is used.
 import { useEffect } from "preact/hooks";
-import { graphql, makeQuery, useQuery } from "../api";
+import { graphql, makeQuery, type Result, useQuery } from "../api";
 import { CopyQueries, Loading } from "../parts";
 import type { Route } from "../route";
+import "../style/facts.css";
 import { citation, pluralize } from "../words";
+import { FactFilter } from "./factfilter";
+import { attributeName, passes, subjectName } from "./factnames";
 
 const CONFLICTS = graphql(`
   query Disagreements {
@@ -16,8 +19,13 @@ const CONFLICTS = graphql(`
     facts(filter: { picked: { eq: true }, disputed: { eq: true } }, first: 1000) {
       nodes { subject attribute value quote formula note source { title } }
     }
+    systems { slug name }
   }
 `);
+
+type Answer = Result<typeof CONFLICTS>;
+type Conflict = Answer["conflicts"]["nodes"][number];
+type Derived = Answer["facts"]["nodes"][number];
 
 const DIRECTIONS: Record<string, string> = { one: "one direction", both: "sum of both directions" };
 
@@ -26,84 +34,169 @@ const DIFFERENCES: Record<string, string> = {
   ROUNDING: "The same value, rounded.",
 };
 
-const nameOf = ({ subject, attribute }: { subject: string; attribute: string }) => `${subject} ${attribute}`;
+/** Sections of the page by the kind of disagreement, the gravest first. */
+const SECTIONS: [id: string, name: string, title: string][] = [
+  ["", "Values", "Sources state different values"],
+  ["rounding", "Rounding and units", "The same value, rounded or in another unit"],
+  ["derived", "Derived", "Disputed because of their inputs or notation"],
+];
+
+interface Entry {
+  key: string;
+  section: string;
+  subject: string;
+  name: string;
+  conflict?: Conflict;
+  derived?: Derived;
+}
+
+function entriesOf(data: Answer): Entry[] {
+  const systems = new Map(data.systems.map(({ slug, name }) => [slug, name]));
+  const entry = (fact: { subject: string; attribute: string }) => ({
+    key: `${fact.subject} ${fact.attribute}`,
+    subject: subjectName(fact.subject, systems),
+    name: attributeName(fact.attribute, fact.subject),
+  });
+  const conflicts = data.conflicts.nodes.map(
+    (conflict): Entry => ({
+      ...entry(conflict),
+      section: conflict.disagreement === "VALUE" ? "" : "rounding",
+      conflict,
+    }),
+  );
+  const named = new Set(conflicts.map(({ key }) => key));
+  const derived = data.facts.nodes.map((fact): Entry => ({ ...entry(fact), section: "derived", derived: fact }));
+  return [...conflicts, ...derived.filter(({ key }) => !named.has(key))];
+}
 
 const QUERY = makeQuery(CONFLICTS, {});
 
 export function Disagreements({ route }: { route: Route }) {
   const loaded = useQuery(QUERY);
-  const wanted = route.options.of ?? "";
-  useEffect(() => {
-    if (loaded.data) document.getElementById(wanted)?.scrollIntoView();
-  }, [loaded.data, wanted]);
   return (
     <article>
       <header class="title">
         <h1>Where sources disagree</h1>
+        <p>{loaded.data ? `${pluralize(loaded.data.conflicts.nodes.length, "number")}` : "…"}</p>
         <div class="tools">
           <CopyQueries queries={[QUERY]} />
         </div>
       </header>
-      <Loading result={loaded}>
-        {({ conflicts: { nodes: conflicts }, facts }) => (
-          <>
-            <p>
-              Documents disagree on {pluralize(conflicts.length, "number")},{" "}
-              {conflicts.filter(({ disagreement }) => disagreement !== "VALUE").length} of them only in rounding or
-              unit. The first row is the value used.
-            </p>
-            {conflicts.map(({ subject, attribute, disagreement, note, facts }) => {
-              const name = nameOf({ subject, attribute });
-              return (
-                <section key={name} id={name} class={name === wanted ? "card wanted" : "card"}>
-                  <h2>{name.replaceAll("_", " ")}</h2>
-                  {DIFFERENCES[disagreement] && <p>{DIFFERENCES[disagreement]}</p>}
-                  {note && <p>{note}</p>}
-                  {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
-                  <section class="scroll" aria-label={name} tabIndex={0}>
-                    <table>
-                      <thead>
-                        <tr>
-                          <th>Value</th>
-                          <th>Source</th>
-                          <th>Quote</th>
-                          <th>Read as</th>
-                        </tr>
-                      </thead>
-                      <tbody>
-                        {facts.map((fact, index) => (
-                          <tr key={index}>
-                            <td>{index === 0 ? <strong>{fact.value}</strong> : fact.value}</td>
-                            <td>{fact.source.title}</td>
-                            <td>{citation(fact)}</td>
-                            <td>
-                              {[fact.readingUnit, DIRECTIONS[fact.readingDirection ?? ""], fact.readingReason]
-                                .filter(Boolean)
-                                .join("; ")}
-                            </td>
-                          </tr>
-                        ))}
-                      </tbody>
-                    </table>
-                  </section>
-                </section>
-              );
-            })}
-            <h2>Disputed because of their inputs or notation</h2>
-            {facts.nodes
-              .filter((fact) => !conflicts.some((conflict) => nameOf(conflict) === nameOf(fact)))
-              .map((fact) => (
-                <section key={nameOf(fact)} id={nameOf(fact)} class={nameOf(fact) === wanted ? "card wanted" : "card"}>
-                  <h2>{nameOf(fact).replaceAll("_", " ")}</h2>
-                  <p>
-                    <strong>{fact.value}</strong>, {fact.source.title}: {citation(fact)}
-                  </p>
-                  {fact.note && <p>{fact.note}</p>}
-                </section>
-              ))}
-          </>
-        )}
-      </Loading>
+      <Loading result={loaded}>{(data) => <Entries entries={entriesOf(data)} route={route} />}</Loading>
     </article>
+  );
+}
+
+function Entries({ entries, route: { subject, options } }: { entries: Entry[]; route: Route }) {
+  const { where = "", of: wanted = "" } = options;
+  const opened = entries.find(({ key }) => key === wanted);
+  const chosen = opened?.section ?? (SECTIONS.some(([id]) => id === subject) ? subject : "");
+  useEffect(() => {
+    if (opened) document.getElementById(wanted)?.scrollIntoView({ block: "center" });
+  }, [wanted]);
+  const texts = ({ key, subject, name, conflict, derived }: Entry) => [
+    key,
+    subject,
+    name,
+    ...(conflict?.facts ?? (derived ? [derived] : [])).flatMap(({ value, source }) => [value, source.title]),
+  ];
+  const shown = entries.filter((entry) => (where ? passes(where, texts(entry)) : entry.section === chosen));
+  return (
+    <>
+      <FactFilter
+        view="disagreements"
+        sections={SECTIONS.map(([id, name]) => ({
+          id,
+          name,
+          count: entries.filter(({ section }) => section === id).length,
+        }))}
+        chosen={chosen}
+        where={where}
+        placeholder="HBM, Trainium3, EFA…"
+      />
+      {shown.length === 0 && <p class="card">{where ? "No number matches the filter." : "None."}</p>}
+      {SECTIONS.map(([id, , title]) => {
+        const listed = shown.filter(({ section }) => section === id);
+        if (!listed.length) return null;
+        return (
+          <section key={id} class="card flush disagreements" aria-label={title}>
+            <h2>{title}</h2>
+            {listed.map((entry) => (
+              <Disagreement key={entry.key} entry={entry} isWanted={entry.key === wanted} />
+            ))}
+          </section>
+        );
+      })}
+    </>
+  );
+}
+
+function Disagreement({
+  entry: { key, subject, name, conflict, derived },
+  isWanted,
+}: {
+  entry: Entry;
+  isWanted: boolean;
+}) {
+  const [used, ...others] = conflict?.facts ?? [];
+  const values = [...new Set(others.map(({ value }) => value))].filter((value) => value !== used?.value);
+  return (
+    <details id={key} class={isWanted ? "wanted" : undefined} open={isWanted}>
+      <summary>
+        <h3>
+          {subject} <span>{name}</span>
+        </h3>
+        <strong>{used?.value ?? derived?.value}</strong>
+        <span class="quiet others">
+          {conflict ? (values.length ? `elsewhere ${values.join(", ")}` : "another unit") : derived?.source.title}
+        </span>
+        <span class="quiet number">{conflict && pluralize(conflict.facts.length, "source")}</span>
+      </summary>
+      {conflict && <Sources name={`${subject}, ${name}`} conflict={conflict} />}
+      {derived && (
+        <div class="inner">
+          <p>
+            {derived.source.title}: {citation(derived)}
+          </p>
+          {derived.note && <p>{derived.note}</p>}
+        </div>
+      )}
+    </details>
+  );
+}
+
+function Sources({ name, conflict: { disagreement, note, facts } }: { name: string; conflict: Conflict }) {
+  return (
+    <div class="inner">
+      {DIFFERENCES[disagreement] && <p>{DIFFERENCES[disagreement]}</p>}
+      {note && <p>{note}</p>}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
+      <section class="scroll" aria-label={name} tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th>Value</th>
+              <th>Source</th>
+              <th>Quote</th>
+              <th>Read as</th>
+            </tr>
+          </thead>
+          <tbody>
+            {facts.map((fact, index) => (
+              <tr key={index}>
+                <td>{index === 0 ? <strong>{fact.value} (used)</strong> : fact.value}</td>
+                <td>{fact.source.title}</td>
+                <td>{citation(fact)}</td>
+                <td>
+                  {[fact.readingUnit, DIRECTIONS[fact.readingDirection ?? ""], fact.readingReason]
+                    .filter(Boolean)
+                    .join("; ")}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </div>
   );
 }

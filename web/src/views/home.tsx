@@ -1,6 +1,7 @@
 // The Fleet page: unhealthy parts of every kind with their reasons, and clusters, worst first.
 import { graphql, type Loaded, makeQuery, type Result, useQuery } from "../api";
 import { describeEvent, EventGlyph } from "../events";
+import { Miniature } from "../fleet/miniature";
 import { Bar, type Health, healthOf, Seed, tally } from "../health";
 import { useAsOf } from "../live";
 import { CopyQueries, Loading } from "../parts";
@@ -9,10 +10,11 @@ import { type Column, Row, SimpleTable } from "../simpletable";
 import {
   type Count,
   Counts,
-  formatDateTime,
   formatDuration,
   Glyph,
   nounOf,
+  STATES,
+  type State,
   StateLabel,
   shownTime,
   stateWord,
@@ -25,17 +27,22 @@ const HOME = graphql(`
     clusters(first: 1000) {
       nodes {
         slug system
-        domains(first: 1) { totalCount nodes { address model wiring } }
-        racks(first: 1) { totalCount nodes { address } }
+        domains(first: 1) { totalCount nodes { address model switches(first: 1) { totalCount } } }
         chips(first: 1) { totalCount }
       }
     }
     systems { slug name chips }
     all: servers(first: 1) { aggregates(by: [CLUSTER]) { cluster count } }
     live: servers(first: 1, filter: { instance: { ne: null } }) { aggregates(by: [CLUSTER]) { cluster count } }
-    chip: chips(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
+    chip: chips(first: 500, filter: { state: { ne: UP } }) {
+      nodes { address state }
+      aggregates(by: [CLUSTER, STATE]) { cluster state count }
+    }
     server: servers(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
-    switch: switches(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
+    switch: switches(first: 100, filter: { state: { ne: UP } }) {
+      nodes { address state }
+      aggregates(by: [CLUSTER, STATE]) { cluster state count }
+    }
     nic: nics(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
     node: networkNodes(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
     link: links(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
@@ -50,6 +57,8 @@ const OPEN = graphql(`
     }
     drift(first: 1) { totalCount }
     driftComparedAt
+    discoveries(first: 100) { nodes { target readAt lateAt everySeconds error } }
+    observations(last: 100) { nodes { source seenAt } }
     events(last: 8, filter: { cascaded: { eq: false } }) { nodes { event at who address before after action job why } }
   }
 `);
@@ -66,11 +75,11 @@ export function Home({ span }: { span: string | undefined }) {
     <article class="home">
       <header class="title">
         <h1>Fleet</h1>
-        {clusters.data && (
-          <p>
-            {pluralize(clusters.data.clusters.nodes.length, "cluster")}, {pluralize(servers, "server")}
-          </p>
-        )}
+        <p>
+          {clusters.data
+            ? `${pluralize(clusters.data.clusters.nodes.length, "cluster")}, ${pluralize(servers, "server")}`
+            : "…"}
+        </p>
         <div class="tools">
           <CopyQueries queries={[CLUSTERS, INCIDENTS]} />
         </div>
@@ -98,7 +107,7 @@ function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span
             </h2>
             <SimpleTable name="Clusters" columns={COLUMNS}>
               {health.map((cluster) => (
-                <Line key={cluster.slug} health={cluster} />
+                <Line key={cluster.slug} health={cluster} sources={open.data && sourcesOf(open.data)} />
               ))}
             </SimpleTable>
             {missing.length > 0 && (
@@ -162,7 +171,14 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
         <p class="big">
           <strong>{number(parts)}</strong> unhealthy
         </p>
-        <p class="states">{parts ? <Counts counts={others} /> : <StateLabel state="up">all healthy</StateLabel>}</p>
+        <p class="states">
+          {parts ? (
+            <Counts counts={[...others].sort(worst).slice(0, FEW)} />
+          ) : (
+            <StateLabel state="up">all healthy</StateLabel>
+          )}
+          {others.length > FEW && <span class="quiet">{others.length - FEW} more</span>}
+        </p>
       </a>
       <a class="card tile" href={href("incidents")}>
         <h2>Open incidents</h2>
@@ -170,24 +186,15 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
           <strong>{open ? number(open.incidents.totalCount) : "…"}</strong>{" "}
           {open?.incidents.totalCount === 1 ? "root cause" : "root causes"}
         </p>
-        {open && <Oldest open={open} />}
+        {open ? <Oldest open={open} /> : <p class="quiet">…</p>}
       </a>
-      <div class="card tile">
+      <a class="card tile" href={href("sources")}>
         <h2>Live</h2>
         <p class="big">
           <strong>{number(live)}</strong> of {pluralize(health.length, "cluster")}
         </p>
-        <p class="quiet">
-          {live < health.length && `${number(health.length - live)} design only, with no instances bound`}
-        </p>
-        {open && (
-          <p class={open.drift.totalCount ? "warned" : "quiet"}>
-            {open.driftComparedAt
-              ? `Drift: ${pluralize(open.drift.totalCount, "finding")}, compared ${formatDateTime(open.driftComparedAt)}`
-              : "Never compared with observations. Run trninv drift."}
-          </p>
-        )}
-      </div>
+        {open && <Sources open={open} designs={health.length - live} />}
+      </a>
     </div>
   );
 }
@@ -208,41 +215,131 @@ function Oldest({ open }: { open: Open }) {
   );
 }
 
+/** What feeds the inventory, the late ones first: targets that are read on schedule, and tools whose output is imported. */
+interface Feed {
+  name: string;
+  seenAt: string | null;
+  isLate: boolean;
+  isScheduled: boolean;
+}
+
+function sourcesOf({ discoveries, observations }: Open): Feed[] {
+  const now = new Date().toISOString();
+  const targets = discoveries.nodes.map(({ target, readAt, lateAt, everySeconds, error }) => ({
+    name: target,
+    seenAt: readAt,
+    isLate: Boolean(error) || (lateAt !== null && lateAt < now),
+    isScheduled: everySeconds !== null,
+  }));
+  const tools = new Map<string, string>();
+  for (const { source, seenAt } of observations.nodes)
+    if (seenAt > (tools.get(source) ?? "")) tools.set(source, seenAt);
+  const imported = [...tools].map(([name, seenAt]) => ({ name, seenAt, isLate: false, isScheduled: false }));
+  return [...targets, ...imported].sort((a, b) => Number(b.isLate) - Number(a.isLate));
+}
+
+/** Counts and sources that a tile has room for. */
+const [FEW, FEW_SOURCES] = [3, 2];
+
+function Sources({ open, designs }: { open: Open; designs: number }) {
+  const { asof } = useAsOf();
+  const age = (time: string) => `${formatDuration(time, shownTime(asof))} ago`;
+  const sources = sourcesOf(open);
+  const { drift, driftComparedAt } = open;
+  const more = sources.length - FEW_SOURCES;
+  const rest = [
+    more > 0 && `${pluralize(more, "more source")}`,
+    !sources.length && "no source has reported",
+    designs > 0 && `${number(designs)} design only`,
+    driftComparedAt
+      ? `drift: ${pluralize(drift.totalCount, "finding")}, ${age(driftComparedAt)}`
+      : "drift: never compared",
+  ].filter(Boolean);
+  return (
+    <>
+      {sources.slice(0, FEW_SOURCES).map(({ name, seenAt, isLate }) => (
+        <p key={name} class={isLate ? "warned line" : "quiet line"}>
+          {name}: {isLate && "late, "}
+          {seenAt ? age(seenAt) : "never read"}
+        </p>
+      ))}
+      <p class={drift.totalCount ? "warned rest" : "quiet rest"}>{rest.join(" · ")}</p>
+    </>
+  );
+}
+
 const COLUMNS: Column[] = [
   ["Cluster"],
+  ["System", "roomy widest"],
   ["Chips", "number"],
   ["Servers", "number roomy"],
-  ["Health", "roomy"],
+  ["Health", "roomy wider"],
   ["Unhealthy"],
-  ["Hosts", "roomy"],
+  ["Source", "roomy"],
 ];
 
-function Line({ health }: { health: Health }) {
+/** Counts that a line has room for. */
+const SHOWN = 2;
+
+interface LineProps {
+  health: Health;
+  sources: Feed[] | undefined;
+}
+
+function Line({ health, sources }: LineProps) {
+  const counts = [...health.unhealthy].sort(worst);
   return (
     <Row content={JSON.stringify([health.unhealthy, health.live])}>
-      <th scope="row">
-        <a href={health.alone ? href("domain", health.alone) : href("cluster", health.slug)}>{health.slug}</a>
-        <span class="quiet">{health.model}</span>
-        {health.rack && (
-          <span class="quiet">
-            <a href={href("rack", health.rack)}>{pluralize(health.racks, "rack")}</a>
-          </span>
-        )}
+      <th scope="row" title={health.model}>
+        <a href={health.alone ? href("domain", health.alone) : href("cluster", health.slug)}>
+          <Miniature shape={health.shape} />
+          {health.slug}
+        </a>
       </th>
+      <td class="roomy quiet widest">{health.model}</td>
       <td class="number">{number(health.chips)}</td>
       <td class="number roomy">{number(health.servers)}</td>
-      <td class="roomy">
+      <td class="roomy wider">
         <Bar chips={health.chips} counts={health.unhealthy.filter(({ kind }: Count) => kind === "chip")} />
       </td>
       <td class="states">
-        {health.unhealthy.length ? <Counts counts={health.unhealthy} /> : <StateLabel state="up">all up</StateLabel>}
+        {counts.length ? <Counts counts={counts.slice(0, SHOWN)} /> : <StateLabel state="up">all up</StateLabel>}
+        {counts.length > SHOWN && (
+          <a class="quiet" href={href("reports", "unhealthy", { cluster: health.slug })}>
+            {counts.length - SHOWN} more
+          </a>
+        )}
       </td>
-      <td class="roomy quiet">
-        {health.live ? `${number(health.live)} of ${number(health.servers)} bound` : "design only"}
+      <td class="roomy quiet source">
+        <Liveness health={health} sources={sources} />
       </td>
     </Row>
   );
 }
+
+const KINDS = ["server", "switch", "chip", "network_node", "link", "nic"];
+
+/** Down before degraded; servers and switches before what follows from them. */
+const worst = (a: Count, b: Count) =>
+  STATES.indexOf(a.state as State) - STATES.indexOf(b.state as State) || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind);
+
+/** Whether a cluster is live, late or only a design. */
+function Liveness({ health, sources }: LineProps) {
+  if (!health.live) return "design only";
+  const bound =
+    health.live < health.servers ? `${number(health.live)} of ${number(health.servers)} bound` : "all bound";
+  if (sources?.some(({ isLate }) => isLate)) return <span class="warned">late, {bound}</span>;
+  return `${sources?.some(({ isScheduled }) => isScheduled) ? "live, " : ""}${bound}`;
+}
+
+type Incident = Open["incidents"]["nodes"][number];
+const chipsIn = ({ parts }: Incident) =>
+  parts.reduce((sum, { kind, state, count }) => sum + (kind === "chip" && state !== "maintenance" ? count : 0), 0);
+
+const rankOf = ({ severity }: Incident) => ["high", "medium"].indexOf(severity) + 1 || 3;
+
+/** The most severe first, and of these the one with the most chips. */
+const byLoss = (a: Incident, b: Incident) => rankOf(a) - rankOf(b) || chipsIn(b) - chipsIn(a);
 
 function OpenIncidents({ open: { incidents } }: { open: Open }) {
   const { asof } = useAsOf();
@@ -256,7 +353,7 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
       </h2>
       {incidents.totalCount === 0 && <p class="inner">No open incidents. Every part is up.</p>}
       <ul class="rows">
-        {incidents.nodes.map((incident) => (
+        {[...incidents.nodes].sort(byLoss).map((incident) => (
           <li key={incident.id}>
             <a href={href("incidents", "", { sel: incident.id })}>
               <Glyph

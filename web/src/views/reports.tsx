@@ -5,7 +5,7 @@ import { type Chart, columnsOf, Plot, plotOf } from "../drawing/plot";
 import { saveFile } from "../drawing/save";
 import { CopyQueries, DownloadSvg, ErrorPage, Loading, svgOf } from "../parts";
 import { change, href, type Route } from "../route";
-import type { Rows } from "../table/rows";
+import { naturalOrder, type Rows } from "../table/rows";
 import { DataTable, useVisibleRows } from "../table/table";
 import { pluralize } from "../words";
 
@@ -48,15 +48,17 @@ function List({ reports }: { reports: Report[] }) {
           <CopyQueries queries={[LIST]} />
         </div>
       </header>
-      <ul class="cards">
-        {reports.map((report) => (
-          <li key={report.name} class="card">
-            <h2>
-              <a href={href("reports", report.name)}>{report.title}</a>
-            </h2>
-            <p>{report.summary}</p>
-          </li>
-        ))}
+      <ul class="card flush rows report-list">
+        {[...reports]
+          .sort((a, b) => a.title.localeCompare(b.title))
+          .map((report) => (
+            <li key={report.name}>
+              <a href={href("reports", report.name)}>
+                <strong>{report.title}</strong>
+                <span class="summary">{report.summary}</span>
+              </a>
+            </li>
+          ))}
       </ul>
     </article>
   );
@@ -82,11 +84,13 @@ function One({ report, reports, route, formats }: OneProps) {
   return (
     <article class="reports">
       <nav aria-label="Reports">
-        {reports.map(({ name, title }) => (
-          <a key={name} href={href("reports", name)} aria-current={name === report.name ? "page" : undefined}>
-            {title}
-          </a>
-        ))}
+        {[...reports]
+          .sort((a, b) => a.title.localeCompare(b.title))
+          .map(({ name, title }) => (
+            <a key={name} href={href("reports", name)} aria-current={name === report.name ? "page" : undefined}>
+              {title}
+            </a>
+          ))}
       </nav>
       <div>
         <header class="title">
@@ -119,7 +123,7 @@ function One({ report, reports, route, formats }: OneProps) {
             <ReportRows
               name={report.name}
               chart={report.chart}
-              rows={rows as Rows & { truncated: boolean }}
+              rows={{ ...naturalOrder(rows as Rows), truncated: rows.truncated }}
               options={route.options}
               tools={<Parquet name={report.name} values={values} has={formats.includes("parquet")} />}
             />

@@ -2,8 +2,11 @@
 import { useState } from "preact/hooks";
 import { graphql, makeQuery, type Result, useQuery } from "../api";
 import { CopyQueries, Loading } from "../parts";
-import { href } from "../route";
+import { href, type Route } from "../route";
+import "../style/facts.css";
 import { citation } from "../words";
+import { FactFilter } from "./factfilter";
+import { attributeName, passes, subjectName } from "./factnames";
 
 const NUMBERS = graphql(`
   query Numbers {
@@ -14,6 +17,7 @@ const NUMBERS = graphql(`
         others { value source { title } }
       }
     }
+    systems { slug name }
   }
 `);
 
@@ -78,15 +82,15 @@ function Discoveries({ targets }: { targets: Result<typeof DISCOVERIES>["discove
   if (targets.length === 0) return null;
   const now = new Date().toISOString();
   return (
-    <section>
+    <section class="card flush scroll" aria-label="Discovery">
       <h2>Discovery</h2>
-      <table>
+      <table class="full">
         <thead>
           <tr>
-            <th>target</th>
-            <th>last read (UTC)</th>
-            <th>every</th>
-            <th>state</th>
+            <th>Target</th>
+            <th>Last read (UTC)</th>
+            <th>Every</th>
+            <th>State</th>
           </tr>
         </thead>
         <tbody>
@@ -104,58 +108,104 @@ function Discoveries({ targets }: { targets: Result<typeof DISCOVERIES>["discove
   );
 }
 
-export function Sources() {
+const OTHERS = "others";
+const LISTED = new Set(TABLES.flatMap(([, subjects]) => subjects));
+const idOf = (name: string) => name.toLowerCase();
+const NAMES = new Map([...TABLES.map(([name]) => [idOf(name), name] as const), [OTHERS, "Everything else"]]);
+const SECTIONS = new Map(TABLES.flatMap(([name, subjects]) => subjects.map((subject) => [subject, idOf(name)])));
+const sectionOf = ({ subject }: Fact) => SECTIONS.get(subject) ?? OTHERS;
+
+export function Sources({ route }: { route: Route }) {
+  const facts = useQuery(FACTS);
   return (
     <article>
       <header class="title">
         <h1>Documented numbers</h1>
+        <p>{facts.data ? `${facts.data.facts.nodes.length} numbers, each with its source` : "…"}</p>
         <div class="tools">
-          <a href="graphql">GraphiQL</a>
+          <a href={href("disagreements")}>Where sources disagree</a>
           <CopyQueries queries={[FACTS]} />
         </div>
       </header>
-      <p>
-        Hover or focus a number for its source. <span class="mark">⚠</span> marks where sources disagree:{" "}
-        <a href={href("disagreements")}>all disagreements</a>.
-      </p>
+      <Loading result={facts}>{(data) => <Numbers data={data} route={route} />}</Loading>
       <Loading result={useQuery(TARGETS)}>{(data) => <Discoveries targets={data.discoveries.nodes} />}</Loading>
-      <Loading result={useQuery(FACTS)}>{(data) => <Numbers facts={data.facts.nodes} />}</Loading>
     </article>
   );
 }
 
-type Fact = Result<typeof NUMBERS>["facts"]["nodes"][number];
+type Answer = Result<typeof NUMBERS>;
+type Fact = Answer["facts"]["nodes"][number];
 
-function Numbers({ facts }: { facts: Fact[] }) {
-  const shown = new Set(TABLES.flatMap(([, subjects]) => subjects));
-  const rest = [...new Set(facts.map((fact) => fact.subject))].filter((subject) => !shown.has(subject));
+function Numbers({ data, route }: { data: Answer; route: Route }) {
+  const where = route.options.where ?? "";
+  const chosen = NAMES.has(route.subject) ? route.subject : idOf(TABLES[0]?.[0] ?? "");
+  const systems = new Map(data.systems.map(({ slug, name }) => [slug, name]));
+  const all = data.facts.nodes;
+  const sections = [...NAMES].map(([id, name]) => ({
+    id,
+    name,
+    count: all.filter((fact) => sectionOf(fact) === id).length,
+  }));
+  const texts = (fact: Fact) => [
+    subjectName(fact.subject, systems),
+    attributeName(fact.attribute, fact.subject),
+    fact.value,
+    fact.source.title,
+    `${fact.subject} ${fact.attribute}`,
+  ];
+  const shown = where
+    ? all.filter((fact) => passes(where, texts(fact)))
+    : all.filter((fact) => sectionOf(fact) === chosen);
   return (
     <>
-      {[...TABLES, ["Everything else", rest] as [string, string[]]].map(([name, subjects]) => (
-        <Table key={name} name={name} subjects={subjects} facts={facts} />
-      ))}
+      <FactFilter
+        view="sources"
+        sections={sections}
+        chosen={chosen}
+        where={where}
+        placeholder="HBM, Trainium2, BF16, EFA…"
+      />
+      <p class="quiet">
+        Bandwidths are of one direction. Focus a number for its source; <span class="mark">⚠</span> marks where sources
+        disagree.
+      </p>
+      {shown.length === 0 && <p class="card">No number matches the filter.</p>}
+      {sections.map(({ id, name }) => {
+        const facts = shown.filter((fact) => sectionOf(fact) === id);
+        if (!facts.length) return null;
+        return id === OTHERS ? (
+          <List key={id} name={name} facts={facts} systems={systems} />
+        ) : (
+          <Table key={id} name={name} facts={facts} systems={systems} />
+        );
+      })}
     </>
   );
 }
 
-function Table({ name, subjects, facts }: { name: string; subjects: string[]; facts: Fact[] }) {
+interface SectionProps {
+  name: string;
+  facts: Fact[];
+  systems: Map<string, string>;
+}
+
+/** Subjects side by side. */
+function Table({ name, facts, systems }: SectionProps) {
   const byName = new Map(facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
-  const present = subjects.filter((subject) => facts.some((fact) => fact.subject === subject));
-  const attributes = [
-    ...new Set(facts.filter((fact) => present.includes(fact.subject)).map((fact) => fact.attribute)),
-  ].sort();
-  if (!present.length) return null;
+  const subjects = [...LISTED].filter((subject) => facts.some((fact) => fact.subject === subject));
+  const attributes = [...new Set(facts.map((fact) => fact.attribute))].sort((a, b) =>
+    attributeName(a).localeCompare(attributeName(b)),
+  );
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="scroll" aria-label={name} tabIndex={0}>
-      <table class={present.length > COLUMNS ? "numbers sparse" : "numbers"}>
-        <caption>{name}</caption>
+    <section class="card flush scroll" aria-label={name} tabIndex={0}>
+      <table class={subjects.length > COLUMNS ? "full numbers frozen sparse" : "full numbers frozen"}>
         <thead>
           <tr>
-            <th>one direction</th>
-            {present.map((subject) => (
+            <th scope="col">{name}</th>
+            {subjects.map((subject) => (
               <th key={subject} scope="col">
-                {subject}
+                {subjectName(subject, systems)}
               </th>
             ))}
           </tr>
@@ -163,12 +213,40 @@ function Table({ name, subjects, facts }: { name: string; subjects: string[]; fa
         <tbody>
           {attributes.map((attribute) => (
             <tr key={attribute}>
-              <th scope="row">{attribute.replaceAll("_", " ")}</th>
-              {present.map((subject) => (
-                <td key={subject} data-of={subject}>
+              <th scope="row">{attributeName(attribute)}</th>
+              {subjects.map((subject) => (
+                <td key={subject} data-of={subjectName(subject, systems)}>
                   <Documented fact={byName.get(`${subject} ${attribute}`)} />
                 </td>
               ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** Facts about subjects that have little in common, one a row. */
+function List({ name, facts, systems }: SectionProps) {
+  return (
+    <section class="card flush" aria-label={name}>
+      <table class="full">
+        <thead>
+          <tr>
+            <th scope="col">{name}</th>
+            <th scope="col">Number</th>
+            <th scope="col">Value</th>
+          </tr>
+        </thead>
+        <tbody>
+          {facts.map((fact, index) => (
+            <tr key={`${fact.subject} ${fact.attribute}`}>
+              <th scope="row">{facts[index - 1]?.subject !== fact.subject && subjectName(fact.subject, systems)}</th>
+              <td>{attributeName(fact.attribute, fact.subject)}</td>
+              <td>
+                <Documented fact={fact} />
+              </td>
             </tr>
           ))}
         </tbody>

@@ -1,0 +1,69 @@
+"""Pages keep still while they load, a shared address names its time, and tables keep their first column on a phone."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from browsing import Open, Watched, copies, settled
+
+SHIFTS = """() => {
+    window.shifted = 0
+    new PerformanceObserver(list => {
+        for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value
+    }).observe({ type: 'layout-shift', buffered: true })
+}"""
+PAGES = ["", "#/reports", "#/reports/unhealthy", "#/sources", "#/disagreements", "#/query"]
+MOST = 0.002
+"""The digits of the clock count, too."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_moves_while_a_page_loads(opened: Open, service: str, width: int) -> None:
+    page = opened(width=width, height=844)
+    page.add_init_script(f"({SHIFTS})()")
+    for at in PAGES:
+        page.goto("about:blank")
+        page.goto(f"{service}/{at}")
+        settled(page)
+        assert page.evaluate("shifted") < MOST, at
+
+
+@pytest.mark.slow
+def test_share_copies_the_address_with_time_and_revision(opened: Open) -> None:
+    page = opened("#/reports/unhealthy?sort=-address")
+    page.get_by_role("button", name="Share").click()
+    copies(page, r"/#/reports/unhealthy\?(?=.*asof=20\d\d-)(?=.*sort=-address)(?=.*revision=\w+)")
+    page.goto(page.evaluate("navigator.clipboard.readText()"))
+    settled(page)
+    expect(page.locator(".clock")).to_have_class(re.compile("past"))
+    assert page.locator("main .failure").count() == 0
+
+
+@pytest.mark.slow
+def test_addresses_of_a_report_stand_in_natural_order(opened: Open) -> None:
+    page = opened("#/reports/unhealthy?where=lab/d150")
+    chips = page.locator(".data tbody a").all_inner_texts()
+    chips = [chip for chip in chips if re.fullmatch(r"lab/d150/s0/c\d+", chip)]
+    assert chips == [f"lab/d150/s0/c{chip}" for chip in range(16)]
+
+
+@pytest.mark.slow
+def test_a_table_keeps_its_first_column_on_a_phone(opened: Open) -> None:
+    page = opened("#/reports/capacity", width=390, height=844)
+    first = page.locator(".data tbody tr").first.locator("td").first
+    before = first.bounding_box()
+    page.locator(".data").evaluate("box => box.scrollTo(400, 0)")
+    settled(page)
+    assert before is not None
+    assert first.bounding_box() == before
+
+
+@pytest.mark.slow
+def test_zoom_buttons_cover_no_chip(watched: Watched) -> None:
+    page = watched.open("#/cluster/lab")
+    stage, buttons = (page.locator(name).bounding_box() for name in (".stage", ".zoom"))
+    assert stage is not None
+    assert buttons is not None
+    assert buttons["y"] >= stage["y"] + stage["height"]

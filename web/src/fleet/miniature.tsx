@@ -1,0 +1,142 @@
+// A cluster as drawn, in the size of a word: chips by server, racks with their switches, or a square per domain.
+import { isState, STATES } from "../state";
+
+interface Part {
+  address: string;
+  state: string;
+}
+
+export interface Shape {
+  domains: number;
+  servers: number;
+  chips: number;
+  /** Switches of a domain; those after the servers' own are the racks'. */
+  switches: number;
+  /** Unhealthy chips and switches. */
+  unhealthy: Part[];
+}
+
+const [WIDTH, HEIGHT] = [112, 36];
+/** The smallest mark of an unhealthy part, in pixels. */
+const LEAST = 6;
+const BLOCK = 4;
+/** The largest distance of two chips, and between two domains. */
+const [MOST, GAP] = [9, 6];
+/** In more domains than these, each is a square. */
+const FEW = 6;
+
+interface Spot {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+interface Drawing {
+  spots: Spot[];
+  /** The spot of an unhealthy part. */
+  spotOf: (address: string) => Spot | undefined;
+}
+
+const ordinal = (address: string, letter: string) => Number(new RegExp(`/${letter}(\\d+)`).exec(address)?.[1]);
+
+/** A square per domain, or per several consecutive ones. */
+function byDomain(domains: number): Drawing {
+  const columns = Math.ceil(Math.sqrt((domains * WIDTH) / HEIGHT));
+  const step = Math.max(3, Math.min(WIDTH / columns, HEIGHT / Math.ceil(domains / columns)));
+  const [across, down] = [Math.floor(WIDTH / step), Math.floor(HEIGHT / step)];
+  const share = Math.ceil(domains / (across * down));
+  const side = step - Math.min(2, step / 3);
+  const spots = Array.from({ length: Math.ceil(domains / share) }, (_, index) => ({
+    x: (index % across) * step,
+    y: Math.floor(index / across) * step,
+    width: side,
+    height: side,
+  }));
+  return { spots, spotOf: (address) => spots[Math.floor(ordinal(address, "d") / share)] };
+}
+
+/** Domains side by side with all their chips. */
+function byChip({ domains, chips, servers, switches }: Shape): Drawing {
+  const wide = Math.min(WIDTH, (WIDTH + GAP) / domains - GAP);
+  const one = domainOf(chips / domains, servers / domains, switches, wide);
+  const move = (domain: number, spot: Spot | undefined) => spot && { ...spot, x: spot.x + domain * (wide + GAP) };
+  return {
+    spots: Array.from({ length: domains }, (_, domain) => one.spots.map((spot) => move(domain, spot) as Spot)).flat(),
+    spotOf: (address) => move(ordinal(address, "d"), one.spotOf(address)),
+  };
+}
+
+/** Servers of 4 × 4 chips side by side, or many small ones as rows of two racks; a bar is a rack's switch. */
+function domainOf(chips: number, servers: number, switches: number, width: number): Drawing {
+  const each = chips / servers;
+  const isRows = servers > 8;
+  const side = Math.min(BLOCK, each);
+  const bar = Math.min(4, width / 16);
+  const bars = Array.from({ length: Math.max(0, switches - servers) }, (_, rack) => ({
+    x: rack ? width - bar : 0,
+    y: 0,
+    width: bar,
+    height: HEIGHT,
+  }));
+  const left = bars.length ? 2 * bar : 0;
+  const free = width - 2 * left;
+  const rows = isRows ? Math.ceil(servers / 2) : Math.ceil(each / side);
+  const step = Math.min(HEIGHT / rows, MOST, isRows ? free : free / (servers * (side + 0.5)));
+  const top = (HEIGHT - rows * step) / 2;
+  const place = (server: number, chip: number): Spot => {
+    if (!isRows) {
+      const x = left + (server * (side + 0.5) + (chip % side)) * step;
+      return { x, y: top + Math.floor(chip / side) * step, width: 0.75 * step, height: 0.75 * step };
+    }
+    const wide = (0.46 * free) / each;
+    const x = left + Math.floor(server / rows) * 0.54 * free + chip * wide;
+    return { x, y: top + (server % rows) * step, width: 0.8 * wide, height: 0.75 * step };
+  };
+  const dots = Array.from({ length: chips }, (_, index) => place(Math.floor(index / each), index % each));
+  const spotOf = (address: string) => {
+    const number = ordinal(address, "sw");
+    return Number.isNaN(number)
+      ? dots[ordinal(address, "s") * each + ordinal(address, "c")]
+      : (bars[number - servers] ?? dots[number * each]);
+  };
+  return { spots: [...bars, ...dots], spotOf };
+}
+
+const rank = (state: string) => STATES.indexOf(isState(state) ? state : "up");
+const fixed = (value: number) => Math.round(value * 10) / 10;
+
+/** The spot with at least the size of a mark, about its middle. */
+function marked({ x, y, width, height }: Spot): Spot {
+  const [wide, high] = [Math.max(width, LEAST), Math.max(height, LEAST)];
+  return {
+    x: fixed(Math.max(0, Math.min(WIDTH - wide, x + (width - wide) / 2))),
+    y: fixed(Math.max(0, Math.min(HEIGHT - high, y + (height - high) / 2))),
+    width: fixed(wide),
+    height: fixed(high),
+  };
+}
+
+export function Miniature({ shape }: { shape: Shape }) {
+  const { domains, servers, chips, unhealthy } = shape;
+  const box = <svg class="miniature" width={WIDTH} height={HEIGHT} aria-hidden="true" />;
+  if (!chips || !servers || chips % servers || servers % domains) return box;
+  const { spots, spotOf } = domains > FEW ? byDomain(domains) : byChip(shape);
+  const marks = [...unhealthy]
+    .sort((a, b) => rank(b.state) - rank(a.state)) // the worst is drawn last
+    .flatMap(({ address, state }) => {
+      const spot = spotOf(address);
+      return spot ? [{ state, ...marked(spot) }] : [];
+    });
+  const path = spots.map(
+    ({ x, y, width, height }) => `M${fixed(x)} ${fixed(y)}h${fixed(width)}v${fixed(height)}h${fixed(-width)}z`,
+  );
+  return (
+    <svg class="miniature" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT} aria-hidden="true">
+      <path class="up" d={path.join("")} />
+      {marks.map(({ state, ...spot }, index) => (
+        <rect key={index} class={state} rx="1" {...spot} />
+      ))}
+    </svg>
+  );
+}

@@ -1,0 +1,238 @@
+// What the palette offers for a text: places, times, jobs, reports, reasons, actions and docs pages, the best group first.
+import docs from "virtual:docs";
+import { describeEvent } from "../events";
+import { change, href, type Route } from "../route";
+import type { IconName } from "../shell/icons";
+import { formatDateTime, formatDuration } from "../state";
+import { pluralize, relativeTo, shortenAddress } from "../words";
+import { type Action, type Errand, hitActions, hrefOf, namedActions, runErrand } from "./actions";
+import type { Catalog, Hit, Reason } from "./documents";
+import { bestScore, score } from "./match";
+import { timeOf } from "./times";
+
+export interface Option {
+  group: string;
+  name: string;
+  description: string;
+  icon: IconName | undefined;
+  state: string;
+  does: Action["does"];
+  /** How well it matches, from 0 to 1; a group stands where its best option would. */
+  rank: number;
+}
+
+/** What the service answered to a text. */
+export interface Answer {
+  text: string;
+  hits: Hit[];
+}
+
+interface Context {
+  typed: string;
+  here: string;
+  route: Route;
+  may: boolean;
+  catalog: Catalog | undefined;
+  /** Changes with the text in their reasons. */
+  reasons: Reason[];
+  errand: Errand | undefined;
+}
+
+/** The most options of a group. */
+const MOST = 5;
+const NOUNS: Record<string, string> = { nic: "NIC", network_node: "network node" };
+/** The shortest text for which all open incidents are listed. */
+const SHORTEST = 4;
+/** Ranks of what the service finds, which is exact; the place that is open comes first. */
+const [HERE, ELSEWHERE] = [0.98, 0.97];
+
+export function optionsOf(answer: Answer, context: Context): Option[] {
+  const { typed, errand } = context;
+  const isCurrent = answer.text === typed;
+  const places = placeOptions(answer.hits, context);
+  if (errand) return places;
+  const offered = unique([
+    ...timeOptions(typed),
+    ...places,
+    ...reasonOptions(context),
+    ...catalogOptions(context),
+    ...incidentOptions(context),
+    ...actionOptions(isCurrent ? answer.hits[0] : undefined, context),
+    ...docsOptions(typed),
+  ]);
+  return byGroup(offered);
+}
+
+/** One option for each destination, and one action. */
+function unique(options: Option[]): Option[] {
+  const seen = new Set<string>();
+  return options.filter(({ group, does }) => {
+    const key = `${group === "Actions"} ${does}`;
+    return typeof does !== "string" || (!seen.has(key) && seen.add(key));
+  });
+}
+
+function byGroup(options: Option[]): Option[] {
+  const best = new Map<string, number>();
+  for (const { group, rank } of options) best.set(group, Math.max(rank, best.get(group) ?? 0));
+  return [...options].sort((a, b) => (a.group === b.group ? 0 : (best.get(b.group) ?? 0) - (best.get(a.group) ?? 0)));
+}
+
+const option = (group: string, name: string, more: Partial<Option> & Pick<Option, "does" | "rank">): Option => ({
+  group,
+  name,
+  description: "",
+  icon: undefined,
+  state: "up",
+  ...more,
+});
+
+function placeOptions(hits: Hit[], { here, route, errand }: Context): Option[] {
+  const place = here.split("--")[0]?.split("/").slice(0, 2).join("/") ?? "";
+  const isHere = ({ address }: Hit) =>
+    Boolean(place && address && (address === place || address.startsWith(`${place}/`)));
+  return [...hits.filter(isHere), ...hits.filter((hit) => !isHere(hit))].flatMap((hit) => {
+    const does = errand ? runErrand(errand, hit) : hrefOf(hit, route);
+    if (!does || hit.kind === "report") return []; // reports are matched here
+    const name = isHere(hit) && hit.name === hit.address ? relativeTo(place, hit.name) : hit.name;
+    return option(isHere(hit) ? `In ${place}` : place ? "Elsewhere" : "Results", name, {
+      description: [NOUNS[hit.kind] ?? hit.kind, hit.address !== hit.name && hit.address].filter(Boolean).join(" · "),
+      icon: hit.kind === "job" ? "jobs" : hit.address === null ? "reports" : undefined,
+      state: (hit.target && "state" in hit.target && hit.target.state) || "up",
+      does,
+      rank: isHere(hit) ? HERE : ELSEWHERE,
+    });
+  });
+}
+
+function timeOptions(typed: string): Option[] {
+  const event = /^event\s+(\d{1,15})$/i.exec(typed)?.[1];
+  const time = timeOf(typed);
+  const asof = event ?? (time === undefined ? undefined : new Date(time).toISOString().replace(".000", ""));
+  if (asof === undefined) return [];
+  const name = event ? `As of event ${event}` : `As of ${formatDateTime(time ?? 0)}`;
+  return [
+    option("Time", name, {
+      description: "this page at that time",
+      icon: "time",
+      does: () => change({ asof }),
+      rank: 1,
+    }),
+  ];
+}
+
+interface Candidate {
+  texts: string[];
+  option: (rank: number) => Option;
+}
+
+/** The best candidates for a text. */
+function best(typed: string, candidates: Candidate[], most = MOST): Option[] {
+  if (!typed) return [];
+  return candidates
+    .map((candidate) => ({ candidate, rank: bestScore(typed, candidate.texts) }))
+    .filter(({ rank }) => rank > 0)
+    .sort((a, b) => b.rank - a.rank)
+    .slice(0, most)
+    .map(({ candidate, rank }) => candidate.option(rank));
+}
+
+function catalogOptions({ typed, catalog }: Context): Option[] {
+  if (!catalog) return [];
+  const clusters = catalog.clusters.nodes.map(
+    ({ slug, system }): Candidate => ({
+      texts: [slug],
+      option: (rank) =>
+        option("Clusters", slug, { description: system, icon: "fleet", does: href("cluster", slug), rank }),
+    }),
+  );
+  const jobs = catalog.jobs.nodes.map(
+    ({ name, cluster, chips }): Candidate => ({
+      texts: [name, `job ${name}`],
+      option: (rank) =>
+        option("Jobs", name, {
+          description: `${pluralize(chips, "chip")} in ${cluster}`,
+          icon: "jobs",
+          does: href("jobs", "", { sel: name }),
+          rank,
+        }),
+    }),
+  );
+  const reports = catalog.reports.map(
+    ({ name, title, summary }): Candidate => ({
+      texts: [title, name, `report ${title}`],
+      option: (rank) =>
+        option("Reports", title, { description: summary, icon: "reports", does: href("reports", name), rank }),
+    }),
+  );
+  return [clusters, jobs, reports].flatMap((candidates) => best(typed, candidates));
+}
+
+const WHAT_IS_DOWN = "what is down, open incidents";
+
+/** Open incidents by their reasons; by their places they come after the places themselves. */
+function incidentOptions({ typed, catalog }: Context): Option[] {
+  const isGeneral = typed.length >= SHORTEST && score(typed, WHAT_IS_DOWN) > 0;
+  return (catalog?.incidents.nodes ?? [])
+    .map((incident) => {
+      const place = incident.place ?? incident.causes[0] ?? "";
+      const byPlace = score(typed, `${place} ${incident.why} ${incident.who}`);
+      return {
+        incident,
+        place,
+        rank: isGeneral ? 1 : 0.95 * Math.max(score(typed, incident.why ?? ""), 0.9 * byPlace),
+      };
+    })
+    .filter(({ rank }) => rank > 0)
+    .sort((a, b) => b.rank - a.rank)
+    .slice(0, MOST)
+    .map(({ incident: { id, why, startedAt, parts }, place, rank }) =>
+      option("Open incidents", shortenAddress(place), {
+        description: [why ?? "no reason given", startedAt && formatDuration(startedAt)].filter(Boolean).join(" · "),
+        state: parts.find(({ state }) => state === "down")?.state ?? parts[0]?.state ?? "down",
+        does: href("incidents", "", { sel: id }),
+        rank,
+      }),
+    );
+}
+
+/** Changes by their reasons, after the open incidents. */
+const reasonOptions = ({ typed, reasons }: Context): Option[] =>
+  [...reasons].reverse().map((event) =>
+    option("Changes", shortenAddress(event.address), {
+      description: `${event.why} · ${describeEvent(event)}, ${formatDuration(event.at)} ago`,
+      state: event.after ?? "up",
+      does: href("at", event.address),
+      rank: 0.8 * score(typed, event.why),
+    }),
+  );
+
+function actionOptions(first: Hit | undefined, { typed, route, may }: Context): Option[] {
+  const named = namedActions(typed, route, may);
+  const forHit: [Action, number][] = first ? hitActions(first, route, may).map((action) => [action, 0]) : [];
+  const isRepeated = (action: Action) => forHit.some(([other]) => other.name === action.name);
+  return [...(typed ? named.slice(0, MOST) : named).filter(([action]) => !isRepeated(action)), ...forHit].map(
+    ([{ name, icon, does, description = "" }, rank]) => option("Actions", name, { description, icon, does, rank }),
+  );
+}
+
+function docsOptions(typed: string): Option[] {
+  const pages = best(
+    typed,
+    docs.map(
+      ([title, path]): Candidate => ({
+        texts: [title, `docs ${title}`, path],
+        option: (rank) =>
+          option("Docs", title, {
+            description: path,
+            icon: "sources",
+            does: `docs/${path && `${path}/`}`,
+            rank: 0.9 * rank,
+          }),
+      }),
+    ),
+  );
+  if (!/^\p{L}[\p{L}\s-]+$/u.test(typed)) return pages;
+  const search = { icon: "search" as const, does: `docs/?q=${encodeURIComponent(typed)}`, rank: 0 };
+  return [...pages, option("Docs", `Search the docs for ${typed}`, search)];
+}
