@@ -34,7 +34,7 @@ class RackServer(NamedTuple):
     """A server, with its trays from the bottom up.
 
     ``change`` is the event that last set its state, or None; the host and instance that are bound to it and the reason
-    of its cordon are empty if there is none.
+    of its cordon are empty if there is none. ``nics`` has the number of its NICs by state.
     """
 
     address: str
@@ -44,6 +44,7 @@ class RackServer(NamedTuple):
     instance: str
     cordon: str
     trays: Sequence[RackTray]
+    nics: Mapping[str, int]
 
     @property
     def chips(self) -> list[RackChip]:
@@ -72,6 +73,7 @@ def read_rack(connection: Connection, rack: Place) -> RackContents:
     ).all()
     addresses = {row.id: f"{cluster}/d{row.domain}/s{row.ordinal}" for row in rows}
     chips, changes = _read_chips(connection, addresses), _last_changes(connection, addresses.values())
+    nics = _count_nics(connection, addresses)
     bindings, cordons = (_open_rows(connection, name, addresses) for name in ("binding", "cordon"))
     trays: dict[int, list[RackTray]] = {}
     for part in connection.execute(select(tray).where(tray.c.server_id.in_(addresses)).order_by(tray.c.id)):
@@ -87,6 +89,7 @@ def read_rack(connection: Connection, rack: Place) -> RackContents:
             getattr(bindings.get(row.id), "instance", None) or "",
             getattr(cordons.get(row.id), "why", ""),
             trays.get(row.id) or [RackTray("", None, chips.get((row.id, None), ()))],
+            nics.get(row.id, {}),
         )
         for row in rows
     ]
@@ -116,6 +119,20 @@ def _read_chips(connection: Connection, addresses: Mapping[int, str]) -> dict[tu
         drawn = RackChip(address, row.ordinal, row.state, reason, job_address_name(row) if row.name else "")
         chips.setdefault((row.server_id, row.tray_id), []).append(drawn)
     return chips
+
+
+def _count_nics(connection: Connection, servers: Collection[int]) -> dict[int, dict[str, int]]:
+    """Return the number of NICs of servers by state, by the server's id."""
+    nic, node = TABLES["nic"], TABLES["node"]
+    counts: dict[int, dict[str, int]] = {}
+    for server, state, number in connection.execute(
+        select(nic.c.server_id, node.c.state, func.count())
+        .join(node, node.c.id == nic.c.id)
+        .where(nic.c.server_id.in_(servers))
+        .group_by(nic.c.server_id, node.c.state)
+    ):
+        counts.setdefault(server, {})[state] = number
+    return counts
 
 
 def job_address_name(job: Any) -> str:

@@ -3,11 +3,12 @@
 Heights are in rack units (U).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final
 from xml.etree.ElementTree import Element
 
+from trninv.drawing.palette import job_color, job_letters, on_job_color
 from trninv.drawing.rack_contents import RackChip, RackContents, RackServer, RackTray
 from trninv.drawing.svg import (
     INACTIVE,
@@ -16,6 +17,7 @@ from trninv.drawing.svg import (
     PANEL_FILL,
     PANEL_STROKE,
     PAPER,
+    Coordinates,
     Style,
     SvgDocument,
     add_element,
@@ -24,7 +26,7 @@ from trninv.drawing.svg import (
     draw_label,
     truncate,
 )
-from trninv.drawing.symbols import body_style, draw_state_counts, draw_state_symbol, text_color
+from trninv.drawing.symbols import SEVERITY, body_style, draw_state_counts, draw_state_symbol, text_color
 from trninv.units import pluralize
 
 _UNIT_HEIGHT, _LINE_HEIGHT, _MIN_TRAY_HEIGHT, _MIN_CHIP_WIDTH, _CHIP_LINE_HEIGHT = 16.0, 15.0, 36.0, 44.0, 22.0
@@ -36,17 +38,21 @@ _MIN_NOTE_WIDTH: Final = 100.0
 """Width of a chip from which its reason is written in it."""
 
 
-def draw_rack(rack: RackContents, width: float = 900) -> SvgDocument:
-    """Return the elevation, from the bottom up; trays of undocumented height are not to scale and hatched."""
+def draw_rack(rack: RackContents, width: float = 900, *, has_counts: bool = True) -> SvgDocument:
+    """Return the elevation, from the bottom up; trays of undocumented height are not to scale and hatched.
+
+    Without counts the caption and the numbers of parts are left to the page that shows the picture.
+    """
     used = sum(tray.units or 0 for server in rack.servers for tray in server.trays)
     is_assumed = any(tray.units is None for server in rack.servers for tray in server.trays)
     heights = "heights not documented, not to scale" if is_assumed else f"{used} of {rack.units} rack units"
-    document = SvgDocument(
-        rack.address, f"{pluralize(len(rack.servers), 'server')}, {heights}; the order from bottom to top is assumed"
-    )
+    caption = f"{pluralize(len(rack.servers), 'server')}, {heights}; the order from bottom to top is assumed"
+    document = SvgDocument(rack.address, caption if has_counts else "")
+    document.label = f"{rack.address}: {caption}"
     root, is_narrow = document.drawing, width < _NARROW
     hatch = define_hatch(root, "hatch-rack", MUTED, opacity="0.35")
-    y = draw_state_counts(root, (0, 0), width, rack.counts)
+    y = draw_state_counts(root, (0, 0), width, rack.counts) if has_counts else 0.0
+    letters = {job: index for index, job in enumerate(sorted({c.job for s in rack.servers for c in s.chips if c.job}))}
     scale = 0.0 if is_narrow else _SCALE_WIDTH
     if (free := rack.units - used) > 0 and not is_assumed:
         height = _UNIT_HEIGHT * (2 if is_narrow else free)
@@ -65,7 +71,7 @@ def draw_rack(rack: RackContents, width: float = 900) -> SvgDocument:
         units = sum(tray.units or 0 for tray in server.trays)
         if not is_narrow:
             _draw_scale(root, y, top_unit, units)
-        y = _draw_server(root, server, (scale, y, width - scale), (top_unit - units + 1, top_unit), hatch)
+        y = _draw_server(root, server, (scale, y, width - scale), (top_unit - units + 1, top_unit), hatch, letters)
         top_unit -= units
         y += 6 if is_narrow or is_assumed else 0
     if is_assumed:
@@ -82,7 +88,12 @@ def _draw_scale(root: Element, top: float, top_unit: int, units: int) -> None:
 
 
 def _draw_server(
-    root: Element, server: RackServer, area: tuple[float, float, float], units: tuple[int, int], hatch: str
+    root: Element,
+    server: RackServer,
+    area: tuple[float, float, float],
+    units: tuple[int, int],
+    hatch: str,
+    letters: Mapping[str, int],
 ) -> float:
     """Draw a server at ``area`` (x, y, width) that takes up ``units`` (lowest, highest); return the bottom y."""
     x, y, width = area
@@ -99,7 +110,7 @@ def _draw_server(
     bottom = y + height - (6 if is_narrow else 0)
     for tray, tray_height in zip(server.trays, heights, strict=True):
         bottom -= tray_height
-        _draw_tray(root, server, tray, (tray_x, bottom, tray_width, tray_height), hatch)
+        _draw_tray(root, server, tray, (tray_x, bottom, tray_width, tray_height), hatch, letters)
     return y + height
 
 
@@ -160,7 +171,12 @@ def _job_width(width: float) -> float:
 
 
 def _draw_tray(
-    root: Element, server: RackServer, tray: RackTray, area: tuple[float, float, float, float], hatch: str
+    root: Element,
+    server: RackServer,
+    tray: RackTray,
+    area: tuple[float, float, float, float],
+    hatch: str,
+    letters: Mapping[str, int],
 ) -> None:
     x, y, width, height = area
     title = f"{server.address}, {tray.name or 'server'}, " + (f"{tray.units}U" if tray.units else "height assumed")
@@ -170,6 +186,7 @@ def _draw_tray(
         add_element(root, "rect", x=x, y=y + 1.5, width=6.0, height=height - 3, fill=hatch)
     draw_label(root, (x + 10, y + height / 2 + 4), tray.name, 12, MUTED)
     if not tray.chips:
+        _draw_nics(root, server, (x + _TRAY_NAME_WIDTH, y + height / 2 + 4))
         return
     per_row = _chips_per_row(tray, width)
     chip_x, chip_width = x + (_TRAY_NAME_WIDTH if tray.name else 10), _chip_area(tray, width) / per_row
@@ -189,8 +206,27 @@ def _draw_tray(
     domain = server.address.rsplit("/", 1)[0]
     options = {"in": domain} | ({"sel": jobs[0]} if len(jobs) == 1 else {})
     link = add_link(root, "jobs", f"Jobs: {', '.join(jobs)}", options)
-    text = jobs[0] if len(jobs) == 1 else pluralize(len(jobs), "job")
-    draw_label(link, baseline, truncate(text, label_width, 12), 12, INK)
+    if len(jobs) > 1:
+        draw_label(link, baseline, truncate(pluralize(len(jobs), "job"), label_width, 12), 12, INK)
+        return
+    index, middle = letters[jobs[0]], baseline[1] - 4
+    add_element(link, "rect", x=baseline[0], y=middle - 8, width=17.0, height=16.0, rx=3.0, fill=job_color(index))
+    letter_at = (baseline[0] + 8.5, baseline[1])
+    draw_label(link, letter_at, job_letters(index), 11, on_job_color(index), text_anchor="middle", font_weight="600")
+    name = truncate(jobs[0], label_width - 23, 12)
+    draw_label(link, (baseline[0] + 23, baseline[1]), name, 12, INK)
+
+
+def _draw_nics(root: Element, server: RackServer, baseline: Coordinates) -> None:
+    """Draw the number of a server's NICs in its head tray, with the worst state."""
+    if not server.nics:
+        return
+    state = min(server.nics, key=SEVERITY.index)
+    text = pluralize(sum(server.nics.values()), "NIC")
+    if state != "up":
+        text = f"{server.nics[state]} of {text} {'in ' if state == 'maintenance' else ''}{state}"
+    draw_state_symbol(root, (baseline[0] + 10, baseline[1] - 4), state)
+    draw_label(root, (baseline[0] + 19, baseline[1]), text, 12, text_color(state, MUTED))
 
 
 def _draw_chip(root: Element, server: RackServer, chip: RackChip, area: tuple[float, float, float, float]) -> None:

@@ -1,0 +1,50 @@
+"""Sum up a fabric by tiers and by jobs that cross, for the page beside the picture."""
+
+from typing import Any
+
+from trninv.drawing.fabric_contents import Fabric
+
+
+def describe_tiers(fabric: Fabric) -> list[dict[str, Any]]:
+    """Return, for each tier from below, what comes from below and what its uplinks carry, as designed and now."""
+    tiers = []
+    for tier in sorted({node.tier for node in fabric.nodes}, reverse=True):
+        nodes = [node for node in fabric.nodes if node.tier == tier]
+        linked = [node.id for node in nodes if node.id in fabric.uplinks]
+        tiers.append(
+            {
+                "tier": tier,
+                "nodes": len(nodes),
+                "unhealthy": sum(node.state != "up" for node in nodes),
+                "below": sum(fabric.carried.get(node.id, 0) for node in nodes),
+                "belowDesigned": sum(fabric.attached.get(node.id, 0) for node in nodes),
+                "upward": sum(fabric.capacities[node] for node in linked) if linked else None,
+                "upwardDesigned": sum(fabric.uplinks[node].bandwidth_bytes_per_s for node in linked) or None,
+            }
+        )
+    return tiers
+
+
+def describe_jobs(fabric: Fabric) -> dict[str, Any]:
+    """Return the number of jobs, and those that cross with the share of its uplink that each could take."""
+    names = {node.id: f"t{node.tier}/n{node.ordinal}" for node in fabric.nodes}
+    return {
+        "all": fabric.job_count,
+        "crossing": [
+            {
+                "name": job.name,
+                "address": job.address_name,
+                "chips": job.chips,
+                "nodes": [
+                    {"name": names[node], "bandwidth": bandwidth, "uplink": fabric.capacities.get(node, 0)}
+                    for node, bandwidth in sorted(job.bandwidths.items())
+                ],
+            }
+            for job in fabric.jobs.values()
+        ],
+    }
+
+
+def format_ratio(below: int, upward: int) -> str:
+    """Return over-subscription with at most two decimals: 1, 0.97, 1.33."""
+    return f"{below / max(upward, 1):.2f}".rstrip("0").rstrip(".")
