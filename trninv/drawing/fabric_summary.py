@@ -1,5 +1,6 @@
 """Sum up a fabric by tiers and by jobs that cross, for the page beside the picture."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from trninv.drawing.fabric_contents import Fabric
@@ -19,10 +20,21 @@ def describe_tiers(fabric: Fabric) -> list[dict[str, Any]]:
                 "below": sum(fabric.carried.get(node.id, 0) for node in nodes),
                 "belowDesigned": sum(fabric.attached.get(node.id, 0) for node in nodes),
                 "upward": sum(fabric.capacities[node] for node in linked) if linked else None,
+                "worst": _worst_node(fabric, linked, nodes),
                 "upwardDesigned": sum(fabric.uplinks[node].bandwidth_bytes_per_s for node in linked) or None,
             }
         )
     return tiers
+
+
+def _worst_node(fabric: Fabric, linked: Sequence[int], nodes: Sequence[Any]) -> dict[str, Any] | None:
+    """Return the node whose uplink is the most over-subscribed; its ratio is None if the uplink carries nothing."""
+    if not linked:
+        return None
+    names = {node.id: f"t{node.tier}/n{node.ordinal}" for node in nodes}
+    ratios = {node: fabric.carried.get(node, 0) / (fabric.capacities[node] or 1e-9) for node in linked}
+    worst = max(linked, key=lambda node: (not fabric.capacities[node], ratios[node]))
+    return {"name": names[worst], "ratio": round(ratios[worst], 2) if fabric.capacities[worst] else None}
 
 
 def describe_jobs(fabric: Fabric) -> dict[str, Any]:

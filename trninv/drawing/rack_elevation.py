@@ -34,6 +34,8 @@ _SCALE_WIDTH, _TEXT_WIDTH, _TRAY_NAME_WIDTH, _JOB_WIDTH = 30.0, 210.0, 74.0, 110
 _NARROW: Final = 600
 """A narrower picture has each server's text above its trays, and no scale."""
 _NARROW_LINES: Final = 3
+_MAX_HEIGHT: Final = 676.0
+"""Height of a wide picture above which trays without a documented height are drawn lower."""
 _MIN_NOTE_WIDTH: Final = 100.0
 """Width of a chip from which its reason is written in it."""
 
@@ -67,14 +69,17 @@ def draw_rack(rack: RackContents, width: float = 900, *, has_counts: bool = True
             _draw_scale(root, y, rack.units, free)
         y += height
     top_unit = used
+    least = _least_tray_height(rack)
     for server in reversed(rack.servers):
         units = sum(tray.units or 0 for tray in server.trays)
         if not is_narrow:
             _draw_scale(root, y, top_unit, units)
-        y = _draw_server(root, server, (scale, y, width - scale), (top_unit - units + 1, top_unit), hatch, letters)
+        y = _draw_server(
+            root, server, (scale, y, width - scale), (top_unit - units + 1, top_unit), hatch, letters, least
+        )
         top_unit -= units
         y += 6 if is_narrow or is_assumed else 0
-    if is_assumed:
+    if is_assumed and has_counts:
         document.legend.append((INACTIVE, "hatched: height not documented"))
     document.bounds = (0, 0, width, y + 4)
     return document
@@ -94,12 +99,13 @@ def _draw_server(
     units: tuple[int, int],
     hatch: str,
     letters: Mapping[str, int],
+    least: float,
 ) -> float:
     """Draw a server at ``area`` (x, y, width) that takes up ``units`` (lowest, highest); return the bottom y."""
     x, y, width = area
     is_narrow = x == 0
     tray_x, tray_width = (x + 6, width - 12) if is_narrow else (x + _TEXT_WIDTH, width - _TEXT_WIDTH - 5)
-    heights = [_tray_height(tray, tray_width, is_narrow=is_narrow) for tray in server.trays]
+    heights = [_tray_height(tray, tray_width, 0 if is_narrow else least, is_narrow=is_narrow) for tray in server.trays]
     text_height = _LINE_HEIGHT * _NARROW_LINES + 10 if is_narrow else 0.0
     height = sum(heights) + text_height + (6 if is_narrow else 0)
     link = add_link(root, f"at/{server.address}", f"{server.address}, {server.state}")
@@ -119,19 +125,23 @@ def _draw_server_text(
 ) -> None:
     """Draw a server's name and state, and as many lines about it as fit into the height."""
     x, y, width = area
-    draw_state_symbol(link, (x + 5, y + 11), server.state)
+    draw_state_symbol(link, (x + 5, y + 14), server.state)
     name = server.address.rsplit("/", 1)[1]
-    draw_label(link, (x + 16, y + 15), name, 14, font_weight="600")
+    draw_label(link, (x + 16, y + 18), name, 14, font_weight="600")
     color = text_color(server.state, MUTED)
-    draw_label(link, (x + 16 + 9 * len(name) + 4, y + 15), server.state, 13, color)
+    draw_label(link, (x + 16 + 9 * len(name) + 4, y + 18), server.state, 13, color)
     lines = list(_server_lines(server))
     if units[1] >= units[0]:
         lines.append(f"U{units[0]} to U{units[1]}")
-    count = int((height - 15) / _LINE_HEIGHT)
+    count = int((height - 18) / _LINE_HEIGHT)
+    if not count and lines:
+        start = x + 20 + 9 * len(name) + 7.6 * len(server.state) + 8
+        text = truncate(lines[0], x + width - start, 12)
+        draw_label(link, (start, y + 18), text, 12, color if server.state != "up" else MUTED)
     if len(lines) > count:
         lines = [*lines[: count - 1], " · ".join(lines[count - 1 :])] if count else []
     for index, line in enumerate(lines):
-        baseline = (x, y + 30 + _LINE_HEIGHT * index)
+        baseline = (x, y + 34 + _LINE_HEIGHT * index)
         draw_label(link, baseline, truncate(line, width, 12), 12, MUTED if index else color)
 
 
@@ -150,11 +160,18 @@ def _server_lines(server: RackServer) -> Iterator[str]:
     yield from (text for text in (server.host and f"host {server.host}", server.instance) if text)
 
 
-def _tray_height(tray: RackTray, width: float, *, is_narrow: bool) -> float:
+def _least_tray_height(rack: RackContents) -> float:
+    """Return the least height of a tray without a documented one, so that the rack fits a window if it can."""
+    trays = sum(len(server.trays) for server in rack.servers)
+    fitting = (_MAX_HEIGHT - 6 * len(rack.servers)) / max(trays, 1)
+    return min(max(fitting, _CHIP_LINE_HEIGHT + 4), _MIN_TRAY_HEIGHT)
+
+
+def _tray_height(tray: RackTray, width: float, least: float, *, is_narrow: bool) -> float:
     if tray.units and not is_narrow:
         return tray.units * _UNIT_HEIGHT
     rows = -(-len(tray.chips) // _chips_per_row(tray, width))
-    return max(_CHIP_LINE_HEIGHT * max(rows, 1) + 8, 0 if is_narrow else _MIN_TRAY_HEIGHT)
+    return max(_CHIP_LINE_HEIGHT * max(rows, 1) + (8 if is_narrow else 4), least)
 
 
 def _chips_per_row(tray: RackTray, width: float) -> int:

@@ -117,7 +117,8 @@ def describe_counts(counts: Mapping[tuple[str, str], int], state: str) -> str:
     kinds = {kind: number for (kind, other), number in counts.items() if other == state and number}
     if state == "up":
         kinds = {kind: number for kind, number in kinds.items() if kind == "chip"}
-    nouns = [pluralize(number, _NOUNS.get(kind, kind.replace("_", " "))) for kind, number in kinds.items()]
+    ordered = sorted(kinds.items(), key=lambda item: item[0] != "server")
+    nouns = [pluralize(number, _NOUNS.get(kind, kind.replace("_", " "))) for kind, number in ordered]
     return f"{', '.join(nouns)} {'in ' if state == 'maintenance' else ''}{state}" if nouns else ""
 
 

@@ -47,9 +47,10 @@ from trninv.units import Bandwidth, pluralize
 _BAR_HEIGHT, _UPLINK_HEIGHT, _GAP, _GUTTER, _LABEL_HEIGHT, _LINE_HEIGHT = 34.0, 38.0, 10.0, 14.0, 15.0, 17.0
 _BLOCK_WIDTHS: Final = 140.0, 92.0
 """Least widths of a node: the usual one, and that of nodes which else need a second row."""
-_SERVER_SIZES: Final = (22.0, 20.0, 18.0, 16.0, 14.0, 12.0, 10.0)
+_SERVER_SIZES: Final = (30.0, 26.0, 22.0, 20.0, 18.0, 16.0, 14.0, 12.0, 10.0)
 """Sides of a server's square, the largest first, of which the first is taken whose picture is not too high."""
-_MAX_HEIGHT: Final = 540.0
+_MAX_HEIGHT: Final = 600.0
+_JOB_SHIFT: Final = 72.0
 _MIN_SYMBOL_SIZE: Final = 12.0
 """Side of a square from which a job's letter fits into it."""
 _MAX_LEAVES, _MAX_DOMAINS, _MAX_JOBS = 60, 400, 6
@@ -106,6 +107,8 @@ class _TierDrawing:
                 self._children.setdefault(fabric.uplinks[node.id].b_id, []).append(node)
         self._boxes: dict[int, tuple[float, float, float]] = {}
         self._is_wrapped = False
+        last = max((domain.ordinal for domains in fabric.domains.values() for domain in domains), default=0)
+        self._label_width = 6.3 * len(f"d{last}")
         self._job_index = {job: index for index, job in enumerate(fabric.jobs)}
 
     def draw_node(self, node: Any, area: tuple[float, float, float]) -> float:
@@ -179,18 +182,19 @@ class _TierDrawing:
         draw_label(link, (x + 24, y + 19), name, 13, font_weight="600")
         children = len(self._children.get(node.id, ()))
         below = f"{pluralize(children, f'tier-{node.tier + 1} node')} below" if children else ""
-        devices = sum(len(domain.servers) for domain in self._fabric.domains.get(node.id, ()))
-        size = pluralize(devices, "server") if devices else f"tier {node.tier} · {below}" if below else ""
+        servers = sum(len(domain.servers) for domain in self._fabric.domains.get(node.id, ()))
+        size = pluralize(servers, "server") if servers else f"tier {node.tier} · {below}" if below else ""
         note = ", ".join(filter(None, ["" if state == "up" else word, node.vendor_id or size]))
         fitting = truncate(note, width - 34 - 8 * len(name), 11)
+        if state == "up" and not node.vendor_id and fitting != note:
+            fitting = ""
         draw_label(link, (x + width - 8, y + 18), fitting, 11, text_color(state, MUTED), text_anchor="end")
 
     def _cell(self, domains: Sequence[FabricDomain]) -> tuple[int, float, float]:
         """Return the columns of a domain's servers, and the width and height of a domain."""
         servers = max(len(domain.servers) for domain in domains)
         columns, pitch = ceil(sqrt(servers)), self._size + 2
-        label = 7.0 * len(f"d{max(domain.ordinal for domain in domains)}") + 2
-        return columns, max(columns * pitch, label) + 8, ceil(servers / columns) * pitch + _LABEL_HEIGHT + 3
+        return columns, max(columns * pitch, self._label_width) + 5, ceil(servers / columns) * pitch + _LABEL_HEIGHT + 3
 
     def _domains_height(self, domains: Sequence[FabricDomain], width: float) -> float:
         if not domains:
@@ -211,7 +215,8 @@ class _TierDrawing:
         cluster = self._fabric.address.split("/")[0]
         for index, domain in enumerate(domains):
             row, column = divmod(index, per_row)
-            left = x + 4 + column * pitch_x + (pitch_x - columns * (self._size + 2) + 2) / 2
+            drawn_width = max(columns * (self._size + 2) - 2, self._label_width)
+            left = x + 4 + column * pitch_x + (pitch_x - drawn_width) / 2
             top, address = y - 3 + row * cell_height, f"{cluster}/d{domain.ordinal}"
             link = add_link(self._root, f"domain/{address}", f"{address}, {domain.worst_state}")
             draw_label(link, (left, top + 11), f"d{domain.ordinal}", 11, text_color(domain.worst_state, MUTED))
@@ -222,7 +227,7 @@ class _TierDrawing:
             if domain.state != "up":  # a switch or link between servers: amid them
                 height = ceil(len(domain.servers) / columns) * (self._size + 2) - 2
                 middle = left + columns * (self._size + 2) / 2 - 1, top + _LABEL_HEIGHT + height / 2
-                draw_state_symbol(link, middle, domain.state, backed=True)
+                draw_state_symbol(add_element(self._root, "g"), middle, domain.state, backed=True)
 
     def _draw_server(self, server: FabricServer, address: str, corner: Coordinates) -> None:
         crossing = next((self._job_index[job] for job in server.jobs if job in self._job_index), None)
@@ -248,9 +253,9 @@ class _TierDrawing:
         states = [state for state in SEVERITY if any(other == state for _, other in counts)] or ["up"]
         for index, state in enumerate(states):
             baseline = y + 15 + _LINE_HEIGHT * index
-            draw_state_symbol(self._root, (x + 14, baseline - 4), state)
+            draw_state_symbol(self._root, (x + 9, baseline - 4), state)
             text = describe_counts(counts, state) if counts else "all up"
-            draw_label(self._root, (x + 24, baseline), truncate(text, width - 24, 12), 12, text_color(state, MUTED))
+            draw_label(self._root, (x + 18, baseline), truncate(text, width - 10, 11), 11, text_color(state, MUTED))
         return y + 4 + _LINE_HEIGHT * len(states)
 
     def _draw_uplink(self, node: Any, start: Coordinates, end: float, width: float) -> None:
@@ -277,9 +282,8 @@ class _TierDrawing:
             paths = {node: self._path(node) for node in self._fabric.jobs[job].bandwidths}
             shared = [node for node in next(iter(paths.values())) if all(node in path for path in paths.values())]
             if shared:  # else they are below different tops
-                self._draw_job(
-                    job, index, {node: path[: path.index(shared[0])] for node, path in paths.items()}, shared[0]
-                )
+                below = [path[: path.index(shared[0])] for path in paths.values()]
+                self._draw_job(job, index, below, shared[0])
 
     def _path(self, node: int) -> list[int]:
         """Return a node and those above it, by id."""
@@ -289,11 +293,13 @@ class _TierDrawing:
         return path
 
     def _draw_job(self, job: int, index: int, paths: Sequence[Sequence[int]], above: int) -> None:
-        color, shift, title = job_color(index), 12.0 + 6 * index, self._fabric.jobs[job].name
+        color, title = job_color(index), self._fabric.jobs[job].name
         level = {node: y + _BAR_HEIGHT - 7 for node, (_, y, _) in self._boxes.items()}
         ends = []
         for path in paths:
             x, y, width = self._boxes[path[0]]
+            # beside the label of the uplink, if the node is wide enough
+            shift = min(_JOB_SHIFT + 6 * index, width / 2 - 5)
             points = [(x + width / 2 + shift, y)]
             for parent in [*path[1:], above]:
                 points.append((points[-1][0], level[parent]))

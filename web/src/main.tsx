@@ -23,7 +23,7 @@ const Disagreements = lazyView(async () => (await import("./views/disagreements"
 const Incidents = lazyView(async () => (await import("./incidents/incidents")).Incidents);
 const Jobs = lazyView(async () => (await import("./jobs/jobs")).Jobs);
 const MeasuredView = lazyView(async () => (await import("./views/measured")).MeasuredView);
-const RackView = lazyView(async () => (await import("./views/rack")).RackView);
+const RackView = lazyView(async () => (await import("./rack/rack")).RackView);
 const Reports = lazyView(async () => (await import("./views/reports")).Reports);
 const Sources = lazyView(async () => (await import("./views/sources")).Sources);
 

@@ -9,10 +9,12 @@ export interface PartChange {
   addresses: string[];
 }
 
-/** Group events by change, the newest first; without the oldest change if it may be incomplete. */
-export function changesOf(events: PastEvent[], all: number): PartChange[] {
+/** Group events by change, the newest first; without the oldest if it may be incomplete, and without other jobs. */
+export function changesOf(events: PastEvent[], all: number, place: string, jobs: string[]): PartChange[] {
   const groups = new Map<number, PastEvent[]>();
   for (const event of events) {
+    // a job's event is at the smallest place that holds its chips, which need not hold this part's
+    if (event.action && !isWithin(event.address, place) && !jobs.includes(event.job ?? "")) continue;
     const key = event.batch ?? event.event;
     groups.set(key, [...(groups.get(key) ?? []), event]);
   }
@@ -22,6 +24,12 @@ export function changesOf(events: PastEvent[], all: number): PartChange[] {
     addresses: [...new Set(group.map(({ address }) => address))],
   }));
 }
+
+/** The last change of the state of the part itself. */
+export const ownChange = (events: PastEvent[], place: string): PastEvent | null =>
+  events.findLast((event) => event.address === place && !event.action) ?? null;
+
+const isWithin = (address: string, place: string) => address === place || address.startsWith(`${place}/`);
 
 /** The kind of the part of an address. */
 export function kindOf(address: string): string {

@@ -9,6 +9,7 @@ import "../style/part.css";
 import "../style/pictured.css";
 import { gibibytes, gigabytes, number, pluralize, relativeTo } from "../words";
 import { Band } from "./band";
+import { ownChange } from "./changes";
 import { CHIP, type ChipPart } from "./documents";
 import { History } from "./history";
 import { Where } from "./where";
@@ -50,7 +51,7 @@ function Opened({ answer, chip, query }: { answer: Result<typeof CHIP>; chip: Ch
       </header>
       <Band
         part={chip}
-        last={chip.lastChange}
+        last={ownChange(answer.events.nodes, address)}
         domain={domain}
         incident={answer.incidents.nodes[0]?.id}
         server={server.address}
@@ -70,13 +71,13 @@ function Opened({ answer, chip, query }: { answer: Result<typeof CHIP>; chip: Ch
           <Where server={server} tray={chip.tray} />
           <About chip={chip} />
         </div>
-        <History events={answer.events} place={address} />
+        <History events={answer.events} place={address} jobs={chip.job ? [chip.job] : []} />
       </div>
     </article>
   );
 }
 
-const COLUMNS: Column[] = [["To"], ["Technology"], ["One direction", "number"], ["State"]];
+const COLUMNS: Column[] = [["To"], ["State"], ["One direction", "number"]];
 
 function Links({ chip, domain }: { chip: ChipPart; domain: string }) {
   const links = chip.links.nodes;
@@ -99,19 +100,20 @@ function Links({ chip, domain }: { chip: ChipPart; domain: string }) {
             <tr key={link.address}>
               <th scope="row">
                 <a href={href("at", peer.address)}>{relativeTo(domain, peer.address)}</a>
+                <small>
+                  {link.technology}
+                  {link.cables > 1 && `, ${pluralize(link.cables, "cable")}`}
+                </small>
               </th>
               <td>
-                {link.technology}
-                {link.cables > 1 && `, ${pluralize(link.cables, "cable")}`}
+                <a href={href("at", link.address)} class="state-link">
+                  <Glyph state={isIdle ? "down" : link.state} /> {isIdle ? "idle" : stateWord(link.state)}
+                </a>
+                {isIdle && <small>{whyIdle(link, domain)}</small>}
+                {!isIdle && link.factor !== null && <small>at {number(100 * link.factor)} %</small>}
               </td>
               <td class="number">
                 <Change now={gigabytes(link.bandwidth)} before={gigabytes(link.nominal)} />
-              </td>
-              <td>
-                <a href={href("at", link.address)} class="state-link">
-                  <Glyph state={link.state} /> {stateWord(link.state)}
-                </a>
-                {isIdle && <small>{whyIdle(link, domain)}</small>}
               </td>
             </tr>
           );
@@ -123,12 +125,12 @@ function Links({ chip, domain }: { chip: ChipPart; domain: string }) {
 
 type ChipLink = ChipPart["links"]["nodes"][number];
 
-/** Whose fault it is that a link carries nothing: carries nothing: s0/c3 is down. */
+/** Whose fault it is that a link carries nothing: s0/c3 is down. */
 function whyIdle({ state, a, b }: ChipLink, domain: string): string {
-  if (state === "down" || state === "maintenance") return "carries nothing";
+  if (state === "down" || state === "maintenance") return `it is ${stateWord(state)}`;
   const off = [a, b].filter((end) => "state" in end && (end.state === "down" || end.state === "maintenance"));
   const names = off.map((end) => `${relativeTo(domain, end.address)} is ${"state" in end ? stateWord(end.state) : ""}`);
-  return `idle: ${names.join(", ") || "an end is not up"}`;
+  return names.join(", ") || "an end is not up";
 }
 
 const WITHOUT_JOB = { allocated: "allocated", free: "none, free", unusable: "none, unusable" };

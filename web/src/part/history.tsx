@@ -11,8 +11,15 @@ const COLUMNS: Column[] = [["When, UTC"], ["Change"], ["Reason"], ["Parts"], ["B
 /** Rows that are shown at first. */
 const FEW = 12;
 
-export function History({ events, place }: { events: HistoryAnswer; place: string }) {
-  const changes = changesOf(events.nodes, events.totalCount);
+interface Props {
+  events: HistoryAnswer;
+  place: string;
+  /** The part's jobs. */
+  jobs: string[];
+}
+
+export function History({ events, place, jobs }: Props) {
+  const changes = changesOf(events.nodes, events.totalCount, place, jobs);
   return (
     <section class="card flush part-history" aria-label="History">
       <h2>
@@ -31,7 +38,7 @@ export function History({ events, place }: { events: HistoryAnswer; place: strin
               <td>{describeEvent(event)}</td>
               <td>{event.why}</td>
               <td>
-                {addresses.length === 1 && addresses[0] !== place ? (
+                {event.action ? null : addresses.length === 1 && addresses[0] !== place ? (
                   <a href={href("at", addresses[0])}>{describeParts(addresses, place)}</a>
                 ) : (
                   describeParts(addresses, place)

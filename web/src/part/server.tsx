@@ -9,6 +9,7 @@ import "../style/part.css";
 import "../style/pictured.css";
 import { gibibytes, number, pluralize, relativeTo } from "../words";
 import { Band } from "./band";
+import { ownChange } from "./changes";
 import { SERVER, type ServerAnswer, type ServerPart } from "./documents";
 import { History } from "./history";
 import { DomainLoss } from "./loss";
@@ -50,8 +51,13 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
           <CopyQueries queries={[query]} />
         </div>
       </header>
-      <Band part={server} last={server.lastChange} domain={domain.address} incident={answer.incidents.nodes[0]?.id}>
-        {state !== "up" && withIt(server)}
+      <Band
+        part={server}
+        last={ownChange(answer.events.nodes, address)}
+        domain={domain.address}
+        incident={answer.incidents.nodes[0]?.id}
+      >
+        {state === "up" ? <Failed server={server} /> : withIt(server)}
         {answer.cordons.nodes.map((cordon) => ` Cordoned by ${cordon.who}: ${cordon.why}.`)}
       </Band>
       <div class="part-columns">
@@ -92,9 +98,30 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
           <Where server={server} />
           <Instance server={server} />
         </div>
-        <History events={answer.events} place={address} />
+        <History events={answer.events} place={address} jobs={jobsOf(server)} />
       </div>
     </article>
+  );
+}
+
+const jobsOf = ({ chips }: ServerPart) => [...new Set(chips.nodes.flatMap(({ job }) => job ?? []))];
+
+/** The unhealthy parts of a server that is up, the first of them with its reason. */
+function Failed({ server }: { server: ServerPart }) {
+  const chips = server.chips.nodes.filter(({ state }) => state !== "up");
+  const nics = server.nics.nodes.filter(({ state }) => state !== "up");
+  const few = [...chips, ...nics].slice(0, 3);
+  return (
+    <>
+      {few.map((part) => (
+        <span key={part.address} class="failed">
+          <Glyph state={part.state} /> <a href={href("at", part.address)}>{relativeTo(server.address, part.address)}</a>{" "}
+          is {stateWord(part.state)}
+          {"lastChange" in part && part.lastChange && `: ${part.lastChange.why}`}.{" "}
+        </span>
+      ))}
+      {chips.length + nics.length > 3 && `${number(chips.length + nics.length - 3)} more parts are not up.`}
+    </>
   );
 }
 
@@ -134,7 +161,7 @@ export function CountTitle({ name, states, children }: CountTitleProps) {
 }
 
 function Instance({ server }: { server: ServerPart }) {
-  const jobs = [...new Set(server.chips.nodes.flatMap(({ job }) => job ?? []))];
+  const jobs = jobsOf(server);
   const free = server.chips.nodes.filter(({ use }) => use === "free").length;
   return (
     <section class="card flush" aria-label="Instance and job">

@@ -15,20 +15,22 @@ const serverOf = (address: string) => /^.*\/s\d+(?=\/|$)/.exec(address)?.[0] ?? 
 /** Sum up the links of a server's chips, then its EFA devices. */
 export function linkSums(server: Surroundings): LinkSum[] {
   const sums = new Map<string, LinkSum & { links: number }>();
+  const order = ["Between", "To its", "To the", "To s"];
+  const rank = ({ name }: LinkSum) => order.findIndex((start) => name.startsWith(start));
   for (const { a, b, nominal, bandwidth } of server.domain.links.nodes) {
     const ends = [a.address, b.address];
     const inside = ends.filter((end) => serverOf(end) === server.address);
     if (!inside.length) continue;
     const other = ends.find((end) => serverOf(end) !== server.address) ?? "";
     const peer = serverOf(other);
-    const isSwitch = ends.some((end) => /\/sw\d+$/.test(end));
+    const itsSwitch = server.domain.switches.nodes.find(({ address }) => address === other)?.server;
     const name = peer
       ? `To ${relativeTo(server.domain.address, peer)}`
-      : other
-        ? "To the rack's switch"
-        : isSwitch
+      : !other
+        ? "Between its chips"
+        : itsSwitch?.ordinal === server.ordinal
           ? "To its switch"
-          : "Between its chips";
+          : "To the rack's switch";
     const sum = sums.get(name) ?? { name, before: 0, now: 0, links: 0, ...(peer && { to: peer }) };
     sums.set(name, {
       ...sum,
@@ -45,9 +47,11 @@ export function linkSums(server: Surroundings): LinkSum[] {
     before: nics.reduce((sum, { bandwidth }) => sum + bandwidth.gigabytesPerSecond, 0),
     now: nics.reduce((sum, nic) => sum + carries(nic) * nic.bandwidth.gigabytesPerSecond, 0),
   };
-  const links = [...sums.values()].map(({ links, ...sum }) => ({
-    ...sum,
-    name: `${sum.name}, ${pluralize(links, "link")}`,
-  }));
+  const links = [...sums.values()]
+    .sort((a, b) => rank(a) - rank(b))
+    .map(({ links, ...sum }) => ({
+      ...sum,
+      name: `${sum.name}, ${pluralize(links, "link")}`,
+    }));
   return nics.length ? [...links, efa] : links;
 }

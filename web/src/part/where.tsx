@@ -99,7 +99,7 @@ function Miniature({ servers, sel, tray, units }: MiniatureProps) {
         >
           <a href={href("at", server.address)} aria-current={server.address === sel ? "true" : undefined}>
             {(server.state !== "up" || hasTrays) && <Glyph state={server.state} />}
-            {(hasTrays || server.address === sel) && <span>s{server.ordinal}</span>}
+            <span class={hasTrays ? "" : "unseen"}>s{server.ordinal}</span>
             <span class="unseen"> {server.state}</span>
           </a>
           {hasTrays && (
