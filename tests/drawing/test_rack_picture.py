@@ -75,6 +75,7 @@ def test_a_rack_says_what_is_down_why_and_whose_job_it_is(run: Run, databases: D
     assert ways[f"#/at/{D}/s0/c3"] == f"{D}/s0/c3, up, job ft"
     assert ways[f"#/jobs?in={D}&sel=ft"] == "Jobs: ft"
     assert len(ways) == 2 + 32 + 1
+    assert {"16 of 16 NICs down", "16 NICs", "A", "c5: swap"} <= set(says)
     narrow = texts(drawn(url, "u-trn2x64/r0", 320))
     assert {"s0", "s1", "down", "Power & <fan>", "tray 8", "head", "U37 to U42: not documented"} <= set(narrow)
     assert "42" not in narrow

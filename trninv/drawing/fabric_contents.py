@@ -1,7 +1,7 @@
 """Read what the picture of a fabric shows: network nodes and uplinks, the servers below them, and jobs between them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ class FabricServer(NamedTuple):
 
     ordinal: int
     state: str
-    jobs: frozenset[int]
+    jobs: Collection[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,6 @@ def _group_domains(
     connection: Connection, cluster: Place, servers: Sequence[Any], jobs: Mapping[int, Mapping[int, int]]
 ) -> dict[int, list[FabricDomain]]:
     """Return the domains below each network node; the states of their parts are read, which are few."""
-    own_states = {server.id: server.state for server in servers}
     in_servers, elsewhere = defaultdict[int, list[tuple[str, str]]](list), defaultdict[int, list[tuple[str, str]]](list)
     for domain, server, kind, state in _unhealthy_parts(connection, cluster):
         (elsewhere[domain] if server is None else in_servers[server]).append((kind, state))
@@ -193,38 +192,48 @@ def _group_domains(
         domains[server.b_id, server.domain].append(server)
     grouped: dict[int, list[FabricDomain]] = defaultdict(list)
     for (node, ordinal), rows in domains.items():
-        others = elsewhere[rows[0].domain_id]
+        others = elsewhere.get(rows[0].domain_id, [])
         counts = Counter(others)
+        drawn = []
         for row in rows:
-            counts.update([("server", row.state)] if row.state != "up" else [])
-            counts.update(part for part in in_servers[row.id] if part[1] != own_states[row.id])
-        drawn = [
-            FabricServer(
-                row.ordinal,
-                min((row.state, *(state for _, state in in_servers[row.id])), key=SEVERITY.index),
-                frozenset(jobs.get(row.id, ())),
-            )
-            for row in rows
-        ]
+            parts, state = in_servers.get(row.id, []), row.state
+            if parts or state != "up":
+                counts.update([("server", state)] if state != "up" else [])
+                counts.update(part for part in parts if part[1] != state)
+                state = min((state, *(other for _, other in parts)), key=SEVERITY.index)
+            drawn.append(FabricServer(row.ordinal, state, jobs.get(row.id, {}).keys()))
         state = min(("up", *(state for _, state in others)), key=SEVERITY.index)
         grouped[node].append(FabricDomain(ordinal, state, drawn, counts))
     return grouped
 
 
 def _unhealthy_parts(connection: Connection, cluster: Place) -> Iterator[tuple[int, int | None, str, str]]:
-    """Yield the domain, server or None, kind and state of unhealthy chips, NICs, switches and links."""
-    yield from connection.execute(
-        select(_NODE.c.domain_id, func.coalesce(_CHIP.c.server_id, _NIC.c.server_id), _NODE.c.kind, _NODE.c.state)
+    """Yield the domain, server or None, kind and state of unhealthy chips, NICs, switches and links.
+
+    Those of other clusters are read too, since a condition on the cluster would make a database read all its nodes.
+    """
+    for cluster_id, *part in connection.execute(
+        select(
+            _NODE.c.cluster_id,
+            _NODE.c.domain_id,
+            func.coalesce(_CHIP.c.server_id, _NIC.c.server_id),
+            _NODE.c.kind,
+            _NODE.c.state,
+        )
         .outerjoin(_CHIP, _CHIP.c.id == _NODE.c.id)
         .outerjoin(_NIC, _NIC.c.id == _NODE.c.id)
-        .where(is_unhealthy(_NODE), _NODE.c.cluster_id == cluster.cluster_id, _NODE.c.domain_id.is_not(None))
-    )
-    for domain, state in connection.execute(
-        select(_LINK.c.domain_id, _LINK.c.state)
+        .where(is_unhealthy(_NODE), _NODE.c.domain_id.is_not(None))
+    ):  # fmt: skip
+        if cluster_id == cluster.cluster_id:
+            domain, server, kind, state = part
+            yield domain, server, kind, state
+    for cluster_id, domain, state in connection.execute(
+        select(_DOMAIN.c.cluster_id, _LINK.c.domain_id, _LINK.c.state)
         .join(_DOMAIN, _DOMAIN.c.id == _LINK.c.domain_id)
-        .where(is_unhealthy(_LINK), _DOMAIN.c.cluster_id == cluster.cluster_id)
+        .where(is_unhealthy(_LINK))
     ):
-        yield domain, None, "link", state
+        if cluster_id == cluster.cluster_id:
+            yield domain, None, "link", state
 
 
 def _crossing_jobs(

@@ -28,7 +28,7 @@ from trninv.drawing.symbols import (
     SEVERITY,
     STATE_STYLES,
     body_style,
-    describe_counts,
+    describe_parts,
     draw_state_symbol,
     text_color,
 )
@@ -41,7 +41,8 @@ _MARK_RADIUS, _MERGE_DISTANCE = 9.0, 20.0
 _EVEN_WIDTH, _OVER = 46.0, 1.005
 """Width of the bar of the ratio 1 : 1, and the ratio from which a bar is marked."""
 _NARROW = 600
-_TICKS = 5
+_TICK_STEPS = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
+_MAX_TICKS, _LAST_LABEL_WIDTH = 6, 100.0
 
 
 class _Mark(NamedTuple):
@@ -102,19 +103,18 @@ def _rows(fabric: Fabric) -> Iterator[_Row]:
 
 
 def _draw_axis(root: Element, span: tuple[float, float], heights: tuple[float, float], domains: int) -> None:
-    step = max(1, domains // _TICKS)
-    for tick in range(0, domains + 1, step):
+    step = next(step for step in _TICK_STEPS if domains / step < _MAX_TICKS)
+    for tick in range(0, domains, step):
         x = span[0] + (span[1] - span[0]) * tick / domains
         draw_line(root, (x, heights[0] + _AXIS_HEIGHT - 5), (x, heights[1]), stroke="var(--line)", stroke_width=1.0)
-        is_last = tick + step > domains
-        anchor = "end" if is_last else "middle" if tick else "start"
-        text = f"{tick} domains" if is_last else str(tick)
-        draw_label(root, (x, heights[0] + 13), text, 11, MUTED, text_anchor=anchor)
+        if x < span[1] - _LAST_LABEL_WIDTH or not tick:
+            draw_label(root, (x, heights[0] + 13), str(tick), 11, MUTED, text_anchor="middle" if tick else "start")
+    draw_label(root, (span[1], heights[0] + 13), f"{domains} domains", 11, MUTED, text_anchor="end")
 
 
 def _draw_ratio_axis(root: Element, x: float, heights: tuple[float, float]) -> None:
-    draw_label(root, (x, heights[0] + 13), "below to upward, 1 : 1", 11, MUTED)
     even = x + _EVEN_WIDTH
+    draw_label(root, (even, heights[0] + 13), "ratio 1 : 1", 11, MUTED, text_anchor="middle")
     draw_line(
         root, (even, heights[0] + 18), (even, heights[1]), stroke=INACTIVE, stroke_width=1.0, stroke_dasharray="2 3"
     )
@@ -186,7 +186,7 @@ def _merge(near: Sequence[tuple[float, FabricDomain]], cluster: str) -> _Mark:
     state = min((domain.worst_state for _, domain in near), key=SEVERITY.index)
     worst = next(domain for _, domain in near if domain.worst_state == state)
     counts = sum((Counter(domain.counts) for _, domain in near), Counter[tuple[str, str]]())
-    what = describe_counts(counts, state).removesuffix(f" {state}").removesuffix(" in maintenance")
+    what = describe_parts(counts, state)
     name = f"d{worst.ordinal}" if len(near) == 1 else pluralize(len(near), "domain")
     return _Mark(sum(x for x, _ in near) / len(near), state, f"{name}: {what}", f"domain/{cluster}/d{worst.ordinal}")
 

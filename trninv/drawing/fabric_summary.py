@@ -1,9 +1,10 @@
 """Sum up a fabric by tiers and by jobs that cross, for the page beside the picture."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trninv.drawing.fabric_contents import Fabric
+from trninv.units import Bandwidth, pluralize
 
 
 def describe_tiers(fabric: Fabric) -> list[dict[str, Any]]:
@@ -25,6 +26,12 @@ def describe_tiers(fabric: Fabric) -> list[dict[str, Any]]:
             }
         )
     return tiers
+
+
+def summarize_tier(tier: Mapping[str, Any]) -> str:
+    """Return a tier of `describe_tiers` in words: "tier 3: 2 network nodes, 16,000 GB/s upward"."""
+    upward = "" if tier["upward"] is None else f", {Bandwidth(tier['upward'])} upward"
+    return f"tier {tier['tier']}: {pluralize(tier['nodes'], 'network node')}{upward}"
 
 
 def _worst_node(fabric: Fabric, linked: Sequence[int], nodes: Sequence[Any]) -> dict[str, Any] | None:

@@ -74,9 +74,8 @@ def draw_rack(rack: RackContents, width: float = 900, *, has_counts: bool = True
         units = sum(tray.units or 0 for tray in server.trays)
         if not is_narrow:
             _draw_scale(root, y, top_unit, units)
-        y = _draw_server(
-            root, server, (scale, y, width - scale), (top_unit - units + 1, top_unit), hatch, letters, least
-        )
+        area, numbers = (scale, y, width - scale), (top_unit - units + 1, top_unit)
+        y = _draw_server(root, server, area, numbers, hatch, letters, least)
         top_unit -= units
         y += 6 if is_narrow or is_assumed else 0
     if is_assumed and has_counts:
@@ -151,6 +150,9 @@ def _server_lines(server: RackServer) -> Iterator[str]:
         yield server.change.why
         yield f"since {datetime.fromisoformat(server.change.at):%m-%d %H:%M} UTC"
         yield f"set by {server.change.who}"
+    for chip in server.chips:
+        if chip.state not in ("up", server.state):
+            yield f"c{chip.ordinal}: {chip.reason}"
     if server.cordon:
         yield f"cordoned: {server.cordon}"
     up = sum(chip.state == "up" for chip in server.chips)

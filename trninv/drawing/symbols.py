@@ -114,12 +114,18 @@ def draw_state_counts(root: Element, corner: Coordinates, width: float, counts: 
 
 def describe_counts(counts: Mapping[tuple[str, str], int], state: str) -> str:
     """Return the numbers of parts in a state: "1 server, 16 chips down"; of those that are up, only chips."""
+    parts = describe_parts(counts, state)
+    return parts and f"{parts} {'in ' if state == 'maintenance' else ''}{state}"
+
+
+def describe_parts(counts: Mapping[tuple[str, str], int], state: str) -> str:
+    """Return the numbers of parts in a state, without the state: "1 server, 16 chips"."""
     kinds = {kind: number for (kind, other), number in counts.items() if other == state and number}
     if state == "up":
         kinds = {kind: number for kind, number in kinds.items() if kind == "chip"}
     ordered = sorted(kinds.items(), key=lambda item: item[0] != "server")
     nouns = [pluralize(number, _NOUNS.get(kind, kind.replace("_", " "))) for kind, number in ordered]
-    return f"{', '.join(nouns)} {'in ' if state == 'maintenance' else ''}{state}" if nouns else ""
+    return ", ".join(nouns)
 
 
 _NOUNS: Final = {"nic": "NIC"}

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 from trninv.database.tables import CARRYING_STATES
 from trninv.drawing.fabric_contents import Fabric, FabricDomain, FabricServer
 from trninv.drawing.fabric_rows import draw_rows
-from trninv.drawing.fabric_summary import describe_jobs, describe_tiers, format_ratio
+from trninv.drawing.fabric_summary import describe_jobs, describe_tiers, format_ratio, summarize_tier
 from trninv.drawing.palette import job_color, job_letters, on_job_color
 from trninv.drawing.svg import (
     INACTIVE,
@@ -57,12 +57,17 @@ _MAX_LEAVES, _MAX_DOMAINS, _MAX_JOBS = 60, 400, 6
 """Most nodes of the lowest tier and domains that are drawn one by one, and most jobs that are drawn as lines."""
 
 
-def draw_fabric(fabric: Fabric, width: float = 900) -> SvgDocument:
-    """Return the tiers, the top one above, with the domains and servers below them and the jobs between them."""
+def draw_fabric(fabric: Fabric, width: float = 900, *, has_tiers: bool = True) -> SvgDocument:
+    """Return the tiers, the top one above, with the domains and servers below them and the jobs between them.
+
+    Without ``has_tiers``, what each tier carries is left to the page that shows the picture.
+    """
+    tiers = describe_tiers(fabric)
+    caption = "; ".join(map(summarize_tier, tiers)) if has_tiers else ""
     domains = sum(map(len, fabric.domains.values()))
     has_many = len(fabric.domains) > _MAX_LEAVES or domains > _MAX_DOMAINS
     for size in _SERVER_SIZES:
-        document = SvgDocument(fabric.address)
+        document = SvgDocument(fabric.address, caption)
         y = _draw_counts(document.drawing, fabric, width)
         if has_many:
             y = draw_rows(document.drawing, fabric, (0, y), width)
@@ -79,7 +84,7 @@ def draw_fabric(fabric: Fabric, width: float = 900) -> SvgDocument:
         (partial(_draw_sample, PAPER), "free"),
     ]
     document.bounds = (0, 0, width, y)
-    document.data = {"tiers": json.dumps(describe_tiers(fabric)), "jobs": json.dumps(describe_jobs(fabric))}
+    document.data = {"tiers": json.dumps(tiers), "jobs": json.dumps(describe_jobs(fabric))}
     return document
 
 

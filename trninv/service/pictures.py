@@ -77,7 +77,7 @@ def _draw_fabric(snapshot: Snapshot, parameters: Mapping[str, str], width: int) 
     if place.level != "cluster":
         raise WrongLevelError(f"{place.address} is a {place.level}; name a cluster")
     try:
-        return draw_fabric(read_fabric(snapshot.connection, place), width)
+        return draw_fabric(read_fabric(snapshot.connection, place), width, has_tiers=False)  # which the page lists
     except NotFoundError as error:  # a page of a small cluster says so
         document = SvgDocument(place.address, str(error))
         document.bounds = (0, 0, width, 0)

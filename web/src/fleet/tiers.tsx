@@ -121,6 +121,14 @@ function Tiers({ tiers }: { tiers: Tier[] }) {
   );
 }
 
+const share = (part: number, whole: number) => `${number(Number(((100 * part) / whole).toPrecision(2)))} %`;
+
+/** A job below many nodes: 63 nodes, at most 100 % of an uplink. */
+function describeMany({ nodes }: CrossingJob): string {
+  const largest = Math.max(...nodes.map(({ bandwidth, uplink }) => bandwidth / Math.max(uplink, bandwidth)));
+  return `${pluralize(nodes.length, "node")}, at most ${share(largest, 1)} of an uplink`;
+}
+
 function Crossing({ all, crossing, lowest }: Summary["jobs"] & { lowest: number }) {
   const inside = all - crossing.length;
   return (
@@ -139,13 +147,13 @@ function Crossing({ all, crossing, lowest }: Summary["jobs"] & { lowest: number 
                 <LetterBadge letter={letterOf(index)} />
                 <span>
                   <strong>{job.name}</strong>
-                  {job.nodes.slice(0, 4).map(({ name, bandwidth, uplink }) => (
+                  {job.nodes.length > 4 && <span class="quiet">{describeMany(job)}</span>}
+                  {(job.nodes.length > 4 ? [] : job.nodes).map(({ name, bandwidth, uplink }) => (
                     <span class="quiet" key={name}>
                       {name}: {number(Math.round(bandwidth / GB))} GB/s
-                      {uplink > 0 && `, ${number(Number(((100 * bandwidth) / uplink).toPrecision(2)))} % of its uplink`}
+                      {uplink > 0 && `, ${share(bandwidth, uplink)} of its uplink`}
                     </span>
                   ))}
-                  {job.nodes.length > 4 && <span class="quiet">and {number(job.nodes.length - 4)} more nodes</span>}
                 </span>
                 <span class="quiet">{pluralize(job.chips, "chip")}</span>
               </a>

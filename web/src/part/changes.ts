@@ -41,8 +41,9 @@ export function kindOf(address: string): string {
 
 /** Name a few parts, and count more of them: c11; 33: 16 chips, 16 NICs, 1 server. */
 export function describeParts(addresses: string[], place: string): string {
+  const domain = place.split("/").slice(0, 2).join("/");
   const short = (address: string) =>
-    address === place ? `${kindOf(address)} ${address.split("/").at(-1)}` : relativeTo(place, shortenAddress(address));
+    address === place ? `${kindOf(address)} ${address.split("/").at(-1)}` : relativeTo(relativeTo(domain, place), shortenAddress(relativeTo(domain, address)));
   if (addresses.length <= 3) return addresses.map(short).join(", ");
   const counts = new Map<string, number>();
   for (const address of addresses) counts.set(kindOf(address), (counts.get(kindOf(address)) ?? 0) + 1);

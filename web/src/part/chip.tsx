@@ -92,7 +92,7 @@ function Links({ chip, domain }: { chip: ChipPart; domain: string }) {
           {`${number(total)} GB/s in all`}
         </span>
       </h2>
-      <SimpleTable name="Links" columns={COLUMNS}>
+      <SimpleTable name="Links of this chip" columns={COLUMNS}>
         {links.map((link) => {
           const peer = link.a.address === chip.address ? link.b : link.a;
           const isIdle = link.bandwidth.gigabytesPerSecond === 0;
@@ -109,7 +109,7 @@ function Links({ chip, domain }: { chip: ChipPart; domain: string }) {
                 <a href={href("at", link.address)} class="state-link">
                   <Glyph state={isIdle ? "down" : link.state} /> {isIdle ? "idle" : stateWord(link.state)}
                 </a>
-                {isIdle && <small>{whyIdle(link, domain)}</small>}
+                {isIdle && <small>{whyIdle(link, domain, chip.address)}</small>}
                 {!isIdle && link.factor !== null && <small>at {number(100 * link.factor)} %</small>}
               </td>
               <td class="number">
@@ -126,10 +126,11 @@ function Links({ chip, domain }: { chip: ChipPart; domain: string }) {
 type ChipLink = ChipPart["links"]["nodes"][number];
 
 /** Whose fault it is that a link carries nothing: s0/c3 is down. */
-function whyIdle({ state, a, b }: ChipLink, domain: string): string {
+function whyIdle({ state, a, b }: ChipLink, domain: string, own: string): string {
   if (state === "down" || state === "maintenance") return `it is ${stateWord(state)}`;
   const off = [a, b].filter((end) => "state" in end && (end.state === "down" || end.state === "maintenance"));
-  const names = off.map((end) => `${relativeTo(domain, end.address)} is ${"state" in end ? stateWord(end.state) : ""}`);
+  const cause = off.filter(({ address }) => off.length === 1 || address === own);
+  const names = cause.map((end) => `${relativeTo(domain, end.address)} is ${"state" in end ? stateWord(end.state) : ""}`);
   return names.join(", ") || "an end is not up";
 }
 
