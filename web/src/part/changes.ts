@@ -43,7 +43,9 @@ export function kindOf(address: string): string {
 export function describeParts(addresses: string[], place: string): string {
   const domain = place.split("/").slice(0, 2).join("/");
   const short = (address: string) =>
-    address === place ? `${kindOf(address)} ${address.split("/").at(-1)}` : relativeTo(relativeTo(domain, place), shortenAddress(relativeTo(domain, address)));
+    address === place
+      ? `${kindOf(address)} ${address.split("/").at(-1)}`
+      : relativeTo(relativeTo(domain, place), shortenAddress(relativeTo(domain, address)));
   if (addresses.length <= 3) return addresses.map(short).join(", ");
   const counts = new Map<string, number>();
   for (const address of addresses) counts.set(kindOf(address), (counts.get(kindOf(address)) ?? 0) + 1);

@@ -130,7 +130,9 @@ function whyIdle({ state, a, b }: ChipLink, domain: string, own: string): string
   if (state === "down" || state === "maintenance") return `it is ${stateWord(state)}`;
   const off = [a, b].filter((end) => "state" in end && (end.state === "down" || end.state === "maintenance"));
   const cause = off.filter(({ address }) => off.length === 1 || address === own);
-  const names = cause.map((end) => `${relativeTo(domain, end.address)} is ${"state" in end ? stateWord(end.state) : ""}`);
+  const names = cause.map(
+    (end) => `${relativeTo(domain, end.address)} is ${"state" in end ? stateWord(end.state) : ""}`,
+  );
   return names.join(", ") || "an end is not up";
 }
 

@@ -88,6 +88,7 @@ function Miniature({ servers, sel, tray, units }: MiniatureProps) {
   const free = Math.max(0, units - servers.reduce((sum, server) => sum + heightOf(server), 0));
   const isKnown = servers.every((server) => heightOf(server) > 0);
   const hasTrays = servers.length <= 4;
+  const hasOneDomain = new Set(servers.map(({ address }) => address.split("/")[1])).size === 1;
   return (
     <ol class="miniature" reversed aria-label="Servers of the rack, from the top">
       {isKnown && free > 0 && <li class="free" style={{ flexGrow: free }} aria-hidden="true" />}
@@ -99,7 +100,12 @@ function Miniature({ servers, sel, tray, units }: MiniatureProps) {
         >
           <a href={href("at", server.address)} aria-current={server.address === sel ? "true" : undefined}>
             {(server.state !== "up" || hasTrays) && <Glyph state={server.state} />}
-            <span class={hasTrays ? "" : "unseen"}>s{server.ordinal}</span>
+            <span class={hasTrays ? "" : "unseen"}>
+              {server.address
+                .split("/")
+                .slice(hasOneDomain ? 2 : 1)
+                .join("/")}
+            </span>
             <span class="unseen"> {server.state}</span>
           </a>
           {hasTrays && (
