@@ -33,11 +33,13 @@ class RackTray(NamedTuple):
 class RackServer(NamedTuple):
     """A server, with its trays from the bottom up.
 
+    Its name is its address in its domain, or in its cluster if the rack holds servers of several domains.
     ``change`` is the event that last set its state, or None; the host and instance that are bound to it and the reason
     of its cordon are empty if there is none. ``nics`` has the number of its NICs by state.
     """
 
     address: str
+    name: str
     state: str
     change: Any
     host: str
@@ -75,6 +77,7 @@ def read_rack(connection: Connection, rack: Place) -> RackContents:
     chips, changes = _read_chips(connection, addresses), _last_changes(connection, addresses.values())
     nics = _count_nics(connection, addresses)
     bindings, cordons = (_open_rows(connection, name, addresses) for name in ("binding", "cordon"))
+    has_many_domains = len({row.domain for row in rows}) > 1
     trays: dict[int, list[RackTray]] = {}
     for part in connection.execute(select(tray).where(tray.c.server_id.in_(addresses)).order_by(tray.c.id)):
         name = f"tray {part.ordinal}" if part.kind == "compute" else "head"
@@ -83,6 +86,7 @@ def read_rack(connection: Connection, rack: Place) -> RackContents:
     servers = [
         RackServer(
             addresses[row.id],
+            addresses[row.id].split("/", 1 if has_many_domains else 2)[-1],
             row.state,
             changes.get(addresses[row.id]),
             getattr(bindings.get(row.id), "host", None) or "",

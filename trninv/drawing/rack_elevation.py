@@ -125,7 +125,7 @@ def _draw_server_text(
     """Draw a server's name and state, and as many lines about it as fit into the height."""
     x, y, width = area
     draw_state_symbol(link, (x + 5, y + 14), server.state)
-    name = server.address.rsplit("/", 1)[1]
+    name = server.name
     draw_label(link, (x + 16, y + 18), name, 14, font_weight="600")
     color = text_color(server.state, MUTED)
     draw_label(link, (x + 16 + 9 * len(name) + 4, y + 18), server.state, 13, color)

@@ -158,7 +158,7 @@ function planesOf(wiring: Wiring, project: (solid: Solid) => Point & { depth: nu
       { x: right, y: bottom, z },
       { x: left, y: bottom, z },
     ].map(project);
-    const [corner] = corners as [Point];
+    const corner = corners[0] as Point;
     const label = { text: `s${server}`, x: corner.x + 5, y: corner.y + 13, anchor: "start", strong: true };
     return [{ corners, label, depth: corners.reduce((sum, { depth }) => sum + depth, 0) }];
   });

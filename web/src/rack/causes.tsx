@@ -97,17 +97,23 @@ export function Pull({ servers, rack }: { servers: RackServer[]; rack: string })
   const racks = [
     ...new Set(servers.flatMap(({ domain }) => domain.servers.nodes.map((server) => server.rack.address))),
   ].filter((address) => address !== rack);
+  const hasOneDomain = new Set(servers.map(({ domain }) => domain.address)).size === 1;
   const shown = servers.length > MANY ? servers.filter(({ state }) => state !== "up") : [...servers].reverse();
   return (
     <section class="card flush" aria-label="Before you pull a server">
       <h2>Before you pull a server</h2>
       <dl class="figures inner">
-        {shown.map(({ address, ordinal, chips, host, instance }) => {
+        {shown.map(({ address, chips, host, instance }) => {
           const jobs = [...new Set(chips.nodes.flatMap(({ job }) => job ?? []))];
           return (
             <div key={address}>
               <dt>
-                <a href={href("at", address)}>s{ordinal}</a>
+                <a href={href("at", address)}>
+                  {address
+                    .split("/")
+                    .slice(hasOneDomain ? 2 : 1)
+                    .join("/")}
+                </a>
               </dt>
               <dd>
                 {jobs.length
