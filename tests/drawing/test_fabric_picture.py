@@ -1,5 +1,6 @@
 """A fabric's tiers: what each uplink carries and how much is attached to it, with states and domains."""
 
+import json
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -9,11 +10,13 @@ from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.drawing import tier_diagram
-from trninv.drawing.tier_diagram import draw_fabric, read_fabric
+from trninv.drawing.fabric_contents import read_fabric
+from trninv.drawing.tier_diagram import draw_fabric
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
+from trninv.placement.changes.allocate import allocate
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -53,7 +56,60 @@ def test_tiers_say_what_is_carried_and_what_is_not_up(databases: Databases, back
     assert ways["#/at/lab/fabric/t3/n1"].startswith("lab/fabric/t3/n1, down; uplink: 512 cables, ")
     assert ways["#/at/lab/fabric/t2/n0"].startswith("lab/fabric/t2/n0, up; uplink: ")
     assert ways["#/domain/lab/d3"] == "lab/d3, maintenance"
-    assert len(ways) == 1 + 1 + 4 + 100
+    assert ways["#/at/lab/d3/s0"] == "lab/d3/s0, maintenance"
+    assert "1 chip in maintenance" in texts(root)
+    assert texts(root).count("all up") == 3
+    assert len(ways) == 1 + 1 + 4 + 100 + 100
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_tiers_are_summed_up_and_jobs_that_cross_are_drawn(databases: Databases, backend: str) -> None:
+    """A NIC that is down takes from what is below its node; a job below two nodes crosses."""
+    url = databases.seeded(backend)
+    seed(url, "u-trn2x64", 16)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        allocate(connection, "wide", ["lab/d0/s0", "lab/d9/s1"], who="tests")
+        allocate(connection, "near", ["lab/d1", "lab/d2"], who="tests")
+        set_state(connection, ["lab/d3/s0/efa0"], Condition.from_user("down", None), why="x", who="tests")
+    root = drawn(url, 900)
+    lowest, middle, top = json.loads(root.get("data-tiers", ""))
+    assert (lowest["tier"], lowest["nodes"], lowest["unhealthy"]) == (3, 2, 0)
+    assert lowest["belowDesigned"] - lowest["below"] == 25_000_000_000
+    assert lowest["upward"] == lowest["upwardDesigned"] == middle["below"] == lowest["belowDesigned"]
+    assert lowest["worst"] == {"name": "t3/n1", "ratio": 1.0}
+    assert (top["tier"], top["upward"], top["worst"]) == (1, None, None)
+    jobs = json.loads(root.get("data-jobs", ""))
+    assert jobs["all"] == 2
+    (job,) = jobs["crossing"]
+    assert (job["name"], job["chips"]) == ("wide", 32)
+    assert [(node["name"], node["bandwidth"]) for node in job["nodes"]] == [("t3/n0", 4e11), ("t3/n1", 4e11)]
+    assert texts(root).count("A") == 2
+    assert "A wide" in texts(root)
+    assert {"1 NIC down", "12,800 GB/s · 1 : 1"} <= set(texts(root))
+
+
+@pytest.mark.parametrize("width", [240, 900])
+def test_many_domains_are_rows_in_which_one_failure_is_seen(
+    monkeypatch: pytest.MonkeyPatch, databases: Databases, width: int
+) -> None:
+    monkeypatch.setattr(tier_diagram, "_MAX_DOMAINS", 50)
+    url = databases.seeded("sqlite")
+    seed(url, "trn2", 100)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        set_state(connection, ["lab/d70/s0/c1"], Condition.from_user("down", None), why="x", who="tests")
+        set_state(connection, ["lab/d99/s0"], Condition.from_user("maintenance", None), why="x", who="tests")
+        set_state(connection, ["lab/fabric/t3/n1"], Condition.from_user("down", None), why="x", who="tests")
+        allocate(connection, "half", [f"lab/d{domain}" for domain in range(50)], who="tests")
+    root = drawn(url, width)
+    ways = {link.get("href"): link for link in root.iter(f"{SVG}a")}
+    assert ways.keys() == {"#/at/lab/fabric/t2/n0", "#/at/lab/fabric/t3/n1", "#/domain/lab/d70", "#/domain/lab/d99"}
+    assert {"0", "100 domains", "t2/n0"} <= set(texts(root))
+    assert ("d70: 1 chip" in texts(root)) == (width == 900)  # else there is no space beside its mark
+    marks = [ways[way].find(f"{SVG}circle") for way in ways if way != "#/at/lab/fabric/t2/n0"]
+    assert all(mark is not None and float(mark.get("r", 0)) >= 8 for mark in marks)
+    assert all(0 <= float(mark.get("cx", 0)) <= width for mark in marks if mark is not None)
+    shaded = [box for box in root.iter(f"{SVG}rect") if box.get("fill-opacity")]
+    assert len(shaded) == 1
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +122,8 @@ def lab(databases: Databases) -> str:
 @pytest.mark.parametrize("width", [240, 344, 900, 1500])
 @pytest.mark.parametrize("limit", [60, 3])
 def test_everything_lies_within_the_picture(monkeypatch: pytest.MonkeyPatch, lab: str, limit: int, width: int) -> None:
-    """With boxes for the lowest tier, and, with more nodes than a limit, with squares."""
-    monkeypatch.setattr(tier_diagram, "_MAX_BOXED_LEAVES", limit)
+    """With the nodes of the lowest tier one by one, and, if there are more of them than a limit, with rows."""
+    monkeypatch.setattr(tier_diagram, "_MAX_LEAVES", limit)
     root = drawn(lab, width)
     _, _, wide, high = map(float, root.get("viewBox", "").split())
     assert wide == width
@@ -76,19 +132,5 @@ def test_everything_lies_within_the_picture(monkeypatch: pytest.MonkeyPatch, lab
     assert all(box["y"] >= 0 and box["y"] + box["height"] <= high for box in boxes)
     assert all(float(text.get("font-size", 0)) >= 11 for text in root.iter(f"{SVG}text"))
     nodes = [link for link in root.iter(f"{SVG}a") if "/fabric/" in link.get("href", "")]
-    places = {tuple(box.get(key) for key in ("x", "y")) for link in nodes for box in link.iter(f"{SVG}rect")}
-    assert len(places) == len(nodes) == 6
-
-
-def test_the_line_to_squares_is_down_once_none_of_their_uplinks_carries_anything(
-    monkeypatch: pytest.MonkeyPatch, databases: Databases
-) -> None:
-    monkeypatch.setattr(tier_diagram, "_MAX_BOXED_LEAVES", 1)
-    url = databases.seeded("sqlite")
-    seed(url, "trn2", 40)
-    for number in range(2):
-        with temporary_engine(url) as engine, write_transaction(engine) as connection:
-            down = Condition.from_user("down", None)
-            set_state(connection, [f"lab/fabric/t3/n{number}"], down, why="test", who="tests")
-        dashed = [line for line in drawn(url, 900).iter(f"{SVG}line") if line.get("stroke-dasharray")]
-        assert len(dashed) == number
+    places = {tuple(box.get(key) for key in ("x", "y")) for link in nodes for box in link.findall(f"{SVG}rect")[:1]}
+    assert len(places) == len(nodes) == (6 if limit == 60 else 1)

@@ -123,10 +123,24 @@ def test_an_ultraserver_in_space_is_a_cube_about_its_middle(ask: Ask) -> None:
     assert at["u-trn2x64/d0/s1/c4"] == (-165, -55, -55)
 
 
-@pytest.mark.parametrize("scope", ["u-trn2x64", "u-trn2x64/r0", "u-trn2x64/d0/s0"])
-def test_only_domains_have_a_layout(ask: Ask, scope: str) -> None:
+@pytest.mark.parametrize(
+    ("server", "chips", "links", "wrapping"), [("u-trn2x64/d0/s2", 16, 32, 8), ("trn3-gen2/d0/s5", 4, 8, 0)]
+)
+def test_a_server_has_a_layout_of_its_own(ask: Ask, server: str, chips: int, links: int, wrapping: int) -> None:
+    """A plane of a torus is drawn upright, as a domain of one server is; a switched server with its switches."""
+    layout = ask(LAYOUT % f'"{server}"')["data"]["layout"]
+    places = {place["address"]: (place["x"], place["y"]) for place in layout["places"]}
+    assert sum("/c" in address for address in places) == chips
+    assert all(address.startswith(server) for address in places if "/c" in address)
+    assert (len(layout["routes"]), len(layout["wrapLinks"])) == (links, wrapping)
+    if chips == 16:
+        assert len({x for x, _ in places.values()}) == len({y for _, y in places.values()}) == 4
+
+
+@pytest.mark.parametrize("scope", ["u-trn2x64", "u-trn2x64/r0", "u-trn2x64/d0/s0/c0"])
+def test_only_domains_and_servers_have_a_layout(ask: Ask, scope: str) -> None:
     error = ask(LAYOUT % f'"{scope}"')["errors"][0]
-    assert error["message"] == f"{scope} is not a domain; name one, such as u-trn2x64/d0"
+    assert error["message"] == f"{scope} is neither a domain nor a server; name one, such as u-trn2x64/d0"
     assert error["extensions"]["code"] == "WRONG_LEVEL"
 
 

@@ -6,10 +6,13 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from conftest import BACKENDS, Databases, Run
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.drawing.rack_contents import read_rack
 from trninv.drawing.rack_elevation import draw_rack
 from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.placement.changes.allocate import allocate
@@ -75,9 +78,17 @@ def test_a_rack_says_what_is_down_why_and_whose_job_it_is(run: Run, databases: D
     assert ways[f"#/at/{D}/s0/c3"] == f"{D}/s0/c3, up, job ft"
     assert ways[f"#/jobs?in={D}&sel=ft"] == "Jobs: ft"
     assert len(ways) == 2 + 32 + 1
+    assert {"16 of 16 NICs down", "16 NICs", "A", "c5: swap"} <= set(says)
     narrow = texts(drawn(url, "u-trn2x64/r0", 320))
     assert {"s0", "s1", "down", "Power & <fan>", "tray 8", "head", "U37 to U42: not documented"} <= set(narrow)
     assert "42" not in narrow
+
+
+def test_servers_of_several_domains_are_named_with_theirs(databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2").resized(4), name="lab")
+    assert {"d2/s0", "d3/s0"} <= set(texts(drawn(url, "lab/r1", 900)))
 
 
 @pytest.mark.parametrize("width", [240, 320, 599, 600, 1100])

@@ -52,7 +52,7 @@ def test_a_part_that_is_down_is_named_with_reason_who_and_since(opened: Open, ki
     page.evaluate("to => { location.hash = to }", f"#/at/{PARTS[kind]}")
     settled(page)
     for text in says:
-        expect(page.locator(".panel").first).to_contain_text(text)
+        expect(page.locator("main")).to_contain_text(text)
     page.evaluate("location.hash = '#/incidents'")
     settled(page)
     page.locator("tr", has_text=why(kind)).get_by_role("link").first.click()

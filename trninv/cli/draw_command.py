@@ -11,7 +11,16 @@ from trninv.cli.progress_line import Progress
 from trninv.cli.scenario_options import open_scenario, scenario_options
 from trninv.cli.shell_completion import ADDRESS
 from trninv.database.engine import read_transaction
-from trninv.drawing import capacity_map, fleet_map, job_map, rack_contents, rack_elevation, tier_diagram, wiring_diagram
+from trninv.drawing import (
+    capacity_map,
+    fabric_contents,
+    fleet_map,
+    job_map,
+    rack_contents,
+    rack_elevation,
+    tier_diagram,
+    wiring_diagram,
+)
 from trninv.drawing.place_picture import draw_marked_wiring
 from trninv.errors import NotFoundError, UsageError
 from trninv.inventory.address.lookup import resolve_place
@@ -167,7 +176,7 @@ def _draw_place(scenario: BaseFleet, scope: str, color_by: str | None, *, plain:
         if not plain:
             raise UsageError(f"{scope}: marks, --down and --derate can only be drawn in the wiring of a domain")
         if is_fabric:
-            return tier_diagram.draw_fabric(tier_diagram.read_fabric(connection, place)).to_file()
+            return tier_diagram.draw_fabric(fabric_contents.read_fabric(connection, place)).to_file()
         return (
             fleet_map.draw_fleet(fleet_overview, color_by or "state")
             if fleet_overview

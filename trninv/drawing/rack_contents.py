@@ -33,17 +33,20 @@ class RackTray(NamedTuple):
 class RackServer(NamedTuple):
     """A server, with its trays from the bottom up.
 
+    Its name is its address in its domain, or in its cluster if the rack holds servers of several domains.
     ``change`` is the event that last set its state, or None; the host and instance that are bound to it and the reason
-    of its cordon are empty if there is none.
+    of its cordon are empty if there is none. ``nics`` has the number of its NICs by state.
     """
 
     address: str
+    name: str
     state: str
     change: Any
     host: str
     instance: str
     cordon: str
     trays: Sequence[RackTray]
+    nics: Mapping[str, int]
 
     @property
     def chips(self) -> list[RackChip]:
@@ -72,7 +75,9 @@ def read_rack(connection: Connection, rack: Place) -> RackContents:
     ).all()
     addresses = {row.id: f"{cluster}/d{row.domain}/s{row.ordinal}" for row in rows}
     chips, changes = _read_chips(connection, addresses), _last_changes(connection, addresses.values())
+    nics = _count_nics(connection, addresses)
     bindings, cordons = (_open_rows(connection, name, addresses) for name in ("binding", "cordon"))
+    has_many_domains = len({row.domain for row in rows}) > 1
     trays: dict[int, list[RackTray]] = {}
     for part in connection.execute(select(tray).where(tray.c.server_id.in_(addresses)).order_by(tray.c.id)):
         name = f"tray {part.ordinal}" if part.kind == "compute" else "head"
@@ -81,12 +86,14 @@ def read_rack(connection: Connection, rack: Place) -> RackContents:
     servers = [
         RackServer(
             addresses[row.id],
+            addresses[row.id].split("/", 1 if has_many_domains else 2)[-1],
             row.state,
             changes.get(addresses[row.id]),
             getattr(bindings.get(row.id), "host", None) or "",
             getattr(bindings.get(row.id), "instance", None) or "",
             getattr(cordons.get(row.id), "why", ""),
             trays.get(row.id) or [RackTray("", None, chips.get((row.id, None), ()))],
+            nics.get(row.id, {}),
         )
         for row in rows
     ]
@@ -116,6 +123,20 @@ def _read_chips(connection: Connection, addresses: Mapping[int, str]) -> dict[tu
         drawn = RackChip(address, row.ordinal, row.state, reason, job_address_name(row) if row.name else "")
         chips.setdefault((row.server_id, row.tray_id), []).append(drawn)
     return chips
+
+
+def _count_nics(connection: Connection, servers: Collection[int]) -> dict[int, dict[str, int]]:
+    """Return the number of NICs of servers by state, by the server's id."""
+    nic, node = TABLES["nic"], TABLES["node"]
+    counts: dict[int, dict[str, int]] = {}
+    for server, state, number in connection.execute(
+        select(nic.c.server_id, node.c.state, func.count())
+        .join(node, node.c.id == nic.c.id)
+        .where(nic.c.server_id.in_(servers))
+        .group_by(nic.c.server_id, node.c.state)
+    ):
+        counts.setdefault(server, {})[state] = number
+    return counts
 
 
 def job_address_name(job: Any) -> str:

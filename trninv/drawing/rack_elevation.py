@@ -3,11 +3,12 @@
 Heights are in rack units (U).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final
 from xml.etree.ElementTree import Element
 
+from trninv.drawing.palette import job_color, job_letters, on_job_color
 from trninv.drawing.rack_contents import RackChip, RackContents, RackServer, RackTray
 from trninv.drawing.svg import (
     INACTIVE,
@@ -16,6 +17,7 @@ from trninv.drawing.svg import (
     PANEL_FILL,
     PANEL_STROKE,
     PAPER,
+    Coordinates,
     Style,
     SvgDocument,
     add_element,
@@ -24,7 +26,7 @@ from trninv.drawing.svg import (
     draw_label,
     truncate,
 )
-from trninv.drawing.symbols import body_style, draw_state_counts, draw_state_symbol, text_color
+from trninv.drawing.symbols import SEVERITY, body_style, draw_state_counts, draw_state_symbol, text_color
 from trninv.units import pluralize
 
 _UNIT_HEIGHT, _LINE_HEIGHT, _MIN_TRAY_HEIGHT, _MIN_CHIP_WIDTH, _CHIP_LINE_HEIGHT = 16.0, 15.0, 36.0, 44.0, 22.0
@@ -32,21 +34,27 @@ _SCALE_WIDTH, _TEXT_WIDTH, _TRAY_NAME_WIDTH, _JOB_WIDTH = 30.0, 210.0, 74.0, 110
 _NARROW: Final = 600
 """A narrower picture has each server's text above its trays, and no scale."""
 _NARROW_LINES: Final = 3
+_MAX_HEIGHT: Final = 676.0
+"""Height of a wide picture above which trays without a documented height are drawn lower."""
 _MIN_NOTE_WIDTH: Final = 100.0
 """Width of a chip from which its reason is written in it."""
 
 
-def draw_rack(rack: RackContents, width: float = 900) -> SvgDocument:
-    """Return the elevation, from the bottom up; trays of undocumented height are not to scale and hatched."""
+def draw_rack(rack: RackContents, width: float = 900, *, has_counts: bool = True) -> SvgDocument:
+    """Return the elevation, from the bottom up; trays of undocumented height are not to scale and hatched.
+
+    Without counts the caption and the numbers of parts are left to the page that shows the picture.
+    """
     used = sum(tray.units or 0 for server in rack.servers for tray in server.trays)
     is_assumed = any(tray.units is None for server in rack.servers for tray in server.trays)
     heights = "heights not documented, not to scale" if is_assumed else f"{used} of {rack.units} rack units"
-    document = SvgDocument(
-        rack.address, f"{pluralize(len(rack.servers), 'server')}, {heights}; the order from bottom to top is assumed"
-    )
+    caption = f"{pluralize(len(rack.servers), 'server')}, {heights}; the order from bottom to top is assumed"
+    document = SvgDocument(rack.address, caption if has_counts else "")
+    document.label = f"{rack.address}: {caption}"
     root, is_narrow = document.drawing, width < _NARROW
     hatch = define_hatch(root, "hatch-rack", MUTED, opacity="0.35")
-    y = draw_state_counts(root, (0, 0), width, rack.counts)
+    y = draw_state_counts(root, (0, 0), width, rack.counts) if has_counts else 0.0
+    letters = {job: index for index, job in enumerate(sorted({c.job for s in rack.servers for c in s.chips if c.job}))}
     scale = 0.0 if is_narrow else _SCALE_WIDTH
     if (free := rack.units - used) > 0 and not is_assumed:
         height = _UNIT_HEIGHT * (2 if is_narrow else free)
@@ -61,14 +69,16 @@ def draw_rack(rack: RackContents, width: float = 900) -> SvgDocument:
             _draw_scale(root, y, rack.units, free)
         y += height
     top_unit = used
+    least = _least_tray_height(rack)
     for server in reversed(rack.servers):
         units = sum(tray.units or 0 for tray in server.trays)
         if not is_narrow:
             _draw_scale(root, y, top_unit, units)
-        y = _draw_server(root, server, (scale, y, width - scale), (top_unit - units + 1, top_unit), hatch)
+        area, numbers = (scale, y, width - scale), (top_unit - units + 1, top_unit)
+        y = _draw_server(root, server, area, numbers, hatch, letters, least)
         top_unit -= units
         y += 6 if is_narrow or is_assumed else 0
-    if is_assumed:
+    if is_assumed and has_counts:
         document.legend.append((INACTIVE, "hatched: height not documented"))
     document.bounds = (0, 0, width, y + 4)
     return document
@@ -82,13 +92,19 @@ def _draw_scale(root: Element, top: float, top_unit: int, units: int) -> None:
 
 
 def _draw_server(
-    root: Element, server: RackServer, area: tuple[float, float, float], units: tuple[int, int], hatch: str
+    root: Element,
+    server: RackServer,
+    area: tuple[float, float, float],
+    units: tuple[int, int],
+    hatch: str,
+    letters: Mapping[str, int],
+    least: float,
 ) -> float:
     """Draw a server at ``area`` (x, y, width) that takes up ``units`` (lowest, highest); return the bottom y."""
     x, y, width = area
     is_narrow = x == 0
     tray_x, tray_width = (x + 6, width - 12) if is_narrow else (x + _TEXT_WIDTH, width - _TEXT_WIDTH - 5)
-    heights = [_tray_height(tray, tray_width, is_narrow=is_narrow) for tray in server.trays]
+    heights = [_tray_height(tray, tray_width, 0 if is_narrow else least, is_narrow=is_narrow) for tray in server.trays]
     text_height = _LINE_HEIGHT * _NARROW_LINES + 10 if is_narrow else 0.0
     height = sum(heights) + text_height + (6 if is_narrow else 0)
     link = add_link(root, f"at/{server.address}", f"{server.address}, {server.state}")
@@ -99,7 +115,7 @@ def _draw_server(
     bottom = y + height - (6 if is_narrow else 0)
     for tray, tray_height in zip(server.trays, heights, strict=True):
         bottom -= tray_height
-        _draw_tray(root, server, tray, (tray_x, bottom, tray_width, tray_height), hatch)
+        _draw_tray(root, server, tray, (tray_x, bottom, tray_width, tray_height), hatch, letters)
     return y + height
 
 
@@ -108,19 +124,23 @@ def _draw_server_text(
 ) -> None:
     """Draw a server's name and state, and as many lines about it as fit into the height."""
     x, y, width = area
-    draw_state_symbol(link, (x + 5, y + 11), server.state)
-    name = server.address.rsplit("/", 1)[1]
-    draw_label(link, (x + 16, y + 15), name, 14, font_weight="600")
+    draw_state_symbol(link, (x + 5, y + 14), server.state)
+    name = server.name
+    draw_label(link, (x + 16, y + 18), name, 14, font_weight="600")
     color = text_color(server.state, MUTED)
-    draw_label(link, (x + 16 + 9 * len(name) + 4, y + 15), server.state, 13, color)
+    draw_label(link, (x + 16 + 9 * len(name) + 4, y + 18), server.state, 13, color)
     lines = list(_server_lines(server))
     if units[1] >= units[0]:
         lines.append(f"U{units[0]} to U{units[1]}")
-    count = int((height - 15) / _LINE_HEIGHT)
+    count = int((height - 18) / _LINE_HEIGHT)
+    if not count and lines:
+        start = x + 20 + 9 * len(name) + 7.6 * len(server.state) + 8
+        text = truncate(lines[0], x + width - start, 12)
+        draw_label(link, (start, y + 18), text, 12, color if server.state != "up" else MUTED)
     if len(lines) > count:
         lines = [*lines[: count - 1], " · ".join(lines[count - 1 :])] if count else []
     for index, line in enumerate(lines):
-        baseline = (x, y + 30 + _LINE_HEIGHT * index)
+        baseline = (x, y + 34 + _LINE_HEIGHT * index)
         draw_label(link, baseline, truncate(line, width, 12), 12, MUTED if index else color)
 
 
@@ -130,6 +150,9 @@ def _server_lines(server: RackServer) -> Iterator[str]:
         yield server.change.why
         yield f"since {datetime.fromisoformat(server.change.at):%m-%d %H:%M} UTC"
         yield f"set by {server.change.who}"
+    for chip in server.chips:
+        if chip.state not in ("up", server.state):
+            yield f"c{chip.ordinal}: {chip.reason}"
     if server.cordon:
         yield f"cordoned: {server.cordon}"
     up = sum(chip.state == "up" for chip in server.chips)
@@ -139,11 +162,18 @@ def _server_lines(server: RackServer) -> Iterator[str]:
     yield from (text for text in (server.host and f"host {server.host}", server.instance) if text)
 
 
-def _tray_height(tray: RackTray, width: float, *, is_narrow: bool) -> float:
+def _least_tray_height(rack: RackContents) -> float:
+    """Return the least height of a tray without a documented one, so that the rack fits a window if it can."""
+    trays = sum(len(server.trays) for server in rack.servers)
+    fitting = (_MAX_HEIGHT - 6 * len(rack.servers)) / max(trays, 1)
+    return min(max(fitting, _CHIP_LINE_HEIGHT + 4), _MIN_TRAY_HEIGHT)
+
+
+def _tray_height(tray: RackTray, width: float, least: float, *, is_narrow: bool) -> float:
     if tray.units and not is_narrow:
         return tray.units * _UNIT_HEIGHT
     rows = -(-len(tray.chips) // _chips_per_row(tray, width))
-    return max(_CHIP_LINE_HEIGHT * max(rows, 1) + 8, 0 if is_narrow else _MIN_TRAY_HEIGHT)
+    return max(_CHIP_LINE_HEIGHT * max(rows, 1) + (8 if is_narrow else 4), least)
 
 
 def _chips_per_row(tray: RackTray, width: float) -> int:
@@ -160,7 +190,12 @@ def _job_width(width: float) -> float:
 
 
 def _draw_tray(
-    root: Element, server: RackServer, tray: RackTray, area: tuple[float, float, float, float], hatch: str
+    root: Element,
+    server: RackServer,
+    tray: RackTray,
+    area: tuple[float, float, float, float],
+    hatch: str,
+    letters: Mapping[str, int],
 ) -> None:
     x, y, width, height = area
     title = f"{server.address}, {tray.name or 'server'}, " + (f"{tray.units}U" if tray.units else "height assumed")
@@ -170,6 +205,7 @@ def _draw_tray(
         add_element(root, "rect", x=x, y=y + 1.5, width=6.0, height=height - 3, fill=hatch)
     draw_label(root, (x + 10, y + height / 2 + 4), tray.name, 12, MUTED)
     if not tray.chips:
+        _draw_nics(root, server, (x + _TRAY_NAME_WIDTH, y + height / 2 + 4))
         return
     per_row = _chips_per_row(tray, width)
     chip_x, chip_width = x + (_TRAY_NAME_WIDTH if tray.name else 10), _chip_area(tray, width) / per_row
@@ -189,8 +225,27 @@ def _draw_tray(
     domain = server.address.rsplit("/", 1)[0]
     options = {"in": domain} | ({"sel": jobs[0]} if len(jobs) == 1 else {})
     link = add_link(root, "jobs", f"Jobs: {', '.join(jobs)}", options)
-    text = jobs[0] if len(jobs) == 1 else pluralize(len(jobs), "job")
-    draw_label(link, baseline, truncate(text, label_width, 12), 12, INK)
+    if len(jobs) > 1:
+        draw_label(link, baseline, truncate(pluralize(len(jobs), "job"), label_width, 12), 12, INK)
+        return
+    index, middle = letters[jobs[0]], baseline[1] - 4
+    add_element(link, "rect", x=baseline[0], y=middle - 8, width=17.0, height=16.0, rx=3.0, fill=job_color(index))
+    letter_at = (baseline[0] + 8.5, baseline[1])
+    draw_label(link, letter_at, job_letters(index), 11, on_job_color(index), text_anchor="middle", font_weight="600")
+    name = truncate(jobs[0], label_width - 23, 12)
+    draw_label(link, (baseline[0] + 23, baseline[1]), name, 12, INK)
+
+
+def _draw_nics(root: Element, server: RackServer, baseline: Coordinates) -> None:
+    """Draw the number of a server's NICs in its head tray, with the worst state."""
+    if not server.nics:
+        return
+    state = min(server.nics, key=SEVERITY.index)
+    text = pluralize(sum(server.nics.values()), "NIC")
+    if state != "up":
+        text = f"{server.nics[state]} of {text} {'in ' if state == 'maintenance' else ''}{state}"
+    draw_state_symbol(root, (baseline[0] + 10, baseline[1] - 4), state)
+    draw_label(root, (baseline[0] + 19, baseline[1]), text, 12, text_color(state, MUTED))
 
 
 def _draw_chip(root: Element, server: RackServer, chip: RackChip, area: tuple[float, float, float, float]) -> None:

@@ -100,13 +100,9 @@ def draw_state_counts(root: Element, corner: Coordinates, width: float, counts: 
     x, y = corner
     min_x, baseline = x, y + 14
     for state in SEVERITY:
-        kinds = {kind: number for (kind, other), number in counts.items() if other == state and number}
-        if state == "up":
-            kinds = {kind: number for kind, number in kinds.items() if kind == "chip"}
-        if not kinds:
+        text = describe_counts(counts, state)
+        if not text:
             continue
-        nouns = [pluralize(number, _NOUNS.get(kind, kind.replace("_", " "))) for kind, number in kinds.items()]
-        text = f"{', '.join(nouns)} {'in ' if state == 'maintenance' else ''}{state}"
         needed = 16 + 7.4 * len(text) + 18
         if x > min_x and x + needed > min_x + width:
             x, baseline = min_x, baseline + 20
@@ -114,6 +110,22 @@ def draw_state_counts(root: Element, corner: Coordinates, width: float, counts: 
         draw_label(root, (x + 16, baseline), truncate(text, width - 16, 13), 13, text_color(state))
         x += needed
     return baseline + 14
+
+
+def describe_counts(counts: Mapping[tuple[str, str], int], state: str) -> str:
+    """Return the numbers of parts in a state: "1 server, 16 chips down"; of those that are up, only chips."""
+    parts = describe_parts(counts, state)
+    return parts and f"{parts} {'in ' if state == 'maintenance' else ''}{state}"
+
+
+def describe_parts(counts: Mapping[tuple[str, str], int], state: str) -> str:
+    """Return the numbers of parts in a state, without the state: "1 server, 16 chips"."""
+    kinds = {kind: number for (kind, other), number in counts.items() if other == state and number}
+    if state == "up":
+        kinds = {kind: number for kind, number in kinds.items() if kind == "chip"}
+    ordered = sorted(kinds.items(), key=lambda item: item[0] != "server")
+    nouns = [pluralize(number, _NOUNS.get(kind, kind.replace("_", " "))) for kind, number in ordered]
+    return ", ".join(nouns)
 
 
 _NOUNS: Final = {"nic": "NIC"}

@@ -1,19 +1,29 @@
-"""Draw a cluster's fabric, its EFA network, as tiers of network nodes, for the explorer and `trninv draw`."""
+"""Draw a cluster's fabric, its EFA network, as tiers of network nodes, for the explorer and `trninv draw`.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+Each node is as wide as what is attached to it, so that every uplink is a vertical line. Clusters with many domains are
+drawn by `trninv.drawing.fabric_rows`.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from math import ceil, sqrt
+from typing import Any, Final
 from xml.etree.ElementTree import Element
 
-from sqlalchemy import Connection, func, select, union_all
-
-from trninv.database.tables import CARRYING_STATES, TABLES, is_unhealthy
+from trninv.database.tables import CARRYING_STATES
+from trninv.drawing.fabric_contents import Fabric, FabricDomain, FabricServer
+from trninv.drawing.fabric_rows import draw_rows
+from trninv.drawing.fabric_summary import describe_jobs, describe_tiers, format_ratio, summarize_tier
+from trninv.drawing.palette import job_color, job_letters, on_job_color
 from trninv.drawing.svg import (
-    DOWN,
     INACTIVE,
-    LINK_COLORS,
     MUTED,
+    PANEL_FILL,
     PAPER,
+    UP,
+    Coordinates,
     Style,
     SvgDocument,
     add_element,
@@ -26,210 +36,126 @@ from trninv.drawing.symbols import (
     SEVERITY,
     STATE_STYLES,
     body_style,
+    describe_counts,
+    draw_polyline,
     draw_state_counts,
     draw_state_symbol,
     text_color,
 )
-from trninv.errors import NotFoundError
-from trninv.inventory.address.lookup import Place
-from trninv.inventory.state.condition import carried_bandwidth, condition_from_row
 from trninv.units import Bandwidth, pluralize
 
-_BAR_HEIGHT, _UPLINK_HEIGHT, _GAP, _GUTTER, _MIN_BLOCK_WIDTH = 28.0, 40.0, 12.0, 14.0, 140.0
-_LEAF_SIZE, _LEAF_PITCH, _DOMAIN_WIDTH, _DOMAIN_HEIGHT = 16.0, 19.0, 44.0, 34.0
-_MAX_BOXED_LEAVES, _MAX_DOMAINS = 60, 400
-"""Most nodes of the lowest tier that are drawn as boxes, not as squares, and most domains that are drawn in them."""
+_BAR_HEIGHT, _UPLINK_HEIGHT, _GAP, _GUTTER, _LABEL_HEIGHT, _LINE_HEIGHT = 34.0, 38.0, 10.0, 14.0, 15.0, 17.0
+_BLOCK_WIDTHS: Final = 140.0, 92.0
+"""Least widths of a node: the usual one, and that of nodes which else need a second row."""
+_SERVER_SIZES: Final = (30.0, 26.0, 22.0, 20.0, 18.0, 16.0, 14.0, 12.0, 10.0)
+"""Sides of a server's square, the largest first, of which the first is taken whose picture is not too high."""
+_MAX_HEIGHT: Final = 600.0
+_JOB_SHIFT: Final = 72.0
+_MIN_SYMBOL_SIZE: Final = 12.0
+"""Side of a square from which a job's letter fits into it."""
+_MAX_LEAVES, _MAX_DOMAINS, _MAX_JOBS = 60, 400, 6
+"""Most nodes of the lowest tier and domains that are drawn one by one, and most jobs that are drawn as lines."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fabric:
-    """A cluster's network nodes and their uplinks.
+def draw_fabric(fabric: Fabric, width: float = 900, *, has_tiers: bool = True) -> SvgDocument:
+    """Return the tiers, the top one above, with the domains and servers below them and the jobs between them.
 
-    Attributes
-    ----------
-    nodes
-        Rows with id, tier (1 is the top), ordinal, vendor id and state.
-    uplinks
-        Rows of the link from each node to its parent, by the node's id; a node without one is the top.
-    capacities
-        The bytes per second that a node's uplink carries in one direction, given its and its ends' states, by its id.
-    attached
-        The bytes per second, in one direction, of all links from below to each node, as designed.
-    domains
-        Ordinal and worst state of the domains attached to each node; empty if there are too many to draw.
-
+    Without ``has_tiers``, what each tier carries is left to the page that shows the picture.
     """
-
-    address: str
-    nodes: Sequence[Any]
-    uplinks: Mapping[int, Any]
-    capacities: Mapping[int, int]
-    attached: Mapping[int, int]
-    domains: Mapping[int, Sequence[tuple[int, str]]]
-
-
-def read_fabric(connection: Connection, cluster: Place) -> Fabric:
-    """Read a cluster's fabric.
-
-    Raises
-    ------
-    NotFoundError
-        The cluster has a single domain, and so no fabric.
-
-    """
-    network_node, node, link = TABLES["network_node"], TABLES["node"], TABLES["link"]
-    nodes = connection.execute(
-        select(network_node, node.c.state, node.c.factor_ppm)
-        .join(node, node.c.id == network_node.c.id)
-        .where(node.c.cluster_id == cluster.cluster_id)
-        .order_by(network_node.c.id)
-    ).all()
-    if not nodes:
-        raise NotFoundError(f"{cluster.address} has no fabric: it is a single domain")
-    ids = nodes[0].id, nodes[-1].id
-    by_id = {row.id: row for row in nodes}
-    uplinks = connection.execute(select(link).where(link.c.a_id.between(*ids), link.c.scope == "fabric")).all()
-    attached = connection.execute(
-        select(link.c.b_id, func.sum(link.c.bandwidth_bytes_per_s))
-        .where(link.c.b_id.between(*ids), link.c.scope == "fabric")
-        .group_by(link.c.b_id)
-    )
-    return Fabric(
-        f"{cluster.address}/fabric",
-        nodes,
-        {uplink.a_id: uplink for uplink in uplinks},
-        {uplink.a_id: _read_capacity(uplink, by_id) for uplink in uplinks},
-        {key: int(bandwidth) for key, bandwidth in attached},
-        _read_domains(connection, cluster, ids),
-    )
-
-
-def _read_capacity(uplink: Any, nodes: Mapping[int, Any]) -> int:
-    conditions = map(condition_from_row, (uplink, nodes[uplink.a_id], nodes[uplink.b_id]))
-    return carried_bandwidth(uplink.bandwidth_bytes_per_s, *conditions)
-
-
-def _read_domains(connection: Connection, cluster: Place, ids: tuple[int, int]) -> dict[int, list[tuple[int, str]]]:
-    """Return the domains attached to each network node, if there are few; ``ids`` are the first and last node's."""
-    domain, nic, server, node, link = (TABLES[name] for name in ("domain", "nic", "server", "node", "link"))
-    in_cluster = domain.c.cluster_id == cluster.cluster_id
-    if (connection.scalar(select(func.count()).select_from(domain).where(in_cluster)) or 0) > _MAX_DOMAINS:
-        return {}
-    attachments = connection.execute(
-        select(link.c.b_id, domain.c.id, domain.c.ordinal)
-        .join(nic, nic.c.id == link.c.a_id)
-        .join(server, server.c.id == nic.c.server_id)
-        .join(domain, domain.c.id == server.c.domain_id)
-        .where(in_cluster, link.c.b_id.between(*ids), link.c.scope == "fabric")
-        .distinct()
-        .order_by(domain.c.ordinal)
-    ).all()
-    unhealthy = [
-        select(table.c.domain_id, table.c.state).join(domain, domain.c.id == table.c.domain_id)
-        .where(in_cluster, is_unhealthy(table)) for table in (server, node, link)
-    ]  # fmt: skip
-    states: dict[int, list[str]] = {}
-    for key, state in connection.execute(union_all(*unhealthy)):
-        states.setdefault(key, []).append(state)
-    domains: dict[int, list[tuple[int, str]]] = {}
-    for row in attachments:
-        worst = min(states.get(row.id, ["up"]), key=SEVERITY.index)
-        domains.setdefault(row.b_id, []).append((row.ordinal, worst))
-    return domains
-
-
-def draw_fabric(fabric: Fabric, width: float = 900) -> SvgDocument:
-    """Return the tiers, the top one above; each node is as wide as what is attached to it."""
-    document = SvgDocument(fabric.address)
-    drawing = _TierDrawing(fabric, document.drawing)
-    counts: dict[tuple[str, str], int] = {}
-    for kind, rows in (("network_node", fabric.nodes), ("uplink", fabric.uplinks.values())):
-        for row in rows:
-            counts[kind, row.state] = counts.get((kind, row.state), 0) + (row.state != "up")
-    y = draw_state_counts(document.drawing, (0, 0), width, counts) if any(counts.values()) else 2.0
-    for top in fabric.nodes:
-        if top.id not in fabric.uplinks:
-            y = drawing.draw_node(top, (1, y, width - 2)) + _GAP
-    for tier in sorted({node.tier for node in fabric.nodes}):
-        nodes = [node for node in fabric.nodes if node.tier == tier]
-        linked = [node for node in nodes if node.id in fabric.uplinks]
-        capacity = f", {Bandwidth(sum(fabric.capacities[node.id] for node in linked))} upward" if linked else ""
-        document.legend.append((LINK_COLORS[0], f"tier {tier}: {pluralize(len(nodes), 'network node')}{capacity}"))
+    tiers = describe_tiers(fabric)
+    caption = "; ".join(map(summarize_tier, tiers)) if has_tiers else ""
+    domains = sum(map(len, fabric.domains.values()))
+    has_many = len(fabric.domains) > _MAX_LEAVES or domains > _MAX_DOMAINS
+    for size in _SERVER_SIZES:
+        document = SvgDocument(fabric.address, caption)
+        y = _draw_counts(document.drawing, fabric, width)
+        if has_many:
+            y = draw_rows(document.drawing, fabric, (0, y), width)
+            break
+        drawing = _TierDrawing(fabric, document.drawing, size)
+        for top in fabric.nodes:
+            if top.id not in fabric.uplinks:
+                y = drawing.draw_node(top, (1, y, width - 2)) + _GAP
+        drawing.draw_jobs()
+        if y <= _MAX_HEIGHT:
+            break
+    document.legend = [
+        (partial(_draw_sample, UP), "allocated" if not has_many else "darker: more servers allocated"),
+        (partial(_draw_sample, PAPER), "free"),
+    ]
     document.bounds = (0, 0, width, y)
+    document.data = {"tiers": json.dumps(tiers), "jobs": json.dumps(describe_jobs(fabric))}
     return document
 
 
-class _TierDrawing:
-    """Draws network nodes, each with everything below it, into an element."""
+def _draw_sample(fill: str, root: Element, center: Coordinates) -> Element:
+    x, y = center
+    add_element(root, "rect", x=x - 7, y=y - 7, width=14.0, height=14.0, rx=2.0, fill=fill, stroke=INACTIVE)
+    return root
 
-    def __init__(self, fabric: Fabric, root: Element) -> None:
-        self._fabric, self._root = fabric, root
+
+def _draw_counts(root: Element, fabric: Fabric, width: float) -> float:
+    counts: Counter[tuple[str, str]] = Counter()
+    for kind, rows in (("network_node", fabric.nodes), ("uplink", fabric.uplinks.values())):
+        counts.update((kind, row.state) for row in rows if row.state != "up")
+    return draw_state_counts(root, (0, 0), width, counts) if counts else 2.0
+
+
+class _TierDrawing:
+    """Draws network nodes, each with everything below it, into an element; servers are squares of ``size``."""
+
+    def __init__(self, fabric: Fabric, root: Element, size: float) -> None:
+        self._fabric, self._root, self._size = fabric, root, size
         self._children: dict[int, list[Any]] = {}
         for node in fabric.nodes:
             if node.id in fabric.uplinks:
                 self._children.setdefault(fabric.uplinks[node.id].b_id, []).append(node)
-        leaves = [node for node in fabric.nodes if node.id not in self._children]
-        self._has_boxed_leaves = len(leaves) <= _MAX_BOXED_LEAVES
+        self._boxes: dict[int, tuple[float, float, float]] = {}
+        self._is_wrapped = False
+        last = max((domain.ordinal for domains in fabric.domains.values() for domain in domains), default=0)
+        self._label_width = 6.3 * len(f"d{last}")
+        self._job_index = {job: index for index, job in enumerate(fabric.jobs)}
 
     def draw_node(self, node: Any, area: tuple[float, float, float]) -> float:
         """Draw a node and everything below it at ``area`` (x, y, width) and return the bottom y."""
         x, y, width = area
         children, domains = self._children.get(node.id, []), self._fabric.domains.get(node.id, ())
-        height = _BAR_HEIGHT
-        per_row = max(1, int((width - 12) / _DOMAIN_WIDTH))
-        height += -(-len(domains) // per_row) * _DOMAIN_HEIGHT + 4 if domains else 0
+        self._boxes[node.id] = area
+        height = _BAR_HEIGHT + self._domains_height(domains, width)
         self._draw_box(node, (x, y, width, height))
-        self._draw_domains(domains, (x + 8, y + _BAR_HEIGHT + 2), per_row)
-        if not children:
-            return y + height
-        if not self._has_boxed_leaves and not any(child.id in self._children for child in children):
-            return self._draw_leaves(children, (x, y + height, width))
-        return self._draw_children(children, (x, y + height, width))
+        if domains:
+            self._draw_domains(domains, (x, y + _BAR_HEIGHT, width))
+            return self._draw_states(domains, (x, y + height, width))
+        return self._draw_children(children, (x, y + height, width)) if children else y + height
 
     def _draw_children(self, children: Sequence[Any], area: tuple[float, float, float]) -> float:
         """Draw nodes in rows below their parent, which ends at ``area`` (x, y, width); return the bottom y."""
         x, y, width = area
-        columns = max(1, min(len(children), int((width + _GAP) / (_MIN_BLOCK_WIDTH + _GAP))))
-        rows = -(-len(children) // columns)
+        usual, least = (max(1, int((width + _GAP) / (block + _GAP))) for block in _BLOCK_WIDTHS)
+        columns = len(children) if len(children) <= least and width >= 600 else min(len(children), usual)  # noqa: PLR2004
+        rows = ceil(len(children) / columns)
+        self._is_wrapped = self._is_wrapped or rows > 1
         gutter = _GUTTER if rows > 1 else 0.0
-        block_width = (width - gutter - _GAP * (columns - 1)) / columns
+        weights = [self._leaves(child) for child in children] if rows == 1 else [1] * columns
+        unit = (width - gutter - _GAP * (columns - 1)) / sum(weights[:columns])
         top = bus = y
         for row in range(rows):
-            bus, bottom = top + 6, top
+            bus, bottom, block_x = top + 6, top, x + gutter
             for column, child in enumerate(children[row * columns : (row + 1) * columns]):
-                block_x = x + gutter + column * (block_width + _GAP)
-                center = block_x + block_width / 2
+                block_width = unit * weights[column]
                 bottom = max(bottom, self.draw_node(child, (block_x, top + _UPLINK_HEIGHT, block_width)))
-                start = y if row == 0 else bus
-                self._draw_uplink(child, (center, start), top + _UPLINK_HEIGHT, block_width)
+                start = block_x + block_width / 2, y if row == 0 else bus
+                self._draw_uplink(child, start, top + _UPLINK_HEIGHT, block_width)
+                block_x += block_width + _GAP
             if row:  # the first row reaches its parent directly
-                last = x + gutter + (min(columns, len(children) - row * columns) - 0.5) * (block_width + _GAP)
-                draw_line(self._root, (x + 4, bus), (last - _GAP / 2, bus), stroke=INACTIVE, stroke_width=1.5)
+                draw_line(self._root, (x + 4, bus), (block_x - _GAP - unit / 2, bus), stroke=INACTIVE, stroke_width=1.5)
             top = bottom + _GAP / 2
         if rows > 1:
             draw_line(self._root, (x + 4, y), (x + 4, bus), stroke=INACTIVE, stroke_width=1.5)
         return top - _GAP / 2
 
-    def _draw_leaves(self, leaves: Sequence[Any], area: tuple[float, float, float]) -> float:
-        """Draw nodes of the lowest tier as squares below their parent, with one line for all uplinks."""
-        x, y, width = area
-        per_row, top = max(1, int(width / _LEAF_PITCH)), y + 12
-        style: Style = {"stroke": LINK_COLORS[0], "stroke_width": 2.0}
-        if not any(self._fabric.capacities[leaf.id] for leaf in leaves):
-            style |= {"stroke": DOWN, "stroke_dasharray": "1 5"}
-        draw_line(self._root, (x + width / 2, y), (x + width / 2, top), **style)
-        for index, leaf in enumerate(leaves):
-            row, column = divmod(index, per_row)
-            self._draw_square(leaf, (x + column * _LEAF_PITCH, top + row * _LEAF_PITCH))
-        return top + -(-len(leaves) // per_row) * _LEAF_PITCH
-
-    def _describe(self, node: Any) -> tuple[str, str]:
-        """Return a node's state, or down if it is cut off, and its title."""
-        is_cut_off = node.state in CARRYING_STATES and not self._fabric.capacities.get(node.id, 1)
-        vendor = f" {node.vendor_id}" if node.vendor_id else ""
-        state = "cut off" if is_cut_off else node.state
-        uplink = f"; uplink: {self._describe_uplink(node)}" if node.id in self._fabric.uplinks else ""
-        return "down" if is_cut_off else node.state, f"{self._address(node)}{vendor}, {state}{uplink}"
+    def _leaves(self, node: Any) -> int:
+        return sum(map(self._leaves, self._children.get(node.id, ()))) or 1
 
     def _address(self, node: Any) -> str:
         return f"{self._fabric.address}/t{node.tier}/n{node.ordinal}"
@@ -239,54 +165,161 @@ class _TierDrawing:
         cables, bandwidth = pluralize(uplink.cables, "cable"), Bandwidth(self._fabric.capacities[node.id])
         return f"{cables}, {bandwidth} in one direction, {uplink.state}"
 
-    def _draw_part(self, path: str, title: str, state: str, area: tuple[float, float, float, float]) -> Element:
-        """Draw the box of a node or domain, and return the link that it is in."""
-        x, y, width, height = area
-        link = add_link(self._root, path, title)
-        add_element(link, "rect", x=x, y=y, width=width, height=height, rx=3.0, stroke_width=1.4, **body_style(state))
-        return link
-
-    def _draw_square(self, node: Any, corner: tuple[float, float]) -> None:
-        state, title = self._describe(node)
-        link = self._draw_part(f"at/{self._address(node)}", title, state, (*corner, _LEAF_SIZE, _LEAF_SIZE))
-        if state != "up":
-            draw_state_symbol(link, (corner[0] + _LEAF_SIZE / 2, corner[1] + _LEAF_SIZE / 2), state)
-
     def _draw_box(self, node: Any, area: tuple[float, float, float, float]) -> None:
-        x, y, width, _ = area
-        state, title = self._describe(node)
-        link = self._draw_part(f"at/{self._address(node)}", title, state, area)
-        draw_state_symbol(link, (x + 13, y + 14), state)
+        x, y, width, height = area
+        is_cut_off = node.state in CARRYING_STATES and not self._fabric.capacities.get(node.id, 1)
+        state, word = ("down", "cut off") if is_cut_off else (node.state, node.state)
+        uplink = f"; uplink: {self._describe_uplink(node)}" if node.id in self._fabric.uplinks else ""
+        vendor = f" {node.vendor_id}" if node.vendor_id else ""
+        link = add_link(self._root, f"at/{self._address(node)}", f"{self._address(node)}{vendor}, {word}{uplink}")
+        style = body_style(state) | ({"fill": PANEL_FILL} if state == "up" else {})
+        add_element(link, "rect", x=x, y=y, width=width, height=height, rx=4.0, stroke_width=1.4, **style)
+        if height > _BAR_HEIGHT:
+            inside: Style = {
+                "x": x + 1,
+                "y": y + _BAR_HEIGHT - 6,
+                "width": width - 2,
+                "height": height - _BAR_HEIGHT + 5,
+            }
+            add_element(link, "rect", **inside, rx=3.0, fill=PAPER)
+        draw_state_symbol(link, (x + 14, y + 14), state)
         name = f"t{node.tier}/n{node.ordinal}"
-        draw_label(link, (x + 23, y + 18), name, 13, font_weight="600")
-        word = "cut off" if state != node.state else "" if state == "up" else state
-        note = truncate(", ".join(filter(None, [word, node.vendor_id])), width - 30 - 8.5 * len(name), 11)
-        draw_label(link, (x + width - 8, y + 18), note, 11, text_color(state, MUTED), text_anchor="end")
+        draw_label(link, (x + 24, y + 19), name, 13, font_weight="600")
+        children = len(self._children.get(node.id, ()))
+        below = f"{pluralize(children, f'tier-{node.tier + 1} node')} below" if children else ""
+        servers = sum(len(domain.servers) for domain in self._fabric.domains.get(node.id, ()))
+        size = pluralize(servers, "server") if servers else f"tier {node.tier} · {below}" if below else ""
+        note = ", ".join(filter(None, ["" if state == "up" else word, node.vendor_id or size]))
+        fitting = truncate(note, width - 34 - 8 * len(name), 11)
+        if state == "up" and not node.vendor_id and fitting != note:
+            fitting = ""
+        draw_label(link, (x + width - 8, y + 18), fitting, 11, text_color(state, MUTED), text_anchor="end")
 
-    def _draw_domains(self, domains: Sequence[tuple[int, str]], corner: tuple[float, float], per_row: int) -> None:
-        cluster, width = self._fabric.address.split("/")[0], _DOMAIN_WIDTH - 5
-        for index, (ordinal, state) in enumerate(domains):
+    def _cell(self, domains: Sequence[FabricDomain]) -> tuple[int, float, float]:
+        """Return the columns of a domain's servers, and the width and height of a domain."""
+        servers = max(len(domain.servers) for domain in domains)
+        columns, pitch = ceil(sqrt(servers)), self._size + 2
+        return columns, max(columns * pitch, self._label_width) + 5, ceil(servers / columns) * pitch + _LABEL_HEIGHT + 3
+
+    def _domains_height(self, domains: Sequence[FabricDomain], width: float) -> float:
+        if not domains:
+            return 0.0
+        _, cell_width, cell_height = self._cell(domains)
+        return ceil(len(domains) / self._per_row(len(domains), cell_width, width)) * cell_height
+
+    def _per_row(self, domains: int, cell_width: float, width: float) -> int:
+        """Return the domains of a row, so that all rows are about as long."""
+        most = max(1, int((width - 8) / cell_width))
+        return ceil(domains / ceil(domains / most))
+
+    def _draw_domains(self, domains: Sequence[FabricDomain], area: tuple[float, float, float]) -> None:
+        x, y, width = area
+        columns, cell_width, cell_height = self._cell(domains)
+        per_row = self._per_row(len(domains), cell_width, width)
+        pitch_x = (width - 8) / per_row
+        cluster = self._fabric.address.split("/")[0]
+        for index, domain in enumerate(domains):
             row, column = divmod(index, per_row)
-            x, y = corner[0] + column * _DOMAIN_WIDTH, corner[1] + row * _DOMAIN_HEIGHT
-            address, area = f"{cluster}/d{ordinal}", (x, y, width, _DOMAIN_HEIGHT - 5)
-            link = self._draw_part(f"domain/{address}", f"{address}, {state}", state, area)
-            baseline = (x + width / 2, y + (19 if state == "up" else 12))
-            draw_label(link, baseline, f"d{ordinal}", 11, text_anchor="middle")
-            if state != "up":
-                draw_state_symbol(link, (x + width / 2, y + 21), state)
+            drawn_width = max(columns * (self._size + 2) - 2, self._label_width)
+            left = x + 4 + column * pitch_x + (pitch_x - drawn_width) / 2
+            top, address = y - 3 + row * cell_height, f"{cluster}/d{domain.ordinal}"
+            link = add_link(self._root, f"domain/{address}", f"{address}, {domain.worst_state}")
+            draw_label(link, (left, top + 11), f"d{domain.ordinal}", 11, text_color(domain.worst_state, MUTED))
+            for number, server in enumerate(domain.servers):
+                down, across = divmod(number, columns)
+                corner = left + across * (self._size + 2), top + _LABEL_HEIGHT + down * (self._size + 2)
+                self._draw_server(server, f"{address}/s{server.ordinal}", corner)
+            if domain.state != "up":  # a switch or link between servers: amid them
+                height = ceil(len(domain.servers) / columns) * (self._size + 2) - 2
+                middle = left + columns * (self._size + 2) / 2 - 1, top + _LABEL_HEIGHT + height / 2
+                draw_state_symbol(add_element(self._root, "g"), middle, domain.state, backed=True)
 
-    def _draw_uplink(self, node: Any, start: tuple[float, float], end: float, width: float) -> None:
+    def _draw_server(self, server: FabricServer, address: str, corner: Coordinates) -> None:
+        crossing = next((self._job_index[job] for job in server.jobs if job in self._job_index), None)
+        jobs = "" if not server.jobs else f", {pluralize(len(server.jobs), 'job')}"
+        link = add_link(self._root, f"at/{address}", f"{address}, {server.state}{jobs}")
+        is_up, size, center = server.state == "up", self._size, (corner[0] + self._size / 2, corner[1] + self._size / 2)
+        style = body_style(server.state)
+        if is_up and server.jobs:
+            style |= {"fill": UP, "stroke": UP}
+            if crossing is not None:
+                style = {"fill": job_color(crossing), "stroke": job_color(crossing)}
+        add_element(link, "rect", x=corner[0], y=corner[1], width=size, height=size, rx=2.0, **style)
+        if not is_up:
+            draw_state_symbol(link, center, server.state)
+        elif crossing is not None and size >= _MIN_SYMBOL_SIZE:
+            baseline, color = (center[0], center[1] + 4), on_job_color(crossing)
+            draw_label(link, baseline, job_letters(crossing), 11, color, text_anchor="middle", font_weight="600")
+
+    def _draw_states(self, domains: Sequence[FabricDomain], area: tuple[float, float, float]) -> float:
+        """Write what is unhealthy below a node in words, a line for each state; return the bottom y."""
+        x, y, width = area
+        counts = sum((Counter(domain.counts) for domain in domains), Counter[tuple[str, str]]())
+        states = [state for state in SEVERITY if any(other == state for _, other in counts)] or ["up"]
+        for index, state in enumerate(states):
+            baseline = y + 15 + _LINE_HEIGHT * index
+            draw_state_symbol(self._root, (x + 9, baseline - 4), state)
+            text = describe_counts(counts, state) if counts else "all up"
+            draw_label(self._root, (x + 18, baseline), truncate(text, width - 10, 11), 11, text_color(state, MUTED))
+        return y + 4 + _LINE_HEIGHT * len(states)
+
+    def _draw_uplink(self, node: Any, start: Coordinates, end: float, width: float) -> None:
         """Draw a node's uplink downward from its parent, with what it carries and its over-subscription."""
         capacity, uplink = self._fabric.capacities[node.id], self._fabric.uplinks[node.id]
         state = "down" if not capacity else "degraded" if capacity < uplink.bandwidth_bytes_per_s else "up"
-        color = LINK_COLORS[0] if state == "up" else STATE_STYLES[state].stroke
+        color = INACTIVE if state == "up" else STATE_STYLES[state].stroke
         dashes: Style = {} if state == "up" else {"stroke_dasharray": "6 4" if capacity else "1 5"}
         group = add_element(self._root, "g", f"{self._address(node)}: {self._describe_uplink(node)}")
-        draw_line(group, start, (start[0], end), stroke=color, stroke_width=4.0, **dashes)
-        # what is attached as designed, to what the uplink carries now
-        ratio = f"{self._fabric.attached.get(node.id, 0) / max(capacity, 1):.2f}".rstrip("0").rstrip(".")
-        label = truncate(f"{Bandwidth(capacity)} · {ratio} : 1" if capacity else "carries nothing", width - 8, 11)
-        half, middle = len(label) * 3.2 + 6, end - _UPLINK_HEIGHT / 2 + 3
+        draw_line(group, start, (start[0], end), stroke=color, stroke_width=5.0, **dashes)
+        ratio = f"{format_ratio(self._fabric.carried.get(node.id, 0), capacity)} : 1"
+        labels = (f"{Bandwidth(capacity)} · {ratio}", ratio) if capacity else ("carries nothing", "none")
+        label = next((text for text in labels if 6.4 * len(text) + 12 <= width), labels[-1])
+        half, middle = len(label) * 3.2 + 6, end - _UPLINK_HEIGHT / 2
         box: Style = {"x": start[0] - half, "y": middle - 9, "width": 2 * half, "height": 18.0, "rx": 9.0}
-        add_element(group, "rect", **box, fill=PAPER, stroke="none" if state == "up" else color)
+        add_element(group, "rect", **box, fill=PAPER, stroke="var(--line)" if state == "up" else color)
         draw_label(group, (start[0], middle + 4), label, 11, text_color(state, MUTED), text_anchor="middle")
+
+    def draw_jobs(self) -> None:
+        """Draw the largest jobs that cross, through the tiers up to the node above all their servers."""
+        if self._is_wrapped:
+            return
+        for job, index in list(self._job_index.items())[:_MAX_JOBS]:
+            paths = {node: self._path(node) for node in self._fabric.jobs[job].bandwidths}
+            shared = [node for node in next(iter(paths.values())) if all(node in path for path in paths.values())]
+            if shared:  # else they are below different tops
+                below = [path[: path.index(shared[0])] for path in paths.values()]
+                self._draw_job(job, index, below, shared[0])
+
+    def _path(self, node: int) -> list[int]:
+        """Return a node and those above it, by id."""
+        path = [node]
+        while path[-1] in self._fabric.uplinks:
+            path.append(self._fabric.uplinks[path[-1]].b_id)
+        return path
+
+    def _draw_job(self, job: int, index: int, paths: Sequence[Sequence[int]], above: int) -> None:
+        color, title = job_color(index), self._fabric.jobs[job].name
+        level = {node: y + _BAR_HEIGHT - 7 for node, (_, y, _) in self._boxes.items()}
+        ends = []
+        for path in paths:
+            x, y, width = self._boxes[path[0]]
+            # beside the label of the uplink, if the node is wide enough
+            shift = min(_JOB_SHIFT + 6 * index, width / 2 - 5)
+            points = [(x + width / 2 + shift, y)]
+            for parent in [*path[1:], above]:
+                points.append((points[-1][0], level[parent]))
+                if parent != above:
+                    box_x, box_y, box_width = self._boxes[parent]
+                    points += [(box_x + box_width / 2 + shift, level[parent]), (box_x + box_width / 2 + shift, box_y)]
+            draw_polyline(self._root, points, title, stroke=color, stroke_width=3.0)
+            ends.append(points[-1][0])
+        draw_line(
+            self._root, (min(ends), level[above]), (max(ends), level[above]), title, stroke=color, stroke_width=3.0
+        )
+        label = f"{job_letters(index)} {truncate(title, 130, 12)}"
+        half, middle = 3.6 * len(label) + 8, (min(ends) + max(ends)) / 2
+        link = add_link(self._root, "jobs", f"Job {title}", {"sel": self._fabric.jobs[job].address_name})
+        box: Style = {"x": middle - half, "y": level[above] - 10, "width": 2 * half, "height": 20.0, "rx": 4.0}
+        add_element(link, "rect", **box, fill=color)
+        baseline = middle, level[above] + 4
+        draw_label(link, baseline, label, 12, on_job_color(index), text_anchor="middle", font_weight="600")

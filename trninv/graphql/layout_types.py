@@ -16,7 +16,7 @@ from trninv.inventory.address.lookup import resolve_place
 from trninv.topology.planar_layout import LinkPath
 
 NarrowArgument = Annotated[bool, strawberry.argument(description="Whether to fit a narrow screen, such as a phone's.")]
-DomainArgument = Annotated[Address, strawberry.argument(description="A domain.")]
+PlaceArgument = Annotated[Address, strawberry.argument(description="A domain or a server.")]
 
 
 @strawberry.type(name="Solid", description="A point in space, relative to the center of a domain.")
@@ -69,7 +69,9 @@ class DrawnLinkType:
     sign: list[float] = strawberry.field(description="Position of its state sign: x, y.")
 
 
-@strawberry.type(name="Layout", description="Where the parts of a domain are drawn, in units of about a pixel.")
+@strawberry.type(
+    name="Layout", description="Where the parts of a domain or a server are drawn, in units of about a pixel."
+)
 class LayoutType:
     wiring: str = strawberry.field(description="Wiring pattern of the domain.")
     is_rotatable: bool = strawberry.field(
@@ -87,19 +89,19 @@ class LayoutType:
     )
 
     @classmethod
-    def from_domain(cls, connection: Connection, address: str, narrow: bool) -> Self:
-        """Compute the layout of a domain, for a wide or a narrow screen.
+    def from_place(cls, connection: Connection, address: str, narrow: bool) -> Self:
+        """Compute the layout of a domain or a server, for a wide or a narrow screen.
 
         Raises
         ------
         WrongLevelError
-            The place is not a domain.
+            The place is neither.
 
         """
         place = resolve_place(connection, address)
-        if place.level != "domain":
+        if place.level not in ("domain", "server"):
             raise WrongLevelError(
-                f"{place.address} is not a domain; name one, such as {place.address.split('/')[0]}/d0"
+                f"{place.address} is neither a domain nor a server; name one, such as {place.address.split('/')[0]}/d0"
             )
         diagram = wiring_diagram.read_diagram(connection, place.address)
         layout = diagram.layout(narrow=narrow)

@@ -22,7 +22,7 @@ from trninv.graphql.catalog_fields import SystemType
 from trninv.graphql.compiler.operation import compile_listed_root, compile_lookup_root, compile_paged_root
 from trninv.graphql.enums import Severity, TokenScope
 from trninv.graphql.inventory_types import LocatedInterface, NodeInterface, connection_field
-from trninv.graphql.layout_types import DomainArgument, LayoutType, NarrowArgument
+from trninv.graphql.layout_types import LayoutType, NarrowArgument, PlaceArgument
 from trninv.graphql.list_arguments import MAX_NUMBER, AddressTest
 from trninv.graphql.pagination import OptionalArgument, declare_argument, paged_field
 from trninv.graphql.question_fields import AssumedAllocationInput, DeratingInput, QuestionFields, ScenarioType
@@ -167,9 +167,9 @@ class Query(QuestionFields, _ThingLists):  # type: ignore[misc] # the generated 
     ) -> list[HitType]:
         return await search_inventory(info.context, text, near, first)
 
-    @strawberry.field(description="Where the parts of a domain are drawn.", metadata={"price": SCAN_COST})
-    async def layout(self, info: AppInfo, place: DomainArgument, narrow: NarrowArgument = False) -> LayoutType:
-        return await info.context.read(LayoutType.from_domain, place, narrow)
+    @strawberry.field(description="Where the parts of a domain or a server are drawn.", metadata={"price": SCAN_COST})
+    async def layout(self, info: AppInfo, place: PlaceArgument, narrow: NarrowArgument = False) -> LayoutType:
+        return await info.context.read(LayoutType.from_place, place, narrow)
 
     node = _lookup_field(
         "A thing by its id; null if it no longer exists.",

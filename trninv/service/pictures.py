@@ -8,12 +8,13 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from trninv.drawing.fabric_contents import read_fabric
 from trninv.drawing.job_map import draw_jobs, read_job_overlay
 from trninv.drawing.measurement_chart import draw_measurements
 from trninv.drawing.rack_contents import read_rack
 from trninv.drawing.rack_elevation import draw_rack
 from trninv.drawing.svg import SvgDocument
-from trninv.drawing.tier_diagram import draw_fabric, read_fabric
+from trninv.drawing.tier_diagram import draw_fabric
 from trninv.drawing.timeline_chart import draw_timeline, read_history
 from trninv.drawing.wiring_diagram import read_diagram
 from trninv.errors import NotFoundError, RequestError, WrongLevelError, suggestion
@@ -68,7 +69,7 @@ def _draw_rack(snapshot: Snapshot, parameters: Mapping[str, str], width: int) ->
         raise WrongLevelError(
             f"{place.address} is a {place.level}; name a rack, such as {place.address.split('/')[0]}/r0"
         )
-    return draw_rack(read_rack(snapshot.connection, place), width)
+    return draw_rack(read_rack(snapshot.connection, place), width, has_counts=False)  # which the title has
 
 
 def _draw_fabric(snapshot: Snapshot, parameters: Mapping[str, str], width: int) -> SvgDocument:
@@ -76,7 +77,7 @@ def _draw_fabric(snapshot: Snapshot, parameters: Mapping[str, str], width: int) 
     if place.level != "cluster":
         raise WrongLevelError(f"{place.address} is a {place.level}; name a cluster")
     try:
-        return draw_fabric(read_fabric(snapshot.connection, place), width)
+        return draw_fabric(read_fabric(snapshot.connection, place), width, has_tiers=False)  # which the page lists
     except NotFoundError as error:  # a page of a small cluster says so
         document = SvgDocument(place.address, str(error))
         document.bounds = (0, 0, width, 0)

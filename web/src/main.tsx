@@ -24,7 +24,7 @@ const Incidents = lazyView(async () => (await import("./incidents/incidents")).I
 const Jobs = lazyView(async () => (await import("./jobs/jobs")).Jobs);
 const MeasuredView = lazyView(async () => (await import("./views/measured")).MeasuredView);
 const Query = lazyView(async () => (await import("./query/query")).Query);
-const RackView = lazyView(async () => (await import("./views/rack")).RackView);
+const RackView = lazyView(async () => (await import("./rack/rack")).RackView);
 const Reports = lazyView(async () => (await import("./views/reports")).Reports);
 const Sources = lazyView(async () => (await import("./views/sources")).Sources);
 

@@ -58,11 +58,13 @@ def _grid_positions(nodes: NodesByNumber, sides: Sides) -> dict[int, tuple[int, 
 
 
 def _planar_layout(nodes: NodesByNumber, sides: Sides, narrow: bool) -> PlanarLayout:
-    *plane_sides, rows, columns = (1, *sides)[-max(len(sides), 2) :]
-    draw = stacked_planes if plane_sides else single_plane
+    rows, columns = (1, *sides)[-2:]
+    grid_positions = _grid_positions(nodes, sides)
+    # of an UltraServer, a single server may be drawn
+    draw = stacked_planes if len({plane for plane, _, _ in grid_positions.values()}) > 1 else single_plane
     return draw(
         nodes,
-        _grid_positions(nodes, sides),
+        grid_positions,
         (rows, columns),
         lambda a, b: _wraps_around(nodes[a], nodes[b], sides),
         narrow=narrow,

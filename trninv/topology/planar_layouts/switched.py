@@ -26,6 +26,7 @@ _ROW_HEIGHT, _CHIPS_PER_ROW, _SERVER_GAP = 31.0, 4, 12.0
 _RACK_BUS, _SERVER_BUS, _TWIN_PITCH = 12.5, 12.0, 3.0
 """Distances of the buses above (to the rack's switch) and below (to the server's switch) from the middle of a row, and
 distance between the parallel links of neighboring chips to their twins."""
+_MIN_BAR_HEIGHT = 46.0
 _TITLE_HEIGHT, _BOTTOM_MARGIN = 36.0, 6.0
 """Space in a panel above the first row and below the last one."""
 _RACK_GAP, _STACKED_RACK_GAP = 168.0, 16.0
@@ -104,8 +105,9 @@ class _RackRows:
         self._server_gap = _SERVER_GAP if self.rows_per_server > 1 else 0.0
 
     def _height(self, rack: int) -> float:
-        """Return the height of a rack's rows."""
-        return len(self.racks[rack]) * (self.rows_per_server * _ROW_HEIGHT + self._server_gap) - self._server_gap
+        """Return the height of a rack's rows, at least that of its switch's name."""
+        height = len(self.racks[rack]) * (self.rows_per_server * _ROW_HEIGHT + self._server_gap) - self._server_gap
+        return max(height, _MIN_BAR_HEIGHT)
 
     def _column(self, rack: int) -> int:
         """Return the index of a rack among the racks of the drawing."""

@@ -58,6 +58,12 @@ export interface Label extends Point {
   strong: boolean;
 }
 
+/** The sheet in which a server's chips lie. */
+export interface Plane {
+  corners: Point[];
+  label: Label;
+}
+
 interface Solid extends Point {
   z: number;
 }
@@ -68,6 +74,8 @@ export interface Layout {
   routes: Map<string, Route>;
   panels: Box[];
   labels: Label[];
+  /** Of a picture in space, the sheet of each server, the farthest first. */
+  planes?: Plane[];
   box: Box;
   /** Height of text, and width of the widest link. */
   font: number;
@@ -87,17 +95,24 @@ export interface Wiring {
 }
 
 const [STUB, MARGIN] = [26, 30];
+/** How far a sheet reaches beyond its outer chips. */
+const EDGE = 40;
+/** Depths that are told apart: few enough that each has a tone of its own. */
+const TONES = 2;
 
 /** A domain from a viewing angle, in degrees. On a narrow screen chips and text are larger. */
 export function rotate(wiring: Wiring, yaw: number, pitch: number, narrow: boolean): Layout {
   const [radius, font] = narrow ? [21, 22] : [17, 15];
   const [a, b] = [(yaw * Math.PI) / 180, (pitch * Math.PI) / 180];
   const far = reach(wiring);
+  const project = ({ x, y, z }: Solid): Point & { depth: number } => {
+    const away = z * Math.cos(a) - x * Math.sin(a);
+    const depth = (y * Math.sin(b) + away * Math.cos(b)) / far / 2 + 0.5;
+    return { x: x * Math.cos(a) + z * Math.sin(a), y: y * Math.cos(b) - away * Math.sin(b), depth };
+  };
   const places = new Map(
-    [...wiring.solid].map(([address, { x, y, z }]): [string, Place] => {
-      const away = z * Math.cos(a) - x * Math.sin(a);
-      const point = { x: x * Math.cos(a) + z * Math.sin(a), y: y * Math.cos(b) - away * Math.sin(b) };
-      const depth = (y * Math.sin(b) + away * Math.cos(b)) / far / 2 + 0.5;
+    [...wiring.solid].map(([address, solid]): [string, Place] => {
+      const { depth, ...point } = project(solid);
       const wide = 2 * radius * (0.75 + depth / 4);
       const sign = { x: point.x + 0.38 * wide, y: point.y - 0.38 * wide };
       return [
@@ -113,9 +128,8 @@ export function rotate(wiring: Wiring, yaw: number, pitch: number, narrow: boole
       wiring.wires.map((wire) => [wire.address, routeOf(places, wire, wiring.wrapLinks.has(wire.address))]),
     ),
     panels: [],
-    labels: wiring.parts
-      .filter((part) => part.kind === "chip" && part.ordinal === 0)
-      .map((part) => labelOf(places.get(part.address) as Place, `s${part.server}`)),
+    labels: [],
+    planes: planesOf(wiring, project),
     box: { x: -side, y: -side, width: 2 * side, height: 2 * side },
     font,
     strokeWidth: 4,
@@ -125,13 +139,34 @@ export function rotate(wiring: Wiring, yaw: number, pitch: number, narrow: boole
 /** The radius of a domain at any angle, at least that of an UltraServer, so that sizes compare. */
 const reach = ({ solid }: Wiring) => Math.max(286, ...[...solid.values()].map(({ x, y, z }) => Math.hypot(x, y, z)));
 
-const labelOf = (place: Place, text: string): Label => ({
-  text,
-  x: place.x - place.width / 2 - 4,
-  y: place.y - place.height / 2 - 4,
-  anchor: "end",
-  strong: true,
-});
+/** The sheet of each server, with its name at the corner next to chip 0. */
+function planesOf(wiring: Wiring, project: (solid: Solid) => Point & { depth: number }): Plane[] {
+  const servers = new Map<number, Solid[]>();
+  for (const { address, server } of wiring.parts) {
+    const solid = wiring.solid.get(address);
+    if (solid && server !== null) servers.set(server, [...(servers.get(server) ?? []), solid]);
+  }
+  const planes = [...servers].flatMap(([server, chips]) => {
+    const [xs, ys, zs] = [chips.map(({ x }) => x), chips.map(({ y }) => y), chips.map(({ z }) => z)];
+    const z = zs[0] ?? 0;
+    if (zs.some((other) => other !== z)) return []; // not a sheet
+    const [left, right] = [Math.min(...xs) - EDGE, Math.max(...xs) + EDGE];
+    const [top, bottom] = [Math.min(...ys) - EDGE, Math.max(...ys) + EDGE];
+    const corners = [
+      { x: left, y: top, z },
+      { x: right, y: top, z },
+      { x: right, y: bottom, z },
+      { x: left, y: bottom, z },
+    ].map(project);
+    const corner = corners[0] as Point;
+    const label = { text: `s${server}`, x: corner.x + 5, y: corner.y + 13, anchor: "start", strong: true };
+    return [{ corners, label, depth: corners.reduce((sum, { depth }) => sum + depth, 0) }];
+  });
+  return planes.sort((a, b) => a.depth - b.depth);
+}
+
+/** A depth as one of a few tones. */
+export const toneOf = (depth: number) => Math.round(TONES * Math.max(0, Math.min(1, depth))) / TONES;
 
 /** A line between two parts; a link that wraps around is a stub at either end. */
 function routeOf(places: Map<string, Place>, { a, b }: Wire, wraps: boolean): Route {

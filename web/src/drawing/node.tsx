@@ -1,6 +1,6 @@
 // A chip or switch in the picture of a domain.
 
-import type { Part, Place } from "./layout";
+import { type Part, type Place, toneOf } from "./layout";
 import { jobColors, type Letter } from "./letter";
 import { fixed, Sign } from "./marks";
 
@@ -48,7 +48,7 @@ export function Node({
       aria-label={label}
       tabindex={tab ? 0 : -1}
       data-at={part.address}
-      style={{ ...(letter && jobColors(letter)), ...(place.depth && { "--near": place.depth.toFixed(2) }) }}
+      style={{ ...(letter && jobColors(letter)), ...(place.depth && { "--near": String(toneOf(place.depth)) }) }}
       onClick={press}
       onDblClick={open}
       onKeyDown={type}

@@ -1,7 +1,7 @@
 // The picture of a domain: chips, switches, links as wide as their bandwidth, and marks of the answer.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { number, pluralize } from "../words";
-import type { Layout, Part, Place, Route, Wire, Wiring } from "./layout";
+import { type Layout, type Part, type Place, type Route, toneOf, type Wire, type Wiring } from "./layout";
 import type { Letter } from "./letter";
 import { fixed, Sign } from "./marks";
 import { neighborOf } from "./neighbors";
@@ -162,6 +162,11 @@ export function WiringPicture(props: Props) {
         {layout.panels.map((panel) => (
           <rect key={`${panel.x} ${panel.y}`} class="panel" {...sized(panel)} rx="10" />
         ))}
+        {layout.planes?.map(({ corners, label }) => (
+          <g key={label.text} class="plane">
+            <polygon points={corners.map(({ x, y }) => `${fixed(x)},${fixed(y)}`).join(" ")} />
+          </g>
+        ))}
         <g class={hasMarks ? "quiet" : ""}>
           {sorted.filter(({ address }) => !marks.links.has(address) && !marks.before.has(address)).map(line)}
         </g>
@@ -197,7 +202,7 @@ export function WiringPicture(props: Props) {
               label={describePart(part, props, degrees)}
             />
           ))}
-        {layout.labels.map((label) => (
+        {[...layout.labels, ...(layout.planes ?? []).map(({ label }) => label)].map((label) => (
           <text
             key={`${label.x} ${label.y}`}
             class={label.strong ? "label strong" : "label"}
@@ -252,7 +257,7 @@ function Line({ wire, route, wide, name, marked, state, why, near, depth, press 
     // biome-ignore lint/a11y/noStaticElementInteractions: by keyboard the tables of links do the same
     <g
       class={["wire", name, marked, state === "up" ? "" : state, near ? "near" : ""].filter(Boolean).join(" ")}
-      style={depth === undefined ? undefined : `--near: ${depth.toFixed(2)}`}
+      style={depth === undefined ? undefined : `--near: ${toneOf(depth)}`}
       onClick={press}
     >
       <title>{`${wire.address}: ${number(off ? 0 : wire.now)} GB/s one direction, ${wire.technology}${why ? `, idle: ${why}` : state === "up" ? "" : `, ${state}`}`}</title>

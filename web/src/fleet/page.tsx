@@ -2,7 +2,7 @@
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { download, graphql, type Loaded, makeQuery, type Result, useLoaded, useQuery } from "../api";
 import { lazyView } from "../lazy";
-import { Choice, CopyQueries, DownloadSvg, Loading } from "../parts";
+import { Choice, CopyQueries, DownloadSvg, Loading, svgOf } from "../parts";
 import { change, href, oneOf, type Route, selectedAddress } from "../route";
 import { isSingleKey } from "../shortcuts";
 import { type Count, Counts } from "../state";
@@ -127,7 +127,7 @@ function Opened({ overview, cluster, causes, route, queries }: Props) {
         <Summary cluster={cluster} chips={overview.chips} />
         <div class="tools">
           <CopyQueries queries={queries} />
-          {!isFabric && <DownloadSvg name={slug} picture={picture} />}
+          <DownloadSvg name={isFabric ? `${slug}-fabric` : slug} picture={isFabric ? svgOf("fabric") : picture} />
         </div>
       </header>
       <div class="tools modes">
@@ -158,11 +158,11 @@ function Opened({ overview, cluster, causes, route, queries }: Props) {
       {allocations.data && coloring === "free" && !allocations.data.blocks && (
         <p class="quiet">Free blocks are unavailable: the domains of this cluster have different models.</p>
       )}
-      <div class="columns">
-        <div aria-busy={allocations.loading}>
-          {isFabric ? (
-            <Fabric cluster={slug} />
-          ) : (
+      {isFabric ? (
+        <Fabric cluster={slug} causes={causeList} table={table} />
+      ) : (
+        <div class="columns">
+          <div aria-busy={allocations.loading}>
             <FleetMap
               {...{
                 overview,
@@ -177,14 +177,14 @@ function Opened({ overview, cluster, causes, route, queries }: Props) {
               }}
               memory={overview.parts.length === 1 ? cluster.chips.nodes[0]?.memory.gibibytes : undefined}
             />
-          )}
-          {table}
+            {table}
+          </div>
+          <aside class="side" aria-label="Unhealthy parts">
+            <Preview overview={overview} chip={chip >= 0 ? chip : firstOf(overview, sel || spots[0]?.address)} />
+            {causeList}
+          </aside>
         </div>
-        <aside class="side" aria-label="Unhealthy parts">
-          <Preview overview={overview} chip={chip >= 0 ? chip : firstOf(overview, sel || spots[0]?.address)} />
-          {causeList}
-        </aside>
-      </div>
+      )}
     </>
   );
 }

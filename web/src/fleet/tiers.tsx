@@ -1,15 +1,172 @@
-// The tiers of the fabric above the domains.
-import { DownloadSvg, svgOf } from "../parts";
+// The tiers of the fabric above the domains, with over-subscription and the jobs that cross.
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { LetterBadge, letterOf } from "../drawing/letter";
 import { Picture } from "../picture";
+import { href } from "../route";
+import { type Column, SimpleTable } from "../simpletable";
+import { number, pluralize } from "../words";
+import "../style/fabric.css";
 
-export function Fabric({ cluster }: { cluster: string }) {
+/** Bandwidths are in bytes per second of one direction (trninv/drawing/fabric_summary.py). */
+interface Tier {
+  tier: number;
+  nodes: number;
+  unhealthy: number;
+  below: number;
+  belowDesigned: number;
+  upward: number | null;
+  upwardDesigned: number | null;
+  worst: { name: string; ratio: number | null } | null;
+}
+
+interface CrossingJob {
+  name: string;
+  address: string;
+  chips: number;
+  nodes: { name: string; bandwidth: number; uplink: number }[];
+}
+
+interface Summary {
+  tiers: Tier[];
+  jobs: { all: number; crossing: CrossingJob[] };
+}
+
+const GB = 1e9;
+/** Jobs that are listed. */
+const MOST = 12;
+/** From this ratio on a tier carries less upward than what comes from below. */
+const OVER = 1.005;
+
+const read = (svg: SVGSVGElement): Summary => ({
+  tiers: JSON.parse(svg.dataset.tiers ?? "[]"),
+  jobs: JSON.parse(svg.dataset.jobs ?? '{"all":0,"crossing":[]}'),
+});
+
+interface Props {
+  cluster: string;
+  causes: ComponentChildren;
+  table: ComponentChildren;
+}
+
+export function Fabric({ cluster, causes, table }: Props) {
+  const [summary, setSummary] = useState<Summary>();
+  const [drawn] = useState(() => (svg: SVGSVGElement) => setSummary(read(svg)));
   return (
-    <section class="card" aria-label="Fabric tiers">
-      <h2>EFA fabric above the domains</h2>
-      <div class="tools">
-        <DownloadSvg name={`${cluster}-fabric`} picture={svgOf("fabric")} />
+    <div class="columns fabric">
+      <div>
+        <section class="card" aria-label="Fabric tiers">
+          <Picture name="fabric" options={{ scope: cluster }} onDrawn={drawn} />
+        </section>
+        {summary && table}
       </div>
-      <Picture name="fabric" options={{ scope: cluster }} />
+      <aside class="side" aria-label="Over-subscription, jobs and unhealthy parts">
+        {summary && summary.tiers.length > 0 && (
+          <>
+            <Tiers tiers={summary.tiers} />
+            <Crossing {...summary.jobs} lowest={summary.tiers[0]?.tier ?? 1} />
+          </>
+        )}
+        {summary && causes}
+      </aside>
+    </div>
+  );
+}
+
+const ratioOf = (below: number, upward: number) => below / Math.max(upward, 1);
+const ratio = (value: number) => `${number(Math.round(100 * value) / 100)} : 1`;
+
+function Tiers({ tiers }: { tiers: Tier[] }) {
+  const steps = tiers.filter((tier): tier is Tier & { upward: number; upwardDesigned: number } => tier.upward !== null);
+  const changed = steps.some(
+    (step) => ratio(ratioOf(step.below, step.upward)) !== ratio(ratioOf(step.belowDesigned, step.upwardDesigned)),
+  );
+  const columns: Column[] = [["Step"], ["Below", "number"], ["Upward", "number"], ["Ratio", "number"]];
+  if (changed) columns.push(["Designed", "number"]);
+  const over = steps.filter(({ worst }) => worst && (worst.ratio === null || worst.ratio > OVER));
+  return (
+    <section class="card flush" aria-label="Over-subscription">
+      <h2>
+        Over-subscription <span class="quiet">GB/s one direction</span>
+      </h2>
+      <SimpleTable name="Over-subscription by tier" columns={columns}>
+        {steps.map(({ tier, below, belowDesigned, upward, upwardDesigned }) => (
+          <tr key={tier}>
+            <th scope="row">
+              Tier {tier} to {tier - 1}
+            </th>
+            <td class="number">{number(Math.round(below / GB))}</td>
+            <td class="number">{number(Math.round(upward / GB))}</td>
+            <td class="number">
+              <strong class={ratioOf(below, upward) > OVER ? "warned" : undefined}>
+                {upward ? ratio(ratioOf(below, upward)) : "none"}
+              </strong>
+            </td>
+            {changed && <td class="number">{ratio(ratioOf(belowDesigned, upwardDesigned))}</td>}
+          </tr>
+        ))}
+      </SimpleTable>
+      <p class="inner quiet">
+        {!steps.length && "There is one tier."}
+        {steps.length > 0 && !over.length && "Non-blocking: every node carries upward what comes from below."}
+        {over.map(({ tier, worst }, index) => (
+          <span key={tier} class="warned">
+            {index > 0 && " "}
+            {worst?.name}{" "}
+            {worst?.ratio === null ? "carries nothing upward." : `is over-subscribed ${ratio(worst?.ratio ?? 1)}.`}
+          </span>
+        ))}
+      </p>
+    </section>
+  );
+}
+
+const share = (part: number, whole: number) => `${number(Number(((100 * part) / whole).toPrecision(2)))} %`;
+
+/** A job below many nodes: 63 nodes, at most 100 % of an uplink. */
+function describeMany({ nodes }: CrossingJob): string {
+  const largest = Math.max(...nodes.map(({ bandwidth, uplink }) => bandwidth / Math.max(uplink, bandwidth)));
+  return `${pluralize(nodes.length, "node")}, at most ${share(largest, 1)} of an uplink`;
+}
+
+function Crossing({ all, crossing, lowest }: Summary["jobs"] & { lowest: number }) {
+  const inside = all - crossing.length;
+  return (
+    <section class="card flush" aria-label="Jobs that cross">
+      <h2>
+        Jobs that cross{" "}
+        <span class="quiet">
+          {number(crossing.length)} of {number(all)}
+        </span>
+      </h2>
+      {crossing.length > 0 && (
+        <ul class="rows tight">
+          {crossing.slice(0, MOST).map((job, index) => (
+            <li key={job.address}>
+              <a class="crossing" href={href("jobs", "", { sel: job.address })}>
+                <LetterBadge letter={letterOf(index)} />
+                <span>
+                  <strong>{job.name}</strong>
+                  {job.nodes.length > 4 && <span class="quiet">{describeMany(job)}</span>}
+                  {(job.nodes.length > 4 ? [] : job.nodes).map(({ name, bandwidth, uplink }) => (
+                    <span class="quiet" key={name}>
+                      {name}: {number(Math.round(bandwidth / GB))} GB/s
+                      {uplink > 0 && `, ${share(bandwidth, uplink)} of its uplink`}
+                    </span>
+                  ))}
+                </span>
+                <span class="quiet">{pluralize(job.chips, "chip")}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+      <p class="inner quiet">
+        {inside === 0 && !crossing.length
+          ? "No job runs here."
+          : `${pluralize(inside, "job")} ${inside === 1 ? "stays" : "stay"} below one node of tier ${lowest}.`}
+        {crossing.length > MOST && ` ${pluralize(crossing.length - MOST, "smaller job")} cross too.`}
+      </p>
     </section>
   );
 }

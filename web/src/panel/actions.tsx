@@ -5,7 +5,13 @@ import { href, useRoute } from "../route";
 import { relativeTo } from "../words";
 import type { PanelPart } from "./documents";
 
-export function Actions({ part, domain }: { part: PanelPart; domain: string }) {
+export function Actions({
+  part,
+  domain,
+}: {
+  part: Pick<PanelPart, "address" | "state" | "__typename">;
+  domain: string;
+}) {
   const route = useRoute();
   const may = useCanWrite();
   const propose = () => proposeState({ places: [part.address], state: part.state === "up" ? "down" : "up" });

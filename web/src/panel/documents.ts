@@ -1,7 +1,7 @@
 // GraphQL documents of the panel.
 import { graphql, type Result } from "../api";
 
-const EVENT_FIELDS = graphql(`
+export const EVENT_FIELDS = graphql(`
   fragment Changed on Event { event at who why before after action job cascaded }
 `);
 
@@ -24,6 +24,20 @@ const END = graphql(`
     ... on NetworkNode { state }
   }
 `);
+
+/** A link of a chip with the states of both ends. */
+export const WIRE_WITH_ENDS = graphql(
+  `
+  fragment WireWithEnds on Link {
+    address state factor technology scope cables
+    bandwidth { gigabytesPerSecond }
+    nominal { gigabytesPerSecond }
+    a { ...End }
+    b { ...End }
+  }
+`,
+  [END],
+);
 
 export const PANEL = graphql(
   `

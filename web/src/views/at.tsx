@@ -1,6 +1,7 @@
 // One address: the view that contains it, with its panel open.
 import { useEffect } from "preact/hooks";
 import { graphql, makeQuery, useQuery } from "../api";
+import { lazyView } from "../lazy";
 import { domainOf, Panel } from "../panel/panel";
 import { Loading } from "../parts";
 import { href, type Route } from "../route";
@@ -8,6 +9,9 @@ import { href, type Route } from "../route";
 const FIND = graphql(`
   query Find($address: Address!) { resolve(address: $address) { __typename address } }
 `);
+
+const ServerView = lazyView(async () => (await import("../part/server")).ServerView);
+const ChipView = lazyView(async () => (await import("../part/chip")).ChipView);
 
 /** Kinds that have a view of their own. */
 const VIEWS: Record<string, string> = { Cluster: "cluster", Domain: "domain", Rack: "rack" };
@@ -19,6 +23,8 @@ export function At({ route }: { route: Route }) {
         const view = VIEWS[kind];
         if (view) return <Redirect to={href(view, address)} />;
         if (kind === "Core") return <Redirect to={href("at", address.replace(/\/[^/]+$/, ""))} />;
+        if (kind === "Server") return <ServerView key={address} address={address} />;
+        if (kind === "Chip") return <ChipView key={address} address={address} />;
         return (
           <article class="one">
             <header class="title">

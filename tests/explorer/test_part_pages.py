@@ -1,0 +1,154 @@
+"""The pages of a server, a chip, a rack and a fabric: which part, why, whose doing, and what it costs."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from browsing import Open, violations
+from conftest import Databases
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.changes.allocate import allocate
+
+pytestmark = pytest.mark.slow
+SERVER, RACK = "lab/d7/s2", "lab/r15"
+WHY = "Power supply, ticket 4720"
+SMALLEST = """() => Math.min(...[...document.querySelectorAll('main svg text')]
+    .filter(text => text.getBoundingClientRect().width)
+    .map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"""
+"""The height of the smallest text of a page's pictures, in pixels."""
+SHIFTS = """new PerformanceObserver(list => {
+    for (const entry of list.getEntries()) window.shifted = (window.shifted || 0) + entry.value
+}).observe({type: 'layout-shift', buffered: true})"""
+
+
+@pytest.fixture(scope="module")
+def service_database(databases: Databases) -> str:
+    """16 UltraServers below two network nodes, with a chip that was repaired, a server that is down, and two jobs."""
+    url = databases.migrated("sqlite")
+    with temporary_engine(url) as engine:
+        with write_transaction(engine) as connection:
+            system = default_systems().get("u-trn2x64").resized(16)
+            cluster_seeding.seed(connection, default_catalog(), system, name="lab")
+            allocate(connection, "wide", ["lab/d0/s0", "lab/d9/s1"], who="tests")
+            allocate(connection, "rag-embed", ["lab/d7/s3"], who="tests")
+        for address, state, why, who in (
+            (f"{SERVER}/c11", "degraded", "Thermal throttling", "monitor"),
+            (f"{SERVER}/c11", "up", "Fan replaced", "m.chen"),
+            (SERVER, "down", WHY, "night-shift"),
+        ):
+            with write_transaction(engine) as connection:
+                condition = Condition.from_user(state, 0.5 if state == "degraded" else None)
+                set_state(connection, [address], condition, why=why, who=who)
+    return url
+
+
+def cell(page: Page, name: str) -> Locator:
+    return page.locator(".figures div", has=page.locator("dt", has_text=name)).locator("dd")
+
+
+def test_a_server_names_the_part_of_each_change(opened: Open) -> None:
+    page = opened(f"#/at/{SERVER}", width=1440)
+    band = page.get_by_role("region", name="State")
+    expect(band).to_contain_text(WHY)
+    expect(band).to_contain_text("Set down by night-shift at ")
+    expect(band).to_contain_text("16 chips and 16 NICs are down with it")
+    rows = page.get_by_role("region", name="History").locator("tbody tr")
+    expect(rows).to_have_count(3)
+    expect(rows.first).to_contain_text("33: 16 chips, 16 NICs, 1 server")
+    expect(rows.nth(1).get_by_role("link", name="c11")).to_have_attribute("href", f"#/at/{SERVER}/c11")
+    expect(rows.last).to_contain_text("up → degraded")
+    expect(page.locator(".wiring .chip")).to_have_count(16)
+    columns = {chip.bounding_box()["x"] for chip in page.locator(".wiring .chip .body").all() if chip.bounding_box()}
+    assert len({round(x) for x in columns}) == 4  # upright, as the torus of one server is
+    expect(cell(page, "Between its chips")).to_contain_text(re.compile(r"4,096.*0 GB/s.*−100 %"))
+    expect(cell(page, "EFA, 16 NICs")).to_contain_text(re.compile(r"400.*0 GB/s"))
+    expect(cell(page, "Chips up")).to_contain_text(re.compile(r"64.*48"))
+    expect(page.locator(".miniature [aria-current]")).to_contain_text("s2")
+    assert violations(page) == ""
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate(SMALLEST) >= 11
+
+
+def test_a_chip_says_which_server_took_it_down_and_what_its_links_carry(opened: Open) -> None:
+    page = opened(f"#/at/{SERVER}/c3", width=1440)
+    band = page.get_by_role("region", name="State")
+    expect(band).to_contain_text("Server s2 was set down by night-shift at ")
+    expect(band.get_by_role("link", name="Server s2")).to_have_attribute("href", f"#/at/{SERVER}")
+    links = page.get_by_role("region", name="Links", exact=True).locator("tbody tr")
+    expect(links).to_have_count(7)
+    expect(links.first).to_contain_text(re.compile(r"s1/c3NeuronLink-v3.*idle.*s2/c3 is down.*64 GB/s → 0 GB/s"))
+    expect(page.locator(".wiring .selected")).to_have_count(1)
+    expect(page.locator(".miniature i.chosen")).to_have_count(1)
+    assert violations(page) == ""
+
+
+def test_a_server_that_is_up_names_its_parts_that_are_not(opened: Open) -> None:
+    page = opened("#/at/lab/d7/s3")
+    expect(page.get_by_role("region", name="State")).to_contain_text("No change since this cluster was seeded")
+    expect(page.get_by_role("region", name="History").locator("tbody tr")).to_contain_text(["job rag-embed started"])
+    expect(page.get_by_role("region", name="Instance and job")).to_contain_text("rag-embed")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 800)])
+def test_a_rack_fits_the_window_and_says_why(opened: Open, width: int, height: int) -> None:
+    page = opened("#/sources", width=width, height=height)
+    page.evaluate(SHIFTS)
+    page.evaluate("address => { location.hash = `#/rack/${address}` }", RACK)
+    expect(page.locator("#rack")).to_be_visible()
+    expect(page.locator(".title .states")).to_contain_text("1 server, 16 chips, 16 NICs down")
+    expect(page.locator(".title .states")).to_contain_text("16 chips up")
+    expect(page.get_by_role("region", name="Causes")).to_contain_text(WHY)
+    expect(cell(page, "Chips up in d7")).to_contain_text(re.compile(r"64.*48"))
+    expect(cell(page, "s3")).to_contain_text("rag-embed")
+    box = page.locator("#rack").bounding_box()
+    assert box
+    assert box["y"] + box["height"] <= height
+    expect(page.locator("#rack [stroke-dasharray]")).to_have_count(0)  # a dashed outline is what a scenario assumes
+    expect(page.locator(".neighbors [aria-current]")).to_contain_text("r15 down")
+    assert violations(page) == ""
+    assert page.evaluate("window.shifted || 0") < 0.05
+
+
+def test_a_rack_is_read_on_a_phone(opened: Open) -> None:
+    page = opened(f"#/rack/{RACK}", width=390, height=844)
+    expect(page.locator("#rack")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate(SMALLEST) >= 11
+    cause, elevation = (page.get_by_role("region", name=name).bounding_box() for name in ("Causes", "Elevation"))
+    assert cause
+    assert elevation
+    assert cause["y"] < elevation["y"]
+    expect(page.locator(".row-of-racks a")).to_have_count(5)
+
+
+def test_a_fabric_tells_its_ratios_and_the_jobs_that_cross(opened: Open) -> None:
+    page = opened("#/cluster/lab?fabric=yes", width=1440)
+    tiers = page.get_by_role("region", name="Over-subscription", exact=True).locator("tbody tr")
+    expect(tiers).to_have_count(2)
+    expect(tiers.first).to_contain_text(re.compile(r"Tier 3 to 2.*25,200.*25,600.*0\.98 : 1.*1 : 1"))
+    jobs = page.get_by_role("region", name="Jobs that cross")
+    expect(jobs).to_contain_text("1 of 2")
+    expect(jobs.get_by_role("listitem")).to_contain_text(re.compile(r"wide.*t3/n0: 400 GB/s, 3\.1 % of its uplink"))
+    picture = page.locator("#fabric")
+    expect(picture.locator("a", has_text=re.compile(r"^lab/d7/s2, down"))).to_have_count(1)
+    expect(picture.get_by_text("A wide")).to_be_visible()
+    assert violations(page) == ""
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(picture).to_have_attribute("width", re.compile(r"^3\d\d$"))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate(SMALLEST) >= 11
+
+
+def test_in_space_each_server_is_a_sheet_with_its_name(opened: Open) -> None:
+    page = opened("#/domain/lab/d0?view=3d", width=1440)
+    expect(page.locator(".wiring .plane polygon")).to_have_count(4)
+    expect(page.locator(".wiring .label")).to_have_text(["s0", "s1", "s2", "s3"], use_inner_text=False)
+    depths = "[...new Set([...document.querySelectorAll('.wire')].map(wire => getComputedStyle(wire).opacity))].length"
+    assert page.evaluate(depths) <= 3

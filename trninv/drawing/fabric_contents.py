@@ -1,0 +1,255 @@
+"""Read what the picture of a fabric shows: network nodes and uplinks, the servers below them, and jobs between them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from trninv.database.tables import TABLES, is_unhealthy
+from trninv.drawing.rack_contents import job_address_name
+from trninv.drawing.symbols import SEVERITY
+from trninv.errors import NotFoundError
+from trninv.inventory.address.lookup import Place
+from trninv.inventory.state.condition import carried_bandwidth, carried_bandwidth_filter, condition_from_row
+
+_DOMAIN, _SERVER, _NODE, _CHIP, _NIC, _LINK, _NETWORK_NODE = (
+    TABLES[name] for name in ("domain", "server", "node", "chip", "nic", "link", "network_node")
+)
+PartCounts = Mapping[tuple[str, str], int]
+"""Numbers of unhealthy parts by kind and state; parts that are so with their server are not counted."""
+
+
+class FabricServer(NamedTuple):
+    """A server: its ordinal, its worst part's state, and the ids of its jobs."""
+
+    ordinal: int
+    state: str
+    jobs: Collection[int]
+
+
+@dataclass(frozen=True, slots=True)
+class FabricDomain:
+    """The servers of a domain below one network node; ``state`` is that of its worst part outside its servers."""
+
+    ordinal: int
+    state: str
+    servers: Sequence[FabricServer]
+    counts: PartCounts
+
+    @property
+    def worst_state(self) -> str:
+        """The state of its worst part."""
+        return min((self.state, *(server.state for server in self.servers)), key=SEVERITY.index)
+
+    @property
+    def allocated_share(self) -> float:
+        """The share of its servers with a job."""
+        return sum(bool(server.jobs) for server in self.servers) / len(self.servers)
+
+
+class CrossingJob(NamedTuple):
+    """A job below several network nodes of the lowest tier.
+
+    ``bandwidths`` has, by the id of each node, the bytes per second of the job's EFA devices below it, as designed.
+    """
+
+    name: str
+    address_name: str
+    chips: int
+    bandwidths: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """A cluster's network nodes, their uplinks, and what is below them. Bandwidths are of one direction.
+
+    Attributes
+    ----------
+    nodes
+        Rows with id, tier (1 is the top), ordinal, vendor id and state.
+    uplinks
+        Rows of the link from each node to its parent, by the node's id; a node without one is the top.
+    capacities
+        The bytes per second that a node's uplink carries now, by its id.
+    attached, carried
+        The bytes per second of all links from below to each node, as designed and now.
+    domains
+        The domains below each node of the lowest tier, by its id.
+    jobs
+        The jobs that cross between nodes of the lowest tier, by id, the largest first.
+    job_count
+        The number of all jobs.
+
+    """
+
+    address: str
+    nodes: Sequence[Any]
+    uplinks: Mapping[int, Any]
+    capacities: Mapping[int, int]
+    attached: Mapping[int, int]
+    carried: Mapping[int, int]
+    domains: Mapping[int, Sequence[FabricDomain]]
+    jobs: Mapping[int, CrossingJob]
+    job_count: int
+
+
+def read_fabric(connection: Connection, cluster: Place) -> Fabric:
+    """Read a cluster's fabric.
+
+    Raises
+    ------
+    NotFoundError
+        The cluster has a single domain, and so no fabric.
+
+    """
+    nodes = connection.execute(
+        select(_NETWORK_NODE, _NODE.c.state, _NODE.c.factor_ppm)
+        .join(_NODE, _NODE.c.id == _NETWORK_NODE.c.id)
+        .where(_NODE.c.cluster_id == cluster.cluster_id)
+        .order_by(_NETWORK_NODE.c.id)
+    ).all()
+    if not nodes:
+        raise NotFoundError(f"{cluster.address} has no fabric: it is a single domain")
+    ids = nodes[0].id, nodes[-1].id
+    by_id = {row.id: row for row in nodes}
+    uplinks = connection.execute(select(_LINK).where(_LINK.c.a_id.between(*ids), _LINK.c.scope == "fabric")).all()
+    below = connection.execute(
+        select(
+            _LINK.c.b_id,
+            func.sum(_LINK.c.bandwidth_bytes_per_s).label("designed"),
+            func.sum(carried_bandwidth_filter(_LINK)).label("now"),
+        )
+        .where(_LINK.c.b_id.between(*ids), _LINK.c.scope == "fabric")
+        .group_by(_LINK.c.b_id)
+    ).all()
+    servers = _read_servers(connection, cluster, ids)
+    jobs = _read_jobs(connection, cluster)
+    return Fabric(
+        f"{cluster.address}/fabric",
+        nodes,
+        {uplink.a_id: uplink for uplink in uplinks},
+        {uplink.a_id: _capacity(uplink, by_id) for uplink in uplinks},
+        {row.b_id: int(row.designed) for row in below},
+        {row.b_id: int(row.now) for row in below},
+        _group_domains(connection, cluster, servers, jobs),
+        _crossing_jobs(connection, cluster, servers, jobs),
+        len({job for chips in jobs.values() for job in chips}),
+    )
+
+
+def _capacity(uplink: Any, nodes: Mapping[int, Any]) -> int:
+    conditions = map(condition_from_row, (uplink, nodes[uplink.a_id], nodes[uplink.b_id]))
+    return carried_bandwidth(uplink.bandwidth_bytes_per_s, *conditions)
+
+
+def _read_servers(connection: Connection, cluster: Place, ids: tuple[int, int]) -> Sequence[Any]:
+    """Return the servers with their network node and EFA bandwidth; ``ids`` are the first and last node's.
+
+    All EFA devices of a server are attached to one node, so the first device says to which.
+    """
+    device = _NIC.alias("device")
+    bandwidth = select(func.sum(device.c.bandwidth_bytes_per_s)).where(device.c.server_id == _SERVER.c.id)
+    return connection.execute(
+        select(
+            _SERVER.c.id, _SERVER.c.ordinal, _SERVER.c.domain_id, _DOMAIN.c.ordinal.label("domain"), _LINK.c.b_id,
+            _SERVER.c.state, bandwidth.scalar_subquery().label("bandwidth"),
+        )
+        .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
+        .join(_NIC, (_NIC.c.server_id == _SERVER.c.id) & (_NIC.c.ordinal == 0))
+        .join(_LINK, (_LINK.c.a_id == _NIC.c.id) & _LINK.c.b_id.between(*ids))
+        .where(_DOMAIN.c.cluster_id == cluster.cluster_id)
+        .order_by(_DOMAIN.c.ordinal, _SERVER.c.ordinal)
+    ).all()  # fmt: skip
+
+
+def _read_jobs(connection: Connection, cluster: Place) -> dict[int, dict[int, int]]:
+    """Return the number of each job's chips in each server, by the ids of server and job."""
+    allocation = TABLES["allocation"]
+    jobs: dict[int, dict[int, int]] = defaultdict(dict)
+    for server, job, chips in connection.execute(
+        select(_CHIP.c.server_id, allocation.c.job_id, func.count())
+        .join(_CHIP, _CHIP.c.id == allocation.c.chip_id)
+        .join(_SERVER, _SERVER.c.id == _CHIP.c.server_id)
+        .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
+        .where(allocation.c.ended_at.is_(None), _DOMAIN.c.cluster_id == cluster.cluster_id)
+        .group_by(_CHIP.c.server_id, allocation.c.job_id)
+    ):
+        jobs[server][job] = chips
+    return jobs
+
+
+def _group_domains(
+    connection: Connection, cluster: Place, servers: Sequence[Any], jobs: Mapping[int, Mapping[int, int]]
+) -> dict[int, list[FabricDomain]]:
+    """Return the domains below each network node; the states of their parts are read, which are few."""
+    in_servers, elsewhere = defaultdict[int, list[tuple[str, str]]](list), defaultdict[int, list[tuple[str, str]]](list)
+    for domain, server, kind, state in _unhealthy_parts(connection, cluster):
+        (elsewhere[domain] if server is None else in_servers[server]).append((kind, state))
+    domains: dict[tuple[int, int], list[Any]] = defaultdict(list)
+    for server in servers:
+        domains[server.b_id, server.domain].append(server)
+    grouped: dict[int, list[FabricDomain]] = defaultdict(list)
+    for (node, ordinal), rows in domains.items():
+        others = elsewhere.get(rows[0].domain_id, [])
+        counts = Counter(others)
+        drawn = []
+        for row in rows:
+            parts, state = in_servers.get(row.id, []), row.state
+            if parts or state != "up":
+                counts.update([("server", state)] if state != "up" else [])
+                counts.update(part for part in parts if part[1] != state)
+                state = min((state, *(other for _, other in parts)), key=SEVERITY.index)
+            drawn.append(FabricServer(row.ordinal, state, jobs.get(row.id, {}).keys()))
+        state = min(("up", *(state for _, state in others)), key=SEVERITY.index)
+        grouped[node].append(FabricDomain(ordinal, state, drawn, counts))
+    return grouped
+
+
+def _unhealthy_parts(connection: Connection, cluster: Place) -> Iterator[tuple[int, int | None, str, str]]:
+    """Yield the domain, server or None, kind and state of unhealthy chips, NICs, switches and links.
+
+    Those of other clusters are read too, since a condition on the cluster would make a database read all its nodes.
+    """
+    for cluster_id, *part in connection.execute(
+        select(
+            _NODE.c.cluster_id,
+            _NODE.c.domain_id,
+            func.coalesce(_CHIP.c.server_id, _NIC.c.server_id),
+            _NODE.c.kind,
+            _NODE.c.state,
+        )
+        .outerjoin(_CHIP, _CHIP.c.id == _NODE.c.id)
+        .outerjoin(_NIC, _NIC.c.id == _NODE.c.id)
+        .where(is_unhealthy(_NODE), _NODE.c.domain_id.is_not(None))
+    ):  # fmt: skip
+        if cluster_id == cluster.cluster_id:
+            domain, server, kind, state = part
+            yield domain, server, kind, state
+    for cluster_id, domain, state in connection.execute(
+        select(_DOMAIN.c.cluster_id, _LINK.c.domain_id, _LINK.c.state)
+        .join(_DOMAIN, _DOMAIN.c.id == _LINK.c.domain_id)
+        .where(is_unhealthy(_LINK))
+    ):
+        if cluster_id == cluster.cluster_id:
+            yield domain, None, "link", state
+
+
+def _crossing_jobs(
+    connection: Connection, cluster: Place, servers: Sequence[Any], jobs: Mapping[int, Mapping[int, int]]
+) -> dict[int, CrossingJob]:
+    """Return the jobs with chips below several network nodes, the largest first."""
+    chips = Counter[int]()
+    bandwidths: dict[int, Counter[int]] = defaultdict(Counter)
+    for server in servers:
+        for job, count in jobs.get(server.id, {}).items():
+            chips[job] += count
+            bandwidths[job][server.b_id] += int(server.bandwidth)
+    job_table = TABLES["job"]
+    query = select(job_table).where(job_table.c.cluster_id == cluster.cluster_id, job_table.c.ended_at.is_(None))
+    rows = {row.id: row for row in connection.execute(query)}
+    crossing = sorted((job for job in bandwidths if len(bandwidths[job]) > 1), key=lambda job: (-chips[job], job))
+    return {
+        job: CrossingJob(rows[job].name, job_address_name(rows[job]), chips[job], bandwidths[job]) for job in crossing
+    }

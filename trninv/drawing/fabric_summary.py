@@ -1,0 +1,69 @@
+"""Sum up a fabric by tiers and by jobs that cross, for the page beside the picture."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trninv.drawing.fabric_contents import Fabric
+from trninv.units import Bandwidth, pluralize
+
+
+def describe_tiers(fabric: Fabric) -> list[dict[str, Any]]:
+    """Return, for each tier from below, what comes from below and what its uplinks carry, as designed and now."""
+    tiers = []
+    for tier in sorted({node.tier for node in fabric.nodes}, reverse=True):
+        nodes = [node for node in fabric.nodes if node.tier == tier]
+        linked = [node.id for node in nodes if node.id in fabric.uplinks]
+        tiers.append(
+            {
+                "tier": tier,
+                "nodes": len(nodes),
+                "unhealthy": sum(node.state != "up" for node in nodes),
+                "below": sum(fabric.carried.get(node.id, 0) for node in nodes),
+                "belowDesigned": sum(fabric.attached.get(node.id, 0) for node in nodes),
+                "upward": sum(fabric.capacities[node] for node in linked) if linked else None,
+                "worst": _worst_node(fabric, linked, nodes),
+                "upwardDesigned": sum(fabric.uplinks[node].bandwidth_bytes_per_s for node in linked) or None,
+            }
+        )
+    return tiers
+
+
+def summarize_tier(tier: Mapping[str, Any]) -> str:
+    """Return a tier of `describe_tiers` in words: "tier 3: 2 network nodes, 16,000 GB/s upward"."""
+    upward = "" if tier["upward"] is None else f", {Bandwidth(tier['upward'])} upward"
+    return f"tier {tier['tier']}: {pluralize(tier['nodes'], 'network node')}{upward}"
+
+
+def _worst_node(fabric: Fabric, linked: Sequence[int], nodes: Sequence[Any]) -> dict[str, Any] | None:
+    """Return the node whose uplink is the most over-subscribed; its ratio is None if the uplink carries nothing."""
+    if not linked:
+        return None
+    names = {node.id: f"t{node.tier}/n{node.ordinal}" for node in nodes}
+    ratios = {node: fabric.carried.get(node, 0) / (fabric.capacities[node] or 1e-9) for node in linked}
+    worst = max(linked, key=lambda node: (not fabric.capacities[node], ratios[node]))
+    return {"name": names[worst], "ratio": round(ratios[worst], 2) if fabric.capacities[worst] else None}
+
+
+def describe_jobs(fabric: Fabric) -> dict[str, Any]:
+    """Return the number of jobs, and those that cross with the share of its uplink that each could take."""
+    names = {node.id: f"t{node.tier}/n{node.ordinal}" for node in fabric.nodes}
+    return {
+        "all": fabric.job_count,
+        "crossing": [
+            {
+                "name": job.name,
+                "address": job.address_name,
+                "chips": job.chips,
+                "nodes": [
+                    {"name": names[node], "bandwidth": bandwidth, "uplink": fabric.capacities.get(node, 0)}
+                    for node, bandwidth in sorted(job.bandwidths.items())
+                ],
+            }
+            for job in fabric.jobs.values()
+        ],
+    }
+
+
+def format_ratio(below: int, upward: int) -> str:
+    """Return over-subscription with at most two decimals: 1, 0.97, 1.33."""
+    return f"{below / max(upward, 1):.2f}".rstrip("0").rstrip(".")

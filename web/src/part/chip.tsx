@@ -1,0 +1,162 @@
+// The page of a chip: its state, where it is, what each of its links carries, and its history.
+import { makeQuery, type Query, type Result, useQuery } from "../api";
+import { useNarrow } from "../domain/wiring";
+import { Change, CopyQueries, Loading } from "../parts";
+import { href } from "../route";
+import { type Column, SimpleTable } from "../simpletable";
+import { Glyph, StateLabel, stateWord } from "../state";
+import "../style/part.css";
+import "../style/pictured.css";
+import { gibibytes, gigabytes, number, pluralize, relativeTo } from "../words";
+import { Band } from "./band";
+import { ownChange } from "./changes";
+import { CHIP, type ChipPart } from "./documents";
+import { History } from "./history";
+import { Where } from "./where";
+import { ServerWiring } from "./wiring";
+
+const serverOf = (address: string) => address.replace(/\/c\d+$/, "");
+
+export function ChipView({ address }: { address: string }) {
+  const query = makeQuery(CHIP, { address, server: serverOf(address), narrow: useNarrow() });
+  return (
+    <Loading result={useQuery(query)} page={address}>
+      {(answer) =>
+        "tray" in answer.resolve ? <Opened answer={answer} chip={answer.resolve as ChipPart} query={query} /> : null
+      }
+    </Loading>
+  );
+}
+
+function Opened({ answer, chip, query }: { answer: Result<typeof CHIP>; chip: ChipPart; query: Query }) {
+  const { address, state, server } = chip;
+  const domain = server.domain.address;
+  const short = relativeTo(domain, address);
+  return (
+    <article class="domain part">
+      <header class="title">
+        <h1>{address}</h1>
+        <div class="states">
+          <StateLabel state={state}>{stateWord(state)}</StateLabel>
+        </div>
+        <p>
+          {chip.model.name} chip · {gibibytes(chip.memory)} HBM
+        </p>
+        <div class="tools">
+          <a class="button" href={href("domain", domain, { sel: short })}>
+            Show in wiring
+          </a>
+          <CopyQueries queries={[query]} />
+        </div>
+      </header>
+      <Band
+        part={chip}
+        last={ownChange(answer.events.nodes, address)}
+        domain={domain}
+        incident={answer.incidents.nodes[0]?.id}
+        server={server.address}
+      />
+      <div class="part-columns">
+        <section class="card flush" aria-label="In its server">
+          <h2>
+            In server <a href={href("at", server.address)}>{relativeTo(domain, server.address)}</a>
+            <a class="more" href={href("domain", domain, { from: short })}>
+              Paths from it
+            </a>
+          </h2>
+          <ServerWiring server={server} placed={answer.layout} selected={address} />
+        </section>
+        <Links chip={chip} domain={domain} />
+        <div class="part-side">
+          <Where server={server} tray={chip.tray} />
+          <About chip={chip} />
+        </div>
+        <History events={answer.events} place={address} jobs={chip.job ? [chip.job] : []} />
+      </div>
+    </article>
+  );
+}
+
+const COLUMNS: Column[] = [["To"], ["State"], ["One direction", "number"]];
+
+function Links({ chip, domain }: { chip: ChipPart; domain: string }) {
+  const links = chip.links.nodes;
+  const idle = links.filter(({ bandwidth }) => bandwidth.gigabytesPerSecond === 0).length;
+  const total = links.reduce((sum, { bandwidth }) => sum + bandwidth.gigabytesPerSecond, 0);
+  return (
+    <section class="card flush" aria-label="Links">
+      <h2>
+        {pluralize(links.length, "link")}
+        <span class="quiet">
+          {idle ? `${idle === links.length ? "all" : number(idle)} idle, ` : ""}
+          {`${number(total)} GB/s in all`}
+        </span>
+      </h2>
+      <SimpleTable name="Links of this chip" columns={COLUMNS}>
+        {links.map((link) => {
+          const peer = link.a.address === chip.address ? link.b : link.a;
+          const isIdle = link.bandwidth.gigabytesPerSecond === 0;
+          return (
+            <tr key={link.address}>
+              <th scope="row">
+                <a href={href("at", peer.address)}>{relativeTo(domain, peer.address)}</a>
+                <small>
+                  {link.technology}
+                  {link.cables > 1 && `, ${pluralize(link.cables, "cable")}`}
+                </small>
+              </th>
+              <td>
+                <a href={href("at", link.address)} class="state-link">
+                  <Glyph state={isIdle ? "down" : link.state} /> {isIdle ? "idle" : stateWord(link.state)}
+                </a>
+                {isIdle && <small>{whyIdle(link, domain, chip.address)}</small>}
+                {!isIdle && link.factor !== null && <small>at {number(100 * link.factor)} %</small>}
+              </td>
+              <td class="number">
+                <Change now={gigabytes(link.bandwidth)} before={gigabytes(link.nominal)} />
+              </td>
+            </tr>
+          );
+        })}
+      </SimpleTable>
+    </section>
+  );
+}
+
+type ChipLink = ChipPart["links"]["nodes"][number];
+
+/** Whose fault it is that a link carries nothing: s0/c3 is down. */
+function whyIdle({ state, a, b }: ChipLink, domain: string, own: string): string {
+  if (state === "down" || state === "maintenance") return `it is ${stateWord(state)}`;
+  const off = [a, b].filter((end) => "state" in end && (end.state === "down" || end.state === "maintenance"));
+  const cause = off.filter(({ address }) => off.length === 1 || address === own);
+  const names = cause.map(
+    (end) => `${relativeTo(domain, end.address)} is ${"state" in end ? stateWord(end.state) : ""}`,
+  );
+  return names.join(", ") || "an end is not up";
+}
+
+const WITHOUT_JOB = { allocated: "allocated", free: "none, free", unusable: "none, unusable" };
+
+function About({ chip }: { chip: ChipPart }) {
+  const facts: [string, preact.ComponentChildren][] = [
+    ["Job", chip.job ? <a href={href("jobs", "", { sel: chip.job })}>{chip.job}</a> : WITHOUT_JOB[chip.use]],
+    ["Host", chip.server.host ?? "not known"],
+    ["Instance", chip.server.instance ?? "none bound (design only)"],
+    ["Cores", `${number(chip.cores.totalCount)} × ${chip.model.coreModel}`],
+    ["HBM", `${gibibytes(chip.memory)}, ${gigabytes(chip.memoryBandwidth)}`],
+  ];
+  return (
+    <section class="card flush" aria-label="Chip and job">
+      <h2>Chip and job</h2>
+      <dl class="figures inner">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,155 @@
+// Why parts of a rack are unhealthy, what it costs, and what to know before a server is pulled.
+import { makeQuery, useQuery } from "../api";
+import { Metric } from "../domain/metric";
+import { useAsOf } from "../live";
+import { Loading } from "../parts";
+import { href } from "../route";
+import { formatDateTime, formatDuration, Glyph, STATES, shownTime, stateWord } from "../state";
+import { number, pluralize, relativeTo, shortenAddress } from "../words";
+import { COST, type Rack, type RackAnswer, type RackServer } from "./documents";
+
+export function Causes({ answer: { incidents }, rack }: { answer: RackAnswer; rack: Rack }) {
+  const { asof } = useAsOf();
+  const cluster = rack.cluster.slug;
+  return (
+    <section class="card flush" aria-label="Causes">
+      <h2>
+        Unhealthy <span class="quiet">{pluralize(incidents.totalCount, "cause")}</span>
+        <a class="more" href={href("incidents")}>
+          Incidents
+        </a>
+      </h2>
+      {incidents.nodes.map(({ id, place, causes, causeCount, why, who, startedAt, parts }) => {
+        const state = STATES.find((state) => parts.some((part) => part.state === state)) ?? "down";
+        const address = causes[0] ?? place ?? "";
+        return (
+          <div key={id} class={`band ${state}`}>
+            <strong class="cause">
+              <Glyph state={state} />
+              <a href={href("at", address)}>{shortenAddress(relativeTo(cluster, address))}</a>
+              {causeCount > 1 && ` and ${number(causeCount - 1)} more`}
+            </strong>
+            <strong>{why ?? "no reason given"}</strong>
+            <span>
+              {stateWord(state)}
+              {startedAt &&
+                ` since ${formatDateTime(startedAt).replace(/:\d\d UTC$/, " UTC")}, ${formatDuration(startedAt, shownTime(asof))}`}
+              {who && `, set by ${who}`}
+            </span>
+            <a href={href("incidents", "", { sel: id })}>Incident {id}</a>
+          </div>
+        );
+      })}
+    </section>
+  );
+}
+
+/** What the rack's worst incident costs its domains, before → now. */
+export function Cost({ rack }: { rack: string }) {
+  const result = useQuery(makeQuery(COST, { address: rack }));
+  return (
+    <section class="card flush cost" aria-label="What it costs">
+      <h2>
+        What it costs <span class="quiet">before → now</span>
+      </h2>
+      <div class="inner">
+        <Loading result={result}>
+          {({ incidents }) => {
+            const impact = incidents.nodes[0]?.impact;
+            if (!impact) return <p class="quiet">No loss is known.</p>;
+            return (
+              <dl class="figures">
+                {impact.domains.slice(0, 2).flatMap((loss) => {
+                  const domain = loss.domain.split("/")[1];
+                  return [
+                    <Metric
+                      key={domain}
+                      name={`Chips up in ${domain}`}
+                      before={loss.chipsBefore}
+                      now={loss.chipsNow}
+                    />,
+                    <Metric
+                      key={`${domain} gather`}
+                      name={`All-gather limit of ${domain}`}
+                      before={loss.allGatherBefore.upper.gigabytesPerSecond}
+                      now={loss.allGatherNow.upper.gigabytesPerSecond}
+                      unit="GB/s"
+                    />,
+                  ];
+                })}
+                <div>
+                  <dt>Jobs touched</dt>
+                  <dd>{impact.jobs.map(({ name }) => name).join(", ") || "none"}</dd>
+                </div>
+              </dl>
+            );
+          }}
+        </Loading>
+      </div>
+    </section>
+  );
+}
+
+const MANY = 4;
+
+/** Jobs, hosts and instances of the rack's servers, the top one first. */
+export function Pull({ servers, rack }: { servers: RackServer[]; rack: string }) {
+  const racks = [
+    ...new Set(servers.flatMap(({ domain }) => domain.servers.nodes.map((server) => server.rack.address))),
+  ].filter((address) => address !== rack);
+  const hasOneDomain = new Set(servers.map(({ domain }) => domain.address)).size === 1;
+  const shown = servers.length > MANY ? servers.filter(({ state }) => state !== "up") : [...servers].reverse();
+  return (
+    <section class="card flush" aria-label="Before you pull a server">
+      <h2>Before you pull a server</h2>
+      <dl class="figures inner">
+        {shown.map(({ address, chips, host, instance }) => {
+          const jobs = [...new Set(chips.nodes.flatMap(({ job }) => job ?? []))];
+          return (
+            <div key={address}>
+              <dt>
+                <a href={href("at", address)}>
+                  {address
+                    .split("/")
+                    .slice(hasOneDomain ? 2 : 1)
+                    .join("/")}
+                </a>
+              </dt>
+              <dd>
+                {jobs.length
+                  ? jobs.map((job, index) => (
+                      <span key={job}>
+                        {index > 0 && ", "}
+                        <a href={href("jobs", "", { sel: job })}>{job}</a>
+                      </span>
+                    ))
+                  : "no job"}
+                <small>{[host, instance].filter(Boolean).join(" · ") || "no instance bound"}</small>
+              </dd>
+            </div>
+          );
+        })}
+        {servers.length > MANY && (
+          <div>
+            <dt>Jobs in the rack</dt>
+            <dd>{number(new Set(servers.flatMap(({ chips }) => chips.nodes.flatMap(({ job }) => job ?? []))).size)}</dd>
+          </div>
+        )}
+        {racks.length > 0 && (
+          <div>
+            <dt>Its domains are also in</dt>
+            <dd>
+              {racks.slice(0, 4).map((address, index) => (
+                <span key={address}>
+                  {index > 0 && ", "}
+                  <a href={href("rack", address)}>{address.split("/")[1]}</a>
+                </span>
+              ))}
+              {racks.length > 4 && ` and ${racks.length - 4} more`}
+            </dd>
+          </div>
+        )}
+      </dl>
+    </section>
+  );
+}
