@@ -65,24 +65,24 @@ def draw_rows(root: Element, fabric: Fabric, corner: Coordinates, width: float) 
     """Draw the rows below ``corner`` and return the bottom y."""
     rows = list(_rows(fabric))
     is_narrow = width < _NARROW
-    left, right = corner[0] + _NAME_WIDTH, width - (0 if is_narrow else _RATIO_WIDTH)
+    start_x, right = corner[0] + _NAME_WIDTH, width - (0 if is_narrow else _RATIO_WIDTH)
     height = min(max(_HEIGHT / len(rows), _MIN_ROW_HEIGHT), _MAX_ROW_HEIGHT)
     most = max(len(row.domains) for row in rows)
-    pitch, top = (right - left) / most, corner[1] + _AXIS_HEIGHT
+    pitch, top = (right - start_x) / most, corner[1] + _AXIS_HEIGHT
     bottom = top + height * len(rows)
-    _draw_axis(root, (left, right), (corner[1], bottom), most)
+    _draw_axis(root, (start_x, right), (corner[1], bottom), most)
     if not is_narrow:
         _draw_ratio_axis(root, right + 16, (corner[1], bottom))
     for index, row in enumerate(rows):
         y = top + index * height
-        _draw_row(root, fabric, row, (left, y, pitch, height - _ROW_GAP))
+        _draw_row(root, fabric, row, (start_x, y, pitch, height - _ROW_GAP))
         if not is_narrow:
             _draw_ratio(root, fabric, row.node, (right + 16, y, height - _ROW_GAP))
-    taken: list[tuple[float, float, float, float]] = []
+    occupied: list[tuple[float, float, float, float]] = []
     for index, row in enumerate(rows):
         center = top + index * height + (height - _ROW_GAP) / 2
-        for mark in _marks(fabric, row, left, pitch):
-            _draw_mark(root, mark, center, (left, right), taken)
+        for mark in _marks(fabric, row, start_x, pitch):
+            _draw_mark(root, mark, center, (start_x, right), occupied)
     return bottom + 8
 
 
@@ -158,7 +158,7 @@ def _draw_ratio(root: Element, fabric: Fabric, node: Any, area: tuple[float, flo
         draw_label(root, (x + width + 18, y + height / 2 + 4), label, 11, text_color(state))
 
 
-def _marks(fabric: Fabric, row: _Row, left: float, pitch: float) -> Iterator[_Mark]:
+def _marks(fabric: Fabric, row: _Row, start_x: float, pitch: float) -> Iterator[_Mark]:
     """Yield what is unhealthy along a row, from left to right; near each other, they become one mark."""
     cluster = fabric.address.split("/")[0]
     leaves = {node.id: node for node in fabric.nodes if node.state != "up"}
@@ -167,13 +167,13 @@ def _marks(fabric: Fabric, row: _Row, left: float, pitch: float) -> Iterator[_Ma
         if leaf in leaves:
             node = leaves[leaf]
             name = f"t{node.tier}/n{node.ordinal}"
-            x = left + pitch * (positions[0] + positions[-1] + 1) / 2
+            x = start_x + pitch * (positions[0] + positions[-1] + 1) / 2
             yield _Mark(x, node.state, f"{name}: {node.state}", f"at/{fabric.address}/{name}")
     near: list[tuple[float, FabricDomain]] = []
     for index, (domain, _) in enumerate(row.domains):
         if domain.worst_state == "up":
             continue
-        x = left + pitch * (index + 0.5)
+        x = start_x + pitch * (index + 0.5)
         if near and x - near[0][0] > _MERGE_DISTANCE:
             yield _merge(near, cluster)
             near = []
@@ -186,26 +186,26 @@ def _merge(near: Sequence[tuple[float, FabricDomain]], cluster: str) -> _Mark:
     state = min((domain.worst_state for _, domain in near), key=SEVERITY.index)
     worst = next(domain for _, domain in near if domain.worst_state == state)
     counts = sum((Counter(domain.counts) for _, domain in near), Counter[tuple[str, str]]())
-    what = describe_parts(counts, state)
+    parts = describe_parts(counts, state)
     name = f"d{worst.ordinal}" if len(near) == 1 else pluralize(len(near), "domain")
-    return _Mark(sum(x for x, _ in near) / len(near), state, f"{name}: {what}", f"domain/{cluster}/d{worst.ordinal}")
+    return _Mark(sum(x for x, _ in near) / len(near), state, f"{name}: {parts}", f"domain/{cluster}/d{worst.ordinal}")
 
 
 def _draw_mark(
-    root: Element, mark: _Mark, y: float, span: tuple[float, float], taken: list[tuple[float, float, float, float]]
+    root: Element, mark: _Mark, y: float, span: tuple[float, float], occupied: list[tuple[float, float, float, float]]
 ) -> None:
     """Draw a mark, and what it says on the side where there is space, if there is."""
     link = add_link(root, mark.path, f"{mark.text}, {mark.state}")
     style = STATE_STYLES[mark.state]
     add_element(link, "circle", cx=mark.x, cy=y, r=_MARK_RADIUS, fill=PAPER, stroke=style.stroke, stroke_width=1.4)
     draw_state_symbol(link, (mark.x, y), mark.state)
-    taken.append((mark.x - _MARK_RADIUS, y - _MARK_RADIUS, mark.x + _MARK_RADIUS, y + _MARK_RADIUS))
+    occupied.append((mark.x - _MARK_RADIUS, y - _MARK_RADIUS, mark.x + _MARK_RADIUS, y + _MARK_RADIUS))
     width = 6.2 * len(mark.text) + 12
     for x in (mark.x + _MARK_RADIUS + 3, mark.x - _MARK_RADIUS - 3 - width):
         box = (x, y - 9, x + width, y + 9)
-        if x < span[0] or box[2] > span[1] or any(_overlap(box, other) for other in taken):
+        if x < span[0] or box[2] > span[1] or any(_overlap(box, other) for other in occupied):
             continue
-        taken.append(box)
+        occupied.append(box)
         add_element(link, "rect", x=x, y=y - 9, width=width, height=18.0, rx=4.0, fill=PAPER)
         draw_label(link, (x + 6, y + 4), mark.text, 11, text_color(mark.state))
         return

@@ -221,17 +221,17 @@ class _TierDrawing:
         for index, domain in enumerate(domains):
             row, column = divmod(index, per_row)
             drawn_width = max(columns * (self._size + 2) - 2, self._label_width)
-            left = x + 4 + column * pitch_x + (pitch_x - drawn_width) / 2
+            domain_x = x + 4 + column * pitch_x + (pitch_x - drawn_width) / 2
             top, address = y - 3 + row * cell_height, f"{cluster}/d{domain.ordinal}"
             link = add_link(self._root, f"domain/{address}", f"{address}, {domain.worst_state}")
-            draw_label(link, (left, top + 11), f"d{domain.ordinal}", 11, text_color(domain.worst_state, MUTED))
+            draw_label(link, (domain_x, top + 11), f"d{domain.ordinal}", 11, text_color(domain.worst_state, MUTED))
             for number, server in enumerate(domain.servers):
                 down, across = divmod(number, columns)
-                corner = left + across * (self._size + 2), top + _LABEL_HEIGHT + down * (self._size + 2)
+                corner = domain_x + across * (self._size + 2), top + _LABEL_HEIGHT + down * (self._size + 2)
                 self._draw_server(server, f"{address}/s{server.ordinal}", corner)
             if domain.state != "up":  # a switch or link between servers: amid them
                 height = ceil(len(domain.servers) / columns) * (self._size + 2) - 2
-                middle = left + columns * (self._size + 2) / 2 - 1, top + _LABEL_HEIGHT + height / 2
+                middle = domain_x + columns * (self._size + 2) / 2 - 1, top + _LABEL_HEIGHT + height / 2
                 draw_state_symbol(add_element(self._root, "g"), middle, domain.state, backed=True)
 
     def _draw_server(self, server: FabricServer, address: str, corner: Coordinates) -> None:
