@@ -54,7 +54,7 @@ export function useCells(places: string[], sizes: Outcome<Size>[] | undefined, a
     cells.current = new Map();
     // what is solved comes last, since a browser sends only a few requests at a time
     const ordered = [...METRICS].sort((a, b) => Number(a.isSolved ?? false) - Number(b.isSolved ?? false));
-    if (sizes) for (const metric of ordered) places.forEach((_, place) => load(metric, place));
+    if (sizes) for (const metric of ordered) for (let place = 0; place < places.length; place++) load(metric, place);
     redraw(0);
     return () => signal.current.abort();
   }, [sizes, at]);

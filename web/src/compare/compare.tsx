@@ -5,6 +5,7 @@ import { Choice, CopyQueries, Failure } from "../parts";
 import { change, href, oneOf } from "../route";
 import { Counts, StateLabel as State, shownTime } from "../state";
 import "../style/compare.css";
+import "../style/tabs.css";
 import { number, pluralize } from "../words";
 import { type Cell, type Cells, queriesOf, useCells } from "./cells";
 import { placesOf, storePlaces } from "./collection";
@@ -16,7 +17,7 @@ import { SaveCsv } from "./save";
 import { Thumbnail } from "./thumbnail";
 
 // biome-ignore lint/suspicious/noThenProperty: an option of the address, never awaited
-const AS = { now: "As they are now", healthy: "When healthy", then: "Now and earlier" };
+const AS = { now: "Now", healthy: "When healthy", then: "Now and earlier" };
 
 export function Compare({ options }: { options: Record<string, string> }) {
   const places = placesOf(options.of);
@@ -56,12 +57,14 @@ function Title({ places, as, children, tools }: TitleProps) {
       {places.length > 0 && <p>{pluralize(places.length, "place")}</p>}
       {children}
       <div class="tools">
-        <Choice
-          name="Show"
-          options={AS}
-          chosen={as}
-          choose={(value) => change({ as: value === "now" ? undefined : value, since: undefined })}
-        />
+        <div class="tabs">
+          <Choice
+            name="Show"
+            options={AS}
+            chosen={as}
+            choose={(value) => change({ as: value === "now" ? undefined : value, since: undefined })}
+          />
+        </div>
         <Add places={places} />
         {tools}
       </div>
@@ -179,9 +182,14 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
     );
   const clock = useClock(isLoading);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="card flush scroll compare" aria-label="Comparison" aria-busy={isLoading} tabIndex={0}>
-      <table class="full" style={{ minWidth: `${13 + 14 * places.length}rem` }}>
+    <section
+      class={`card flush scroll compare${places.length > 2 ? " many" : ""}`}
+      aria-label="Comparison"
+      aria-busy={isLoading}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+      tabIndex={0}
+    >
+      <table class="full" style={{ "--places": places.length }}>
         <thead>
           <tr>
             <td class="quiet">
@@ -238,8 +246,9 @@ interface HeadProps {
   remove: () => void;
 }
 
-const sizeText = ({ chips, domains, resolve }: Size) => {
-  const what = "model" in resolve ? resolve.model : "system" in resolve ? resolve.system : resolve.__typename;
+const sizeText = ({ chips, design, domains, resolve }: Size) => {
+  const system = design?.slug ?? ("system" in resolve ? resolve.system : resolve.__typename);
+  const what = "model" in resolve ? resolve.model : system;
   const times = domains.totalCount > 1 ? `${number(domains.totalCount)} domains, ` : "";
   return `${what}, ${times}${pluralize(chips.totalCount, "chip")}`;
 };

@@ -101,8 +101,13 @@ export function useSizes(places: string[], at: string | undefined) {
   );
 }
 
-/** Unhealthy parts of a place. */
-export const unhealthyCounts = (size: Size): Count[] =>
-  (["chip", "server", "nic", "switch", "link"] as const).flatMap((kind) =>
-    size[kind].aggregates.map(({ state, count }) => ({ kind, state: state ?? "down", count })),
+/** Unhealthy parts of a place; servers stand for their NICs, and chips for their servers. */
+export function unhealthyCounts(size: Size): Count[] {
+  const statesOf = (kind: "chip" | "server") => size[kind].aggregates.map(({ state }) => state);
+  const hidden = { server: statesOf("chip"), nic: statesOf("server"), chip: [], switch: [], link: [] };
+  return (["chip", "server", "switch", "link", "nic"] as const).flatMap((kind) =>
+    size[kind].aggregates
+      .filter(({ state }) => !hidden[kind].some((other) => other === state))
+      .map(({ state, count }) => ({ kind, state: state ?? "down", count })),
   );
+}

@@ -184,7 +184,7 @@ export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
         {
           name: "Bisection per chip",
           unit: "GB/s",
-          description: "of a half; a proven upper bound",
+          description: "of a half",
           better: "more",
           isSolved: true,
         },

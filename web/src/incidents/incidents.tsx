@@ -1,10 +1,13 @@
 // Incidents: unhealthy parts with one root cause, worst loss first; closed ones; and one of them in full.
 import { type Loaded, useQuery } from "../api";
+import { saveFile } from "../drawing/save";
 import { useAsOf } from "../live";
 import { CopyQueries, Failure } from "../parts";
 import { change, href, oneOf, type Route } from "../route";
 import { formatDateTime, shownTime } from "../state";
 import "../style/incidents.css";
+import "../style/tabs.css";
+import { csv, type Rows } from "../table/rows";
 import { Timeline } from "../timeline";
 import { number } from "../words";
 import { QUERY as CHECKS, Checks } from "./checks";
@@ -45,12 +48,15 @@ export function Incidents({ route }: { route: Route }) {
     <article class="incidents">
       <header class="title">
         <h1>Incidents</h1>
-        <p>{loaded.data && summarize(loaded.data)}</p>
+        <p title={loaded.data && summarize(loaded.data)}>{loaded.data && summarize(loaded.data)}</p>
         <div class="tools">
+          <SaveCsv name={shows} rows={shows === "open" ? loaded.data && openCsv(open) : closed && closedCsv(past)} />
           <CopyQueries queries={[QUERY, CHANGES_QUERY, CHECKS]} />
         </div>
       </header>
-      <Timeline span={options.span} />
+      <div class="timeline-room">
+        <Timeline span={options.span} />
+      </div>
       <div class={sel ? "columns" : undefined}>
         <div>
           <section class="card flush" aria-label={shows === "open" ? "Open incidents" : "Closed incidents"}>
@@ -59,7 +65,6 @@ export function Incidents({ route }: { route: Route }) {
               counts={{ open: count(loaded.data?.incidents.totalCount), closed: count(closed?.length) }}
               filters={filters}
               clusters={clustersOf(shows === "open" ? edges.map(({ node }) => node) : (closed ?? []))}
-              rows={shows === "open" ? loaded.data && openCsv(open) : closed && closedCsv(past)}
             />
             <List result={shows === "open" ? loaded : changes}>
               {shows === "open" ? (
@@ -73,23 +78,37 @@ export function Incidents({ route }: { route: Route }) {
               )}
             </List>
           </section>
-          <p class="quiet">
-            {shows === "open"
-              ? "Ranked by severity, then chips lost, then bandwidth lost: NeuronLink and EFA, one direction. Planned work comes last."
-              : `Latest first${(changes.data?.events.totalCount ?? 0) > MOST_EVENTS ? `, from the last ${MOST_EVENTS} changes` : ""}. One row a change that made parts unhealthy, once all of them are up again.`}
-          </p>
-          {shows === "open" && closed && <Recent closed={closed} />}
+          {loaded.data && changes.data && (
+            <p class="quiet">
+              {shows === "open"
+                ? "Ranked by severity, then chips lost, then bandwidth lost: NeuronLink and EFA, one direction. Planned work comes last."
+                : `Latest first${(changes.data?.events.totalCount ?? 0) > MOST_EVENTS ? `, from the last ${MOST_EVENTS} changes` : ""}. One row a change that made parts unhealthy, once all of them are up again.`}
+            </p>
+          )}
+          {shows === "open" && loaded.data && closed && <Recent closed={closed} />}
         </div>
         {chosen && <OpenPanel incident={chosen} after={edges[index - 1]?.cursor ?? null} />}
         {chosenClosed && <ClosedPanel incident={chosenClosed} />}
-        {sel && !chosen && !chosenClosed && loaded.data && changes.data && (
-          <p class="card quiet">Incident {sel.slice(0, 80)} is not open at this time.</p>
+        {sel && !chosen && !chosenClosed && (
+          <aside class="card panel to-come" aria-label={`Incident ${sel.slice(0, 80)}`}>
+            {loaded.data && changes.data && <p class="quiet">Incident {sel.slice(0, 80)} is not open at this time.</p>}
+          </aside>
         )}
       </div>
       <Checks />
     </article>
   );
 }
+
+const SaveCsv = ({ name, rows }: { name: string; rows: Rows | undefined }) => (
+  <button
+    type="button"
+    disabled={!rows}
+    onClick={() => rows && saveFile(`incidents-${name}.csv`, csv(rows), "text/csv")}
+  >
+    Download CSV
+  </button>
+);
 
 const count = (value: number | undefined) => (value === undefined ? "" : number(value));
 

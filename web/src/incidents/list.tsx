@@ -1,13 +1,11 @@
 // The table of incidents, open or closed, with its tabs, search, filters and CSV.
 import { useRef } from "preact/hooks";
-import { saveFile } from "../drawing/save";
 import { useAsOf } from "../live";
 import { Choice } from "../parts";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
 import { type Column, Row, SimpleTable } from "../simpletable";
 import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
-import { csv, type Rows } from "../table/rows";
 import { number, pluralize, shortenAddress } from "../words";
 import type { ClosedIncident } from "./closed";
 import { type Incident, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
@@ -20,14 +18,13 @@ interface ToolsProps {
   counts: Record<"open" | "closed", string>;
   filters: Filters;
   clusters: string[];
-  rows: Rows | undefined;
 }
 
-export function ListTools({ shows, counts, filters, clusters, rows }: ToolsProps) {
+export function ListTools({ shows, counts, filters, clusters }: ToolsProps) {
   const field = useRef<HTMLInputElement>(null);
   useKey("f", () => field.current?.focus());
   return (
-    <div class="list-tools">
+    <div class="list-tools tabs">
       <Choice
         name="Show"
         options={{ open: `Open ${counts.open}`, closed: `Closed ${counts.closed}` }}
@@ -51,13 +48,6 @@ export function ListTools({ shows, counts, filters, clusters, rows }: ToolsProps
         values={Object.fromEntries(clusters.map((cluster) => [cluster, cluster]))}
         chosen={filters.cluster}
       />
-      <button
-        type="button"
-        disabled={!rows}
-        onClick={() => rows && saveFile(`incidents-${shows}.csv`, csv(rows), "text/csv")}
-      >
-        Download CSV
-      </button>
     </div>
   );
 }
@@ -158,7 +148,7 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
           content={JSON.stringify([incident.parts, incident.why])}
           isSelected={incident.id === sel}
         >
-          <td class="badge">
+          <td class="level">
             <SeverityBadge severity={incident.severity} />
           </td>
           <Name id={incident.id} place={placeOf(incident)} state={stateOf(incident)} isChosen={incident.id === sel}>
@@ -221,7 +211,7 @@ export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; s
     <SimpleTable name="Closed incidents" columns={CLOSED} isPick>
       {incidents.map((incident) => (
         <Row key={incident.id} content={incident.closedAt} isSelected={incident.id === sel}>
-          <td class="badge">
+          <td class="level">
             <SeverityBadge severity={incident.severity} />
           </td>
           <Name id={incident.id} place={incident.place} state="up" isChosen={incident.id === sel}>

@@ -51,11 +51,13 @@ interface Props {
   chosen?: (row: Cell[]) => boolean;
   /** The letters of jobs in the picture next to the table. */
   letters?: Map<string, Letter>;
+  /** Where the name of a job leads; by default to the job among all. */
+  jobHref?: (job: string) => string;
   /** More buttons next to the download. */
   tools?: preact.ComponentChildren;
 }
 
-export function DataTable({ name, all, shown, view, chosen, letters, tools }: Props) {
+export function DataTable({ name, all, shown, view, chosen, letters, jobHref, tools }: Props) {
   const field = useRef<HTMLInputElement>(null);
   useKey("f", () => field.current?.focus());
   const less = shown.rows.length < all.rows.length;
@@ -91,7 +93,7 @@ export function DataTable({ name, all, shown, view, chosen, letters, tools }: Pr
         </span>
       </div>
       {shown.rows.length ? (
-        <Body shown={shown} sort={view.sort} chosen={chosen} letters={letters} />
+        <Body shown={shown} sort={view.sort} chosen={chosen} letters={letters} jobHref={jobHref} />
       ) : (
         <p class="card">
           {all.rows.length ? (
@@ -140,9 +142,12 @@ interface BodyProps {
   sort: string;
   chosen: Props["chosen"];
   letters: Props["letters"];
+  jobHref: Props["jobHref"];
 }
 
-function Body({ shown: { columns, rows }, sort, chosen, letters }: BodyProps) {
+const hrefOfJob = (job: string) => href("jobs", "", { sel: job });
+
+function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefOfJob }: BodyProps) {
   const [top, scrolled] = useState(0);
   const box = useRef<HTMLElement>(null);
   const many = rows.length > MOST;
@@ -197,6 +202,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters }: BodyProps) {
                   cell={cell}
                   short={many}
                   letter={columns[place] === "job" ? letters?.get(String(cell)) : undefined}
+                  jobHref={jobHref}
                 />
               ))}
             </tr>
@@ -246,9 +252,10 @@ interface ValueProps {
   cell: Cell;
   short: boolean;
   letter: Letter | undefined;
+  jobHref: (job: string) => string;
 }
 
-function Value({ column, cell, short, letter }: ValueProps) {
+function Value({ column, cell, short, letter, jobHref }: ValueProps) {
   if (typeof cell === "number") return <td class="number">{exact(cell)}</td>;
   const text = String(cell ?? "");
   const links = addresses(column, cell);
@@ -271,7 +278,7 @@ function Value({ column, cell, short, letter }: ValueProps) {
               <LetterBadge letter={letter} />{" "}
             </>
           )}
-          <a href={href("jobs", "", { sel: text })}>{text}</a>
+          <a href={jobHref(text)}>{text}</a>
         </>
       ) : (
         text
