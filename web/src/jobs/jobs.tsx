@@ -90,13 +90,13 @@ const domainOf = (address: string) => /^[^/]+\/d\d+/.exec(address)?.[0];
 
 function Page({ scope, scopes, jobs, options }: PageProps) {
   const [proposal, propose] = useState<Proposal>({ places: [], equal: [] });
-  const [drawnLetters, setLetters] = useState(new Map<string, Letter>());
+  const [drawnLetters, setLetters] = useState<Map<string, Letter>>();
   const sel = options.sel ?? "";
   const domain = domainOf(scope);
   const clusters = useMemo(() => [...new Set(scopes.map((each) => each.split("/")[0] ?? ""))], [scopes.join()]);
   const chips = useClusterChips(clusters);
   const letters = useMemo(
-    () => (domain ? drawnLetters : lettersOf(chips.data ?? [])),
+    () => (domain ? (drawnLetters ?? new Map<string, Letter>()) : lettersOf(chips.data ?? [])),
     [domain, drawnLetters, chips.data],
   );
   const places = useMemo(
@@ -107,7 +107,7 @@ function Page({ scope, scopes, jobs, options }: PageProps) {
     ({ name, system, externalId }) => sel && [name, `${system}:${externalId}`].includes(sel),
   );
   // what comes below the map appears once its height is known
-  const isDrawn = Boolean(domain || chips.data || chips.error);
+  const isDrawn = Boolean(domain ? drawnLetters : chips.data || chips.error);
   return (
     <>
       <div class={isDrawn ? "columns" : "columns undrawn"}>

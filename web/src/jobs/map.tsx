@@ -30,7 +30,8 @@ interface DomainProps {
 export function DomainJobs({ domain, proposed, sel, setLetters }: DomainProps) {
   const [svg, setSvg] = useState<SVGSVGElement>();
   useEffect(() => {
-    const jobs = [...(svg?.querySelectorAll<SVGElement>(".job") ?? [])].map(({ dataset }) => dataset.job ?? "");
+    if (!svg) return;
+    const jobs = [...svg.querySelectorAll<SVGElement>(".job")].map(({ dataset }) => dataset.job ?? "");
     setLetters(new Map(jobs.map((job, index) => [job, letterOf(index)])));
   }, [svg]);
   useEffect(() => {
