@@ -103,7 +103,7 @@ function Comparison({ places, as, since }: ComparisonProps) {
           </>
         }
       >
-        <Progress places={places} cells={now} />
+        <Progress sizes={sizes.data} cells={now} />
       </Title>
       {as === "then" && <Earlier time={earlier} />}
       {sizes.error ? (
@@ -132,8 +132,12 @@ function rowState(cells: (Cell | undefined)[]): "loading" | "failed" | "known" {
 }
 
 /** How many rows have come, said once more when all have. */
-function Progress({ places, cells }: { places: string[]; cells: Cells }) {
-  const states = METRICS.map((metric) => rowState(places.map((_, place) => cells.get(metric, place))));
+function Progress({ sizes, cells }: { sizes: Outcome<Size>[] | undefined; cells: Cells }) {
+  // a place that does not exist has no cells
+  const known = sizes?.flatMap(({ data }, place) => (data ? [place] : []));
+  const states = METRICS.map((metric) =>
+    known ? rowState(known.map((place) => cells.get(metric, place))) : "loading",
+  );
   const count = (state: string) => states.filter((each) => each === state).length;
   const [loading, failed] = [count("loading"), count("failed")];
   return (

@@ -208,7 +208,7 @@ const CLOSED: Column[] = [["Severity"], ["Place"], ["Cause"], ["Closed, UTC"], [
 export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; sel: string }) {
   const now = shownTime(useAsOf().asof);
   return (
-    <SimpleTable name="Closed incidents" columns={CLOSED} isPick>
+    <SimpleTable name="Incidents that have closed" columns={CLOSED} isPick>
       {incidents.map((incident) => (
         <Row key={incident.id} content={incident.closedAt} isSelected={incident.id === sel}>
           <td class="level">

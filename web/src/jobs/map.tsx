@@ -42,9 +42,9 @@ export function DomainJobs({ domain, proposed, sel, setLetters }: DomainProps) {
   }, [svg, proposed, sel]);
   return (
     <div class="inner">
-      <h3>
+      <h2>
         <a href={href("domain", domain)}>{domain}</a>
-      </h3>
+      </h2>
       <Picture name="jobs" options={{ scope: domain }} onDrawn={setSvg} />
       {proposed.length > 0 && <p class="quiet">Dashed rings: the proposed placement.</p>}
     </div>
@@ -72,9 +72,9 @@ export function ClusterJobs({ cluster, letters, proposal, sel, isNamed }: Cluste
   return (
     <section class="inner" aria-label={`Jobs in ${overview.cluster}`}>
       {isNamed && (
-        <h3>
+        <h2>
           <a href={href("cluster", overview.cluster, { color: "job" })}>{overview.cluster}</a>
-        </h3>
+        </h2>
       )}
       <ul class="domains" style={{ "--wide": `${Math.max(68, 22 * widest)}px` }}>
         {uses.map((use) => (

@@ -52,15 +52,20 @@ const NOTHING: Proposal = { places: [], equal: [] };
 export function Placements({ scopes, options, show }: Props) {
   const want = parseSize(options.fit);
   const anyBlock = options.any === "yes";
-  const fits = useLoaded(want && `fits ${scopes} ${options.fit} ${anyBlock}`, (signal) =>
-    Promise.all(
+  const fits = useLoaded(want && `fits ${scopes} ${options.fit} ${anyBlock}`, async (signal) => {
+    const size = want as JobSize;
+    const results = await Promise.allSettled(
       scopes.map(async (scope) => {
-        const size = want as JobSize;
         const query = makeQuery(PLACEMENTS, { scope, ...amounts(size), memory: bytes(size), anyBlock });
         return (await runQuery(query, signal)).placements;
       }),
-    ),
-  );
+    );
+    // a size that one system does not have may fit another
+    const answers = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+    const refusals = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
+    if (!answers.length) throw refusals[0];
+    return { answers, refusals: refusals.map(({ message }) => String(message)) };
+  });
   return (
     <section class="card flush" aria-labelledby="fits">
       <h2 id="fits">
@@ -75,7 +80,16 @@ export function Placements({ scopes, options, show }: Props) {
       {want && (
         <div class="found">
           <Loading result={fits}>
-            {(answers) => <Found answers={answers} scopes={scopes} want={want} show={show} />}
+            {({ answers, refusals }) => (
+              <>
+                <Found answers={answers} scopes={scopes} want={want} show={show} />
+                {refusals.map((message) => (
+                  <p key={message} class="inner quiet">
+                    Not searched: {message}.
+                  </p>
+                ))}
+              </>
+            )}
           </Loading>
         </div>
       )}
@@ -99,7 +113,7 @@ function Found({ answers, scopes, want, show }: FoundProps) {
   return (
     <>
       <NoPlacement answer={first} isOnly={answers.length === 1} />
-      {want.kind !== "memory" && <MakeRoom scope={scopes[0] ?? ""} want={want} />}
+      {want.kind !== "memory" && <MakeRoom scope={first.scope} want={want} />}
     </>
   );
 }
