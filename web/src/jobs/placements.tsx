@@ -190,6 +190,8 @@ interface ListProps {
 
 function PlacementList({ answers, scope, show }: ListProps) {
   const groups = useMemo(() => groupPlacements(merge(answers.map(({ placements }) => placements))), [answers]);
+  // the last one of a list that is full may not be the last one of its kind
+  const ends = answers.flatMap(({ placements }) => (placements.length < MOST_PLACES ? [] : placements.slice(-1)));
   const places = groups.flatMap(({ placements }) => placements);
   const may = useCanWrite();
   const [index, look] = useState(0);
@@ -210,7 +212,7 @@ function PlacementList({ answers, scope, show }: ListProps) {
           <EqualPlaces
             key={placements[0]?.places.join(" ")}
             placements={placements}
-            isCut={placements.length >= MOST_PLACES}
+            isCut={placements.some((placement) => ends.includes(placement))}
             scope={scope}
             picked={picked}
             pick={(placement) => look(places.indexOf(placement))}
