@@ -236,9 +236,9 @@ function PlacementList({ answers, scope, show }: ListProps) {
           </button>
         )}
         <span class="quiet">
-          {may ? "Preview first. " : <code>trninv allocate NAME {picked.places.join(" ")}</code>} {answers[0]?.request}{" "}
-          of {pluralize(sum("free"), "free chip")}, {pluralize(sum("positions"), "candidate")}, ranked by all-gather,
-          then bisection.
+          {may ? "Preview first. " : <code>trninv allocate NAME {picked.places.join(" ")}</code>}{" "}
+          {answers.length > 1 ? pluralize(chips, "chip") : answers[0]?.request} of {pluralize(sum("free"), "free chip")}
+          , {pluralize(sum("positions"), "candidate")}, ranked by all-gather, then bisection.
         </span>
       </div>
     </>
