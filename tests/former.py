@@ -13,7 +13,7 @@ from trninv.inventory.transfer import copy_database
 _DIRECTORY = Path(__file__).parent / "golden" / "schema-0048"
 ARCHIVE = _DIRECTORY / "archive"
 """An archive of its first two events, written before actions were renamed and sealed again."""
-LATER_TABLES = ("webhook_receiver", "webhook_dead_letter")
+LATER_TABLES = ("webhook_receiver", "webhook_dead_letter", "incident_note")
 """Tables that later migrations add."""
 FORMER_SEALS = {
     1: "23a0a97407ac77bf29368a0bd854b39d022a611456417ee7b9ae0f7277922283",

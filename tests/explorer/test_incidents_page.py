@@ -1,11 +1,13 @@
 """The page of incidents: the tree below a root cause, the time around it, and what it says when nothing is open."""
 
+import csv
+import io
 import re
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from browsing import Open, Watched, settled
+from browsing import Open, Watched, settled, violations
 from conftest import Databases
 from forking import forked_service
 from trninv.database.engine import temporary_engine, write_transaction
@@ -49,7 +51,7 @@ def panel(page: Page, cause: str) -> Locator:
 
 def test_the_tree_says_what_carries_nothing_what_is_reached_and_whose_job_is_slower(opened: Open) -> None:
     page = opened("#/incidents")
-    expect(page.locator("header.title")).to_contain_text("3 root causes explain")
+    expect(page.locator("header.title")).to_contain_text("3 open: 1 server, 17 chips, 1 switch down")
     for cause, says in {
         SWITCH: [
             "72 links idle",
@@ -64,6 +66,60 @@ def test_the_tree_says_what_carries_nothing_what_is_reached_and_whose_job_is_slo
         tree = panel(page, cause).locator(".tree").first
         for text in says:
             expect(tree).to_contain_text(text)
+
+
+def rows(page: Page) -> list[str]:
+    return page.locator("table.pick tbody tr:not(.total)").all_inner_texts()
+
+
+def test_the_worst_loss_is_first_and_what_is_searched_is_what_is_saved(opened: Open) -> None:
+    page = opened("#/incidents")
+    shown = rows(page)
+    assert [next(place for place in (SERVER, CHIP, SWITCH) if place in row) for row in shown] == [SERVER, CHIP, SWITCH]
+    assert re.search(r"16\s+6,144\s+llama-ft", shown[0])
+    expect(page.locator("tr.total")).to_contain_text(re.compile(r"17\s*29,696\s*2 jobs"))
+    page.get_by_label("Search").fill("LLAMA")
+    page.get_by_label("Search").press("Enter")
+    expect(page.locator("table.pick tbody tr:not(.total)")).to_have_count(1)
+    assert "where=LLAMA" in page.url
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download CSV").click()
+    header, row = csv.reader(io.StringIO(download.value.path().read_text()))
+    assert dict(zip(header, row, strict=True)).items() >= {
+        ("place", SERVER),
+        ("chips_lost", "16"),
+        ("gb_per_s_lost", "6144"),
+        ("jobs", "llama-ft"),
+    }
+    page.get_by_label("Severity").select_option("medium")
+    expect(page.get_by_text("No incident matches.")).to_be_visible()
+    page.get_by_role("button", name="Clear filters").click()
+    expect(page.locator("table.pick tbody tr:not(.total)")).to_have_count(3)
+
+
+def test_a_note_is_added_and_kept_also_of_one_that_has_closed(watched: Watched, databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    change(url, CHIP, "down", "hot, ticket 12")
+    with forked_service(url) as address:
+        page = watched.open("#/incidents?sel=1", url=address)
+        notes = page.get_by_role("region", name="Notes")
+        expect(notes).to_contain_text("No notes yet.")
+        notes.get_by_label("Note", exact=True).fill("<b>spare</b>\nordered")
+        notes.get_by_label("Your name").fill("kim")
+        notes.get_by_role("button", name="Add note").click()
+        expect(notes).to_contain_text(re.compile(r"kim \d{4}-\d\d-\d\d \d\d:\d\d UTC <b>spare</b> ordered"))
+        expect(notes.get_by_label("Note", exact=True)).to_have_value("")
+        assert violations(page) == ""
+        change(url, CHIP, "up", "swapped")
+        page.goto(f"{address}/#/incidents")
+        page.reload()
+        expect(page.get_by_text("No open incidents")).to_be_visible()
+        page.get_by_text("Closed 1", exact=True).click()
+        page.get_by_role("link", name=CHIP).click()
+        panel = page.get_by_role("complementary", name="Incident 1")
+        expect(panel).to_contain_text(re.compile(r"hot, ticket 12.*m\.chen.*swapped", re.DOTALL))
+        expect(panel.get_by_role("region", name="Notes")).to_contain_text("kim")
+        watched.close()
 
 
 def test_the_timeline_and_before_it_lead_to_how_it_was(opened: Open) -> None:

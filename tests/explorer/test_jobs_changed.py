@@ -74,15 +74,15 @@ def confirm(page: Page, **given: str) -> None:
 @pytest.mark.slow
 def test_a_fit_is_held_by_keys_alone_and_undo_releases_it(opened: Open, service_database: str) -> None:
     page = opened(f"#/jobs?in={D}&fit=chips:4")
-    first = page.locator(".fits button").first
+    first = page.locator(".fits button.small").first
     first.focus()
     page.keyboard.press("ArrowDown")
-    second = page.locator(".fits button").nth(1)
+    second = page.locator(".fits button.small").nth(1)
     expect(second).to_be_focused()
     expect(second).to_have_attribute("aria-pressed", "true")
     ringed = page.locator(".proposed title").all_text_contents()
     assert len(ringed) == 4
-    page.get_by_role("button", name="Allocate 4 chips…").focus()
+    page.get_by_role("button", name=re.compile("^Allocate 4 chips in ")).focus()
     page.keyboard.press("Enter")
     expect(dialog(page).get_by_label("Job name")).to_be_focused()
     expect(dialog(page)).to_contain_text(re.compile(r"Free chips in u-trn2x64/d0.*36.*→.*32", re.DOTALL))
@@ -106,7 +106,7 @@ def test_a_fit_is_held_by_keys_alone_and_undo_releases_it(opened: Open, service_
 @pytest.mark.slow
 def test_who_was_faster_is_said_and_nothing_is_held(opened: Open, service_database: str) -> None:
     page = opened(f"#/jobs?in={FULL}&fit=chips:16")
-    page.get_by_role("button", name="Allocate 16 chips…").click()
+    page.get_by_role("button", name=re.compile("^Allocate 16 chips in ")).click()
     expect(dialog(page)).to_be_visible()
     with trninv.open(service_database) as fleet:
         fleet.allocate("quick", [f"{FULL}/s0/c3"], who="others")
@@ -233,14 +233,14 @@ def test_who_may_not_write_and_who_looks_at_the_past_have_no_button_that_does(
 ) -> None:
     at = f"#/jobs?in={D}&fit=chips:4&sel=llama-ft&drain={D}/s0"
     page = watched.open(f"{at}&asof={datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
-    expect(page.locator(".fits button").first).to_be_visible()
+    expect(page.locator(".fits button.small").first).to_be_visible()
     assert page.locator("[data-writes]").count() == 0
     with guarded(watched, service_database, at, "read") as reader:
         expect(reader.locator(".fits button").first).to_be_visible()
         expect(reader.get_by_text("trninv allocate NAME")).to_be_visible()
         assert reader.locator("[data-writes]").count() == 0
     with guarded(watched, service_database, at, "operate") as keeper:
-        keeper.get_by_role("button", name="Allocate 4 chips…").click()
+        keeper.get_by_role("button", name=re.compile("^Allocate 4 chips in ")).click()
         expect(dialog(keeper)).to_contain_text("As jobs-operate")
         assert dialog(keeper).locator("[name=who]").count() == 0
 
@@ -248,7 +248,7 @@ def test_who_may_not_write_and_who_looks_at_the_past_have_no_button_that_does(
 @pytest.mark.slow
 def test_the_dialog_is_accessible_and_fits_a_phone(opened: Open) -> None:
     page = opened(f"#/jobs?in={D}&fit=chips:4&sel=llama-ft", width=390, height=844)
-    page.get_by_role("button", name="Allocate 4 chips…").click()
+    page.get_by_role("button", name=re.compile("^Allocate 4 chips in ")).click()
     expect(dialog(page)).to_contain_text("Free chips in")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert violations(page) == ""

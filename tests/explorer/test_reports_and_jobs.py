@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from browsing import Open, settled
 from conftest import Databases
@@ -133,10 +133,35 @@ def test_the_table_of_jobs_has_the_letters_of_the_map(opened: Open) -> None:
     page = opened("#/jobs?in=u-trn2x64&sort=chips")
     letters = page.locator(".data .letter")
     expect(letters).to_have_text(["B", "A"])
-    colors = "each => getComputedStyle(each).getPropertyValue(each.tagName === 'rect' ? 'fill' : 'background-color')"
-    sample = page.get_by_role("link", name="Job dpo-sweep", exact=True).locator("rect").first
-    assert letters.first.evaluate(colors) == sample.evaluate(colors)
+    color = "each => getComputedStyle(each).backgroundColor"
+    sample = page.get_by_role("link", name="Job dpo-sweep", exact=True).locator(".letter")
+    assert letters.first.evaluate(color) == sample.evaluate(color)
+    assert page.locator(".server .share").all_inner_texts() == ["B", "", "A"]
+    page = opened("#/jobs?in=u-trn2x64/d0&sort=chips")
+    expect(page.locator(".data .letter")).to_have_text(["B", "A"])
     assert page.locator("[data-address] text").all_text_contents().count("B") == 2
+
+
+@pytest.mark.slow
+def test_all_clusters_means_all_and_equal_places_are_one_group(opened: Open) -> None:
+    page = opened("#/jobs?fit=chips:8")
+    expect(page.locator(".title")).to_contain_text("2 jobs in all clusters")
+    counts = page.locator(".capacity").inner_text().replace(",", "")
+    allocated, free, *rest, chips = map(int, re.findall(r"\d+", counts))
+    assert allocated == 18
+    assert allocated + free + sum(rest) == chips
+    for cluster in ("lab", "u-trn2x64", "trn3-gen2"):
+        expect(page.get_by_role("region", name=f"Jobs in {cluster}", exact=True)).to_be_visible()
+    expect(page.locator(".fits > li").first).to_be_visible()
+    expect(page.locator(".place")).to_contain_text("Not searched: ")  # of trn3-gen2, which has no set of 8 chips
+    page = opened("#/jobs?in=lab&fit=chips:8", width=1280, height=720)
+    group = page.locator(".fits > li", has_text="or more equal places")
+    expect(group.locator(".choices button.small")).to_have_count(9)
+    group.get_by_role("button", name=re.compile(r"^\d+ more$")).click()
+    count = int(group.locator(".head").inner_text().split()[0])
+    expect(group.locator(".choices button.small")).to_have_count(count)
+    act = page.get_by_role("button", name=re.compile("^Allocate 8 chips in "))
+    expect(act).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.slow
@@ -175,9 +200,15 @@ def cell(page: Page, metric: str, place: int) -> str:
 @pytest.mark.slow
 def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> None:
     page = opened("#/compare?of=u-trn2x64/d0,trn3-gen1,nothing")
-    expect(page.locator(".compare")).to_contain_text("1,984", timeout=60_000)
-    assert cell(page, "Working chips", 0) == "63"
-    assert cell(page, "Working chips", 1) == "64 best × 1.02"
+    expect(page.get_by_role("status").filter(has_text="19 of 19 rows loaded")).to_be_visible(timeout=60_000)
+    groups = page.locator(".compare .group").all_inner_texts()
+    assert groups[0].startswith("Per chip")
+    assert "read these last" in groups[-1]
+    assert cell(page, "HBM", 0) == "96 GiB"
+    assert cell(page, "HBM", 1) == "144 GiB best × 1.50"
+    assert cell(page, "Scale-up links", 0) == "640 GB/s"
+    assert cell(page, "Working chips", 0) == "98.44 %"
+    assert "1,984" in cell(page, "Bisection", 0)
     assert "4,096 GB/s best" in cell(page, "Bisection", 1)
     assert "best" in cell(page, "Diameter", 1)  # the least
     assert cell(page, "Bisection", 2) == "unknown"
@@ -185,8 +216,38 @@ def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> 
     page.get_by_role("button", name="Remove nothing").click()
     page.get_by_label("When healthy").check()
     expect(page.locator(".compare")).to_contain_text("2,048", timeout=60_000)
-    assert cell(page, "Working chips", 0) == "64"
+    expect(page.get_by_role("status").filter(has_text="19 of 19 rows loaded")).to_be_visible(timeout=60_000)
+    assert cell(page, "Working chips", 0) == "100 %"
     assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen1&as=healthy"
+
+
+@pytest.mark.slow
+def test_a_cell_that_fails_keeps_its_words_and_is_asked_again_alone(opened: Open) -> None:
+    page = opened("#/compare")
+    asked: list[str] = []
+
+    def refuse(route: Route) -> None:
+        query = route.request.post_data or ""
+        asked.append(query)
+        if "CompareCollectives" in query and "trn3-gen1" in query:
+            error = {"message": "it takes too long", "extensions": {"code": "TIME_LIMIT"}}
+            route.fulfill(json={"data": None, "errors": [error]})
+        else:
+            route.fallback()
+
+    page.route("**/graphql", refuse)
+    page.evaluate("location.hash = '#/compare?of=u-trn2x64,trn3-gen1'")
+    said = page.get_by_role("status").filter(has_text="17 of 19 rows loaded, 2 failed")
+    expect(said).to_be_visible(timeout=60_000)
+    assert cell(page, "All-gather limit", 1).startswith("Timed out. Other cells are not affected.")
+    assert "not known" not in page.locator(".compare").inner_text()
+    assert cell(page, "All-gather limit", 0).endswith("GB/s")  # nothing is best, and no bar is drawn
+    page.unroute("**/graphql")
+    before = len(asked)
+    page.get_by_role("button", name="Retry").first.click()
+    expect(page.get_by_role("status").filter(has_text="18 of 19 rows loaded, 1 failed")).to_be_visible()
+    assert "best" in cell(page, "All-gather limit", 0) + cell(page, "All-gather limit", 1)
+    assert len(asked) == before
 
 
 @pytest.mark.slow
@@ -195,10 +256,11 @@ def test_a_system_that_is_not_seeded_is_compared_by_its_design(opened: Open) -> 
     head = page.get_by_role("columnheader", name="rainier")
     expect(head).to_contain_text("design only, not seeded: trninv seed rainier")
     assert head.get_by_role("link").count() == 0
-    assert cell(page, "Working chips", 1) == "400,000 best × 6349.21"
-    assert "38,400,000 GiB" in cell(page, "HBM", 1)
+    expect(page.get_by_role("status").filter(has_text="19 of 19 rows loaded")).to_be_visible(timeout=60_000)
+    assert cell(page, "Chips", 1) == "400,000 best × 6250.00"
+    assert "38,400,000 GiB" in cell(page, "Total HBM", 1)
     assert "known after seeding" in cell(page, "Bisection", 1)
-    expect(page.locator(".compare")).to_contain_text("1,984", timeout=60_000)
+    assert "1,984" in cell(page, "Bisection", 0)
 
 
 @pytest.mark.slow

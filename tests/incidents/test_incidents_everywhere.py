@@ -27,7 +27,8 @@ HOSTILE = "<script>alert(1)</script> '; DROP TABLE node; -- %s {{ why }} \u202e\
 DOCUMENT = """query ($scope: Address) { incidents(scope: $scope, first: 2) { totalCount nodes {
     id rule severity place causes causeCount parts { kind state count } independentFailures startedAt who why source
     lastChange { event time who why source } instances { server instance host } findings { id rule address observed }
-    truncated impact { chips cores memory { bytes gibibytes } jobs { name system externalId chips affectedChips }
+    truncated chipsLost bandwidthLost { ...r } jobs jobCount notes { incident writtenAt who source text }
+    impact { chips cores memory { bytes gibibytes } jobs { name system externalId chips affectedChips }
     jobCount reservations { name kind fromAt untilAt hasBegun chips affectedChips }
         domains { domain chipsBefore chipsNow poolBefore { bytes gibibytes } poolNow { bytes gibibytes }
             bisectionBefore { ...b } bisectionNow { ...b } idleLinksBefore idleLinksNow incomparable
@@ -58,6 +59,7 @@ def broken(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fle
         _set(fleet, HOSTILE, "down", f"{T}/c5")
         _set(fleet, "its end is gone", "down", f"{T}/c4--{T}/c5")
         _set(fleet, "new firmware", "maintenance", "trn1.2xlarge/d0/s0")
+        fleet.note_incident("2", HOSTILE.replace("\x1b", "").replace("\u202e", ""), who="bob")
         yield fleet
 
 
@@ -80,6 +82,7 @@ def test_the_command_graphql_and_python_agree(broken: Fleet, run: Run) -> None:
     assert chip["instances"] == [{"server": T, "instance": "i-0a", "host": "n0"}]
     assert chip["findings"] == [{"id": 7, "rule": "chip-missing", "address": f"{T}/c5", "observed": "not there"}]
     assert chip["lastChange"]["why"] == "its end is gone"
+    assert (chip["chipsLost"], chip["jobs"], [note["who"] for note in chip["notes"]]) == (1, ["train-7b"], ["bob"])
     (job,) = chip["impact"]["jobs"]
     assert (job["name"], job["chips"], job["affectedChips"]) == ("train-7b", 16, 1)
     assert (chip["impact"]["chips"], chip["impact"]["memory"]["gibibytes"]) == (1, 96.0)

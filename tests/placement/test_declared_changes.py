@@ -47,6 +47,7 @@ _CALLS: dict[str, dict[str, Any]] = {
     "replace_servers": {"name": "a", "lost": [f"{_D}/s2"]},
     "detect_drift": {"scope": _D},
     "move_jobs": {"scope": _D, "moves": [JobMove("a", 16, (), (f"{_D}/s0",), must_stop=False)]},
+    "note_incident": {"incident": "1", "text": "x"},
     "create_token": {"name": "b", "expires": "1d"},
     "create_tokens": {"names": ["c", "d"], "scope": "observe"},
     "rotate_token": {"name": "a", "overlap": "1h"},
@@ -63,8 +64,9 @@ def _mutations() -> GraphQLObjectType:
 
 @pytest.fixture
 def changed(seeded: str) -> str:
-    """A fleet with a job, a cordon, a reservation, a binding and a token."""
+    """A fleet with a job, a cordon, a reservation, a binding, an incident and a token."""
     with trninv.open(seeded) as fleet:
+        fleet.set_state(f"{_D}/s3/c0", "down", who="me", why="x")  # event 1
         fleet.allocate("a", [f"{_D}/s2"], who="me")
         fleet.cordon([f"{_D}/s3"], who="me", why="firmware")
         fleet.reserve("a", [f"{_D}/s2"], from_="2126-01-01T00:00:00Z", until="1h", maintenance=True, who="me")

@@ -37,7 +37,7 @@ KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
     "--impact",
     "with_impact",
     is_flag=True,
-    help="Also show what each incident affects: chips, memory, jobs and domains.",
+    help="Also show what each incident affects: chips, memory, jobs and domains; and its notes.",
 )
 @at_option
 @format_option
@@ -45,9 +45,9 @@ KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 def incidents(database: str, scope: str | None, with_impact: bool, as_of: str | None, style: str) -> None:
     """List incidents: unhealthy parts, grouped by root cause.
 
-    The most severe come first, then the latest. A server and its parts form one incident; so do all parts of one
-    change, and changes in one rack within five minutes. An incident has the number of its first event, which --at
-    accepts as a time.
+    The most severe come first, then those that lost the most chips and bandwidth. A server and its parts form one
+    incident; so do all parts of one change, and changes in one rack within five minutes. An incident has the number of
+    its first event, which --at accepts.
 
     \b
     trninv incidents
@@ -128,6 +128,8 @@ def _render_impact(incident: Incident, impact: Impact) -> Iterator[str]:
         yield f"  reservation {reservation.name} ({times}): {chips}"
     for domain in impact.domains:
         yield from _render_domain_impact(domain)
+    for note in incident.notes:
+        yield f"  note {note.written_at} {note.who}: {note.text}"
     if impact.truncated:
         yield (
             f"  omitted: {impact.domain_count - len(impact.domains):,} of {pluralize(impact.domain_count, 'domain')}, "

@@ -206,6 +206,7 @@ def _view_queries(schema: str, event: str, time: str, conditions: Mapping[str, s
         elif conditions[block]:
             yield name, f"SELECT * FROM {prefix}{name} AS part WHERE {conditions[block]}"  # noqa: S608 # only our own names
     yield "state_event", f"SELECT * FROM {prefix}state_event WHERE id <= {event}"  # noqa: S608 # only our own names
+    yield "incident_note", f"SELECT * FROM {prefix}incident_note WHERE written_at <= {time}"  # noqa: S608 # only our own names
     for name in _END_COLUMNS:
         yield name, _interval_rows(name, prefix, event, time)
     yield "domain_allocated", _allocation_bits_query(prefix, time)

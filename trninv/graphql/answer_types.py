@@ -17,6 +17,7 @@ from trninv.graphql.enums import enum_type, first_paragraph
 from trninv.graphql.inventory_types import connection_field
 from trninv.graphql.pagination import in_memory_field
 from trninv.graphql.scalars import Address, BandwidthType, BigInt, CapacityType, DurationType, lazy_type, list_type
+from trninv.incidents.model import IncidentNote
 from trninv.inventory.schema.things import THINGS
 from trninv.routing import evidence
 from trninv.routing.answer import (
@@ -40,6 +41,7 @@ _NAMED_TYPES: Final[dict[type, Any]] = {
     units.Bandwidth: BandwidthType,
     units.Capacity: CapacityType,
     units.Duration: DurationType,
+    IncidentNote: lazy_type("IncidentNote"),
     **{reference: lazy_type(THINGS[kind].type) for reference, kind in _ROW_KINDS.items()},
 }
 """GraphQL types that are not generated here, by class."""

@@ -23,6 +23,7 @@ from trninv.graphql.inventory_types import LocatedInterface
 from trninv.graphql.question_fields import graphql_name, value_type
 from trninv.graphql.request_context import AppInfo
 from trninv.graphql.scalars import Address, AddressReference, lazy_type, list_type
+from trninv.incidents.model import IncidentNote
 from trninv.inventory.change import Change
 from trninv.inventory.parameter import Parameter
 from trninv.inventory.state.bindings import Binding
@@ -83,6 +84,7 @@ _RESULTS: Final[Mapping[type, tuple[Any, Any]]] = {
     Cordon: (lazy_type("Cordon"), lambda cordon: cordon),
     Job: (lazy_type("Job"), lambda job: job),
     Reservation: (lazy_type("Reservation"), lambda reservation: reservation),
+    IncidentNote: (lazy_type("IncidentNote"), lambda note: note),
     ConditionChange: (StateChangeType, StateChangeType.from_change),
 }
 """By result class, if its GraphQL type is not generated from it: that type and the function that converts to it."""

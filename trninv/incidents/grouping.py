@@ -18,17 +18,21 @@ from trninv.database.tables import PART_KINDS, STATES
 from trninv.incidents import change_windows, common_place, failures
 from trninv.incidents.failures import EventSummary, FailureEvent
 from trninv.incidents.incident_context import IncidentContext, enclosing_servers
+from trninv.incidents.losses import load_losses
 from trninv.incidents.model import (
     MAX_LISTED,
     Incident,
     IncidentChange,
+    IncidentNote,
     IncidentRule,
+    Loss,
     PartCount,
     PartKey,
     RelatedFinding,
     UnhealthyPart,
     classify_severity,
 )
+from trninv.incidents.notes import load_notes
 from trninv.inventory.address.lookup import resolve
 from trninv.inventory.address.rows_in import row_ids_in
 
@@ -86,7 +90,7 @@ class _PartGroup:
 
 
 def list_incidents(connection: Connection, scope: str | None = None) -> list[Incident]:
-    """Group unhealthy parts by root cause, worst first, then latest first.
+    """Group unhealthy parts by root cause: by severity, then by lost chips and bandwidth, then latest first.
 
     Parameters
     ----------
@@ -112,15 +116,18 @@ def list_incidents(connection: Connection, scope: str | None = None) -> list[Inc
     )
     context = IncidentContext.load(connection, (part for group in groups for part in group.members))
     group_places = common_place.smallest_common_place(connection, [group.causes for group in groups])
+    losses = load_losses(connection, [group.members for group in groups])
+    notes = load_notes(connection, {group.id for group in groups})
     incidents = (
-        _build_incident(group, group_place, summaries, context)
-        for group, group_place in zip(groups, group_places, strict=True)
+        _build_incident(group, group_place, summaries, context, loss, notes.get(group.id, ()))
+        for group, group_place, loss in zip(groups, group_places, losses, strict=True)
     )
     return sorted(incidents, key=_sort_key)
 
 
-def _sort_key(incident: Incident) -> tuple[int, int, str]:
-    return incident.severity_rank, -min(incident.changes, default=0), incident.id
+def _sort_key(incident: Incident) -> tuple[int, int, int, int, str]:
+    latest_first = -min(incident.changes, default=0)
+    return incident.severity_rank, -incident.chips_lost, -incident.bandwidth_lost, latest_first, incident.id
 
 
 def _group_parts(
@@ -158,7 +165,12 @@ def _group_parts(
 
 
 def _build_incident(
-    group: _PartGroup, place: str | None, summaries: Mapping[int, EventSummary], context: IncidentContext
+    group: _PartGroup,
+    place: str | None,
+    summaries: Mapping[int, EventSummary],
+    context: IncidentContext,
+    loss: Loss,
+    notes: Sequence[IncidentNote],
 ) -> Incident:
     first_summary = summaries.get(group.first_change or 0)  # no event has number 0
     cause_summary = summaries.get(group.causes[0].last_event or 0)
@@ -185,6 +197,11 @@ def _build_incident(
         instances=tuple(instances[:MAX_LISTED]),
         findings=tuple(findings[:MAX_LISTED]),
         truncated=max(len(group.causes), len(instances), len(findings)) > MAX_LISTED,
+        chips_lost=loss.chips,
+        bandwidth_lost=loss.bandwidth,
+        jobs=loss.jobs[:MAX_LISTED],
+        job_count=len(loss.jobs),
+        notes=tuple(notes[-MAX_LISTED:]),
         changes=group.changes,
         members=group.members,
     )

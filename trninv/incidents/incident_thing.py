@@ -13,8 +13,14 @@ from trninv.incidents.grouping import list_incidents
 from trninv.incidents.model import Incident, IncidentChange
 from trninv.inventory.schema.thing import Enumeration, Field, Sql, Thing, ValueFormat
 from trninv.routing.answer import SchemaScalar, answer_fields, strip_annotations
+from trninv.units import Bandwidth
 
-_FORMATS: Final = {str: ValueFormat.TEXT, int: ValueFormat.INT, bool: ValueFormat.BOOLEAN}
+_FORMATS: Final = {
+    str: ValueFormat.TEXT,
+    int: ValueFormat.INT,
+    bool: ValueFormat.BOOLEAN,
+    Bandwidth: ValueFormat.BANDWIDTH,
+}
 """The default format of values, by their Python type."""
 
 
@@ -40,7 +46,7 @@ INCIDENT: Final = Thing(
     name="incident",
     description="Unhealthy parts that share a root cause.",
     list_name="incidents",
-    list_description="Unhealthy parts grouped by root cause: worst first, then latest first.",
+    list_description="Unhealthy parts grouped by root cause: most severe first, then by lost chips and bandwidth.",
     table=table("incident", column("id")),
     fields=tuple(_fields()),
     sort_keys=(

@@ -12,10 +12,10 @@ from trninv.enumeration import DescribedEnum
 from trninv.inventory.state.condition import Condition
 from trninv.routing.answer import AddressText, Bounds, HiddenInt, SchemaScalar
 from trninv.routing.evidence import ServerInstance
-from trninv.units import Capacity
+from trninv.units import Bandwidth, Capacity
 
 MAX_LISTED: Final = 100
-"""The most causes, instances, findings and jobs that an incident lists."""
+"""The most causes, instances, findings, jobs and notes that an incident lists."""
 MAX_DOMAINS: Final = 4
 """The most domains of an incident whose capability is solved."""
 
@@ -38,6 +38,7 @@ class IncidentSeverity(DescribedEnum):
     HIGH = "HIGH", "A server, chip, switch or network node is down."
 
 
+_NONE: Final = Bandwidth(0)
 PartKey = tuple[str, int]
 """Table (server, node or link) and id of a part."""
 
@@ -129,6 +130,26 @@ class RelatedFinding:
     observed: Annotated[str | None, "Observed value, as text."]
 
 
+@dataclass(frozen=True, slots=True)
+class IncidentNote:
+    """A note on an incident; the declaration "incident_note" in `trninv.inventory.schema` describes the fields."""
+
+    incident: str
+    written_at: str
+    who: str
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What an incident takes away: chips, bandwidth of links in one direction, and parts of jobs (their names)."""
+
+    chips: int
+    bandwidth: Bandwidth
+    jobs: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Incident:
     """Unhealthy parts with one root cause."""
@@ -151,6 +172,18 @@ class Incident:
     instances: Annotated[tuple[ServerInstance, ...], "Instances in the servers of its causes."]
     findings: Annotated[tuple[RelatedFinding, ...], "Open drift findings on its parts."]
     truncated: Annotated[bool, f"Whether causes, instances or findings have more than the {MAX_LISTED} listed."]
+    chips_lost: Annotated[int, "Chips of the incident that are down or in maintenance."] = 0
+    bandwidth_lost: Annotated[
+        Bandwidth,
+        "Bandwidth that NeuronLinks and EFA links at its parts no longer carry, one direction; a link of two incidents "
+        "counts in one of them.",
+    ] = _NONE
+    jobs: Annotated[
+        tuple[str, ...],
+        f"Jobs with chips in the incident, or at its links, switches and NICs, the first {MAX_LISTED} by name.",
+    ] = ()
+    job_count: Annotated[int, "Number of these jobs."] = 0
+    notes: Annotated[tuple[IncidentNote, ...], f"Notes on it, oldest first, the latest {MAX_LISTED}."] = ()
     changes: Annotated[tuple[int, ...], SchemaScalar.HIDDEN]
     members: Annotated[tuple[UnhealthyPart, ...], SchemaScalar.HIDDEN]
 

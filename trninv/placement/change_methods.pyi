@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from trninv.incidents.model import IncidentNote
 from trninv.inventory.access.bearer_tokens import IssuedToken
 from trninv.inventory.changes.revoke_token import Revocation
 from trninv.inventory.state.bindings import Binding, BindingChanges
@@ -137,6 +138,14 @@ class ChangeMethods:
         why: str = ...,
         dry_run: bool = ...,
     ) -> list[Job]: ...
+    def note_incident(
+        self,
+        incident: str,
+        text: str,
+        *,
+        who: str,
+        dry_run: bool = ...,
+    ) -> IncidentNote: ...
     def release(
         self,
         name: str,

@@ -8,7 +8,7 @@ from pathlib import Path
 from trninv.catalog.instance_types import UnclaimedType
 from trninv.history.events import Event
 from trninv.history.point_in_time import Time
-from trninv.incidents.model import Impact, Incident
+from trninv.incidents.model import Impact, Incident, IncidentNote
 from trninv.inventory.state.bindings import Binding, BindingChanges
 from trninv.inventory.state.state_change import ConditionChange
 from trninv.placement.allocations.job_allocations import Job
@@ -321,6 +321,14 @@ class AsyncMethods:
         why: str = ...,
         dry_run: bool = ...,
     ) -> list[Job]: ...
+    async def note_incident(
+        self,
+        incident: str,
+        text: str,
+        *,
+        who: str,
+        dry_run: bool = ...,
+    ) -> IncidentNote: ...
     async def release(
         self,
         name: str,

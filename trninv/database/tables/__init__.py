@@ -8,6 +8,7 @@ from trninv.database.tables import (  # noqa: F401 # declare their tables
     catalog,
     hardware,
     history,
+    incidents,
     observations,
     webhooks,
 )

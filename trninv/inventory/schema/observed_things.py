@@ -22,6 +22,7 @@ from trninv.inventory.schema.thing import Field, Lifetime, Thing, ValueFormat, V
 _BINDING, _FINDING, _MEASUREMENT, _OBSERVATION, _DISCOVERY = (
     TABLES[name] for name in ("binding", "finding", "measurement", "observation", "discovery")
 )
+_NOTE = TABLES["incident_note"]
 
 OBSERVED_THINGS: Final = (
     Thing(
@@ -111,6 +112,20 @@ OBSERVED_THINGS: Final = (
             ),
         ),
         default_order=("severity_rank",),
+    ),
+    Thing(
+        name="incident_note",
+        description="A note on an incident, open or closed.",
+        list_name="incident_notes",
+        list_description="Notes on incidents, oldest first.",
+        table=_NOTE,
+        fields=(
+            column_field(_NOTE.c.incident, "Id of the incident."),
+            column_field(_NOTE.c.written_at, "When it was written, UTC.", ValueFormat.TIME),
+            column_field(_NOTE.c.who, "Who wrote it."),
+            column_field(_NOTE.c.source, "Where it came from: command, api, import, drift or sql."),
+            column_field(_NOTE.c.text, "The note."),
+        ),
     ),
     Thing(
         name="observation",

@@ -73,6 +73,7 @@ GUARDS: Final[Mapping[str, Guard]] = {
     "observed_chip": Guard(deletable_if=_ORPHANED.format(parent="observed_server")),
     "observed_link": Guard(deletable_if=_ORPHANED.format(parent="observation")),
     "measurement": Guard(),
+    "incident_note": Guard(),
     "binding": Guard(
         "id, server_id, address, instance, host, started_at, method, confidence, evidence, who",
         closing_column="ended_at",
@@ -173,6 +174,7 @@ AUTHORS: Final = {
     "cordon": ("who", "why"),
     "reservation": ("who", "why"),
     "binding": ("who", "ended_by"),
+    "incident_note": ("who", "text"),
 }
 """The columns with the author and the reason of a change, by table."""
 _AUTHOR_BODY: Final = f" BEGIN RAISE EXCEPTION '%: write at most {MAX_LENGTH:,} characters', TG_ARGV[0]; END "

@@ -1,25 +1,19 @@
 // Two to four places side by side: as they are, as they were seeded, or now against an earlier time.
-import { useEffect, useMemo } from "preact/hooks";
-import { ApiError } from "../api";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAsOf } from "../live";
-import { Change, Choice, CopyQueries, Loading } from "../parts";
+import { Choice, CopyQueries, Failure } from "../parts";
 import { change, href, oneOf } from "../route";
 import { Counts, StateLabel as State, shownTime } from "../state";
 import "../style/compare.css";
-import { formatDifference, number, pluralize } from "../words";
+import "../style/tabs.css";
+import { number, pluralize } from "../words";
+import { type Cell, type Cells, queriesOf, useCells } from "./cells";
 import { placesOf, storePlaces } from "./collection";
-import {
-  HEALTHY,
-  type Outcome,
-  queriesOf,
-  type Size,
-  unhealthyCounts,
-  useSizes,
-  useWiringNumbers,
-  type WiringNumbers,
-} from "./documents";
-import { Add, comparePlaces, Earlier } from "./forms";
-import { type Answers, best, GROUPS, type Metric } from "./metrics";
+import { HEALTHY, type Outcome, type Size, unhealthyCounts, useSizes } from "./documents";
+import { Add, comparePlaces, Earlier, GetStarted } from "./forms";
+import { GROUPS, METRICS } from "./metrics";
+import { MetricRow } from "./row";
+import { SaveCsv } from "./save";
 import { Thumbnail } from "./thumbnail";
 
 // biome-ignore lint/suspicious/noThenProperty: an option of the address, never awaited
@@ -34,33 +28,51 @@ export function Compare({ options }: { options: Record<string, string> }) {
   }, [options.of]);
   return (
     <article>
-      <header class="title">
-        <h1>Compare</h1>
-        {places.length > 0 && <p>{pluralize(places.length, "place")}</p>}
-        <div class="tools">
+      {places.length > 0 ? (
+        <Comparison
+          key={`${places} ${as} ${options.since} ${asof} ${epoch}`}
+          places={places}
+          as={as}
+          since={options.since}
+        />
+      ) : (
+        <Title as={as} places={places} />
+      )}
+      {places.length < 2 && <GetStarted places={places} />}
+    </article>
+  );
+}
+
+interface TitleProps {
+  places: string[];
+  as: keyof typeof AS;
+  children?: preact.ComponentChildren;
+  tools?: preact.ComponentChildren;
+}
+
+function Title({ places, as, children, tools }: TitleProps) {
+  return (
+    <header class="title">
+      <h1>Compare</h1>
+      {places.length > 0 && <p>{pluralize(places.length, "place")}</p>}
+      {children}
+      <div class="tools">
+        <div class="tabs">
           <Choice
             name="Show"
             options={AS}
             chosen={as}
             choose={(value) => change({ as: value === "now" ? undefined : value, since: undefined })}
           />
-          <CopyQueries queries={queriesOf(places)} />
         </div>
-      </header>
-      <Add places={places} />
-      {places.length > 0 && (
-        <Columns
-          key={`${places} ${as} ${options.since} ${asof} ${epoch}`}
-          places={places}
-          as={as}
-          since={options.since}
-        />
-      )}
-    </article>
+        <Add places={places} />
+        {tools}
+      </div>
+    </header>
   );
 }
 
-interface ColumnsProps {
+interface ComparisonProps {
   places: string[];
   as: keyof typeof AS;
   since: string | undefined;
@@ -68,7 +80,7 @@ interface ColumnsProps {
 
 const HOUR = 3_600_000;
 
-function Columns({ places, as, since }: ColumnsProps) {
+function Comparison({ places, as, since }: ComparisonProps) {
   const { asof } = useAsOf();
   const earlier = useMemo(
     () => since ?? new Date(shownTime(asof) - HOUR).toISOString().replace(/\.\d+/, ""),
@@ -77,70 +89,127 @@ function Columns({ places, as, since }: ColumnsProps) {
   const at = as === "healthy" ? HEALTHY : undefined;
   const past = as === "then" ? places : [];
   const [sizes, before] = [useSizes(places, at), useSizes(past, earlier)];
-  const [wired, wiredBefore] = [useWiringNumbers(places, sizes.data, at), useWiringNumbers(past, before.data, earlier)];
+  const now = useCells(places, sizes.data, at);
+  const then = useCells(past, before.data, earlier);
   return (
     <>
-      {as === "then" && <Earlier time={earlier} />}
-      <Loading result={sizes}>
-        {(loaded) =>
-          loaded.length === places.length ? (
-            <Table
-              places={places}
-              now={answersOf(loaded, wired.data)}
-              before={as === "then" ? answersOf(before.data?.map(withoutDesign), wiredBefore.data) : undefined}
-              sizes={loaded}
-              errors={loaded.map(
-                (size, index) => size.error ?? wired.data?.[index]?.error ?? before.data?.[index]?.error,
-              )}
-              healthy={as === "healthy"}
-              waiting={!wired.data || (as === "then" && !wiredBefore.data)}
-            />
-          ) : null
+      <Title
+        places={places}
+        as={as}
+        tools={
+          <>
+            <SaveCsv places={places} cells={now} />
+            <CopyQueries queries={queriesOf(places, sizes.data)} />
+          </>
         }
-      </Loading>
+      >
+        <Progress sizes={sizes.data} cells={now} />
+      </Title>
+      {as === "then" && <Earlier time={earlier} />}
+      {sizes.error ? (
+        <Failure error={sizes.error} again={sizes.again} />
+      ) : (
+        <Table
+          places={places}
+          sizes={sizes.data}
+          now={now}
+          before={as === "then" ? then : undefined}
+          healthy={as === "healthy"}
+        />
+      )}
       <p class="quiet">
-        ▲ marks the best value in a row. × is relative to the first place. Bandwidths are in one direction.
+        Each cell is a request of its own: it appears when it is ready, and a failure stays in its cell.
         {as === "healthy" && " Shown as seeded, with every part up."}
       </p>
     </>
   );
 }
 
-const answersOf = (
-  sizes: Outcome<Size>[] | undefined,
-  wired: (Outcome<WiringNumbers> | undefined)[] | undefined,
-): (Answers | undefined)[] =>
-  (sizes ?? []).map(({ data }, index) => data && { size: data, wired: wired?.[index]?.data });
+/** The state of a row: loading while a cell is, else failed if one is. */
+function rowState(cells: (Cell | undefined)[]): "loading" | "failed" | "known" {
+  if (cells.some((cell) => !cell || cell.is === "loading")) return "loading";
+  return cells.some((cell) => cell?.is === "failed") ? "failed" : "known";
+}
 
-/** Places that have a history: all but designs. */
-const withoutDesign = (outcome: Outcome<Size>): Outcome<Size> => (outcome.data?.design ? { error: UNSEEDED } : outcome);
-const UNSEEDED = new ApiError("design only", "");
+/** How many rows have come, said once more when all have. */
+function Progress({ sizes, cells }: { sizes: Outcome<Size>[] | undefined; cells: Cells }) {
+  // a place that does not exist has no cells
+  const known = sizes?.flatMap(({ data }, place) => (data ? [place] : []));
+  const states = METRICS.map((metric) =>
+    known ? rowState(known.map((place) => cells.get(metric, place))) : "loading",
+  );
+  const count = (state: string) => states.filter((each) => each === state).length;
+  const [loading, failed] = [count("loading"), count("failed")];
+  return (
+    <p class="progress">
+      <span class="track" aria-hidden="true">
+        <span style={{ width: `${(100 * (states.length - loading)) / states.length}%` }} />
+      </span>
+      <span role="status">
+        {count("known")} of {states.length} rows loaded
+        {loading > 0 && `, ${loading} loading`}
+        {failed > 0 && (
+          <>
+            , <span class="bad">{failed} failed</span>
+          </>
+        )}
+      </span>
+    </p>
+  );
+}
+
+/** Seconds since the page began to load, while something loads. */
+function useClock(isRunning: boolean): number {
+  const [now, setNow] = useState(() => performance.now());
+  useEffect(() => {
+    if (!isRunning) return;
+    const timer = setInterval(() => setNow(performance.now()), 1000);
+    return () => clearInterval(timer);
+  }, [isRunning]);
+  return now;
+}
 
 interface TableProps {
   places: string[];
-  now: (Answers | undefined)[];
-  before: (Answers | undefined)[] | undefined;
-  sizes: Outcome<Size>[];
-  errors: (Error | undefined)[];
+  sizes: Outcome<Size>[] | undefined;
+  now: Cells;
+  before: Cells | undefined;
   healthy: boolean;
-  /** Whether some numbers are still loading. */
-  waiting: boolean;
 }
 
-function Table({ places, now, before, sizes, errors, healthy, waiting }: TableProps) {
+function Table({ places, sizes, now, before, healthy }: TableProps) {
+  const known = places.map((_, place) => Boolean(sizes?.[place]?.data));
+  const isLoading =
+    !sizes ||
+    METRICS.some((metric) =>
+      known.some((is, place) => is && [now, before].some((cells) => cells?.get(metric, place)?.is === "loading")),
+    );
+  const clock = useClock(isLoading);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="card flush scroll compare" aria-label="Comparison" aria-busy={waiting} tabIndex={0}>
-      <table class="full">
+    <section
+      class={`card flush scroll compare${places.length > 2 ? " many" : ""}`}
+      aria-label="Comparison"
+      aria-busy={isLoading}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+      tabIndex={0}
+    >
+      <table class="full" style={{ "--places": places.length }}>
         <thead>
           <tr>
-            <td class="quiet">{places.length > 1 && "× relative to the first"}</td>
+            <td class="quiet">
+              {places.length > 1 && (
+                <>
+                  × is relative to the first
+                  <br />
+                  <span class="leads" aria-hidden="true" /> marks the best value
+                </>
+              )}
+            </td>
             {places.map((place, index) => (
               <th key={place} scope="col">
                 <Head
                   place={place}
-                  size={sizes[index]?.data}
-                  error={errors[index]}
+                  outcome={sizes?.[index]}
                   healthy={healthy}
                   remove={() => comparePlaces(places.filter((other) => other !== place))}
                 />
@@ -148,15 +217,24 @@ function Table({ places, now, before, sizes, errors, healthy, waiting }: TablePr
             ))}
           </tr>
         </thead>
-        {GROUPS.map(([group, metrics]) => (
-          <tbody key={group}>
+        {GROUPS.map(([title, remark, metrics]) => (
+          <tbody key={title}>
             <tr class="group">
               <th scope="colgroup" colSpan={places.length + 1}>
-                {group}
+                {title} <span class="quiet">{remark}</span>
               </th>
             </tr>
             {metrics.map((metric) => (
-              <Row key={metric.name} metric={metric} places={places} now={now} before={before} errors={errors} />
+              <MetricRow
+                key={metric.name}
+                metric={metric}
+                places={places}
+                now={now}
+                before={before}
+                known={known}
+                isReady={sizes !== undefined}
+                clock={clock}
+              />
             ))}
           </tbody>
         ))}
@@ -167,130 +245,48 @@ function Table({ places, now, before, sizes, errors, healthy, waiting }: TablePr
 
 interface HeadProps {
   place: string;
-  size: Size | undefined;
-  error: Error | undefined;
+  outcome: Outcome<Size> | undefined;
   healthy: boolean;
   remove: () => void;
 }
 
-function Head({ place, size, error, healthy, remove }: HeadProps) {
+const sizeText = ({ chips, design, domains, resolve }: Size) => {
+  const system = design?.slug ?? ("system" in resolve ? resolve.system : resolve.__typename);
+  const what = "model" in resolve ? resolve.model : system;
+  const times = domains.totalCount > 1 ? `${number(domains.totalCount)} domains, ` : "";
+  return `${what}, ${times}${pluralize(chips.totalCount, "chip")}`;
+};
+
+function Head({ place, outcome, healthy, remove }: HeadProps) {
+  const { data: size, error } = outcome ?? {};
   const unhealthy = size ? unhealthyCounts(size) : [];
-  const what = size?.resolve;
   return (
-    <>
-      {size && <Thumbnail size={size} />}
-      <span class="place">
-        {size?.design ? <span>{place}</span> : <a href={href("at", place)}>{place}</a>}
-        <button type="button" class="plain" aria-label={`Remove ${place}`} onClick={remove}>
-          ✕
-        </button>
-      </span>
-      <span class="quiet">
-        {what && ("model" in what ? what.model : "system" in what ? what.system : what.__typename)}
-      </span>
-      {size?.design && (
-        <span class="quiet">
-          design only, not seeded: <code>trninv seed {size.design}</code>
+    <div class="head">
+      <div class="thumb">{size && <Thumbnail size={size} />}</div>
+      <div>
+        <span class="place">
+          {size?.design ? <span>{place}</span> : <a href={href("at", place)}>{place}</a>}
+          <button type="button" class="plain" aria-label={`Remove ${place}`} onClick={remove}>
+            ✕
+          </button>
         </span>
-      )}
-      {size && !size.design && (
-        <span class="states">
-          {unhealthy.length ? (
-            <Counts counts={unhealthy} />
-          ) : (
-            <State state="up">{healthy ? "all up, as seeded" : "all up"}</State>
-          )}
-        </span>
-      )}
-      {error && <span class="less">{error.message}</span>}
-    </>
+        <span class="quiet">{size ? sizeText(size) : "\u00a0"}</span>
+        {size?.design ? (
+          <span class="quiet">
+            design only, not seeded: <code>trninv seed {size.design.slug}</code>
+          </span>
+        ) : (
+          <span class="states">
+            {size &&
+              (unhealthy.length ? (
+                <Counts counts={unhealthy} />
+              ) : (
+                <State state="up">{healthy ? "all up, as seeded" : "all up"}</State>
+              ))}
+          </span>
+        )}
+        {error && <span class="less">{error.message}</span>}
+      </div>
+    </div>
   );
-}
-
-interface RowProps {
-  metric: Metric;
-  places: string[];
-  now: (Answers | undefined)[];
-  before: (Answers | undefined)[] | undefined;
-  errors: (Error | undefined)[];
-}
-
-const read = (metric: Metric, answers: Answers | undefined) => answers && metric.read(answers);
-
-/** Chips of both halves: bisections of different sizes don't compare. */
-const bisectedChips = (answers: Answers | undefined) =>
-  answers?.wired && answers.wired.bisection.sideA + answers.wired.bisection.sideB;
-
-function Row({ metric, places, now, before, errors }: RowProps) {
-  const values = now.map((answers) => read(metric, answers));
-  const most = Math.max(0, ...values.map((value) => value ?? 0));
-  const leading = best(values, metric.better);
-  return (
-    <tr>
-      <th scope="row">
-        {metric.name} <span class="quiet">{metric.description}</span>
-      </th>
-      {places.map((place, index) => {
-        const [value, first] = [values[index], values[0]];
-        const earlier = before && read(metric, before[index]);
-        const [chips, then] = [bisectedChips(now[index]), bisectedChips(before?.[index])];
-        const differs = metric.halves && chips !== undefined && then !== undefined && chips !== then;
-        if (value === undefined || value === null)
-          return (
-            <td key={place} class="quiet">
-              {now[index]?.size.design ? (
-                <Unseeded system={now[index].size.design} />
-              ) : value === null || errors[index] ? (
-                "unknown"
-              ) : (
-                "…"
-              )}
-            </td>
-          );
-        return (
-          <td key={place}>
-            <span class="value">
-              {leading.has(index) && <span class="leads" aria-hidden="true" />}
-              {earlier === undefined || earlier === null ? (
-                <span class={leading.has(index) ? "best" : ""}>{number(value)}</span>
-              ) : (
-                <Change now={number(value)} before={number(earlier)} />
-              )}{" "}
-              <span class="quiet">{metric.unit}</span>
-              {leading.has(index) && <span class="unseen">best</span>}
-              {differs ? (
-                <span class="note">
-                  not comparable: {number(then)} chips before, {number(chips)} now
-                </span>
-              ) : (
-                earlier !== undefined &&
-                earlier !== null &&
-                earlier !== value && <Share before={earlier} after={value} better={metric.better} />
-              )}
-              {index > 0 && typeof first === "number" && first > 0 && (
-                <span class="times">× {(value / first).toFixed(2)}</span>
-              )}
-            </span>
-            <span class="track" aria-hidden="true">
-              <span style={{ width: `${most ? (100 * value) / most : 0}%` }} />
-            </span>
-          </td>
-        );
-      })}
-    </tr>
-  );
-}
-
-/** The note on a number that needs wiring, which a design gets when it is seeded. */
-const Unseeded = ({ system }: { system: string }) => (
-  <span title={`Run trninv seed ${system} to compute this from its wiring`}>
-    <span aria-hidden="true">—</span>
-    <span class="unseen">known after seeding</span>
-  </span>
-);
-
-function Share({ before, after, better }: { before: number; after: number; better: Metric["better"] }) {
-  if (!before) return null;
-  const worse = better && (better === "more" ? after < before : after > before);
-  return <span class={worse ? "less" : "quiet"}>{formatDifference(before, after)}</span>;
 }

@@ -1,4 +1,4 @@
-// GraphQL documents of the Compare page.
+// GraphQL documents of the Compare page's heads, and the places that it compares.
 import { type ApiError, graphql, makeQuery, type Result, runQuery, useLoaded } from "../api";
 import type { Count } from "../state";
 import { designOf, SYSTEMS } from "./design";
@@ -6,18 +6,12 @@ import { designOf, SYSTEMS } from "./design";
 const SIZE = graphql(`
   query CompareSize(
     $address: Address!, $chips: ChipFilter!, $servers: ServerFilter!, $nics: NicFilter!, $switches: SwitchFilter!
-    $links: LinkFilter!, $nodes: NetworkNodeFilter!, $domains: DomainFilter!
+    $links: LinkFilter!, $domains: DomainFilter!
   ) {
     resolve(address: $address) { __typename address ... on Domain { model } ... on Cluster { system } }
-    chips(first: 1, filter: $chips) {
-      totalCount
-      aggregates { memory { gibibytes } bandwidth { gigabytesPerSecond } teraflops }
-    }
-    carrying: chips(first: 1, filter: { and: [$chips, { state: { in: [UP, DEGRADED] } }] }) { totalCount nodes { address } }
-    servers(first: 1, filter: $servers) { totalCount aggregates { memory { gibibytes } } }
-    nics(first: 1, filter: $nics) { totalCount aggregates { bandwidth { gigabytesPerSecond } } }
-    networkNodes(first: 1, filter: $nodes) { totalCount }
-    links(first: 1, filter: { and: [$links, { scope: { in: [SERVER, RACK, DOMAIN] } }] }) { aggregates { bandwidth { gigabytesPerSecond } } }
+    chips(first: 1, filter: $chips) { totalCount }
+    carrying: chips(first: 1, filter: { and: [$chips, { state: { in: [UP, DEGRADED] } }] }) { nodes { address } }
+    servers(first: 1, filter: $servers) { totalCount }
     domains(first: 1, filter: $domains) { totalCount }
     chip: chips(first: 1000, filter: { and: [$chips, { state: { ne: UP } }] }) {
       nodes { address state }
@@ -30,21 +24,6 @@ const SIZE = graphql(`
   }
 `);
 
-const WIRING_NUMBERS = graphql(`
-  query CompareWiring($scope: Address!) {
-    bisection(scope: $scope) { sideA sideB reason lower { gigabytesPerSecond } upper { gigabytesPerSecond } }
-    collectives(scope: $scope) {
-      allGather { upper { gigabytesPerSecond } }
-      allToAll { upper { gigabytesPerSecond } }
-    }
-    distances(scope: $scope) { diameter mean reason }
-  }
-`);
-
-const REACH = graphql(`
-  query CompareReach($scope: Address!) { memoryPool(scope: $scope) { scope memory { gibibytes } } }
-`);
-
 export const SUGGESTED = makeQuery(
   graphql(`
     query CompareWhat {
@@ -55,18 +34,22 @@ export const SUGGESTED = makeQuery(
   {},
 );
 
+export type Design = NonNullable<ReturnType<typeof designOf>>;
 /** A place; `design` is its system if no cluster of it is seeded. */
-export type Size = Result<typeof SIZE> & { design?: string };
-export type WiringNumbers = Result<typeof WIRING_NUMBERS> & { reach: number | null };
+export type Size = Result<typeof SIZE> & { design?: Design };
 
-/** The answer or error for one place; undefined while loading. */
+/** The answer or error for one place. */
 export type Outcome<T> = { data: T; error?: undefined } | { data?: undefined; error: ApiError };
 
 /** The event before the first change: as seeded, with all parts up. */
 export const HEALTHY = "0";
 
-const sizeQuery = (address: string) => {
-  const place = address.includes("/") ? { domain: { eq: address } } : { cluster: { eq: address } };
+/** The condition on parts of a place. */
+export const filterOf = (address: string) =>
+  address.includes("/") ? { domain: { eq: address } } : { cluster: { eq: address } };
+
+export const sizeQuery = (address: string) => {
+  const place = filterOf(address);
   return makeQuery(SIZE, {
     address: address,
     chips: place,
@@ -75,7 +58,6 @@ const sizeQuery = (address: string) => {
     switches: place,
     links: place,
     domains: address.includes("/") ? { address: { eq: address } } : place,
-    nodes: { cluster: { eq: address.split("/")[0] ?? address } },
   });
 };
 
@@ -93,47 +75,39 @@ async function sizeOf(place: string, at: string | undefined, signal: AbortSignal
   const result = await settle<Size>(runQuery({ ...sizeQuery(place), at }, signal));
   if (result.error?.code !== "UNKNOWN_ADDRESS") return result;
   const design = designOf(place, await runQuery({ ...SYSTEMS, at: "" }, signal));
-  return design ? { data: design } : result;
+  return design ? { data: sizeOfDesign(design) } : result;
 }
 
-/** Load the sizes of several places at a time; undefined: the page's time. */
+const NONE = { nodes: [], aggregates: [] };
+
+const sizeOfDesign = (design: Design): Size => ({
+  design,
+  resolve: { __typename: "Cluster", address: design.slug, system: design.name },
+  chips: { totalCount: design.chips },
+  carrying: { nodes: [] },
+  servers: { totalCount: design.servers },
+  domains: { totalCount: design.domains },
+  chip: NONE,
+  server: NONE,
+  nic: NONE,
+  switch: NONE,
+  link: NONE,
+});
+
+/** Load what the heads of several places need, at a time; undefined: the page's time. */
 export function useSizes(places: string[], at: string | undefined) {
   return useLoaded(places.length ? `sizes ${places} ${at}` : null, (signal) =>
     Promise.all(places.map((place) => sizeOf(place, at, signal))),
   );
 }
 
-/** Load what the wiring of several places allows; memory within reach is that of a healthy chip. */
-export function useWiringNumbers(places: string[], sizes: Outcome<Size>[] | undefined, at: string | undefined) {
-  const first = places.map((_, index) => sizes?.[index]?.data?.carrying.nodes[0]?.address ?? "");
-  return useLoaded(sizes ? `wired ${places} ${first} ${at}` : null, (signal) =>
-    Promise.all(
-      places.map((place, index) =>
-        sizes?.[index]?.data?.design
-          ? undefined
-          : settle(
-              Promise.all([
-                runQuery({ ...makeQuery(WIRING_NUMBERS, { scope: place }), at }, signal),
-                first[index]
-                  ? settle(runQuery({ ...makeQuery(REACH, { scope: first[index] }), at }, signal))
-                  : undefined,
-              ]).then(
-                ([wired, reach]): WiringNumbers => ({
-                  ...wired,
-                  reach: reach?.data?.memoryPool.memory.gibibytes ?? null,
-                }),
-              ),
-            ),
-      ),
-    ),
+/** Unhealthy parts of a place; servers stand for their NICs, and chips for their servers. */
+export function unhealthyCounts(size: Size): Count[] {
+  const statesOf = (kind: "chip" | "server") => size[kind].aggregates.map(({ state }) => state);
+  const hidden = { server: statesOf("chip"), nic: statesOf("server"), chip: [], switch: [], link: [] };
+  return (["chip", "server", "switch", "link", "nic"] as const).flatMap((kind) =>
+    size[kind].aggregates
+      .filter(({ state }) => !hidden[kind].some((other) => other === state))
+      .map(({ state, count }) => ({ kind, state: state ?? "down", count })),
   );
 }
-
-export const queriesOf = (places: string[]) =>
-  places.flatMap((place) => [sizeQuery(place), makeQuery(WIRING_NUMBERS, { scope: place })]);
-
-/** Unhealthy parts of a place. */
-export const unhealthyCounts = (size: Size): Count[] =>
-  (["chip", "server", "nic", "switch", "link"] as const).flatMap((kind) =>
-    size[kind].aggregates.map(({ state, count }) => ({ kind, state: state ?? "down", count })),
-  );

@@ -1,178 +1,296 @@
-// The metrics of a comparison: how each is read from the answers, and whether more or less is better.
-import type { Size, WiringNumbers } from "./documents";
+// The metrics of a comparison: the request for each, how its answer is read, and whether more or less is better.
+import { graphql, makeQuery, type Query, type Result } from "../api";
+import { type Design, filterOf, type Size } from "./documents";
 
-export interface Answers {
-  size: Size;
-  wired: WiringNumbers | undefined;
+const CHIPS = graphql(`
+  query CompareChips($filter: ChipFilter!) {
+    chips(first: 1, filter: $filter) {
+      totalCount
+      aggregates { memory { gibibytes } bandwidth { gigabytesPerSecond } teraflops }
+    }
+  }
+`);
+const WORKING = graphql(`
+  query CompareWorking($filter: ChipFilter!) {
+    chips(first: 1, filter: $filter) { totalCount }
+    working: chips(first: 1, filter: { and: [$filter, { state: { in: [UP, DEGRADED] } }] }) { totalCount }
+  }
+`);
+/** The first chips: a chip at the end of a chain has fewer links. */
+const CHIP_LINKS = graphql(`
+  query CompareChipLinks($filter: ChipFilter!) {
+    chips(first: 4, filter: $filter) { nodes { links(first: 100) { nodes { scope nominal { gigabytesPerSecond } } } } }
+  }
+`);
+const NICS = graphql(`
+  query CompareNics($nics: NicFilter!, $chips: ChipFilter!) {
+    nics(first: 1, filter: $nics) { totalCount aggregates { bandwidth { gigabytesPerSecond } } }
+    chips(first: 1, filter: $chips) { totalCount }
+  }
+`);
+const SERVERS = graphql(`
+  query CompareServers($servers: ServerFilter!, $chips: ChipFilter!) {
+    servers(first: 1, filter: $servers) { totalCount aggregates { memory { gibibytes } } }
+    chips(first: 1, filter: $chips) { totalCount }
+  }
+`);
+const NETWORK_NODES = graphql(`
+  query CompareNetworkNodes($filter: NetworkNodeFilter!) { networkNodes(first: 1, filter: $filter) { totalCount } }
+`);
+const BISECTION = graphql(`
+  query CompareBisection($scope: Address!) {
+    bisection(scope: $scope) { sideA sideB reason upper { gigabytesPerSecond } }
+  }
+`);
+const COLLECTIVES = graphql(`
+  query CompareCollectives($scope: Address!) {
+    collectives(scope: $scope) { allGather { upper { gigabytesPerSecond } } allToAll { upper { gigabytesPerSecond } } }
+  }
+`);
+const DISTANCES = graphql(`
+  query CompareDistances($scope: Address!) { distances(scope: $scope) { diameter mean reason } }
+`);
+const REACH = graphql(`
+  query CompareReach($scope: Address!) { memoryPool(scope: $scope) { memory { gibibytes } } }
+`);
+
+/** What a cell shows. */
+export interface Reading {
+  /** Null: not known, for the reason. */
+  value: number | null | undefined;
+  reason?: string | null | undefined;
+  /** Chips of both halves of a bisection; those of other sizes don't compare. */
+  halves?: number;
 }
 
 export interface Metric {
   name: string;
   unit: string;
   description: string;
-  read: (answers: Answers) => number | null | undefined;
   /** Whether more or less is better; undefined: neither. */
   better?: "more" | "less";
-  /** Whether it depends on the halves of a bisection, whose sizes may differ. */
-  halves?: true;
+  /** Whether the service solves something for it, so that it is asked for last. */
+  isSolved?: boolean;
+  /** The request for a place; null if the place has none. */
+  query: (place: string, size: Size) => Query | null;
+  read: (data: unknown) => Reading;
+  /** The value that documents have for a system that is not seeded. */
+  design?: (system: Design) => number | null;
 }
 
-const per = (whole: number | null | undefined, count: number) => (whole && count ? whole / count : whole);
-const sum = (items: { aggregates: { bandwidth: { gigabytesPerSecond: number } | null }[] }) =>
-  items.aggregates[0]?.bandwidth?.gigabytesPerSecond ?? 0;
-const bisection = ({ wired }: Answers) => wired?.bisection.upper.gigabytesPerSecond;
+type Words = Pick<Metric, "name" | "unit" | "description" | "better" | "isSolved">;
 
-/** Groups of metrics in the order of the page. */
-export const GROUPS: [string, Metric[]][] = [
+/** Declare a metric by its document. */
+const metric = <D>(
+  words: Words,
+  query: (place: string, size: Size) => Query<D> | null,
+  read: (data: Result<D>) => Reading | number | null | undefined,
+  design?: Metric["design"],
+): Metric => ({
+  ...words,
+  query: query as Metric["query"],
+  read: (data) => {
+    const reading = read(data as Result<D>);
+    return typeof reading === "object" && reading !== null ? reading : { value: reading };
+  },
+  ...(design && { design }),
+});
+
+const chips = (place: string) => makeQuery(CHIPS, { filter: filterOf(place) });
+const working = (place: string) => makeQuery(WORKING, { filter: filterOf(place) });
+const chipLinks = (place: string) => makeQuery(CHIP_LINKS, { filter: filterOf(place) });
+const nics = (place: string) => makeQuery(NICS, { nics: filterOf(place), chips: filterOf(place) });
+const servers = (place: string) => makeQuery(SERVERS, { servers: filterOf(place), chips: filterOf(place) });
+const bisection = (place: string) => makeQuery(BISECTION, { scope: place });
+const collectives = (place: string) => makeQuery(COLLECTIVES, { scope: place });
+const distances = (place: string) => makeQuery(DISTANCES, { scope: place });
+const networkNodes = (place: string) =>
+  makeQuery(NETWORK_NODES, { filter: { cluster: { eq: place.split("/")[0] ?? place } } });
+const reach = (_: string, { carrying }: Size) => {
+  const first = carrying.nodes[0];
+  return first ? makeQuery(REACH, { scope: first.address }) : null;
+};
+
+const per = (whole: number | null | undefined, count: number) => (whole && count ? whole / count : whole);
+type Bandwidths = { aggregates: { bandwidth: { gigabytesPerSecond: number } | null }[] };
+const bandwidth = ({ aggregates }: Bandwidths) => aggregates[0]?.bandwidth?.gigabytesPerSecond ?? 0;
+
+type Bisected = {
+  bisection: { sideA: number; sideB: number; reason: string | null; upper: { gigabytesPerSecond: number } };
+};
+const halves = ({ bisection: { sideA, sideB, reason, upper } }: Bisected, isPerChip: boolean): Reading => ({
+  value: isPerChip ? per(upper.gigabytesPerSecond, (sideA + sideB) / 2) : upper.gigabytesPerSecond,
+  reason,
+  halves: sideA + sideB,
+});
+
+/** Groups of metrics in the order of the page: title, remark, metrics. */
+export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
   [
-    "Size",
+    "Per chip",
+    "when up, from the documents and the inventory",
     [
-      {
-        name: "Working chips",
-        unit: "",
-        description: "up or degraded",
-        read: ({ size }) => size.carrying.totalCount,
-        better: "more",
-      },
-      {
-        name: "Chips",
-        unit: "",
-        description: "in any state",
-        read: ({ size }) => size.chips.totalCount,
-        better: "more",
-      },
-      { name: "Servers", unit: "", description: "in any state", read: ({ size }) => size.servers.totalCount },
+      metric(
+        { name: "BF16 compute", unit: "TFLOPS", description: "dense", better: "more" },
+        chips,
+        ({ chips }) => per(chips.aggregates[0]?.teraflops, chips.totalCount),
+        ({ teraflops, chips }) => teraflops && teraflops / chips,
+      ),
+      metric(
+        { name: "HBM", unit: "GiB", description: "capacity", better: "more" },
+        chips,
+        ({ chips }) => per(chips.aggregates[0]?.memory?.gibibytes, chips.totalCount),
+        ({ memory, chips }) => memory && memory.gibibytes / chips,
+      ),
+      metric(
+        { name: "HBM bandwidth", unit: "GB/s", description: "", better: "more" },
+        chips,
+        ({ chips }) => per(bandwidth(chips), chips.totalCount),
+        ({ memoryBandwidth, chips }) => memoryBandwidth && memoryBandwidth.gigabytesPerSecond / chips,
+      ),
+      metric(
+        { name: "Scale-up links", unit: "GB/s", description: "out of a chip", better: "more" },
+        chipLinks,
+        ({ chips: { nodes } }) =>
+          Math.max(
+            0,
+            ...nodes.map(({ links }) =>
+              links.nodes.reduce(
+                (sum, { scope, nominal }) => sum + (scope === "HOST" ? 0 : nominal.gigabytesPerSecond),
+                0,
+              ),
+            ),
+          ),
+      ),
+      metric(
+        { name: "EFA", unit: "GB/s", description: "out of a chip", better: "more" },
+        nics,
+        ({ nics, chips }) => per(bandwidth(nics), chips.totalCount),
+        ({ efaBandwidth, chips }) => efaBandwidth && efaBandwidth.gigabytesPerSecond / chips,
+      ),
+      metric(
+        { name: "Host memory", unit: "GiB", description: "share of a chip", better: "more" },
+        servers,
+        ({ servers, chips }) => per(servers.aggregates[0]?.memory?.gibibytes, chips.totalCount),
+        ({ hostMemory, chips }) => hostMemory && hostMemory.gibibytes / chips,
+      ),
     ],
   ],
   [
-    "Memory",
+    "Wiring, per chip",
+    "scale-up links as they carry traffic, one direction",
     [
-      {
-        name: "HBM",
-        unit: "GiB",
-        description: "all chips, in any state",
-        read: ({ size }) => size.chips.aggregates[0]?.memory?.gibibytes,
-        better: "more",
-      },
-      {
-        name: "Reachable HBM",
-        unit: "GiB",
-        description: "from the first working chip, over scale-up links",
-        read: ({ wired }) => wired?.reach,
-        better: "more",
-      },
-      {
-        name: "HBM bandwidth",
-        unit: "GB/s",
-        description: "all chips, in any state",
-        read: ({ size }) => sum(size.chips),
-        better: "more",
-      },
-      {
-        name: "Host memory",
-        unit: "GiB",
-        description: "all servers",
-        read: ({ size }) => size.servers.aggregates[0]?.memory?.gibibytes,
-        better: "more",
-      },
+      metric(
+        {
+          name: "Bisection per chip",
+          unit: "GB/s",
+          description: "of a half",
+          better: "more",
+          isSolved: true,
+        },
+        bisection,
+        (data) => halves(data, true),
+      ),
+      metric(
+        { name: "All-gather limit", unit: "GB/s", description: "bus bandwidth", better: "more", isSolved: true },
+        collectives,
+        ({ collectives }) => collectives.allGather.upper.gigabytesPerSecond,
+      ),
+      metric(
+        {
+          name: "All-to-all limit",
+          unit: "GB/s",
+          description: "each chip to all others",
+          better: "more",
+          isSolved: true,
+        },
+        collectives,
+        ({ collectives }) => collectives.allToAll.upper.gigabytesPerSecond,
+      ),
+      metric(
+        { name: "Mean distance", unit: "hops", description: "connected pairs", better: "less", isSolved: true },
+        distances,
+        ({ distances: { mean, reason } }) => ({ value: mean, reason }),
+      ),
+      metric(
+        { name: "Diameter", unit: "hops", description: "farthest connected pair", better: "less", isSolved: true },
+        distances,
+        ({ distances: { diameter, reason } }) => ({ value: diameter, reason }),
+      ),
     ],
   ],
   [
-    "Compute",
+    "Availability",
+    "",
     [
-      {
-        name: "BF16 compute",
-        unit: "TFLOPS",
-        description: "dense, all chips, in any state",
-        read: ({ size }) => size.chips.aggregates[0]?.teraflops,
-        better: "more",
-      },
+      metric(
+        { name: "Working chips", unit: "%", description: "up or degraded, of all", better: "more" },
+        working,
+        ({ chips, working }) => per(100 * working.totalCount, chips.totalCount),
+      ),
     ],
   ],
   [
-    "Wiring, one direction",
+    "Totals",
+    "sizes differ: read these last",
     [
-      {
-        name: "Bisection",
-        unit: "GB/s",
-        description: "least capacity between two halves of the working chips; a proven upper bound",
-        read: bisection,
-        better: "more",
-        halves: true,
-      },
-      {
-        name: "Bisection per chip",
-        unit: "GB/s",
-        description: "divided by the chips in both halves",
-        read: (answers) =>
-          per(bisection(answers), (answers.wired?.bisection.sideA ?? 0) + (answers.wired?.bisection.sideB ?? 0)),
-        better: "more",
-        halves: true,
-      },
-      {
-        name: "All-gather",
-        unit: "GB/s",
-        description: "most bus bandwidth that the wiring allows",
-        read: ({ wired }) => wired?.collectives.allGather.upper.gigabytesPerSecond,
-        better: "more",
-      },
-      {
-        name: "All-to-all",
-        unit: "GB/s",
-        description: "most that each chip can send to all others",
-        read: ({ wired }) => wired?.collectives.allToAll.upper.gigabytesPerSecond,
-        better: "more",
-      },
-      {
-        name: "Scale-up links",
-        unit: "GB/s",
-        description: "total when healthy",
-        read: ({ size }) => sum(size.links),
-        better: "more",
-      },
-      {
-        name: "Diameter",
-        unit: "hops",
-        description: "most hops between two connected chips",
-        read: ({ wired }) => wired?.distances.diameter,
-        better: "less",
-      },
-      {
-        name: "Mean distance",
-        unit: "hops",
-        description: "over all connected pairs",
-        read: ({ wired }) => wired?.distances.mean,
-        better: "less",
-      },
-    ],
-  ],
-  [
-    "EFA fabric",
-    [
-      { name: "NICs", unit: "", description: "EFA devices", read: ({ size }) => size.nics.totalCount, better: "more" },
-      {
-        name: "EFA bandwidth",
-        unit: "GB/s",
-        description: "all NICs, one direction, when healthy",
-        read: ({ size }) => sum(size.nics),
-        better: "more",
-      },
-      {
-        name: "EFA bandwidth per chip",
-        unit: "GB/s",
-        description: "all NICs divided by all chips",
-        read: ({ size }) => per(sum(size.nics), size.chips.totalCount),
-        better: "more",
-      },
-      {
-        name: "Network nodes",
-        unit: "",
-        description: "in the cluster",
-        read: ({ size }) => size.networkNodes.totalCount,
-      },
+      metric(
+        { name: "Chips", unit: "", description: "in any state", better: "more" },
+        chips,
+        ({ chips }) => chips.totalCount,
+        ({ chips }) => chips,
+      ),
+      metric(
+        { name: "Servers", unit: "", description: "in any state" },
+        servers,
+        ({ servers }) => servers.totalCount,
+        ({ servers }) => servers,
+      ),
+      metric(
+        { name: "Total HBM", unit: "GiB", description: "all chips", better: "more" },
+        chips,
+        ({ chips }) => chips.aggregates[0]?.memory?.gibibytes,
+        ({ memory }) => memory?.gibibytes ?? null,
+      ),
+      metric(
+        {
+          name: "Reachable HBM",
+          unit: "GiB",
+          description: "from one chip, over scale-up links",
+          better: "more",
+          isSolved: true,
+        },
+        reach,
+        ({ memoryPool }) => memoryPool.memory.gibibytes,
+      ),
+      metric(
+        {
+          name: "Bisection",
+          unit: "GB/s",
+          description: "between halves of the working chips",
+          better: "more",
+          isSolved: true,
+        },
+        bisection,
+        (data) => halves(data, false),
+      ),
+      metric(
+        { name: "EFA bandwidth", unit: "GB/s", description: "all NICs", better: "more" },
+        nics,
+        ({ nics }) => bandwidth(nics),
+        ({ efaBandwidth }) => efaBandwidth?.gigabytesPerSecond ?? null,
+      ),
+      metric(
+        { name: "Network nodes", unit: "", description: "in the cluster" },
+        networkNodes,
+        ({ networkNodes }) => networkNodes.totalCount,
+        ({ networkNodes }) => networkNodes,
+      ),
     ],
   ],
 ];
+
+export const METRICS = GROUPS.flatMap(([, , metrics]) => metrics);
 
 /** Return the indices of the best values; none if all are equal. */
 export function best(values: (number | null | undefined)[], better: Metric["better"]): Set<number> {

@@ -1,5 +1,5 @@
 // GraphQL documents of the Incidents page, and how an incident is labelled.
-import { graphql, makeQuery, type Result } from "../api";
+import { graphql, makeQuery, type Result, runQuery } from "../api";
 
 const INCIDENTS = graphql(`
   query Incidents {
@@ -9,6 +9,8 @@ const INCIDENTS = graphql(`
         cursor
         node {
           id rule severity place causes causeCount independentFailures startedAt who why source truncated
+          chipsLost jobs jobCount
+          bandwidthLost { gigabytesPerSecond }
           parts { kind state count }
           lastChange { time who why }
           instances { server instance host }
@@ -16,17 +18,46 @@ const INCIDENTS = graphql(`
         }
       }
     }
-    events(last: 1, filter: { after: { eq: UP }, cascaded: { eq: false } }) { nodes { at address who why } }
   }
+`);
+
+/** The most events of which closed incidents are put together. */
+export const MOST_EVENTS = 500;
+
+const CHANGES = graphql(`
+  query IncidentChanges {
+    events(last: 500, filter: { kind: { ne: null }, cascaded: { eq: false } }) {
+      totalCount
+      nodes { event batch at who why kind address before after }
+    }
+  }
+`);
+
+const NOTES = graphql(`
+  query IncidentNotes($incident: String!) {
+    incidentNotes(filter: { incident: { eq: $incident } }, last: 100) { totalCount nodes { writtenAt who text } }
+  }
+`);
+
+const WRITE_NOTE = graphql(`
+  mutation NoteIncident($input: NoteIncidentInput!) { noteIncident(input: $input) { note { writtenAt } } }
 `);
 
 export type IncidentsAnswer = Result<typeof INCIDENTS>;
 export type Incident = IncidentsAnswer["incidents"]["edges"][number]["node"];
+export type IncidentEvent = Result<typeof CHANGES>["events"]["nodes"][number];
 
 export const QUERY = makeQuery(INCIDENTS, {});
+export const CHANGES_QUERY = makeQuery(CHANGES, {});
+export const notesQuery = (incident: string) => makeQuery(NOTES, { incident });
+export const writeNote = (incident: string, text: string, who: string | null) =>
+  runQuery({ ...makeQuery(WRITE_NOTE, { input: { incident, text, who } }), at: "" });
 
 /** The state that labels an incident: the worst of its causes. */
-export const stateOf = ({ parts }: Incident) =>
+export const stateOf = ({ parts }: Pick<Incident, "parts">) =>
   ["down", "degraded", "maintenance"].find((state) => parts.some((part) => part.state === state)) ?? "down";
 
-export const placeOf = (incident: Incident) => incident.place ?? incident.causes[0] ?? "";
+export const placeOf = (incident: Pick<Incident, "place" | "causes">) => incident.place ?? incident.causes[0] ?? "";
+
+export const SEVERITIES = { high: "High", medium: "Medium", info: "Planned" };
+export type Severity = Incident["severity"];

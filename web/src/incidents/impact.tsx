@@ -40,7 +40,7 @@ export function useImpact(id: string, after: string | null): Loaded<ImpactAnswer
 
 export function ImpactSection({ result }: { result: Loaded<ImpactAnswer> }) {
   return (
-    <div class="inner">
+    <div class="inner impact">
       <h3>Impact, before → after</h3>
       <Loading result={result}>{(impact) => <Impact impact={impact} />}</Loading>
     </div>

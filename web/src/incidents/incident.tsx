@@ -1,29 +1,40 @@
-// One incident: who reported it and why, its consequences and impact, and a link to the time before.
+// One incident: who reported it and why, its impact and consequences, notes, and links to the time before.
 import { proposeState, useCanWrite } from "../change/proposal";
 import { useAsOf } from "../live";
 import { MissingScope } from "../panel/actions";
 import { change, href } from "../route";
 import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
-import { shortenAddress } from "../words";
+import { pluralize, shortenAddress } from "../words";
+import type { ClosedIncident } from "./closed";
 import { Consequences } from "./consequences";
-import { type Incident, placeOf, stateOf } from "./documents";
+import { type Incident, placeOf, type Severity, stateOf } from "./documents";
 import { ImpactSection, useImpact } from "./impact";
+import { SeverityBadge } from "./list";
+import { Notes } from "./notes";
 
-export function Opened({ incident, after }: { incident: Incident; after: string | null }) {
+function Heading({ state, place, severity }: { state: string; place: string; severity: Severity }) {
+  return (
+    <h2>
+      <Glyph state={state} /> <span class="name">{shortenAddress(place)}</span>
+      <SeverityBadge severity={severity} />
+      <button type="button" class="square" aria-label="Close" onClick={() => change({ sel: undefined })}>
+        <span aria-hidden="true">×</span>
+      </button>
+    </h2>
+  );
+}
+
+const secondBefore = (time: string) => new Date(Date.parse(time) - 1000).toISOString();
+
+export function OpenPanel({ incident, after }: { incident: Incident; after: string | null }) {
   const { asof } = useAsOf();
   const costs = useImpact(incident.id, after);
   const isChanging = useCanWrite();
-  const before = incident.startedAt && new Date(Date.parse(incident.startedAt) - 1000).toISOString();
   return (
     <aside class="card flush panel" aria-label={`Incident ${incident.id}`}>
-      <h2>
-        <Glyph state={stateOf(incident)} /> <span class="name">{shortenAddress(placeOf(incident))}</span>
-        <button type="button" class="square" aria-label="Close" onClick={() => change({ sel: undefined })}>
-          <span aria-hidden="true">×</span>
-        </button>
-      </h2>
+      <Heading state={stateOf(incident)} place={placeOf(incident)} severity={incident.severity} />
       <div class={`band ${stateOf(incident)}`}>
-        <strong>{incident.why ?? "No reason given"}</strong>
+        <strong>{incident.why || "No reason given"}</strong>
         <span>
           {incident.who}
           {incident.startedAt &&
@@ -35,6 +46,7 @@ export function Opened({ incident, after }: { incident: Incident; after: string 
         {isChanging && incident.causeCount === incident.causes.length && (
           <button
             type="button"
+            class="main"
             data-writes
             aria-haspopup="dialog"
             onClick={() => proposeState({ places: incident.causes, state: "up" })}
@@ -43,17 +55,18 @@ export function Opened({ incident, after }: { incident: Incident; after: string 
           </button>
         )}
         {incident.place && (
-          <a class="button main" href={href("at", incident.place)}>
+          <a class="button" href={href("at", incident.place)}>
             Open
           </a>
         )}
-        {before && (
-          <a class="button" href={href("at", placeOf(incident), { asof: before })}>
+        {incident.startedAt && (
+          <a class="button" href={href("at", placeOf(incident), { asof: secondBefore(incident.startedAt) })}>
             View before
           </a>
         )}
       </div>
       <MissingScope />
+      <ImpactSection result={costs} />
       <div class="inner">
         <h3>Consequences</h3>
         <Consequences incident={incident} costs={costs.data} />
@@ -68,15 +81,55 @@ export function Opened({ incident, after }: { incident: Incident; after: string 
             {finding.observed && `: ${finding.observed}`}
           </p>
         ))}
+        {incident.lastChange && incident.lastChange.time !== incident.startedAt && (
+          <p class="quiet">
+            Last change {formatTime(incident.lastChange.time)} UTC, {incident.lastChange.who}: {incident.lastChange.why}
+          </p>
+        )}
       </div>
-      <ImpactSection result={costs} />
-      {incident.lastChange && incident.lastChange.time !== incident.startedAt && (
-        <p class="inner quiet">
-          Last change {formatTime(incident.lastChange.time)} UTC, {incident.lastChange.who}: {incident.lastChange.why}
-        </p>
-      )}
+      <Notes key={incident.id} incident={incident.id} />
     </aside>
   );
 }
 
 const below = (server: string) => server.split("/").slice(-1)[0];
+
+const CAUSES = 8;
+
+export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
+  const { causes, closedAt, closedBy, closedWhy, id, place, severity, startedAt, who, why } = incident;
+  return (
+    <aside class="card flush panel" aria-label={`Incident ${id}`}>
+      <Heading state="up" place={place} severity={severity} />
+      <div class="band">
+        <strong>{why || "No reason given"}</strong>
+        <span>
+          {who}, {formatDateTime(startedAt)}
+        </span>
+      </div>
+      <div class="inner row">
+        <a class="button" href={href("at", place)}>
+          Open
+        </a>
+        <a class="button" href={href("at", place, { asof: secondBefore(closedAt) })}>
+          View before it closed
+        </a>
+      </div>
+      <div class="inner">
+        <h3>Closed after {formatDuration(startedAt, Date.parse(closedAt))}</h3>
+        <p>
+          {closedBy}, {formatDateTime(closedAt)}: {closedWhy || "no reason given"}
+        </p>
+        <ul class="tree">
+          {causes.slice(0, CAUSES).map((cause) => (
+            <li key={cause}>
+              <a href={href("at", cause)}>{shortenAddress(cause)}</a> <span class="quiet">root cause</span>
+            </li>
+          ))}
+          {causes.length > CAUSES && <li class="quiet">and {pluralize(causes.length - CAUSES, "more cause")}</li>}
+        </ul>
+      </div>
+      <Notes key={id} incident={id} />
+    </aside>
+  );
+}

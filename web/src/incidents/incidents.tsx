@@ -1,121 +1,206 @@
-// Incidents: unhealthy parts with one root cause, their impact, and the place as it was before.
-import { useQuery } from "../api";
+// Incidents: unhealthy parts with one root cause, worst loss first; closed ones; and one of them in full.
+import { type Loaded, useQuery } from "../api";
+import { saveFile } from "../drawing/save";
 import { useAsOf } from "../live";
-import { CopyQueries, Loading } from "../parts";
-import { href, type Route } from "../route";
-import { type Column, Row, SimpleTable } from "../simpletable";
-import { formatDateTime, formatDuration, Glyph, nounOf, shownTime, stateWord } from "../state";
+import { CopyQueries, Failure } from "../parts";
+import { change, href, oneOf, type Route } from "../route";
+import { formatDateTime, shownTime } from "../state";
+import "../style/incidents.css";
+import "../style/tabs.css";
+import { csv, type Rows } from "../table/rows";
 import { Timeline } from "../timeline";
-import { number, pluralize, shortenAddress } from "../words";
+import { number } from "../words";
 import { QUERY as CHECKS, Checks } from "./checks";
-import { type Incident, type IncidentsAnswer, placeOf, QUERY, stateOf } from "./documents";
-import { Opened } from "./incident";
+import { type ClosedIncident, closedIncidents } from "./closed";
+import { CHANGES_QUERY, type IncidentsAnswer, MOST_EVENTS, QUERY } from "./documents";
+import { ClosedPanel, OpenPanel } from "./incident";
+import { ClosedTable, ListTools, OpenTable } from "./list";
+import { closedCsv, clustersOf, describeParts, type Filters, filterClosed, filterOpen, openCsv } from "./rows";
+
+const SHOWN = { open: "open", closed: "closed" } as const;
+/** Closed incidents below the open ones. */
+const RECENT = 3;
+const DAY = 86_400_000;
 
 export function Incidents({ route }: { route: Route }) {
   const loaded = useQuery(QUERY);
+  const changes = useQuery(CHANGES_QUERY);
+  const { options } = route;
+  const shows = oneOf(SHOWN, options.show, "open");
+  const closed = changes.data && closedIncidents(changes.data.events.nodes);
+  const edges = loaded.data?.incidents.edges ?? [];
+  const filters: Filters = {
+    where: options.where ?? "",
+    severity: options.severity ?? "",
+    state: options.state ?? "",
+    cluster: options.cluster ?? "",
+  };
+  const open = filterOpen(
+    edges.map(({ node }) => node),
+    filters,
+  );
+  const past = filterClosed(closed ?? [], filters);
+  const sel = options.sel ?? "";
+  const index = edges.findIndex(({ node }) => node.id === sel);
+  const chosen = edges[index]?.node;
+  const chosenClosed = chosen ? undefined : closed?.find(({ id }) => id === sel);
   return (
-    <article>
+    <article class="incidents">
       <header class="title">
         <h1>Incidents</h1>
-        {loaded.data && <p>{summarize(loaded.data)}</p>}
+        <p title={loaded.data && summarize(loaded.data)}>{loaded.data && summarize(loaded.data)}</p>
         <div class="tools">
-          <CopyQueries queries={[QUERY, CHECKS]} />
+          <SaveCsv name={shows} rows={shows === "open" ? loaded.data && openCsv(open) : closed && closedCsv(past)} />
+          <CopyQueries queries={[QUERY, CHANGES_QUERY, CHECKS]} />
         </div>
       </header>
-      <Timeline span={route.options.span} />
-      <Loading result={loaded}>{(data) => <Filled data={data} sel={route.options.sel ?? ""} />}</Loading>
+      <div class="timeline-room">
+        <Timeline span={options.span} />
+      </div>
+      <div class={sel ? "columns" : undefined}>
+        <div>
+          <section class="card flush" aria-label={shows === "open" ? "Open incidents" : "Closed incidents"}>
+            <ListTools
+              shows={shows}
+              counts={{ open: count(loaded.data?.incidents.totalCount), closed: count(closed?.length) }}
+              filters={filters}
+              clusters={clustersOf(shows === "open" ? edges.map(({ node }) => node) : (closed ?? []))}
+            />
+            <List result={shows === "open" ? loaded : changes}>
+              {shows === "open" ? (
+                <OpenList data={loaded.data} shown={open.length} closed={closed}>
+                  <OpenTable incidents={open} sel={sel} />
+                </OpenList>
+              ) : past.length ? (
+                <ClosedTable incidents={past} sel={sel} />
+              ) : (
+                <p class="inner quiet">{closed?.length ? <NoMatch /> : "No incident has closed yet."}</p>
+              )}
+            </List>
+          </section>
+          {loaded.data && changes.data && (
+            <p class="quiet">
+              {shows === "open"
+                ? "Ranked by severity, then chips lost, then bandwidth lost: NeuronLink and EFA, one direction. Planned work comes last."
+                : `Latest first${(changes.data?.events.totalCount ?? 0) > MOST_EVENTS ? `, from the last ${MOST_EVENTS} changes` : ""}. One row a change that made parts unhealthy, once all of them are up again.`}
+            </p>
+          )}
+          {shows === "open" && loaded.data && closed && <Recent closed={closed} />}
+        </div>
+        {chosen && <OpenPanel incident={chosen} after={edges[index - 1]?.cursor ?? null} />}
+        {chosenClosed && <ClosedPanel incident={chosenClosed} />}
+        {sel && !chosen && !chosenClosed && (
+          <aside class="card panel to-come" aria-label={`Incident ${sel.slice(0, 80)}`}>
+            {loaded.data && changes.data && <p class="quiet">Incident {sel.slice(0, 80)} is not open at this time.</p>}
+          </aside>
+        )}
+      </div>
       <Checks />
     </article>
   );
 }
 
+const SaveCsv = ({ name, rows }: { name: string; rows: Rows | undefined }) => (
+  <button
+    type="button"
+    disabled={!rows}
+    onClick={() => rows && saveFile(`incidents-${name}.csv`, csv(rows), "text/csv")}
+  >
+    Download CSV
+  </button>
+);
+
+const count = (value: number | undefined) => (value === undefined ? "" : number(value));
+
 function summarize({ incidents: { totalCount, edges } }: IncidentsAnswer): string {
-  const counts = new Map<string, number>();
-  for (const { kind, count } of edges.flatMap(({ node }) => node.parts))
-    counts.set(kind, (counts.get(kind) ?? 0) + count);
-  const parts = [...counts].map(([kind, count]) => pluralize(count, nounOf(kind)));
-  return totalCount
-    ? `${pluralize(totalCount, "root cause")} ${totalCount === 1 ? "explains" : "explain"} all unhealthy parts: ${parts.join(", ")}`
-    : "";
+  return totalCount ? `${number(totalCount)} open: ${describeParts(edges.map(({ node }) => node))}` : "";
 }
 
-/** Why several causes are one incident. */
-const RULES: Record<string, string> = { rack: "in one rack within five minutes", change: "set in one change" };
-
-function Filled({ data, sel }: { data: IncidentsAnswer; sel: string }) {
-  const { edges, totalCount } = data.incidents;
-  const index = edges.findIndex(({ node }) => node.id === sel);
-  const open = edges[index]?.node;
-  if (!edges.length) return <Nothing data={data} />;
+/** The rows once they are loaded; until then as much space as a few of them take. */
+function List({ result, children }: { result: Loaded<unknown>; children: preact.ComponentChildren }) {
+  if (result.error && result.data === undefined)
+    return (
+      <div class="inner">
+        <Failure error={result.error} again={result.again} query={result.query} />
+      </div>
+    );
+  if (result.data === undefined) return <div class="rows-to-come" aria-busy="true" />;
   return (
-    <div class={open ? "columns" : undefined}>
-      <section class="card flush" aria-label="Open incidents">
-        <Table nodes={edges.map(({ node }) => node)} sel={sel} />
-        {totalCount > edges.length && (
-          <p class="inner quiet">
-            Showing the first {edges.length} of {number(totalCount)}. List all with <code>trninv incidents</code>.
-          </p>
-        )}
-      </section>
-      {open && <Opened incident={open} after={edges[index - 1]?.cursor ?? null} />}
-      {sel && !open && <p class="card quiet">Incident {sel} is not open at this time.</p>}
+    <div class={result.loading ? "stale" : ""} aria-busy={result.loading}>
+      {children}
     </div>
   );
 }
 
-function Nothing({ data }: { data: IncidentsAnswer }) {
-  const last = data.events.nodes[0];
+interface OpenListProps {
+  data: IncidentsAnswer | undefined;
+  shown: number;
+  closed: ClosedIncident[] | undefined;
+  children: preact.ComponentChildren;
+}
+
+function OpenList({ data, shown, closed, children }: OpenListProps) {
+  if (!data) return null;
+  const { edges, totalCount } = data.incidents;
+  if (!edges.length) return <Nothing last={closed?.[0]} />;
   return (
-    <section class="card">
-      <p>No open incidents. Every part is up.</p>
-      {last && (
-        <p class="quiet">
-          Last resolved: <a href={href("at", last.address)}>{last.address}</a>, {formatDateTime(last.at)}, {last.who}:{" "}
-          {last.why}
+    <>
+      {shown ? (
+        children
+      ) : (
+        <p class="inner quiet">
+          <NoMatch />
         </p>
       )}
-    </section>
+      {totalCount > edges.length && (
+        <p class="inner quiet">
+          Showing the first {edges.length} of {number(totalCount)}. List all with <code>trninv incidents</code>.
+        </p>
+      )}
+    </>
   );
 }
 
-const COLUMNS: Column[] = [["Root cause"], ["Reason"], ["Impact", "roomy"], ["Who", "roomy"], ["Open for", "number"]];
+const NoMatch = () => (
+  <>
+    No incident matches.{" "}
+    <button
+      type="button"
+      onClick={() => change({ where: undefined, severity: undefined, state: undefined, cluster: undefined })}
+    >
+      Clear filters
+    </button>
+  </>
+);
 
-function Table({ nodes, sel }: { nodes: Incident[]; sel: string }) {
-  const { asof } = useAsOf();
+function Nothing({ last }: { last: ClosedIncident | undefined }) {
   return (
-    <SimpleTable name="Incidents" columns={COLUMNS} isPick>
-      {nodes.map((incident) => (
-        <Row
-          key={incident.id}
-          content={JSON.stringify([incident.parts, incident.why])}
-          isSelected={incident.id === sel}
-        >
-          <th scope="row">
-            <a
-              class="cause"
-              href={href("incidents", "", { sel: incident.id === sel ? undefined : incident.id })}
-              aria-current={incident.id === sel ? "true" : undefined}
-            >
-              <Glyph state={stateOf(incident)} />
-              <span class="unseen">{stateOf(incident)}: </span>
-              {shortenAddress(placeOf(incident))}
-            </a>
-            {incident.causeCount > 1 && (
-              <span class="quiet">
-                {pluralize(incident.causeCount, "cause")}, {RULES[incident.rule]}
-              </span>
-            )}
-          </th>
-          <td>{incident.why ?? <span class="quiet">no reason given</span>}</td>
-          <td class="roomy">
-            {incident.parts
-              .map(({ kind, state, count }) => `${pluralize(count, nounOf(kind))} ${stateWord(state)}`)
-              .join(", ")}
-          </td>
-          <td class="roomy">{incident.who}</td>
-          <td class="number">{incident.startedAt ? formatDuration(incident.startedAt, shownTime(asof)) : "unknown"}</td>
-        </Row>
-      ))}
-    </SimpleTable>
+    <div class="inner">
+      <p>No open incidents. Every part is up.</p>
+      {last && (
+        <p class="quiet">
+          Last resolved: <a href={href("at", last.place)}>{last.place}</a>, {formatDateTime(last.closedAt)},{" "}
+          {last.closedBy}: {last.closedWhy}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** The incidents that closed last, and how many closed within a day. */
+function Recent({ closed }: { closed: ClosedIncident[] }) {
+  const now = shownTime(useAsOf().asof);
+  const recent = closed.filter(({ closedAt }) => now - Date.parse(closedAt) < DAY);
+  if (!recent.length) return null;
+  return (
+    <section class="card flush" aria-labelledby="closed">
+      <h2 id="closed">
+        Closed within 24 h <span class="quiet">{number(recent.length)}</span>
+        <a class="more" href={href("incidents", "", { show: "closed" })}>
+          All {number(closed.length)} closed
+        </a>
+      </h2>
+      <ClosedTable incidents={recent.slice(0, RECENT)} sel="" />
+    </section>
   );
 }

@@ -13,18 +13,20 @@ export const JOBS = graphql(`
 export const SCOPES = makeQuery(
   graphql(`
     query JobScopes {
-      clusters(first: 1000) { nodes { address chips(first: 1) { totalCount } domains(first: 1) { nodes { address } } } }
+      clusters(first: 1000) { nodes { address chips(first: 1) { totalCount } } }
     }
   `),
   {},
 );
 
 export const FREE = graphql(`
-  query JobRoom($scope: Address!) { free(scope: $scope) { allocated reserved cordoned free degraded unusable largestBlock concurrentJobs { chips jobs } } }
+  query JobRoom($scope: Address!) {
+    free(scope: $scope) { chips allocated reserved cordoned free degraded unusable largestBlock concurrentJobs { chips jobs } }
+  }
 `);
 
 export const RESERVATIONS = graphql(`
-  query JobReservations($scope: Address!) {
+  query JobReservations($scope: Address) {
     reservations(scope: $scope, first: 50) {
       totalCount
       nodes { name kind place chips failedChips fromAt untilAt reservedAt who why }
@@ -38,12 +40,12 @@ export const PLACEMENTS = graphql(`
   ) {
     placements(
       scope: $scope, chips: $chips, servers: $servers, domains: $domains, memory: $memory, shape: $shape
-      anyBlock: $anyBlock, k: 8
+      anyBlock: $anyBlock, k: 100
     ) {
-      request chips reason suggestedShape positions free
+      scope request chips reason suggestedShape positions free
       filterSteps { condition domains }
       placements {
-        places shape chips degraded remainingFree
+        places servers shape chips degraded remainingFree
         allGather { gigabytesPerSecond }
         bisection { gigabytesPerSecond }
       }
@@ -88,6 +90,8 @@ export const DRAIN_IMPACT = graphql(
 
 export type PlacementsAnswer = Result<typeof PLACEMENTS>["placements"];
 export type Placement = PlacementsAnswer["placements"][number];
+/** The most places that the service lists. */
+export const MOST_PLACES = 100;
 export type MakeRoomAnswer = Result<typeof MAKE_ROOM>["makeRoom"];
 export type DrainImpactAnswer = Result<typeof DRAIN_IMPACT>;
 export type Move = Result<typeof MOVE_FIELDS>;

@@ -1,13 +1,15 @@
-// The Jobs page: allocations, reservations, placements for the next job, and plans to move jobs or drain a place.
-import { useState } from "preact/hooks";
-import { makeQuery, type Result, useQuery } from "../api";
+// The Jobs page: who has which chips, placements for the next job, reservations, and plans to move jobs or drain a place.
+import { useMemo, useState } from "preact/hooks";
+import { makeQuery, type Result, runQuery, useLoaded, useQuery } from "../api";
 import type { Letter } from "../drawing/letter";
-import { CopyQueries, Loading } from "../parts";
+import { CopyQueries, Failure, Loading } from "../parts";
 import { change } from "../route";
+import { StateLabel } from "../state";
 import "../style/jobs.css";
 import { number, pluralize } from "../words";
+import { lettersOf, placesByJob, useClusterChips } from "./allocated";
 import { FREE, JOBS, SCOPES } from "./documents";
-import { JobMap } from "./map";
+import { ClusterJobs, DomainJobs, Legend, type Proposal } from "./map";
 import { Placements } from "./placements";
 import { DrainImpact } from "./plans";
 import { Reservations } from "./reservations";
@@ -15,37 +17,51 @@ import { JobTable, SelectedJob } from "./table";
 
 type Jobs = Result<typeof JOBS>["jobs"];
 type Cluster = Result<(typeof SCOPES)["document"]>["clusters"]["nodes"][number];
+type Free = Result<typeof FREE>["free"];
+
+/** The most clusters of which all domains are drawn, and in which a place is looked for; the largest ones. */
+const MOST_CLUSTERS = 12;
 
 export function Jobs({ options }: { options: Record<string, string> }) {
   const scope = (options.in ?? "").toLowerCase();
   const query = makeQuery(JOBS, { scope: scope || null });
   const [jobs, clusters] = [useQuery(query), useQuery(SCOPES)];
+  const scopes = scope
+    ? [scope]
+    : [...(clusters.data?.clusters.nodes ?? [])]
+        .sort((a, b) => b.chips.totalCount - a.chips.totalCount)
+        .slice(0, MOST_CLUSTERS)
+        .map(({ address }) => address);
   return (
-    <article>
+    <article class="jobs">
       <header class="title">
         <h1>Jobs</h1>
-        {jobs.data && <p>{pluralize(jobs.data.jobs.totalCount, "job")}</p>}
+        <p>{jobs.data && summarize(jobs.data.jobs, scope)}</p>
+        {jobs.data && <Failed jobs={jobs.data.jobs} />}
         <div class="tools">
-          {clusters.data && <Scope clusters={clusters.data.clusters.nodes} scope={scope} />}
+          <Scope clusters={clusters.data?.clusters.nodes ?? []} scope={scope} />
           <CopyQueries queries={[query]} />
         </div>
       </header>
-      <Loading result={jobs}>
-        {({ jobs: listed }) => (
-          <Loading result={clusters}>
-            {({ clusters: { nodes } }) => <Opened jobs={listed} clusters={nodes} scope={scope} options={options} />}
-          </Loading>
-        )}
-      </Loading>
+      {clusters.error && <Failure error={clusters.error} again={clusters.again} />}
+      <Page scope={scope} scopes={scopes} jobs={jobs} options={options} />
     </article>
   );
+}
+
+const summarize = ({ totalCount }: Jobs, scope: string) =>
+  `${pluralize(totalCount, "job")} in ${scope || "all clusters"}`;
+
+function Failed({ jobs: { nodes } }: { jobs: Jobs }) {
+  const failed = nodes.filter(({ failedChips }) => failedChips > 0).length;
+  return failed ? <StateLabel state="down">{pluralize(failed, "job")} with failed chips</StateLabel> : null;
 }
 
 function Scope({ clusters, scope }: { clusters: Cluster[]; scope: string }) {
   const other = scope && !clusters.some(({ address }) => address === scope);
   return (
     <label>
-      In{" "}
+      Cluster{" "}
       <select
         value={scope}
         onChange={(event) => change({ in: event.currentTarget.value || undefined, sel: undefined, drain: undefined })}
@@ -62,87 +78,179 @@ function Scope({ clusters, scope }: { clusters: Cluster[]; scope: string }) {
   );
 }
 
-interface OpenedProps {
-  jobs: Jobs;
-  clusters: Cluster[];
+interface PageProps {
   scope: string;
+  /** The scope, or all clusters. */
+  scopes: string[];
+  jobs: ReturnType<typeof useQuery<typeof JOBS>>;
   options: Record<string, string>;
 }
 
-const domainOf = (address: string | null | undefined) => /^[^/]+\/d\d+/.exec(address ?? "")?.[0];
+const domainOf = (address: string) => /^[^/]+\/d\d+/.exec(address)?.[0];
 
-function Opened({ jobs, clusters, scope, options }: OpenedProps) {
-  const [proposed, propose] = useState<string[]>([]);
+function Page({ scope, scopes, jobs, options }: PageProps) {
+  const [proposal, propose] = useState<Proposal>({ places: [], equal: [] });
+  const [drawnLetters, setLetters] = useState<Map<string, Letter>>();
   const sel = options.sel ?? "";
-  const chosen = jobs.nodes.find(
+  const domain = domainOf(scope);
+  const clusters = useMemo(() => [...new Set(scopes.map((each) => each.split("/")[0] ?? ""))], [scopes.join()]);
+  const chips = useClusterChips(clusters);
+  const letters = useMemo(
+    () => (domain ? (drawnLetters ?? new Map<string, Letter>()) : lettersOf(chips.data ?? [])),
+    [domain, drawnLetters, chips.data],
+  );
+  const places = useMemo(
+    () => new Map((chips.data ?? []).flatMap((cluster) => [...placesByJob(cluster)])),
+    [chips.data],
+  );
+  const chosen = jobs.data?.jobs.nodes.find(
     ({ name, system, externalId }) => sel && [name, `${system}:${externalId}`].includes(sel),
   );
-  const largest = [...clusters].sort((a, b) => b.chips.totalCount - a.chips.totalCount)[0];
-  const within = scope || chosen?.cluster || jobs.nodes[0]?.cluster || largest?.address;
-  const domain =
-    domainOf(proposed[0]) ??
-    domainOf(scope) ??
-    domainOf(chosen?.firstServer) ??
-    domainOf(jobs.nodes.find(({ cluster }) => cluster === within)?.firstServer) ??
-    clusters.find(({ address }) => address === within)?.domains.nodes[0]?.address;
-  const [letters, setLetters] = useState(new Map<string, Letter>());
-  const table = <JobTable jobs={jobs} sel={sel} letters={letters} options={options} />;
-  if (!within) return table;
+  // what comes below the map appears once its height is known
+  const isDrawn = Boolean(domain ? drawnLetters : chips.data || chips.error);
   return (
-    <div class="columns">
-      <div>
-        {domain && <JobMap domain={domain} proposed={proposed} sel={sel} setLetters={setLetters} />}
-        {table}
+    <>
+      <div class={isDrawn ? "columns" : "columns undrawn"}>
+        <div>
+          <section
+            class="card flush map"
+            aria-label="Allocations"
+            aria-busy={!domain && chips.data === undefined && !chips.error}
+          >
+            <Capacity scopes={scopes} />
+            {domain ? (
+              <DomainJobs domain={domain} proposed={proposal.places} sel={sel} setLetters={setLetters} />
+            ) : chips.error && !chips.data ? (
+              <div class="inner">
+                <Failure error={chips.error} again={chips.again} />
+              </div>
+            ) : (
+              <>
+                {(chips.data ?? []).map((cluster) => (
+                  <ClusterJobs
+                    key={cluster.overview.cluster}
+                    cluster={cluster}
+                    letters={letters}
+                    proposal={proposal}
+                    sel={sel}
+                    isNamed={!scope}
+                  />
+                ))}
+                {chips.data && <Legend letters={letters} hasFits={proposal.equal.length > 0} />}
+              </>
+            )}
+          </section>
+          <div class="list">
+            {isDrawn && (
+              <Loading result={jobs}>
+                {({ jobs: listed }) => (
+                  <JobTable jobs={listed} sel={sel} letters={letters} places={places} options={options} />
+                )}
+              </Loading>
+            )}
+          </div>
+        </div>
+        <aside class="place" aria-label="Placement">
+          {chosen ? <SelectedJob job={chosen} /> : sel && jobs.loading && <div class="card chosen-job" />}
+          {scopes.length > 0 && <Placements scopes={scopes} options={options} show={propose} />}
+        </aside>
       </div>
-      <aside aria-label="Placement">
-        {chosen && <SelectedJob job={chosen} />}
-        <Placements scope={within} options={options} show={propose} />
-        <FreeCapacity scope={within} />
-        <Reservations scope={within} />
-        <DrainImpact scope={within.split("/")[0] ?? within} drain={options.drain ?? ""} />
-      </aside>
+      {isDrawn && jobs.data && (
+        <div class="below">
+          <FreeCapacity scopes={scopes} title={scope || "all clusters"} />
+          <Reservations scope={scope} />
+          {scopes[0] && <DrainImpact scope={drainScope(options.drain, scopes[0])} drain={options.drain ?? ""} />}
+        </div>
+      )}
+    </>
+  );
+}
+
+/** The cluster of the place to drain. */
+const drainScope = (drain: string | undefined, scope: string) => (drain || scope).toLowerCase().split("/")[0] ?? scope;
+
+/** The free capacity of several places, each asked for alone. */
+function useFree(scopes: string[]) {
+  return useLoaded(scopes.length ? `free ${scopes}` : null, (signal) =>
+    Promise.all(scopes.map(async (scope) => (await runQuery(makeQuery(FREE, { scope }), signal)).free)),
+  );
+}
+
+type Count = "chips" | "allocated" | "free" | "reserved" | "unusable" | "cordoned" | "degraded";
+const total = (all: Free[], name: Count) => all.reduce((sum, free) => sum + free[name], 0);
+
+/** Counts that add up to all chips, and a bar of them. */
+function Capacity({ scopes }: { scopes: string[] }) {
+  const { data: all = [] } = useFree(scopes);
+  const parts = (["allocated", "free", "reserved", "unusable"] as const)
+    .map((name) => [name, total(all, name)] as const)
+    .filter(([name, count]) => count || name === "allocated" || name === "free");
+  const chips = total(all, "chips");
+  return (
+    <div class="capacity">
+      <p class={all.length ? undefined : "to-come"}>
+        {parts.map(([name, count], index) => (
+          <>
+            {index > 0 && <span class="sign">+</span>}
+            <span key={name}>
+              <strong>{number(count)}</strong> {name}
+            </span>
+          </>
+        ))}
+        <span class="sign">=</span>
+        <span>
+          <strong>{number(chips)}</strong> chips
+        </span>
+      </p>
+      <div class="shares" aria-hidden="true">
+        {parts.map(
+          ([name, count]) => count > 0 && <span key={name} class={name} style={{ flexGrow: count / chips }} />,
+        )}
+      </div>
     </div>
   );
 }
 
-function FreeCapacity({ scope }: { scope: string }) {
-  const room = useQuery(makeQuery(FREE, { scope }));
+function FreeCapacity({ scopes, title }: { scopes: string[]; title: string }) {
+  const room = useFree(scopes);
   return (
     <section class="card" aria-label="Free capacity">
-      <h2>Free capacity in {scope}</h2>
+      <h2>Free capacity in {title}</h2>
       <Loading result={room}>
-        {({ free }) => (
-          <dl class="figures">
-            {(
-              [
-                ["Allocated", free.allocated],
-                ["Free", free.free],
-                ["Free but degraded", free.degraded],
-                ["Reserved", free.reserved],
-                ["Unusable", free.unusable],
-                ["Unusable, on cordoned servers", free.cordoned],
-                ["Largest free block", free.largestBlock],
-              ] as const
-            )
-              .filter(([name, count]) => count || name === "Free" || name === "Allocated")
-              .map(([name, count]) => (
-                <div key={name}>
-                  <dt>{name}</dt>
-                  <dd>
-                    <strong>{number(count)}</strong> {count === 1 ? "chip" : "chips"}
-                  </dd>
-                </div>
-              ))}
-            {free.concurrentJobs
-              .filter(({ jobs: fit }) => fit > 0)
-              .map(({ chips, jobs: fit }) => (
-                <div key={chips}>
-                  <dt>Concurrent jobs of {pluralize(chips, "chip")}</dt>
-                  <dd>{number(fit)}</dd>
-                </div>
-              ))}
-          </dl>
-        )}
+        {(all) => {
+          const concurrent = new Map<number, number>();
+          for (const { chips, jobs } of all.flatMap(({ concurrentJobs }) => concurrentJobs))
+            concurrent.set(chips, (concurrent.get(chips) ?? 0) + jobs);
+          return (
+            <dl class="figures">
+              {(
+                [
+                  ["Free but degraded", total(all, "degraded")],
+                  ["Unusable, on cordoned servers", total(all, "cordoned")],
+                  ["Largest free block", Math.max(0, ...all.map(({ largestBlock }) => largestBlock))],
+                ] as const
+              )
+                .filter(([name, count]) => count || name === "Largest free block")
+                .map(([name, count]) => (
+                  <div key={name}>
+                    <dt>{name}</dt>
+                    <dd>
+                      <strong>{number(count)}</strong> {count === 1 ? "chip" : "chips"}
+                    </dd>
+                  </div>
+                ))}
+              {[...concurrent]
+                .filter(([, fit]) => fit > 0)
+                .sort(([a], [b]) => a - b)
+                .map(([chips, fit]) => (
+                  <div key={chips}>
+                    <dt>Concurrent jobs of {pluralize(chips, "chip")}</dt>
+                    <dd>{number(fit)}</dd>
+                  </div>
+                ))}
+            </dl>
+          );
+        }}
       </Loading>
     </section>
   );

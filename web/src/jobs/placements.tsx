@@ -1,6 +1,6 @@
 // Placements for the next job: the request, the candidates by rank, why there are none, and which jobs to move.
-import { useEffect, useRef, useState } from "preact/hooks";
-import { makeQuery, useQuery } from "../api";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { makeQuery, runQuery, useLoaded } from "../api";
 import { useCanWrite } from "../change/proposal";
 import { Loading } from "../parts";
 import { change } from "../route";
@@ -12,18 +12,15 @@ import {
   type JobSize,
   KINDS,
   type Kind,
+  MOST_PLACES,
   PLACEMENTS,
   type Placement,
   type PlacementsAnswer,
   parseSize,
 } from "./documents";
+import { groupPlacements, isConnected, merge } from "./groups";
+import type { Proposal } from "./map";
 import { MakeRoom } from "./plans";
-
-/** Whether the two halves of a placement are connected; a single chip counts as connected. */
-const isConnected = ({ chips, bisection }: Placement) => chips < 2 || bisection.gigabytesPerSecond > 0;
-
-/** In the service's order, with unconnected placements last. */
-const rank = (all: Placement[]) => [...all.filter(isConnected), ...all.filter((placement) => !isConnected(placement))];
 
 const warning = (placement: Placement) =>
   isConnected(placement)
@@ -43,37 +40,81 @@ function step(event: KeyboardEvent & { currentTarget: HTMLElement }): void {
 }
 
 interface Props {
-  scope: string;
+  /** A place, or several clusters. */
+  scopes: string[];
   options: Record<string, string>;
-  /** The places of the selected placement. */
-  show: (places: string[]) => void;
+  /** The places of the selected placement, and those that are as good. */
+  show: (proposal: Proposal) => void;
 }
 
-export function Placements({ scope, options, show }: Props) {
+const NOTHING: Proposal = { places: [], equal: [] };
+
+export function Placements({ scopes, options, show }: Props) {
   const want = parseSize(options.fit);
-  const query =
-    want && makeQuery(PLACEMENTS, { scope, ...amounts(want), memory: bytes(want), anyBlock: options.any === "yes" });
-  const fits = useQuery(query);
+  const anyBlock = options.any === "yes";
+  const fits = useLoaded(want && `fits ${scopes} ${options.fit} ${anyBlock}`, async (signal) => {
+    const size = want as JobSize;
+    const results = await Promise.allSettled(
+      scopes.map(async (scope) => {
+        const query = makeQuery(PLACEMENTS, { scope, ...amounts(size), memory: bytes(size), anyBlock });
+        return (await runQuery(query, signal)).placements;
+      }),
+    );
+    // a size that one system does not have may fit another
+    const answers = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+    const refusals = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
+    if (!answers.length) throw refusals[0];
+    return { answers, refusals: refusals.map(({ message }) => String(message)) };
+  });
   return (
     <section class="card flush" aria-labelledby="fits">
-      <h2 id="fits">Find a placement</h2>
-      <Form want={want} any={options.any === "yes"} />
+      <h2 id="fits">
+        Place a job <span class="quiet more">nothing is allocated yet</span>
+      </h2>
+      <Form want={want} any={anyBlock} />
       {options.fit && !want && (
         <p class="inner failure">
           {options.fit.slice(0, 60)} is not a valid size. Use chips:8, memory:768GiB or shape:2x4x1.
         </p>
       )}
       {want && (
-        <Loading result={fits}>
-          {({ placements: answer }) => (
-            <>
-              <PlacementList fits={answer} scope={scope} show={show} />
-              {!answer.placements.length && want.kind !== "memory" && <MakeRoom scope={scope} want={want} />}
-            </>
-          )}
-        </Loading>
+        <div class="found">
+          <Loading result={fits}>
+            {({ answers, refusals }) => (
+              <>
+                <Found answers={answers} scopes={scopes} want={want} show={show} />
+                {refusals.map((message) => (
+                  <p key={message} class="inner quiet">
+                    Not searched: {message}.
+                  </p>
+                ))}
+              </>
+            )}
+          </Loading>
+        </div>
       )}
     </section>
+  );
+}
+
+interface FoundProps {
+  answers: PlacementsAnswer[];
+  scopes: string[];
+  want: JobSize;
+  show: Props["show"];
+}
+
+function Found({ answers, scopes, want, show }: FoundProps) {
+  const scope = scopes.length === 1 ? (scopes[0] ?? "") : "";
+  const [first] = answers;
+  if (!first) return null;
+  if (answers.some(({ placements }) => placements.length))
+    return <PlacementList answers={answers} scope={scope} show={show} />;
+  return (
+    <>
+      <NoPlacement answer={first} isOnly={answers.length === 1} />
+      {want.kind !== "memory" && <MakeRoom scope={first.scope} want={want} />}
+    </>
   );
 }
 
@@ -118,100 +159,151 @@ function Form({ want, any }: { want: JobSize | null; any: boolean }) {
   );
 }
 
-function PlacementList({
-  fits,
-  scope,
-  show,
-}: {
-  fits: PlacementsAnswer;
+function NoPlacement({ answer, isOnly }: { answer: PlacementsAnswer; isOnly: boolean }) {
+  return (
+    <div class="inner">
+      <p>
+        <strong>No placement:</strong>{" "}
+        {isOnly ? answer.reason : `in none of the clusters; ${answer.scope}: ${answer.reason}`}.
+      </p>
+      {answer.suggestedShape && <p>{answer.suggestedShape}</p>}
+      <table>
+        <tbody>
+          {answer.filterSteps.map(({ condition, domains }) => (
+            <tr key={condition}>
+              <th scope="row">{condition}</th>
+              <td class="number">{pluralize(domains, "domain")}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface ListProps {
+  answers: PlacementsAnswer[];
+  /** The only place that was searched, or none. */
   scope: string;
-  show: (places: string[]) => void;
-}) {
-  const places = rank(fits.placements);
+  show: Props["show"];
+}
+
+function PlacementList({ answers, scope, show }: ListProps) {
+  const groups = useMemo(() => groupPlacements(merge(answers.map(({ placements }) => placements))), [answers]);
+  // the last one of a list that is full may not be the last one of its kind
+  const ends = answers.flatMap(({ placements }) => (placements.length < MOST_PLACES ? [] : placements.slice(-1)));
+  const places = groups.flatMap(({ placements }) => placements);
   const may = useCanWrite();
   const [index, look] = useState(0);
-  const picked = places[Math.min(index, places.length - 1)];
-  useEffect(() => show(picked?.places ?? []), [picked]);
-  useEffect(() => () => show([]), []);
-  if (!picked)
-    return (
-      <div class="inner">
-        <p>
-          <strong>No placement:</strong> {fits.reason}.
-        </p>
-        {fits.suggestedShape && <p>{fits.suggestedShape}</p>}
-        <table>
-          <tbody>
-            {fits.filterSteps.map(({ condition, domains }) => (
-              <tr key={condition}>
-                <th scope="row">{condition}</th>
-                <td class="number">{pluralize(domains, "domain")}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    );
-  const most = Math.max(...places.map(({ bisection }) => bisection.gigabytesPerSecond), 1);
+  const picked = places[Math.min(index, places.length - 1)] as Placement;
+  const group = groups.find(({ placements }) => placements.includes(picked));
+  useEffect(
+    () => show({ places: picked.places, equal: group?.placements.flatMap((equal) => equal.places) ?? [] }),
+    [picked],
+  );
+  useEffect(() => () => show(NOTHING), []);
+  const sum = (name: "positions" | "free") => answers.reduce((total, answer) => total + answer[name], 0);
+  const chips = answers[0]?.chips ?? picked.chips;
+  const name = shortPlaces(scope, picked.places);
   return (
     <>
       <ol class="fits" onKeyDown={step}>
-        {places.map((placement, index) => (
-          <li key={placement.places.join(" ")}>
-            <button
-              type="button"
-              class="plain"
-              aria-pressed={placement === picked}
-              onClick={() => look(index)}
-              onFocus={() => look(index)}
-              onPointerEnter={() => look(index)}
-            >
-              <span class="rank">{isConnected(placement) ? index + 1 : "–"}</span>
-              <span>
-                <strong>{shortPlaces(scope, placement.places)}</strong>
-                <span class="quiet">
-                  {[
-                    placement.shape?.replaceAll("x", " × "),
-                    `all-gather ${gigabytes(placement.allGather)}`,
-                    `leaves ${number(placement.remainingFree)} free`,
-                    placement.degraded && "degraded",
-                  ]
-                    .filter(Boolean)
-                    .join(", ")}
-                </span>
-              </span>
-              <span>{isConnected(placement) ? gigabytes(placement.bisection) : "not connected"}</span>
-              <span class="track" aria-hidden="true">
-                <span style={{ width: `${(100 * placement.bisection.gigabytesPerSecond) / most}%` }} />
-              </span>
-            </button>
-          </li>
+        {groups.map(({ placements }) => (
+          <EqualPlaces
+            key={placements[0]?.places.join(" ")}
+            placements={placements}
+            isCut={placements.some((placement) => ends.includes(placement))}
+            scope={scope}
+            picked={picked}
+            pick={(placement) => look(places.indexOf(placement))}
+          />
         ))}
       </ol>
-      <div class="inner fit">
+      <div class="inner act">
         {may && (
           <button
             type="button"
             class="main"
             data-writes
             aria-haspopup="dialog"
-            onClick={() => propose(toAllocate(scope, picked.places, fits.chips, warning(picked)))}
+            onClick={() =>
+              propose(
+                toAllocate(scope || (picked.places[0]?.split("/")[0] ?? ""), picked.places, chips, warning(picked)),
+              )
+            }
           >
-            Allocate {pluralize(fits.chips, "chip")}…
+            Allocate {pluralize(chips, "chip")} in {name.length > NAME ? `${name.slice(0, NAME)}…` : name}…
           </button>
         )}
         <span class="quiet">
-          {fits.request} of {pluralize(fits.free, "free chip")}. {pluralize(fits.positions, "candidate")}, ranked by
-          all-gather, then bisection (shown).
-          {!may && (
-            <>
-              {" "}
-              To allocate: <code>trninv allocate NAME {picked.places.join(" ")}</code>
-            </>
-          )}
+          {may ? "Preview first. " : <code>trninv allocate NAME {picked.places.join(" ")}</code>}{" "}
+          {answers.length > 1 ? pluralize(chips, "chip") : answers[0]?.request} of {pluralize(sum("free"), "free chip")}
+          , {pluralize(sum("positions"), "candidate")}, ranked by all-gather, then bisection.
         </span>
       </div>
     </>
+  );
+}
+
+/** Characters of a place that the button has. */
+const NAME = 18;
+/** Places of a group that are shown until all are asked for. */
+const FEW = 9;
+
+interface EqualPlacesProps {
+  placements: Placement[];
+  /** Whether there may be more of them. */
+  isCut: boolean;
+  scope: string;
+  picked: Placement;
+  pick: (placement: Placement) => void;
+}
+
+/** Placements that are equally good, as one group with a button each. */
+function EqualPlaces({ placements, isCut, scope, picked, pick }: EqualPlacesProps) {
+  const [isWhole, setWhole] = useState(false);
+  const [first] = placements;
+  if (!first) return null;
+  const shown = isWhole ? placements : placements.slice(0, FEW);
+  const count = placements.length;
+  const connected = isConnected(first);
+  return (
+    <li class={placements.includes(picked) ? "picked" : undefined}>
+      <p class="head">
+        <strong>{count === 1 ? "1 place" : `${number(count)} ${isCut ? "or more " : ""}equal places`}</strong>
+        <strong>{connected ? gigabytes(first.allGather) : "not connected"}</strong>
+      </p>
+      <p class="quiet">
+        {[
+          pluralize(first.servers.length, "server"),
+          first.shape?.replaceAll("x", " × "),
+          connected && `bisection ${gigabytes(first.bisection)}`,
+          first.remainingFree ? `leaves ${number(first.remainingFree)} free in its domain` : "fills its domain",
+          first.degraded && "degraded",
+        ]
+          .filter(Boolean)
+          .join(", ")}
+      </p>
+      <div class="choices">
+        {shown.map((placement) => (
+          <button
+            key={placement.places.join(" ")}
+            type="button"
+            class="small"
+            aria-pressed={placement === picked}
+            onClick={() => pick(placement)}
+            onFocus={() => pick(placement)}
+          >
+            {shortPlaces(scope, placement.places)}
+          </button>
+        ))}
+        {count > shown.length && (
+          <button type="button" class="plain more" onClick={() => setWhole(true)}>
+            {number(count - shown.length)} more
+          </button>
+        )}
+      </div>
+    </li>
   );
 }
 
@@ -222,7 +314,26 @@ export function shortPlaces(scope: string, places: string[]): string {
     const [, server = place, chip] = /^(.*?)\/?(c\d+)$/.exec(place) ?? [];
     servers.set(server, [...(servers.get(server) ?? []), ...(chip ? [chip] : [])]);
   }
-  return [...servers].map(([server, chips]) => [server, chipRanges(chips)].filter(Boolean).join(" · ")).join(" + ");
+  return [...joinServers([...servers])]
+    .map(([server, chips]) => [server, chipRanges(chips)].filter(Boolean).join(" · "))
+    .join(" + ");
+}
+
+/** Join whole servers with consecutive numbers: d2/s18–s33. */
+function* joinServers(servers: [string, string[]][]): Generator<[string, string[]]> {
+  const parse = (server: string) => /^(.*?s)(\d+)$/.exec(server);
+  for (let index = 0; index < servers.length; index++) {
+    const [first, chips] = servers[index] as [string, string[]];
+    const [, prefix, start] = parse(first) ?? [];
+    let last = index;
+    const isNext = ([server, others]: [string, string[]] = ["", []]) => {
+      const [, other, count] = parse(server) ?? [];
+      return !others.length && other === prefix && Number(count) === Number(start) + last + 1 - index;
+    };
+    if (prefix && !chips.length) while (isNext(servers[last + 1])) last++;
+    yield last === index ? [first, chips] : [`${first}–s${Number(start) + last - index}`, []];
+    index = last;
+  }
 }
 
 /** Shorten c0, c1, c2, c3, c6 to c0–c3, c6. */

@@ -11,10 +11,10 @@ type ReservationList = Result<typeof RESERVATIONS>["reservations"];
 type Reservation = ReservationList["nodes"][number];
 
 export function Reservations({ scope }: { scope: string }) {
-  const reservations = useQuery(makeQuery(RESERVATIONS, { scope }));
+  const reservations = useQuery(makeQuery(RESERVATIONS, { scope: scope || null }));
   return (
     <section class="card" aria-label="Reservations">
-      <h2>Reservations in {scope}</h2>
+      <h2>Reservations in {scope || "all clusters"}</h2>
       <Loading result={reservations}>{({ reservations: listed }) => <Axis {...listed} />}</Loading>
     </section>
   );

@@ -20,10 +20,19 @@ export const nameOf = ({ name, system, externalId }: Job) => (system === "trninv
 
 const labelOf = (job: Job) => job.name || nameOf(job);
 
-const COLUMNS: [string, (job: Job) => Cell][] = [
+/** Places that a row names; of more, only the first one. */
+const NAMED = 4;
+
+/** Where a job runs: its domains and servers, or the first server. */
+function whereOf(job: Job, places: Map<string, string[]>): string {
+  const all = places.get(nameOf(job)) ?? [];
+  return all.length && all.length <= NAMED ? all.join(", ") : (job.firstServer ?? job.cluster);
+}
+
+const COLUMNS: [string, (job: Job, places: Map<string, string[]>) => Cell][] = [
   ["job", labelOf],
-  ["where", (job) => job.firstServer ?? job.cluster],
   ["chips", (job) => job.chips],
+  ["where", whereOf],
   ["servers", (job) => job.servers],
   ["failed_chips", (job) => job.failedChips],
   ["who", (job) => job.who],
@@ -40,15 +49,21 @@ interface Props {
   sel: string;
   /** Letters by the names that chips of the map show. */
   letters: Map<string, Letter>;
+  /** Domains and servers by the names of jobs. */
+  places: Map<string, string[]>;
   options: Record<string, string>;
 }
 
-export function JobTable({ jobs: { totalCount, nodes }, sel, letters, options }: Props) {
+export function JobTable({ jobs: { totalCount, nodes }, sel, letters, places, options }: Props) {
   const { sort = "", where = "", cols = "" } = options;
   const all: Rows = useMemo(() => {
-    const columns = [...COLUMNS, ...RARE.filter(([, read]) => nodes.some(read))];
-    return { columns: columns.map(([name]) => name), rows: nodes.map((job) => columns.map(([, read]) => read(job))) };
-  }, [nodes]);
+    const columns = [...COLUMNS, ...RARE.filter(([, read]) => nodes.some((job) => read(job)))];
+    const worstFirst = [...nodes].sort((a, b) => b.failedChips - a.failedChips || b.chips - a.chips);
+    return {
+      columns: columns.map(([name]) => name),
+      rows: worstFirst.map((job) => columns.map(([, read]) => read(job, places))),
+    };
+  }, [nodes, places]);
   const lettered = useMemo(() => {
     const byName = new Map<string, Letter>();
     for (const job of nodes) {
@@ -78,6 +93,7 @@ export function JobTable({ jobs: { totalCount, nodes }, sel, letters, options }:
         shown={shown}
         view={view}
         letters={lettered}
+        jobHref={(job) => href("jobs", "", { ...options, sel: job === sel ? undefined : job })}
         chosen={(row) => Boolean(sel) && row.includes(sel)}
       />
       {totalCount > nodes.length && <p class="quiet">{pluralize(totalCount - nodes.length, "more job")}</p>}
@@ -91,7 +107,7 @@ export function SelectedJob({ job }: { job: Job }) {
   const may = useCanWrite();
   const name = nameOf(job);
   return (
-    <section class="card" aria-label={`Job ${name}`}>
+    <section class="card chosen-job" aria-label={`Job ${name}`}>
       <h2>{name}</h2>
       <p>
         {pluralize(job.chips, "chip")} on {pluralize(job.servers, "server")} in{" "}

@@ -52,11 +52,13 @@ interface Props {
   chosen?: (row: Cell[]) => boolean;
   /** The letters of jobs in the picture next to the table. */
   letters?: Map<string, Letter>;
+  /** Where the name of a job leads; by default to the job among all. */
+  jobHref?: (job: string) => string;
   /** More buttons next to the download. */
   tools?: preact.ComponentChildren;
 }
 
-export function DataTable({ name, all, shown, view, chosen, letters, tools }: Props) {
+export function DataTable({ name, all, shown, view, chosen, letters, jobHref, tools }: Props) {
   const field = useRef<HTMLInputElement>(null);
   useKey("f", () => field.current?.focus());
   const less = shown.rows.length < all.rows.length;
@@ -92,7 +94,7 @@ export function DataTable({ name, all, shown, view, chosen, letters, tools }: Pr
         </span>
       </div>
       {shown.rows.length ? (
-        <Body shown={shown} sort={view.sort} chosen={chosen} letters={letters} />
+        <Body shown={shown} sort={view.sort} chosen={chosen} letters={letters} jobHref={jobHref} />
       ) : (
         <p class="card">
           {all.rows.length ? (
@@ -141,9 +143,12 @@ interface BodyProps {
   sort: string;
   chosen: Props["chosen"];
   letters: Props["letters"];
+  jobHref: Props["jobHref"];
 }
 
-function Body({ shown: { columns, rows }, sort, chosen, letters }: BodyProps) {
+const hrefOfJob = (job: string) => href("jobs", "", { sel: job });
+
+function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefOfJob }: BodyProps) {
   const [top, scrolled] = useState(0);
   const box = useRef<HTMLElement>(null);
   const many = rows.length > MOST;
@@ -203,6 +208,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters }: BodyProps) {
                   short={many}
                   decimals={decimals[place] ?? 0}
                   letter={columns[place] === "job" ? letters?.get(String(cell)) : undefined}
+                  jobHref={jobHref}
                 />
               ))}
             </tr>
@@ -253,9 +259,10 @@ interface ValueProps {
   short: boolean;
   decimals: number;
   letter: Letter | undefined;
+  jobHref: (job: string) => string;
 }
 
-function Value({ column, cell, short, decimals, letter }: ValueProps) {
+function Value({ column, cell, short, decimals, letter, jobHref }: ValueProps) {
   if (typeof cell === "number") {
     const text = rounded(cell, decimals);
     return (
@@ -294,7 +301,7 @@ function Value({ column, cell, short, decimals, letter }: ValueProps) {
               <LetterBadge letter={letter} />{" "}
             </>
           )}
-          <a href={href("jobs", "", { sel: text })}>{text}</a>
+          <a href={jobHref(text)}>{text}</a>
         </>
       ) : (
         text

@@ -1,0 +1,71 @@
+"""What incidents take away, and the order of incidents that follows from it."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import text
+
+import trninv
+from conftest import Databases
+from trninv.placement.placement_fleet import Fleet
+
+pytestmark = pytest.mark.slow_on_postgresql
+
+U, G = "u-trn2x64/d0", "trn3-gen1/d0"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+    with trninv.open(databases.seeded(request.param)) as opened:
+        yield opened
+
+
+def fail(fleet: Fleet, state: str, *addresses: str, factor: float | None = None) -> None:
+    fleet.set_state(addresses, state, factor=factor, who="tests", why="x")
+
+
+def carried(fleet: Fleet) -> int:
+    """The bandwidth of all NeuronLinks and EFA links now, from the view alone."""
+    with fleet.connect() as connection:
+        query = "SELECT sum(bandwidth_gb_per_s) FROM v_link WHERE scope <> 'host'"
+        return round(10**9 * (connection.scalar(text(query)) or 0))
+
+
+def test_a_server_ranks_above_chips_however_late_they_failed(fleet: Fleet) -> None:
+    fail(fleet, "down", f"{U}/s2")
+    for chip in (f"{U}/s0/c0", f"{G}/s0/c0"):
+        fail(fleet, "down", chip)
+    fail(fleet, "down", "trn3-gen2/d0/sw37")
+    fail(fleet, "maintenance", "trn2-16.48xlarge/d0/s0")
+    places = [incident.place for incident in fleet.incidents()]
+    assert places == [f"{U}/s2", f"{G}/s0/c0", f"{U}/s0/c0", "trn3-gen2/d0/sw37", "trn2-16.48xlarge/d0/s0"]
+    assert [incident.chips_lost for incident in fleet.incidents()] == [16, 1, 1, 0, 16]
+
+
+def test_each_link_counts_once(fleet: Fleet) -> None:
+    before = carried(fleet)
+    fail(fleet, "down", f"{U}/s2")
+    (server,) = fleet.incidents()
+    assert server.bandwidth_lost == before - carried(fleet) == 6_144 * 10**9
+    fail(fleet, "down", f"{U}/s1")  # with links to the other server
+    fail(fleet, "degraded", "trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1", factor=0.25)
+    fail(fleet, "degraded", f"{G}/sw0", factor=0.5)
+    fail(fleet, "down", "trn2-16.48xlarge/d0/s0/efa0")
+    assert sum(incident.bandwidth_lost for incident in fleet.incidents()) == before - carried(fleet)
+
+
+def test_jobs_are_those_of_its_chips_and_at_its_links_switches_and_nics(fleet: Fleet) -> None:
+    for name, place in (("a", f"{U}/s0"), ("b", f"{U}/s1"), ("c", f"{G}/s0"), ("d", "trn2-16.48xlarge/d0/s0")):
+        fleet.allocate(name, [place], who="tests")
+    fail(fleet, "down", f"{U}/s0/c0--{U}/s1/c0")
+    fail(fleet, "down", f"{G}/sw0")
+    fail(fleet, "down", "trn2-16.48xlarge/d0/s0/efa3")
+    assert {incident.place: incident.jobs for incident in fleet.incidents()} == {
+        f"{U}/s0/c0--{U}/s1/c0": ("a", "b"),
+        f"{G}/sw0": ("c",),
+        "trn2-16.48xlarge/d0/s0/efa3": ("d",),
+    }
+    moment = max(int(incident.id) for incident in fleet.incidents())
+    fleet.release("a", who="tests")
+    assert {job for incident in fleet.incidents() for job in incident.jobs} == {"b", "c", "d"}
+    assert {job for incident in fleet.at(moment).incidents() for job in incident.jobs} == {"a", "b", "c", "d"}

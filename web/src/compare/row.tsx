@@ -1,0 +1,161 @@
+// A row of the comparison: a metric of each place, with its bar, or what became of the request.
+import { isRetryable } from "../api";
+import { Change } from "../parts";
+import { formatDifference, number } from "../words";
+import type { Cell, Cells } from "./cells";
+import { best, type Metric, type Reading } from "./metrics";
+
+interface RowProps {
+  metric: Metric;
+  places: string[];
+  now: Cells;
+  before: Cells | undefined;
+  /** For each place whether it exists. */
+  known: boolean[];
+  /** Whether it is known which places exist. */
+  isReady: boolean;
+  /** The time, in milliseconds as of `performance.now()`. */
+  clock: number;
+}
+
+const readingOf = (cell: Cell | undefined): Reading | undefined => (cell?.is === "known" ? cell.reading : undefined);
+
+export function MetricRow({ metric, places, now, before, known, isReady, clock }: RowProps) {
+  const cells = places.map((_, place) => now.get(metric, place));
+  const values = cells.map((cell) => readingOf(cell)?.value);
+  // without the other values there is no scale yet, and nothing is best
+  const isWaiting = known.some((is, place) => is && (!cells[place] || cells[place]?.is === "loading"));
+  const most = isWaiting ? 0 : Math.max(0, ...values.map((value) => value ?? 0));
+  const leading = isWaiting ? new Set<number>() : best(values, metric.better);
+  return (
+    <tr>
+      <th scope="row">
+        {metric.name} <span class="quiet">{metric.description}</span>
+      </th>
+      {places.map((place, index) => (
+        <MetricCell
+          key={place}
+          metric={metric}
+          cell={cells[index]}
+          before={readingOf(before?.get(metric, index))}
+          isMissing={isReady && !known[index]}
+          isBest={leading.has(index)}
+          share={most && (values[index] ?? 0) / most}
+          times={timesOf(values, index)}
+          retry={() => now.retry(metric, index)}
+          clock={clock}
+        />
+      ))}
+    </tr>
+  );
+}
+
+function timesOf(values: (number | null | undefined)[], index: number): string {
+  const [first, value] = [values[0], values[index]];
+  return index > 0 && typeof first === "number" && first > 0 && typeof value === "number"
+    ? `× ${(value / first).toFixed(2)}`
+    : "";
+}
+
+interface CellProps {
+  metric: Metric;
+  cell: Cell | undefined;
+  before: Reading | undefined;
+  isMissing: boolean;
+  isBest: boolean;
+  /** The length of its bar. */
+  share: number;
+  times: string;
+  retry: () => void;
+  clock: number;
+}
+
+function MetricCell({ metric, cell, before, isMissing, isBest, share, times, retry, clock }: CellProps) {
+  if (isMissing) return <td class="quiet">unknown</td>;
+  if (!cell || cell.is === "loading") return <Pending seconds={cell ? Math.floor((clock - cell.since) / 1000) : 0} />;
+  if (cell.is === "unseeded")
+    return (
+      <td class="quiet">
+        <span aria-hidden="true">—</span> known after seeding
+      </td>
+    );
+  if (cell.is === "failed") {
+    return (
+      <td class="failed">
+        <span class="value">
+          <span class="message" title={cell.error.message}>
+            {cell.error.code === "TIME_LIMIT" ? "Timed out. Other cells are not affected." : cell.error.message}
+          </span>
+          {isRetryable(cell.error) && (
+            <button type="button" class="small" onClick={retry}>
+              Retry
+            </button>
+          )}
+        </span>
+      </td>
+    );
+  }
+  const { value, reason } = cell.reading;
+  if (value === null || value === undefined)
+    return <td class="quiet">{reason ? `not defined: ${reason}` : "not known"}</td>;
+  return (
+    <td>
+      <span class="value">
+        {isBest && <span class="leads" aria-hidden="true" />}
+        <Value metric={metric} value={value} before={before} isBest={isBest} halves={cell.reading.halves} />
+        {times && <span class="times">{times}</span>}
+      </span>
+      <span class="track" aria-hidden="true">
+        <span style={{ width: `${100 * share}%` }} />
+      </span>
+    </td>
+  );
+}
+
+interface ValueProps {
+  metric: Metric;
+  value: number;
+  before: Reading | undefined;
+  isBest: boolean;
+  halves: number | undefined;
+}
+
+function Value({ metric, value, before, isBest, halves }: ValueProps) {
+  const earlier = before?.value ?? undefined;
+  const isOther = halves !== undefined && before?.halves !== undefined && before.halves !== halves;
+  return (
+    <>
+      {earlier === undefined ? (
+        <span class={isBest ? "best" : ""}>{number(value)}</span>
+      ) : (
+        <Change now={number(value)} before={number(earlier)} />
+      )}{" "}
+      <span class="quiet">{metric.unit}</span>
+      {isBest && <span class="unseen">best</span>}
+      {isOther ? (
+        <span class="note">
+          not comparable: {number(before?.halves ?? 0)} chips before, {number(halves)} now
+        </span>
+      ) : (
+        earlier !== undefined && earlier !== value && <Share before={earlier} after={value} better={metric.better} />
+      )}
+    </>
+  );
+}
+
+/** After a second it says how long it has been loading. */
+const Pending = ({ seconds }: { seconds: number }) => (
+  <td class="pending" aria-busy="true">
+    <span class="value">
+      <span class="skeleton" aria-hidden="true" />
+      <span class="times">{seconds > 0 ? `loading, ${seconds} s` : <span class="unseen">loading</span>}</span>
+    </span>
+    <span class="track" aria-hidden="true" />
+  </td>
+);
+
+function Share({ before, after, better }: { before: number; after: number; better: Metric["better"] }) {
+  if (!before) return null;
+  const worse = better && (better === "more" ? after < before : after > before);
+  return <span class={worse ? "less" : "quiet"}>{formatDifference(before, after)}</span>;
+}

@@ -1,0 +1,236 @@
+// The table of incidents, open or closed, with its tabs, search, filters and CSV.
+import { useRef } from "preact/hooks";
+import { useAsOf } from "../live";
+import { Choice } from "../parts";
+import { change, href } from "../route";
+import { useKey } from "../shortcuts";
+import { type Column, Row, SimpleTable } from "../simpletable";
+import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
+import { number, pluralize, shortenAddress } from "../words";
+import type { ClosedIncident } from "./closed";
+import { type Incident, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
+import { type Filters, partsOf, totals } from "./rows";
+
+const STATES = { down: "down", degraded: "degraded", maintenance: "in maintenance" };
+
+interface ToolsProps {
+  shows: "open" | "closed";
+  counts: Record<"open" | "closed", string>;
+  filters: Filters;
+  clusters: string[];
+}
+
+export function ListTools({ shows, counts, filters, clusters }: ToolsProps) {
+  const field = useRef<HTMLInputElement>(null);
+  useKey("f", () => field.current?.focus());
+  return (
+    <div class="list-tools tabs">
+      <Choice
+        name="Show"
+        options={{ open: `Open ${counts.open}`, closed: `Closed ${counts.closed}` }}
+        chosen={shows}
+        choose={(value) => change({ show: value === "closed" ? "closed" : undefined, sel: undefined })}
+      />
+      <input
+        ref={field}
+        type="search"
+        aria-label="Search"
+        aria-keyshortcuts="F"
+        placeholder="Search place, cause, ticket, job"
+        value={filters.where}
+        onChange={(event) => change({ where: event.currentTarget.value.trim() || undefined })}
+      />
+      <Filter name="Severity" option="severity" values={SEVERITIES} chosen={filters.severity} />
+      {shows === "open" && <Filter name="State" option="state" values={STATES} chosen={filters.state} />}
+      <Filter
+        name="Cluster"
+        option="cluster"
+        values={Object.fromEntries(clusters.map((cluster) => [cluster, cluster]))}
+        chosen={filters.cluster}
+      />
+    </div>
+  );
+}
+
+interface FilterProps {
+  name: string;
+  option: keyof Filters;
+  values: Record<string, string>;
+  chosen: string;
+}
+
+function Filter({ name, option, values, chosen }: FilterProps) {
+  return (
+    <select
+      aria-label={name}
+      value={chosen}
+      onChange={(event) => change({ [option]: event.currentTarget.value || undefined })}
+    >
+      <option value="">{name} any</option>
+      {chosen && !Object.hasOwn(values, chosen) && <option value={chosen}>{chosen}</option>}
+      {Object.entries(values).map(([value, label]) => (
+        <option key={value} value={value}>
+          {label}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+export const SeverityBadge = ({ severity }: { severity: Severity }) => (
+  <span class={`severity ${severity}`}>{SEVERITIES[severity]}</span>
+);
+
+/** Why several causes are one incident. */
+const RULES: Record<string, string> = { rack: "in one rack within five minutes", change: "set in one change" };
+
+interface NameProps {
+  id: string;
+  place: string;
+  state: string;
+  isChosen: boolean;
+  children: preact.ComponentChildren;
+}
+
+function Name({ id, place, state, isChosen, children }: NameProps) {
+  return (
+    <th scope="row">
+      <Glyph state={state} />
+      <span>
+        <a
+          class="cause"
+          href={href("incidents", "", { ...options(), sel: isChosen ? undefined : id })}
+          aria-current={isChosen ? "true" : undefined}
+        >
+          <span class="unseen">{state}: </span>
+          {shortenAddress(place)}
+        </a>
+        <span class="quiet">{children}</span>
+      </span>
+    </th>
+  );
+}
+
+/** The options of the open page, which a link of its list keeps. */
+const options = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? ""));
+
+const today = (time: string, now: number) => time.slice(0, 10) === new Date(now).toISOString().slice(0, 10);
+
+/** A time: of the same day without its date. */
+function When({ time, now }: { time: string; now: number }) {
+  return (
+    <time dateTime={time} title={formatDateTime(time)}>
+      {today(time, now) ? formatTime(time).slice(0, 5) : formatDateTime(time).slice(5, 16)}
+    </time>
+  );
+}
+
+const OPEN: Column[] = [
+  ["Severity"],
+  ["Place"],
+  ["Cause"],
+  ["Since, UTC"],
+  ["Chips lost", "number"],
+  ["GB/s lost", "number"],
+  ["Jobs"],
+];
+/** Jobs that a row names. */
+const NAMED = 2;
+
+export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: string }) {
+  const now = shownTime(useAsOf().asof);
+  const sum = totals(incidents);
+  return (
+    <SimpleTable name="Incidents" columns={OPEN} isPick>
+      {incidents.map((incident) => (
+        <Row
+          key={incident.id}
+          content={JSON.stringify([incident.parts, incident.why])}
+          isSelected={incident.id === sel}
+        >
+          <td class="level">
+            <SeverityBadge severity={incident.severity} />
+          </td>
+          <Name id={incident.id} place={placeOf(incident)} state={stateOf(incident)} isChosen={incident.id === sel}>
+            {incident.causeCount > 1
+              ? `${pluralize(incident.causeCount, "cause")} ${RULES[incident.rule]}: ${partsOf(incident)}`
+              : partsOf(incident)}
+          </Name>
+          <td class="why">
+            {incident.why || <span class="quiet">no reason given</span>}
+            <span class="quiet">{incident.who}</span>
+          </td>
+          <td class="when">
+            {incident.startedAt ? (
+              <>
+                <When time={incident.startedAt} now={now} />
+                <span class="quiet">{formatDuration(incident.startedAt, now)}</span>
+              </>
+            ) : (
+              "unknown"
+            )}
+          </td>
+          <td class="number" data-unit={incident.chipsLost === 1 ? "chip" : "chips"}>
+            <strong class={incident.chipsLost ? undefined : "none"}>{number(incident.chipsLost)}</strong>
+          </td>
+          <td class="number" data-unit="GB/s lost">
+            {number(Math.round(incident.bandwidthLost.gigabytesPerSecond))}
+          </td>
+          <td class="jobs-hit">
+            {incident.jobs.slice(0, NAMED).map((job) => (
+              <a key={job} href={href("jobs", "", { sel: job })}>
+                {job}
+              </a>
+            ))}
+            {incident.jobCount > NAMED && <span class="quiet">{number(incident.jobCount - NAMED)} more</span>}
+            {!incident.jobCount && <span class="quiet">none</span>}
+          </td>
+        </Row>
+      ))}
+      <tr class="total">
+        <th scope="row" colSpan={4}>
+          Total, each part counted once
+        </th>
+        <td class="number" data-unit="chips">
+          <strong>{number(sum.chips)}</strong>
+        </td>
+        <td class="number" data-unit="GB/s lost">
+          <strong>{number(Math.round(sum.bandwidth))}</strong>
+        </td>
+        <td>{pluralize(sum.jobs, "job")}</td>
+      </tr>
+    </SimpleTable>
+  );
+}
+
+const CLOSED: Column[] = [["Severity"], ["Place"], ["Cause"], ["Closed, UTC"], ["Open for", "number"], ["Closed by"]];
+
+export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; sel: string }) {
+  const now = shownTime(useAsOf().asof);
+  return (
+    <SimpleTable name="Incidents that have closed" columns={CLOSED} isPick>
+      {incidents.map((incident) => (
+        <Row key={incident.id} content={incident.closedAt} isSelected={incident.id === sel}>
+          <td class="level">
+            <SeverityBadge severity={incident.severity} />
+          </td>
+          <Name id={incident.id} place={incident.place} state="up" isChosen={incident.id === sel}>
+            {incident.causes.length > 1 ? pluralize(incident.causes.length, "cause") : "up again"}
+          </Name>
+          <td class="why">
+            {incident.why}
+            <span class="quiet">{incident.who}</span>
+          </td>
+          <td class="when">
+            <When time={incident.closedAt} now={now} />
+          </td>
+          <td class="number">{formatDuration(incident.startedAt, Date.parse(incident.closedAt))}</td>
+          <td>
+            {incident.closedBy}
+            <span class="quiet">{incident.closedWhy}</span>
+          </td>
+        </Row>
+      ))}
+    </SimpleTable>
+  );
+}

@@ -1,0 +1,83 @@
+// Which job has each chip of a cluster, server by server, as the map of jobs draws it.
+import { download, useLoaded } from "../api";
+import { type Letter, letterOf } from "../drawing/letter";
+import { type AllocationMap, fetchAllocations } from "../fleet/allocations";
+import { chipsOf, decodeOverview, type Overview, placeOf, STATES } from "../fleet/overview";
+
+export interface ClusterChips {
+  overview: Overview;
+  allocations: AllocationMap;
+}
+
+export function useClusterChips(clusters: string[]) {
+  return useLoaded(clusters.length ? `jobs of ${clusters}` : null, (signal) =>
+    Promise.all(
+      clusters.map(async (cluster): Promise<ClusterChips> => {
+        const overview = decodeOverview(cluster, await download(`chips/${encodeURIComponent(cluster)}`, signal));
+        return { overview, allocations: await fetchAllocations(overview, signal) };
+      }),
+    ),
+  );
+}
+
+/** The letters of all jobs, the largest of each cluster first; their names are those that `trninv release` takes. */
+export const lettersOf = (clusters: ClusterChips[]): Map<string, Letter> =>
+  new Map(
+    [...new Set(clusters.flatMap(({ allocations }) => allocations.jobs.map(({ name }) => name)))].map((name, index) => [
+      name,
+      letterOf(index),
+    ]),
+  );
+
+export interface ServerUse {
+  /** Chips of each job, and of none (""), in the order of the chips. */
+  uses: [job: string, chips: number][];
+  /** Chips in each state that is not up. */
+  states: Map<string, number>;
+  chips: number;
+}
+
+export interface DomainUse {
+  address: string;
+  servers: ServerUse[];
+  /** Whether no chip is allocated and all are up. */
+  isIdle: boolean;
+}
+
+export function domainUse({ overview, allocations }: ClusterChips, domain: number): DomainUse {
+  const [first, chips] = chipsOf(overview, domain);
+  const [{ perServer }] = placeOf(overview, first);
+  const servers: ServerUse[] = [];
+  for (let start = first; start < first + chips; start += perServer) {
+    const uses = new Map<string, number>();
+    const states = new Map<string, number>();
+    for (let chip = start; chip < start + perServer; chip++) {
+      const job = allocations.jobs[(allocations.jobNumbers[chip] ?? 0) - 1]?.name ?? "";
+      uses.set(job, (uses.get(job) ?? 0) + 1);
+      const state = STATES[overview.states[chip] ?? 0] ?? "up";
+      if (state !== "up") states.set(state, (states.get(state) ?? 0) + 1);
+    }
+    servers.push({ uses: [...uses], states, chips: perServer });
+  }
+  const isIdle = servers.every(({ uses, states }) => !states.size && uses.length === 1 && uses[0]?.[0] === "");
+  return { address: `${overview.cluster}/d${domain}`, servers, isIdle };
+}
+
+/** Where the jobs of a cluster are: whole domains, servers, or domains with the number of chips, in order. */
+export function placesByJob(cluster: ClusterChips): Map<string, string[]> {
+  const places = new Map<string, string[]>();
+  const add = (job: string, place: string) => places.set(job, [...(places.get(job) ?? []), place]);
+  for (let domain = 0; domain < cluster.overview.domains; domain++) {
+    const { address, servers, isIdle } = domainUse(cluster, domain);
+    if (isIdle) continue;
+    const jobs = new Set(servers.flatMap(({ uses }) => uses.map(([job]) => job)));
+    for (const job of jobs) {
+      if (!job) continue;
+      if (jobs.size === 1) add(job, address);
+      else
+        for (const [server, { uses }] of servers.entries())
+          if (uses.some(([other]) => other === job)) add(job, `${address}/s${server}`);
+    }
+  }
+  return places;
+}
