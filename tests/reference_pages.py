@@ -223,6 +223,7 @@ _TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "sweeps": ("sweep",),
     "discovery": ("discovery",),
     "webhooks": ("webhook_receiver", "webhook_dead_letter"),
+    "notes": ("incident_note",),
     "documents": (
         *("source", "fact", "chip_model", "server_model", "domain_model", "link_model", "switch_model"),
         "legal_set",

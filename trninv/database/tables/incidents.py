@@ -2,10 +2,9 @@
 
 from sqlalchemy import Index, String, Table, Text
 
-from trninv.database.tables.columns import METADATA, check_one_of, primary_key, required_column
+from trninv.database.tables.columns import METADATA, check_one_of, described, primary_key, required_column
 from trninv.database.tables.vocabulary import EVENT_SOURCES
 
-# ``incident``: the incident's id, which is the number of its first event or an address. Rows are never updated.
 Table(
     "incident_note",
     METADATA,
@@ -17,4 +16,8 @@ Table(
     required_column("text", Text),
     check_one_of("source", EVENT_SOURCES),
     Index(None, "incident"),
+    info=described(
+        "a [note](incidents.md#notes) on an incident; rows are never updated or deleted",
+        incident="its id: the number of its first event, or an address",
+    ),
 )
