@@ -64,8 +64,8 @@ def test_a_server_names_the_part_of_each_change(opened: Open) -> None:
     expect(rows.nth(1).get_by_role("link", name="c11")).to_have_attribute("href", f"#/at/{SERVER}/c11")
     expect(rows.last).to_contain_text("up → degraded")
     expect(page.locator(".wiring .chip")).to_have_count(16)
-    columns = {chip.bounding_box()["x"] for chip in page.locator(".wiring .chip .body").all() if chip.bounding_box()}
-    assert len({round(x) for x in columns}) == 4  # upright, as the torus of one server is
+    boxes = [box for chip in page.locator(".wiring .chip .body").all() if (box := chip.bounding_box())]
+    assert len({round(box["x"]) for box in boxes}) == 4  # upright, as the torus of one server is
     expect(cell(page, "Between its chips")).to_contain_text(re.compile(r"4,096.*0 GB/s.*−100 %"))
     expect(cell(page, "EFA, 16 NICs")).to_contain_text(re.compile(r"400.*0 GB/s"))
     expect(cell(page, "Chips up")).to_contain_text(re.compile(r"64.*48"))
