@@ -183,7 +183,7 @@ def test_who_may_only_read_has_no_control_that_writes(watched: Watched, service_
     with guarded(watched, service_database, f"#/domain/{D}?sel=s1/c5", "read") as page:
         panel = page.get_by_role("complementary", name=f"About {D}/s1/c5")
         expect(panel).to_contain_text("requires a token with scope operate. read-light has scope read")
-        expect(panel.get_by_role("link", name="From", exact=True)).to_be_visible()
+        expect(panel.get_by_role("link", name="Path from it")).to_be_visible()
         page.keyboard.press("s")
         page.keyboard.press("/")
         page.keyboard.type("s1/c6")
@@ -291,8 +291,8 @@ def test_many_chips_take_their_number_and_come_back_as_they_were(opened: Open, s
 def test_a_panel_asks_about_its_chip_and_the_palette_sets_its_state(opened: Open) -> None:
     page = opened(f"#/domain/{D}?sel=s0/c0")
     for chip, name in (
-        ("s0/c0", "From"),
-        ("s2/c10", "To"),
+        ("s0/c0", "Path from it"),
+        ("s2/c10", "Path to it"),
         ("s0/c1", "What if down?"),
         ("s0/c1", "Remove from scenario"),
     ):

@@ -142,9 +142,11 @@ function Progress({ sizes, cells }: { sizes: Outcome<Size>[] | undefined; cells:
   const [loading, failed] = [count("loading"), count("failed")];
   return (
     <p class="progress">
-      <span class="track" aria-hidden="true">
-        <span style={{ width: `${(100 * (states.length - loading)) / states.length}%` }} />
-      </span>
+      {loading > 0 && (
+        <span class="track" aria-hidden="true">
+          <span style={{ width: `${(100 * (states.length - loading)) / states.length}%` }} />
+        </span>
+      )}
       <span role="status">
         {count("known")} of {states.length} rows loaded
         {loading > 0 && `, ${loading} loading`}

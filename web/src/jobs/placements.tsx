@@ -68,9 +68,7 @@ export function Placements({ scopes, options, show }: Props) {
   });
   return (
     <section class="card flush" aria-labelledby="fits">
-      <h2 id="fits">
-        Place a job <span class="quiet more">nothing is allocated yet</span>
-      </h2>
+      <h2 id="fits">Place a job</h2>
       <Form want={want} any={anyBlock} />
       {options.fit && !want && (
         <p class="inner failure">

@@ -26,16 +26,16 @@ export function Actions({
       <div class="inner row actions">
         {may && (
           <button type="button" class="main" data-writes aria-haspopup="dialog" aria-keyshortcuts="S" onClick={propose}>
-            Set state… <kbd>S</kbd>
+            Set state…
           </button>
         )}
         {domain && part.__typename === "Chip" && (
           <>
             <a class="button" href={to({ from: short })}>
-              From
+              Path from it
             </a>
             <a class="button" href={to({ to: short })}>
-              To
+              Path to it
             </a>
           </>
         )}

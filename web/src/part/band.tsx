@@ -41,7 +41,7 @@ export function Band({ part, last, domain, incident, server, children }: Props) 
         <Actions part={part} domain={domain} />
         {state !== "up" && before && (
           <a class="button" href={href("at", part.address, { asof: before })}>
-            Before it
+            View before
           </a>
         )}
       </div>

@@ -189,7 +189,7 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
         {open ? <Oldest open={open} /> : <p class="quiet">…</p>}
       </a>
       <a class="card tile" href={href("sources")}>
-        <h2>Live</h2>
+        <h2>Reporting</h2>
         <p class="big">
           <strong>{number(live)}</strong> of {pluralize(health.length, "cluster")}
         </p>
