@@ -48,6 +48,8 @@ def populate(url: str) -> None:
             for number, row in enumerate(findings, 1)
         ]
         connection.execute(insert(TABLES["finding"]), values)
+        note = {"id": 1, "incident": "1", "written_at": _AT.format(3), "who": "anna", "source": "command", "text": "n"}
+        connection.execute(insert(TABLES["incident_note"]), [note])
         cordon(connection, ["u-trn2x64/d0/s3", "u-trn2x64/d0/s1"], who="anna", why="repair")
         uncordon(connection, ["u-trn2x64/d0/s3"], who="bert")
         for job, spares, place in ("a", ["u-trn2x64/d0/s0/c9"], "u-trn2x64/d0/s0/c8"), ("b", (), "u-trn2x64/d0/s0/c12"):

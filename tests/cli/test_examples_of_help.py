@@ -28,7 +28,7 @@ CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 STAY = {"serve", "send", "mcp", "discover", "up", "watch", "collect", "--follow", "-", "copy", "--database", "--web"}
 """Words of examples that stay, read stdin, or are of other machines."""
 FIXED = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
-AT_ONCE = {"facts", "audit", "systems", "schema", "help", "docs", "completion", "topology"}
+AT_ONCE = {"facts", "audit", "systems", "report", "schema", "help", "docs", "completion", "topology"}
 """Commands that read the catalog alone, and one that prints line by line."""
 MARKUP = {"schema", "query", "completion", "csv", "json", "junit"}
 """Commands whose output is for programs."""
@@ -42,7 +42,9 @@ DONE = re.compile(
     "seeded|at schema version|nothing new|no rows|: 0 rows|No such file|none is known|shown again|nodes|^[{[]"
 )
 """What a command did that needs no cluster, or prints for programs."""
-NOT_THERE = re.compile("No such file|there is no event|refuses blocks|the end must be later|set TRNINV_WEBHOOKS")
+NOT_THERE = re.compile(
+    "No such file|there is no event|no incident|refuses blocks|the end must be later|set TRNINV_WEBHOOKS"
+)
 """What examples name that is not in this fleet, or may not be in this state."""
 HERE = re.compile("^/srv/")
 WIDER = re.compile(r" *\S+")

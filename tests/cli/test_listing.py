@@ -32,7 +32,7 @@ def test_a_file_of_a_question_is_no_command() -> None:
     assert trninv.get_command(CONTEXT, "question") is None
 
 
-@pytest.mark.parametrize(("written", "found"), [("pa", ["path"]), ("--de", ["--debug"]), ("no", [])])
+@pytest.mark.parametrize(("written", "found"), [("pa", ["path"]), ("--de", ["--debug"]), ("no", ["note"]), ("nox", [])])
 def test_completion_finds_commands_and_options(written: str, found: list[str]) -> None:
     shell = ShellComplete(trninv, {}, "trninv", "_TRNINV_COMPLETE")
     assert [item.value for item in shell.get_completions([], written)] == found

@@ -46,6 +46,7 @@ ROWS: dict[str, dict[str, Any]] = {
         "who": "a",
         "why": "b",
     },
+    "incident_note": {"incident": "1", "written_at": "2026", "who": "a", "source": "sql", "text": "t"},
     "binding": {
         "server_id": 1,
         "address": "u",

@@ -38,7 +38,7 @@ def answers(fleet: Asked) -> list[Any]:
         fleet.make_room("4x4x1", ULTRA),
         fleet.capacity(ULTRA, RATES, samples=100),
     ]
-    left_out = {"basis": None, "revision": ""}
+    left_out = {"basis": None, "revision": "", "_origin": None}
     return [{**vars(each), **left_out} for each in found]
 
 

@@ -52,7 +52,7 @@ def test_an_answer_rests_on_what_was_observed_while_it_stands_there(fleet: Fleet
 
 def test_the_command_line_says_so(fleet: Fleet, run: Run) -> None:
     url = fleet.engine.url.render_as_string(hide_password=False)
-    said = "evidence: wiring as the driver's table reports it, not measured\n"
+    said = "wiring as the driver's table reports it, not measured\n"
     assert said not in run("pool", f"{SEEN}/s0/c0", database=url)[1]
     fleet.bind(f"{SEEN}/s2", "i-0a", who="tests")
     try:

@@ -187,14 +187,16 @@ def test_mutations(databases: Databases, backend: str) -> None:
 
 def test_commands_show_them(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
-    assert "one direction    instance" not in run("path", f"{S.format(0)}/c0", f"{S.format(2)}/c0", database=url)[1]
+    assert (
+        "one direction    instance" not in run("path", f"{S.format(0)}/c0", f"{S.format(2)}/c0", "-v", database=url)[1]
+    )
     fill(url)
     shown = run("show", "@n0", database=url)[1]
     assert "u-trn2x64/d0/s0 (server)" in shown
     assert "n0.ec2.internal" in shown
     assert "by anna, host-name, likely" in shown
-    lines = run("path", "@n0/c0", "@n2/c0", database=url)[1].splitlines()
-    assert "instance" in lines[1]
+    lines = run("path", "@n0/c0", "@n2/c0", "-v", database=url)[1].splitlines()
+    assert "instance" in lines[2]
     first = next(line for line in lines if f"chip  {S.format(0)}" in line)
     assert first.split()[-2:] == ["n0.ec2.internal", "i-0a"]
     assert any(line.endswith(" n2") for line in lines)

@@ -160,7 +160,7 @@ def test_the_command_line_takes_it(run: Run, clusters: BaseFleet) -> None:
     down = [part for link in PIECES for part in ("--down", link)]
     status, out, _ = run("path", *ENDS, *down, database=database)
     assert (status, "via ANY" in out) == (1, True)
-    status, out, _ = run("path", *ENDS, "--via", "any", *down, database=database)
+    status, out, _ = run("path", *ENDS, "--via", "any", *down, "-v", database=database)
     assert (status, "EFA fabric" in out) == (0, True)
     status, out, _ = run("bandwidth", *ENDS, *down, database=database)
     assert (status, "no scale-up links" in out) == (1, True)

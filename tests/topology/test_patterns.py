@@ -265,5 +265,12 @@ def test_positions_are_server_row_and_column() -> None:
 def test_a_part_of_a_domain_is_placed_as_in_the_whole() -> None:
     blueprint = torus([3, 2, 2], servers=True)
     whole = get_pattern("torus").plane_positions(places(blueprint), blueprint.sides)
-    part = {key: node for key, node in places(blueprint).items() if node.server == 1}
+    part = {key: node for key, node in places(blueprint).items() if node.server in (0, 1)}
     assert get_pattern("torus").plane_positions(part, blueprint.sides) == {key: whole[key] for key in part}
+
+
+def test_a_single_server_of_an_ultraserver_is_upright() -> None:
+    blueprint = torus([3, 2, 2], servers=True)
+    part = {key: node for key, node in places(blueprint).items() if node.server == 1}
+    points = get_pattern("torus").plane_positions(part, blueprint.sides).values()
+    assert (len({point.x for point in points}), len({point.y for point in points})) == (2, 2)

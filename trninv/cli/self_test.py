@@ -146,6 +146,7 @@ def build_probes(database: str) -> tuple[Probe, ...]:
             "/chips/{cluster}", f"/chips/{first_cluster.cluster}", "application/octet-stream", first_cluster.to_bytes()
         ),
         Probe("/fleet/{method}", "/fleet/drift_compared_at", _JSON, b'"result":', {}),
+        Probe("/list/{kind}", "/list/cluster", _JSON, _to_json(first_cluster.cluster), {}),
         Probe("/chips/{cluster}/jobs", f"/chips/{first_cluster.cluster}/jobs", _JSON, b'{"jobs":['),
         Probe("/pictures/{name}", f"/pictures/timeline?scope={first_cluster.cluster}", "image/svg+xml", b"<svg "),
         Probe("/reports", "/reports", _JSON, b'"name":"capacity"'),

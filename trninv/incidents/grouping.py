@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from trninv.database.tables import PART_KINDS, STATES
 from trninv.incidents import change_windows, common_place, failures
 from trninv.incidents.failures import EventSummary, FailureEvent
-from trninv.incidents.incident_context import IncidentContext, enclosing_servers
+from trninv.incidents.incident_context import IncidentContext, enclosing_servers, load_notes
 from trninv.incidents.losses import load_losses
 from trninv.incidents.model import (
     MAX_LISTED,
@@ -32,7 +32,6 @@ from trninv.incidents.model import (
     UnhealthyPart,
     classify_severity,
 )
-from trninv.incidents.notes import load_notes
 from trninv.inventory.address.lookup import resolve
 from trninv.inventory.address.rows_in import row_ids_in
 

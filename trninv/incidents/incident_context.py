@@ -1,7 +1,7 @@
-"""Load what is recorded about an incident's parts: the instances in their servers, and their open drift findings."""
+"""Load what is recorded about incidents: the instances in their servers, open drift findings, and notes."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -9,15 +9,16 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, or_, select
 
 from trninv.database.as_of import as_of_time
 from trninv.database.tables import TABLES
-from trninv.incidents.model import RelatedFinding, UnhealthyPart
+from trninv.incidents.model import IncidentNote, RelatedFinding, UnhealthyPart
 from trninv.inventory.address.machine_names import split_link
 from trninv.inventory.address.syntax import Address, parse
 from trninv.routing.evidence import ServerInstance
 from trninv.units import format_timestamp
 
-_MAX_ADDRESSES: Final = 500
-"""The most addresses that a query lists; if there are more, all open rows are read and filtered here."""
-_BINDING, _FINDING = TABLES["binding"], TABLES["finding"]
+_MAX_LISTED: Final = 500
+"""The most addresses or incidents that a query lists; if there are more, all rows are read and filtered here."""
+_BINDING, _FINDING, _NOTE = TABLES["binding"], TABLES["finding"], TABLES["incident_note"]
+_NOTE_COLUMNS: Final = tuple(_NOTE.c[name] for name in ("incident", "written_at", "who", "source", "text"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,17 @@ def is_open_then(connection: Connection, start: ColumnElement[str], end: ColumnE
 def _open_rows(connection: Connection, table: Table, start: str, end: str, addresses: Collection[str]) -> Iterator[Any]:
     """Return the open rows of some addresses; ``start`` and ``end`` name the columns with the times of a row."""
     query = select(table).where(is_open_then(connection, table.c[start], table.c[end])).order_by(table.c.id)
-    if len(addresses) <= _MAX_ADDRESSES:
+    if len(addresses) <= _MAX_LISTED:
         query = query.where(table.c.address.in_(addresses))
     return (row for row in connection.execute(query) if row.address in addresses)
+
+
+def load_notes(connection: Connection, incidents: Collection[str]) -> Mapping[str, list[IncidentNote]]:
+    """Return the notes on some incidents, by incident, oldest first."""
+    query = select(*_NOTE_COLUMNS).order_by(_NOTE.c.id)
+    if len(incidents) <= _MAX_LISTED:
+        query = query.where(_NOTE.c.incident.in_(incidents))
+    notes = defaultdict[str, list[IncidentNote]](list)
+    for row in connection.execute(query):
+        notes[row.incident].append(IncidentNote(*row))
+    return notes

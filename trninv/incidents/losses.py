@@ -55,11 +55,11 @@ def _links_at(connection: Connection, parts: Mapping[PartKey, int]) -> Iterator[
     query = select(_LINK.c.id, _LINK.c.a_id, _LINK.c.b_id, _LINK.c.scope, lost.label("lost"))
     query = query.join(_END_A, _END_A.c.id == _LINK.c.a_id).join(_END_B, _END_B.c.id == _LINK.c.b_id)
     ids = {name: [number for kind, number in parts if kind == name] for name in ("node", "link")}
-    seen = set[int]()
+    yielded = set[int]()
     for column, numbers in ((_LINK.c.id, ids["link"]), (_LINK.c.a_id, ids["node"]), (_LINK.c.b_id, ids["node"])):
         for link in select_by_ids(connection, query, column, numbers):
-            if link.id not in seen:
-                seen.add(link.id)
+            if link.id not in yielded:
+                yielded.add(link.id)
                 yield link
 
 

@@ -8,7 +8,6 @@ from trninv.database.tables import (  # noqa: F401 # declare their tables
     catalog,
     hardware,
     history,
-    incidents,
     observations,
     webhooks,
 )

@@ -1,4 +1,4 @@
-"""Tables of events, their seals, the starts of histories, and sweeps."""
+"""Tables of events, their seals, the starts of histories, notes on incidents, and sweeps."""
 
 from sqlalchemy import (
     Boolean,
@@ -196,5 +196,22 @@ Table(
         renewed="when that one last reported, by the database's clock, in seconds since 1970",
         done="solved classes of failures",
         total="all of them",
+    ),
+)
+
+Table(
+    "incident_note",
+    METADATA,
+    primary_key(),
+    required_column("incident", Text),
+    required_column("written_at", Text),
+    required_column("who", Text),
+    required_column("source", String(8)),
+    required_column("text", Text),
+    check_one_of("source", EVENT_SOURCES),
+    Index(None, "incident"),
+    info=described(
+        "a [note](incidents.md#notes) on an incident; rows are never updated or deleted",
+        incident="its id: the number of its first event, or an address",
     ),
 )

@@ -121,7 +121,9 @@ def definition(name: str, dialect: str, *, is_past: bool = False) -> str:
     if name in DECLARED_VIEWS:
         return f"CREATE VIEW {name} AS\n{_compile(select_view(name), dialect)}"
     rules = _compile_rules(dialect, is_past=is_past)
-    _, _, select = (_FOLDER / f"{name}.sql").read_text("utf-8").strip().partition("\n\n")
+    select = (_FOLDER / f"{name}.sql").read_text("utf-8").strip()
+    if select.startswith("--"):  # its description
+        _, _, select = select.partition("\n\n")
     return f"CREATE VIEW {name} AS\n" + _RULE_REFERENCE.sub(lambda reference: rules[reference[1]], select)
 
 
