@@ -52,9 +52,7 @@ def note_incident(
     if not text.strip() or len(text) > MAX_LENGTH or has_forbidden_characters([text]) or not text.isprintable():
         raise InvalidArgumentError(f"text: write 1 to {MAX_LENGTH:,} printable characters, without line breaks")
     with change_transaction(connection, who=who, source=source) as time:
-        if not _is_failure(connection, incident) and incident not in {
-            current_ids.id for current_ids in list_incidents(connection)
-        }:
+        if not _is_failure(connection, incident) and all(item.id != incident for item in list_incidents(connection)):
             raise InvalidArgumentError(f"no incident {incident[:100]!r}: write an id that trninv incidents lists")
         note = IncidentNote(incident, time, who, source, text)
         connection.execute(insert(_NOTE).values(id=next_id(connection, _NOTE), **asdict(note)))
