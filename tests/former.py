@@ -38,5 +38,5 @@ def make_former(url: str) -> None:
             with read_transaction(source) as source_connection, write_transaction(target) as target_connection:
                 copy_database(source_connection, target_connection)
             with target.begin() as connection:
-                connection.execute(text(f"DROP TABLE {', '.join(LATER_TABLES)}"))
+                connection.execute(text(f"DROP TABLE {', '.join(LATER_TABLES)} CASCADE"))
                 connection.execute(text("UPDATE alembic_version SET version_num = '0048'"))

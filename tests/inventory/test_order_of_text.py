@@ -135,8 +135,7 @@ def test_pages_of_every_list_ordered_by_every_text(both: list[BaseFleet]) -> Non
         if is_ordered(each) and each.format in (*TEXT_FORMATS, ValueFormat.ENUM)
     )
     for name, field in ordered_texts:
-        first, *rest = field.name.split("_")
-        ordered = first + "".join(word.capitalize() for word in rest)
+        ordered = _camel(field.name)
         for way, given in (("ASC", "first: 4, "), ("DESC", "first: 3, ")):
             lite, other = (_pages(api, _camel(name), f"{ordered}: {way}", given) for api in apis)
             assert lite == other, (name, field.name, way)
@@ -144,7 +143,8 @@ def test_pages_of_every_list_ordered_by_every_text(both: list[BaseFleet]) -> Non
 
 
 def _camel(name: str) -> str:
-    return {"network_nodes": "networkNodes"}.get(name, name)
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def test_filters_that_compare_texts(both: list[BaseFleet]) -> None:
