@@ -107,7 +107,7 @@ def test_an_address_opens_the_view_that_holds_it(opened: Open) -> None:
         settled(page)
     page.evaluate("location.hash = '#/at/u-trn2x64/d0/s1/c5'")
     settled(page)
-    expect(page.get_by_role("region", name="Links")).to_contain_text("128 GB/s")
+    expect(page.get_by_role("region", name="Links", exact=True)).to_contain_text("128 GB/s")
     page.get_by_role("link", name="Show in wiring").click()
     page.wait_for_url(re.compile(r"#/domain/u-trn2x64/d0\?sel=s1/c5"))
     expect(page.get_by_role("complementary")).to_contain_text("Trainium2")
