@@ -129,7 +129,7 @@ def who_documents_a_number_and_who_disagrees(hand: Hand) -> None:
 
 def a_report_as_csv(hand: Hand) -> None:
     hand.click(hand.link("Reports", ".rail"))
-    hand.click(hand.link(re.compile("unhealthy", re.IGNORECASE)))
+    hand.click(hand.link(re.compile("^Unhealthy parts")))
     with hand.page.expect_download() as download:
         hand.click(hand.page.get_by_role("button", name=re.compile("CSV")).first)
     assert WHY in download.value.path().read_text()
