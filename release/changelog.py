@@ -34,11 +34,11 @@ class Changelog:
     def read(cls, text: str | None = None) -> Self:
         """Parse the file, or a text."""
         text = _FILE.read_text("utf-8") if text is None else text
-        found = list(_HEADING.finditer(text))
-        ends = [*(heading.start() for heading in found[1:]), len(text)]
-        sections = {heading["name"]: text[heading.end() : end] for heading, end in zip(found, ends, strict=True)}
-        headings = {heading["name"]: heading[0] for heading in found}
-        return cls(text[: found[0].start()] if found else text, sections, headings)
+        matches = list(_HEADING.finditer(text))
+        ends = [*(heading.start() for heading in matches[1:]), len(text)]
+        sections = {heading["name"]: text[heading.end() : end] for heading, end in zip(matches, ends, strict=True)}
+        headings = {heading["name"]: heading[0] for heading in matches}
+        return cls(text[: matches[0].start()] if matches else text, sections, headings)
 
     @property
     def versions(self) -> list[str]:

@@ -18,7 +18,8 @@ def test_an_answer_has_few_lines_and_says_what_is_disputed(run: Run, question: t
     status, out, _ = run(*question)
     lines = [line for line in out.splitlines() if not line.startswith(("hops", "--", *"123456789"))]
     assert (status, len(lines) <= 5) == (0, True)
-    assert lines[-1].startswith("disputed: neuronlink-v3-") == (lines[-1].endswith("(--explain)"))
+    assert lines[-1].startswith("disputed: neuronlink-v3-plane bandwidth")
+    assert lines[-1].endswith(" (--explain)")
     assert "meaning:" not in out
 
 

@@ -242,6 +242,9 @@ def test_json_is_read_as_everybody_does(value: object) -> None:
         b'{"a":{"b":[],"b":[]}}',
         b'{"%s":1}' % (b"k" * 257),
         rb'{"%s\"%s":1}' % (b"k" * 200, b"k" * 200),
+        b"9223372036854775808",
+        b"-9223372036854775808",
+        b'{"a":9223372036854775808}',
         b"[9223372036854775808]",
         b"[-9223372036854775808]",
         b"[NaN]",
@@ -259,6 +262,12 @@ def test_compact_json_is_refused_for_the_same_reasons_as_other_json(compact: byt
         return re.sub(r"\d+", "N", error.value.message)
 
     assert reason(compact) == reason(b" " + compact)
+
+
+def test_escaped_quotes_take_linear_time() -> None:
+    """A search that began at every quote would take hours."""
+    value = {"quotes": '"' * 1_000_000, "more": ['\\"' * 1_000, '":' * 1_000]}
+    assert parse_json(json.dumps(value, separators=(",", ":")).encode()) == value
 
 
 def test_a_key_of_256_characters_and_long_values_are_read() -> None:

@@ -238,8 +238,8 @@ def _parse_compact(raw: bytes) -> Any:
     then its own output differs from the text.
     """
     text = raw.rstrip(b"\r\n")
-    long_key = _LONG_ESCAPED_KEY if b"\\" in text else _LONG_KEY
-    if _LONG_COMPACT_NUMBER.search(text) or long_key.search(text):
+    has_long_number = _has_long_number(text) and _LONG_COMPACT_NUMBER.search(text)
+    if has_long_number or not _SHORT_KEYS.fullmatch(text):
         return None
     try:
         value = orjson.loads(text)
@@ -287,8 +287,12 @@ _DECODER, _CHECKED_DECODER = json.JSONDecoder(**_HOOKS), json.JSONDecoder(**_HOO
 _DIGITS_TO_ZERO, _LONG_NUMBER = bytes.maketrans(b"123456789", b"000000000"), b"0" * len(str(MAX_INTEGER))
 """A whole number can be too large only in text that has this many zeros in a row after all digits are replaced by 0.
 Other text skips the slower check of each number."""
-_LONG_COMPACT_NUMBER: Final = re.compile(rb'(?:":|[\[,])-?[0-9]{%d}' % len(str(MAX_INTEGER)))
-"""The same in compact text, of which digits within a string, such as those of a digest, are not taken for a number."""
-_LONG_KEY: Final = re.compile(rb'"[^"]{%d,}":' % (MAX_KEY + 1))
-_LONG_ESCAPED_KEY: Final = re.compile(rb'"(?:[^"\\]|\\.){%d,}":' % (MAX_KEY + 1), re.DOTALL)
-"""What may be a key longer than MAX_KEY, in compact text without and with escapes."""
+_LONG_COMPACT_NUMBER: Final = re.compile(rb'(?:\A|":|[\[,])-?[0-9]{%d}' % len(str(MAX_INTEGER)))
+"""The same in compact text, where digits within a string, such as those of a digest, are not taken for a number."""
+_SHORT_KEYS: Final = re.compile(
+    rb'(?:[^"]++|"[^"\\]{0,%d}+"|"(?:[^"\\]|\\.){0,%d}+"|"(?:[^"\\]++|\\.)*+"(?!:))*+' % (MAX_KEY, MAX_KEY), re.DOTALL
+)
+"""Compact text in which no string before a colon is longer than MAX_KEY, so that no key is.
+
+All repetitions are possessive: a string is read at most three times, whatever it contains.
+"""
