@@ -53,7 +53,7 @@ export function FleetPage({ route }: { route: Route }) {
       ) : (
         <>
           <header class="title">
-            <h1>{slug}</h1>
+            <h1>{slug || "No address"}</h1>
           </header>
           <Loading result={chips}>{() => null}</Loading>
         </>
