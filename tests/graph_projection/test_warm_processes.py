@@ -181,6 +181,17 @@ def test_it_ends_if_no_query_comes(lite_fleet: Fleet, tmp_path: Path, monkeypatc
     worker.kill()
 
 
+def test_one_that_may_end_soon_gets_no_query(
+    lite_fleet: Fleet, workers: CypherWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert query_worker._MAX_WAIT < query_process.IDLE_SECONDS
+    _ask(lite_fleet, workers)
+    (old,) = _ids(workers)
+    monkeypatch.setattr(query_worker, "_MAX_WAIT", 0)
+    assert _ask(lite_fleet, workers).rows == [(6,)]
+    assert not _is_running(old)
+
+
 def test_a_file_that_was_removed_starts_none(tmp_path: Path, workers: CypherWorkers) -> None:
     workers.prepare(tmp_path / "removed")
     assert len(workers) == 0

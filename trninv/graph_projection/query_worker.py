@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,8 @@ except ImportError:  # no module resource: Windows
 
 MAX_WARM: Final = 2
 """Maximum number of processes that wait for a query, in each process of a service."""
+_MAX_WAIT: Final = 500
+"""Seconds for which a process is offered a query: well below `query_process.IDLE_SECONDS`, when it ends."""
 _ENVIRONMENT: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG")
 
 
@@ -39,7 +42,7 @@ class QueryWorker:
 
     def __init__(self, file: Path, *, ahead: bool = False) -> None:
         """Start the process, without waiting for it; ``ahead`` of a query, it prepares more of ladybug."""
-        self.file = file
+        self.file, self._started = file, time.monotonic()
         try:
             size = graph_file.max_size(file.stat().st_size)
         except FileNotFoundError:
@@ -55,8 +58,8 @@ class QueryWorker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process has not ended."""
-        return self._process.poll() is None
+        """Whether the process has not ended, and will not soon for want of a query."""
+        return self._process.poll() is None and time.monotonic() - self._started < _MAX_WAIT
 
     def run(self, request: Mapping[str, Any]) -> RowStream:
         """Have the process run its query, and return the rows as it sends them.
