@@ -166,7 +166,7 @@ def test_the_key_of_undo_is_heard_as_soon_as_it_is_offered(opened: Open, service
     }).observe(document.body, { childList: true, subtree: true })""")
     page.get_by_role("button", name="Set state…").click()
     page.locator("[name=why]").fill(WHY)
-    page.locator("[name=who]").fill("j.ortiz")
+    dialog(page).locator("[name=who]").fill("j.ortiz")
     page.get_by_role("button", name="Set 1 chip to down").click()
     expect(page.get_by_role("status").filter(has_text="Undone")).to_be_visible()
     assert states(service_database) == was
@@ -221,7 +221,7 @@ def test_what_somebody_else_has_changed_is_shown_and_asked_again(opened: Open, s
     page.keyboard.press("s")
     previewed(page)
     page.locator("[name=why]").fill(WHY)
-    page.locator("[name=who]").fill("j.ortiz")
+    dialog(page).locator("[name=who]").fill("j.ortiz")
     setting(service_database, f"{D}/s3/c3", "maintenance", why="<b>fans</b>")
     page.get_by_role("button", name="Set 1 chip to down").click()
     alert = dialog(page).get_by_role("alert")
@@ -273,7 +273,7 @@ def test_many_chips_take_their_number_and_come_back_as_they_were(opened: Open, s
     expect(previewed(page)).to_contain_text("→")
     accessible(page)
     page.locator("[name=why]").fill(WHY)
-    page.locator("[name=who]").fill("j.ortiz")
+    dialog(page).locator("[name=who]").fill("j.ortiz")
     asked_for = sent(page)
     for typed in ("", "31", "32"):
         page.get_by_label("Type the number to confirm").fill(typed)
@@ -332,8 +332,8 @@ def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_databas
     page.keyboard.press("Enter")
     asked_for = sent(page)
     page.get_by_role("button", name="Set 1 chip to up").click()  # without a reason nothing is set
-    page.locator("[name=why]").fill("replaced")
-    page.locator("[name=who]").fill("j.ortiz")
+    dialog(page).locator("[name=why]").fill("replaced")
+    dialog(page).locator("[name=who]").fill("j.ortiz")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").filter(has_text="1 chip set to up")).to_be_visible()
     assert len(asked_for) == 1
