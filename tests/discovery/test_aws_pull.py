@@ -26,6 +26,8 @@ from trninv.errors import BusyError, DiscoveryError, InvalidFileError, UsageErro
 from trninv.importers.ingestion import ImportFile
 from trninv.reconcile.adoption import adopt
 from trninv.reconcile.findings import Finding, list_findings
+from trninv.reconcile.latest_observations import load_latest_observations
+from trninv.reconcile.missing_machines import missing_machines
 
 pytestmark = pytest.mark.slow_on_postgresql
 TARGET = parse_target("aws:us-east-2")
@@ -249,6 +251,38 @@ def test_versions_of_a_listing_are_removed_but_not_what_findings_cite(
     ((versions,),) = rows(lab, "SELECT count(*) FROM observation WHERE name = 'aws:us-east-2/instances'")
     assert int(str(versions)) <= 102
     assert [f.instance for f in _findings(lab) if f.rule == "instance-gone"] == [gone.key]
+
+
+@pytest.mark.usefixtures("cloud")
+@pytest.mark.parametrize(("next_target", "is_gone"), [("aws:us-east-2", True), ("aws:us-east-2@other", False)])
+def test_a_machine_is_gone_though_no_complete_listing_with_it_is_kept(
+    lab: Engine, monkeypatch: pytest.MonkeyPatch, next_target: str, *, is_gone: bool
+) -> None:
+    """The complete listings that had it may be removed before an incomplete one that a finding cites."""
+    pulled = all_providers()["aws"].pull(TARGET, lambda *_: None)
+    instances, topology, *_ = pulled.listings
+    gone, *staying = instances.entries
+    later = replace(topology, entries=tuple(entry for entry in topology.entries if entry.key != gone.key))
+    answers = iter(
+        [
+            (replace(instances, entries=tuple(staying)), topology),
+            (replace(instances, entries=tuple(staying[1:])), later),  # equal content would confirm the first listing
+        ]
+    )
+    monkeypatch.setattr(
+        pull,
+        "find_provider",
+        lambda _: replace(all_providers()["aws"], pull=lambda *_: replace(pulled, listings=next(answers))),
+    )
+    pull_target(lab, TARGET)
+    with read_transaction(lab) as connection:
+        assert missing_machines(connection, load_latest_observations(connection)) == {}
+    pull_target(lab, parse_target(next_target))
+    with read_transaction(lab) as connection:
+        for only_discovered in (False, True):
+            latest = load_latest_observations(connection)
+            missing = missing_machines(connection, latest, only_discovered=only_discovered)
+            assert (gone.key in missing) is is_gone
 
 
 @pytest.mark.usefixtures("cloud")

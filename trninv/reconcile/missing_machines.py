@@ -3,6 +3,7 @@
 A complete listing is an observation that names all instances of an account or cluster.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -23,7 +24,8 @@ def missing_machines(
     A machine that any source reported later is not missing. A listing supersedes an earlier one of the same source if
     both have the same name, if they share an instance, or if the later one has no instance at all. So listings of two
     regions or clusters do not declare each other's instances gone. Listings of discovery, which have a speaker, are
-    compared by name: a listing or its blocks.
+    compared by name: a listing or its blocks. An incomplete listing of discovery counts where no complete one with the
+    machine is stored any more; then the complete listings of its target supersede it.
 
     Parameters
     ----------
@@ -38,16 +40,13 @@ def missing_machines(
     newest_time = max((listing.seen_at for listing in listings), default="")
     candidates = [name for name, machine in latest.machines.items() if last_seen_time(machine) < newest_time]
     missing = {}
-    successors: dict[int, int | None] = {}
-    by_id = {listing.id: listing for listing in listings}
-    for (name, _), last_listing in _last_listings(connection, candidates).items():
-        if last_listing not in by_id:
-            continue
-        if last_listing not in successors:
-            successors[last_listing] = _next_listing(connection, by_id[last_listing], listings)
-        successor = successors[last_listing]
-        if successor is not None and last_seen_time(latest.machines[name]) < by_id[successor].seen_at:
-            missing[name] = last_listing, successor
+    successors: dict[int, tuple[int, str] | None] = {}
+    for (name, _), last in _last_listings(connection, candidates, only_discovered=only_discovered).items():
+        if last.id not in successors:
+            successors[last.id] = _next_listing(connection, last, listings)
+        successor = successors[last.id]
+        if successor is not None and last_seen_time(latest.machines[name]) < successor[1]:
+            missing[name] = last.id, successor[0]
     return missing
 
 
@@ -56,30 +55,35 @@ def last_seen_time(machine: Machine) -> str:
     return max((observation.observed_at for observation in machine.observations), default="")
 
 
-def _last_listings(connection: Connection, names: list[str]) -> dict[tuple[str, str], int]:
-    """Return the id of the latest complete listing that has a machine, by machine name and source."""
-    listings: dict[tuple[str, str], int] = {}
+def _last_listings(
+    connection: Connection, names: list[str], *, only_discovered: bool
+) -> dict[tuple[str, str], Row[Any]]:
+    """Return the latest listing that has a machine, a complete one if possible, by machine name and source."""
+    listings: dict[tuple[str, str], Row[Any]] = {}
+    is_discovered = _OBSERVATION.c.speaker.contains("/")  # the speaker of a single machine's report is its name
     for batch in batched_names(names):
         name = func.coalesce(_SERVER.c.instance, _SERVER.c.host)
         is_machine = or_(_SERVER.c.instance.in_(batch), _SERVER.c.instance.is_(None) & _SERVER.c.host.in_(batch))
         query = (
-            select(name.label("name"), _OBSERVATION.c.source, _OBSERVATION.c.id)
+            select(name.label("machine"), _OBSERVATION)
             .join(_OBSERVATION, _OBSERVATION.c.id == _SERVER.c.observation_id)
-            .where(is_machine, _OBSERVATION.c.is_whole)
-            .order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)
+            .where(is_machine, is_discovered if only_discovered else or_(_OBSERVATION.c.is_whole, is_discovered))
+            .order_by(_OBSERVATION.c.is_whole, _OBSERVATION.c.seen_at, _OBSERVATION.c.id)
         )
-        listings |= {(row.name, row.source): row.id for row in connection.execute(query)}
+        listings |= {(row.machine, row.source): row for row in connection.execute(query)}
     return listings
 
 
-def _next_listing(connection: Connection, previous: Row[Any], listings: Iterable[Row[Any]]) -> int | None:
-    """Return the id of the latest listing that supersedes an older one, or None."""
+def _next_listing(connection: Connection, previous: Row[Any], listings: Iterable[Row[Any]]) -> tuple[int, str] | None:
+    """Return id and time of the latest complete listing that supersedes an older one, or None."""
     newer = [
         listing for listing in listings if listing.source == previous.source and listing.seen_at > previous.seen_at
     ]
     for listing in reversed(newer):
         if _lists_same_machines(listing, previous):
-            return int(listing.id)
+            return listing.id, listing.seen_at
+    if not previous.is_whole:
+        return None
     other = _SERVER.alias()
     for listing in reversed(newer):
         if listing.speaker and previous.speaker:
@@ -88,16 +92,23 @@ def _next_listing(connection: Connection, previous: Row[Any], listings: Iterable
         if connection.execute(
             common_query.where(_SERVER.c.observation_id == previous.id, other.c.observation_id == listing.id).limit(1)
         ).first():
-            return int(listing.id)
+            return listing.id, listing.seen_at
     return None
 
 
 def _lists_same_machines(listing: Row[Any], previous: Row[Any]) -> bool:
     """Return whether the names or, of a listing by hand, its emptiness say that it replaces another."""
     name, other = listing.name, previous.name
+    if not previous.is_whole:
+        return bool(listing.speaker) and _target(name) == _target(other)
     if listing.speaker and previous.speaker:  # blocks have the name of their listing and a number
         return bool(name == other or name.startswith(f"{other}/") or other.startswith(f"{name}/"))
     return bool(name == other or not (listing.servers or listing.speaker))
+
+
+def _target(name: str) -> str:
+    """Return the target of a discovered listing: TARGET/LISTING, or TARGET/LISTING/BLOCK."""
+    return re.sub(r"/[^/]*(/\d+)?\Z", "", name)
 
 
 def batched_names(names: list[str]) -> Iterator[list[str]]:
