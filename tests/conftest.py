@@ -33,7 +33,7 @@ from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 
 pytest.register_assert_rewrite("serving")
-pytest_plugins = ["reruns", "browsing", "selection"]  # browsing imports reruns
+pytest_plugins = ["compiled", "reruns", "browsing", "selection"]  # browsing imports reruns
 
 BACKENDS = ["sqlite", "postgresql"]
 

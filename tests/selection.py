@@ -1,5 +1,6 @@
 """Choose the tests that run: those of a database, and those that are slow; say which ones a browser is missing for."""
 
+import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -7,6 +8,12 @@ import pytest
 
 from conftest import is_quick
 from trninv.units import pluralize
+
+_LONGEST = [
+    "test_release.py", "test_rainier.py", "test_aws.py", "test_wheel.py", "test_archived_availability.py",
+    "test_random_damage.py", "test_robust.py",
+]  # fmt: skip
+"""Files whose slow tests take a minute: no worker begins one when the others have nothing left to do."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,6 +31,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if _is_slow_on_postgresql(item) or (_draws(item) and not is_quick()):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(tryfirst=True)  # before a worker tells which tests it has
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Begin with what takes longest, once it is known which tests run."""
+    session.items[:] = longest_first(session.items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")))
+
+
+def longest_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Divide the longest files among the workers, at the beginning of the share that each starts with."""
+    files: dict[Path, list[pytest.Item]] = {}
+    others: list[pytest.Item] = []
+    for item in items:
+        is_long = workers and item.path.name in _LONGEST and _has_marker(item, "slow")
+        (files.setdefault(item.path, []) if is_long else others).append(item)
+    by_length = sorted(files.values(), key=lambda file: _LONGEST.index(file[0].path.name))
+    ordered: list[pytest.Item] = []
+    for worker in range(workers):
+        size = (len(items) - len(ordered)) // (workers - worker)
+        own = [item for file in by_length[worker::workers] for item in file]
+        count = max(size - len(own), 0)
+        ordered += own + others[:count]
+        others = others[count:]
+    return ordered + others
 
 
 def _one_slow_on_postgresql(items: list[pytest.Item]) -> Iterator[pytest.Item]:

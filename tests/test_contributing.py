@@ -1,11 +1,15 @@
 """What contributors use beside ./run: hooks before a commit and templates of issues."""
 
 import shlex
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
 
 from examples import ROOT
+from selection import longest_first
 
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
 
@@ -30,3 +34,17 @@ def test_templates_ask_for_what_is_needed(file: object) -> None:
     template = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE" / str(file)).read_text())
     assert {"name", "description", "body"} <= set(template)
     assert all(field["validations"]["required"] for field in template["body"])
+
+
+def _tests(file: str, count: int) -> list[Any]:
+    return [SimpleNamespace(path=Path(file), get_closest_marker=bool, number=number) for number in range(count)]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 3, 9])
+def test_every_worker_begins_with_a_file_that_takes_long(workers: int) -> None:
+    items = [*_tests("test_a.py", 6), *_tests("test_rainier.py", 1), *_tests("test_release.py", 2)]
+    ordered: list[Any] = longest_first(items, workers)
+    assert sorted(map(id, ordered)) == sorted(map(id, items))
+    shares = {0: "aaaaaaRrr", 1: "rrRaaaaaa", 2: "rraaRaaaa", 3: "rraRaaaaa", 9: "rrRaaaaaa"}
+    names = {"test_a.py": "a", "test_rainier.py": "R", "test_release.py": "r"}
+    assert "".join(names[item.path.name] for item in ordered) == shares[workers]

@@ -94,6 +94,7 @@ def test_a_token_for_observations_only_is_refused(service: tuple[str, dict[str, 
     assert answer.status_code == 403
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", ["read", "operate"])
 def test_over_standard_input_and_output(lite: str, scope: str) -> None:
     arguments = ["-m", "trninv", "--database", lite, "mcp", "--scope", scope]
@@ -110,6 +111,7 @@ def test_over_standard_input_and_output(lite: str, scope: str) -> None:
     assert "sql" not in names
 
 
+@pytest.mark.slow
 def test_a_resource_that_does_not_exist_is_refused_in_words(lite: str) -> None:
     parameters = StdioServerParameters(command=sys.executable, args=["-m", "trninv", "--database", lite, "mcp"])
 

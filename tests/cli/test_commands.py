@@ -383,6 +383,7 @@ def test_an_empty_url_is_not_the_default(run: Run) -> None:
     assert (status, "not a database URL" in error) == (2, True)
 
 
+@pytest.mark.slow
 def test_who_may_not_read_is_told_so(run: Run, databases: Databases) -> None:
     url = databases.seeded("postgresql")
     with temporary_engine(url) as engine, engine.begin() as connection:

@@ -45,6 +45,7 @@ def test_an_accepted_connection_sends_at_once(host: str) -> None:
     assert options[0]
 
 
+@pytest.mark.slow
 def test_the_service_may_open_as_many_files_as_the_system_permits() -> None:
     code = """
 import resource

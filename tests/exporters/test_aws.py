@@ -1,4 +1,4 @@
-"""AWS's programs, in an environment of their own: they take what is written for them, and what they print is read."""
+"""AWS's programs: they take what is written for them, and what they print is read."""
 
 import json
 import os
@@ -27,7 +27,7 @@ SERVERS = 12
 
 @pytest.fixture(scope="module")
 def bin_(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Programs of an environment of their own, since they want other libraries than trninv."""
+    """The aws command in an environment of its own, since it wants other libraries than trninv."""
     folder, locked = tmp_path_factory.mktemp("aws"), Path(__file__).with_name("requirements-aws.txt")
     venv.create(folder, with_pip=True)
     install = [
@@ -64,9 +64,9 @@ for instance in found["Instances"]:
 """
 
 
-def test_botocore_takes_it_for_an_answer_of_ec2(run: Run, lab: str, bin_: Path) -> None:
+def test_botocore_takes_it_for_an_answer_of_ec2(run: Run, lab: str) -> None:
     def told(text: str) -> str:
-        command = [str(bin_ / "python"), "-c", _BY_BOTOCORE]
+        command = [sys.executable, "-c", _BY_BOTOCORE]
         return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
     text = exported(run, lab, "lab", "aws")
@@ -151,7 +151,7 @@ def test_instances_of_a_simulated_ec2_are_imported(
     run: Run, databases: Databases, bin_: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kinds = {"trn1.32xlarge": 2, "trn2u.48xlarge": 4}
-    with subprocess.Popen([str(bin_ / "python"), "-c", _MOTO], stdin=-1, stdout=-1, stderr=-1, text=True) as moto:
+    with subprocess.Popen([sys.executable, "-c", _MOTO], stdin=-1, stdout=-1, stderr=-1, text=True) as moto:
         assert moto.stdin
         assert moto.stdout
         host, port = moto.stdout.readline().split()

@@ -188,6 +188,7 @@ def test_limits_hold_before_anything_is_parsed(monkeypatch: pytest.MonkeyPatch) 
     assert faults_of("neuron-ls", long)[1] == "f.json:2: is a line of more than 1,000 bytes"
 
 
+@pytest.mark.slow
 def test_no_more_of_all_files_is_read_at_once_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_value, "MAX_TOTAL_BYTES", 2 << 20)
     bomb = gzip.compress(b"[" + b"\n" * 10_000_000)

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import pytest
 from sqlalchemy import event, text
 
 import trninv
@@ -10,6 +11,7 @@ from conftest import Databases, wear
 from trninv.database.tables import NODE_KINDS
 
 
+@pytest.mark.slow
 def test_postgresql_reads_no_whole_tables_of_nodes(databases: Databases) -> None:
     url, sent = databases.seeded("postgresql"), list[tuple[str, Any]]()
     wear(url)

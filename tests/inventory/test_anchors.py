@@ -55,6 +55,7 @@ def _history(run: Run, url: str, *arguments: str) -> tuple[int, list[dict[str, A
     return status, [each for each in json.loads(out)["differences"] if each["table"] == "event_seal"]
 
 
+@pytest.mark.slow
 def test_a_seal_that_is_there_is_no_difference_however_much_came_after_it(run: Run, url: str, engine: Engine) -> None:
     noted = _newest(engine)
     assert _history(run, url, "--sealed", noted) == (0, [])
@@ -63,6 +64,7 @@ def test_a_seal_that_is_there_is_no_difference_however_much_came_after_it(run: R
     assert _history(run, url, "--sealed", noted.upper().replace("SHA", "sha")) == (0, [])
 
 
+@pytest.mark.slow
 def test_a_history_that_was_made_anew_is_not_the_one_that_was_noted(run: Run, url: str, engine: Engine) -> None:
     """Somebody who can write everything takes a failure and its repair out of the history, and seals it again."""
     _set(engine, f"{D}/s1/c0", "down")
@@ -81,6 +83,7 @@ def test_a_history_that_was_made_anew_is_not_the_one_that_was_noted(run: Run, ur
     assert fault["detail"].startswith("the seal of event 5 is ")
 
 
+@pytest.mark.slow
 def test_a_seal_that_an_archive_took_is_said_to_be_there(
     run: Run, url: str, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

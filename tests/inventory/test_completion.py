@@ -72,6 +72,7 @@ TYPED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("bash"), reason="no bash")
 def test_bash_completes_with_what_the_command_prints(lite: str, tmp_path: Path) -> None:
     file = shutil.copy(lite.removeprefix("sqlite:///"), tmp_path / "bound.db")

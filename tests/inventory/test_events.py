@@ -256,6 +256,7 @@ def test_verify_says_where_the_history_stands(run: Run, databases: Databases) ->
 WRITERS, TURNS = 4, 12
 
 
+@pytest.mark.slow
 def test_writers_at_once_neither_fork_the_chain_nor_deadlock(databases: Databases) -> None:
     """Some through trninv, some in plain SQL, over the same rows in other orders, several in one transaction."""
     with temporary_engine(databases.seeded("postgresql")) as engine:

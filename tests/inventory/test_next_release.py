@@ -39,6 +39,7 @@ def test_this_release_stops_after_any_other_migration(seeded: str) -> None:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("declaration", "effect"),
     [("KEEPS_READERS = True", "go on reading, but their changes are refused"), ("", "stop services of")],

@@ -28,6 +28,7 @@ def _differences(connection: Connection) -> list[Mismatch]:
     return list(verify(connection, default_catalog(), default_systems()))
 
 
+@pytest.mark.slow
 def test_statistics_change_no_answer(engine: Engine) -> None:
     with engine.begin() as connection:
         assert _differences(connection) == []

@@ -24,7 +24,8 @@ def _by_python(engine: Engine, sql: str, style: str = "ndjson") -> bytes:
         return b"".join(encode_lines(found, style))
 
 
-@pytest.mark.parametrize("style", ["ndjson", pytest.param("csv", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("style", ["ndjson", "csv"])
 def test_every_table_and_view_is_the_same(worn: BaseFleet, style: str) -> None:
     for name in TABLES_AND_VIEWS:
         query = f"SELECT * FROM {name}"  # a name of ours
