@@ -332,15 +332,6 @@ function Liveness({ health, sources }: LineProps) {
   return `${sources?.some(({ isScheduled }) => isScheduled) ? "live, " : ""}${bound}`;
 }
 
-type Incident = Open["incidents"]["nodes"][number];
-const chipsIn = ({ parts }: Incident) =>
-  parts.reduce((sum, { kind, state, count }) => sum + (kind === "chip" && state !== "maintenance" ? count : 0), 0);
-
-const rankOf = ({ severity }: Incident) => ["high", "medium"].indexOf(severity) + 1 || 3;
-
-/** The most severe first, and of these the one with the most chips. */
-const byLoss = (a: Incident, b: Incident) => rankOf(a) - rankOf(b) || chipsIn(b) - chipsIn(a);
-
 function OpenIncidents({ open: { incidents } }: { open: Open }) {
   const { asof } = useAsOf();
   return (
@@ -353,7 +344,7 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
       </h2>
       {incidents.totalCount === 0 && <p class="inner">No open incidents. Every part is up.</p>}
       <ul class="rows">
-        {[...incidents.nodes].sort(byLoss).map((incident) => (
+        {incidents.nodes.map((incident) => (
           <li key={incident.id}>
             <a href={href("incidents", "", { sel: incident.id })}>
               <Glyph
