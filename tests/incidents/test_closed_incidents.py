@@ -8,7 +8,7 @@ from past_changes import change
 from sqlalchemy import text
 
 import trninv
-from conftest import Databases, Run, both_ways
+from conftest import BACKENDS, Databases, Run, both_ways
 from trninv.errors import TrninvError
 from trninv.incidents import closed_incidents
 from trninv.placement.placement_fleet import Fleet
@@ -20,7 +20,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _MINUTE, _TICK = timedelta(minutes=1), timedelta(microseconds=1)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture(params=BACKENDS)
 def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
     with trninv.open(databases.seeded(request.param)) as opened:
         yield opened

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 import trninv
-from conftest import Databases
+from conftest import BACKENDS, Databases
 from trninv.placement.placement_fleet import Fleet
 
 pytestmark = pytest.mark.slow_on_postgresql
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow_on_postgresql
 U, G = "u-trn2x64/d0", "trn3-gen1/d0"
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture(params=BACKENDS)
 def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
     with trninv.open(databases.seeded(request.param)) as opened:
         yield opened
