@@ -98,7 +98,7 @@ def test_every_interface_lists_them_and_a_scope_those_that_touched_it(fleet: Fle
     assert answer == {"totalCount": 1, "nodes": [{"id": one[0].id, "closedBy": "dice"}]}
     assert run("incidents", "--closed", "--impact", database=url)[0] == 2
     for scope in ("nowhere/d0", "x' OR 1=1 --"):
-        with pytest.raises(TrninvError, match="no cluster nowhere|not an address"):
+        with pytest.raises(TrninvError, match=r"no cluster nowhere|not an address"):
             fleet.closed_incidents(scope)
 
 
