@@ -8,8 +8,11 @@ from tampering import tamper, triggers_off
 
 import trninv
 from conftest import BACKENDS, Databases, Run
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.database.engine import write_transaction
 from trninv.inventory.access.bearer_tokens import create_token, revoke_token
+from trninv.inventory.seeding.cluster_seeding import seed
 from trninv.inventory.seeding.verification import verify_history
 from trninv.inventory.state import hash_chain
 from trninv.placement.placement_fleet import Fleet
@@ -17,18 +20,24 @@ from trninv.placement.placement_fleet import Fleet
 CHIP = "trn1.32xlarge/d0/s0/c0"
 
 
-@pytest.fixture(params=BACKENDS)
-def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
-    """Two notes and three events of tokens, sealed by the change after them."""
-    with trninv.open(databases.seeded(request.param)) as opened:
-        opened.set_state(CHIP, "down", who="kim", why="hot")
+def _record(url: str) -> None:
+    """Write two notes and three events of tokens, which the change after them seals."""
+    with trninv.open(url) as fleet:
+        with write_transaction(fleet.engine) as connection:
+            seed(connection, default_catalog(), default_systems().get("trn1.32xlarge"))
+        fleet.set_state(CHIP, "down", who="kim", why="hot")
         for note in ("ordered", "swapped ✓"):
-            opened.note_incident("1", note, who="kim")
-        with write_transaction(opened.engine) as connection:
+            fleet.note_incident("1", note, who="kim")
+        with write_transaction(fleet.engine) as connection:
             create_token(connection, "a", "read", None)
             create_token(connection, "b", "admin", None)
             revoke_token(connection, "a")
-        opened.set_state(CHIP, "up", who="kim", why="swapped")
+        fleet.set_state(CHIP, "up", who="kim", why="swapped")
+
+
+@pytest.fixture(params=BACKENDS)
+def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+    with trninv.open(databases.copied(request.param, _record)) as opened:
         yield opened
 
 
@@ -89,6 +98,13 @@ def test_verify_exits_with_one_and_a_stored_seal_proves_what_it_covers(fleet: Fl
         hash_chain.lock_events(connection)
         hash_chain.seal_events(connection)
     assert "the history up to it was changed" in run("verify", "--sealed", anchor, database=url)[1]
+
+
+def test_an_older_schema_version_could_not_verify_the_seals(fleet: Fleet, run: Run) -> None:
+    url = fleet.engine.url.render_as_string(hide_password=False)
+    status, _, error = run("migrate", "--to", "0102", "--yes", database=url)
+    assert (status != 0, "restore a backup from before" in error) == (True, True)
+    assert problems_now(fleet) == []
 
 
 def test_rows_after_the_last_seal_belong_to_the_next(fleet: Fleet) -> None:
