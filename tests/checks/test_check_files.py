@@ -68,7 +68,7 @@ def test_checks_are_read_with_their_lines() -> None:
         ("checks:\n- free_jobs: {scope: a, chips: 0, at_least: 1}", "chips 0 is out of range"),
         ("checks:\n- free_jobs: {scope: a, chips: true, at_least: 1}", "chips is a whole number"),
         ("checks:\n- findings: {severity: hihg}", "severity: there is no 'hihg'; did you mean high?"),
-        ("checks:\n- incidents: {severity: low}", "is not a choice"),
+        ("checks:\n- incidents: {severity: lowest}", "is not a choice"),
         (
             "checks:\n\n- incidents: {older_than: 2w}",
             ":3: older_than '2w': write seconds, minutes or hours up to",

@@ -21,7 +21,7 @@ from trninv.placement.placement_fleet import Fleet
 CHIP = "u-trn2x64/d0/s1/c5"
 CHECKS = parse_checks(
     b"""checks:
-- {name: nothing down, incidents: {severity: high}}
+- {name: nothing down, incidents: {severity: medium}}
 - {name: reach, hops: {from: u-trn2x64/d0/s0/c0, to: u-trn2x64/d0/s0/c1, at_most: 1}}
 - {name: nowhere, pool: {scope: nowhere/d0/s0/c0, at_least: 1 TiB}}
 """,

@@ -17,7 +17,7 @@ from conftest import Databases, Run
 from serving import is_running, serving, workers
 from trninv.database.engine import temporary_engine
 
-CHECKS = "checks:\n- {name: up, incidents: {severity: high}}\n"
+CHECKS = "checks:\n- {name: up, incidents: {severity: medium}}\n"
 
 
 def test_a_malformed_file_is_refused_before_anything_starts(

@@ -80,6 +80,20 @@ def _findings(engine: Engine, *targets: Target) -> list[Finding]:
         return list_findings(connection)
 
 
+def test_a_target_reports_about_the_clusters_whose_instances_it_lists(cloud: Cloud, lab: Engine) -> None:
+    pull_target(lab, TARGET)
+    assert rows(lab, "SELECT clusters FROM discovery") == [(None,)]  # nothing is bound yet
+    adopted(lab)
+    with lab.begin() as connection:
+        other = connection.execute(text("SELECT min(id), max(id) FROM binding")).one()
+        connection.execute(text(f"UPDATE binding SET ended_at = started_at WHERE id = {other[0]}"))
+    pull_target(lab, TARGET)
+    assert rows(lab, "SELECT clusters FROM discovery") == [("lab",)]
+    cloud.machines.clear()
+    pull_target(lab, TARGET, allow_empty=True)
+    assert rows(lab, "SELECT clusters FROM discovery") == [(None,)]
+
+
 def test_nothing_but_declared_reads_is_sent(cloud: Cloud, lab: Engine) -> None:
     cloud.add(Machine("i-0aaaaaaaaaaaaaaaa", ultraserver="us-1"))
     pull_target(lab, TARGET)

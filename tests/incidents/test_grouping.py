@@ -7,23 +7,20 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from past_changes import change
 from queries import run_query
 from sqlalchemy import text
 
 import trninv
 from conftest import Databases, examples
-from trninv.database.engine import write_transaction
 from trninv.incidents import grouping
 from trninv.incidents.change_windows import window_starts
 from trninv.incidents.failures import FailureEvent
 from trninv.incidents.model import Incident, Location
-from trninv.inventory.state.condition import Condition
-from trninv.inventory.state.state_change import set_state
 from trninv.placement.placement_fleet import Fleet
 
 pytestmark = pytest.mark.slow_on_postgresql
@@ -44,15 +41,6 @@ PARTS = [
 FIVE, _TICK = timedelta(minutes=5), timedelta(microseconds=1)
 Told = set[tuple[str, str, frozenset[str]]]
 """Id, rule and addresses of the parts of incidents."""
-
-
-def change(fleet: Fleet, at: datetime, state: str, *addresses: str, why: str = "chance") -> int:
-    """Set states at a time of one's own; the number of the last event."""
-    condition = Condition.from_user(state, 0.5 if state == "degraded" else None)
-    with patch("trninv.inventory.state.hash_chain.datetime") as clock, write_transaction(fleet.engine) as connection:
-        clock.now.return_value = at
-        set_state(connection, addresses, condition, why=why, who="dice")
-        return connection.scalar(text("SELECT coalesce(max(id), 0) FROM state_event")) or 0
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
@@ -141,6 +129,12 @@ def test_incidents_are_what_their_definition_says(opened: Fleet, seed: int) -> N
         assert sum(1 + row[2] for row in roots) == sum(len(each.members) for each in found)
     for number in dice.sample(sorted(then), 4):
         assert told(opened.at(number).incidents()) == then[number]
+    change(opened, at + timedelta(seconds=1), "up", *PARTS)
+    closed = {incident.id: incident for incident in opened.closed_incidents()}
+    listed = {name for incidents in then.values() for name, _, _ in incidents}
+    assert listed <= closed.keys()
+    # a link that was repaired before its end was never an incident of its own
+    assert all("--" in cause for name in closed.keys() - listed for cause in closed[name].causes)
 
 
 _CHANGES = st.lists(
@@ -204,7 +198,7 @@ def test_what_was_broken_before_its_server_stays_so_when_it_is_back(databases: D
         assert (one.causes, one.rule.name, one.severity.name, one.independent_failures) == (
             (f"{U}/s1",),
             "CONTAINMENT",
-            "HIGH",
+            "MEDIUM",  # maintenance is planned, its chip is not
             1,
         )
         change(fleet, NOON + timedelta(hours=2), "up", f"{U}/s1")

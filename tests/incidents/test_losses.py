@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 import trninv
-from conftest import Databases
+from conftest import BACKENDS, Databases
 from trninv.placement.placement_fleet import Fleet
 
 pytestmark = pytest.mark.slow_on_postgresql
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow_on_postgresql
 U, G = "u-trn2x64/d0", "trn3-gen1/d0"
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture(params=BACKENDS)
 def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
     with trninv.open(databases.seeded(request.param)) as opened:
         yield opened
@@ -31,15 +31,54 @@ def carried(fleet: Fleet) -> int:
         return round(10**9 * (connection.scalar(text(query)) or 0))
 
 
-def test_a_server_ranks_above_chips_however_late_they_failed(fleet: Fleet) -> None:
+def test_the_worse_loss_ranks_higher_however_late_it_was(fleet: Fleet) -> None:
     fail(fleet, "down", f"{U}/s2")
     for chip in (f"{U}/s0/c0", f"{G}/s0/c0"):
         fail(fleet, "down", chip)
     fail(fleet, "down", "trn3-gen2/d0/sw37")
     fail(fleet, "maintenance", "trn2-16.48xlarge/d0/s0")
     places = [incident.place for incident in fleet.incidents()]
-    assert places == [f"{U}/s2", f"{G}/s0/c0", f"{U}/s0/c0", "trn3-gen2/d0/sw37", "trn2-16.48xlarge/d0/s0"]
-    assert [incident.chips_lost for incident in fleet.incidents()] == [16, 1, 1, 0, 16]
+    assert places == ["trn3-gen2/d0/sw37", f"{U}/s2", f"{G}/s0/c0", f"{U}/s0/c0", "trn2-16.48xlarge/d0/s0"]
+    assert [incident.chips_lost for incident in fleet.incidents()] == [0, 16, 1, 1, 16]
+    assert [incident.severity.name for incident in fleet.incidents()] == ["HIGH", "HIGH", "MEDIUM", "MEDIUM", "INFO"]
+
+
+C0 = f"{U}/s0/c0"
+LINKS = [f"{C0}--{U}/s0/{chip}" for chip in ("c1", "c3", "c4", "c12")]
+"""The links of a chip within its server: a fifth of its bandwidth each, and those to other servers a tenth."""
+OUTWARD = [f"{C0}--{U}/{server}/c0" for server in ("s1", "s3")]
+
+
+@pytest.mark.parametrize(
+    ("state", "parts", "severity"),
+    [
+        ("down", [f"{U}/s0/c{chip}" for chip in range(4)], "HIGH"),
+        ("down", [f"{U}/s0/c{chip}" for chip in range(3)], "MEDIUM"),
+        ("maintenance", [f"{U}/s0"], "INFO"),
+        ("down", [*LINKS, *OUTWARD], "MEDIUM"),
+        ("down", [*LINKS, OUTWARD[0]], "LOW"),
+        ("degraded", [C0], "LOW"),
+    ],
+)
+@pytest.mark.parametrize("job", [False, True])
+def test_severity_counts_chips_bandwidth_and_jobs(
+    fleet: Fleet, state: str, parts: list[str], severity: str, *, job: bool
+) -> None:
+    """At each bound: four chips, one chip, and all of a chip's links or all but one."""
+    if job:
+        fleet.allocate("a", [C0], who="tests")
+    fail(fleet, state, *parts, factor=0.5 if state == "degraded" else None)
+    (incident,) = fleet.incidents()
+    hit = {"MEDIUM": "HIGH", "LOW": "MEDIUM"}
+    assert incident.severity.name == (hit.get(severity, severity) if job else severity)
+
+
+def test_what_is_in_maintenance_is_planned(fleet: Fleet) -> None:
+    """One incident, of which only a NIC failed."""
+    fail(fleet, "down", f"{U}/s0/efa3")
+    fail(fleet, "maintenance", f"{U}/s0")
+    (incident,) = fleet.incidents()
+    assert (incident.severity.name, incident.chips_lost) == ("LOW", 16)
 
 
 def test_each_link_counts_once(fleet: Fleet) -> None:

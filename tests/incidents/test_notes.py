@@ -8,7 +8,7 @@ from sqlalchemy import Engine, insert, text
 from sqlalchemy.exc import DBAPIError
 
 import trninv
-from conftest import Databases, Run, both_ways
+from conftest import BACKENDS, Databases, Run, both_ways
 from trninv.database.engine import temporary_engine
 from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError, TrninvError
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow_on_postgresql
 U = "u-trn2x64/d0"
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture(params=BACKENDS)
 def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
     """A server down, which is incident 1."""
     with trninv.open(databases.seeded(request.param)) as opened:

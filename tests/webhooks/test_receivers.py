@@ -75,7 +75,7 @@ receivers:
         (f"receivers:\n- {{{A}, allow_networks: [10.0.0.1/8], checks: {{}}}}", "allow_networks is not a list"),
         (f"receivers:\n- {{{A}, events: {{kind: chop}}}}", "events: kind is not server or"),
         (f"receivers:\n- {{{A}, events: {{since: x}}}}", "events has no 'since'"),
-        (f"receivers:\n- {{{A}, incidents: {{severity: low}}}}", "severity is not info or medium or high"),
+        (f"receivers:\n- {{{A}, incidents: {{severity: lowest}}}}", "severity is not info or low or medium or high"),
         (f"receivers:\n- {{{A}, checks: {{names: a}}}}", "names is not a list"),
         (f"receivers:\n- {{{A}, checks: []}}", "checks is not an object"),
     ],

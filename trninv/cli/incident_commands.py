@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
@@ -18,13 +18,24 @@ from trninv.cli.progress_line import Progress
 from trninv.cli.shell_completion import ADDRESS
 from trninv.cli.status_command import is_table_empty
 from trninv.database.revision import RevisionTracker
-from trninv.errors import UnreachableError
-from trninv.incidents.model import DomainImpact, Impact, Incident
+from trninv.errors import UnreachableError, UsageError
+from trninv.incidents.model import ClosedIncident, DomainImpact, Impact, Incident, PartCount
 from trninv.placement.placement_fleet import Fleet
 from trninv.settings import is_service
 from trninv.units import pluralize
 
 INCIDENT_HEADERS: Final = ("incident", "severity", "place", "what", "rule", "since", "who", "why")
+_CLOSED_HEADERS: Final = (
+    "incident",
+    "severity",
+    "place",
+    "what",
+    "since",
+    "closed",
+    "why",
+    "closed by",
+    "closing reason",
+)
 OPTIONAL_COLUMNS: Final = ("rule", "who", "severity")
 """Columns that are omitted on a narrow terminal, in this order."""
 EMPTY_DATABASE_HINT: Final = "nothing is seeded yet: trninv seed"
@@ -39,23 +50,34 @@ KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
     is_flag=True,
     help="Also show what each incident affects: chips, memory, jobs and domains; and its notes.",
 )
+@click.option("--closed", is_flag=True, help="List the last 200 incidents that have closed instead, the latest first.")
 @at_option
 @format_option
 @click.pass_obj
-def incidents(database: str, scope: str | None, with_impact: bool, as_of: str | None, style: str) -> None:
+def incidents(database: str, scope: str | None, with_impact: bool, closed: bool, as_of: str | None, style: str) -> None:
     """List incidents: unhealthy parts, grouped by root cause.
 
-    The most severe come first, then those that lost the most chips and bandwidth. A server and its parts form one
-    incident; so do all parts of one change, and changes in one rack within five minutes. An incident has the number of
-    its first event, which --at accepts.
+    The worst loss of chips and bandwidth comes first. A server and its parts form one incident; so do all parts of one
+    change, and changes in one rack within five minutes. An incident has the number of its first event, which --at
+    accepts.
 
     \b
     trninv incidents
     trninv incidents u-trn2x64/d0 --impact
+    trninv incidents --closed
     trninv incidents --at 2026-11-22T02:00:00Z
     """
+    if closed and with_impact:
+        raise UsageError("--closed: a closed incident has no impact; omit --impact")
     with open_fleet(database) as current_fleet:
         fleet = current_fleet if as_of is None else current_fleet.at(as_of)
+        if closed:
+            with Progress("incidents"):
+                closed_list = fleet.closed_incidents(scope)
+            print_value(
+                style, [encode(incident) for incident in closed_list], lambda: _render_closed(closed_list, scope)
+            )
+            return
         with fleet.snapshot() as snapshot, Progress("incidents"):
             incident_list = snapshot.incidents(scope)
             is_empty = not incident_list and not is_service(database) and has_no_cluster(snapshot)
@@ -91,19 +113,41 @@ def _render_incidents(incident_list: list[Incident], impacts: list[Impact], scop
             print_wrapped(line)
 
 
+def _render_closed(incident_list: list[ClosedIncident], scope: str | None) -> None:
+    rows = (
+        [
+            incident.id,
+            incident.severity.lower(),
+            incident.place or "several clusters",
+            describe_parts(incident.parts),
+            incident.started_at,
+            incident.closed_at,
+            incident.why,
+            incident.closed_by,
+            incident.closed_why,
+        ]
+        for incident in incident_list
+    )
+    empty_text = f"{'' if scope is None else f'{scope}: '}no incident has closed"
+    print_table(_CLOSED_HEADERS, rows, optional_columns=("closing reason", "severity", "since"), empty_text=empty_text)
+
+
+def describe_parts(parts: Iterable[PartCount]) -> str:
+    """Return parts by kind and state in words."""
+    return ", ".join(
+        f"{pluralize(part.count, KIND_NAMES.get(part.kind, part.kind))} {_format_state(part.state)}" for part in parts
+    )
+
+
 def incident_row(incident: Incident) -> list[object]:
     """Return an incident as a row below `INCIDENT_HEADERS`."""
-    parts = ", ".join(
-        f"{pluralize(part.count, KIND_NAMES.get(part.kind, part.kind))} {_format_state(part.state)}"
-        for part in incident.parts
-    )
     instances = [instance.instance or instance.host for instance in incident.instances]
     place = f"{incident.place or 'several clusters'}{f' ({instances[0]})' if len(instances) == 1 else ''}"
     return [
         incident.id,
         incident.severity.lower(),
         place,
-        parts,
+        describe_parts(incident.parts),
         incident.rule.lower(),
         incident.started_at,
         incident.who,

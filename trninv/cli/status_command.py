@@ -30,7 +30,8 @@ _STEPS: Final = {"incidents": "unhealthy parts by root cause"}
 def status(database: str, style: str) -> None:
     """Show the database, its schema version, clusters and rows.
 
-    If targets are pulled by trninv discover, also show when each was last read and whether it is late.
+    If targets are pulled by trninv discover, also show when each was last read, whether it is late, and which clusters
+    it reports about.
 
     \b
     trninv status --format json
@@ -56,10 +57,9 @@ def status(database: str, style: str) -> None:
         )
         if discoveries:
             click.echo()
-            columns = ["target", "last read", "every", "state"]
-            print_table(
-                columns, (list(map(row.get, ("target", "read_at", "every_seconds", "state"))) for row in discoveries)
-            )
+            columns = ["target", "last read", "every", "state", "clusters"]
+            names = ("target", "read_at", "every_seconds", "state", "clusters")
+            print_table(columns, ([row[name] for name in names] for row in discoveries))
         click.echo()
         print_table(["table", "rows"], ([name, f"{size:,}"] for name, size in sizes.items()))
 
@@ -140,7 +140,7 @@ def list_clusters(connection: Connection) -> Sequence[dict[str, Any]]:
 def list_discoveries(connection: Connection) -> Sequence[dict[str, object]]:
     """Return the targets that trninv discover pulls; the state is an error, late or ok."""
     discovery, now = TABLES["discovery"], format_timestamp(datetime.now(UTC))
-    names = ("target", "every_seconds", "read_at", "late_at", "result", "error")
+    names = ("target", "every_seconds", "read_at", "late_at", "result", "error", "clusters")
     query = select(*(discovery.c[name] for name in names)).order_by(discovery.c.target)
     rows = [dict(row) for row in connection.execute(query).mappings()]
     for row in rows:

@@ -127,6 +127,7 @@ def pull_target(
             read_at=format_timestamp(read),
             late_at=late_time(read, every),
             result="\n".join([result.summary(), *result.notes]),
+            clusters=_reported_clusters(connection, str(target), format_timestamp(read)),
         )
     if not commits:
         lease.release()
@@ -190,6 +191,21 @@ def _parse(
         yield parsed
     if errors:
         raise InvalidFileError(f"{target}: {pluralize(len(errors), 'error')}; nothing was imported", errors)
+
+
+def _reported_clusters(connection: Connection, target: str, read: str) -> str | None:
+    """Return the names of the clusters with servers that the pull at a time lists, separated by blanks."""
+    observation, observed, binding = (TABLES[name] for name in ("observation", "observed_server", "binding"))
+    is_target = observation.c.speaker.startswith(f"{target}/", autoescape=True)
+    written = select(observation.c.id).where(is_target, observation.c.seen_at == read)
+    is_listed = or_(
+        *(
+            binding.c[name].in_(select(observed.c[name]).where(observed.c.observation_id.in_(written)))
+            for name in ("instance", "host")
+        )
+    )
+    query = select(binding.c.address).where(binding.c.ended_at.is_(None), is_listed)
+    return " ".join(sorted({address.partition("/")[0] for address in connection.scalars(query)})) or None
 
 
 def _read_jobs(target: str, pulled: PulledJobs | None) -> list[SchedulerJob]:

@@ -1,4 +1,4 @@
-"""Resolve the unclaimedTypes and incidents fields; an incident groups unhealthy parts by root cause."""
+"""Resolve the fields unclaimedTypes, incidents and closedIncidents; an incident groups parts by root cause."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,8 +12,11 @@ from trninv.graphql.input_types import FILTERS, ORDERS
 from trninv.graphql.pagination import OptionalArgument
 from trninv.graphql.request_context import RequestContext
 from trninv.graphql.scalars import Address, list_type
-from trninv.incidents import grouping, impact, model
-from trninv.incidents.incident_thing import INCIDENT
+from trninv.incidents import impact, model
+from trninv.incidents.closed_incidents import list_closed_incidents
+from trninv.incidents.grouping import list_incidents
+from trninv.incidents.incident_thing import CLOSED_INCIDENT, INCIDENT
+from trninv.inventory.schema.thing import Thing
 from trninv.reconcile.drift_input import unclaimed_types
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.question import ROUTED_COST
@@ -39,15 +42,28 @@ class IncidentType(answer_type(model.Incident)):  # type: ignore[misc] # the gen
     )
 
 
-INCIDENT_ARGUMENTS: tuple[OptionalArgument, ...] = (
-    ("filter", FILTERS[INCIDENT.name], "Conditions on the items."),
-    ("order_by", list_type(ORDERS[INCIDENT.name]), "Sort order of the items."),
-    ("scope", Address, "Only incidents with a part at or below this place, or a link that ends there."),
-)
+ClosedIncidentType: Any = answer_type(model.ClosedIncident)
+
+
+def incident_arguments(kind: Thing) -> tuple[OptionalArgument, ...]:
+    """Return the arguments of a list of incidents."""
+    return (
+        ("filter", FILTERS[kind.name], "Conditions on the items."),
+        ("order_by", list_type(ORDERS[kind.name]), "Sort order of the items."),
+        ("scope", Address, "Only incidents with a part at or below this place, or a link that ends there."),
+    )
 
 
 async def find_incidents(context: RequestContext, arguments: Mapping[str, Any]) -> list[model.Incident]:
     """Return the incidents that match the arguments, by default worst first."""
+    return select_items(INCIDENT, await context.read(list_incidents, _scope(arguments)), arguments)
+
+
+async def find_closed_incidents(context: RequestContext, arguments: Mapping[str, Any]) -> list[model.ClosedIncident]:
+    """Return the closed incidents that match the arguments, by default latest first."""
+    return select_items(CLOSED_INCIDENT, await context.read(list_closed_incidents, _scope(arguments)), arguments)
+
+
+def _scope(arguments: Mapping[str, Any]) -> str | None:
     scope = arguments.get("scope")
-    incidents = await context.read(grouping.list_incidents, None if scope is None else str(scope))
-    return select_items(INCIDENT, incidents, arguments)
+    return None if scope is None else str(scope)

@@ -21,7 +21,7 @@ from trninv.errors import AddressError, FilterError, InvalidArgumentError, sugge
 from trninv.graphql.scalars import UNITS
 from trninv.history.point_in_time import parse_time
 from trninv.history.scope_filter import ALLOCATION_LEVELS
-from trninv.incidents.incident_thing import INCIDENT
+from trninv.incidents.incident_thing import CLOSED_INCIDENT, INCIDENT
 from trninv.inventory.address.machine_names import split_link
 from trninv.inventory.address.rows_in import check_level, is_matched_by_address
 from trninv.inventory.address.syntax import Address, level_of, parse
@@ -40,7 +40,7 @@ MAX_TESTS = 100
 MAX_NUMBER = 2**63 - 1
 """Largest integer that the database stores."""
 
-LISTED_THINGS: Final = tuple(kind for kind in (*THINGS.values(), INCIDENT) if kind.list_name)
+LISTED_THINGS: Final = tuple(kind for kind in (*THINGS.values(), INCIDENT, CLOSED_INCIDENT) if kind.list_name)
 """The kinds that can be listed."""
 
 FilterShape = tuple[Any, ...]

@@ -32,7 +32,7 @@ from trninv.graphql.scalars import Address, RowReference, lazy_list, lazy_type, 
 from trninv.graphql.search_field import MAX_HITS, FirstArgument, HitType, NearArgument, TextArgument, search_inventory
 from trninv.graphql.sweep_fields import SweepIdArgument, SweepJobType
 from trninv.graphql.sweep_runner import find_sweep
-from trninv.incidents.incident_thing import INCIDENT
+from trninv.incidents.incident_thing import CLOSED_INCIDENT, INCIDENT
 from trninv.inventory.address.syntax import level_of
 from trninv.inventory.schema.things import THINGS
 from trninv.reconcile.findings import last_comparison_time
@@ -261,7 +261,15 @@ class Query(QuestionFields, _ThingLists):  # type: ignore[misc] # the generated 
         INCIDENT.list_description,
         health_fields.find_incidents,
         lambda incident: incident.id,
-        health_fields.INCIDENT_ARGUMENTS,
+        health_fields.incident_arguments(INCIDENT),
+    )
+
+    closed_incidents = paged_field(
+        health_fields.ClosedIncidentType,
+        CLOSED_INCIDENT.list_description,
+        health_fields.find_closed_incidents,
+        lambda incident: incident.id,
+        health_fields.incident_arguments(CLOSED_INCIDENT),
     )
 
     @strawberry.field(

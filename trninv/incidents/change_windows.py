@@ -84,7 +84,7 @@ def window_starts(
     while new_times:
         spans = _subtract(((time - WINDOW, time) for time in new_times), covered)
         failures = list(load_failures(spans)) if spans else []
-        covered = _merge_spans([*covered, *spans])
+        covered = merge_spans([*covered, *spans])
         all_locations.update(load_locations({failure.part for failure in failures} - all_locations.keys()))
         earlier_changes = set(index.times)
         index.add(failures, all_locations)
@@ -108,7 +108,7 @@ def _window_starts(index: _ChangeIndex) -> dict[int, int]:
     return starts
 
 
-def _merge_spans(spans: Iterable[Span]) -> list[Span]:
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Merge spans into disjoint spans that cover the same time."""
     merged: list[Span] = []
     for start, end in sorted(spans):
@@ -123,7 +123,7 @@ def _merge_spans(spans: Iterable[Span]) -> list[Span]:
 def _subtract(spans: Iterable[Span], covered: list[Span]) -> list[Span]:
     """Return the parts of spans that no covered span contains; ``covered`` is disjoint and ascending."""
     remaining, covered_ends = list[Span](), [end for _, end in covered]
-    for start, end in _merge_spans(spans):
+    for start, end in merge_spans(spans):
         uncovered_start = start
         for covered_start, covered_end in covered[bisect_left(covered_ends, start) :]:
             if covered_start > end:

@@ -8,11 +8,12 @@ one. A change is one command or import; its number is that of its first event, t
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    FromClause,
     Select,
     Table,
     and_,
@@ -37,6 +38,8 @@ T = TypeVar("T")
 _EVENT, _NODE, _LINK, _SERVER, _DOMAIN, _CLUSTER = (
     TABLES[name] for name in ("state_event", "node", "link", "server", "domain", "cluster")
 )
+MAX_EVENT: Final = 2**31 - 1
+"""The largest number that an event can have."""
 _BATCH_SIZE: Final = 5_000
 """The most ids in one SQL statement."""
 _SPAN_BATCH_SIZE: Final = 100
@@ -52,6 +55,19 @@ class FailureEvent(NamedTuple):
     change: int
     time: str
     part: PartKey
+
+
+class PartSite(NamedTuple):
+    """Where a part is: its location, those of its ends if it is a link, and the ids of these; see `UnhealthyPart`."""
+
+    location: Location
+    locations: tuple[Location, ...]
+    ends: tuple[int, ...] = ()
+
+    @classmethod
+    def whole(cls, location: Location) -> Self:
+        """Return the site of a part that is in one place."""
+        return cls(location, (location,))
 
 
 class EventSummary(NamedTuple):
@@ -85,19 +101,24 @@ def _unhealthy_ids(connection: Connection, table: Table) -> Sequence[int]:
 
 def load_locations(connection: Connection, parts: Collection[PartKey]) -> Iterator[tuple[PartKey, Location]]:
     """Yield parts with their locations; parts that no longer exist are omitted."""
+    return ((key, site.location) for key, site in load_sites(connection, parts))
+
+
+def load_sites(connection: Connection, parts: Collection[PartKey]) -> Iterator[tuple[PartKey, PartSite]]:
+    """Yield parts with where they are; parts that no longer exist are omitted."""
     ids = {
         kind: sorted(number for part_kind, number in parts if part_kind == kind) for kind in ("server", "node", "link")
     }
     for row in select_by_ids(connection, _servers_query(), _SERVER.c.id, ids["server"]):
-        yield ("server", row.id), _location(row)
+        yield ("server", row.id), PartSite.whole(_location(row))
     for number, (location, _) in _node_locations(connection, ids["node"]).items():
-        yield ("node", number), location
+        yield ("node", number), PartSite.whole(location)
     query = select(_LINK.c.id, _LINK.c.a_id, _LINK.c.b_id)
     links = list(select_by_ids(connection, query, _LINK.c.id, ids["link"]))
     node_locations = _node_locations(connection, {end for row in links for end in (row.a_id, row.b_id)})
     for row in links:
         (a, _), (b, _) = node_locations[row.a_id], node_locations[row.b_id]
-        yield ("link", row.id), _common_location(a, b)
+        yield ("link", row.id), PartSite(_common_location(a, b), (a, b), (row.a_id, row.b_id))
 
 
 def load_event_summaries(connection: Connection, events: Collection[int]) -> dict[int, EventSummary]:
@@ -112,25 +133,30 @@ def load_failure_events(connection: Connection, spans: Sequence[tuple[datetime, 
     """Yield the failure events of disjoint time spans, both ends included."""
     change_number = func.coalesce(_EVENT.c.batch, _EVENT.c.id)
     query = select(change_number, _EVENT.c.at, _EVENT.c.kind, _EVENT.c.part_id).where(
-        _EVENT.c.kind.is_not(None), _failed_itself()
+        _EVENT.c.kind.is_not(None), failed_itself()
     )
+    for change, time, kind, number in in_spans(connection, query, spans):
+        yield FailureEvent(change, time, part_key(kind, number))
+
+
+def in_spans(connection: Connection, query: Select[Any], spans: Sequence[tuple[datetime, datetime]]) -> Iterator[Any]:
+    """Yield the rows of a query for events of disjoint time spans, both ends included."""
     for span_batch in _batches(spans, _SPAN_BATCH_SIZE):
         is_in_spans = or_(
             *(_EVENT.c.at.between(format_lower_bound(low), format_timestamp(high)) for low, high in span_batch)
         )
-        for change, time, kind, number in connection.execute(query.where(is_in_spans)):
-            yield FailureEvent(change, time, part_key(kind, number))
+        yield from connection.execute(query.where(is_in_spans)).all()
 
 
-def _failed_itself() -> ColumnElement[bool]:
+def failed_itself(event: FromClause = _EVENT) -> ColumnElement[bool]:
     """Return the condition that a part itself became unhealthy, regardless of its server."""
-    before, after = (func.coalesce(_EVENT.c[own], _EVENT.c[effective]) for own, effective in _STATE_COLUMNS)
+    before, after = (func.coalesce(event.c[own], event.c[effective]) for own, effective in STATE_COLUMNS)
     return and_(before == _UP, after != _UP)
 
 
 def _own_state_changed() -> ColumnElement[bool]:
     """Return the condition that an event changed a part's own state, not only its server's."""
-    before, after = (func.coalesce(_EVENT.c[own], _EVENT.c[effective]) for own, effective in _STATE_COLUMNS)
+    before, after = (func.coalesce(_EVENT.c[own], _EVENT.c[effective]) for own, effective in STATE_COLUMNS)
     # If both own states are null, they are the effective ones, so the event is about the part itself. It may change
     # only the part's factor, the fraction of bandwidth that a degraded part has.
     return or_(before != after, and_(_EVENT.c.own_before.is_(None), _EVENT.c.own_state.is_(None)))
@@ -141,7 +167,7 @@ def _state_changed() -> ColumnElement[bool]:
     return _EVENT.c.before != _EVENT.c.state
 
 
-_STATE_COLUMNS: Final = (("own_before", "before"), ("own_state", "state"))
+STATE_COLUMNS: Final = (("own_before", "before"), ("own_state", "state"))
 """Columns of the own and the effective state, before and after an event."""
 
 
@@ -178,7 +204,7 @@ def _servers_query(*, events: bool = False) -> Select[Any]:
     )
     if not events:
         return query
-    failure, last = _latest_event(kind, _SERVER.c.id, _failed_itself()), _latest_event(kind, _SERVER.c.id)
+    failure, last = _latest_event(kind, _SERVER.c.id, failed_itself()), _latest_event(kind, _SERVER.c.id)
     return query.add_columns(failure.label("failure_event"), last.label("last_event"))
 
 
@@ -205,7 +231,7 @@ def _nodes_query(*, events: bool = False) -> Select[Any]:
         return query
     became_unhealthy = and_(_EVENT.c.before == _UP, _EVENT.c.state != _UP)
     own_failure, cascaded_failure = (
-        _latest_event(_NODE.c.kind, _NODE.c.id, condition) for condition in (_failed_itself(), became_unhealthy)
+        _latest_event(_NODE.c.kind, _NODE.c.id, condition) for condition in (failed_itself(), became_unhealthy)
     )
     own_change, state_change = (
         _latest_event(_NODE.c.kind, _NODE.c.id, condition) for condition in (_own_state_changed(), _state_changed())
@@ -244,7 +270,7 @@ def _unhealthy_links(connection: Connection) -> Iterator[UnhealthyPart]:
     query = (
         select(
             *(_LINK.c[name] for name in ("id", "a_id", "b_id", "state", "factor_ppm")),
-            _latest_event(kind, _LINK.c.id, _failed_itself()).label("failure_event"),
+            _latest_event(kind, _LINK.c.id, failed_itself()).label("failure_event"),
             _latest_event(kind, _LINK.c.id).label("last_event"),
         )
         .join(_NODE, _NODE.c.id == _LINK.c.a_id)

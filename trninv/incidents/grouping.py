@@ -32,7 +32,7 @@ from trninv.incidents.model import (
     UnhealthyPart,
     classify_severity,
 )
-from trninv.inventory.address.lookup import resolve
+from trninv.inventory.address.lookup import Place, resolve
 from trninv.inventory.address.rows_in import row_ids_in
 
 
@@ -89,7 +89,7 @@ class _PartGroup:
 
 
 def list_incidents(connection: Connection, scope: str | None = None) -> list[Incident]:
-    """Group unhealthy parts by root cause: by severity, then by lost chips and bandwidth, then latest first.
+    """Group unhealthy parts by root cause, the worst loss first, and of equal losses the latest.
 
     Parameters
     ----------
@@ -101,14 +101,12 @@ def list_incidents(connection: Connection, scope: str | None = None) -> list[Inc
     AddressError, UnknownAddressError
 
     """
-    place = None if scope is None else resolve(connection, scope)
+    place = None if scope is None else resolve_scope(connection, scope)
     parts = failures.load_unhealthy_parts(connection)
     events = {event for part in parts for event in (part.failure_event, part.last_event) if event}
     summaries = failures.load_event_summaries(connection, events)
     groups = list(_group_parts(connection, parts, summaries))
     if place is not None:
-        if place.level == "core":  # a core has no state; its chip has
-            place = replace(place, level="chip", id=connection.scalar(row_ids_in(place, "chip")) or 0)
         groups = [group for group in groups if any(common_place.is_in_place(part, place) for part in group.members)]
     summaries |= failures.load_event_summaries(
         connection, {group.first_change for group in groups if group.first_change} - summaries.keys()
@@ -124,9 +122,18 @@ def list_incidents(connection: Connection, scope: str | None = None) -> list[Inc
     return sorted(incidents, key=_sort_key)
 
 
-def _sort_key(incident: Incident) -> tuple[int, int, int, int, str]:
+def resolve_scope(connection: Connection, scope: str) -> Place:
+    """Return the place of an address; of a core, that of its chip, which has a state."""
+    place = resolve(connection, scope)
+    if place.level == "core":
+        return replace(place, level="chip", id=connection.scalar(row_ids_in(place, "chip")) or 0)
+    return place
+
+
+def _sort_key(incident: Incident) -> tuple[int | str, ...]:
+    losses = incident.millichips, incident.job_count, incident.chips_lost, incident.bandwidth_lost
     latest_first = -min(incident.changes, default=0)
-    return incident.severity_rank, -incident.chips_lost, -incident.bandwidth_lost, latest_first, incident.id
+    return incident.severity_rank, *(-int(loss) for loss in losses), latest_first, incident.id
 
 
 def _group_parts(
@@ -182,11 +189,11 @@ def _build_incident(
         rule=grouping_rule(
             {*group.changes, *([group.first_change] if group.first_change else [])}, group.causes, group.members
         ),
-        severity=classify_severity(group.members),
+        severity=classify_severity(group.members, loss),
         place=place,
         causes=tuple(cause_addresses),
         cause_count=len(group.causes),
-        parts=_count_parts(group.members),
+        parts=count_parts(group.members),
         independent_failures=sum(part.failed_itself for part in group.members) - len(group.causes),
         started_at=first_summary and first_summary.time,
         who=cause_summary and cause_summary.who,
@@ -203,6 +210,7 @@ def _build_incident(
         notes=tuple(notes[-MAX_LISTED:]),
         changes=group.changes,
         members=group.members,
+        millichips=loss.millichips,
     )
 
 
@@ -219,7 +227,8 @@ def _last_change(group: _PartGroup, summaries: Mapping[int, EventSummary]) -> In
     return IncidentChange(summary.change, summary.time, summary.who, summary.why, summary.source)
 
 
-def _count_parts(parts: Sequence[UnhealthyPart]) -> tuple[PartCount, ...]:
+def count_parts(parts: Iterable[UnhealthyPart]) -> tuple[PartCount, ...]:
+    """Count parts by kind and state, servers first."""
     counts = Counter((part.kind, part.condition.state) for part in parts)
     ordered = sorted(counts.items(), key=lambda item: (PART_KINDS.index(item[0][0]), -STATES.index(item[0][1])))
     return tuple(PartCount(kind, state, count) for (kind, state), count in ordered)

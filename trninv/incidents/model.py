@@ -34,8 +34,9 @@ class IncidentSeverity(DescribedEnum):
     """Severity of an incident."""
 
     INFO = "INFO", "All parts are in maintenance."
-    MEDIUM = "MEDIUM", "A NIC or a link is down, or a part is degraded."
-    HIGH = "HIGH", "A server, chip, switch or network node is down."
+    LOW = "LOW", "Less than a chip's worth is lost, and no job is hit."
+    MEDIUM = "MEDIUM", "At least a chip's worth is lost, or a job is hit."
+    HIGH = "HIGH", "At least four chips' worth is lost, or one chip's worth and a job is hit."
 
 
 _NONE: Final = Bandwidth(0)
@@ -143,11 +144,16 @@ class IncidentNote:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What an incident takes away: chips, bandwidth of links in one direction, and parts of jobs (their names)."""
+    """What an incident takes away: chips, bandwidth of links in one direction, and parts of jobs (their names).
+
+    ``millichips`` is the worth of what failed, without maintenance, in thousandths of a chip: the larger of its chips
+    and its bandwidth, divided by the NeuronLink bandwidth of a chip of the same cluster.
+    """
 
     chips: int
     bandwidth: Bandwidth
     jobs: tuple[str, ...]
+    millichips: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,16 +192,54 @@ class Incident:
     notes: Annotated[tuple[IncidentNote, ...], f"Notes on it, oldest first, the latest {MAX_LISTED}."] = ()
     changes: Annotated[tuple[int, ...], SchemaScalar.HIDDEN]
     members: Annotated[tuple[UnhealthyPart, ...], SchemaScalar.HIDDEN]
+    millichips: HiddenInt = 0
 
     @property
     def severity_rank(self) -> HiddenInt:
         """Rank of the severity, 0 for the worst."""
-        return len(IncidentSeverity) - 1 - list(IncidentSeverity).index(self.severity)
+        return _rank(self.severity)
 
     def ids(self, *kinds: str, domain: int | None = None) -> frozenset[int]:
         """Return the ids of its parts of some kinds, in one domain or all."""
         parts = (part for part in self.members if part.kind in kinds)
         return frozenset(part.id for part in parts if domain in (None, part.location.domain))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClosedIncident:
+    """An incident of which every part is up again."""
+
+    id: Annotated[str, "Number of its first change."]
+    rule: Annotated[IncidentRule, "Rule that groups its parts."]
+    severity: Annotated[IncidentSeverity, "Severity, with each part in the worst state it had."]
+    place: Annotated[
+        AddressText | None, "Smallest place that contains its causes; null if they are in several clusters."
+    ]
+    causes: Annotated[tuple[AddressText, ...], f"Root causes, the first {MAX_LISTED}."]
+    cause_count: Annotated[int, "Number of root causes."]
+    parts: Annotated[tuple[PartCount, ...], "Parts by kind and worst state, including causes."]
+    started_at: Annotated[str, "Time of its first change, UTC."]
+    who: Annotated[str, "Author of the first cause's failure."]
+    why: Annotated[str, "Reason for that failure."]
+    source: Annotated[str | None, "Source of that failure: command, api, import, drift or sql."]
+    closed_at: Annotated[str, "Time of the change after which all of its parts were up, UTC."]
+    closed_by: Annotated[str, "Author of that change."]
+    closed_why: Annotated[str, "Reason for that change."]
+    chips_lost: Annotated[int, "Chips of the incident that were down or in maintenance."]
+    bandwidth_lost: Annotated[
+        Bandwidth, "Bandwidth that NeuronLinks and EFA links at its parts did not carry, one direction."
+    ]
+    jobs: Annotated[
+        tuple[str, ...],
+        f"Jobs that had chips in the incident, or at its links, switches and NICs, the first {MAX_LISTED} by name.",
+    ]
+    job_count: Annotated[int, "Number of these jobs."]
+    closing_event: HiddenInt
+
+    @property
+    def severity_rank(self) -> HiddenInt:
+        """Rank of the severity, 0 for the worst."""
+        return _rank(self.severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,10 +302,18 @@ class Impact:
     truncated: Annotated[bool, "Whether jobs or domains are omitted."]
 
 
-def classify_severity(parts: Collection[UnhealthyPart]) -> IncidentSeverity:
-    """Return the severity of an incident with these parts."""
-    down = {part.kind for part in parts if part.condition.state == "down"}
-    if down - {"nic", "link"}:
+def _rank(severity: IncidentSeverity) -> int:
+    return len(IncidentSeverity) - 1 - list(IncidentSeverity).index(severity)
+
+
+_CHIP: Final = 1_000
+"""A chip's worth of loss."""
+
+
+def classify_severity(parts: Collection[UnhealthyPart], loss: Loss) -> IncidentSeverity:
+    """Return the severity of an incident: never lower if more chips or bandwidth are lost, or more jobs hit."""
+    if all(part.condition.state == "maintenance" for part in parts):
+        return IncidentSeverity.INFO
+    if loss.millichips >= 4 * _CHIP or (loss.millichips >= _CHIP and loss.jobs):
         return IncidentSeverity.HIGH
-    has_failed = down or any(part.condition.state == "degraded" for part in parts)
-    return IncidentSeverity.MEDIUM if has_failed else IncidentSeverity.INFO
+    return IncidentSeverity.MEDIUM if loss.millichips >= _CHIP or loss.jobs else IncidentSeverity.LOW

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from trninv.database.query_result import QueryResult
     from trninv.importers.ingestion import ImportFile
-    from trninv.incidents.model import Impact, Incident
+    from trninv.incidents.model import ClosedIncident, Impact, Incident
     from trninv.inventory.change import Change
     from trninv.placement.allocations.job_allocations import Job
     from trninv.placement.allocations.job_import import JobImportResult
@@ -43,6 +43,15 @@ class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
 
         with self.connect() as connection:
             return RowList(list_incidents(connection, scope), Incident)
+
+    @reading
+    def closed_incidents(self, scope: str | None = None) -> "RowList[ClosedIncident]":
+        """List the last 200 incidents of a place or of all that have closed, the latest first."""
+        from trninv.incidents.closed_incidents import list_closed_incidents  # noqa: PLC0415 # loaded on first use
+        from trninv.incidents.model import ClosedIncident  # noqa: PLC0415
+
+        with self.connect() as connection:
+            return RowList(list_closed_incidents(connection, scope), ClosedIncident)
 
     @reading
     def impact(self, incident: "Incident") -> "Impact":

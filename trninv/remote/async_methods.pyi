@@ -8,7 +8,7 @@ from pathlib import Path
 from trninv.catalog.instance_types import UnclaimedType
 from trninv.history.events import Event
 from trninv.history.point_in_time import Time
-from trninv.incidents.model import Impact, Incident, IncidentNote
+from trninv.incidents.model import ClosedIncident, Impact, Incident, IncidentNote
 from trninv.inventory.state.bindings import Binding, BindingChanges
 from trninv.inventory.state.state_change import ConditionChange
 from trninv.placement.allocations.job_allocations import Job
@@ -385,6 +385,10 @@ class AsyncMethods:
         *,
         include_ended: bool = ...,
     ) -> RowList[Binding]: ...
+    async def closed_incidents(
+        self,
+        scope: str | None = ...,
+    ) -> RowList[ClosedIncident]: ...
     async def cordons(
         self,
         limit: int = ...,

@@ -1,6 +1,6 @@
 """Find what a receiver has not got yet: events, incidents that opened or ended, and checks that fail or recovered."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -46,7 +46,9 @@ class Batch:
 
 def first_progress(connection: Connection, receiver: Receiver) -> ReceiverProgress:
     """Return the progress of a new receiver, which gets what happens from now on."""
-    incidents = {incident.id: _describe_incident(incident) for incident in _selected_incidents(connection, receiver)}
+    incidents = {
+        incident.id: _describe_incident(incident) for incident in _selected_incidents(connection, receiver, ())
+    }
     return ReceiverProgress(last_event_number(connection), incidents)
 
 
@@ -101,14 +103,18 @@ def _event_message(event: Event) -> Message:
     return Message.create("event.recorded", [event.event, event.at], event.at, text, event.to_json())
 
 
-def _selected_incidents(connection: Connection, receiver: Receiver) -> list[Incident]:
+def _selected_incidents(connection: Connection, receiver: Receiver, reported: Container[str]) -> list[Incident]:
     selection = receiver.incidents
     if selection is None:
         return []
     severities = list(IncidentSeverity)
     lowest = severities.index(selection.severity)
-    incidents = list_incidents(connection, selection.scope)
-    return [incident for incident in incidents if severities.index(incident.severity) >= lowest]
+    # one that was reported stays until it closes, however its severity changes
+    return [
+        incident
+        for incident in list_incidents(connection, selection.scope)
+        if incident.id in reported or severities.index(incident.severity) >= lowest
+    ]
 
 
 def _describe_incident(incident: Incident) -> dict[str, Any]:
@@ -130,7 +136,8 @@ def _incident_messages(
 ) -> Iterator[tuple[Message, Step]]:
     if receiver.incidents is None:
         return
-    current = {incident.id: _describe_incident(incident) for incident in _selected_incidents(connection, receiver)}
+    selected = _selected_incidents(connection, receiver, progress.incidents)
+    current = {incident.id: _describe_incident(incident) for incident in selected}
     for number, incident in reversed(current.items()):  # the latest and worst last, where readers look first
         if number not in progress.incidents:
             yield _incident_message("incident.opened", incident), partial(_with_incident, incident)

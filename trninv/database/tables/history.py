@@ -96,9 +96,11 @@ Table(
     primary_key(),
     required_column("sha256", String(64)),
     Column("starts", Integer),
+    Column("sealed_rows", Text),
     info=described(
-        "the SHA-256 of all events up to its `id`, and of rows of `history_start`",
+        "the SHA-256 of all events up to its `id`, of rows of `history_start`, and of `sealed_rows`",
         starts="the last row of `history_start` that it covers",
+        sealed_rows="JSON: the last rows of `incident_note` and `token_event`, and the SHA-256 of all up to them",
     ),
 )
 

@@ -257,6 +257,7 @@ Table(
     Column("error", Text),
     Column("holder", Text),
     Column("renewed", BIGINT),
+    Column("clusters", Text),
     UniqueConstraint("target"),
     info=described(
         "a target that `trninv discover` pulls",
@@ -267,6 +268,7 @@ Table(
         error="of the latest pull",
         holder="the process that pulls now",
         renewed="when it last reported, by the database's clock, in seconds since 1970",
+        clusters="names of the clusters with servers that its latest stored pull listed, separated by blanks",
     ),
 )
 

@@ -21,6 +21,7 @@ from trninv.history.archive.archive_store import ArchiveStore, ManifestEntry
 from trninv.inventory.state.author import check_author
 from trninv.inventory.state.event_fold import event_spans, fold_events
 from trninv.inventory.state.hash_chain import (
+    BEFORE_FIRST_SEAL,
     SEALED_COLUMNS,
     event_bytes,
     last_archived_event,
@@ -107,7 +108,7 @@ def _last_deletable(connection: Connection, store: ArchiveStore) -> tuple[int, s
     last_removal = last_archived_event(connection)
     removed_up_to = last_removal.id if last_removal else 0
     seals = select(_SEAL).order_by(_SEAL.c.id)
-    first_seal = connection.execute(seals.where(_SEAL.c.id == removed_up_to)).first() or (0, "", None)
+    first_seal = connection.execute(seals.where(_SEAL.c.id == removed_up_to)).first() or BEFORE_FIRST_SEAL
     newest_event = connection.scalar(select(func.max(_EVENT.c.id))) or 0
     later_seals = connection.execute(
         seals.where(_SEAL.c.id > removed_up_to, _SEAL.c.id < newest_event), execution_options={"yield_per": 10_000}

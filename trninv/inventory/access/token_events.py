@@ -1,7 +1,8 @@
 """Record what happens to tokens: who created, rotated or revoked them, and their first use.
 
 Every change made with a token records the principal's name as its author; these events add what no other event says.
-They are append only: triggers refuse to change or delete them (`trninv.inventory.triggers.guards`). Only principals
+They are append only: triggers refuse to change or delete them (`trninv.inventory.triggers.guards`), and the seals of
+the history cover them (`trninv.inventory.state.sealed_rows`). Only principals
 with the scope admin may list them, so they are not part of the fleet's history, which everybody may read.
 """
 
@@ -10,8 +11,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
-from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
+from trninv.inventory.state.sealed_rows import next_sealed_id
 
 _EVENT: Final = TABLES["token_event"]
 _PRINCIPAL, _TOKEN = TABLES["principal"], TABLES["token"]
@@ -39,7 +40,7 @@ def record_token_events(
 
 def _insert_events(connection: Connection, events: Sequence[Mapping[str, Any]]) -> None:
     if events:
-        first_id = next_id(connection, _EVENT)
+        first_id = next_sealed_id(connection, _EVENT)
         connection.execute(insert(_EVENT), [{"id": key, **event} for key, event in enumerate(events, first_id)])
 
 

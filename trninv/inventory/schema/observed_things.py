@@ -220,8 +220,12 @@ OBSERVED_THINGS: Final = (
             ),
             column_field(_DISCOVERY.c.result, "What the last stored pull read and changed."),
             column_field(_DISCOVERY.c.error, "Why the latest pull failed; null if it did not."),
+            column_field(
+                _DISCOVERY.c.clusters,
+                "Names of the clusters with servers that its last stored pull listed, separated by blanks; null: none.",
+            ),
         ),
-        columns=("target", "read_at", "late_at", "every_seconds", "error"),
+        columns=("target", "read_at", "late_at", "every_seconds", "error", "clusters"),
         sort_keys=(),
         default_order=("target",),
     ),

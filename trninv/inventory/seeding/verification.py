@@ -34,7 +34,7 @@ from trninv.inventory.seeding.totals import cluster_totals
 from trninv.inventory.state.binding_check import binding_problems
 from trninv.inventory.state.hash_chain import ChainStatus
 from trninv.inventory.state.replay import replay_history
-from trninv.inventory.state.seals import anchor_problems, missing_seals
+from trninv.inventory.state.seals import anchor_problems, changed_sealed_rows, missing_seals
 from trninv.inventory.triggers import cascade_triggers, registry
 from trninv.topology.fabric_tree import FabricTree
 
@@ -99,7 +99,7 @@ def verify(
 def verify_history(
     connection: Connection, history: ChainStatus, anchor: tuple[int, str] | None = None
 ) -> Iterator[Mismatch]:
-    """Yield what is wrong with the history: edited events, disabled triggers, tables that differ from it.
+    """Yield what is wrong with the history: edited events, notes and token events, disabled triggers, other tables.
 
     Parameters
     ----------
@@ -114,6 +114,7 @@ def verify_history(
     for mismatch in (
         *anchor_mismatches,
         *missing_seals(connection),
+        *changed_sealed_rows(connection),
         *replay_history(connection),
         *binding_problems(connection),
     ):

@@ -9,20 +9,22 @@ Anyone who can write to the database can also compute a new chain. To detect tha
 
 Events, starts and seals are numbered by their ids. A seal has the id of the last event that it covers and, in its
 column ``starts``, the id of the last recorded start.
+
+A seal also covers rows of other tables through its column ``sealed_rows`` (`trninv.inventory.state.sealed_rows`), one
+more line of the chain where it changes. So the chain can be verified without these rows.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
 from trninv.database.tables import EVENT_SOURCES, FORMER_ACTIONS, TABLES
 from trninv.errors import InvalidArgumentError
+from trninv.inventory.state.sealed_rows import encode_line, next_seal, seal_rows
 from trninv.inventory.triggers.event_triggers import LOCK
 from trninv.units import format_timestamp
 
@@ -55,7 +57,6 @@ _NEWEST_SEAL: Final = select(_SEAL).order_by(_SEAL.c.id.desc()).limit(1)
 _INSERT_SEAL: Final = insert(_SEAL)
 _STARTS: Final = select(_START).where(_START.c.id > bindparam("after")).order_by(_START.c.id)
 _EVENTS: Final = select(*SEALED_COLUMNS).where(_EVENT.c.id > bindparam("after")).order_by(_EVENT.c.id)
-_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _BATCH_SIZE: Final = 10_000
 
 
@@ -140,14 +141,18 @@ def lock_events(connection: Connection) -> None:
 
 def seal_events(connection: Connection) -> None:
     """Seal all unsealed events, and starts before them, after `lock_events`; without events, do nothing."""
-    sealed_event, digest, last_start = newest_seal(connection) or _BEFORE_FIRST_SEAL
+    sealed_event, digest, last_start, former_rows = newest_seal(connection) or BEFORE_FIRST_SEAL
+    sealed_rows = seal_rows(connection, former_rows)
+    digest = _with_rows(digest, former_rows, sealed_rows)
     for last_start, line in _start_lines(connection, last_start or 0):  # noqa: B007, B020 # the last one is sealed
         digest = next_seal(digest, line)
     last_event = sealed_event
     for last_event, line in _event_lines(connection, sealed_event):  # noqa: B007 # the last one is sealed
         digest = next_seal(digest, line)
     if last_event > sealed_event:
-        connection.execute(_INSERT_SEAL, {"id": last_event, "sha256": digest, "starts": last_start})
+        connection.execute(
+            _INSERT_SEAL, {"id": last_event, "sha256": digest, "starts": last_start} | {"sealed_rows": sealed_rows}
+        )
 
 
 def newest_seal(connection: Connection) -> Any:
@@ -165,14 +170,14 @@ def verify_chain(connection: Connection) -> ChainStatus:
     seals = list(connection.execute(select(_SEAL).order_by(_SEAL.c.id)))
     last_archived = last_archived_event(connection)
     events = connection.scalar(select(func.count()).select_from(_EVENT)) or 0
-    sealed, last_digest, _ = seals[-1] if seals else _BEFORE_FIRST_SEAL
+    sealed, last_digest, *_ = seals[-1] if seals else BEFORE_FIRST_SEAL
     unsealed = connection.scalar(select(func.count()).select_from(_EVENT).where(_EVENT.c.id > sealed)) or 0
     archived = last_archived.id if last_archived else 0
     first_seal = (seals[0].id, seals[0].sha256) if seals else None
     if last_archived and first_seal != (archived, last_archived.sha256):
         broken: str | None = f"the seal of event {archived}, with which the history begins, is not as it was"
     else:
-        broken = _first_difference(connection, seals if last_archived else [_BEFORE_FIRST_SEAL, *seals])
+        broken = _first_difference(connection, seals if last_archived else [BEFORE_FIRST_SEAL, *seals])
     return ChainStatus(events, sealed, last_digest, unsealed, broken, archived, chain_restart(connection))
 
 
@@ -191,7 +196,7 @@ def former_seal(connection: Connection, restart: ChainRestart, event: int) -> st
         return None
     query = select(_SEAL).where(_SEAL.c.id <= event).order_by(_SEAL.c.id)
     stored = connection.execute(query).all()
-    first_seal, seals = (stored[0], stored[1:]) if last_archived else (_BEFORE_FIRST_SEAL, stored)
+    first_seal, seals = (stored[0], stored[1:]) if last_archived else (BEFORE_FIRST_SEAL, stored)
     first_event = first_seal[0]
     lines = _event_lines(connection, first_event, former_event_bytes)
     digest = None
@@ -201,16 +206,16 @@ def former_seal(connection: Connection, restart: ChainRestart, event: int) -> st
     return digest
 
 
-_BEFORE_FIRST_SEAL: Final = (0, "", None)
-"""The predecessor of the first seal, as (event, digest, last start)."""
+BEFORE_FIRST_SEAL: Final = (0, "", None, None)
+"""The predecessor of the first seal, as (event, digest, last start, sealed rows)."""
 
 
 def _first_difference(connection: Connection, seals: Sequence[Any]) -> str | None:
     """Recompute the seals after the first, which is trusted, and describe the first that differs; None if all agree."""
     first_seal, *later_seals = seals
-    previous_end, _, _ = first_seal
+    previous_end, *_ = first_seal
     lines = _event_lines(connection, previous_end)
-    for (end, stored_digest, _), digest, missing in recomputed_seals(connection, lines, first_seal, later_seals):
+    for (end, stored_digest, *_), digest, missing in recomputed_seals(connection, lines, first_seal, later_seals):
         if missing:
             return f"{missing} is gone"
         if digest != stored_digest:
@@ -232,13 +237,14 @@ def recomputed_seals(
     events
         Number and bytes of every event after `first_seal`.
     first_seal
-        Event, digest and last start of the seal before the first of `seals`.
+        The seal before the first of `seals`, or `BEFORE_FIRST_SEAL`.
     """
-    last_event, digest, last_start = first_seal
+    last_event, digest, last_start, last_rows = first_seal
     last_start = last_start or 0
     starts = _start_lines(connection, last_start)
     for seal in seals:
-        sealed_event, _, sealed_start = seal
+        sealed_event, _, sealed_start, sealed_rows = seal
+        digest, last_rows = _with_rows(digest, last_rows, sealed_rows), sealed_rows
         while last_start < (sealed_start or 0):
             number, line = next(starts, (0, b""))
             if number != last_start + 1:
@@ -254,10 +260,15 @@ def recomputed_seals(
         yield seal, digest, ""
 
 
+def _with_rows(digest: str, former: str | None, rows: str | None) -> str:
+    """Return the digest of the chain after the rows of other tables that a seal covers, if they changed."""
+    return digest if rows is None or rows == former else next_seal(digest, rows.encode())
+
+
 def _start_lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
     """Yield number and hashed bytes of every recorded start after the one with number `after`."""
     for row in connection.execute(_STARTS, {"after": after}):
-        yield row.id, _json(tuple(row))
+        yield row.id, encode_line(tuple(row))
 
 
 def _event_lines(
@@ -276,7 +287,7 @@ def event_bytes(values: Sequence[Any]) -> bytes:
         if columns[-added:].count(None) < added:
             break
         columns = columns[:-added]
-    return _json(columns)
+    return encode_line(columns)
 
 
 def former_event_bytes(values: Sequence[Any]) -> bytes:
@@ -291,12 +302,3 @@ def with_current_action(values: tuple[Any, ...]) -> tuple[Any, ...]:
     if values[_ACTION_POSITION] not in _CURRENT_ACTIONS:
         return values
     return (*values[:_ACTION_POSITION], _CURRENT_ACTIONS[values[_ACTION_POSITION]], *values[_ACTION_POSITION + 1 :])
-
-
-def _json(values: Sequence[Any]) -> bytes:
-    return _encode(values).encode()
-
-
-def next_seal(digest: str, line: bytes) -> str:
-    """Return the digest of the chain after one more line."""
-    return sha256(f"{digest}\n".encode() + line).hexdigest()

@@ -13,6 +13,7 @@ from trninv.database.tables import TABLES
 from trninv.errors import UsageError
 from trninv.inventory.state.hash_chain import chain_restart, former_seal, last_archived_event
 from trninv.inventory.state.replay import MAX_EXAMPLES, HistoryMismatch
+from trninv.inventory.state.sealed_rows import changed_rows
 
 _EVENT, _SEAL, _START = (TABLES[name] for name in ("state_event", "event_seal", "history_start"))
 _DIGITS = 64
@@ -31,6 +32,12 @@ def missing_seals(connection: Connection) -> Iterator[HistoryMismatch]:
         listed = ", ".join(map(str, missing[:MAX_EXAMPLES])) + (", …" if len(missing) > MAX_EXAMPLES else "")
         message = f"{len(missing):,} of the changes made by trninv have no seal: those that ended with event {listed}"
         yield HistoryMismatch("", "event_seal", "missing", message)
+
+
+def changed_sealed_rows(connection: Connection) -> Iterator[HistoryMismatch]:
+    """Yield a mismatch for each table, besides those of the history, whose rows are not as they were sealed."""
+    for table, problem in changed_rows(connection):
+        yield HistoryMismatch("", table, "changed", problem)
 
 
 def anchor_problems(connection: Connection, anchor: tuple[int, str]) -> Iterator[HistoryMismatch]:

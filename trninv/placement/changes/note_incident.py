@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Annotated, Final
+from typing import Annotated
 
 from sqlalchemy import Connection, and_, insert, literal_column, or_, select
 
@@ -10,6 +10,7 @@ from trninv.characters import has_forbidden_characters
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError
+from trninv.incidents.failures import MAX_EVENT
 from trninv.incidents.grouping import list_incidents
 from trninv.incidents.model import IncidentNote
 from trninv.inventory.change import change
@@ -18,8 +19,6 @@ from trninv.inventory.state.author import MAX_LENGTH
 from trninv.placement.allocations.job_allocations import change_transaction
 
 _NOTE, _EVENT = TABLES["incident_note"], TABLES["state_event"]
-_MAX_EVENT: Final = 2**31 - 1
-"""The largest number that an event can have."""
 
 
 def _render(note: IncidentNote) -> Iterator[str]:
@@ -61,9 +60,9 @@ def note_incident(
 
 def _is_failure(connection: Connection, number: str) -> bool:
     """Return whether this is the number of a change that made a part unhealthy: of an incident, open or closed."""
-    if not (number.isascii() and number.isdecimal() and len(number) <= len(str(_MAX_EVENT))):
+    if not (number.isascii() and number.isdecimal() and len(number) <= len(str(MAX_EVENT))):
         return False
-    if str(int(number)) != number or int(number) > _MAX_EVENT:
+    if str(int(number)) != number or int(number) > MAX_EVENT:
         return False
     is_first = and_(_EVENT.c.batch.is_(None), _EVENT.c.id == int(number))
     is_failure = _EVENT.c.kind.is_not(None), _EVENT.c.state != literal_column("'up'")

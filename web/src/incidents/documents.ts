@@ -21,14 +21,11 @@ const INCIDENTS = graphql(`
   }
 `);
 
-/** The most events of which closed incidents are put together. */
-export const MOST_EVENTS = 500;
-
-const CHANGES = graphql(`
-  query IncidentChanges {
-    events(last: 500, filter: { kind: { ne: null }, cascaded: { eq: false } }) {
+const CLOSED = graphql(`
+  query ClosedIncidents {
+    closedIncidents(first: 200) {
       totalCount
-      nodes { event batch at who why kind address before after }
+      nodes { id severity place causes causeCount why who startedAt closedAt closedBy closedWhy }
     }
   }
 `);
@@ -45,10 +42,10 @@ const WRITE_NOTE = graphql(`
 
 export type IncidentsAnswer = Result<typeof INCIDENTS>;
 export type Incident = IncidentsAnswer["incidents"]["edges"][number]["node"];
-export type IncidentEvent = Result<typeof CHANGES>["events"]["nodes"][number];
+export type ClosedIncident = Result<typeof CLOSED>["closedIncidents"]["nodes"][number];
 
 export const QUERY = makeQuery(INCIDENTS, {});
-export const CHANGES_QUERY = makeQuery(CHANGES, {});
+export const CLOSED_QUERY = makeQuery(CLOSED, {});
 export const notesQuery = (incident: string) => makeQuery(NOTES, { incident });
 export const writeNote = (incident: string, text: string, who: string | null) =>
   runQuery({ ...makeQuery(WRITE_NOTE, { input: { incident, text, who } }), at: "" });
@@ -59,5 +56,5 @@ export const stateOf = ({ parts }: Pick<Incident, "parts">) =>
 
 export const placeOf = (incident: Pick<Incident, "place" | "causes">) => incident.place ?? incident.causes[0] ?? "";
 
-export const SEVERITIES = { high: "High", medium: "Medium", info: "Planned" };
+export const SEVERITIES = { high: "High", medium: "Medium", low: "Low", info: "Planned" };
 export type Severity = Incident["severity"];

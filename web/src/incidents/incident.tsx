@@ -5,9 +5,8 @@ import { MissingScope } from "../panel/actions";
 import { change, href } from "../route";
 import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
 import { pluralize, shortenAddress } from "../words";
-import type { ClosedIncident } from "./closed";
 import { Consequences } from "./consequences";
-import { type Incident, placeOf, type Severity, stateOf } from "./documents";
+import { type ClosedIncident, type Incident, placeOf, type Severity, stateOf } from "./documents";
 import { ImpactSection, useImpact } from "./impact";
 import { SeverityBadge } from "./list";
 import { Notes } from "./notes";
@@ -97,7 +96,8 @@ const below = (server: string) => server.split("/").slice(-1)[0];
 const CAUSES = 8;
 
 export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
-  const { causes, closedAt, closedBy, closedWhy, id, place, severity, startedAt, who, why } = incident;
+  const { causes, causeCount, closedAt, closedBy, closedWhy, id, severity, startedAt, who, why } = incident;
+  const place = placeOf(incident);
   return (
     <aside class="card flush panel" aria-label={`Incident ${id}`}>
       <Heading state="up" place={place} severity={severity} />
@@ -126,7 +126,7 @@ export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
               <a href={href("at", cause)}>{shortenAddress(cause)}</a> <span class="quiet">root cause</span>
             </li>
           ))}
-          {causes.length > CAUSES && <li class="quiet">and {pluralize(causes.length - CAUSES, "more cause")}</li>}
+          {causeCount > CAUSES && <li class="quiet">and {pluralize(causeCount - CAUSES, "more cause")}</li>}
         </ul>
       </div>
       <Notes key={id} incident={id} />

@@ -11,23 +11,24 @@ import { csv, type Rows } from "../table/rows";
 import { Timeline } from "../timeline";
 import { number } from "../words";
 import { QUERY as CHECKS, Checks } from "./checks";
-import { type ClosedIncident, closedIncidents } from "./closed";
-import { CHANGES_QUERY, type IncidentsAnswer, MOST_EVENTS, QUERY } from "./documents";
+import { CLOSED_QUERY, type ClosedIncident, type IncidentsAnswer, placeOf, QUERY } from "./documents";
 import { ClosedPanel, OpenPanel } from "./incident";
 import { ClosedTable, ListTools, OpenTable } from "./list";
 import { closedCsv, clustersOf, describeParts, type Filters, filterClosed, filterOpen, openCsv } from "./rows";
 
 const SHOWN = { open: "open", closed: "closed" } as const;
+/** The most closed incidents that the API lists. */
+const MOST_CLOSED = 200;
 /** Closed incidents below the open ones. */
 const RECENT = 3;
 const DAY = 86_400_000;
 
 export function Incidents({ route }: { route: Route }) {
   const loaded = useQuery(QUERY);
-  const changes = useQuery(CHANGES_QUERY);
+  const resolved = useQuery(CLOSED_QUERY);
   const { options } = route;
   const shows = oneOf(SHOWN, options.show, "open");
-  const closed = changes.data && closedIncidents(changes.data.events.nodes);
+  const closed = resolved.data?.closedIncidents.nodes;
   const edges = loaded.data?.incidents.edges ?? [];
   const filters: Filters = {
     where: options.where ?? "",
@@ -51,7 +52,7 @@ export function Incidents({ route }: { route: Route }) {
         <p title={loaded.data && summarize(loaded.data)}>{loaded.data && summarize(loaded.data)}</p>
         <div class="tools">
           <SaveCsv name={shows} rows={shows === "open" ? loaded.data && openCsv(open) : closed && closedCsv(past)} />
-          <CopyQueries queries={[QUERY, CHANGES_QUERY, CHECKS]} />
+          <CopyQueries queries={[QUERY, CLOSED_QUERY, CHECKS]} />
         </div>
       </header>
       <div class="timeline-room">
@@ -66,7 +67,7 @@ export function Incidents({ route }: { route: Route }) {
               filters={filters}
               clusters={clustersOf(shows === "open" ? edges.map(({ node }) => node) : (closed ?? []))}
             />
-            <List result={shows === "open" ? loaded : changes}>
+            <List result={shows === "open" ? loaded : resolved}>
               {shows === "open" ? (
                 <OpenList data={loaded.data} shown={open.length} closed={closed}>
                   <OpenTable incidents={open} sel={sel} />
@@ -78,11 +79,11 @@ export function Incidents({ route }: { route: Route }) {
               )}
             </List>
           </section>
-          {loaded.data && changes.data && (
+          {loaded.data && resolved.data && (
             <p class="quiet">
               {shows === "open"
-                ? "Ranked by severity, then chips lost, then bandwidth lost: NeuronLink and EFA, one direction. Planned work comes last."
-                : `Latest first${(changes.data?.events.totalCount ?? 0) > MOST_EVENTS ? `, from the last ${MOST_EVENTS} changes` : ""}. One row a change that made parts unhealthy, once all of them are up again.`}
+                ? "The worst loss of chips and bandwidth comes first, planned work last. Bandwidth: NeuronLink and EFA, one direction."
+                : `Latest first, the last ${MOST_CLOSED} at most. An incident closes once all of its parts are up again.`}
             </p>
           )}
           {shows === "open" && loaded.data && closed && <Recent closed={closed} />}
@@ -91,7 +92,7 @@ export function Incidents({ route }: { route: Route }) {
         {chosenClosed && <ClosedPanel incident={chosenClosed} />}
         {sel && !chosen && !chosenClosed && (
           <aside class="card panel to-come" aria-label={`Incident ${sel.slice(0, 80)}`}>
-            {loaded.data && changes.data && <p class="quiet">Incident {sel.slice(0, 80)} is not open at this time.</p>}
+            {loaded.data && resolved.data && <p class="quiet">Incident {sel.slice(0, 80)} is not open at this time.</p>}
           </aside>
         )}
       </div>
@@ -179,7 +180,7 @@ function Nothing({ last }: { last: ClosedIncident | undefined }) {
       <p>No open incidents. Every part is up.</p>
       {last && (
         <p class="quiet">
-          Last resolved: <a href={href("at", last.place)}>{last.place}</a>, {formatDateTime(last.closedAt)},{" "}
+          Last resolved: <a href={href("at", placeOf(last))}>{placeOf(last)}</a>, {formatDateTime(last.closedAt)},{" "}
           {last.closedBy}: {last.closedWhy}
         </p>
       )}

@@ -7,8 +7,7 @@ import { useKey } from "../shortcuts";
 import { type Column, Row, SimpleTable } from "../simpletable";
 import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
-import type { ClosedIncident } from "./closed";
-import { type Incident, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
+import { type ClosedIncident, type Incident, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
 import { type Filters, partsOf, totals } from "./rows";
 
 const STATES = { down: "down", degraded: "degraded", maintenance: "in maintenance" };
@@ -214,8 +213,8 @@ export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; s
           <td class="level">
             <SeverityBadge severity={incident.severity} />
           </td>
-          <Name id={incident.id} place={incident.place} state="up" isChosen={incident.id === sel}>
-            {incident.causes.length > 1 ? pluralize(incident.causes.length, "cause") : "up again"}
+          <Name id={incident.id} place={placeOf(incident)} state="up" isChosen={incident.id === sel}>
+            {incident.causeCount > 1 ? pluralize(incident.causeCount, "cause") : "up again"}
           </Name>
           <td class="why">
             {incident.why}

@@ -2,8 +2,7 @@
 import { nounOf, stateWord } from "../state";
 import type { Rows } from "../table/rows";
 import { pluralize, shortenAddress } from "../words";
-import type { ClosedIncident } from "./closed";
-import { type Incident, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
+import { type ClosedIncident, type Incident, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
 
 export interface Filters {
   where: string;
@@ -79,9 +78,11 @@ export const filterOpen = (incidents: Incident[], filters: Filters) =>
   );
 
 export const filterClosed = (incidents: ClosedIncident[], filters: Filters) =>
-  incidents.filter(({ severity, place, causes, why, who, closedBy, closedWhy, id }) =>
-    passes(filters, { severity, place, texts: [causes, why, who, closedBy, closedWhy, `#${id}`] }),
-  );
+  incidents.filter((incident) => {
+    const { severity, causes, why, who, closedBy, closedWhy, id } = incident;
+    const place = placeOf(incident);
+    return passes(filters, { severity, place, texts: [place, causes, why, who, closedBy, closedWhy, `#${id}`] });
+  });
 
 export const clustersOf = (incidents: { place: string | null; causes: string[] }[]) =>
   [...new Set(incidents.map((incident) => clusterOf(placeOf(incident))))].filter(Boolean).sort();
@@ -114,8 +115,8 @@ export const closedCsv = (incidents: ClosedIncident[]): Rows => ({
   rows: incidents.map((incident) => [
     incident.id,
     SEVERITIES[incident.severity].toLowerCase(),
-    shortenAddress(incident.place),
-    incident.causes.length,
+    shortenAddress(placeOf(incident)),
+    incident.causeCount,
     incident.why,
     incident.who,
     incident.startedAt,

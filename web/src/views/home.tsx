@@ -21,6 +21,7 @@ import {
 } from "../state";
 import { Timeline } from "../timeline";
 import { number, pluralize, shortenAddress } from "../words";
+import { troubleOf } from "./discovery";
 
 const HOME = graphql(`
   query Home {
@@ -57,7 +58,7 @@ const OPEN = graphql(`
     }
     drift(first: 1) { totalCount }
     driftComparedAt
-    discoveries(first: 100) { nodes { target readAt lateAt everySeconds error } }
+    discoveries(first: 100) { nodes { target readAt lateAt everySeconds error clusters } }
     observations(last: 100) { nodes { source seenAt } }
     events(last: 8, filter: { cascaded: { eq: false } }) { nodes { event at who address before after action job why } }
   }
@@ -219,23 +220,32 @@ function Oldest({ open }: { open: Open }) {
 interface Feed {
   name: string;
   seenAt: string | null;
-  isLate: boolean;
+  /** Why it is behind, such as late; empty: it is not. */
+  trouble: string;
   isScheduled: boolean;
+  /** Clusters that it reports about. */
+  clusters: string[];
 }
 
 function sourcesOf({ discoveries, observations }: Open): Feed[] {
-  const now = new Date().toISOString();
-  const targets = discoveries.nodes.map(({ target, readAt, lateAt, everySeconds, error }) => ({
-    name: target,
-    seenAt: readAt,
-    isLate: Boolean(error) || (lateAt !== null && lateAt < now),
-    isScheduled: everySeconds !== null,
+  const targets = discoveries.nodes.map((discovery) => ({
+    name: discovery.target,
+    seenAt: discovery.readAt,
+    trouble: troubleOf(discovery),
+    isScheduled: discovery.everySeconds !== null,
+    clusters: discovery.clusters?.split(" ") ?? [],
   }));
   const tools = new Map<string, string>();
   for (const { source, seenAt } of observations.nodes)
     if (seenAt > (tools.get(source) ?? "")) tools.set(source, seenAt);
-  const imported = [...tools].map(([name, seenAt]) => ({ name, seenAt, isLate: false, isScheduled: false }));
-  return [...targets, ...imported].sort((a, b) => Number(b.isLate) - Number(a.isLate));
+  const imported = [...tools].map(([name, seenAt]) => ({
+    name,
+    seenAt,
+    trouble: "",
+    isScheduled: false,
+    clusters: [],
+  }));
+  return [...targets, ...imported].sort((a, b) => Number(Boolean(b.trouble)) - Number(Boolean(a.trouble)));
 }
 
 /** Counts and sources that a tile has room for. */
@@ -257,9 +267,9 @@ function Sources({ open, designs }: { open: Open; designs: number }) {
   ].filter(Boolean);
   return (
     <>
-      {sources.slice(0, FEW_SOURCES).map(({ name, seenAt, isLate }) => (
-        <p key={name} class={isLate ? "warned line" : "quiet line"}>
-          {name}: {isLate && "late, "}
+      {sources.slice(0, FEW_SOURCES).map(({ name, seenAt, trouble }) => (
+        <p key={name} class={trouble ? "warned line" : "quiet line"}>
+          {name}: {trouble && `${trouble}, `}
           {seenAt ? age(seenAt) : "never read"}
         </p>
       ))}
@@ -323,23 +333,21 @@ const KINDS = ["server", "switch", "chip", "network_node", "link", "nic"];
 const worst = (a: Count, b: Count) =>
   STATES.indexOf(a.state as State) - STATES.indexOf(b.state as State) || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind);
 
-/** Whether a cluster is live, late or only a design. */
+/** Whether a cluster is live, late or only a design: by the sources that report about it. */
 function Liveness({ health, sources }: LineProps) {
   if (!health.live) return "design only";
   const bound =
     health.live < health.servers ? `${number(health.live)} of ${number(health.servers)} bound` : "all bound";
-  if (sources?.some(({ isLate }) => isLate)) return <span class="warned">late, {bound}</span>;
-  return `${sources?.some(({ isScheduled }) => isScheduled) ? "live, " : ""}${bound}`;
+  const own = sources?.filter(({ clusters }) => clusters.includes(health.slug)) ?? [];
+  const trouble = own.find((source) => source.trouble)?.trouble;
+  if (trouble)
+    return (
+      <span class="warned">
+        {trouble}, {bound}
+      </span>
+    );
+  return `${own.some(({ isScheduled }) => isScheduled) ? "live, " : ""}${bound}`;
 }
-
-type Incident = Open["incidents"]["nodes"][number];
-const chipsIn = ({ parts }: Incident) =>
-  parts.reduce((sum, { kind, state, count }) => sum + (kind === "chip" && state !== "maintenance" ? count : 0), 0);
-
-const rankOf = ({ severity }: Incident) => ["high", "medium"].indexOf(severity) + 1 || 3;
-
-/** The most severe first, and of these the one with the most chips. */
-const byLoss = (a: Incident, b: Incident) => rankOf(a) - rankOf(b) || chipsIn(b) - chipsIn(a);
 
 function OpenIncidents({ open: { incidents } }: { open: Open }) {
   const { asof } = useAsOf();
@@ -353,7 +361,7 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
       </h2>
       {incidents.totalCount === 0 && <p class="inner">No open incidents. Every part is up.</p>}
       <ul class="rows">
-        {[...incidents.nodes].sort(byLoss).map((incident) => (
+        {incidents.nodes.map((incident) => (
           <li key={incident.id}>
             <a href={href("incidents", "", { sel: incident.id })}>
               <Glyph

@@ -5,6 +5,7 @@ import { CopyQueries, Loading } from "../parts";
 import { href, type Route } from "../route";
 import "../style/facts.css";
 import { citation } from "../words";
+import { isLate } from "./discovery";
 import { FactFilter } from "./factfilter";
 import { attributeName, passes, subjectName } from "./factnames";
 
@@ -26,7 +27,7 @@ const FACTS = makeQuery(NUMBERS, {});
 const DISCOVERIES = graphql(`
   query Discoveries {
     discoveries(first: 100) {
-      nodes { target readAt lateAt everySeconds error }
+      nodes { target readAt lateAt everySeconds error clusters }
     }
   }
 `);
@@ -80,7 +81,6 @@ const COLUMNS = 4;
 /** What trninv discover pulls, and whether it is late. */
 function Discoveries({ targets }: { targets: Result<typeof DISCOVERIES>["discoveries"]["nodes"] }) {
   if (targets.length === 0) return null;
-  const now = new Date().toISOString();
   return (
     <section class="card flush scroll" aria-label="Discovery">
       <h2>Discovery</h2>
@@ -91,15 +91,17 @@ function Discoveries({ targets }: { targets: Result<typeof DISCOVERIES>["discove
             <th>Last read (UTC)</th>
             <th>Every</th>
             <th>State</th>
+            <th>Clusters</th>
           </tr>
         </thead>
         <tbody>
-          {targets.map(({ target, readAt, lateAt, everySeconds, error }) => (
+          {targets.map(({ target, readAt, lateAt, everySeconds, error, clusters }) => (
             <tr key={target}>
               <td>{target}</td>
               <td>{readAt?.slice(0, 19).replace("T", " ") ?? "never"}</td>
               <td>{everySeconds ? `${everySeconds} s` : "by hand"}</td>
-              <td>{[lateAt && lateAt < now && "late", error].filter(Boolean).join("; ") || "ok"}</td>
+              <td>{[isLate({ lateAt }) && "late", error].filter(Boolean).join("; ") || "ok"}</td>
+              <td>{clusters?.replaceAll(" ", ", ") ?? "none"}</td>
             </tr>
           ))}
         </tbody>
