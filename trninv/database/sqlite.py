@@ -137,7 +137,7 @@ def _begin(connection: Connection) -> None:
     if options.get("writes", False):
         enable_wal(_driver(connection))
         # has no effect within a transaction
-        connection.exec_driver_sql(f"PRAGMA foreign_keys = {'ON' if options.get('foreign_keys', True) else 'OFF'}")
+        _driver(connection).execute(f"PRAGMA foreign_keys = {'ON' if options.get('foreign_keys', True) else 'OFF'}")
         _begin_immediate(connection)
     else:
         connection.exec_driver_sql("BEGIN")

@@ -52,11 +52,14 @@ _INSERT_CHANGE: Final = insert(_CURRENT_CHANGE)
 _DELETE_CHANGE: Final = delete(_CURRENT_CHANGE).returning(_CURRENT_CHANGE.c.batch)
 _LOCK: Final = text(f"SELECT pg_advisory_xact_lock({LOCK})")
 _NEWEST_SEAL: Final = select(_SEAL).order_by(_SEAL.c.id.desc()).limit(1)
+_NEWEST_SEAL_AND_START: Final = _NEWEST_SEAL.add_columns(select(func.max(_START.c.id)).scalar_subquery())
 _INSERT_SEAL: Final = insert(_SEAL)
 _STARTS: Final = select(_START).where(_START.c.id > bindparam("after")).order_by(_START.c.id)
-_EVENTS: Final = select(*SEALED_COLUMNS).where(_EVENT.c.id > bindparam("after")).order_by(_EVENT.c.id)
-_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _BATCH_SIZE: Final = 10_000
+_EVENTS: Final = (
+    select(*SEALED_COLUMNS).where(_EVENT.c.id > bindparam("after")).order_by(_EVENT.c.id).limit(_BATCH_SIZE)
+)
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +143,11 @@ def lock_events(connection: Connection) -> None:
 
 def seal_events(connection: Connection) -> None:
     """Seal all unsealed events, and starts before them, after `lock_events`; without events, do nothing."""
-    sealed_event, digest, last_start = newest_seal(connection) or _BEFORE_FIRST_SEAL
-    for last_start, line in _start_lines(connection, last_start or 0):  # noqa: B007, B020 # the last one is sealed
-        digest = next_seal(digest, line)
+    newest = connection.execute(_NEWEST_SEAL_AND_START).first() or (*_BEFORE_FIRST_SEAL, 1)
+    sealed_event, digest, last_start, newest_start = newest
+    if (newest_start or 0) > (last_start or 0):  # few changes add a start, so most save a statement
+        for last_start, line in _start_lines(connection, last_start or 0):  # noqa: B007, B020 # the last one is sealed
+            digest = next_seal(digest, line)
     last_event = sealed_event
     for last_event, line in _event_lines(connection, sealed_event):  # noqa: B007 # the last one is sealed
         digest = next_seal(digest, line)
@@ -264,9 +269,12 @@ def _event_lines(
     connection: Connection, after: int, encode: Callable[[Sequence[Any]], bytes] | None = None
 ) -> Iterator[tuple[int, bytes]]:
     """Yield number and hashed bytes of every event after event `after`; `encode` is by default `event_bytes`."""
-    with connection.execute(_EVENTS, {"after": after}, execution_options={"yield_per": _BATCH_SIZE}) as rows:
+    rows: Sequence[Any] | None = None
+    while rows is None or len(rows) == _BATCH_SIZE:  # a cursor of PostgreSQL takes three statements, even for one event
+        rows = connection.execute(_EVENTS, {"after": after}).all()
         for row in rows:
             yield row.id, (encode or event_bytes)(row)
+            after = row.id
 
 
 def event_bytes(values: Sequence[Any]) -> bytes:
