@@ -85,8 +85,8 @@ def group_parts(connection: Connection, query: SelectBase, events: EventColumns)
     first, last = ids.min(), ids.max()
     by_id = np.full(last - first + 1, -1)
     by_id[ids - first] = positions
-    known = (events.part_ids >= first) & (events.part_ids <= last)
-    groups = np.where(known, by_id[np.where(known, events.part_ids - first, 0)], -1)
+    in_range = (events.part_ids >= first) & (events.part_ids <= last)
+    groups = np.where(in_range, by_id[np.where(in_range, events.part_ids - first, 0)], -1)
     return dict(zip(keys, np.bincount(positions).tolist(), strict=True)), groups
 
 
