@@ -66,7 +66,7 @@ def copy_half(source: str, target: str, at: str, told: Connection) -> None:
         temporary_engine(source) as ours,
         temporary_engine(target) as theirs,
         read_transaction(ours) as found,
-        write_transaction(theirs) as made,
+        write_transaction(theirs, foreign_keys=False) as made,
     ):
         transfer.copy_database(found, made, pause)
 

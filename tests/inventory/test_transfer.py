@@ -1,5 +1,8 @@
 """Copying a database: between both kinds and back, whole or not at all, never over what nobody gave up."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 from sqlalchemy import Engine, select, text
 
@@ -40,7 +43,7 @@ def _everything(engine: Engine) -> dict[str, list[tuple[object, ...]]]:
 
 def _copy(source: Engine, target: Engine, *, replace: bool = False) -> int:
     migration.create_tables_if_missing(target)
-    with read_transaction(source) as found, write_transaction(target) as made:
+    with read_transaction(source) as found, write_transaction(target, foreign_keys=False) as made:
         return copy_database(found, made, replace=replace)
 
 
@@ -124,6 +127,31 @@ def test_a_row_that_the_target_cannot_hold_undoes_everything(databases: Database
         with pytest.raises(DatabaseError, match="refused rows of source"):
             _copy(source, target)
         assert not any(_everything(target).values())
+
+
+@pytest.mark.parametrize(
+    ("statement", "refusal"),
+    [
+        ("UPDATE rack SET rack_units = 0", "rows of rack: CHECK constraint ck_rack_rack_units"),
+        ("UPDATE chip SET tray_id = 999999", "rows of chip: a foreign key to a row that tray does not have"),
+    ],
+)
+def test_rows_that_sqlite_only_checks_afterwards_undo_everything(
+    databases: Databases, statement: str, refusal: str
+) -> None:
+    with (
+        temporary_engine(databases.seeded("sqlite")) as source,
+        temporary_engine(databases.migrated("sqlite")) as target,
+    ):
+        with closing(sqlite3.connect(str(source.url.database), isolation_level=None)) as file:
+            file.execute("PRAGMA ignore_check_constraints = ON")
+            file.execute(statement)
+        with pytest.raises(DatabaseError, match=refusal):
+            _copy(source, target)
+        assert not any(_everything(target).values())
+        with write_transaction(target) as connection:  # the next one checks them again
+            assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+            assert connection.exec_driver_sql("PRAGMA ignore_check_constraints").scalar() == 0
 
 
 @pytest.mark.parametrize(

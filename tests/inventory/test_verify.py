@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 from sqlalchemy import Connection, Engine, select, text
 
-from conftest import Databases
+from conftest import Databases, wear
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
@@ -13,6 +13,7 @@ from trninv.database.tables import TABLES
 from trninv.inventory.seeding.cluster_plan import load_plan
 from trninv.inventory.seeding.expected_rows import expected_rows
 from trninv.inventory.seeding.verification import verify
+from trninv.inventory.state import hash_chain
 
 pytestmark = pytest.mark.slow_on_postgresql
 
@@ -44,6 +45,18 @@ def test_the_planner_knows_how_small_a_blueprint_is(engine: Engine) -> None:
         with expected_rows(connection, default_catalog(), plan, cluster):
             known = text("SELECT reltuples FROM pg_class WHERE oid = 'blueprint_node'::regclass")
             assert connection.scalar(known) == len(plan.domain_groups[0].model.blueprint.nodes)
+
+
+@pytest.mark.quick_on_postgresql
+def test_batches_of_events_are_one_chain(seeded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wear(seeded)
+    with temporary_engine(seeded) as engine, read_transaction(engine) as connection:
+        whole = hash_chain.verify_chain(connection)
+        assert whole.broken is None
+        for size in (1, 7, whole.events - 1, whole.events, whole.events + 1):
+            monkeypatch.setattr(hash_chain, "_BATCH_SIZE", size)
+            monkeypatch.setattr(hash_chain, "_EVENTS", hash_chain._EVENTS.limit(size))
+            assert hash_chain.verify_chain(connection) == whole
 
 
 U = "u-trn2x64"

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, func, select
 
-from conftest import Databases
+from conftest import BACKENDS, Databases
 from trninv.database.engine import temporary_engine
+from trninv.database.sql_constructs import IsOneOf
+from trninv.database.tables import TABLES
 from trninv.placement.placement_fleet import Fleet
 from trninv.solvers.torus_blocks import unique_rows
 
@@ -41,6 +43,33 @@ def test_what_is_not_up_is_found_by_its_index(databases: Databases) -> None:
             for statement, parameters in asked:
                 plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
                 assert "_unhealthy" in plan[0][-1], (statement, plan)
+
+
+def test_chips_of_an_allocation_are_one_parameter_and_found_by_their_keys(databases: Databases) -> None:
+    """Not a scan of all chips, on SQLite; psycopg prepares no statement with 64 parameters."""
+    with temporary_engine(databases.seeded("sqlite")) as engine:
+        fleet = Fleet(engine)
+        with noted(fleet) as statements:
+            fleet.allocate("train", ["u-trn2x64/d0"], who="ada")
+        asked = [each for each in statements if "json_each" in each[0]]
+        assert len(asked) == 3
+        with fleet.connect() as connection:
+            for statement, parameters in asked:
+                assert len(parameters) < 10
+                plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+                assert not [row for row in plan if row[-1].startswith("SCAN chip")], (statement, plan)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_column_has_one_of_many_values(databases: Databases, backend: str) -> None:
+    chip = TABLES["chip"].c.id
+    with temporary_engine(databases.seeded(backend)) as engine, engine.connect() as connection:
+        first, last = connection.execute(select(func.min(chip), func.max(chip))).one()
+        chosen, others = (select(chip).where(test) for test in (IsOneOf(chip, "ids"), ~IsOneOf(chip, "ids")))
+        every = set(connection.scalars(select(chip)))
+        for ids in ([], [first], [first, first, last], range(-1, last), [-1, last + 1]):
+            assert set(connection.scalars(chosen, {"ids": ids})) == every & set(ids)
+            assert set(connection.scalars(others, {"ids": ids})) == every - set(ids)
 
 
 @pytest.mark.parametrize("width", [1, 3])

@@ -105,7 +105,7 @@ def copy(source: str, target: str, replace: bool) -> None:
         migration.create_tables_if_missing(target_engine)
         with (
             read_transaction(source_engine) as source_connection,
-            write_transaction(target_engine) as target_connection,
+            write_transaction(target_engine, foreign_keys=False) as target_connection,
             Progress("copy") as progress,
         ):
             rows = copy_database(source_connection, target_connection, progress, replace=replace)

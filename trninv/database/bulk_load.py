@@ -16,16 +16,20 @@ from typing import Any, cast
 
 from sqlalchemy import (
     JSON,
+    CheckConstraint,
     Connection,
     PrimaryKeyConstraint,
     Table,
     Text,
     UniqueConstraint,
     bindparam,
+    case,
     column,
     func,
     insert,
     literal,
+    literal_column,
+    select,
     text,
     update,
 )
@@ -70,7 +74,10 @@ def is_large_load(rows: int, existing_rows: int) -> bool:
 
 @contextmanager
 def without_checks(connection: Connection) -> Iterator[None]:
-    """Don't evaluate CHECK constraints on SQLite, where they take a third of a load; the caller checks the rows."""
+    """Don't evaluate CHECK constraints on SQLite, where they take a third of a load.
+
+    The caller checks the rows, for example by `violated_check`.
+    """
     if connection.dialect.name != "sqlite":
         yield
         return
@@ -79,6 +86,21 @@ def without_checks(connection: Connection) -> Iterator[None]:
         yield
     finally:  # a rollback does not reset the setting
         connection.exec_driver_sql("PRAGMA ignore_check_constraints = OFF")
+
+
+def violated_check(connection: Connection, table: Table) -> str | None:
+    """Return the name of a CHECK constraint that a row of a table violates, or None.
+
+    One scan evaluates each list of values once, where an insert builds it again for each row.
+    """
+    checks = [constraint for constraint in table.constraints if isinstance(constraint, CheckConstraint)]
+    if not checks:
+        return None
+    violated = case(
+        *((literal_column(f"NOT ({check.sqltext})"), literal_column(f"'{check.name}'")) for check in checks)
+    )
+    name: str | None = connection.scalar(select(violated).select_from(table).where(violated.is_not(None)).limit(1))
+    return name
 
 
 def _is_owner(connection: Connection) -> bool:

@@ -1,15 +1,21 @@
 """Read all rows of a table quickly, past SQLAlchemy, which takes four times as long to hand over a row."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from hashlib import blake2b
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
-from sqlalchemy import Boolean, Connection, Select, Table, select
+from sqlalchemy import Boolean, Connection, Select, SelectBase, Table, select
 from sqlalchemy.exc import DBAPIError
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 BATCH_SIZE: Final = 5_000
+_ARRAY_HEADER: Final = 20
+"""Bytes before the elements of an array in PostgreSQL's binary format (`array_send`)."""
 Rows = Sequence[tuple[Any, ...]]
 
 
@@ -28,13 +34,41 @@ def read_query_batches(connection: Connection, query: Select[Any], batch_size: i
     driver: Any = connection.connection.driver_connection
     is_sqlite = connection.dialect.name == "sqlite"
     # without a name, the cursor of PostgreSQL's driver would hold all rows in memory
-    with closing(driver.cursor() if is_sqlite else driver.cursor("read_batches")) as cursor:
-        try:
-            cursor.execute(statement)
-            while rows := cursor.fetchmany(batch_size):
-                yield [_with_flags(row, flags) for row in rows] if flags and is_sqlite else rows
-        except connection.dialect.loaded_dbapi.Error as error:  # as SQLAlchemy would, so that callers can tell why
-            raise DBAPIError(statement, None, error) from error
+    with (
+        closing(driver.cursor() if is_sqlite else driver.cursor("read_batches")) as cursor,
+        _wrapped_errors(connection, statement),
+    ):
+        cursor.execute(statement)
+        while rows := cursor.fetchmany(batch_size):
+            yield [_with_flags(row, flags) for row in rows] if flags and is_sqlite else rows
+
+
+@contextmanager
+def _wrapped_errors(connection: Connection, statement: str) -> Iterator[None]:
+    """Raise the driver's errors as SQLAlchemy would, so that callers can tell why."""
+    try:
+        yield
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise DBAPIError(statement, None, error) from error
+
+
+def read_integers(connection: Connection, query: SelectBase) -> "list[NDArray[np.int64]]":
+    """Return each column of a query without parameters as an array, on PostgreSQL.
+
+    The columns are never null and have eight bytes: they are BIGINT or timestamps, in microseconds since 2000.
+    """
+    import numpy as np  # noqa: PLC0415 # slow to import
+
+    statement = str(query.compile(connection, compile_kwargs={"literal_binds": True}))
+    names = [f"c{index}" for index in range(len(query.selected_columns))]
+    arrays = ", ".join(f"array_agg({name})" for name in names)
+    driver: Any = connection.connection.driver_connection
+    with closing(driver.cursor()) as cursor, _wrapped_errors(connection, statement):
+        cursor.execute(f"SELECT {arrays} FROM ({statement}) AS integers ({', '.join(names)})", binary=True)  # noqa: S608 # our own names
+        values = [cursor.pgresult.get_value(0, index) or b"" for index in range(len(names))]
+    # the driver would make a list: an array has a header, then the size and the value of each element
+    element = np.dtype([("size", ">i4"), ("value", ">i8")])
+    return [np.frombuffer(value[_ARRAY_HEADER:], element)["value"].astype(np.int64) for value in values]
 
 
 def _with_flags(row: tuple[Any, ...], flags: Sequence[int]) -> tuple[Any, ...]:

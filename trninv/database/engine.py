@@ -267,7 +267,9 @@ def _reason(error: Exception) -> str:
 
 
 @contextmanager
-def write_transaction(engine: Engine, *, lock: str | None = "cluster", commits: bool = True) -> Iterator[Connection]:
+def write_transaction(
+    engine: Engine, *, lock: str | None = "cluster", commits: bool = True, foreign_keys: bool = True
+) -> Iterator[Connection]:
     """Open a write transaction once no other one is open; commit at the end, or roll back on an exception or a kill.
 
     Parameters
@@ -277,14 +279,15 @@ def write_transaction(engine: Engine, *, lock: str | None = "cluster", commits: 
         for short, frequent transactions that lock by other means; they also leave it to others to empty SQLite's log.
     commits
         If False, the transaction is always rolled back.
-
+    foreign_keys
+        If False, SQLite does not check foreign keys; the caller does so before the end.
     """
     with watch_change(engine, commits=commits):
         if engine.dialect.name == "sqlite":  # whose transaction begins with the lock
             with read_transaction(engine, exact=True):
                 pass
         with translate_connect_errors(engine):
-            connection = engine.connect().execution_options(writes=True)
+            connection = engine.connect().execution_options(writes=True, foreign_keys=foreign_keys)
         with translate_statement_errors(engine), connection:
             with connection.begin() as transaction:
                 if lock and connection.dialect.name == "postgresql":

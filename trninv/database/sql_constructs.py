@@ -1,9 +1,9 @@
-"""SQL constructs that compile differently on each database: concatenation, JSON, lists, ordered joins, the hour."""
+"""SQL constructs that compile differently on each database: concatenation, JSON, ids, lists, joins, the hour."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnClause, ColumnElement, Join, Text
+from sqlalchemy import ColumnClause, ColumnElement, Dialect, Join, Text, TypeDecorator, bindparam
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -97,6 +97,41 @@ def _json_rows_on_sqlite(rows: JsonRows, compiler: Any, **options: Any) -> str:
 def _json_rows_on_postgresql(rows: JsonRows, compiler: Any, **options: Any) -> str:
     first = compiler.process(next(iter(rows.clauses)), **options)
     return f"json_agg(json_build_array({compiler.process(rows.clauses, **options)}) ORDER BY {first})"
+
+
+class _Ids(TypeDecorator[Iterable[int]]):
+    """A parameter with many integers: an array of PostgreSQL, a JSON array for SQLite, both as text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Iterable[int] | None, dialect: Dialect) -> str:
+        ids = ",".join(map(str, value or ()))
+        return f"{{{ids}}}" if dialect.name == "postgresql" else f"[{ids}]"
+
+
+class IsOneOf(FunctionElement[bool]):
+    """Whether an integer column has one of the values of a parameter, however many these are.
+
+    With a parameter for each value, the statement is compiled again, and psycopg neither caches nor prepares it.
+    """
+
+    inherit_cache = True  # it has no type: of a boolean, SQLite would compare the value with 1 and use no index
+
+    def __init__(self, column: ColumnElement[int], parameter: str) -> None:
+        super().__init__(column, bindparam(parameter, type_=_Ids()))
+
+
+@compiles(IsOneOf, "sqlite")
+def _is_one_of_on_sqlite(condition: IsOneOf, compiler: Any, **options: Any) -> str:
+    column, ids = (compiler.process(clause, **options) for clause in condition.clauses)
+    return f"{column} IN (SELECT value FROM json_each({ids}))"  # noqa: S608 # compiled SQL
+
+
+@compiles(IsOneOf, "postgresql")
+def _is_one_of_on_postgresql(condition: IsOneOf, compiler: Any, **options: Any) -> str:
+    column, ids = (compiler.process(clause, **options) for clause in condition.clauses)
+    return f"{column} = ANY(CAST({ids} AS integer[]))"
 
 
 class JoinedIntegers(FunctionElement[str]):

@@ -133,9 +133,11 @@ def _configure_connection(connection: sqlite3.Connection, _entry: ConnectionPool
 
 def _begin(connection: Connection) -> None:
     # lock at the start, since a writer that reads first would fail if another writer commits meanwhile
-    writes = connection.get_execution_options().get("writes", False)
-    if writes:
+    options = connection.get_execution_options()
+    if options.get("writes", False):
         enable_wal(_driver(connection))
+        # has no effect within a transaction
+        _driver(connection).execute(f"PRAGMA foreign_keys = {'ON' if options.get('foreign_keys', True) else 'OFF'}")
         _begin_immediate(connection)
     else:
         connection.exec_driver_sql("BEGIN")

@@ -9,10 +9,9 @@ parts, the parts, the unhealthy parts and the transitions between each pair of s
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache, reduce
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
@@ -30,7 +29,6 @@ from sqlalchemy import (
     literal,
     literal_column,
     null,
-    or_,
     select,
     text,
     union_all,
@@ -38,10 +36,12 @@ from sqlalchemy import (
 
 from trninv.database.as_of import maybe_unhealthy
 from trninv.database.postgresql import hash_in_memory
-from trninv.database.tables import BIGINT, NODE_KINDS, PART_KINDS, STATES, TABLES, is_unhealthy
+from trninv.database.tables import BIGINT, NODE_KINDS, PART_KINDS, TABLES, is_unhealthy
 from trninv.enumeration import DescribedEnum
 from trninv.history.availability_sums import AvailabilitySums, Transition, TransitionPeriod
-from trninv.history.epoch_time import EpochSeconds, Microseconds
+from trninv.history.epoch_time import EpochMicroseconds, EpochSeconds, Microseconds
+from trninv.history.event_columns import group_parts, read_events
+from trninv.history.state_codes import decode_states, encode_event, encode_states
 from trninv.inventory.address.expressions import address_expression, join_containers
 from trninv.inventory.address.lookup import Place
 from trninv.inventory.address.rows_in import CONTAINERS, rows_in
@@ -77,11 +77,21 @@ def availability_sums(
     end = format_timestamp(until)
     is_before_end = times.c.at <= end if (connection.scalar(select(func.max(_EVENT.c.at))) or "") > end else None
     branches = list[Select[Any]]()
-    for parts in _part_queries(connection, place, by):
-        branches += (_all_parts(parts), _unhealthy_parts(connection, parts))
-        branches.append(_changes(parts, times, is_after_start, is_before_end))
-    hash_in_memory(connection)
     groups: defaultdict[tuple[str, int], list[_CountedRow]] = defaultdict(list)
+    hash_in_memory(connection)
+    for parts in _part_queries(connection, place, by):
+        branches.append(_unhealthy_parts(connection, parts))
+        # SQLite takes as long to hand over an event as to join and group it
+        if parts.ids is None or connection.dialect.name == "sqlite":
+            branches += (_all_parts(parts), _changes(parts, times, is_after_start, is_before_end))
+            continue
+        numbers, changes = _cluster_changes(connection, parts, times, is_after_start, is_before_end)
+        for key, number in numbers.items():
+            groups[parts.kind, key].append(_CountedRow(_ALL, 0, number, 0, 0, 0))
+        for key, *sums in changes:
+            groups[parts.kind, key].append(_CountedRow(_CHANGED, *sums))
+        if not numbers:
+            branches.append(_all_parts(parts))
     for kind, key, *counts in connection.execute(union_all(*branches)).all():
         # a key is NULL if parts are not grouped or have no model or rack; 0 stands for it, so that keys can be sorted
         groups[kind, key or 0].append(_CountedRow(*counts))
@@ -99,7 +109,7 @@ class _CountedRow(NamedTuple):
     category
         What was counted: `_ALL`, `_UNHEALTHY` or `_CHANGED`.
     states
-        Four states as one number; see `_encode_states`.
+        Four states as one number; see `encode_states`.
     number
         The number of counted parts or transitions.
     within, seconds, micros
@@ -128,7 +138,7 @@ def _transitions(row: _CountedRow, start: int, span: int) -> Iterator[Transition
     Unhealthy parts count as transitions from "up" to their current states. Changes are divided into those up to the
     end of the period and later ones.
     """
-    states = _decode_states(row.states)
+    states = decode_states(row.states)
     if row.category == _UNHEALTHY:
         yield Transition(TransitionPeriod.INITIAL, row.number, row.number * span, *states)
     if row.category == _CHANGED and row.within:
@@ -182,12 +192,7 @@ class _PartQuery:
 _ALL, _UNHEALTHY, _CHANGED = "all", "unhealthy", "changed"
 """Categories of counted rows: all parts, currently unhealthy parts, and transitions since the start of the period."""
 _UP: Final = literal_column("'up'", Text)
-_ZERO: Final = literal_column("0", BIGINT)
-_BASE: Final = literal_column(str(len(STATES)), Integer)
-_PAIR: Final = literal_column(str(len(STATES) ** 2), Integer)
-_STATE_NUMBERS: Final[dict[Any, Any]] = {
-    literal_column(f"'{state}'", Text): literal_column(str(number), Integer) for number, state in enumerate(STATES)
-}
+_ZERO, _ONE, _TWO = (literal_column(number, BIGINT) for number in "012")
 
 
 def _count_query(
@@ -219,7 +224,7 @@ def _unhealthy_parts(connection: Connection, parts: _PartQuery) -> Select[Any]:
     is_node = parts.kind in NODE_KINDS
     table = _NODE if is_node else parts.table
     source = parts.source.join(_NODE, _NODE.c.id == parts.table.c.id) if is_node else parts.source
-    states = _encode_states(
+    states = encode_states(
         _UP, table.c.state, _UP, func.coalesce(_NODE.c.own_state, _NODE.c.state) if is_node else table.c.state
     )
     unhealthy = _count_query(parts, _UNHEALTHY, states).select_from(source)
@@ -241,34 +246,42 @@ def _changes(
 
     `is_before_end` is None if no event is later.
     """
-    effective = _encode_states(_EVENT.c.before, _EVENT.c.state)
-    own_before = func.coalesce(_EVENT.c.own_before, _EVENT.c.before)
-    own_state = func.coalesce(_EVENT.c.own_state, _EVENT.c.state)
-    has_own = or_(_EVENT.c.own_before.is_not(None), _EVENT.c.own_state.is_not(None))
-    states = effective * _PAIR + case((has_own, _encode_states(own_before, own_state)), else_=effective)
+    states = encode_event()
     sums = func.count(), func.sum(EpochSeconds(times.c.at)), func.sum(Microseconds(times.c.at))
     sums_to_end = sums if is_before_end is None else [sum_.filter(is_before_end) for sum_ in sums]
-    source = _EVENT if times is _EVENT else _EVENT.join(times, times.c.id == _EVENT.c.id)
+    source = _timed_events(times)
     counted = _count_query(parts, _CHANGED, states, *sums_to_end)
     joined = counted.select_from(source.join(parts.source, parts.table.c.id == _EVENT.c.part_id))
     return joined.where(_EVENT.c.kind == parts.kind, is_after_start, parts.in_scope).group_by(*parts.groups, "states")
 
 
-def _encode_states(*states: ColumnElement[str]) -> ColumnElement[int]:
-    """Encode states as the digits of one number, which SQLite sorts faster than texts.
+def _cluster_changes(
+    connection: Connection,
+    parts: _PartQuery,
+    times: FromClause,
+    is_after_start: ColumnElement[bool],
+    is_before_end: ColumnElement[bool] | None,
+) -> tuple[dict[int, int], Iterable[tuple[int, int, int, int, int, int]]]:
+    """Return the number of a cluster's parts by key, and each transition as a key and the numbers of `_CountedRow`.
 
-    `_decode_states` returns the states in the same order.
+    There are no numbers if the parts are not grouped or nothing changed.
     """
-    numbers = (case(_STATE_NUMBERS, value=state) for state in states)
-    return reduce(lambda encoded, number: encoded * _BASE + number, numbers)
+    code = encode_event() * _TWO + (_ONE if is_before_end is None else case((is_before_end, _ONE), else_=_ZERO))
+    columns = cast(_EVENT.c.part_id, BIGINT), EpochMicroseconds(times.c.at), cast(code, BIGINT)
+    in_cluster = parts.is_in_scope(_EVENT.c.part_id)
+    query = select(*columns).select_from(_timed_events(times))
+    events = read_events(connection, query.where(_EVENT.c.kind == parts.kind, is_after_start, in_cluster))
+    if not len(events.part_ids):
+        return {}, ()
+    if parts.key is None:
+        return {}, events.count(events.part_ids * 0, [0])
+    keys = select(cast(parts.table.c.id, BIGINT), cast(func.coalesce(parts.key, 0), BIGINT))
+    numbers, groups = group_parts(connection, keys.select_from(parts.source).where(parts.in_scope), events)
+    return numbers, events.count(groups, list(numbers))
 
 
-@lru_cache(maxsize=len(STATES) ** 4)
-def _decode_states(encoded: int) -> tuple[str, str, str, str]:
-    """Return the states before and after, and the own states before and after."""
-    base = len(STATES)
-    before, state, own_before, own_state = (STATES[encoded // base**digit % base] for digit in (3, 2, 1, 0))
-    return before, state, own_before, own_state
+def _timed_events(times: FromClause) -> FromClause:
+    return _EVENT if times is _EVENT else _EVENT.join(times, times.c.id == _EVENT.c.id)
 
 
 def _group_names(connection: Connection, by: AvailabilityBy, place: Place) -> dict[tuple[str, int], str]:

@@ -12,6 +12,10 @@ _JULIAN_SECONDS_OF_1970: Final = 210_866_760_000
 """Seconds from the start of the count of Julian days to 1970."""
 
 
+_SECONDS_OF_2000: Final = 946_684_800
+"""Seconds from 1970 to 2000."""
+
+
 class EpochSeconds(FunctionElement[int]):
     """Whole seconds since 1970 of a time in the events' text format."""
 
@@ -55,3 +59,16 @@ def _sqlite_microseconds(time: str) -> str:
 @compiles(Microseconds, "postgresql")
 def _microseconds_on_postgresql(function: Microseconds, compiler: SQLCompiler, **options: object) -> str:
     return f"CAST(replace(substr({compiler.process(function.clauses, **options)}, 21, 6), ':', '0') AS integer)"
+
+
+class EpochMicroseconds(FunctionElement[int]):
+    """Microseconds since 1970 of a time in the events' text format, as PostgreSQL stores a timestamp."""
+
+    inherit_cache = True
+    type = BIGINT
+
+
+@compiles(EpochMicroseconds, "postgresql")
+def _epoch_microseconds_on_postgresql(function: EpochMicroseconds, compiler: SQLCompiler, **options: object) -> str:
+    # a timestamp is stored as microseconds since 2000
+    return f"CAST({compiler.process(function.clauses, **options)} AS timestamp) + INTERVAL '{_SECONDS_OF_2000} seconds'"

@@ -224,7 +224,8 @@ def test_one_statement_counts_all_parts(url: str, by: str) -> None:
         event.listen(fleet.engine, "before_cursor_execute", lambda *of: seen.append(of[2]))
         fleet.availability(U, by=by)
     reading = [each for each in seen if "state_event" in each]
-    assert ["clock_went_back" in each for each in reading] == [True, False, False]  # the second: the last time
+    counted = [False] * url.startswith("sqlite")  # PostgreSQL hands over the events past SQLAlchemy
+    assert ["clock_went_back" in each for each in reading] == [True, False, *counted]  # the second: the last time
     assert not [each for each in seen if "FROM node" in each and each not in reading]
 
 

@@ -24,7 +24,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
 from trninv.database.tables import EVENT_SOURCES, FORMER_ACTIONS, TABLES
 from trninv.errors import InvalidArgumentError
-from trninv.inventory.state.sealed_rows import encode_line, next_seal, seal_rows
+from trninv.inventory.state.sealed_rows import LAST_ROW_IDS, encode_line, last_row_ids, next_seal, seal_rows
 from trninv.inventory.triggers.event_triggers import LOCK
 from trninv.units import format_timestamp
 
@@ -54,10 +54,13 @@ _INSERT_CHANGE: Final = insert(_CURRENT_CHANGE)
 _DELETE_CHANGE: Final = delete(_CURRENT_CHANGE).returning(_CURRENT_CHANGE.c.batch)
 _LOCK: Final = text(f"SELECT pg_advisory_xact_lock({LOCK})")
 _NEWEST_SEAL: Final = select(_SEAL).order_by(_SEAL.c.id.desc()).limit(1)
+_NEWEST_SEAL_AND_ROWS: Final = _NEWEST_SEAL.add_columns(select(func.max(_START.c.id)).scalar_subquery(), *LAST_ROW_IDS)
 _INSERT_SEAL: Final = insert(_SEAL)
 _STARTS: Final = select(_START).where(_START.c.id > bindparam("after")).order_by(_START.c.id)
-_EVENTS: Final = select(*SEALED_COLUMNS).where(_EVENT.c.id > bindparam("after")).order_by(_EVENT.c.id)
 _BATCH_SIZE: Final = 10_000
+_EVENTS: Final = (
+    select(*SEALED_COLUMNS).where(_EVENT.c.id > bindparam("after")).order_by(_EVENT.c.id).limit(_BATCH_SIZE)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +144,13 @@ def lock_events(connection: Connection) -> None:
 
 def seal_events(connection: Connection) -> None:
     """Seal all unsealed events, and starts before them, after `lock_events`; without events, do nothing."""
-    sealed_event, digest, last_start, former_rows = newest_seal(connection) or BEFORE_FIRST_SEAL
-    sealed_rows = seal_rows(connection, former_rows)
+    newest = connection.execute(_NEWEST_SEAL_AND_ROWS).first() or (*BEFORE_FIRST_SEAL, 1, *last_row_ids(connection))
+    sealed_event, digest, last_start, former_rows, newest_start, *row_ids = newest
+    sealed_rows = seal_rows(connection, former_rows, row_ids)
     digest = _with_rows(digest, former_rows, sealed_rows)
-    for last_start, line in _start_lines(connection, last_start or 0):  # noqa: B007, B020 # the last one is sealed
-        digest = next_seal(digest, line)
+    if (newest_start or 0) > (last_start or 0):  # few changes add a start, so most save a statement
+        for last_start, line in _start_lines(connection, last_start or 0):  # noqa: B007, B020 # the last one is sealed
+            digest = next_seal(digest, line)
     last_event = sealed_event
     for last_event, line in _event_lines(connection, sealed_event):  # noqa: B007 # the last one is sealed
         digest = next_seal(digest, line)
@@ -275,9 +280,12 @@ def _event_lines(
     connection: Connection, after: int, encode: Callable[[Sequence[Any]], bytes] | None = None
 ) -> Iterator[tuple[int, bytes]]:
     """Yield number and hashed bytes of every event after event `after`; `encode` is by default `event_bytes`."""
-    with connection.execute(_EVENTS, {"after": after}, execution_options={"yield_per": _BATCH_SIZE}) as rows:
+    rows: Sequence[Any] | None = None
+    while rows is None or len(rows) == _BATCH_SIZE:  # a cursor of PostgreSQL takes three statements, even for one event
+        rows = connection.execute(_EVENTS, {"after": after}).all()
         for row in rows:
             yield row.id, (encode or event_bytes)(row)
+            after = row.id
 
 
 def event_bytes(values: Sequence[Any]) -> bytes:

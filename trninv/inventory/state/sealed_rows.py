@@ -21,7 +21,9 @@ _SEALED_COLUMNS: Final = {
 }
 """The columns of each table in the order in which they are hashed."""
 # every change executes these statements, and building them again would take longer than running them
-_LAST_IDS: Final = select(*(select(func.max(table.c.id)).scalar_subquery() for table in _SEALED_COLUMNS))
+LAST_ROW_IDS: Final = tuple(select(func.max(table.c.id)).scalar_subquery() for table in _SEALED_COLUMNS)
+"""The id of the last row of each table, as columns."""
+_LAST_ROW_IDS: Final = select(*LAST_ROW_IDS)
 _ROWS: Final = {
     table: select(*columns).where(table.c.id > bindparam("after"), table.c.id <= bindparam("last")).order_by(table.c.id)
     for table, columns in _SEALED_COLUMNS.items()
@@ -30,12 +32,17 @@ _NEWEST: Final = select(_SEAL.c.sealed_rows).order_by(_SEAL.c.id.desc()).limit(1
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def seal_rows(connection: Connection, former: str | None) -> str | None:
+def last_row_ids(connection: Connection) -> Sequence[int | None]:
+    """Return the id of the last row of each table."""
+    return connection.execute(_LAST_ROW_IDS).one()
+
+
+def seal_rows(connection: Connection, former: str | None, last_ids: Sequence[int | None]) -> str | None:
     """Return what a new seal covers of each table, as JSON, from that of the seal before; None if there are no rows."""
     sealed = _parse(former)
-    for table, last in zip(_SEALED_COLUMNS, connection.execute(_LAST_IDS).one(), strict=True):
+    for table, last in zip(_SEALED_COLUMNS, last_ids, strict=True):
         sealed_id, digest = sealed.get(table.name, (0, ""))
-        if (last or 0) > sealed_id:
+        if last is not None and last > sealed_id:
             digest = "" if _is_omitted(connection, table, sealed_id) else digest
             sealed[table.name] = last, _digest(connection, table, digest, sealed_id, last)
     return _encode(sealed) if sealed else None

@@ -10,11 +10,12 @@ from itertools import islice
 from posixpath import commonpath
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, and_, bindparam, func, or_, select
+from sqlalchemy import Connection, Select, and_, func, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from trninv.database.bulk_load import bulk_insert
 from trninv.database.id_blocks import next_id
+from trninv.database.sql_constructs import IsOneOf
 from trninv.database.tables import CARRYING_STATES, JOB_ACTIONS, RESERVATION_ACTIONS, TABLES
 from trninv.errors import ConflictError, DatabaseError, InvalidArgumentError, WrongLevelError
 from trninv.inventory.address.expressions import address_expression, join_containers, node_addresses
@@ -82,7 +83,7 @@ def location_columns(connection: Connection, chips: Mapping[int, str]) -> dict[s
 @cache  # building the query takes longer than running it
 def _servers_of_chips() -> Select[Any]:
     chip = _T["chip"]
-    servers = select(chip.c.server_id).where(chip.c.id.in_(bindparam("chips", expanding=True)))
+    servers = select(chip.c.server_id).where(IsOneOf(chip.c.id, "chips"))
     query = select(address_expression("server")).select_from(join_containers("server"))
     return query.where(_T["server"].c.id.in_(servers))
 
@@ -128,8 +129,7 @@ def refuse_allocated(connection: Connection, chips: Sequence[int], ended_jobs: C
 
     """
     query = _refused_chips()
-    # no job has the key 0
-    parameters = {"ended_jobs": sorted(ended_jobs) or [0]}
+    parameters = {"ended_jobs": sorted(ended_jobs)}
     for batch in batches(sorted(chips)):
         if (row := connection.execute(query, parameters | {"chips": batch}).first()) is None:
             continue
@@ -151,7 +151,7 @@ def _refused_chips() -> Select[Any]:
     is_allocated = (
         allocation.c.chip_id == chip.c.id,
         allocation.c.ended_at.is_(None),
-        allocation.c.job_id.not_in(bindparam("ended_jobs", expanding=True)),
+        ~IsOneOf(allocation.c.job_id, "ended_jobs"),
     )
     return (
         select(chip.c.id, node.c.state, job.c.name, cordon_table.c.why)
@@ -161,7 +161,7 @@ def _refused_chips() -> Select[Any]:
         .outerjoin(cordon_table, and_(cordon_table.c.server_id == chip.c.server_id, cordon_table.c.ended_at.is_(None)))
         .where(
             or_(job.c.id.is_not(None), cordon_table.c.id.is_not(None), node.c.state.not_in(CARRYING_STATES)),
-            chip.c.id.in_(bindparam("chips", expanding=True)),
+            IsOneOf(chip.c.id, "chips"),
         )
         .order_by(chip.c.id)
         .limit(1)
@@ -200,7 +200,7 @@ def server_addresses(connection: Connection, keys: Iterable[int]) -> dict[int, s
 def _server_addresses() -> Select[Any]:
     server = _T["server"]
     query = select(server.c.id, address_expression("server").label("address")).select_from(join_containers("server"))
-    return query.where(server.c.id.in_(bindparam("keys", expanding=True)))
+    return query.where(IsOneOf(server.c.id, "keys"))
 
 
 def batches(keys: Sequence[int]) -> Iterator[list[int]]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, func, or_, select, union_all
 
+from trninv.database.sql_constructs import IsOneOf
 from trninv.database.tables import TABLES
 from trninv.errors import ConflictError, InvalidTimeError, UnknownReservationError, suggestion
 from trninv.history.point_in_time import parse_time
@@ -210,11 +211,11 @@ def reservation_conflicts(
     query = (
         select(_RESERVATION.c.id, func.count())
         .join(_RESERVED_CHIP, _RESERVED_CHIP.c.reservation_id == _RESERVATION.c.id)
-        .where(condition)
+        .where(condition, IsOneOf(_RESERVED_CHIP.c.chip_id, "chips"))
         .group_by(_RESERVATION.c.id)
     )
     for batch in batches(sorted(chips)):
-        for key, count in connection.execute(query.where(_RESERVED_CHIP.c.chip_id.in_(batch))):
+        for key, count in connection.execute(query, {"chips": batch}):
             shared[key] = shared.get(key, 0) + count
     if not shared:
         return
