@@ -1,28 +1,41 @@
-"""The lists, SQL and Cypher of the command line print the same from a service as from its database."""
+"""Lists, SQL, Cypher and all other commands that read print the same from a service as from its database."""
 
+import json
 import re
+import shlex
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from every_command import EVERY
 
 import trninv
 from conftest import BACKENDS, Databases, seed_everything, wear
 from remoting import URL, Command, command, service
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import ForbiddenError, NotFoundError, RequestError, TrninvError
 from trninv.graphql.thing_listing import LISTED_KINDS
 from trninv.inventory.access import bearer_tokens
+from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.bindings import bind
+from trninv.placement import questions as placement_questions
+from trninv.placement.changes import all_changes
 from trninv.placement.changes.allocate import allocate
 from trninv.placement.changes.cordon import cordon
 from trninv.placement.changes.release import release
 from trninv.placement.changes.reserve import reserve
 from trninv.reconcile.latest_observations import pinned_binding
 from trninv.remote.remote_fleet import RemoteFleet
+from trninv.routing.questions import all_questions
+from trninv.units import current_timestamp
 
 __all__ = ["command"]  # a fixture
 pytestmark = pytest.mark.slow_on_postgresql
 _REQUEST = re.compile(r" \(request [0-9a-f]{16}\)")
+_CLOCK = re.compile(r"\d\d:\d\d:\d\dZ")
 Both = tuple[str, Callable[..., RemoteFleet]]
 U = "u-trn2x64"
 
@@ -36,6 +49,7 @@ def _populate(url: str) -> None:
             allocate(connection, name, [f"{U}/d0/s1"], who="tests")
             if name == "old":
                 release(connection, name, who="tests")
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2").resized(2), "lab")
         cordon(connection, [f"{U}/d0/s3"], who="tests", why="fan, <b>")
         reserve(connection, "next", [f"{U}/d0/s0/c0"], who="tests", until="2099-01-01T00:00:00Z")
 
@@ -134,6 +148,184 @@ def test_cypher_prints_the_same(
     both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     _same(both, command, monkeypatch, "cypher", *words)
+
+
+READ = [
+    "draw lab -o - --color-by pool",
+    "draw lab -o - --jobs",
+    "draw lab -o - --jobs --chips 16",
+    "draw lab/r0 -o -",
+    "draw lab/r0 -o - --bisection",
+    "draw lab/d0 -o - --color-by pool",
+    "draw trn2-16.48xlarge/fabric -o -",
+    f"draw {U} -o - --path {U}/d0/s1/c0 {U}/d0/s1/c2",
+    f"draw {U} -o - --widest {U}/d0/s1/c0 {U}/d0/s1/c2 --at 0",
+    f"draw {U} -o - --cut {U}/d0/s0/c0 {U}/d0/s1/c2",
+    f"draw {U} -o - --cut {U}/d0/s2/c0 {U}/d0/s1/c2",
+    "draw trn3-gen1 -o - --bisection --down trn3-gen1/d0/s0/c0",
+    f"draw {U} -o - --jobs --propose 2x2x1",
+    "draw nowhere -o -",
+    f"events {U} --last 2",
+    "events --job train --format json",
+    "events --action cordon --format ndjson",
+    "events nowhere",
+    "events --at 0",
+    "events --batch -1",
+    "query '{ clusters(first: 2) { totalCount nodes { slug } } }'",
+    "query '{ chips(first: 1) { totalCount } }' --at 0",
+    "query '{ colour }'",
+    "query '{ path(from: \"nowhere\", to: \"nowhere\") { k } }'",
+    """query 'query($a: String!) { resolve(address: $a) { address } }' --variables '{"a": "lab/d0"}'""",
+    "report",
+    "report --format json",
+    "report capacity --set cluster=lab",
+    "report unhealthy --at 0 --format csv",
+    "report capacity --limit 2 --format json",
+    "report colour",
+    "report capacity --set colour=red",
+    f"show {U}/d0/s0/c3 --links --facts",
+    f"show {U}/d0/s1 --format json",
+    f"show {U}/d0/s0/c0--{U}/d0/s0/c1",
+    f"show {U} --at 0",
+    "show nowhere",
+    "sweep trn2-16.48xlarge/d0 --fail link --measure nominal --top 3",
+    "sweep nowhere",
+    "topology lab --as slurm-block --check",
+    f"topology {U}/d0 --as kubernetes --hostname n{{domain:03}}-{{server}} --at 0",
+    "topology lab --as slurm-tree --include-down --coarse",
+    f"topology {U} --as slurm-block --hostname {{colour}}",
+]
+"""Calls of commands that read, besides those of the lists above and of questions (test_same_answers)."""
+
+
+@pytest.mark.parametrize("words", READ)
+def test_a_command_that_reads_prints_the_same(
+    both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    status, out, _ = _same(both, command, monkeypatch, *shlex.split(words))
+    assert bool(out) == (status == 0 or "colour }" in words or "nowhere\", to" in words)
+
+
+def test_status_names_what_was_asked(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trninv, "connect", both[1])
+    local, remote = (
+        json.loads(command(f"--{name}", target, "status", "--format", "json")[1])
+        for name, target in (("database", both[0]), ("service", URL))
+    )
+    assert local.pop("database")
+    assert remote.pop("service") == URL
+    assert remote == local
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [f"--at 0 --down {U}/d0/s0/c0", "--limit 1"])
+def test_a_sweep_is_of_the_time_and_scenario(
+    both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    url, connect = both
+    monkeypatch.setattr(trninv, "connect", connect)
+    call = ["sweep", f"{U}/d0", "--fail", "chip", "--measure", "nominal", "--format", "json", *words.split()]
+    _, *local = command("--database", url, *call)
+    status, *remote = command("--service", URL, *call)
+    assert (status, remote) == (int("--limit" in words), local)
+
+
+def test_a_drawn_answer_is_the_same_file(
+    both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(trninv, "connect", both[1])
+    until = current_timestamp()
+    files = []
+    for name, target in (("database", both[0]), ("service", URL)):
+        files.append(tmp_path / f"{name}.svg")
+        words = ["timeline", U, "--until", until, "--buckets", "9", "--svg", str(files[-1])]
+        assert command(f"--{name}", target, *words)[0] == 0
+    local, remote = (file.read_text() for file in files)
+    assert local.startswith("<svg ")
+    assert remote == local
+
+
+@pytest.mark.parametrize("words", ["events --follow --last 2", "watch"])
+def test_a_command_that_follows_starts_alike(
+    both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    url, connect = both
+    monkeypatch.setattr(trninv, "connect", connect)
+    monkeypatch.setattr(time, "sleep", stop)
+    local, remote = (
+        command(f"--{name}", target, *words.split()) for name, target in (("database", url), ("service", URL))
+    )
+    assert local[1].count("\n") >= 2
+    assert _CLOCK.sub("", str(remote)) == _CLOCK.sub("", str(local))
+
+
+def test_new_events_are_followed(databases: Databases, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+    url = databases.copied("sqlite", seed_everything)
+    with service(url) as connect, connect() as fleet:
+
+        def cordon_next(_: float, slots: list[str] = [f"{U}/d0/s0", f"{U}/d0/s1"]) -> None:  # noqa: B006 # emptied
+            if not slots:
+                raise KeyboardInterrupt
+            fleet.cordon([slots.pop()], why="fan", who="tests")
+
+        monkeypatch.setattr(trninv, "connect", connect)
+        monkeypatch.setattr(time, "sleep", cordon_next)
+        status, out, _ = command("--service", URL, "events", U, "--follow", "--format", "ndjson")
+    assert (status, [json.loads(line)["address"] for line in out.splitlines()]) == (0, [f"{U}/d0/s1", f"{U}/d0/s0"])
+    databases.drop(url)
+
+
+NO_DATABASE = {"audit", "collect", "completion", "docs", "facts", "help", "schema", "systems", "webhooks test"}
+"""Commands that read no database."""
+NEEDS_DATABASE = {
+    "adopt prod": "it creates a cluster",
+    "archive DIRECTORY": "it reads the whole history",
+    "copy URL": "it reads every table",
+    "discover": "it writes what it pulls",
+    "export DIRECTORY": "it reads every table in one snapshot; GET /export/NAME sends one",
+    "grant": "it gives database roles their rights",
+    "import ec2 FILE": "it writes what files hold; machines send theirs by collect",
+    "mcp": "a service offers /mcp itself",
+    "migrate": "it changes the tables",
+    "seed trn2": "it creates a cluster",
+    "serve": "it is the service",
+    "token create x": "tokens are made where the database is",
+    "token revoke x": "as above",
+    "token rotate x": "as above",
+    "unseed lab --yes": "it removes a cluster",
+    "up": "it creates the database",
+    "verify": "it reads every row",
+    "webhooks list": "the file of receivers is beside the database",
+    "webhooks retry": "as above",
+    "webhooks send": "as above",
+}
+"""Calls of commands that a service does not answer, with the reason."""
+
+
+def test_every_command_takes_a_service_or_says_why_not() -> None:
+    declared = {one.command for one in (*all_questions(), *placement_questions.all_questions()) if one.field}
+    changes = {one.command for one in all_changes() if one.field}
+    called = {words.split()[0] for words in READ} | {"status", "watch", "timeline", "check"}
+    lists = {"bindings", "cordons", "cypher", "incidents", "jobs", "list", "reservations", "sql"}
+    lists |= {"token list", "token events"}
+    needing = {words.split()[0] if len(words.split()) > 1 and not words.startswith(("token", "webhooks")) else words.removesuffix(" x") for words in NEEDS_DATABASE}
+    covered = declared | changes | called | lists | NO_DATABASE | needing
+    names = {" ".join(words) for words in EVERY if not words[0] == "import"} | {"import"}
+    assert names - covered == set(), "call it in READ, or name it in NEEDS_DATABASE with a reason"
+
+
+@pytest.mark.parametrize("words", NEEDS_DATABASE)
+def test_a_command_that_needs_the_database_says_so(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str
+) -> None:
+    monkeypatch.delenv("TRNINV_DATABASE_URL", raising=False)
+    (tmp_path / "FILE").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    status, _, error = command("--service", "http://127.0.0.1:9", *words.split())
+    assert (status, "needs the database itself" in error) == (2, True), error
 
 
 def test_an_error_has_its_code_and_request(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
