@@ -52,36 +52,6 @@ def test_an_option_counts_before_the_environment(command: Command, monkeypatch: 
     assert "does not answer" in command("--service", NOWHERE, "free", "u-trn2x64")[2]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["seed", "u-trn2x64"],
-        ["unseed", "lab", "--yes"],
-        ["migrate"],
-        ["verify"],
-        ["status"],
-        ["serve"],
-        ["mcp"],
-        ["watch"],
-        ["up", "--check"],
-        ["events"],
-        ["show", "u-trn2x64"],
-        ["token", "create", "x"],
-        ["adopt", "x"],
-        ["archive", "x"],
-        ["grant"],
-        ["query", "{ __typename }"],
-        ["export", "cluster"],
-        ["topology", "u-trn2x64", "--as", "gexf"],
-        ["draw", "u-trn2x64", "-o", "-"],
-    ],
-    ids=lambda words: words[0],
-)
-def test_what_needs_the_database_itself_refuses_a_service(command: Command, words: list[str]) -> None:
-    status, _, error = command("--service", NOWHERE, *words)
-    assert (status, "needs the database itself" in error) == (2, True), error
-
-
 @pytest.fixture(scope="module", params=BACKENDS)
 def guarded(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Guarded]:
     """What connects to a service that asks for tokens, and a token of each scope."""
@@ -104,6 +74,8 @@ def test_a_token_of_scope_read_reads_and_changes_nothing(guarded: Guarded) -> No
         with pytest.raises(ForbiddenError, match="set_state needs a token of scope operate") as caught:
             reader.set_state("u-trn2x64/d0/s0/c0", "down", why="x", who="by-read", dry_run=dry_run)
         assert (caught.value.code, bool(caught.value.request_id)) == ("FORBIDDEN", True)
+    with pytest.raises(ForbiddenError, match="sweep needs a token of scope operate"):
+        reader.sweep("u-trn2x64")
     assert reader.events(limit=1, scope="u-trn2x64") == []
     for token in (tokens["observe"], "", "trninv_wrong"):
         with pytest.raises((UnauthenticatedError, ForbiddenError)):

@@ -28,7 +28,7 @@ _STEPS: Final = {"incidents": "unhealthy parts by root cause"}
 @format_option
 @click.pass_obj
 def status(database: str, style: str) -> None:
-    """Show the database or service, its schema version, clusters and rows.
+    """Show the database, its schema version, clusters and rows.
 
     If targets are pulled by trninv discover, also show when each was last read and whether it is late.
 

@@ -10,9 +10,7 @@ from trninv.cli.output import print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.question_commands import SCHEDULER_OPTION, build_command, dask_executor, question_arguments
 from trninv.cli.scenario_options import open_scenario
-from trninv.errors import UsageError
 from trninv.routing.questions import find
-from trninv.settings import is_service
 
 _SWEEP = find("sweep")
 
@@ -30,8 +28,6 @@ def _run_sweep(  # one parameter per option
     scheduler: str | None,
     **arguments: Any,  # the question's parameters
 ) -> None:
-    if is_service(database) and (journal or scheduler):
-        raise UsageError("a service runs the sweep itself; omit --journal and --scheduler")
     with (
         open_scenario(database, down, derate, as_of) as fleet,
         dask_executor(scheduler) as executor,

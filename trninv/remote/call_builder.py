@@ -46,6 +46,8 @@ class CallBuilder:
         call = self._build(question.name, _declared(question, passed, Parameter.coerce))
         if not question.job_mutation:
             return call
+        if ignored := [name for name in ("executor", "journal") if passed.get(name) is not None]:
+            raise UsageError(f"a service runs {question.name} itself; omit {' and '.join(ignored)}")
         progress = {"progress": passed["progress"]} if "progress" in passed else {}
         return JobCall(self.service, call.method, call.body, call.result_type, is_retried=False, **progress)
 

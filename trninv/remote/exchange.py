@@ -272,7 +272,8 @@ class GraphqlCall(RowsCall):
     def read_reply(self, reply: Reply) -> Result:
         """Return the response's JSON."""
         content = json.loads(reply.body)
-        content["data"]  # another body is no response
+        if not content.keys() & {"data", "errors"}:
+            raise ValueError("no response of GraphQL")
         return Result(content, None)
 
 
