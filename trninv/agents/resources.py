@@ -22,6 +22,7 @@ FIXED: Final[Mapping[str, str]] = {
 TEMPLATES: Final[Mapping[str, str]] = {
     "address/{address}": "What is at an address, such as prod/d3/s1/c5.",
     "facts/{subject}": "The facts about a model, such as trn2, with their sources and quotes.",
+    "tool/{name}": "A tool's full description and arguments, such as placements or chips.",
     "schema/{type}": "One type of the GraphQL schema, such as ChipFilter.",
     "explain/{tool}{?arguments}": "The evidence for an answer; a tool's answer has its address.",
 }
@@ -53,6 +54,8 @@ async def read_resource(uri: str, runner: Runner, caller: Caller) -> tuple[str, 
             return graphql_schema.schema().as_str(), "text/plain"
         case "schema", True:
             return _print_type(name), "text/plain"
+        case "tool", True:
+            return _json(_describe_tool(name, caller))
         case "facts", True:
             return _json(await runner.run_document(_FACTS, {"subject": name}, caller))
         case "address", True:
@@ -73,6 +76,14 @@ async def _explain(name: str, query: str, runner: Runner, caller: Caller) -> Map
     if not isinstance(arguments, dict):
         raise UsageError("arguments is not a JSON object")
     return await runner.explain(tool, arguments, caller)
+
+
+def _describe_tool(name: str, caller: Caller) -> Mapping[str, Any]:
+    tool = all_tools().get(name)
+    if tool is None or not caller.allows(tool.scope):
+        raise NotFoundError(f"there is no tool {name!r:.40}; list the tools")
+    filters = [f"{SCHEME}://schema/{kind}" for kind in tool.input_types()]
+    return {"name": name, "description": tool.description, "inputSchema": tool.input_schema, "types": filters}
 
 
 def _print_type(name: str) -> str:
