@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from graphql import print_type
+from graphql import GraphQLInputObjectType, get_named_type, print_type
 
 from trninv.agents.runner import Caller, Runner
 from trninv.agents.tool import all_tools
@@ -82,8 +82,9 @@ def _describe_tool(name: str, caller: Caller) -> Mapping[str, Any]:
     tool = all_tools().get(name)
     if tool is None or not caller.allows(tool.scope):
         raise NotFoundError(f"there is no tool {name!r:.40}; list the tools")
-    filters = [f"{SCHEME}://schema/{kind}" for kind in tool.input_types()]
-    return {"name": name, "description": tool.description, "inputSchema": tool.input_schema, "types": filters}
+    types = {kind.name: kind for kind in (get_named_type(argument.type) for argument in tool.field.args.values())}
+    inputs = [print_type(kind) for kind in types.values() if isinstance(kind, GraphQLInputObjectType)]
+    return {"name": name, "description": tool.description, "inputSchema": tool.input_schema, "types": inputs}
 
 
 def _print_type(name: str) -> str:

@@ -18,7 +18,7 @@ from trninv.agents.prompts import INSTRUCTIONS, PROMPTS
 from trninv.agents.resources import FIXED, SCHEME, TEMPLATES, read_resource
 from trninv.agents.runner import Caller, Runner, ToolError, describe_failure, paged
 from trninv.agents.tool import AT, PLAN, Tool, all_tools
-from trninv.agents.tool_list import KIND, LIST, describe_briefly, describe_list, listed_kinds
+from trninv.agents.tool_list import KIND, LIST, describe_briefly, describe_list, listed_kinds, listed_tools
 from trninv.errors import ForbiddenError, NotFoundError, StalePlanError, TrninvError, UsageError
 
 Context = ServerRequestContext[Any, Any]
@@ -72,11 +72,9 @@ class _Handlers:
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """Return the tools that the caller's scope allows."""
         caller = self._find_caller(context)
-        kinds = listed_kinds()
-        allowed = (tool for name, tool in all_tools().items() if caller.allows(tool.scope) and name not in kinds)
         tools = [
             _describe_tool(tool.name, description, schema, is_change=tool.is_change)
-            for tool, description, schema in describe_briefly(allowed)
+            for tool, description, schema in describe_briefly(listed_tools(caller.allows))
         ]
         list_tool = [_describe_tool(LIST, *describe_list(caller.allows))] if caller.allows("read") else []
         return types.ListToolsResult(tools=[*self._text_tools(caller), *list_tool, *tools])

@@ -29,17 +29,25 @@ _LIST_ARGUMENTS: Final[Mapping[str, Any]] = {
     AT: {"type": "string"},
     "page": {"type": "integer"},
 }
-_OWN_TOOLS: Final = frozenset({"incidents", "viewer"})
-"""Fields with such arguments that have a tool of their own: agents begin with incidents, and viewer is no list."""
+_OWN_TOOLS: Final = frozenset({"incidents"})
+"""Lists that have a tool of their own nevertheless, because agents begin with them."""
+_UNLISTED: Final = frozenset({"viewer", "cluster"})
+"""Tools that agents do not need: `resolve` finds clusters too."""
 _EXPLAINED: Final = frozenset({AT, PLAN, "down", "why", "first", "after", "filter", "orderBy"})
 """Arguments that the server's instructions or `LIST` explain."""
 _OMITTED: Final = frozenset({"page", "who"})
 """Arguments that only the instructions name; an answer with more pages says how to get the next."""
-_MAX_DESCRIPTION: Final = 90
-_MAX_ARGUMENT: Final = 48
+_MAX_DESCRIPTION: Final = 85
+_MAX_ARGUMENT: Final = 44
 _RANGE: Final = re.compile(r": -?[\d,.]+ to -?[\d,.]+\.?$")
 _ONLY_LEVELS: Final = re.compile(r"(chip|core|server|rack|domain|cluster|switch|or|[ ,.])+", re.IGNORECASE)
 """A description that only says which places an argument may be; an error says so too."""
+
+
+def listed_tools(allows: Callable[[str], bool]) -> Iterator[Tool]:
+    """Yield the tools that an agent sees beside `LIST`, of the scopes that a caller has."""
+    kinds = listed_kinds()
+    return (tool for name, tool in all_tools().items() if name not in kinds.keys() | _UNLISTED and allows(tool.scope))
 
 
 def listed_kinds() -> Mapping[str, Tool]:
@@ -49,7 +57,7 @@ def listed_kinds() -> Mapping[str, Tool]:
 
 def _is_listed(tool: Tool) -> bool:
     names = tool.input_schema["properties"].keys() - _OMITTED
-    return names <= _LIST_ARGUMENTS.keys() and not tool.is_change and tool.name not in _OWN_TOOLS
+    return names <= _LIST_ARGUMENTS.keys() and not tool.is_change and tool.name not in _OWN_TOOLS | _UNLISTED
 
 
 def describe_list(allows: Callable[[str], bool]) -> tuple[str, dict[str, Any]]:
@@ -65,18 +73,17 @@ def describe_list(allows: Callable[[str], bool]) -> tuple[str, dict[str, Any]]:
 def describe_briefly(tools: Iterable[Tool]) -> Iterator[tuple[Tool, str, dict[str, Any]]]:
     """Yield each tool with a sentence about it, and the schema of its arguments in few words.
 
-    An argument that an earlier tool describes alike is not described again.
+    An argument or members that an earlier tool describes alike are not described again.
     """
-    described = set[tuple[str, str]]()
+    described = set[object]()
     for tool in tools:
         schema: dict[str, Any] = {"type": "object", "properties": {}}
         for name, full_schema in tool.input_schema["properties"].items():
             if name in _OMITTED:
                 continue
-            description = _describe_argument(name, full_schema)
-            if (name, description) in described:
-                description = ""
-            described.add((name, description))
+            texts = {text if text.startswith("{") else (name, text): text for text in _texts(name, full_schema)}
+            description = ": ".join(text for key, text in texts.items() if key not in described)
+            described |= texts.keys()
             schema["properties"][name] = _abridge(full_schema) | ({"description": description} if description else {})
         if required := tool.input_schema["required"]:
             schema["required"] = required
@@ -90,10 +97,13 @@ def _abridge(schema: Mapping[str, Any]) -> dict[str, Any]:
     return brief
 
 
-def _describe_argument(name: str, schema: Mapping[str, Any]) -> str:
+def _texts(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what an argument is, and the members of an object, if that is not clear."""
     description = "" if name in _EXPLAINED else _first_sentence(schema.get("description", ""), _MAX_ARGUMENT)
-    members = f": {{{', '.join(schema['properties'])}}}" if "properties" in schema else ""
-    return "" if _ONLY_LEVELS.fullmatch(description) else f"{description}{members}"
+    if description and not _ONLY_LEVELS.fullmatch(description):
+        yield description
+    if "properties" in schema:
+        yield f"{{{', '.join(schema['properties'])}}}"
 
 
 def _first_sentence(text: str, max_length: int) -> str:
