@@ -293,7 +293,7 @@ def test_an_interruption_cancels_the_job() -> None:
         raise KeyboardInterrupt
 
     fleet = fleet_over(httpx2.MockTransport(answer))
-    fleet._client._sleep = interrupt
+    fleet._client._sleep = interrupt  # type: ignore[assignment]
     with pytest.raises(KeyboardInterrupt):
         fleet.sweep("lab")
     assert bodies[1:] == [{"job": "7", "cancel": True}]

@@ -132,7 +132,7 @@ _LISTS: dict[str, dict[str, Any]] = {
     "impact": {},
     "describe": {"address": "u-trn2x64/d0/s0/c3"},
     "draw_timeline": {"scope": "lab", "since": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z"},
-    "topology": {"scope": "lab", "format": "gexf", "coarse": True, "check": True},
+    "topology": {"scope": "lab", "output_format": "gexf", "coarse": True, "check": True},
 }
 """Arguments of readings that need some."""
 

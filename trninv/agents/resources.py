@@ -43,6 +43,7 @@ async def read_resource(uri: str, runner: Runner, caller: Caller) -> tuple[str, 
         There is no such resource.
 
     """
+    content: Mapping[str, Any]
     parts = urlsplit(uri)
     kind, name = parts.netloc, unquote(parts.path.removeprefix("/"))
     if parts.scheme != SCHEME:
@@ -55,14 +56,16 @@ async def read_resource(uri: str, runner: Runner, caller: Caller) -> tuple[str, 
         case "schema", True:
             return _print_type(name), "text/plain"
         case "tool", True:
-            return _json(_describe_tool(name, caller))
+            content = _describe_tool(name, caller)
         case "facts", True:
-            return _json(await runner.run_document(_FACTS, {"subject": name}, caller))
+            content = await runner.run_document(_FACTS, {"subject": name}, caller)
         case "address", True:
-            return _json(await runner.answer(all_tools()["resolve"], {"address": name}, caller))
+            content = await runner.answer(all_tools()["resolve"], {"address": name}, caller)
         case "explain", True:
-            return _json(await _explain(name, parts.query, runner, caller))
-    raise NotFoundError(f"{uri!r:.80} is no resource; there are {', '.join((*FIXED, *TEMPLATES))}")
+            content = await _explain(name, parts.query, runner, caller)
+        case _:
+            raise NotFoundError(f"{uri!r:.80} is no resource; there are {', '.join((*FIXED, *TEMPLATES))}")
+    return json.dumps(content, ensure_ascii=False), "application/json"
 
 
 async def _explain(name: str, query: str, runner: Runner, caller: Caller) -> Mapping[str, Any]:
@@ -92,7 +95,3 @@ def _print_type(name: str) -> str:
     if graphql_type is None:
         raise NotFoundError(f"the schema has no type {name!r:.40}; read {SCHEME}://schema")
     return print_type(graphql_type)
-
-
-def _json(content: Mapping[str, Any]) -> tuple[str, str]:
-    return json.dumps(content, ensure_ascii=False), "application/json"

@@ -94,7 +94,7 @@ class _Handlers:
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Run a tool; failures are results in words, so that the agent can correct its call."""
-        arguments = params.arguments or {}
+        arguments: Mapping[str, Any] = params.arguments or {}
         try:
             caller = self._find_caller(context)
             if params.name in _TEXT_TOOLS:

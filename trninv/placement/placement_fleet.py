@@ -127,7 +127,7 @@ class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
     def topology(
         self,
         scope: str,
-        format: str,  # noqa: A002 # as the command's option
+        output_format: str,
         *,
         hostname: str | None = None,
         include_down: bool = False,
@@ -157,7 +157,7 @@ class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
 
         with self.open_snapshot() as snapshot:
             return topology_text(
-                snapshot, scope, format, hostname, include_down=include_down, coarse=coarse, check=check
+                snapshot, scope, output_format, hostname, include_down=include_down, coarse=coarse, check=check
             )
 
     @reading

@@ -468,7 +468,7 @@ class AsyncMethods:
     async def topology(
         self,
         scope: str,
-        format: str,
+        output_format: str,
         *,
         hostname: str | None = ...,
         include_down: bool = ...,
