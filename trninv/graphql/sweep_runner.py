@@ -56,12 +56,12 @@ class SweepRunner:
         self._engine, self._url = engine, url
         self._children: list[subprocess.Popen[bytes]] = []
 
-    def start(self, *, at: str | None = None, scenario: Json = None, **arguments: Any) -> Row[Any]:
+    def start(self, *, as_of: str | None = None, scenario: Json = None, **arguments: Any) -> Row[Any]:
         """Start a sweep and return its row.
 
         Parameters
         ----------
-        at
+        as_of
             The time of the fleet to sweep; None for now.
         scenario
             The scenario to sweep in, encoded.
@@ -80,7 +80,7 @@ class SweepRunner:
                 f"limit {values['limit']:,} is too high; a service solves at most {MAX_CLASSES:,} classes"
             )
         parameters = {parameter.name: values[parameter.name] for parameter in find("sweep").parameters}
-        conditions = {name: value for name, value in (("at", at), ("scenario", scenario)) if value is not None}
+        conditions = {name: value for name, value in (("as_of", as_of), ("scenario", scenario)) if value is not None}
         row = {"arguments": json.dumps(parameters | conditions), "started_at": current_timestamp(), "renewed": _NOW}
         with write_transaction(self._engine, lock="sweep") as connection:
             if _count_running(connection) >= MAX_RUNNING:

@@ -37,7 +37,7 @@ def main(sweep_id: int, attempt: int, arguments: str) -> None:
 
         try:
             values = json.loads(arguments)
-            with _at(fleet, values).snapshot() as snapshot, ThreadPoolExecutor(1) as executor:
+            with _derive(fleet, values).snapshot() as snapshot, ThreadPoolExecutor(1) as executor:
                 answer = snapshot.ask(find("sweep"), **values, executor=executor, progress=report)
         except TrninvError as error:
             _finish(lease, state="failed", error=str(error))
@@ -45,10 +45,10 @@ def main(sweep_id: int, attempt: int, arguments: str) -> None:
             _finish(lease, state="done", answer=json.dumps(asdict(answer)))
 
 
-def _at(fleet: Fleet, values: dict[str, Any]) -> Fleet:
+def _derive(fleet: Fleet, values: dict[str, Any]) -> Fleet:
     """Return the fleet at the time and in the scenario among the values, if any, and remove them."""
-    at, scenario = values.pop("at", None), values.pop("scenario", None)
-    earlier_fleet = fleet if at is None else fleet.at(at)
+    as_of, scenario = values.pop("as_of", None), values.pop("scenario", None)
+    earlier_fleet = fleet if as_of is None else fleet.at(as_of)
     if scenario is None:
         return earlier_fleet
     parsed: Scenario = decode(scenario, Scenario)

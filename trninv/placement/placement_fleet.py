@@ -153,7 +153,7 @@ class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
             The format can't express the place.
 
         """
-        from trninv.exporters.topology_text import topology_text  # noqa: PLC0415 # see [tool.importlinter]
+        from trninv.exporters.format import topology_text  # noqa: PLC0415 # see [tool.importlinter]
 
         with self.open_snapshot() as snapshot:
             return topology_text(

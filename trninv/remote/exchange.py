@@ -184,7 +184,7 @@ Attempt = tuple[float, Call]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobProgress:
     """The progress of a job of the service; `error` says why it failed."""
 
     id: str
@@ -210,14 +210,14 @@ class JobCall(Call):
     def read_reply(self, reply: Reply) -> Result:
         """Return the result of a job that is done, or its progress."""
         content = json.loads(reply.body)
-        job: Job = decode(content["job"], Job)
+        job: JobProgress = decode(content["job"], JobProgress)
         return Result(decode(content["result"], self.result_type) if job.state == "done" else job, None)
 
     def exchange(self, pause: float | None = 0.0) -> Generator[Attempt, Reply | SendFailure, Result]:
         """Start the job, and ask for its progress until it ends; an interruption cancels it."""
         result = yield from super().exchange(pause)
         seconds = _FIRST_POLL_PAUSE
-        while isinstance(job := result.value, Job):
+        while isinstance(job := result.value, JobProgress):
             if job.state != "running":
                 raise ServiceError(job.error or f"{self.method} was {job.state}")
             if job.total is not None:

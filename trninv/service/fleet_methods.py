@@ -33,7 +33,7 @@ from trninv.graphql.sweep_runner import MAX_KEPT, cancel_sweep, find_sweep
 from trninv.inventory.access.bearer_tokens import Principal
 from trninv.inventory.address.lookup import resolve_place
 from trninv.placement.placement_fleet import Fleet
-from trninv.remote.exchange import Job
+from trninv.remote.exchange import JobProgress
 from trninv.remote.json_codec import TypeMismatchError, decode, encode
 from trninv.remote.remote_method import RemoteMethod, find_method
 from trninv.routing.question import Question
@@ -100,7 +100,7 @@ async def _run_job(services: Services, method: RemoteMethod, body: Mapping[str, 
         row = await services.read(partial(_find_job, services.fleet, job))
     if row is None:
         raise NotFoundError(f"no job {job!r:.60}; a service keeps the last {MAX_KEPT}")
-    progress = Job(str(row.id), row.state, row.done, row.total, row.error)
+    progress = JobProgress(str(row.id), row.state, row.done, row.total, row.error)
     answer = parse_answer(json.loads(row.answer)) if row.answer else None
     content = _to_json(
         {"result": encode(answer), "asOf": None, "job": encode(progress)}, services.settings.answer_bytes
@@ -114,7 +114,7 @@ def _start_job(services: Services, call: _Call) -> Any:
     with fleet.open_snapshot() as snapshot:
         resolve_place(snapshot.connection, call.arguments["scope"])
     scenario = None if call.scenario is None else encode(call.scenario)
-    return services.sweeps.start(at=call.time, scenario=scenario, **call.arguments)
+    return services.sweeps.start(as_of=call.time, scenario=scenario, **call.arguments)
 
 
 def _find_job(fleet: Fleet, job: str) -> Any:
