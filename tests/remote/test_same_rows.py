@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from every_command import EVERY
+from service_calls import READ
 
 import trninv
 from conftest import BACKENDS, Databases, seed_everything, wear
@@ -21,15 +21,12 @@ from trninv.graphql.thing_listing import LISTED_KINDS
 from trninv.inventory.access import bearer_tokens
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.bindings import bind
-from trninv.placement import questions as placement_questions
-from trninv.placement.changes import all_changes
 from trninv.placement.changes.allocate import allocate
 from trninv.placement.changes.cordon import cordon
 from trninv.placement.changes.release import release
 from trninv.placement.changes.reserve import reserve
 from trninv.reconcile.latest_observations import pinned_binding
 from trninv.remote.remote_fleet import RemoteFleet
-from trninv.routing.questions import all_questions
 from trninv.units import current_timestamp
 
 __all__ = ["command"]  # a fixture
@@ -151,54 +148,6 @@ def test_cypher_prints_the_same(
     _same(both, command, monkeypatch, "cypher", *words)
 
 
-READ = [
-    "draw lab -o - --color-by pool",
-    "draw lab -o - --jobs",
-    "draw lab -o - --jobs --chips 16",
-    "draw lab/r0 -o -",
-    "draw lab/r0 -o - --bisection",
-    "draw lab/d0 -o - --color-by pool",
-    "draw trn2-16.48xlarge/fabric -o -",
-    f"draw {U} -o - --path {U}/d0/s1/c0 {U}/d0/s1/c2",
-    f"draw {U} -o - --widest {U}/d0/s1/c0 {U}/d0/s1/c2 --at 0",
-    f"draw {U} -o - --cut {U}/d0/s0/c0 {U}/d0/s1/c2",
-    f"draw {U} -o - --cut {U}/d0/s2/c0 {U}/d0/s1/c2",
-    "draw trn3-gen1 -o - --bisection --down trn3-gen1/d0/s0/c0",
-    f"draw {U} -o - --jobs --propose 2x2x1",
-    "draw nowhere -o -",
-    f"events {U} --last 2",
-    "events --job train --format json",
-    "events --action cordon --format ndjson",
-    "events nowhere",
-    "events --at 0",
-    "events --batch -1",
-    "query '{ clusters(first: 2) { totalCount nodes { slug } } }'",
-    "query '{ chips(first: 1) { totalCount } }' --at 0",
-    "query '{ colour }'",
-    'query \'{ path(from: "nowhere", to: "nowhere") { k } }\'',
-    """query 'query($a: Address!) { resolve(address: $a) { address } }' --variables '{"a": "lab/d0"}'""",
-    "report",
-    "report --format json",
-    "report capacity --set cluster=lab",
-    "report unhealthy --at 0 --format csv",
-    "report capacity --limit 2 --format json",
-    "report colour",
-    "report capacity --set colour=red",
-    f"show {U}/d0/s0/c3 --links --facts",
-    f"show {U}/d0/s1 --format json",
-    f"show {U}/d0/s0/c0--{U}/d0/s0/c1",
-    f"show {U} --at 0",
-    "show nowhere",
-    pytest.param("sweep trn2-16.48xlarge/d0 --fail link --measure nominal --top 3", marks=pytest.mark.slow),
-    "sweep nowhere",
-    "topology lab --as slurm-block --check",
-    f"topology {U}/d0 --as kubernetes --hostname n{{domain:03}}-{{server}} --at 0",
-    "topology lab --as slurm-tree --include-down --coarse",
-    f"topology {U} --as slurm-block --hostname {{colour}}",
-]
-"""Calls of commands that read, besides those of the lists above and of questions (test_same_answers)."""
-
-
 @pytest.mark.parametrize("words", READ)
 def test_a_command_that_reads_prints_the_same(
     both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, words: str
@@ -278,61 +227,6 @@ def test_new_events_are_followed(databases: Databases, monkeypatch: pytest.Monke
         status, out, _ = command("--service", URL, "events", U, "--follow", "--format", "ndjson")
     assert (status, [json.loads(line)["address"] for line in out.splitlines()]) == (0, [f"{U}/d0/s1", f"{U}/d0/s0"])
     databases.drop(url)
-
-
-NO_DATABASE = {"audit", "collect", "completion", "copy", "docs", "facts", "help", "schema", "systems", "webhooks test"}
-"""Commands that read no database, or one that an argument names."""
-NEEDS_DATABASE = {
-    "adopt prod": "it creates a cluster",
-    "archive DIRECTORY": "it reads the whole history",
-    "discover slurm": "it writes what it pulls",
-    "export DIRECTORY": "it reads every table in one snapshot; GET /export/NAME sends one",
-    "grant": "it gives database roles their rights",
-    "import ec2 FILE": "it writes what files hold; machines send theirs by collect",
-    "mcp": "a service offers /mcp itself",
-    "migrate": "it changes the tables",
-    "seed trn2": "it creates a cluster",
-    "serve": "it is the service",
-    "token create x": "tokens are made where the database is",
-    "token revoke x": "as above",
-    "token rotate x": "as above",
-    "unseed lab --yes": "it removes a cluster",
-    "up": "it creates the database",
-    "verify": "it reads every row",
-    "webhooks list": "the file of receivers is beside the database",
-    "webhooks retry": "as above",
-    "webhooks send": "as above",
-}
-"""Calls of commands that a service does not answer, with the reason."""
-
-
-def test_every_command_takes_a_service_or_says_why_not() -> None:
-    declared = {one.command for one in (*all_questions(), *placement_questions.all_questions()) if one.field}
-    changes = {one.command for one in all_changes() if one.field}
-    called = {words.split()[0] for words in READ if isinstance(words, str)} | {"status", "watch", "timeline", "check"}
-    lists = {"bindings", "cordons", "cypher", "incidents", "jobs", "list", "reservations", "sql"}
-    lists |= {"token list", "token events"}
-    names = {" ".join(words) for words in EVERY if words[0] != "import"} - {"token", "webhooks"}
-    needing = {name for name in names if any(f"{call} ".startswith(f"{name} ") for call in NEEDS_DATABASE)}
-    covered = declared | changes | called | lists | NO_DATABASE | needing
-    assert names == {name.partition(" --")[0] for name in covered}, (
-        "call it in READ, or name it in NEEDS_DATABASE with a reason"
-    )
-
-
-@pytest.mark.parametrize("words", NEEDS_DATABASE)
-def test_a_command_that_needs_the_database_says_so(
-    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str
-) -> None:
-    monkeypatch.delenv("TRNINV_DATABASE_URL", raising=False)
-    (tmp_path / "FILE").write_text(
-        "receivers: [{name: pager, url: https://pager.example, secret_env: SECRET, events: {}}]"
-    )
-    monkeypatch.setenv("TRNINV_WEBHOOKS", str(tmp_path / "FILE"))
-    monkeypatch.setenv("SECRET", "A" * 43 + "=")
-    monkeypatch.chdir(tmp_path)
-    status, _, error = command("--service", "http://127.0.0.1:9", *words.split())
-    assert (status, "needs the database itself" in error) == (2, True), error
 
 
 def test_an_error_has_its_code_and_request(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -326,8 +326,7 @@ class BaseFleet(NotebookMethods, RoutingMethods):
     def drift(self, scope: str | None = None, *, include_cleared: bool = False) -> "RowList[Finding]":
         """List the findings of the last ``trninv drift``, the worst first: how observations differ from the design.
 
-        With ``include_cleared``, also those that no longer hold. This method compares nothing: run `detect_drift`
-        after imports.
+        With ``include_cleared``, also those that no longer hold. Run `detect_drift` after imports to compare again.
         """
         from trninv.reconcile.findings import Finding, list_findings  # noqa: PLC0415 # it imports the catalog, as above
 
