@@ -2,19 +2,25 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import mcp_types as types
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
+from mcp.shared.exceptions import MCPError
 from mcp_clients import client
 
 from trninv.agents.abridge import MAX_CHARACTERS
 from trninv.agents.tool import all_tools
+from trninv.agents.tool_list import listed_kinds
 from trninv.routing.fleet import BaseFleet
 
+MAX_TOOL_BYTES = 24_000
+"""Bytes of the list of tools, about 6,000 tokens."""
 QUESTIONS = yaml.safe_load((Path(__file__).parent / "questions.yaml").read_text())
 
 
@@ -38,17 +44,76 @@ def test_a_question_of_an_operator_gets_the_right_answer(fleet: BaseFleet, case:
     assert len(result.content[0].text) < MAX_CHARACTERS + 2_000
 
 
-def test_every_tool_is_described_and_its_schema_is_valid(lite_fleet: BaseFleet) -> None:
-    async def listed() -> Any:
-        async with client(lite_fleet) as agent:
+def _listed(fleet: BaseFleet, scope: str = "admin") -> list[types.Tool]:
+    async def listed() -> list[types.Tool]:
+        async with client(fleet, scope) as agent:
             return (await agent.list_tools()).tools
 
-    tools = asyncio.run(listed())
-    assert {tool.name for tool in tools} == {*all_tools(), "sql", "graphql"}
+    return asyncio.run(listed())
+
+
+def test_every_tool_is_described_and_its_schema_is_valid(lite_fleet: BaseFleet) -> None:
+    tools = _listed(lite_fleet)
+    assert {tool.name for tool in tools} == {
+        *all_tools().keys() - listed_kinds() - {"viewer", "cluster"},
+        "sql",
+        "graphql",
+        "list",
+    }
     for tool in tools:
         Draft202012Validator.check_schema(tool.input_schema)
-        assert (tool.description or "")[:1].isupper(), tool.name
-        assert tool.annotations.read_only_hint is not (tool.name in all_tools() and all_tools()[tool.name].is_change)
+        assert re.fullmatch(r"[A-Z].{10,110}[.]", tool.description or ""), tool.name
+        is_change = tool.name in all_tools() and all_tools()[tool.name].is_change
+        assert bool(tool.annotations and tool.annotations.read_only_hint) is not is_change
+        properties, full = tool.input_schema["properties"], all_tools().get(tool.name)
+        assert full is None or properties.keys() | {"page", "who"} >= full.input_schema["properties"].keys()
+        assert set(tool.input_schema.get("required", [])) <= properties.keys()
+
+
+def test_the_list_of_tools_leaves_an_agent_its_context(lite_fleet: BaseFleet) -> None:
+    result = types.ListToolsResult(tools=_listed(lite_fleet))
+    text = result.model_dump_json(by_alias=True, exclude_none=True)
+    assert len(text.encode()) <= MAX_TOOL_BYTES
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "kind None: choose one of clusters, "),
+        ({"kind": "colour"}, "kind 'colour': choose"),
+        ({"kind": ["chips"]}, "choose one of"),
+        ({"kind": "setState"}, "choose one of"),
+        ({"kind": "chips", "since": "2026-01-01T00:00:00Z"}, "chips takes no argument 'since'"),
+    ],
+)
+def test_a_list_of_no_kind_is_refused(lite_fleet: BaseFleet, arguments: dict[str, Any], message: str) -> None:
+    async def ask() -> Any:
+        async with client(lite_fleet) as agent:
+            return await agent.call_tool("list", arguments)
+
+    result = asyncio.run(ask())
+    assert result.is_error
+    assert message in result.content[0].text
+
+
+def test_kinds_and_descriptions_are_those_that_the_scope_allows(lite_fleet: BaseFleet) -> None:
+    def kinds(scope: str) -> list[str]:
+        tool = next(tool for tool in _listed(lite_fleet, scope) if tool.name == "list")
+        return list(tool.input_schema["properties"]["kind"]["enum"])
+
+    assert "tokens" in kinds("admin")
+    assert "tokens" not in kinds("read")
+
+    async def read() -> Any:
+        async with client(lite_fleet, "read") as agent:
+            assert (await agent.call_tool("list", {"kind": "tokens"})).is_error
+            with pytest.raises(MCPError, match="there is no tool 'tokens'"):
+                await agent.read_resource("trninv://tool/tokens")
+            return json.loads((await agent.read_resource("trninv://tool/chips")).contents[0].model_dump()["text"])
+
+    chips = asyncio.run(read())
+    assert chips["inputSchema"]["properties"]["filter"]
+    assert any("input ChipFilter" in text for text in chips["types"])
 
 
 def test_an_answer_names_its_units_revision_and_sources_and_is_explained(lite_fleet: BaseFleet) -> None:

@@ -95,7 +95,7 @@ def test_what_is_down_stays_in_the_picture(run: Run, lite: str) -> None:
         (["lab", "--down", "lab/d0"], "can only be drawn in the wiring of a domain"),
         (["lab/r0", "--bisection"], "can only be drawn in the wiring of a domain"),
         (["lab/fabric", "--down", "lab/d0"], "can only be drawn in the wiring of a domain"),
-        (["lab/d0", "--color-by", "pool"], "--color-by needs a cluster"),
+        (["lab/d0", "--color-by", "pool"], "coloring needs a cluster"),
         (["lab/d0/fabric"], "not an address|lab/d0/fabric"),
         (["u-trn2x64/d0/s0", "--cut", f"{U}/s1/c0", f"{U}/s2/c0"], "the marks leave"),
     ],

@@ -6,17 +6,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 import pytest
 from hearing import change
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
 from conftest import Run
-from trninv.cli import event_commands
-from trninv.database.engine import read_transaction
 from trninv.errors import UnreachableError
+from trninv.placement.placement_fleet import Fleet
 
 pytestmark = pytest.mark.slow_on_postgresql
 
@@ -73,10 +73,12 @@ def test_it_waits_for_the_database_from_the_start(
     change(engine, f"{U}/s0/c1")
     failures = iter([True, True])
 
-    def read(engine: Engine) -> AbstractContextManager[Connection]:
+    list_events = Fleet.events
+
+    def read(fleet: Fleet, *scope: str, **filters: Any) -> Any:
         if next(failures, False):
             raise UnreachableError("no database")
-        return read_transaction(engine)
+        return list_events(fleet, *scope, **filters)
 
     waits = iter([None, None])
 
@@ -84,7 +86,7 @@ def test_it_waits_for_the_database_from_the_start(
         if next(waits, "over") == "over":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(event_commands, "read_transaction", read)
+    monkeypatch.setattr(Fleet, "events", read)
     monkeypatch.setattr(time, "sleep", sleep)
     status, out, error = run("events", "--follow", "--last", "1", "--format", "ndjson", database=seeded)
     assert (status, error.count("no database: retrying")) == (0, 1)

@@ -260,3 +260,46 @@ def test_certificates_are_verified() -> None:
 def test_json_of_another_type_is_refused(value: Any, hint: Any) -> None:
     with pytest.raises(TypeMismatchError):
         decode(value, hint)
+
+
+def _job(state: str, **members: Any) -> httpx2.Response:
+    job = {"id": "7", "state": state, "done": 1, "total": None, "error": None} | members
+    return httpx2.Response(200, json={"result": None, "asOf": None, "job": job})
+
+
+def test_a_job_is_asked_for_until_it_ends_and_its_failure_is_told() -> None:
+    replies = iter([_job("running"), _job("running", total=5), _job("failed", error="no memory")])
+    bodies, pauses, progress = list[Any](), list[float](), list[tuple[str, int, int]]()
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        bodies.append(json.loads(request.content))
+        return next(replies)
+
+    fleet = fleet_over(httpx2.MockTransport(answer), pauses=pauses)
+    with pytest.raises(ServiceError, match="no memory"):
+        fleet.sweep("lab", progress=lambda *counts: progress.append(counts))
+    assert bodies == [{"arguments": {"scope": "lab"}}, {"job": "7"}, {"job": "7"}]
+    assert (pauses, progress) == ([0.25, 0.5], [("failures", 1, 5)])
+
+
+def test_an_interruption_cancels_the_job() -> None:
+    bodies = list[Any]()
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        bodies.append(json.loads(request.content))
+        return _job("cancelled" if "cancel" in bodies[-1] else "running")
+
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    fleet = fleet_over(httpx2.MockTransport(answer))
+    fleet._client._sleep = interrupt  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        fleet.sweep("lab")
+    assert bodies[1:] == [{"job": "7", "cancel": True}]
+
+
+@pytest.mark.parametrize("body", ["{}", '{"job": 1}', '{"result": 1, "asOf": null, "job": null}', "[]"])
+def test_a_job_of_another_type_is_refused(body: str) -> None:
+    with pytest.raises(ServiceError, match="answered sweep with something else"):
+        fleet_over(answering(200, body)).sweep("lab")

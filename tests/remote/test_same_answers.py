@@ -130,6 +130,9 @@ _LISTS: dict[str, dict[str, Any]] = {
     "draw": {"scope": "u-trn2x64", "highlight": Highlight([frozenset(_ENDS)], _ENDS, is_cut=True, caption="a & <b>")},
     "events": {"scope": "u-trn2x64", "limit": 3, "kind": "chip"},
     "impact": {},
+    "describe": {"address": "u-trn2x64/d0/s0/c3"},
+    "draw_timeline": {"scope": "lab", "since": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z"},
+    "topology": {"scope": "lab", "output_format": "gexf", "coarse": True, "check": True},
 }
 """Arguments of readings that need some."""
 
@@ -261,7 +264,7 @@ def test_what_needs_the_database_says_so(pair: Pair, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="needs the database itself"):
             call()
     assert not hasattr(fleet, "_repr_png_")
-    with pytest.raises(TrninvError, match="startSweep"):
+    with pytest.raises(UsageError, match="omit journal"):
         fleet.sweep("u-trn2x64", journal=tmp_path / "journal")
 
 

@@ -1,17 +1,25 @@
-"""The lists, SQL and Cypher of the command line print the same from a service as from its database."""
+"""Lists, SQL, Cypher and all other commands that read print the same from a service as from its database."""
 
+import json
 import re
+import shlex
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from service_calls import READ
 
 import trninv
 from conftest import BACKENDS, Databases, seed_everything, wear
 from remoting import URL, Command, command, service
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import ForbiddenError, NotFoundError, RequestError, TrninvError
 from trninv.graphql.thing_listing import LISTED_KINDS
 from trninv.inventory.access import bearer_tokens
+from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.bindings import bind
 from trninv.placement.changes.allocate import allocate
 from trninv.placement.changes.cordon import cordon
@@ -19,10 +27,13 @@ from trninv.placement.changes.release import release
 from trninv.placement.changes.reserve import reserve
 from trninv.reconcile.latest_observations import pinned_binding
 from trninv.remote.remote_fleet import RemoteFleet
+from trninv.units import current_timestamp
 
 __all__ = ["command"]  # a fixture
 pytestmark = pytest.mark.slow_on_postgresql
 _REQUEST = re.compile(r" \(request [0-9a-f]{16}\)")
+_READ_AT = re.compile('"asOf": {[^}]*}')
+_CLOCK = re.compile(r"\d\d:\d\d:\d\dZ")
 Both = tuple[str, Callable[..., RemoteFleet]]
 U = "u-trn2x64"
 
@@ -36,6 +47,7 @@ def _populate(url: str) -> None:
             allocate(connection, name, [f"{U}/d0/s1"], who="tests")
             if name == "old":
                 release(connection, name, who="tests")
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2").resized(2), "lab")
         cordon(connection, [f"{U}/d0/s3"], who="tests", why="fan, <b>")
         reserve(connection, "next", [f"{U}/d0/s0/c0"], who="tests", until="2099-01-01T00:00:00Z")
 
@@ -53,7 +65,7 @@ def _same(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, *words:
     monkeypatch.setattr(trninv, "connect", connect)
     local = command("--database", url, *words)
     status, out, error = command("--service", URL, *words)
-    assert (status, out, _REQUEST.sub("", error)) == local
+    assert (status, _READ_AT.sub("", out), _REQUEST.sub("", error)) == (local[0], _READ_AT.sub("", local[1]), local[2])
     return status, out, error
 
 
@@ -134,6 +146,87 @@ def test_cypher_prints_the_same(
     both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     _same(both, command, monkeypatch, "cypher", *words)
+
+
+@pytest.mark.parametrize("words", READ)
+def test_a_command_that_reads_prints_the_same(
+    both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    status, out, _ = _same(both, command, monkeypatch, *shlex.split(words))
+    assert bool(out) == (status == 0 or "colour }" in words or 'nowhere", to' in words)
+
+
+def test_status_names_what_was_asked(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trninv, "connect", both[1])
+    local, remote = (
+        json.loads(command(f"--{name}", target, "status", "--format", "json")[1])
+        for name, target in (("database", both[0]), ("service", URL))
+    )
+    assert local.pop("database")
+    assert remote.pop("service") == URL
+    assert remote == local
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [f"--at 0 --down {U}/d0/s0/c0", "--limit 1"])
+def test_a_sweep_is_of_the_time_and_scenario(
+    both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    url, connect = both
+    monkeypatch.setattr(trninv, "connect", connect)
+    call = ["sweep", f"{U}/d0", "--fail", "chip", "--measure", "nominal", "--format", "json", *words.split()]
+    _, *local = command("--database", url, *call)
+    status, *remote = command("--service", URL, *call)
+    assert (status, remote) == (int("--limit" in words), local)
+
+
+def test_a_drawn_answer_is_the_same_file(
+    both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(trninv, "connect", both[1])
+    until = current_timestamp()
+    files = []
+    for name, target in (("database", both[0]), ("service", URL)):
+        files.append(tmp_path / f"{name}.svg")
+        words = ["timeline", U, "--until", until, "--buckets", "9", "--svg", str(files[-1])]
+        assert command(f"--{name}", target, *words)[0] == 0
+    local, remote = (file.read_text() for file in files)
+    assert local.startswith("<svg ")
+    assert remote == local
+
+
+@pytest.mark.parametrize("words", ["events --follow --last 2", "watch"])
+def test_a_command_that_follows_starts_alike(
+    both: Both, command: Command, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    url, connect = both
+    monkeypatch.setattr(trninv, "connect", connect)
+    monkeypatch.setattr(time, "sleep", stop)
+    local, remote = (
+        command(f"--{name}", target, *words.split()) for name, target in (("database", url), ("service", URL))
+    )
+    assert local[1].count("\n") >= 2
+    assert _CLOCK.sub("", str(remote)) == _CLOCK.sub("", str(local))
+
+
+@pytest.mark.slow
+def test_new_events_are_followed(databases: Databases, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+    url = databases.copied("sqlite", seed_everything)
+    with service(url) as connect, connect() as fleet:
+
+        def cordon_next(_: float, slots: list[str] = [f"{U}/d0/s0", f"{U}/d0/s1"]) -> None:  # noqa: B006 # emptied
+            if not slots:
+                raise KeyboardInterrupt
+            fleet.cordon([slots.pop()], why="fan", who="tests")
+
+        monkeypatch.setattr(trninv, "connect", connect)
+        monkeypatch.setattr(time, "sleep", cordon_next)
+        status, out, _ = command("--service", URL, "events", U, "--follow", "--format", "ndjson")
+    assert (status, [json.loads(line)["address"] for line in out.splitlines()]) == (0, [f"{U}/d0/s1", f"{U}/d0/s0"])
+    databases.drop(url)
 
 
 def test_an_error_has_its_code_and_request(both: Both, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,11 @@
 """`trninv --service URL`: what it takes, what it refuses, and whose tokens may do what."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from every_command import EVERY
+from service_calls import NEEDS_DATABASE, NO_DATABASE, READ
 
 import trninv
 from conftest import BACKENDS, Databases
@@ -10,7 +13,10 @@ from remoting import URL, Command, command, service
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import ForbiddenError, UnauthenticatedError
 from trninv.inventory.access import bearer_tokens
+from trninv.placement import questions as placement_questions
+from trninv.placement.changes import all_changes
 from trninv.remote.remote_fleet import RemoteFleet
+from trninv.routing.questions import all_questions
 
 __all__ = ["command"]  # a fixture
 Guarded = tuple[Callable[..., RemoteFleet], dict[str, str]]
@@ -52,33 +58,32 @@ def test_an_option_counts_before_the_environment(command: Command, monkeypatch: 
     assert "does not answer" in command("--service", NOWHERE, "free", "u-trn2x64")[2]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["seed", "u-trn2x64"],
-        ["unseed", "lab", "--yes"],
-        ["migrate"],
-        ["verify"],
-        ["status"],
-        ["serve"],
-        ["mcp"],
-        ["watch"],
-        ["up", "--check"],
-        ["events"],
-        ["show", "u-trn2x64"],
-        ["token", "create", "x"],
-        ["adopt", "x"],
-        ["archive", "x"],
-        ["grant"],
-        ["query", "{ __typename }"],
-        ["export", "cluster"],
-        ["topology", "u-trn2x64", "--as", "gexf"],
-        ["draw", "u-trn2x64", "-o", "-"],
-    ],
-    ids=lambda words: words[0],
-)
-def test_what_needs_the_database_itself_refuses_a_service(command: Command, words: list[str]) -> None:
-    status, _, error = command("--service", NOWHERE, *words)
+def test_every_command_takes_a_service_or_says_why_not() -> None:
+    declared = {one.command for one in (*all_questions(), *placement_questions.all_questions()) if one.field}
+    changes = {one.command for one in all_changes() if one.field}
+    called = {words.split()[0] for words in READ if isinstance(words, str)} | {"status", "watch", "timeline", "check"}
+    lists = {"bindings", "cordons", "cypher", "incidents", "jobs", "list", "reservations", "sql"}
+    lists |= {"token list", "token events"}
+    names = {" ".join(words) for words in EVERY if words[0] != "import"} - {"token", "webhooks"}
+    needing = {name for name in names if any(f"{call} ".startswith(f"{name} ") for call in NEEDS_DATABASE)}
+    covered = declared | changes | called | lists | NO_DATABASE | needing
+    assert names == {name.partition(" --")[0] for name in covered}, (
+        "call it in READ, or name it in NEEDS_DATABASE with a reason"
+    )
+
+
+@pytest.mark.parametrize("words", NEEDS_DATABASE)
+def test_a_command_that_needs_the_database_says_so(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str
+) -> None:
+    monkeypatch.delenv("TRNINV_DATABASE_URL", raising=False)
+    (tmp_path / "FILE").write_text(
+        "receivers: [{name: pager, url: https://pager.example, secret_env: SECRET, events: {}}]"
+    )
+    monkeypatch.setenv("TRNINV_WEBHOOKS", str(tmp_path / "FILE"))
+    monkeypatch.setenv("SECRET", "A" * 43 + "=")
+    monkeypatch.chdir(tmp_path)
+    status, _, error = command("--service", "http://127.0.0.1:9", *words.split())
     assert (status, "needs the database itself" in error) == (2, True), error
 
 
@@ -104,6 +109,8 @@ def test_a_token_of_scope_read_reads_and_changes_nothing(guarded: Guarded) -> No
         with pytest.raises(ForbiddenError, match="set_state needs a token of scope operate") as caught:
             reader.set_state("u-trn2x64/d0/s0/c0", "down", why="x", who="by-read", dry_run=dry_run)
         assert (caught.value.code, bool(caught.value.request_id)) == ("FORBIDDEN", True)
+    with pytest.raises(ForbiddenError, match="sweep needs a token of scope operate"):
+        reader.sweep("u-trn2x64")
     assert reader.events(limit=1, scope="u-trn2x64") == []
     for token in (tokens["observe"], "", "trninv_wrong"):
         with pytest.raises((UnauthenticatedError, ForbiddenError)):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from graphql import print_type
+from graphql import GraphQLInputObjectType, get_named_type, print_type
 
 from trninv.agents.runner import Caller, Runner
 from trninv.agents.tool import all_tools
@@ -22,6 +22,7 @@ FIXED: Final[Mapping[str, str]] = {
 TEMPLATES: Final[Mapping[str, str]] = {
     "address/{address}": "What is at an address, such as prod/d3/s1/c5.",
     "facts/{subject}": "The facts about a model, such as trn2, with their sources and quotes.",
+    "tool/{name}": "A tool's full description and arguments, such as placements or chips.",
     "schema/{type}": "One type of the GraphQL schema, such as ChipFilter.",
     "explain/{tool}{?arguments}": "The evidence for an answer; a tool's answer has its address.",
 }
@@ -42,6 +43,7 @@ async def read_resource(uri: str, runner: Runner, caller: Caller) -> tuple[str, 
         There is no such resource.
 
     """
+    content: Mapping[str, Any]
     parts = urlsplit(uri)
     kind, name = parts.netloc, unquote(parts.path.removeprefix("/"))
     if parts.scheme != SCHEME:
@@ -53,13 +55,17 @@ async def read_resource(uri: str, runner: Runner, caller: Caller) -> tuple[str, 
             return graphql_schema.schema().as_str(), "text/plain"
         case "schema", True:
             return _print_type(name), "text/plain"
+        case "tool", True:
+            content = _describe_tool(name, caller)
         case "facts", True:
-            return _json(await runner.run_document(_FACTS, {"subject": name}, caller))
+            content = await runner.run_document(_FACTS, {"subject": name}, caller)
         case "address", True:
-            return _json(await runner.answer(all_tools()["resolve"], {"address": name}, caller))
+            content = await runner.answer(all_tools()["resolve"], {"address": name}, caller)
         case "explain", True:
-            return _json(await _explain(name, parts.query, runner, caller))
-    raise NotFoundError(f"{uri!r:.80} is no resource; there are {', '.join((*FIXED, *TEMPLATES))}")
+            content = await _explain(name, parts.query, runner, caller)
+        case _:
+            raise NotFoundError(f"{uri!r:.80} is no resource; there are {', '.join((*FIXED, *TEMPLATES))}")
+    return json.dumps(content, ensure_ascii=False), "application/json"
 
 
 async def _explain(name: str, query: str, runner: Runner, caller: Caller) -> Mapping[str, Any]:
@@ -75,12 +81,17 @@ async def _explain(name: str, query: str, runner: Runner, caller: Caller) -> Map
     return await runner.explain(tool, arguments, caller)
 
 
+def _describe_tool(name: str, caller: Caller) -> Mapping[str, Any]:
+    tool = all_tools().get(name)
+    if tool is None or not caller.allows(tool.scope):
+        raise NotFoundError(f"there is no tool {name!r:.40}; list the tools")
+    types = {kind.name: kind for kind in (get_named_type(argument.type) for argument in tool.field.args.values())}
+    inputs = [print_type(kind) for kind in types.values() if isinstance(kind, GraphQLInputObjectType)]
+    return {"name": name, "description": tool.description, "inputSchema": tool.input_schema, "types": inputs}
+
+
 def _print_type(name: str) -> str:
     graphql_type = graphql_schema.core_schema(graphql_schema.schema()).get_type(name)
     if graphql_type is None:
         raise NotFoundError(f"the schema has no type {name!r:.40}; read {SCHEME}://schema")
     return print_type(graphql_type)
-
-
-def _json(content: Mapping[str, Any]) -> tuple[str, str]:
-    return json.dumps(content, ensure_ascii=False), "application/json"

@@ -18,12 +18,13 @@ from trninv.agents.prompts import INSTRUCTIONS, PROMPTS
 from trninv.agents.resources import FIXED, SCHEME, TEMPLATES, read_resource
 from trninv.agents.runner import Caller, Runner, ToolError, describe_failure, paged
 from trninv.agents.tool import AT, PLAN, Tool, all_tools
+from trninv.agents.tool_list import KIND, LIST, describe_briefly, describe_list, listed_kinds, listed_tools
 from trninv.errors import ForbiddenError, NotFoundError, StalePlanError, TrninvError, UsageError
 
 Context = ServerRequestContext[Any, Any]
 FindCaller = Callable[[Context], Caller]
-_PAGE: Final = {"page": {"type": "integer", "minimum": 1, "default": 1, "description": "Page of long lists."}}
-_AT: Final = {AT: {"type": "string", "description": "Time with its zone, or number of an event; by default now."}}
+_PAGE: Final = {"page": {"type": "integer"}}
+_AT: Final = {AT: {"type": "string"}}
 _TEXT_TOOLS: Final[Mapping[str, tuple[str, str, Mapping[str, Any], str]]] = {
     "sql": (
         "sql",
@@ -71,21 +72,19 @@ class _Handlers:
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """Return the tools that the caller's scope allows."""
         caller = self._find_caller(context)
-        tools = [_describe_tool(tool) for tool in all_tools().values() if caller.allows(tool.scope)]
-        return types.ListToolsResult(tools=[*self._text_tools(caller), *tools])
+        tools = [
+            _describe_tool(tool.name, description, schema, is_change=tool.is_change)
+            for tool, description, schema in describe_briefly(listed_tools(caller.allows))
+        ]
+        list_tool = [_describe_tool(LIST, *describe_list(caller.allows))] if caller.allows("read") else []
+        return types.ListToolsResult(tools=[*self._text_tools(caller), *list_tool, *tools])
 
     def _text_tools(self, caller: Caller) -> list[types.Tool]:
         return [
-            types.Tool(
-                name=name,
-                description=description,
-                input_schema={
-                    "type": "object",
-                    "properties": {**arguments, **_AT, **_PAGE},
-                    "required": [required],
-                    "additionalProperties": False,
-                },
-                annotations=types.ToolAnnotations(read_only_hint=True),
+            _describe_tool(
+                name,
+                description,
+                {"type": "object", "properties": {**arguments, **_AT, **_PAGE}, "required": [required]},
             )
             for name, (scope, description, arguments, required) in _TEXT_TOOLS.items()
             if caller.allows(scope) and (name != "sql" or self._runner.run_sql)
@@ -95,13 +94,13 @@ class _Handlers:
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Run a tool; failures are results in words, so that the agent can correct its call."""
-        arguments = params.arguments or {}
+        arguments: Mapping[str, Any] = params.arguments or {}
         try:
             caller = self._find_caller(context)
             if params.name in _TEXT_TOOLS:
                 content = await self._run_text(params.name, arguments, caller)
             else:
-                tool = _find_tool(params.name, caller)
+                tool, arguments = _find_tool(params.name, arguments, caller)
                 if tool.is_change:
                     return await self._change(context, tool, params, caller)
                 content = await self._runner.answer(tool, arguments, caller)
@@ -213,12 +212,20 @@ async def _in_words(reading: Awaitable[tuple[str, str]]) -> tuple[str, str]:
         raise MCPError(types.INVALID_PARAMS, describe_failure(error)) from None
 
 
-def _find_tool(name: str, caller: Caller) -> Tool:
-    tool = all_tools().get(name)
-    if tool is None:
-        raise NotFoundError(f"there is no tool {name!r:.60}; list the tools")
-    _require(caller, name, tool.scope)
-    return tool
+def _find_tool(name: str, arguments: Mapping[str, Any], caller: Caller) -> tuple[Tool, Mapping[str, Any]]:
+    """Return the tool of a call, and its arguments: of a list, those of its kind."""
+    if name == LIST:
+        kind = arguments.get(KIND)
+        tool = listed_kinds().get(kind) if isinstance(kind, str) else None
+        if tool is None:
+            raise UsageError(f"{KIND} {kind!r:.60}: choose one of {', '.join(listed_kinds())}")
+        arguments = {key: value for key, value in arguments.items() if key != KIND}
+    else:
+        tool = all_tools().get(name)
+        if tool is None:
+            raise NotFoundError(f"there is no tool {name!r:.60}; list the tools")
+    _require(caller, tool.name, tool.scope)
+    return tool, arguments
 
 
 def _require(caller: Caller, name: str, scope: str) -> None:
@@ -241,11 +248,9 @@ def _ask(message: str, plan: str) -> types.InputRequiredResult:
     return types.InputRequiredResult(input_requests={_QUESTION: question}, request_state=plan)
 
 
-def _describe_tool(tool: Tool) -> types.Tool:
-    hints = types.ToolAnnotations(read_only_hint=not tool.is_change, destructive_hint=tool.is_change)
-    return types.Tool(
-        name=tool.name, description=tool.description, input_schema=dict(tool.input_schema), annotations=hints
-    )
+def _describe_tool(name: str, description: str, schema: dict[str, Any], *, is_change: bool = False) -> types.Tool:
+    hints = None if is_change else types.ToolAnnotations(read_only_hint=True)  # without hints, it is destructive
+    return types.Tool(name=name, description=description, input_schema=schema, annotations=hints)
 
 
 def _succeeded(content: Mapping[str, Any]) -> types.CallToolResult:

@@ -1,7 +1,6 @@
 """Build the commands of questions that can also draw their answer as SVG (`availability`, `timeline`)."""
 
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,13 @@ from trninv.cli.progress_line import Progress
 from trninv.cli.question_commands import build_command, default_cluster, question_arguments
 from trninv.cli.scenario_options import open_scenario
 from trninv.drawing.availability_chart import draw_availability
-from trninv.drawing.timeline_chart import draw_timeline, read_history
 from trninv.errors import UsageError
-from trninv.routing.fleet import BaseFleet
+from trninv.placement.placement_fleet import Fleet
 from trninv.routing.questions import find
 from trninv.routing.questions.timeline import TimelineAnswer
 
 
-def chart_command(name: str, draw: Callable[[BaseFleet, Any], str], svg_help: str) -> click.Command:
+def chart_command(name: str, draw: Callable[[Fleet, Any], str], svg_help: str) -> click.Command:
     """Return the command of a question, with an option that writes its answer as SVG."""
     question = find(name)
 
@@ -51,11 +49,9 @@ def chart_command(name: str, draw: Callable[[BaseFleet, Any], str], svg_help: st
     return build_command(question, run, svg, requires_place=False)
 
 
-def _draw_timeline(fleet: BaseFleet, answer: TimelineAnswer) -> str:
-    since, until = map(datetime.fromisoformat, (answer.requested_since or answer.since, answer.until))
-    with fleet.connect() as connection:
-        history = read_history(connection, answer.scope, since, until, len(answer.buckets))
-    return draw_timeline(history).to_file()
+def _draw_timeline(fleet: Fleet, answer: TimelineAnswer) -> str:
+    since = answer.requested_since or answer.since
+    return fleet.draw_timeline(answer.scope, since, answer.until, len(answer.buckets)).svg
 
 
 availability = chart_command(

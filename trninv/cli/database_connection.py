@@ -1,6 +1,6 @@
 """Open the database that commands read, now or as of a time, or change."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,7 @@ from trninv.cli.progress_line import Progress
 from trninv.database.as_of import OmittedCluster, omitted_clusters
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.query_result import MAX_LISTED_ROWS, QueryResult
+from trninv.errors import BusyError, UnreachableError
 from trninv.history.point_in_time import engine_at
 from trninv.placement.placement_fleet import Fleet
 from trninv.settings import is_service
@@ -31,6 +32,18 @@ at_option = click.option("--at", "as_of", **AT_OPTION)
 def open_fleet(target: str) -> Fleet:
     """Open the database or the service at a URL; the token of a service is in TRNINV_TOKEN or TRNINV_TOKEN_FILE."""
     return trninv.connect(target) if is_service(target) else trninv.open(target)
+
+
+NOT_ANSWERING: Final = (UnreachableError, BusyError)
+"""Errors after which a command that follows changes asks again."""
+
+
+def read_revision(fleet: Fleet) -> Hashable | None:
+    """Return the revision, or None if it is unknown, as while nothing answers."""
+    try:
+        return fleet.revision()
+    except NOT_ANSWERING:
+        return None
 
 
 @contextmanager

@@ -6,11 +6,10 @@ from typing import Any
 import click
 
 from trninv.cli.change_commands import build_command, change_arguments, print_result, request_change
-from trninv.cli.database_connection import write_connection
+from trninv.cli.database_connection import open_fleet, write_connection
 from trninv.cli.messages import print_hint
 from trninv.cli.status_command import is_table_empty
 from trninv.database.finding_rules import SEVERITIES
-from trninv.errors import UsageError
 from trninv.reconcile.changes.detect_drift import detect_drift
 from trninv.reconcile.findings import list_findings
 from trninv.settings import is_service
@@ -21,10 +20,11 @@ def _run_drift(
     database: str, /, style: str, fail_on: str | None, *, include_cleared: bool, dry_run: bool, **values: Any
 ) -> None:
     if is_service(database):
-        if include_cleared:
-            raise UsageError("--include-cleared needs the database itself; omit it, or use --database")
         result = request_change(database, detect_drift, values, dry_run=dry_run)
         findings, has_no_observations = list(result.findings), False
+        if include_cleared:
+            with open_fleet(database) as fleet:
+                findings = list(fleet.drift(values["scope"], include_cleared=True))
     else:
         with write_connection(database, commits=not dry_run) as (connection, progress):
             result = detect_drift(connection, **change_arguments(detect_drift, values, progress))

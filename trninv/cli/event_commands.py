@@ -3,23 +3,21 @@
 import json
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import Any, Final
 
 import click
-from sqlalchemy import Connection, Engine
 
 from trninv.characters import escape_controls
+from trninv.cli.database_connection import NOT_ANSWERING, open_fleet, read_revision
 from trninv.cli.messages import print_wrapped
 from trninv.cli.output import MAX_LIMIT, print_table, print_truncation, print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.shell_completion import ADDRESS
-from trninv.database.engine import read_transaction, temporary_engine
-from trninv.database.revision import RevisionTracker
 from trninv.database.tables import ACTIONS, EVENT_SOURCES, PART_KINDS
-from trninv.errors import InvalidArgumentError, UnreachableError, UsageError
-from trninv.history.events import Event, last_event_number, list_events
-from trninv.inventory.address.lookup import resolve
+from trninv.errors import InvalidArgumentError, UsageError
+from trninv.history.events import Event
+from trninv.placement.placement_fleet import Fleet
 
 _POLL_SECONDS: Final = 0.5
 """Time between two checks for new events."""
@@ -65,25 +63,17 @@ def events(database: str, /, limit: int, style: str, *, follow: bool, **filters:
         raise InvalidArgumentError(f"--last {limit}: give a number from 1 to {MAX_LIMIT:,}")
     if follow and (style == "json" or filters["until"]):
         raise UsageError("--follow does not end; omit --until and use --format table or ndjson")
-    with temporary_engine(database) as engine:
+    with open_fleet(database) as fleet:
         if follow:
-            _follow_events(engine, limit, style, filters)
+            _follow_events(fleet, limit, style, filters)
             return
-        with read_transaction(engine) as connection, Progress("events"):
+        with Progress("events"):
             row_limit = limit + (style == "table")  # one more shows whether there are more
-            event_list = _read_events(connection, row_limit, filters)
+            event_list = list(fleet.events(limit=row_limit, **filters))
     if style == "ndjson":
         _print_lines(event_list, style)
     else:
         print_value(style, [event.to_json() for event in event_list], lambda: _print_table(event_list, limit))
-
-
-def _read_events(connection: Connection, limit: int, filters: dict[str, Any]) -> list[Event]:
-    """Return the latest events; if there are none, refuse a scope that does not exist."""
-    event_list = list(list_events(connection, limit=limit, **filters))
-    if not event_list and filters["scope"] is not None:
-        resolve(connection, filters["scope"])
-    return event_list
 
 
 def _print_table(event_list: list[Event], limit: int) -> None:
@@ -121,28 +111,28 @@ def _print_lines(event_list: list[Event], style: str) -> None:
             )
 
 
-def _follow_events(engine: Engine, limit: int, style: str, filters: dict[str, Any]) -> None:
+def _follow_events(fleet: Fleet, limit: int, style: str, filters: dict[str, Any]) -> None:
     """Print the latest events, then new ones until Ctrl-C."""
-    with suppress(KeyboardInterrupt), closing(RevisionTracker(engine)) as tracker:
-        for page in _read_pages(tracker, limit, filters):
+    with suppress(KeyboardInterrupt):
+        for page in _read_pages(fleet, limit, filters):
             _print_lines(page, style)
 
 
-def _read_pages(tracker: RevisionTracker, limit: int, filters: dict[str, Any]) -> Iterator[list[Event]]:
+def _read_pages(fleet: Fleet, limit: int, filters: dict[str, Any]) -> Iterator[list[Event]]:
     """Yield the latest events, then pages of new ones, maybe empty; retry while the database is unreachable."""
     after: int | None = None
     last_revision, is_waiting = None, False
     while True:
-        revision = tracker.current()
+        revision = read_revision(fleet)
         if revision is None or revision != last_revision:
             try:
-                with read_transaction(tracker.engine) as connection:
+                with fleet.snapshot() as snapshot:
+                    newest = max((event.event for event in snapshot.events(limit=1)), default=0)
                     if after is None:
-                        page = _read_events(connection, limit, filters)[::-1]
+                        page = list(snapshot.events(limit=limit, **filters))[::-1]
                     else:
-                        page = list(list_events(connection, limit=_PAGE_SIZE, after=after, **filters))
-                    newest = last_event_number(connection)
-            except UnreachableError as error:
+                        page = list(snapshot.events(limit=_PAGE_SIZE, after=after, **filters))
+            except NOT_ANSWERING as error:
                 if not is_waiting:
                     click.echo(f"{error}: retrying", err=True)
                 is_waiting = True
@@ -152,5 +142,6 @@ def _read_pages(tracker: RevisionTracker, limit: int, filters: dict[str, Any]) -
                 if after is not None and len(page) == _PAGE_SIZE:  # there may be more
                     after, last_revision = page[-1].event, None
                     continue
-                after, last_revision = newest, revision  # later than the page's last if filters omit events
+                # a service reads the page later, and filters omit events
+                after, last_revision = max(newest, after or 0, *(event.event for event in page)), revision
         time.sleep(_POLL_SECONDS)

@@ -10,18 +10,15 @@ from typing import Final, TypeAlias
 
 import click
 
-import trninv
-from trninv.cli.database_connection import at_option, open_fleet
+from trninv.cli.database_connection import NOT_ANSWERING, at_option, open_fleet, read_revision
 from trninv.cli.messages import print_hint, print_wrapped
 from trninv.cli.output import encode, format_option, print_table, print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.shell_completion import ADDRESS
-from trninv.cli.status_command import is_table_empty
-from trninv.database.revision import RevisionTracker
-from trninv.errors import UnreachableError, UsageError
+from trninv.errors import InvalidArgumentError, UsageError
 from trninv.incidents.model import ClosedIncident, DomainImpact, Impact, Incident, PartCount
+from trninv.inventory.address.lookup import NO_CLUSTER_MESSAGE
 from trninv.placement.placement_fleet import Fleet
-from trninv.settings import is_service
 from trninv.units import pluralize
 
 INCIDENT_HEADERS: Final = ("incident", "severity", "place", "what", "rule", "since", "who", "why")
@@ -80,7 +77,7 @@ def incidents(database: str, scope: str | None, with_impact: bool, closed: bool,
             return
         with fleet.snapshot() as snapshot, Progress("incidents"):
             incident_list = snapshot.incidents(scope)
-            is_empty = not incident_list and not is_service(database) and has_no_cluster(snapshot)
+            is_empty = not incident_list and has_no_cluster(snapshot)
             impacts = [snapshot.impact(incident) for incident in incident_list] if with_impact else []
     answer_json = [encode(incident) for incident in incident_list]
     for incident, impact in zip(answer_json, impacts, strict=False):  # no impacts without --impact
@@ -94,8 +91,11 @@ def incidents(database: str, scope: str | None, with_impact: bool, closed: bool,
 
 def has_no_cluster(fleet: Fleet) -> bool:
     """Return whether the database has no cluster."""
-    with fleet.connect() as connection:
-        return is_table_empty(connection, "cluster")
+    try:
+        fleet.only_cluster()
+    except InvalidArgumentError as error:  # there are none or several
+        return str(error).startswith(NO_CLUSTER_MESSAGE)
+    return False
 
 
 def _render_incidents(incident_list: list[Incident], impacts: list[Impact], scope: str | None) -> None:
@@ -212,7 +212,7 @@ def watch(database: str, scope: str | None) -> None:
     trninv watch
     trninv watch u-trn2x64/d0
     """
-    with suppress(KeyboardInterrupt), trninv.open(database) as fleet, _open_display() as draw:
+    with suppress(KeyboardInterrupt), open_fleet(database) as fleet, _open_display() as draw:
         for heading, incidents in _generate_states(fleet, scope):
             draw(heading, INCIDENT_HEADERS, [incident_row(incident) for incident in incidents[:_MAX_INCIDENTS]])
 
@@ -222,16 +222,16 @@ def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, lis
 
     If the database is unreachable at the start, UnreachableError is raised.
     """
-    revision_tracker, last_revision, last_incidents = RevisionTracker(fleet.engine), None, None
+    last_revision, last_incidents = None, None
     last_empty_text, is_waiting = "", False
     while True:
-        revision = revision_tracker.current()
+        revision = read_revision(fleet)
         if revision is None or revision != last_revision:
             try:
                 with fleet.snapshot() as snapshot:
                     incidents = snapshot.incidents(scope)
                     empty_text = EMPTY_DATABASE_HINT if has_no_cluster(snapshot) else "everything is up"
-            except UnreachableError as error:
+            except NOT_ANSWERING as error:
                 if last_incidents is None:
                     raise
                 if not is_waiting:

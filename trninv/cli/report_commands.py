@@ -1,10 +1,11 @@
 """Run reports, SQL and Cypher, and export tables (`report`, `sql`, `cypher`, `export`)."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -92,6 +93,12 @@ def report(  # one parameter per option
     trninv report
     trninv report capacity --set generation=trn2 --format csv
     """
+    if is_service(database):
+        if folder is not None:
+            raise UsageError("a service has reports of its own; omit --folder")
+        with _open_service(database, as_of, seconds) as fleet:
+            _print_service_report(fleet, name, dict(map(_parse_setting, settings)), style, limit)
+        return
     folder = folder or Settings.load().reports
     if name is None:
         _list_reports(folder, style)
@@ -138,18 +145,35 @@ def _parse_setting(text: str) -> tuple[str, str]:
 def _list_reports(folder: Path | None, style: str) -> None:
     with Progress("report"):
         definitions = read_reports(folder).values()
+    _print_reports([asdict(definition) for definition in definitions], style)
+
+
+def _print_reports(reports: Iterable[Mapping[str, Any]], style: str) -> None:
     cells = [
         (
-            definition.name,
-            definition.title,
-            definition.summary,
-            ", ".join(f"{parameter.name}={parameter.default!r}" for parameter in definition.parameters),
+            report["name"],
+            report["title"],
+            report["summary"],
+            ", ".join(f"{parameter['name']}={parameter['default']!r}" for parameter in report["parameters"]),
         )
-        for definition in definitions
+        for report in reports
     ]
     print_rows(
         QueryResult(("name", "title", "answers", "parameters"), cells, truncated=False), style, _OPTIONAL_COLUMNS
     )
+
+
+def _print_service_report(
+    fleet: "RemoteFleet", name: str | None, values: Mapping[str, str], style: str, limit: int
+) -> None:
+    reports = {report["name"]: report for report in fleet.reports()} if name is None or style == "table" else {}
+    if name is None:
+        _print_reports(reports.values(), style)
+        return
+    result = fleet.report(name, values, limit=limit)
+    if style == "table":
+        click.echo(f"{reports[name]['title']}\n")
+    print_rows(result, style, _OPTIONAL_COLUMNS)
 
 
 @click.command()

@@ -13,12 +13,12 @@ from trninv.catalog.models import System, default_systems
 from trninv.cli.messages import print_hint, print_wrapped
 from trninv.cli.output import format_option, print_table, print_value
 from trninv.cli.progress_line import Progress
-from trninv.cli.status_command import list_clusters
 from trninv.database import migration
 from trninv.database.engine import read_transaction, redacted_url, temporary_engine, write_transaction
 from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLevelError
 from trninv.inventory.address.lookup import Place, resolve_place
 from trninv.inventory.address.syntax import parse_cluster_name
+from trninv.inventory.database_contents import list_clusters
 from trninv.inventory.seeding import cluster_seeding, verification
 from trninv.inventory.state import hash_chain
 from trninv.inventory.state.hash_chain import ChainRestart, ChainStatus

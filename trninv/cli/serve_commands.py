@@ -8,6 +8,7 @@ import resource
 import socket
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from typing import Any
 
 import click
 import uvicorn
@@ -28,7 +29,7 @@ from trninv.errors import UsageError
 from trninv.graphql import graphql_schema
 from trninv.graphql.api import Api
 from trninv.graphql.document_request import Request
-from trninv.settings import Settings
+from trninv.settings import Settings, is_service
 
 APPLICATION_PATH = "trninv.service.application:create_app"
 """The function that creates the application, for uvicorn."""
@@ -186,9 +187,9 @@ def schema() -> None:
 @at_option
 @click.pass_obj
 def query(database: str, document: str, variables: str, as_of: str | None) -> None:
-    """Run a GraphQL document against the database.
+    """Run a GraphQL document.
 
-    This needs no running service. - reads DOCUMENT from stdin.
+    Without --service, this needs no running service. - reads DOCUMENT from stdin.
 
     \b
     trninv query '{ clusters { nodes { slug } } }'
@@ -202,15 +203,25 @@ def query(database: str, document: str, variables: str, as_of: str | None) -> No
     source = read_argument(document)
     if not source.strip():
         raise UsageError("the document is empty; write a GraphQL query such as '{ clusters { nodes { slug } } }'")
+    if is_service(database):
+        with trninv.connect(database) as service, Progress("query"):
+            result = (service if as_of is None else service.at(as_of)).graphql(source, values)
+    else:
+        result = _run_document(database, Request(source, values, as_of=as_of))
+    click.echo(json_text(result))
+    if "errors" in result:
+        raise click.exceptions.Exit(1)
+
+
+def _run_document(database: str, request: Request) -> dict[str, Any]:
+    """Run a GraphQL request against a database, and return the response."""
     with trninv.open(database) as fleet:
         with read_transaction(fleet.engine):
             pass  # fail here with one line instead of in each field
         settings = replace(Settings.load(), database_url=database)
         with Progress("query"):
-            answer = asyncio.run(Api(fleet, settings).run(Request(source, values, as_of=as_of)))
+            answer = asyncio.run(Api(fleet, settings).run(request))
     for failure in answer.failures:
         raise failure
-    result = json.loads(answer.body)
-    click.echo(json_text(result))
-    if "errors" in result:
-        raise click.exceptions.Exit(1)
+    response: dict[str, Any] = json.loads(answer.body)
+    return response

@@ -9,13 +9,14 @@ import click
 from trninv.catalog.derived import check_derivations
 from trninv.catalog.facts import Fact, conflict_kind, default_catalog
 from trninv.catalog.models import default_systems
-from trninv.cli.database_connection import at_option, read_connection
+from trninv.cli.database_connection import at_option
 from trninv.cli.messages import print_wrapped
 from trninv.cli.output import format_option, print_table, print_value
+from trninv.cli.progress_line import Progress
+from trninv.cli.scenario_options import open_scenario
 from trninv.cli.shell_completion import ADDRESS
 from trninv.errors import UnknownFactError, suggestion
-from trninv.inventory.address.lookup import resolve
-from trninv.inventory.schema.description import Description, describe
+from trninv.inventory.schema.description import Description
 from trninv.units import pluralize
 
 T = TypeVar("T")
@@ -36,9 +37,8 @@ def show(database: str, address: str, as_of: str | None, style: str, *, shows_li
     trninv show u-trn2x64/d0/s0/c0 --links --facts
     trninv show trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1
     """
-    with read_connection(database, as_of, address) as connection:
-        place = resolve(connection, address)
-        description = describe(connection, default_catalog(), place)
+    with open_scenario(database, (), (), as_of) as fleet, Progress("show"):
+        description = fleet.describe(address)
     fields = {
         "address": description.address,
         "level": description.level,

@@ -2,20 +2,20 @@
 
 import shlex
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import click
 from sqlalchemy import Connection, func, select
 
+from trninv.cli.database_connection import open_fleet
 from trninv.cli.output import format_option, print_table, print_value
 from trninv.cli.progress_line import Progress
-from trninv.database.engine import newest_schema_version, read_transaction, redacted_url, temporary_engine
-from trninv.database.tables import INSERT_ORDER, TABLES
+from trninv.database.engine import read_transaction, redacted_url, temporary_engine
+from trninv.database.tables import TABLES
 from trninv.errors import SchemaOutdatedError
-from trninv.inventory.state.hash_chain import newest_seal
+from trninv.inventory.database_contents import list_clusters
 from trninv.settings import is_service
-from trninv.units import format_timestamp, pluralize
+from trninv.units import pluralize
 
 _MAX_CLUSTERS: Final = 5
 """The maximum number of clusters of an overview."""
@@ -36,44 +36,38 @@ def status(database: str, style: str) -> None:
     \b
     trninv status --format json
     """
-    with temporary_engine(database) as engine, read_transaction(engine) as connection, Progress("status"):
-        schema_version = newest_schema_version()  # a database of another version is refused when it is opened
-        clusters = list_clusters(connection)
-        seal, discoveries = newest_seal(connection), list_discoveries(connection)
-        sizes = {
-            name: connection.scalar(select(func.count()).select_from(TABLES[name])) for name in ("fact", *INSERT_ORDER)
-        }
-
-    sealed = f"{seal.id}:{seal.sha256}" if seal else None
+    with open_fleet(database) as fleet, Progress("status"):
+        contents = fleet.contents()
+    target = {"service": database} if is_service(database) else {"database": redacted_url(database)}
 
     def table() -> None:
-        click.echo(
-            f"database: {redacted_url(database)}\nschema version: {schema_version}\nsealed: {sealed or 'no events yet'}"
-        )
+        for name, value in {**target, "schema version": contents.schema_version}.items():
+            click.echo(f"{name}: {value}")
+        click.echo(f"sealed: {contents.sealed or 'no events yet'}")
         print_table(
             ["cluster", "system", "domains", "chips"],
-            map(_cluster_cells, clusters),
+            map(_cluster_cells, contents.clusters),
             empty_text="nothing is seeded yet: trninv seed",
         )
-        if discoveries:
+        if contents.discoveries:
             click.echo()
             columns = ["target", "last read", "every", "state", "clusters"]
-            names = ("target", "read_at", "every_seconds", "state", "clusters")
-            print_table(columns, ([row[name] for name in names] for row in discoveries))
+            keys = ("target", "read_at", "every_seconds", "state", "clusters")
+            print_table(columns, (list(map(row.get, keys)) for row in contents.discoveries))
         click.echo()
-        print_table(["table", "rows"], ([name, f"{size:,}"] for name, size in sizes.items()))
+        print_table(["table", "rows"], ([name, f"{size:,}"] for name, size in contents.rows.items()))
 
     # both are equal, since a database of another schema version is refused
-    versions = {"revision": schema_version, "newest": schema_version}
+    versions = {"revision": contents.schema_version, "newest": contents.schema_version}
     print_value(
         style,
         {
-            "database": redacted_url(database),
+            **target,
             **versions,
-            "sealed": sealed,
-            "clusters": clusters,
-            "discoveries": discoveries,
-            "rows": sizes,
+            "sealed": contents.sealed,
+            "clusters": contents.clusters,
+            "discoveries": contents.discoveries,
+            "rows": contents.rows,
         },
         table,
     )
@@ -122,29 +116,3 @@ def is_table_empty(connection: Connection, table: str) -> bool:
 
 def _cluster_cells(row: dict[str, object]) -> list[object]:
     return [f"{cell:,}" if isinstance(cell, int) else cell for cell in row.values()]
-
-
-def list_clusters(connection: Connection) -> Sequence[dict[str, Any]]:
-    """Return slug, system, number of domains and number of chips of each cluster."""
-    cluster, node = TABLES["cluster"], TABLES["node"]
-    chips = (
-        select(func.count())
-        .where(node.c.cluster_id == cluster.c.id, node.c.kind == "chip")
-        .scalar_subquery()
-        .label("chips")
-    )
-    query = select(cluster.c.slug, cluster.c.system, cluster.c.domains, chips).order_by(cluster.c.id)
-    return [dict(row) for row in connection.execute(query).mappings()]
-
-
-def list_discoveries(connection: Connection) -> Sequence[dict[str, object]]:
-    """Return the targets that trninv discover pulls; the state is an error, late or ok."""
-    discovery, now = TABLES["discovery"], format_timestamp(datetime.now(UTC))
-    names = ("target", "every_seconds", "read_at", "late_at", "result", "error", "clusters")
-    query = select(*(discovery.c[name] for name in names)).order_by(discovery.c.target)
-    rows = [dict(row) for row in connection.execute(query).mappings()]
-    for row in rows:
-        is_late = row["late_at"] is not None and row["late_at"] < now
-        row["state"] = ("late; " if is_late else "") + (row["error"] or "") or "ok"
-        row["state"] = row["state"].removesuffix("; ")
-    return rows

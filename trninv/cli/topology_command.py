@@ -20,6 +20,7 @@ from trninv.exporters.export_source import ExportSource
 from trninv.exporters.format import Format, find_format, format_names
 from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE
 from trninv.inventory.address.lookup import resolve_place
+from trninv.settings import is_service
 
 ProgressFunction: TypeAlias = Callable[[str, int], None]
 _PROGRESS_STEP: Final = 1_000
@@ -74,18 +75,34 @@ def topology_(  # one parameter per option
     trninv topology rainier --as slurm-block -o topology.conf --check
     trninv topology u-trn2x64 --as kubernetes --hostname 'n{domain:03}-{server}'
     """
-    output_format = find_format(name)
-    with open_scenario(database, (), (), as_of) as fleet, fleet.open_snapshot() as snapshot:
-        place = resolve_place(snapshot.connection, scope)
-        source = ExportSource(snapshot, place, template, include_down=include_down, coarse=coarse)
-        is_terminal = output == "-" and sys.stdout.isatty()  # the progress line would mix with the output
-        with nullcontext(_no_progress) if is_terminal else Progress("topology") as progress:
-            if output == "-":
-                _print_lines(output_format, source, progress, check=check)
-            else:
-                _save_file(output_format, source, progress, Path(output), check=check)
+    if is_service(database):
+        with open_scenario(database, (), (), as_of) as fleet, Progress("topology"):
+            text = fleet.topology(scope, name, hostname=template, include_down=include_down, coarse=coarse, check=check)
+        _write_text(text, output)
+    else:
+        output_format = find_format(name)
+        with open_scenario(database, (), (), as_of) as fleet, fleet.open_snapshot() as snapshot:
+            place = resolve_place(snapshot.connection, scope)
+            source = ExportSource(snapshot, place, template, include_down=include_down, coarse=coarse)
+            is_terminal = output == "-" and sys.stdout.isatty()  # the progress line would mix with the output
+            with nullcontext(_no_progress) if is_terminal else Progress("topology") as progress:
+                if output == "-":
+                    _print_lines(output_format, source, progress, check=check)
+                else:
+                    _save_file(output_format, source, progress, Path(output), check=check)
     if output != "-":
         print_hint(f"written: {output}")
+
+
+def _write_text(text: str, output: str) -> None:
+    if output == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        with atomic_write(Path(output)) as part:
+            part.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"can't write {output}: {error.strerror}") from None
 
 
 def _no_progress(activity: str, done: int) -> None: ...

@@ -4,6 +4,7 @@ Each module in `formats` declares one `Format`. A written file can be verified: 
 and compared with the values in the inventory.
 """
 
+import io
 import pkgutil
 import reprlib
 from collections.abc import Callable, Iterable, Iterator
@@ -14,10 +15,13 @@ from itertools import zip_longest
 from typing import Any, Final, TextIO
 from xml.parsers.expat import ExpatError
 
-from trninv.errors import InternalError, UsageError
+from trninv.errors import InternalError, InvalidArgumentError, UsageError, suggestion
 from trninv.exporters import formats as package
 from trninv.exporters.export_source import ExportSource
 from trninv.exporters.serialization import Syntax
+from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE
+from trninv.inventory.address.lookup import resolve_place
+from trninv.routing.snapshot import Snapshot
 
 _END: Final = "the end of the file"
 _SHORT: Final = reprlib.Repr()
@@ -142,3 +146,26 @@ def find_format(name: str) -> Format:
     if isinstance(declared, Format) and declared.name == name:
         return declared
     raise InternalError(f"exporters/formats: FORMAT is not a Format called {name!r}")
+
+
+def topology_text(
+    snapshot: Snapshot,
+    scope: str,
+    name: str,
+    hostname: str | None = None,
+    *,
+    include_down: bool = False,
+    coarse: bool = False,
+    check: bool = False,
+) -> str:
+    """Return a place in the format of a name; if `check` is True, read it back and compare it with the inventory."""
+    if name not in format_names():
+        raise InvalidArgumentError(f"no format {name!r:.60}: {suggestion(name[:60], format_names())}")
+    output_format, place = find_format(name), resolve_place(snapshot.connection, scope)
+    source = ExportSource(
+        snapshot, place, DEFAULT_TEMPLATE if hostname is None else hostname, include_down=include_down, coarse=coarse
+    )
+    text = "".join(f"{line}\n" for line in output_format.lines(source))
+    if check:
+        output_format.verify(source, io.StringIO(text))
+    return text

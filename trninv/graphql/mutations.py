@@ -11,6 +11,7 @@ from trninv.graphql.question_fields import declared_arguments
 from trninv.graphql.request_context import AppInfo
 from trninv.graphql.sweep_fields import SweepIdArgument, SweepJobType, sweep_runner
 from trninv.graphql.sweep_runner import cancel_sweep
+from trninv.remote.remote_method import JOB_SCOPE
 from trninv.routing.question import ROUTED_COST
 from trninv.routing.questions import find
 
@@ -27,7 +28,7 @@ def _start_sweep_field() -> Any:
         description=f"Start a sweep. {question.description} It continues when the client disconnects; sweepJob returns "
         "its progress. Scope: operate.",
         graphql_type=SweepJobType,
-        metadata={"price": ROUTED_COST, "scope": "operate"},
+        metadata={"price": ROUTED_COST, "scope": JOB_SCOPE},
     )
     field.arguments = declared_arguments(question)
     return field

@@ -45,11 +45,12 @@ class SweepJobType:
             done=row.done,
             total=row.total,
             error=row.error,
-            result=row.answer and _parse_answer(json.loads(row.answer)),
+            result=row.answer and parse_answer(json.loads(row.answer)),
         )
 
 
-def _parse_answer(answer_json: dict[str, Any]) -> SweepAnswer:
+def parse_answer(answer_json: dict[str, Any]) -> SweepAnswer:
+    """Return a stored answer."""
     classes = tuple(FailureClass(**item | {"failure": tuple(item["failure"])}) for item in answer_json["classes"])
     facts = tuple(CitedFact(**item) for item in answer_json["facts"])
     enum_members = {"measure": SweepMeasure[answer_json["measure"]], "via": LinkSelection[answer_json["via"]]}

@@ -20,6 +20,7 @@ from trninv.database.engine import read_transaction, write_transaction
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
 from trninv.errors import BusyError, InvalidArgumentError
+from trninv.remote.json_codec import Json
 from trninv.routing.questions import find
 from trninv.routing.questions.sweep import MAX_CLASSES
 from trninv.units import current_timestamp
@@ -55,8 +56,15 @@ class SweepRunner:
         self._engine, self._url = engine, url
         self._children: list[subprocess.Popen[bytes]] = []
 
-    def start(self, **arguments: Any) -> Row[Any]:
+    def start(self, *, as_of: str | None = None, scenario: Json = None, **arguments: Any) -> Row[Any]:
         """Start a sweep and return its row.
+
+        Parameters
+        ----------
+        as_of
+            The time of the fleet to sweep; None for now.
+        scenario
+            The scenario to sweep in, encoded.
 
         Raises
         ------
@@ -72,7 +80,8 @@ class SweepRunner:
                 f"limit {values['limit']:,} is too high; a service solves at most {MAX_CLASSES:,} classes"
             )
         parameters = {parameter.name: values[parameter.name] for parameter in find("sweep").parameters}
-        row = {"arguments": json.dumps(parameters), "started_at": current_timestamp(), "renewed": _NOW}
+        conditions = {name: value for name, value in (("as_of", as_of), ("scenario", scenario)) if value is not None}
+        row = {"arguments": json.dumps(parameters | conditions), "started_at": current_timestamp(), "renewed": _NOW}
         with write_transaction(self._engine, lock="sweep") as connection:
             if _count_running(connection) >= MAX_RUNNING:
                 raise BusyError(f"{MAX_RUNNING} sweeps are running; try again later, or cancel one")

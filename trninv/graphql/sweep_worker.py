@@ -8,12 +8,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
 import trninv
 from trninv.errors import TrninvError
 from trninv.graphql.sweep_runner import SweepLease
+from trninv.placement.placement_fleet import Fleet
+from trninv.remote.json_codec import decode
 from trninv.routing.questions import find
+from trninv.routing.scenario import Scenario
 from trninv.settings import Settings
 
 RENEWAL_SECONDS: Final = 20.0
@@ -33,12 +36,23 @@ def main(sweep_id: int, attempt: int, arguments: str) -> None:
             lease.done, lease.total = done, total
 
         try:
-            with fleet.snapshot() as snapshot, ThreadPoolExecutor(1) as executor:
-                answer = snapshot.ask(find("sweep"), **json.loads(arguments), executor=executor, progress=report)
+            values = json.loads(arguments)
+            with _derive(fleet, values).snapshot() as snapshot, ThreadPoolExecutor(1) as executor:
+                answer = snapshot.ask(find("sweep"), **values, executor=executor, progress=report)
         except TrninvError as error:
             _finish(lease, state="failed", error=str(error))
         else:
             _finish(lease, state="done", answer=json.dumps(asdict(answer)))
+
+
+def _derive(fleet: Fleet, values: dict[str, Any]) -> Fleet:
+    """Return the fleet at the time and in the scenario among the values, if any, and remove them."""
+    as_of, scenario = values.pop("as_of", None), values.pop("scenario", None)
+    earlier_fleet = fleet if as_of is None else fleet.at(as_of)
+    if scenario is None:
+        return earlier_fleet
+    parsed: Scenario = decode(scenario, Scenario)
+    return earlier_fleet.what_if(**parsed.as_arguments())
 
 
 def _finish(lease: SweepLease, **changes: str) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trninv.database.engine import write_transaction
 from trninv.database.revision import revision_id
+from trninv.errors import InvalidArgumentError
+from trninv.history.point_in_time import parse_time
 from trninv.placement.change_methods import ChangeMethods
 from trninv.placement.placement_methods import PlacementMethods
 from trninv.routing import fleet
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from trninv.importers.ingestion import ImportFile
     from trninv.incidents.model import ClosedIncident, Impact, Incident
     from trninv.inventory.change import Change
+    from trninv.inventory.database_contents import DatabaseContents
+    from trninv.inventory.schema.description import Description
     from trninv.placement.allocations.job_allocations import Job
     from trninv.placement.allocations.job_import import JobImportResult
     from trninv.placement.allocations.server_cordons import Cordon
@@ -78,20 +82,100 @@ class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
             return RowList(list_cordons(connection, limit), Cordon)
 
     @reading
-    def draw(self, scope: str, highlight: Highlight | None = None, *, jobs: bool = False) -> Picture:
-        """Draw a domain's wiring, a rack or a cluster; with ``jobs``, the jobs on the chips of a domain.
+    def draw(
+        self, scope: str, highlight: Highlight | None = None, *, jobs: bool = False, color_by: str | None = None
+    ) -> Picture:
+        """Draw a domain's wiring, a rack, a cluster or, as CLUSTER/fabric, what connects its domains.
+
+        Parameters
+        ----------
+        highlight
+            What to mark in the wiring of a domain, or with ``jobs`` the places of another job.
+        jobs
+            Draw the jobs on the chips of a domain, or the free blocks of a cluster of several domains.
+        color_by
+            What the colors of a cluster's chips show: "state", "pool", "rack" or "domain".
 
         Raises
         ------
-        WrongLevelError
-            Jobs or a highlight of more than one domain can't be drawn.
+        InvalidArgumentError
+            There is no such coloring.
+        UsageError, WrongLevelError
+            The place can't be drawn like that, or the highlight leaves it.
 
         """
         from trninv.drawing.place_picture import draw_place  # noqa: PLC0415 # see [tool.importlinter]
 
         with self.open_snapshot() as snapshot:
-            svg = draw_place(snapshot, scope, highlight, jobs=jobs)
+            svg = draw_place(snapshot, scope, highlight, jobs=jobs, color_by=color_by)
             return Picture(scope, svg, revision_id(snapshot.revision))
+
+    @reading
+    def draw_timeline(self, scope: str | None, since: str, until: str, intervals: int = 120) -> Picture:
+        """Draw the unhealthy parts of a place, or of all, between two times, in intervals of equal length."""
+        from trninv.drawing.timeline_chart import draw_timeline, read_history  # noqa: PLC0415 # as above
+        from trninv.routing.questions.timeline import MAX_BUCKETS  # noqa: PLC0415 # loaded on first use
+
+        if not 1 <= intervals <= MAX_BUCKETS:
+            raise InvalidArgumentError(f"intervals {intervals:,} is out of range; use 1 to {MAX_BUCKETS:,}")
+        with self.open_snapshot() as snapshot:
+            history = read_history(snapshot.connection, scope, parse_time(since), parse_time(until), intervals)
+            return Picture(scope or "", draw_timeline(history).to_file(), revision_id(snapshot.revision))
+
+    @reading
+    def describe(self, address: str) -> "Description":
+        """Describe a place or link: its attributes, parts, links, unhealthy parts and facts."""
+        from trninv.catalog.facts import default_catalog  # noqa: PLC0415 # loaded on first use
+        from trninv.inventory.address.lookup import resolve  # noqa: PLC0415
+        from trninv.inventory.schema.description import describe  # noqa: PLC0415
+
+        with self.connect() as connection:
+            return describe(connection, default_catalog(), resolve(connection, address))
+
+    @reading
+    def topology(
+        self,
+        scope: str,
+        output_format: str,
+        *,
+        hostname: str | None = None,
+        include_down: bool = False,
+        coarse: bool = False,
+        check: bool = False,
+    ) -> str:
+        """Return a place in the format of a scheduler or graph tool; docs/how-to/hand-to-a-scheduler.md lists them.
+
+        Parameters
+        ----------
+        hostname
+            Pattern of server names, such as "n{domain:03}-{server}".
+        include_down
+            Include parts that are down or in maintenance, marked if the format allows.
+        coarse
+            In trees, use network nodes as leaves instead of domains.
+        check
+            Read the text back and compare it with the inventory.
+
+        Raises
+        ------
+        NotExpressibleError
+            The format can't express the place.
+
+        """
+        from trninv.exporters.format import topology_text  # noqa: PLC0415 # see [tool.importlinter]
+
+        with self.open_snapshot() as snapshot:
+            return topology_text(
+                snapshot, scope, output_format, hostname, include_down=include_down, coarse=coarse, check=check
+            )
+
+    @reading
+    def contents(self) -> "DatabaseContents":
+        """Return what the database holds: its clusters, tables, discoveries and latest seal."""
+        from trninv.inventory.database_contents import read_contents  # noqa: PLC0415 # loaded on first use
+
+        with self.connect() as connection:
+            return read_contents(connection)
 
     def cypher(
         self,

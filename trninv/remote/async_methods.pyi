@@ -9,6 +9,8 @@ from trninv.catalog.instance_types import UnclaimedType
 from trninv.history.events import Event
 from trninv.history.point_in_time import Time
 from trninv.incidents.model import ClosedIncident, Impact, Incident, IncidentNote
+from trninv.inventory.database_contents import DatabaseContents
+from trninv.inventory.schema.description import Description
 from trninv.inventory.state.bindings import Binding, BindingChanges
 from trninv.inventory.state.state_change import ConditionChange
 from trninv.placement.allocations.job_allocations import Job
@@ -389,20 +391,37 @@ class AsyncMethods:
         self,
         scope: str | None = ...,
     ) -> RowList[ClosedIncident]: ...
+    async def contents(
+        self,
+    ) -> DatabaseContents: ...
     async def cordons(
         self,
         limit: int = ...,
     ) -> RowList[Cordon]: ...
+    async def describe(
+        self,
+        address: str,
+    ) -> Description: ...
     async def draw(
         self,
         scope: str,
         highlight: Highlight | None = ...,
         *,
         jobs: bool = ...,
+        color_by: str | None = ...,
+    ) -> Picture: ...
+    async def draw_timeline(
+        self,
+        scope: str | None,
+        since: str,
+        until: str,
+        intervals: int = ...,
     ) -> Picture: ...
     async def drift(
         self,
         scope: str | None = ...,
+        *,
+        include_cleared: bool = ...,
     ) -> RowList[Finding]: ...
     async def drift_compared_at(
         self,
@@ -449,6 +468,16 @@ class AsyncMethods:
     ) -> RowList[Job]: ...
     async def only_cluster(
         self,
+    ) -> str: ...
+    async def topology(
+        self,
+        scope: str,
+        output_format: str,
+        *,
+        hostname: str | None = ...,
+        include_down: bool = ...,
+        coarse: bool = ...,
+        check: bool = ...,
     ) -> str: ...
     async def unclaimed_types(
         self,

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from trninv.errors import UsageError
 from trninv.history.point_in_time import Time
 from trninv.inventory.change import Change, coerce_value
 from trninv.inventory.parameter import Parameter
-from trninv.remote.exchange import Call, RowsCall
+from trninv.remote.exchange import Call, GraphqlCall, JobCall, ReportCall, ReportListCall, RowsCall
 from trninv.remote.json_codec import encode
 from trninv.remote.remote_method import find_method
 from trninv.routing.question import Question
@@ -43,7 +43,13 @@ class CallBuilder:
     def question(self, question: Question, *arguments: Any, **keywords: Any) -> Call:
         """Return the call that asks a question; a value that its parameter does not allow raises as in `ask`."""
         passed = question.signature.bind(*arguments, **keywords).arguments
-        return self._build(question.name, _declared(question, passed, Parameter.coerce))
+        call = self._build(question.name, _declared(question, passed, Parameter.coerce))
+        if not question.job_mutation:
+            return call
+        if ignored := [name for name in ("executor", "journal") if passed.get(name) is not None]:
+            raise UsageError(f"a service runs {question.name} itself; omit {' and '.join(ignored)}")
+        progress = {"progress": passed["progress"]} if "progress" in passed else {}
+        return JobCall(self.service, call.method, call.body, call.result_type, is_retried=False, **progress)
 
     def change(self, change: Change[..., Any], *arguments: Any, dry_run: bool, **keywords: Any) -> Call:
         """Return the call that makes a change; ``who`` may be omitted, as the service knows the token's name."""
@@ -69,6 +75,20 @@ class CallBuilder:
     def listing(self, kind: str, options: Mapping[str, Any]) -> RowsCall:
         """Return the call that lists things of a kind."""
         return self._rows_call(f"list/{quote(kind, safe='')}", options)
+
+    def report(self, name: str, parameters: Mapping[str, str]) -> ReportCall:
+        """Return the call that runs a report."""
+        query = urlencode({**parameters, **({} if self.time is None else {"at": self.time})})
+        return ReportCall(self.service, f"reports/{quote(name, safe='')}.json?{query}", b"", None, is_retried=True)
+
+    def report_list(self) -> ReportListCall:
+        """Return the call that lists the reports."""
+        return ReportListCall(self.service, "reports", b"", None, is_retried=True)
+
+    def graphql(self, document: str, variables: Mapping[str, Any]) -> GraphqlCall:
+        """Return the call that runs a GraphQL document; it may change something, so it is not sent again."""
+        content = {"query": document, "variables": variables, **({} if self.time is None else {"at": self.time})}
+        return GraphqlCall(self.service, "graphql", json.dumps(content).encode(), None, is_retried=False)
 
     def _rows_call(self, method: str, content: Mapping[str, Any]) -> RowsCall:
         body = json.dumps({**content, "at": self.time}).encode()

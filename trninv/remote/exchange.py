@@ -4,11 +4,11 @@ This module neither sends nor waits, so that the synchronous and the asynchronou
 """
 
 import json
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 import trninv
@@ -31,6 +31,9 @@ _MAX_PAUSE: Final = 30.0
 _RECONNECT_PAUSE: Final = 0.5
 _BUSY_CODES: Final = frozenset({None, "BUSY", "DATABASE_NOT_REACHABLE", "QUOTA_EXCEEDED"})
 """Codes of replies with status 429 or 503 after which the same call may succeed; None: the reply of a proxy."""
+_FIRST_POLL_PAUSE: Final = 0.25
+_MAX_POLL_PAUSE: Final = 2.0
+"""The longest pause before the progress of a job is asked for again, in seconds."""
 _RETRIED_STATUSES: Final = frozenset({429, 503})
 _TOO_OLD: Final = 404
 
@@ -87,6 +90,7 @@ class Call:
     body: bytes
     result_type: Any
     is_retried: bool
+    verb: ClassVar[str] = "POST"
 
     @property
     def url(self) -> str:
@@ -105,8 +109,8 @@ class Call:
         content = json.loads(reply.body)
         return Result(decode(content["result"], self.result_type), decode(content.get("asOf"), AsOf | None))
 
-    def exchange(self) -> Generator[float, Reply | SendFailure, Result]:
-        """Yield the seconds to wait before each attempt, take its reply or failure, and return the result.
+    def exchange(self, pause: float | None = 0.0) -> Generator["Attempt", Reply | SendFailure, Result]:
+        """Yield the seconds to wait and the call to send, take its reply or failure, and return the result.
 
         Raises
         ------
@@ -114,9 +118,8 @@ class Call:
             The service refuses the call, does not answer, or answers with something else.
 
         """
-        pause: float | None = 0.0
         for attempt in range(_MAX_RETRIES + 1):
-            reply = yield pause or 0.0
+            reply = yield pause or 0.0, self
             pause = self._retry_pause(reply, attempt)
             if pause is None or attempt == _MAX_RETRIES:
                 break
@@ -176,6 +179,59 @@ class Call:
         return f" (the service is trninv {version}, this client {trninv.__version__})"
 
 
+Attempt = tuple[float, Call]
+"""The seconds to wait, and the call to send then."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgress:
+    """The progress of a job of the service; `error` says why it failed."""
+
+    id: str
+    state: str
+    done: int
+    total: int | None
+    error: str | None
+
+
+@dataclass(frozen=True)
+class JobCall(Call):
+    """A call of a question that the service runs as a job; the exchange asks for its progress until it ends.
+
+    Attributes
+    ----------
+    progress
+        A function that is called with the name of the counted items, how many are done, and how many there are.
+
+    """
+
+    progress: Callable[[str, int, int], None] = lambda *_: None
+
+    def read_reply(self, reply: Reply) -> Result:
+        """Return the result of a job that is done, or its progress."""
+        content = json.loads(reply.body)
+        job: JobProgress = decode(content["job"], JobProgress)
+        return Result(decode(content["result"], self.result_type) if job.state == "done" else job, None)
+
+    def exchange(self, pause: float | None = 0.0) -> Generator[Attempt, Reply | SendFailure, Result]:
+        """Start the job, and ask for its progress until it ends; an interruption cancels it."""
+        result = yield from super().exchange(pause)
+        seconds = _FIRST_POLL_PAUSE
+        while isinstance(job := result.value, JobProgress):
+            if job.state != "running":
+                raise ServiceError(job.error or f"{self.method} was {job.state}")
+            if job.total is not None:
+                self.progress("failures", job.done, job.total)
+            poll = replace(self, body=json.dumps({"job": job.id}).encode(), is_retried=True)
+            try:
+                result = yield from Call.exchange(poll, seconds)
+            except KeyboardInterrupt:
+                yield 0.0, replace(self, body=json.dumps({"job": job.id, "cancel": True}).encode())
+                raise
+            seconds = min(2 * seconds, _MAX_POLL_PAUSE)
+        return result
+
+
 class RowsCall(Call):
     """A call of /sql, /cypher or a list, which return columns, rows and whether rows were omitted."""
 
@@ -192,6 +248,33 @@ class RowsCall(Call):
         time, _, revision = reply.headers.get(AS_OF_HEADER, "").partition("; revision=")
         as_of = AsOf(datetime.fromisoformat(time), revision or None) if time else None
         return Result(QueryResult(columns, rows, decode(content["truncated"], bool)), as_of)
+
+
+class ReportCall(RowsCall):
+    """A call of a report, whose parameters are in the address."""
+
+    verb = "GET"
+
+
+class ReportListCall(RowsCall):
+    """A call of the list of reports."""
+
+    verb = "GET"
+
+    def read_reply(self, reply: Reply) -> Result:
+        """Return the reports in the body, as JSON."""
+        return Result(decode(json.loads(reply.body), list[Any]), None)
+
+
+class GraphqlCall(RowsCall):
+    """A call that runs a GraphQL document, which returns the response with its errors."""
+
+    def read_reply(self, reply: Reply) -> Result:
+        """Return the response's JSON."""
+        content = json.loads(reply.body)
+        if not content.keys() & {"data", "errors"}:
+            raise ValueError("no response of GraphQL")
+        return Result(content, None)
 
 
 def parse_service_url(url: str) -> str:

@@ -30,20 +30,24 @@ class HttpClient:
     def run(self, call: Call) -> Result:
         """Send a call, again if that may help, and return its result."""
         steps = call.exchange()
-        pause = next(steps)
+        pause, attempt = next(steps)
         while True:
-            if pause:
-                self._sleep(pause)
             try:
-                pause = steps.send(self._send(call))
+                if pause:
+                    self._sleep(pause)
+                pause, attempt = steps.send(self._send(attempt))
             except StopIteration as end:
                 result: Result = end.value
                 return result
+            except KeyboardInterrupt as interruption:
+                _, cancellation = steps.throw(interruption)  # raises it again if there is nothing to cancel
+                self._send(cancellation)
+                raise
 
     def _send(self, call: Call) -> Reply | SendFailure:
         headers, body = _headers(self._token), bytearray()
         try:
-            with self._client.stream("POST", call.url, content=call.body, headers=headers) as response:
+            with self._client.stream(call.verb, call.url, content=call.body or None, headers=headers) as response:
                 for chunk in response.iter_bytes():
                     _extend(body, chunk, call)
                 return Reply(response.status_code, response.headers, bytes(body))
@@ -65,12 +69,12 @@ class AsyncHttpClient:
     async def run(self, call: Call) -> Result:
         """Send a call, again if that may help, and return its result."""
         steps = call.exchange()
-        pause = next(steps)
+        pause, attempt = next(steps)
         while True:
             if pause:
                 await self._sleep(pause)
             try:
-                pause = steps.send(await self._send(call))
+                pause, attempt = steps.send(await self._send(attempt))
             except StopIteration as end:
                 result: Result = end.value
                 return result
@@ -78,7 +82,7 @@ class AsyncHttpClient:
     async def _send(self, call: Call) -> Reply | SendFailure:
         headers, body = _headers(self._token), bytearray()
         try:
-            async with self._client.stream("POST", call.url, content=call.body, headers=headers) as response:
+            async with self._client.stream(call.verb, call.url, content=call.body or None, headers=headers) as response:
                 async for chunk in response.aiter_bytes():
                     _extend(body, chunk, call)
                 return Reply(response.status_code, response.headers, bytes(body))

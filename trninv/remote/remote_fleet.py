@@ -83,6 +83,20 @@ class RemoteFleet(Fleet):
         result: QueryResult = self._run(self._calls.listing(kind, options))
         return result
 
+    def report(self, name: str, parameters: Mapping[str, str], *, limit: int = 10_000) -> QueryResult:
+        """Have the service run a report, with its parameters as texts."""
+        return self._rows(self._calls.report(name, parameters), limit)
+
+    def reports(self) -> list[dict[str, Any]]:
+        """Return the service's reports, as ``GET /reports`` lists them."""
+        reports: list[dict[str, Any]] = self._run(self._calls.report_list())
+        return reports
+
+    def graphql(self, document: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+        """Have the service run a GraphQL document; return its response, with data and maybe errors."""
+        response: dict[str, Any] = self._run(self._calls.graphql(document, variables))
+        return response
+
     def _rows(self, call: RowsCall, limit: int) -> QueryResult:
         result: QueryResult = self._run(call)
         is_cut = result.truncated or len(result.rows) > limit

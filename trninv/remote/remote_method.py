@@ -25,6 +25,8 @@ from trninv.routing.question_methods import is_reading
 from trninv.units import Quantity
 
 READ: Final = "read"
+JOB_SCOPE: Final = "operate"
+"""The scope that a question needs which the service runs as a job."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,9 @@ def remote_names() -> Iterator[str]:
 
 
 def _question(question: Question) -> RemoteMethod:
+    scope = JOB_SCOPE if question.job_mutation else READ
     return RemoteMethod(
-        question.name, READ, _declared_types(question), _required(question), question.answer_type, question
+        question.name, scope, _declared_types(question), _required(question), question.answer_type, question
     )
 
 

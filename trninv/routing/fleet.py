@@ -18,7 +18,7 @@ from trninv.database.engine import close_engine
 from trninv.database.revision import RevisionTracker, revision_id
 from trninv.database.snapshot import AsOf
 from trninv.history.point_in_time import Time
-from trninv.inventory.address.lookup import only_cluster, resolve_place
+from trninv.inventory.address.lookup import only_cluster, resolve, resolve_place
 from trninv.inventory.state import bindings
 from trninv.inventory.state.bindings import Binding
 from trninv.routing.answer_display import with_origin
@@ -159,7 +159,10 @@ class BaseFleet(NotebookMethods, RoutingMethods):
             "states_only": states_only,
         }
         with self.connect() as connection:
-            return RowList(list_events(connection, scope, limit=limit, after=after, **filters), Event)
+            events = RowList(list_events(connection, scope, limit=limit, after=after, **filters), Event)
+            if not events and scope is not None and after is None:
+                resolve(connection, scope)
+            return events
 
     @contextmanager
     def open_snapshot(self) -> Iterator[Snapshot]:
@@ -320,15 +323,15 @@ class BaseFleet(NotebookMethods, RoutingMethods):
             return tuple(ServerInstance(*row) for row in bindings.bound_machines(connection, servers))
 
     @reading
-    def drift(self, scope: str | None = None) -> "RowList[Finding]":
+    def drift(self, scope: str | None = None, *, include_cleared: bool = False) -> "RowList[Finding]":
         """List the findings of the last ``trninv drift``, the worst first: how observations differ from the design.
 
-        Run `detect_drift` after imports: this method compares nothing.
+        With ``include_cleared``, also those that no longer hold. Run `detect_drift` after imports to compare again.
         """
         from trninv.reconcile.findings import Finding, list_findings  # noqa: PLC0415 # it imports the catalog, as above
 
         with self.connect() as connection:
-            return RowList(list_findings(connection, scope), Finding)
+            return RowList(list_findings(connection, scope, include_cleared), Finding)
 
     @reading
     def drift_compared_at(self) -> str | None:

@@ -144,7 +144,11 @@ def lock_events(connection: Connection) -> None:
 
 def seal_events(connection: Connection) -> None:
     """Seal all unsealed events, and starts before them, after `lock_events`; without events, do nothing."""
-    newest = connection.execute(_NEWEST_SEAL_AND_ROWS).first() or (*BEFORE_FIRST_SEAL, 1, *last_row_ids(connection))
+    newest: Any = connection.execute(_NEWEST_SEAL_AND_ROWS).first() or (
+        *BEFORE_FIRST_SEAL,
+        1,
+        *last_row_ids(connection),
+    )
     sealed_event, digest, last_start, former_rows, newest_start, *row_ids = newest
     sealed_rows = seal_rows(connection, former_rows, row_ids)
     digest = _with_rows(digest, former_rows, sealed_rows)
