@@ -4,9 +4,9 @@ import { useAsOf } from "../live";
 import { MissingScope } from "../panel/actions";
 import { change, href } from "../route";
 import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
-import { pluralize, shortenAddress } from "../words";
+import { shortenAddress } from "../words";
 import type { ClosedIncident } from "./closed";
-import { Consequences } from "./consequences";
+import { Consequences, MoreCauses } from "./consequences";
 import { type Incident, placeOf, type Severity, stateOf } from "./documents";
 import { ImpactSection, useImpact } from "./impact";
 import { SeverityBadge } from "./list";
@@ -126,7 +126,7 @@ export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
               <a href={href("at", cause)}>{shortenAddress(cause)}</a> <span class="quiet">root cause</span>
             </li>
           ))}
-          {causes.length > CAUSES && <li class="quiet">and {pluralize(causes.length - CAUSES, "more cause")}</li>}
+          <MoreCauses rest={causes.slice(CAUSES)} count={causes.length - CAUSES} />
         </ul>
       </div>
       <Notes key={id} incident={id} />
