@@ -204,7 +204,7 @@ def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> 
     groups = page.locator(".compare .group").all_inner_texts()
     assert groups[0].startswith("Per chip")
     assert "read these last" in groups[-1]
-    expect(page.get_by_role("rowheader", name="HBM, GiB")).to_be_visible()  # the unit, once
+    expect(page.get_by_role("rowheader", name="HBM, GiB capacity")).to_be_visible()  # the unit, once
     assert cell(page, "HBM", 0) == "96"
     assert cell(page, "HBM", 1) == "144 best × 1.50"
     assert cell(page, "Scale-up links", 0) == "640"
@@ -303,7 +303,7 @@ def test_what_is_chosen_anywhere_is_compared_by_c_and_seen_in_small(opened: Open
 def test_now_against_an_earlier_time_says_what_does_not_compare(opened: Open) -> None:
     page = opened("#/compare?of=u-trn2x64/d0&as=then&since=300")
     expect(page.locator(".compare")).to_contain_text("not comparable: 64 chips before, 63 now", timeout=60_000)
-    assert cell(page, "Working chips", 0) == "100 → 98.44 % −2 %"
+    assert cell(page, "Working chips", 0) == "100 → 98.44 −2 %"
     expect(page.get_by_text("event 300 → now")).to_be_visible()
 
 

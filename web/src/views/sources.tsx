@@ -255,7 +255,11 @@ function List({ name, facts, systems }: SectionProps) {
         <tbody>
           {facts.map((fact, index) => (
             <tr key={`${fact.subject} ${fact.attribute}`}>
-              <th scope="row">{facts[index - 1]?.subject !== fact.subject && subjectName(fact.subject, systems)}</th>
+              {facts[index - 1]?.subject !== fact.subject && (
+                <th scope="row" rowSpan={facts.filter(({ subject }) => subject === fact.subject).length}>
+                  {subjectName(fact.subject, systems)}
+                </th>
+              )}
               <td>{attributeName(fact.attribute, fact.subject)}</td>
               <td>
                 <Documented fact={fact} />
