@@ -140,9 +140,9 @@ function One({ report, reports, route, formats }: OneProps) {
                 <input
                   name={name}
                   placeholder={WHOLE[usual]}
-                  value={route.options[name] ?? (usual in WHOLE ? "" : usual)}
+                  value={route.options[name] ?? (Object.hasOwn(WHOLE, usual) ? "" : usual)}
                   onChange={({ currentTarget: { value } }) =>
-                    change({ [name]: value === usual || (!value && usual in WHOLE) ? undefined : value })
+                    change({ [name]: value === usual || (!value && Object.hasOwn(WHOLE, usual)) ? undefined : value })
                   }
                 />
                 <span class="quiet">{description}</span>
