@@ -406,8 +406,8 @@ def test_a_report_has_parameters_a_plot_and_csv(opened: Open) -> None:
 @pytest.mark.slow
 def test_a_number_shows_its_source_and_leads_to_the_disagreement(opened: Open) -> None:
     page = opened("#/sources")
-    row = page.locator("tr", has=page.get_by_role("rowheader", name="HBM", exact=True)).first
-    row.get_by_role("button", name="96 GiB").focus()
+    row = page.locator("tr", has=page.get_by_role("rowheader", name="HBM, GiB", exact=True)).first
+    row.get_by_role("button", name="96", exact=True).focus()
     expect(page.get_by_role("tooltip").filter(visible=True)).to_contain_text("Amazon EC2 Trn2 architecture")
     row.locator("a.mark").nth(1).click()
     expect(page.locator(".wanted h3")).to_have_text("Trainium2 HBM")

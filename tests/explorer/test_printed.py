@@ -91,7 +91,7 @@ def test_a_sheet_says_where_it_is_from_and_of_when(opened: Open) -> None:
 
 def test_of_a_table_too_wide_for_a_sheet_each_number_has_its_name(opened: Open) -> None:
     page = opened("#/sources/links")
-    row = page.get_by_role("region", name="Links").locator("tr", has=page.get_by_text("Bandwidth", exact=True))
+    row = page.get_by_role("region", name="Links").locator("tr", has=page.get_by_text("Bandwidth, GB/s", exact=True))
     cells = row.locator("td:not(:empty)")
     page.emulate_media(media="print")
     told = cells.evaluate_all("all => all.map(each => [getComputedStyle(each, '::before').content, each.dataset.of])")

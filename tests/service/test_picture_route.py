@@ -87,10 +87,13 @@ def test_a_picture_is_sent_again_once_something_changed(client: TestClient, url:
 def test_a_timeline_has_what_its_cursor_needs(client: TestClient) -> None:
     for scope in ("scope=u-trn2x64&", ""):  # of one cluster, and of all
         root = parsed(client.get(f"/pictures/timeline?{scope}hours=24"))
+        whole = parsed(client.get(f"/pictures/timeline?{scope}"))
+        assert root.get("data-since") == whole.get("data-since")  # nothing is drawn before the history
+        assert [" since " in "".join(each.itertext()) for each in (root, whole)] == [True, False]
         assert max(map(int, root.get("data-counts", "").split())) == 33
         changes = root.get("data-changes", "").split()
         assert root.get("data-since", "") < changes[0] <= changes[-1] <= root.get("data-until", "")
-        (mark,) = root.iter(f"{SVG}a")
+        *_, mark = root.iter(f"{SVG}a")
         assert mark.get("href") == f"#/?asof={changes[-1]}"
     assert "fan &amp; &lt;b&gt;" in client.get("/pictures/timeline?scope=u-trn2x64/d0/s1/c5").text or len(changes) > 1
 

@@ -19,7 +19,6 @@ from trninv.drawing.svg import (
     SvgDocument,
     add_element,
     add_link,
-    define_hatch,
     draw_label,
     draw_line,
 )
@@ -45,8 +44,8 @@ class History:
 
     Attributes
     ----------
-    start
-        When the recorded history begins; nothing is known before.
+    is_short
+        Whether the history begins at ``since``, later than asked.
     intervals
         Those of equal length; for several clusters, the sums of their counts. None if no history is recorded.
     changes
@@ -59,7 +58,7 @@ class History:
     title: str
     since: datetime
     until: datetime
-    start: datetime
+    is_short: bool
     intervals: Sequence[TimelineInterval]
     changes: Sequence[Event]
     is_cut: bool
@@ -74,7 +73,7 @@ class History:
 def read_history(
     connection: Connection, scope: str | None, since: datetime | None, until: datetime, intervals: int = INTERVALS
 ) -> History:
-    """Read the history of a place or of all clusters; ``since`` is by default the start of the history.
+    """Read the history of a place or of all clusters, from its start if that is later than ``since``.
 
     Raises
     ------
@@ -87,7 +86,7 @@ def read_history(
     query = query.where(cluster.c.known_since.is_not(None))
     clusters = connection.execute(query.where(cluster.c.id == place.cluster_id) if place else query).all()
     start = min((datetime.fromisoformat(row.known_since) for row in clusters), default=until)
-    begin = since or start
+    begin = max(since or start, start)
     counted = [
         _read_intervals(
             connection, place or resolve_place(connection, row.slug), row, begin, max(until, begin), intervals
@@ -100,7 +99,7 @@ def read_history(
         title=f"{place.address if place else 'all clusters'}: unhealthy parts",
         since=begin,
         until=until,
-        start=start,
+        is_short=since is not None and since < start,
         intervals=[_sum_intervals(simultaneous) for simultaneous in zip(*counted, strict=True)],
         changes=sorted(changes[:MAX_CHANGES], key=_time_of),
         is_cut=len(changes) > MAX_CHANGES,
@@ -138,10 +137,6 @@ def draw_timeline(history: History, width: float = 900, height: float = 200) -> 
         share = (min(max(time, history.since), history.until) - history.since) / span
         return _PADDING + share * (width - 2 * _PADDING)
 
-    if history.start > history.since:
-        hatch = define_hatch(root, "hatch-unknown", INACTIVE, opacity="0.3")
-        unknown: Style = {"x": _PADDING, "y": 0.0, "width": x_of(history.start) - _PADDING, "height": height}
-        add_element(root, "rect", f"Nothing is recorded before {format_time(history.start)}", **unknown, fill=hatch)
     for interval in history.intervals:
         _draw_interval(root, interval, (x_of(interval.begin), x_of(interval.end)), height, max(history.worst, 1))
     draw_line(root, (_PADDING, height), (width - _PADDING, height), stroke=INACTIVE)
@@ -171,11 +166,8 @@ def format_time(time: datetime) -> str:
 def _summarize(history: History) -> str:
     if not history.intervals:
         return "No history is recorded."
-    sentences = [f"At most {pluralize(history.worst, 'part')} at once."]
-    if not history.worst:
-        sentences = ["Every part was up the whole time."]
-    if history.start > history.since:
-        sentences.append(f"History starts {history.start:%Y-%m-%d %H:%M:%S} UTC.")
+    worst = f"At most {pluralize(history.worst, 'part')} at once" if history.worst else "Every part was up"
+    sentences = [f"{worst} since {history.since:%m-%d %H:%M}." if history.is_short else f"{worst}."]
     if history.is_cut:
         sentences.append(f"Only the last {MAX_CHANGES} changes are marked.")
     if history.omitted:

@@ -1,8 +1,8 @@
 -- title: Availability
--- answers: What share of the time were the parts of each kind up, degraded, down or in maintenance, their server's state included, how often did a part itself go down, and for how long, by the recorded times of its events in whole seconds (for an earlier end set until, not --at)?
+-- answers: What share of the time were the parts of each kind up, their server's state included, how often did a part itself go down, and for how long?
 -- parameter: cluster = '' of v_cluster.address — only this one
 -- parameter: since = '1970-01-01T00:00:00Z' — an ISO time with its zone; never before the start of the cluster's history
--- parameter: until = '9999-12-31T00:00:00Z' — an ISO time with its zone; never after now
+-- parameter: until = '9999-12-31T00:00:00Z' — an ISO time with its zone, for an earlier end; never after now
 WITH
 span AS (
     SELECT

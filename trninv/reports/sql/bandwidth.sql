@@ -1,5 +1,5 @@
 -- title: Link bandwidth
--- answers: What bandwidth do the links of each kind have in one direction when healthy, per cable and in total, how many are there, and how many are themselves unhealthy?
+-- answers: What bandwidth do healthy links of each kind have in one direction, per cable and in total, and how many are unhealthy?
 -- parameter: cluster = '' of v_cluster.address — only this one
 -- chart: gb_per_s_a_cable by model
 SELECT

@@ -1,5 +1,5 @@
 -- title: Capacity
--- answers: How many chips, how much HBM and how many dense BF16 TFLOPS does each cluster have, healthy or not, and what share of the listed chips is that?
+-- answers: How many chips, how much HBM and how much dense BF16 compute does each cluster have, healthy or not?
 -- parameter: generation = '' of chip_model.generation — only this one, such as trn2
 -- chart: hbm_gib by cluster
 WITH domain_count AS (

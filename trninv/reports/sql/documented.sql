@@ -1,5 +1,5 @@
 -- title: Documented totals
--- answers: Do the chips, servers and HBM of each cluster, healthy or not, agree with the documents (of one of its domains, if the system is one domain)?
+-- answers: Do the chips, servers and HBM of each cluster, healthy or not, agree with the documents?
 WITH seeded AS (
     SELECT
         cluster.address AS cluster, cluster.system,

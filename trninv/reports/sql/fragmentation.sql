@@ -1,5 +1,5 @@
 -- title: Fragmentation
--- answers: How many jobs of each size that schedulers allow fit at once, and how many free chips can they not use (trninv fragmentation says why)?
+-- answers: How many jobs of each size that schedulers allow fit at once, and how many free chips can they not use?
 -- parameter: cluster = '' of v_cluster.address — only this one
 WITH low_bit AS ( -- the values of bits 0 to 47, to read the ordinals of a set from its mask
     SELECT 0 AS ordinal, CAST(1 AS BIGINT) AS value

@@ -1,5 +1,5 @@
 -- title: Free chips by server
--- answers: How many servers have each number of free chips, not counting servers without any (trninv fragmentation says which job sizes can use them)?
+-- answers: How many servers have each number of free chips, not counting servers without any?
 -- parameter: cluster = '' of v_cluster.address — only this one
 SELECT cluster, model, free_chips, count(*) AS servers, count(*) * free_chips AS chips
 FROM (SELECT cluster, model, server, count(*) AS free_chips FROM v_free_chip GROUP BY cluster, model, server) AS free

@@ -1,5 +1,5 @@
 -- title: Free rack units
--- answers: Which racks have free rack units, if all trays have a documented height and the rack has the assumed height?
+-- answers: Which racks have free rack units, where the height of every tray is documented?
 -- parameter: cluster = '' of v_cluster.address — only this one
 -- parameter: least = 1 — least number of free units
 SELECT

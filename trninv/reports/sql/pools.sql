@@ -1,5 +1,5 @@
 -- title: HBM by domain
--- answers: Which scale-up domains have the most HBM in chips that are up or degraded, connected or not (trninv pool says what they reach)?
+-- answers: Which scale-up domains have the most HBM in chips that are up or degraded, connected or not?
 -- parameter: top = 20 — number of domains
 -- chart: hbm_gib_up by domain
 SELECT

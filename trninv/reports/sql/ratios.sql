@@ -1,5 +1,5 @@
 -- title: Compute per byte
--- answers: How many dense BF16 operations can a chip do per byte of HBM bandwidth, per byte of documented NeuronLink bandwidth in one direction, and per byte of the bandwidth of its links here?
+-- answers: How many dense BF16 operations can a chip do per byte of HBM bandwidth, and per byte of NeuronLink bandwidth, documented and wired?
 -- chart: neuronlink_gb_per_s, wired_gb_per_s by wired_in
 SELECT
     model.generation, model.name, wiring.slug AS wired_in,

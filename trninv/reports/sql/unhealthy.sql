@@ -1,5 +1,5 @@
 -- title: Unhealthy parts
--- answers: Which chips, links, NICs, network nodes, servers and switches are degraded, down or in maintenance, themselves or with their server, since when, by whom and why?
+-- answers: Which parts are degraded, down or in maintenance, themselves or with their server, since when, by whom and why?
 -- parameter: cluster = '' of v_cluster.address — only this one
 SELECT replace(kind, '_', ' ') AS kind, address, state, factor, since, who, why
 FROM v_unhealthy

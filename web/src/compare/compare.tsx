@@ -54,7 +54,6 @@ function Title({ places, as, children, tools }: TitleProps) {
   return (
     <header class="title">
       <h1>Compare</h1>
-      {places.length > 0 && <p>{pluralize(places.length, "place")}</p>}
       {children}
       <div class="tools">
         <div class="tabs">
@@ -223,7 +222,9 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
           <tbody key={title}>
             <tr class="group">
               <th scope="colgroup" colSpan={places.length + 1}>
-                {title} <span class="quiet">{remark}</span>
+                <div>
+                  {title} <span class="quiet">{remark}</span>
+                </div>
               </th>
             </tr>
             {metrics.map((metric) => (

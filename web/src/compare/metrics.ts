@@ -292,10 +292,15 @@ export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
 
 export const METRICS = GROUPS.flatMap(([, , metrics]) => metrics);
 
-/** Return the indices of the best values; none if all are equal. */
+/** Values that differ by less than this share are equal: their ratio reads × 1.00. */
+const TIE = 0.005;
+
+/** Return the indices of the best values; none if all are about equal. */
 export function best(values: (number | null | undefined)[], better: Metric["better"]): Set<number> {
   const numbers = values.filter((value): value is number => typeof value === "number");
-  if (!better || numbers.length < 2 || numbers.every((value) => value === numbers[0])) return new Set();
   const most = better === "more" ? Math.max(...numbers) : Math.min(...numbers);
-  return new Set(values.flatMap((value, index) => (value === most ? [index] : [])));
+  const isBest = (value: number | null | undefined) =>
+    typeof value === "number" && Math.abs(value - most) <= TIE * Math.abs(most);
+  if (!better || numbers.length < 2 || numbers.every(isBest)) return new Set();
+  return new Set(values.flatMap((value, index) => (isBest(value) ? [index] : [])));
 }

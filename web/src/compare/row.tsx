@@ -30,7 +30,7 @@ export function MetricRow({ metric, places, now, before, known, isReady, clock }
   return (
     <tr>
       <th scope="row">
-        {metric.name} <span class="quiet">{metric.description}</span>
+        {[metric.name, metric.unit].filter(Boolean).join(", ")} <span class="quiet">{metric.description}</span>
       </th>
       {places.map((place, index) => (
         <MetricCell
@@ -102,7 +102,7 @@ function MetricCell({ metric, cell, before, isMissing, isBest, share, times, ret
     <td>
       <span class="value">
         {isBest && <span class="leads" aria-hidden="true" />}
-        <Value metric={metric} value={value} before={before} isBest={isBest} halves={cell.reading.halves} />
+        <Value better={metric.better} value={value} before={before} isBest={isBest} halves={cell.reading.halves} />
         {times && <span class="times">{times}</span>}
       </span>
       <span class="track" aria-hidden="true">
@@ -113,14 +113,14 @@ function MetricCell({ metric, cell, before, isMissing, isBest, share, times, ret
 }
 
 interface ValueProps {
-  metric: Metric;
+  better: Metric["better"];
   value: number;
   before: Reading | undefined;
   isBest: boolean;
   halves: number | undefined;
 }
 
-function Value({ metric, value, before, isBest, halves }: ValueProps) {
+function Value({ better, value, before, isBest, halves }: ValueProps) {
   const earlier = before?.value ?? undefined;
   const isOther = halves !== undefined && before?.halves !== undefined && before.halves !== halves;
   return (
@@ -129,15 +129,14 @@ function Value({ metric, value, before, isBest, halves }: ValueProps) {
         <span class={isBest ? "best" : ""}>{number(value)}</span>
       ) : (
         <Change now={number(value)} before={number(earlier)} />
-      )}{" "}
-      <span class="quiet">{metric.unit}</span>
+      )}
       {isBest && <span class="unseen">best</span>}
       {isOther ? (
         <span class="note">
           not comparable: {number(before?.halves ?? 0)} chips before, {number(halves)} now
         </span>
       ) : (
-        earlier !== undefined && earlier !== value && <Share before={earlier} after={value} better={metric.better} />
+        earlier !== undefined && earlier !== value && <Share before={earlier} after={value} better={better} />
       )}
     </>
   );

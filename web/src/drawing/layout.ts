@@ -139,7 +139,7 @@ export function rotate(wiring: Wiring, yaw: number, pitch: number, narrow: boole
 /** The radius of a domain at any angle, at least that of an UltraServer, so that sizes compare. */
 const reach = ({ solid }: Wiring) => Math.max(286, ...[...solid.values()].map(({ x, y, z }) => Math.hypot(x, y, z)));
 
-/** The sheet of each server, with its name at the corner next to chip 0. */
+/** The sheet of each server, the farthest first, with its name beside a corner that no other covers. */
 function planesOf(wiring: Wiring, project: (solid: Solid) => Point & { depth: number }): Plane[] {
   const servers = new Map<number, Solid[]>();
   for (const { address, server } of wiring.parts) {
@@ -158,11 +158,18 @@ function planesOf(wiring: Wiring, project: (solid: Solid) => Point & { depth: nu
       { x: right, y: bottom, z },
       { x: left, y: bottom, z },
     ].map(project);
-    const corner = corners[0] as Point;
-    const label = { text: `s${server}`, x: corner.x + 5, y: corner.y + 13, anchor: "start", strong: true };
-    return [{ corners, label, depth: corners.reduce((sum, { depth }) => sum + depth, 0) }];
+    return [{ server, corners, depth: corners.reduce((sum, { depth }) => sum + depth, 0) }];
   });
-  return planes.sort((a, b) => a.depth - b.depth);
+  planes.sort((a, b) => a.depth - b.depth);
+  const [far, near] = [planes[0]?.corners[0], planes.at(-1)?.corners[0]];
+  // sheets shifted to the lower right, or to the upper left, leave their upper right and lower left corners free
+  const [across, down] = [(near?.x ?? 0) < (far?.x ?? 0) ? -1 : 1, (near?.y ?? 0) < (far?.y ?? 0) ? 1 : -1];
+  const outside = ({ x, y }: Point) => across * x + down * y;
+  return planes.map(({ server, corners }) => {
+    const { x, y } = corners.reduce((a, b) => (outside(b) > outside(a) ? b : a));
+    const anchor = across > 0 ? "start" : "end";
+    return { corners, label: { text: `s${server}`, x: x + 6 * across, y: y + 5, anchor, strong: true } };
+  });
 }
 
 /** A depth as one of a few tones. */

@@ -1,7 +1,14 @@
 // Glyphs of states, with the same shapes as in trninv/drawing/ink.py.
-import type { Point } from "./layout";
+import type { Box, Point } from "./layout";
 
 export const fixed = (value: number) => String(Number((Math.round(value * 10) / 10 || 0).toFixed(1)));
+
+export const sized = ({ x, y, width, height }: Box) => ({
+  x: fixed(x),
+  y: fixed(y),
+  width: fixed(width),
+  height: fixed(height),
+});
 
 /** The glyph of a state, on a background disc if something lies below it. */
 export function Sign({ position, state, around }: { position: Point; state: string; around?: boolean }) {

@@ -1,4 +1,6 @@
 // The plot of a report, if it helps: bars, or labelled points.
+
+import { useNarrow } from "../domain/wiring";
 import { type Cell, columnLabel } from "../table/rows";
 import { number } from "../words";
 
@@ -36,8 +38,11 @@ export function plotOf(chart: Chart | null, columns: string[], rows: Cell[][]): 
   return points.length ? { x, y, points: y === null ? points.slice(0, MOST_BARS) : points } : null;
 }
 
-const WIDTH = 640;
-const NAMES = 180;
+/** Width of a plot, and of the names of its bars, in a wide window and on a phone. */
+const [WIDE, NARROW] = [
+  { width: 640, names: 180 },
+  { width: 340, names: 136 },
+];
 const BAR = 22;
 const HEIGHT = 320;
 
@@ -56,21 +61,22 @@ interface Drawn {
 function Bars({ id, plot, title }: Drawn) {
   const most = Math.max(...plot.points.map((point) => point.x)) || 1;
   const height = 30 + BAR * plot.points.length;
+  const { width: all, names } = useNarrow() ? NARROW : WIDE;
   return (
-    <svg id={id} class="plot" viewBox={`0 0 ${WIDTH} ${height}`} role="img">
+    <svg id={id} class="plot" viewBox={`0 0 ${all} ${height}`} role="img">
       <title>{title}</title>
-      <text class="axis" x={NAMES} y={16}>
+      <text class="axis" x={names} y={16}>
         {columnLabel(plot.x)}
       </text>
       {plot.points.map((point, index) => {
-        const width = ((WIDTH - NAMES - 90) * point.x) / most;
+        const width = ((all - names - 70) * point.x) / most;
         return (
           <g key={point.name + index}>
-            <text class="end" x={NAMES - 8} y={40 + BAR * index}>
+            <text class="end" x={names - 8} y={40 + BAR * index}>
               {point.name}
             </text>
-            <rect class="bar" x={NAMES} y={27 + BAR * index} width={width} height={BAR - 5} />
-            <text x={NAMES + width + 6} y={40 + BAR * index}>
+            <rect class="bar" x={names} y={27 + BAR * index} width={width} height={BAR - 5} />
+            <text x={names + width + 6} y={40 + BAR * index}>
               {number(point.x)}
             </text>
           </g>
@@ -92,16 +98,17 @@ function atOnePlace(points: PlotData["points"]): PlotData["points"] {
 }
 
 function Points({ id, plot, title }: Drawn) {
+  const { width: wide } = useNarrow() ? NARROW : WIDE;
   const [left, bottom] = [60, HEIGHT - 40];
   const most = (axis: "x" | "y") => 1.15 * Math.max(...plot.points.map((point) => point[axis])) || 1;
   const [mx, my] = [most("x"), most("y")];
-  const x = (value: number) => left + ((WIDTH - left - 40) * value) / mx;
+  const x = (value: number) => left + ((wide - left - 40) * value) / mx;
   const y = (value: number) => bottom - ((bottom - 20) * value) / my;
   return (
-    <svg id={id} class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img">
+    <svg id={id} class="plot" viewBox={`0 0 ${wide} ${HEIGHT}`} role="img">
       <title>{title}</title>
-      <path class="frame" d={`M${left} 20V${bottom}H${WIDTH - 40}`} />
-      <text class="axis end" x={WIDTH - 40} y={bottom + 28}>
+      <path class="frame" d={`M${left} 20V${bottom}H${wide - 40}`} />
+      <text class="axis end" x={wide - 40} y={bottom + 28}>
         {columnLabel(plot.x)}
       </text>
       <text class="axis" x={8} y={12}>
@@ -121,8 +128,8 @@ function Points({ id, plot, title }: Drawn) {
         <g key={point.name}>
           <circle class="bar" cx={x(point.x)} cy={y(point.y)} r="6" />
           <text
-            class={x(point.x) > WIDTH / 2 ? "end" : undefined}
-            x={x(point.x) + (x(point.x) > WIDTH / 2 ? -10 : 10)}
+            class={x(point.x) > wide / 2 ? "end" : undefined}
+            x={x(point.x) + (x(point.x) > wide / 2 ? -10 : 10)}
             y={y(point.y) + 4}
           >
             {point.name}

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { number, pluralize } from "../words";
 import { type Layout, type Part, type Place, type Route, toneOf, type Wire, type Wiring } from "./layout";
 import type { Letter } from "./letter";
-import { fixed, Sign } from "./marks";
+import { fixed, Sign, sized } from "./marks";
 import { neighborOf } from "./neighbors";
 import { Node } from "./node";
 import { useZoom } from "./zoom";
@@ -139,9 +139,12 @@ export function WiringPicture(props: Props) {
     );
   };
   const degraded = (wire: Wire) => wire.state === "degraded" || derated.has(wire.address);
-  const rank = (wire: Wire) => (idle.has(wire.address) ? 0 : degraded(wire) ? 20 : 10) + (turn ? far(wire) : 0);
+  /** Flat, idle links lie below the others, with which they share a bus; turned, unhealthy links lie above all. */
+  const rank = (wire: Wire) =>
+    idle.has(wire.address) ? (turn ? 30 : 0) : (degraded(wire) ? 20 : 10) + (turn ? far(wire) : 0);
   const sorted = [...wiring.wires].sort((a, b) => rank(a) - rank(b));
-  const depth = ({ address }: Part) => layout.places.get(address)?.depth ?? 0;
+  const height = (part: Part) =>
+    (layout.places.get(part.address)?.depth ?? 0) + (stateOf(part, props) === "up" ? 0 : 2);
   const { box } = layout;
   const least = LEGIBLE / layout.font;
 
@@ -172,18 +175,8 @@ export function WiringPicture(props: Props) {
         </g>
         {sorted.filter((wire) => marks.before.has(wire.address)).map(line)}
         {sorted.filter((wire) => marks.links.has(wire.address)).map(line)}
-        {wiring.wires
-          .filter((wire) => degraded(wire) && !idle.has(wire.address))
-          .map((wire) => (
-            <Sign
-              key={wire.address}
-              position={(layout.routes.get(wire.address) as Route).sign}
-              state="degraded"
-              around
-            />
-          ))}
         {[...wiring.parts]
-          .sort((a, b) => depth(a) - depth(b))
+          .sort((a, b) => height(a) - height(b))
           .map((part) => (
             <Node
               key={part.address}
@@ -200,6 +193,16 @@ export function WiringPicture(props: Props) {
               type={type(part)}
               near={setNear}
               label={describePart(part, props, degrees)}
+            />
+          ))}
+        {wiring.wires
+          .filter((wire) => degraded(wire) && !idle.has(wire.address))
+          .map((wire) => (
+            <Sign
+              key={wire.address}
+              position={(layout.routes.get(wire.address) as Route).sign}
+              state="degraded"
+              around
             />
           ))}
         {[...layout.labels, ...(layout.planes ?? []).map(({ label }) => label)].map((label) => (
@@ -340,13 +343,6 @@ function linkCounts({ wires }: Wiring): Map<string, number> {
   for (const { a, b } of wires) for (const end of [a, b]) counts.set(end, (counts.get(end) ?? 0) + 1);
   return counts;
 }
-
-const sized = ({ x, y, width, height }: { x: number; y: number; width: number; height: number }) => ({
-  x: fixed(x),
-  y: fixed(y),
-  width: fixed(width),
-  height: fixed(height),
-});
 
 /** Distinct bandwidths, widest first. */
 export const bandwidths = ({ wires }: Wiring) => [...new Set(wires.map((wire) => wire.nominal))].sort((a, b) => b - a);

@@ -1,5 +1,6 @@
 // Consequences of an incident: links that carry nothing, chips still reached, and affected or slower jobs.
 import { graphql, makeQuery, useQuery } from "../api";
+import { countKinds } from "../kinds";
 import { href } from "../route";
 import { Counts, Glyph } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
@@ -14,7 +15,6 @@ const CAUSES = 4;
 
 export function Consequences({ incident, costs }: { incident: Incident; costs: ImpactAnswer | undefined }) {
   const sum = incident.parts.reduce((total, { count }) => total + count, 0);
-  const more = incident.causeCount - Math.min(CAUSES, incident.causes.length);
   return (
     <ul class="tree">
       {incident.causes.slice(0, CAUSES).map((cause) => (
@@ -22,7 +22,10 @@ export function Consequences({ incident, costs }: { incident: Incident; costs: I
           <a href={href("at", cause)}>{shortenAddress(cause)}</a> <span class="quiet">root cause</span>
         </li>
       ))}
-      {more > 0 && <li class="quiet">and {pluralize(more, "more cause")}</li>}
+      <MoreCauses
+        rest={incident.causes.slice(CAUSES)}
+        count={incident.causeCount - Math.min(CAUSES, incident.causes.length)}
+      />
       {sum > incident.causeCount && (
         <li class="follows states">
           <Counts counts={incident.parts} />
@@ -53,6 +56,17 @@ export function Consequences({ incident, costs }: { incident: Incident; costs: I
         <Slower key={cost.domain} domain={cost.domain} affected={costs.jobs} />
       ))}
     </ul>
+  );
+}
+
+/** How many more causes there are, and of which kinds as far as they are listed: 12 more: 8 chips, 4 links. */
+export function MoreCauses({ rest, count }: { rest: string[]; count: number }) {
+  if (count <= 0) return null;
+  return (
+    <li class="quiet">
+      {pluralize(count, "more cause")}
+      {rest.length === count && `: ${countKinds(rest)}`}
+    </li>
   );
 }
 

@@ -4,8 +4,8 @@ import { useAsOf } from "../live";
 import { MissingScope } from "../panel/actions";
 import { change, href } from "../route";
 import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
-import { pluralize, shortenAddress } from "../words";
-import { Consequences } from "./consequences";
+import { shortenAddress } from "../words";
+import { Consequences, MoreCauses } from "./consequences";
 import { type ClosedIncident, type Incident, placeOf, type Severity, stateOf } from "./documents";
 import { ImpactSection, useImpact } from "./impact";
 import { SeverityBadge } from "./list";
@@ -126,7 +126,7 @@ export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
               <a href={href("at", cause)}>{shortenAddress(cause)}</a> <span class="quiet">root cause</span>
             </li>
           ))}
-          {causeCount > CAUSES && <li class="quiet">and {pluralize(causeCount - CAUSES, "more cause")}</li>}
+          <MoreCauses rest={causes.slice(CAUSES)} count={causeCount - CAUSES} />
         </ul>
       </div>
       <Notes key={id} incident={id} />

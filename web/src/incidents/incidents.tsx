@@ -55,9 +55,6 @@ export function Incidents({ route }: { route: Route }) {
           <CopyQueries queries={[QUERY, CLOSED_QUERY, CHECKS]} />
         </div>
       </header>
-      <div class="timeline-room">
-        <Timeline span={options.span} />
-      </div>
       <div class={sel ? "columns" : undefined}>
         <div>
           <section class="card flush" aria-label={shows === "open" ? "Open incidents" : "Closed incidents"}>
@@ -96,7 +93,13 @@ export function Incidents({ route }: { route: Route }) {
           </aside>
         )}
       </div>
-      <Checks />
+      {/* what is below the list comes with it, so that nothing moves */}
+      {loaded.data && (changes.data || changes.error) && (
+        <>
+          <Timeline span={options.span} />
+          <Checks />
+        </>
+      )}
     </article>
   );
 }

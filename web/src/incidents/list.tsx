@@ -65,7 +65,7 @@ function Filter({ name, option, values, chosen }: FilterProps) {
       value={chosen}
       onChange={(event) => change({ [option]: event.currentTarget.value || undefined })}
     >
-      <option value="">{name} any</option>
+      <option value="">{name}</option>
       {chosen && !Object.hasOwn(values, chosen) && <option value={chosen}>{chosen}</option>}
       {Object.entries(values).map(([value, label]) => (
         <option key={value} value={value}>
@@ -78,6 +78,11 @@ function Filter({ name, option, values, chosen }: FilterProps) {
 
 export const SeverityBadge = ({ severity }: { severity: Severity }) => (
   <span class={`severity ${severity}`}>{SEVERITIES[severity]}</span>
+);
+
+/** A reason whose ticket number is not broken over lines. */
+const Reason = ({ text }: { text: string }) => (
+  <>{text.split(/(\S*\w-\d\S*)/).map((word, index) => (index % 2 ? <span class="ticket">{word}</span> : word))}</>
 );
 
 /** Why several causes are one incident. */
@@ -156,7 +161,7 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
               : partsOf(incident)}
           </Name>
           <td class="why">
-            {incident.why || <span class="quiet">no reason given</span>}
+            {incident.why ? <Reason text={incident.why} /> : <span class="quiet">no reason given</span>}
             <span class="quiet">{incident.who}</span>
           </td>
           <td class="when">
@@ -181,7 +186,7 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
                 {job}
               </a>
             ))}
-            {incident.jobCount > NAMED && <span class="quiet">{number(incident.jobCount - NAMED)} more</span>}
+            {incident.jobCount > NAMED && <span class="quiet">{pluralize(incident.jobCount - NAMED, "more job")}</span>}
             {!incident.jobCount && <span class="quiet">none</span>}
           </td>
         </Row>
@@ -217,13 +222,15 @@ export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; s
             {incident.causeCount > 1 ? pluralize(incident.causeCount, "cause") : "up again"}
           </Name>
           <td class="why">
-            {incident.why}
+            <Reason text={incident.why} />
             <span class="quiet">{incident.who}</span>
           </td>
           <td class="when">
             <When time={incident.closedAt} now={now} />
           </td>
-          <td class="number">{formatDuration(incident.startedAt, Date.parse(incident.closedAt))}</td>
+          <td class="number" data-unit="open">
+            {formatDuration(incident.startedAt, Date.parse(incident.closedAt))}
+          </td>
           <td>
             {incident.closedBy}
             <span class="quiet">{incident.closedWhy}</span>

@@ -51,17 +51,22 @@ export function optionsOf(answer: Answer, context: Context): Option[] {
   const isCurrent = answer.text === typed;
   const places = placeOptions(answer.hits, context);
   if (errand) return places;
+  const incidents = incidentOptions(context);
+  const isIncident = (change: Option) => incidents.some((incident) => reasonOf(incident) === reasonOf(change));
   const offered = unique([
     ...timeOptions(typed),
     ...places,
-    ...reasonOptions(context),
+    ...reasonOptions(context).filter((change) => !isIncident(change)),
     ...catalogOptions(context),
-    ...incidentOptions(context),
+    ...incidents,
     ...actionOptions(isCurrent ? answer.hits[0] : undefined, context),
     ...docsOptions(typed),
   ]);
   return byGroup(offered);
 }
+
+/** A place and the reason of its incident or change. */
+const reasonOf = ({ name, description }: Option) => `${name} ${description.split(" · ")[0]}`;
 
 /** One option for each destination, and one action. */
 function unique(options: Option[]): Option[] {

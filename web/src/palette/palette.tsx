@@ -174,7 +174,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
           autocomplete="off"
           spellcheck={false}
           maxLength={200}
-          placeholder={errand ? ASKED[errand] : "s1/c5, host, job, report, ticket, yesterday 14:00"}
+          placeholder={errand ? ASKED[errand] : "s1/c5, host, job, report, ticket, time"}
           value={typed}
           onInput={(event) => {
             setTyped(event.currentTarget.value);
@@ -183,7 +183,9 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
           }}
           onKeyDown={press}
         />
-        <kbd>Esc</kbd>
+        <button type="button" class="plain" aria-label="Close" onClick={() => box.current?.close()}>
+          <kbd>Esc</kbd>
+        </button>
       </div>
       <div
         id="options"

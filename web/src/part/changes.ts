@@ -1,6 +1,6 @@
 // The history of a part with the parts in it: one entry for each change, whatever number of parts it took.
-import { nounOf } from "../state";
-import { number, pluralize, relativeTo, shortenAddress } from "../words";
+import { countKinds, kindOf } from "../kinds";
+import { number, relativeTo, shortenAddress } from "../words";
 import type { PastEvent } from "./documents";
 
 export interface PartChange {
@@ -31,14 +31,6 @@ export const ownChange = (events: PastEvent[], place: string): PastEvent | null 
 
 const isWithin = (address: string, place: string) => address === place || address.startsWith(`${place}/`);
 
-/** The kind of the part of an address. */
-export function kindOf(address: string): string {
-  if (address.includes("--")) return "link";
-  const end = address.split("/").at(-1) ?? "";
-  const kinds: Record<string, string> = { c: "chip", s: "server", sw: "switch", efa: "nic", d: "domain" };
-  return kinds[end.replace(/\d+$/, "")] ?? "part";
-}
-
 /** Name a few parts, and count more of them: c11; 33: 16 chips, 16 NICs, 1 server. */
 export function describeParts(addresses: string[], place: string): string {
   const domain = place.split("/").slice(0, 2).join("/");
@@ -47,8 +39,5 @@ export function describeParts(addresses: string[], place: string): string {
       ? `${kindOf(address)} ${address.split("/").at(-1)}`
       : relativeTo(relativeTo(domain, place), shortenAddress(relativeTo(domain, address)));
   if (addresses.length <= 3) return addresses.map(short).join(", ");
-  const counts = new Map<string, number>();
-  for (const address of addresses) counts.set(kindOf(address), (counts.get(kindOf(address)) ?? 0) + 1);
-  const kinds = [...counts].sort((a, b) => b[1] - a[1]).map(([kind, count]) => pluralize(count, nounOf(kind)));
-  return `${number(addresses.length)}: ${kinds.join(", ")}`;
+  return `${number(addresses.length)}: ${countKinds(addresses)}`;
 }

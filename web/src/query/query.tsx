@@ -164,7 +164,7 @@ function Editor({ language, options }: EditorProps) {
               Run
             </button>
           )}
-          <span class="quiet">Ctrl+Enter</span>
+          <span class="quiet keys">Ctrl+Enter</span>
           <span class="quiet note">{NOTES[language]}</span>
         </div>
         {lacks && (

@@ -127,12 +127,20 @@ const UNITS: [RegExp, string][] = [
   [/(^|_)hours(_|$)/, "h"],
   [/(^|_)seconds(_|$)/, "s"],
 ];
-const NAMES: Record<string, string> = { hbm: "HBM", bf16: "BF16", fp8: "FP8", fp32: "FP32", id: "ID" };
+const NAMES: Record<string, string> = {
+  hbm: "HBM",
+  bf16: "BF16",
+  fp8: "FP8",
+  fp32: "FP32",
+  id: "ID",
+  mtbf: "MTBF",
+  mttr: "MTTR",
+};
 
 /** A column's title with its unit: hbm_gib is HBM, GiB. */
 export function columnLabel(column: string): string {
   const [pattern, unit] = UNITS.find(([unitPattern]) => unitPattern.test(column)) ?? [/(?!)/, ""];
-  const words = column.replace(pattern, "_").split("_").filter(Boolean);
+  const words = column.replace(pattern, "_").replace(/^_of_/, "share_of_").split("_").filter(Boolean);
   return [words.map((word) => NAMES[word] ?? word).join(" "), unit].filter(Boolean).join(", ");
 }
 

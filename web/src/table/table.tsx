@@ -163,6 +163,10 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
     () => columns.map((_, index) => decimalsOf(rows.map((row) => row[index] ?? null))),
     [columns, rows],
   );
+  const fixed = Math.max(
+    0,
+    columns.findIndex((column, index) => rows.some((row) => addresses(column, row[index] ?? null).length)),
+  );
   const widths = useMemo(() => (many ? widthsOf(columns, rows) : []), [many, columns, rows]);
   return (
     <section
@@ -188,7 +192,12 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
         <thead>
           <tr aria-rowindex={many ? 1 : undefined}>
             {columns.map((column, index) => (
-              <Header key={column} column={column} sort={sort} number={numeric[index] ?? false} />
+              <Header
+                key={column}
+                column={column}
+                sort={sort}
+                name={[numeric[index] && "number", index === fixed && "fixed"].filter(Boolean).join(" ")}
+              />
             ))}
           </tr>
         </thead>
@@ -206,6 +215,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
                   column={columns[place] ?? ""}
                   cell={cell}
                   short={many}
+                  isFixed={place === fixed}
                   decimals={decimals[place] ?? 0}
                   letter={columns[place] === "job" ? letters?.get(String(cell)) : undefined}
                   jobHref={jobHref}
@@ -242,10 +252,10 @@ const NEXT: Record<string, (column: string) => string | undefined> = {
   descending: () => undefined,
 };
 
-function Header({ column, sort, number }: { column: string; sort: string; number: boolean }) {
+function Header({ column, sort, name }: { column: string; sort: string; name: string }) {
   const order = sort === column ? "ascending" : sort === `-${column}` ? "descending" : "none";
   return (
-    <th scope="col" class={number ? "number" : undefined} aria-sort={order}>
+    <th scope="col" class={name || undefined} aria-sort={order}>
       <button type="button" class="plain" onClick={() => change({ sort: NEXT[order]?.(column) })}>
         {columnLabel(column)} <span aria-hidden="true">{{ ascending: "↑", descending: "↓", none: "" }[order]}</span>
       </button>
@@ -257,16 +267,18 @@ interface ValueProps {
   column: string;
   cell: Cell;
   short: boolean;
+  isFixed: boolean;
   decimals: number;
   letter: Letter | undefined;
   jobHref: (job: string) => string;
 }
 
-function Value({ column, cell, short, decimals, letter, jobHref }: ValueProps) {
+function Value({ column, cell, short, isFixed, decimals, letter, jobHref }: ValueProps) {
+  const fixed = isFixed ? " fixed" : "";
   if (typeof cell === "number") {
     const text = rounded(cell, decimals);
     return (
-      <td class="number" title={text === exact(cell) ? undefined : String(cell)}>
+      <td class={`number${fixed}`} title={text === exact(cell) ? undefined : String(cell)}>
         {text}
       </td>
     );
@@ -282,7 +294,9 @@ function Value({ column, cell, short, decimals, letter, jobHref }: ValueProps) {
     );
   return (
     <td
-      class={text.length > 60 ? "long" : text.length > 24 && !links.length ? "wraps" : undefined}
+      class={
+        `${text.length > 60 ? "long" : text.length > 24 && !links.length ? "wraps" : ""}${fixed}`.trim() || undefined
+      }
       title={short && text.length > 40 ? text : undefined}
     >
       {links.length ? (

@@ -69,6 +69,12 @@ function entriesOf(data: Answer): Entry[] {
   return [...conflicts, ...derived.filter(({ key }) => !named.has(key))];
 }
 
+/** How many entries the page has, as its sections count them. */
+function countOf(entries: Entry[]): string {
+  const derived = entries.filter(({ section }) => section === "derived").length;
+  return `${pluralize(entries.length - derived, "number")} disputed, and ${derived} derived from them`;
+}
+
 const QUERY = makeQuery(CONFLICTS, {});
 
 export function Disagreements({ route }: { route: Route }) {
@@ -77,7 +83,7 @@ export function Disagreements({ route }: { route: Route }) {
     <article>
       <header class="title">
         <h1>Where sources disagree</h1>
-        <p>{loaded.data ? `${pluralize(loaded.data.conflicts.nodes.length, "number")}` : "…"}</p>
+        <p>{loaded.data ? countOf(entriesOf(loaded.data)) : "…"}</p>
         <div class="tools">
           <CopyQueries queries={[QUERY]} />
         </div>
@@ -121,6 +127,12 @@ function Entries({ entries, route: { subject, options } }: { entries: Entry[]; r
         return (
           <section key={id} class="card flush disagreements" aria-label={title}>
             <h2>{title}</h2>
+            <div class="heads" aria-hidden="true">
+              <span>Number</span>
+              <span>Value used</span>
+              <span class="others">{id === "derived" ? "From" : "Other values"}</span>
+              <span class="number">{id !== "derived" && "Sources"}</span>
+            </div>
             {listed.map((entry) => (
               <Disagreement key={entry.key} entry={entry} isWanted={entry.key === wanted} />
             ))}
@@ -147,10 +159,10 @@ function Disagreement({
           {subject} <span>{name}</span>
         </h3>
         <strong>{used?.value ?? derived?.value}</strong>
-        <span class="quiet others">
-          {conflict ? (values.length ? `elsewhere ${values.join(", ")}` : "another unit") : derived?.source.title}
+        <span class="quiet others" data-name={conflict ? "others: " : "from "}>
+          {conflict ? values.join(", ") || "another unit" : derived?.source.title}
         </span>
-        <span class="quiet number">{conflict && pluralize(conflict.facts.length, "source")}</span>
+        <span class="quiet number">{conflict?.facts.length}</span>
       </summary>
       {conflict && <Sources name={`${subject}, ${name}`} conflict={conflict} />}
       {derived && (

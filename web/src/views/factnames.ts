@@ -21,6 +21,7 @@ const WORDS: Record<string, string> = {
   psum: "PSUM",
   rainier: "Project Rainier",
   sbuf: "SBUF",
+  sdk: "SDK",
   tflops: "TFLOPS",
   ultracluster: "UltraCluster",
   ultraclusters: "UltraClusters",
@@ -49,7 +50,7 @@ function wordOf(word: string): string {
 /** Name a subject: the name of its system, or its key in words; versions keep their hyphen. */
 export function subjectName(subject: string, systems: Map<string, string>): string {
   const system = systems.get(subject);
-  if (system) return system.split(":")[0] ?? system;
+  if (system) return (system.split(":")[0] ?? system).replace(/^One (?=.* server$)/, "");
   return capital(
     subject
       .replace(/-(?!v\d)/g, " ")

@@ -5,7 +5,7 @@ import { type Chart, columnsOf, Plot, plotOf } from "../drawing/plot";
 import { saveFile } from "../drawing/save";
 import { CopyQueries, DownloadSvg, ErrorPage, Loading, svgOf } from "../parts";
 import { change, href, type Route } from "../route";
-import { naturalOrder, type Rows } from "../table/rows";
+import { columnLabel, naturalOrder, type Rows } from "../table/rows";
 import { DataTable, useVisibleRows } from "../table/table";
 import { pluralize } from "../words";
 
@@ -39,6 +39,24 @@ export function Reports({ route }: { route: Route }) {
   );
 }
 
+/** Reports by what a reader wants to know; others come last. */
+const GROUPS: [title: string, names: string[]][] = [
+  ["Health", ["unhealthy", "incidents", "jobs-with-failed-chips", "availability"]],
+  ["Free capacity", ["free-servers", "free-blocks", "fragmentation", "free-units"]],
+  ["Size and speed", ["capacity", "pools", "bandwidth", "ratios", "cost"]],
+  ["Documents", ["documented", "disputed"]],
+];
+
+function groupsOf(reports: Report[]): [title: string, reports: Report[]][] {
+  const grouped = GROUPS.map(([title, names]): [string, Report[]] => [
+    title,
+    names.flatMap((name) => reports.find((report) => report.name === name) ?? []),
+  ]);
+  const known = new Set(GROUPS.flatMap(([, names]) => names));
+  const others = reports.filter(({ name }) => !known.has(name)).sort((a, b) => a.title.localeCompare(b.title));
+  return [...grouped, ["Other", others] as [string, Report[]]].filter(([, members]) => members.length);
+}
+
 function List({ reports }: { reports: Report[] }) {
   return (
     <article>
@@ -48,24 +66,34 @@ function List({ reports }: { reports: Report[] }) {
           <CopyQueries queries={[LIST]} />
         </div>
       </header>
-      <ul class="card flush rows report-list">
-        {[...reports]
-          .sort((a, b) => a.title.localeCompare(b.title))
-          .map((report) => (
-            <li key={report.name}>
-              <a href={href("reports", report.name)}>
-                <strong>{report.title}</strong>
-                <span class="summary">{report.summary}</span>
-              </a>
-            </li>
-          ))}
-      </ul>
+      {groupsOf(reports).map(([title, members]) => (
+        <section key={title} class="card flush" aria-label={title}>
+          <h2>{title}</h2>
+          <ul class="rows report-list">
+            {members.map(({ name, title, summary }) => (
+              <li key={name}>
+                <a href={href("reports", name)}>
+                  <strong>{title}</strong>
+                  <span class="summary">{summary}</span>
+                </a>
+              </li>
+            ))}
+          </ul>
+        </section>
+      ))}
     </article>
   );
 }
 
 /** Options of the address that belong to the table, not to the report. */
 const OF_TABLE = new Set(["sort", "where", "cols"]);
+
+/** Defaults that leave nothing out, in words. */
+const WHOLE: Record<string, string> = {
+  "": "all",
+  "1970-01-01T00:00:00Z": "start of the history",
+  "9999-12-31T00:00:00Z": "now",
+};
 
 interface OneProps {
   report: Report;
@@ -84,13 +112,16 @@ function One({ report, reports, route, formats }: OneProps) {
   return (
     <article class="reports">
       <nav aria-label="Reports">
-        {[...reports]
-          .sort((a, b) => a.title.localeCompare(b.title))
-          .map(({ name, title }) => (
-            <a key={name} href={href("reports", name)} aria-current={name === report.name ? "page" : undefined}>
-              {title}
-            </a>
-          ))}
+        {groupsOf(reports).map(([title, members]) => (
+          <div key={title}>
+            <h2>{title}</h2>
+            {members.map(({ name, title }) => (
+              <a key={name} href={href("reports", name)} aria-current={name === report.name ? "page" : undefined}>
+                {title}
+              </a>
+            ))}
+          </div>
+        ))}
       </nav>
       <div>
         <header class="title">
@@ -102,17 +133,18 @@ function One({ report, reports, route, formats }: OneProps) {
           <p>{report.summary}</p>
         </header>
         {report.parameters.length > 0 && (
-          <form class="ends" onSubmit={(event) => event.preventDefault()}>
+          <form class="parameters" onSubmit={(event) => event.preventDefault()}>
             {report.parameters.map(({ name, default: usual, description }) => (
               <label key={name}>
-                {name}{" "}
+                <span>{columnLabel(name)}</span>
                 <input
                   name={name}
-                  value={route.options[name] ?? usual}
-                  onChange={(event) =>
-                    change({ [name]: event.currentTarget.value === usual ? undefined : event.currentTarget.value })
+                  placeholder={WHOLE[usual]}
+                  value={route.options[name] ?? (Object.hasOwn(WHOLE, usual) ? "" : usual)}
+                  onChange={({ currentTarget: { value } }) =>
+                    change({ [name]: value === usual || (!value && Object.hasOwn(WHOLE, usual)) ? undefined : value })
                   }
-                />{" "}
+                />
                 <span class="quiet">{description}</span>
               </label>
             ))}

@@ -75,6 +75,8 @@ const TABLES: [string, string[]][] = [
   ],
 ];
 
+/** Characters of a value that stays on one line. */
+const SHORT = 20;
 /** Columns that fit on a printed page. */
 const COLUMNS = 4;
 
@@ -168,7 +170,7 @@ function Numbers({ data, route }: { data: Answer; route: Route }) {
         placeholder="HBM, Trainium2, BF16, EFA…"
       />
       <p class="quiet">
-        Bandwidths are of one direction. Focus a number for its source; <span class="mark">⚠</span> marks where sources
+        Bandwidths are of one direction. Select a number for its source; <span class="mark">⚠</span> marks where sources
         disagree.
       </p>
       {shown.length === 0 && <p class="card">No number matches the filter.</p>}
@@ -191,13 +193,24 @@ interface SectionProps {
   systems: Map<string, string>;
 }
 
-/** Subjects side by side. */
+const isNumber = ({ value }: Fact) => /^[$\d]/.test(value);
+
+/** The unit that all numbers of a row have. */
+function unitOf(facts: Fact[]): string {
+  const units = new Set(facts.filter(isNumber).map(({ value }) => /^[\d.,]+ ([^\s\d]+)$/.exec(value)?.[1] ?? ""));
+  return units.size === 1 ? ([...units][0] ?? "") : "";
+}
+
+/** Subjects side by side, and what has no number last. */
 function Table({ name, facts, systems }: SectionProps) {
   const byName = new Map(facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
   const subjects = [...LISTED].filter((subject) => facts.some((fact) => fact.subject === subject));
-  const attributes = [...new Set(facts.map((fact) => fact.attribute))].sort((a, b) =>
-    attributeName(a).localeCompare(attributeName(b)),
-  );
+  const attributes = [...new Set(facts.map((fact) => fact.attribute))]
+    .map((attribute) => {
+      const all = facts.filter((fact) => fact.attribute === attribute);
+      return { attribute, name: attributeName(attribute), unit: unitOf(all), isText: !all.some(isNumber) };
+    })
+    .sort((a, b) => Number(a.isText) - Number(b.isText) || a.name.localeCompare(b.name));
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="card flush scroll" aria-label={name} tabIndex={0}>
@@ -213,12 +226,12 @@ function Table({ name, facts, systems }: SectionProps) {
           </tr>
         </thead>
         <tbody>
-          {attributes.map((attribute) => (
+          {attributes.map(({ attribute, name, unit }) => (
             <tr key={attribute}>
-              <th scope="row">{attributeName(attribute)}</th>
+              <th scope="row">{[name, unit].filter(Boolean).join(", ")}</th>
               {subjects.map((subject) => (
                 <td key={subject} data-of={subjectName(subject, systems)}>
-                  <Documented fact={byName.get(`${subject} ${attribute}`)} />
+                  <Documented fact={byName.get(`${subject} ${attribute}`)} unit={unit} />
                 </td>
               ))}
             </tr>
@@ -233,7 +246,7 @@ function Table({ name, facts, systems }: SectionProps) {
 function List({ name, facts, systems }: SectionProps) {
   return (
     <section class="card flush" aria-label={name}>
-      <table class="full">
+      <table class="full listed">
         <thead>
           <tr>
             <th scope="col">{name}</th>
@@ -244,7 +257,11 @@ function List({ name, facts, systems }: SectionProps) {
         <tbody>
           {facts.map((fact, index) => (
             <tr key={`${fact.subject} ${fact.attribute}`}>
-              <th scope="row">{facts[index - 1]?.subject !== fact.subject && subjectName(fact.subject, systems)}</th>
+              {facts[index - 1]?.subject !== fact.subject && (
+                <th scope="row" rowSpan={facts.filter(({ subject }) => subject === fact.subject).length}>
+                  {subjectName(fact.subject, systems)}
+                </th>
+              )}
               <td>{attributeName(fact.attribute, fact.subject)}</td>
               <td>
                 <Documented fact={fact} />
@@ -257,7 +274,8 @@ function List({ name, facts, systems }: SectionProps) {
   );
 }
 
-function Documented({ fact }: { fact: Fact | undefined }) {
+/** A number with its source; without its unit, if the row names it. */
+function Documented({ fact, unit = "" }: { fact: Fact | undefined; unit?: string }) {
   const [anchor, setAt] = useState<DOMRect | null>(null);
   if (!fact) return null;
   const id = `source-${fact.subject}-${fact.attribute}`;
@@ -265,7 +283,7 @@ function Documented({ fact }: { fact: Fact | undefined }) {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: it only shows what is said of the number
     <span
-      class="fact"
+      class={fact.value.length > SHORT ? "fact" : "fact short"}
       onMouseEnter={(event) => setAt(event.currentTarget.getBoundingClientRect())}
       onFocusIn={(event) => setAt(event.currentTarget.getBoundingClientRect())}
       onMouseLeave={() => setAt(null)}
@@ -273,7 +291,7 @@ function Documented({ fact }: { fact: Fact | undefined }) {
       onKeyDown={(event) => event.key === "Escape" && setAt(null)}
     >
       <button type="button" class="plain" aria-describedby={anchor ? id : undefined}>
-        {fact.value}
+        {unit && fact.value.endsWith(` ${unit}`) ? fact.value.slice(0, -unit.length - 1) : fact.value}
         {fact.assumed && <span class="assumed"> assumed</span>}
       </button>
       {(fact.disputed || disagree.length > 0) && (
