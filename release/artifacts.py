@@ -30,7 +30,9 @@ def build_artifacts(version: str, directory: Path) -> list[Path]:
     if any(directory.iterdir()):
         raise BuildError(f"{directory} is not empty")
     with tempfile.TemporaryDirectory() as scratch:
-        first, second = (_build_packages(Path(scratch) / name) for name in ("first", "second"))
+        first, second = Path(scratch) / "first", Path(scratch) / "second"
+        for place in (first, second):
+            build_packages(copy_commit(place.with_suffix(".source")), place)
         for file in sorted(first.iterdir()):
             if not cmp(file, second / file.name, shallow=False):
                 raise BuildError(f"two builds of {file.name} differ: the build reads a clock or an order of files")
@@ -43,18 +45,20 @@ def build_artifacts(version: str, directory: Path) -> list[Path]:
     return sorted(directory.iterdir())
 
 
-def _build_packages(place: Path) -> Path:
-    """Build sdist and wheel from a copy of the commit, with its time instead of the clock's."""
-    source, output = place / "source", place / "dist"
-    source.mkdir(parents=True)
-    archive = _archive_commit()
-    subprocess.run(["tar", "--extract", "--directory", source], input=archive, check=True)
-    command = [sys.executable, "-P", "-m", "build", "--no-isolation", "--outdir", str(output), str(source)]
+def copy_commit(directory: Path) -> Path:
+    """Copy the files of the commit into a new directory; return it."""
+    directory.mkdir(parents=True)
+    subprocess.run(["tar", "--extract", "--directory", directory], input=_archive_commit(), check=True)
+    return directory
+
+
+def build_packages(source: Path, directory: Path) -> None:
+    """Build sdist and wheel from a copy of the commit into a directory, with its time instead of the clock's."""
+    command = [sys.executable, "-P", "-m", "build", "--no-isolation", "--outdir", str(directory), str(source)]
     environment = os.environ | {"SOURCE_DATE_EPOCH": _commit_time()}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"the build failed:\n{done.stdout}{done.stderr}")
-    return output
 
 
 def _archive_commit() -> bytes:
