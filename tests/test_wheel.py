@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import distributions
 from pathlib import Path
 
+import offline_job
 import pytest
 from documentation import built_site
 from former import make_last_release
-import offline_job
+
 from conftest import BACKENDS, Databases
 from examples import ROOT
 from release import artifacts
