@@ -83,8 +83,12 @@ def _write_sbom(file: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         venv.create(scratch, with_pip=True)
         python = str(Path(scratch) / "bin" / "python")
-        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps"]
-        subprocess.run([python, *install, "-r", "release/requirements-sbom.txt"], cwd=ROOT, check=True)
+        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+        subprocess.run(
+            [python, *install, "--require-hashes", "--no-deps", "-r", "release/requirements-sbom.txt"],
+            cwd=ROOT,
+            check=True,
+        )
         command = [python, "-P", "-m", "cyclonedx_py", "requirements", "requirements.txt", "--output-reproducible"]
         subprocess.run([*command, "--pyproject", "pyproject.toml", "--output-file", file], cwd=ROOT, check=True)
 

@@ -1,26 +1,22 @@
 """Do the main job of an installed trninv: ``python offline_job.py PROGRAM DATABASE FORMER``.
 
-A process, because it runs in a network namespace of its own, whose loopback interface it turns on. FORMER is a database
-of the last release.
+A process, because it runs in a network namespace of its own, where the service can be asked. FORMER is a database of
+the last release.
 """
 
-import fcntl
 import json
 import socket
-import struct
 import subprocess
 import sys
 import time
 import urllib.request
 from contextlib import suppress
 
-_SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _PLACES = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10"
 
 
 def main(program: str, database: str, former: str) -> dict[str, object]:
     """Return what each step printed."""
-    turn_on_loopback()
 
     def run(url: str, *line: str) -> str:
         command = [program, "--database", url, *line]
@@ -34,12 +30,6 @@ def main(program: str, database: str, former: str) -> dict[str, object]:
         "migrate": run(former, "migrate"),
         "verify": run(former, "verify"),
     }
-
-
-def turn_on_loopback() -> None:
-    """Do what `ip link set lo up` does; elsewhere the interface is on."""
-    with socket.socket() as connection, suppress(PermissionError):
-        fcntl.ioctl(connection, _SIOCSIFFLAGS, struct.pack("16sh", b"lo", _IFF_UP))
 
 
 def ask_service(command: list[str], path: str) -> int:

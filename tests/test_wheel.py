@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import distributions
 from pathlib import Path
 
+import loopback
 import offline_job
 import pytest
 from documentation import built_site
@@ -68,12 +69,13 @@ def wheel(built: Path) -> Path:
 def _download(directory: Path) -> None:
     """Download the locked requirements, and what installs them."""
     venv.create(directory / "tools", with_pip=True)
-    pip: list[str | Path] = [directory / "tools/bin/python", "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    download = ["download", "--require-hashes", "--no-deps", "--only-binary", ":all:", "--dest", directory / "wheels"]
-    files = ROOT / "requirements.txt", ROOT / "tests/requirements-install.txt"
+    pip = [str(directory / "tools/bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    wheels = str(directory / "wheels")
+    download = ["download", "--require-hashes", "--no-deps", "--only-binary", ":all:", "--dest", wheels]
+    files = str(ROOT / "requirements.txt"), str(ROOT / "tests/requirements-install.txt")
     for process in [subprocess.Popen([*pip, *download, "--requirement", file]) for file in files]:
         assert process.wait() == 0
-    offline = ["--no-compile", "--no-index", "--find-links", directory / "wheels", "--requirement", files[1]]
+    offline = ["--no-compile", "--no-index", "--find-links", wheels, "--requirement", files[1]]
     subprocess.run([*pip, "install", *offline], check=True)
 
 
@@ -88,9 +90,9 @@ def _isolation() -> list[str]:
     for words in (["unshare", "--net"], ["unshare", "--map-root-user", "--net"]):
         if (
             shutil.which("unshare")
-            and not subprocess.run([*words, "true"], capture_output=True, check=False).returncode
+            and subprocess.run([*words, "true"], capture_output=True, check=False).returncode == 0
         ):
-            return words
+            return [*words, sys.executable, "-P", loopback.__file__]
     return []
 
 
@@ -99,6 +101,8 @@ class Installation:
 
     Attributes
     ----------
+    installer
+        pip, uv or pipx.
     program
         The command trninv.
     site
@@ -109,7 +113,7 @@ class Installation:
     """
 
     def __init__(self, installer: str, home: Path, wheel: Path, downloads: Path) -> None:
-        self._home, self._isolation = home, _isolation()
+        self.installer, self._home, self._isolation = installer, home, _isolation()
         self.program = home / (".local/bin/trninv" if installer != "pip" else "venv/bin/trninv")
         offline = ["--no-index", "--find-links", str(downloads / "wheels"), "--find-links", str(wheel.parent)]
         python = str(downloads / "tools/bin/python")
@@ -122,11 +126,13 @@ class Installation:
             case _:
                 words = [python, "-m", "pipx", "install", "--backend", "pip", "--python", sys.executable]
                 words.append(f"--pip-args=--no-compile {' '.join(offline)}")
-        self._run(*words, "trninv")
+        # pipx takes pip from there instead of installing it once more
+        shared = {"PIPX_SHARED_LIBS": str(downloads / "tools"), "PIPX_DISABLE_SHARED_LIBS_AUTO_UPGRADE": "1"}
+        self._run(*words, "trninv", **shared)
         own = str(self.program.resolve().with_name("python"))
         self.site = Path(self._run(own, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
         self.megabytes = {
-            part.name: sum(Path(part.locate_file(file)).stat().st_size for file in part.files or ()) / 1e6
+            part.name: sum((self.site / file).stat().st_size for file in part.files or ()) / 1e6
             for part in distributions(path=[str(self.site)])
         }
 
@@ -159,9 +165,10 @@ def installed(
 
 
 def test_an_installed_wheel_does_the_main_job_and_upgrades(installed: Installation, databases: Databases) -> None:
-    for backend in BACKENDS:
+    """On both databases; each installer with one, and pip with both, because they install the same files."""
+    for backend in {"uv": ["postgresql"], "pipx": ["sqlite"]}.get(installed.installer, BACKENDS):
         done = installed.do_job(databases.empty(backend), databases.copied(backend, make_last_release))
-        assert (done["hops"], done["healthz"]) == (4, 200)
+        assert (done["hops"], done["healthz"]) == (6, 200)
         assert f"is at schema version {newest_schema_version()}" in str(done["migrate"])
         assert str(done["verify"]).startswith("matches the catalog")
 
