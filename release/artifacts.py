@@ -8,6 +8,7 @@ import sys
 import tempfile
 import venv
 from filecmp import cmp
+from importlib.util import find_spec
 from pathlib import Path
 
 from release.changelog import ROOT, Changelog
@@ -81,16 +82,26 @@ def _write_sbom(file: Path) -> None:
     Its tool needs libraries in other versions than the tests do, so it is installed into an environment of its own.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        venv.create(scratch, with_pip=True)
-        python = str(Path(scratch) / "bin" / "python")
-        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-        subprocess.run(
-            [python, *install, "--require-hashes", "--no-deps", "-r", "release/requirements-sbom.txt"],
-            cwd=ROOT,
-            check=True,
-        )
-        command = [python, "-P", "-m", "cyclonedx_py", "requirements", "requirements.txt", "--output-reproducible"]
-        subprocess.run([*command, "--pyproject", "pyproject.toml", "--output-file", file], cwd=ROOT, check=True)
+        install = [
+            *make_environment(Path(scratch)),
+            "install",
+            "--quiet",
+            "--require-hashes",
+            "--no-deps",
+            "--no-compile",
+        ]
+        subprocess.run([*install, "--requirement", "release/requirements-sbom.txt"], cwd=ROOT, check=True)
+        command = [f"{scratch}/bin/python", "-P", "-m", "cyclonedx_py", "requirements", "requirements.txt"]
+        options = ["--output-reproducible", "--pyproject", "pyproject.toml", "--output-file", str(file)]
+        subprocess.run([*command, *options], cwd=ROOT, check=True)
+
+
+def make_environment(directory: Path) -> list[str]:
+    """Make a virtual environment; return the words that run pip for it: this environment's, if there is one."""
+    has_pip = find_spec("pip") is not None
+    venv.create(directory, with_pip=not has_pip)
+    own = [sys.executable, "-m", "pip", "--python", str(directory)]
+    return [*(own if has_pip else [f"{directory}/bin/python", "-m", "pip"]), "--disable-pip-version-check"]
 
 
 def _digest(file: Path) -> str:
