@@ -161,10 +161,21 @@ def installed(
     shutil.rmtree(home)
 
 
+def _assert_small(installed: Installation) -> None:
+    """It has only locked libraries, and a known size."""
+    pins = re.findall(r"^([\w-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    names = {re.sub("[-_.]+", "-", name).lower() for name in installed.megabytes}
+    assert "scipy" in names
+    assert names <= {"trninv", *pins}
+    assert sum(installed.megabytes.values()) == pytest.approx(MEGABYTES, abs=10), installed.megabytes
+    assert f"| all | {MEGABYTES} |" in (ROOT / "docs/decisions/installation-size.md").read_text()
+
+
 @pytest.mark.parametrize(("installed", "backend"), [("pip", "postgresql"), ("pipx", "sqlite")], indirect=["installed"])
 def test_an_installed_wheel_does_the_main_job_and_upgrades(
     installed: Installation, backend: str, databases: Databases
 ) -> None:
+    _assert_small(installed)
     done = installed.do_job(databases.empty(backend), databases.copied(backend, make_last_release))
     assert (done["hops"], done["healthz"]) == (6, 200)
     assert f"is at schema version {newest_schema_version()}" in str(done["migrate"])
@@ -175,6 +186,7 @@ def test_an_installed_wheel_does_the_main_job_and_upgrades(
 def test_an_installed_wheel_does_all_of_up_and_prints_its_pages(
     installed: Installation, built: Path, databases: Databases
 ) -> None:
+    _assert_small(installed)
     assert installed("up", "--check").splitlines()[-1].endswith("all answered correctly")
     assert "/.local/share/trninv/" in installed("status").splitlines()[0]
     former = databases.copied("sqlite", make_last_release)
@@ -185,17 +197,6 @@ def test_an_installed_wheel_does_all_of_up_and_prints_its_pages(
     assert installed("docs", "how-to/deploy") == (built / "source/docs/how-to/deploy.md").read_text()
     assert "how-to/send-webhooks" in installed("docs", "webhook", "signature")
     assert (installed.program.resolve().parents[1] / "share/man/man1/trninv.1").exists()
-
-
-@pytest.mark.parametrize("installed", ["pip", "uv", "pipx"], indirect=True)
-def test_an_installation_has_only_locked_libraries_and_a_known_size(installed: Installation) -> None:
-    pins = re.findall(r"^([\w-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
-    names = {re.sub("[-_.]+", "-", name).lower() for name in installed.megabytes}
-    assert "scipy" in names
-    assert names <= {"trninv", *pins}
-    total = sum(installed.megabytes.values())
-    assert total == pytest.approx(MEGABYTES, abs=10), installed.megabytes
-    assert f"| all | {MEGABYTES} |" in (ROOT / "docs/decisions/installation-size.md").read_text()
 
 
 def test_the_wheel_has_documentation_views_and_the_explorer(built: Path, wheel: Path) -> None:
