@@ -8,6 +8,7 @@ import sys
 import tempfile
 import venv
 from filecmp import cmp
+from importlib.util import find_spec
 from pathlib import Path
 
 from release.changelog import ROOT, Changelog
@@ -30,7 +31,9 @@ def build_artifacts(version: str, directory: Path) -> list[Path]:
     if any(directory.iterdir()):
         raise BuildError(f"{directory} is not empty")
     with tempfile.TemporaryDirectory() as scratch:
-        first, second = (_build_packages(Path(scratch) / name) for name in ("first", "second"))
+        first, second = Path(scratch) / "first", Path(scratch) / "second"
+        for place in (first, second):
+            build_packages(copy_commit(place.with_suffix(".source")), place)
         for file in sorted(first.iterdir()):
             if not cmp(file, second / file.name, shallow=False):
                 raise BuildError(f"two builds of {file.name} differ: the build reads a clock or an order of files")
@@ -43,18 +46,20 @@ def build_artifacts(version: str, directory: Path) -> list[Path]:
     return sorted(directory.iterdir())
 
 
-def _build_packages(place: Path) -> Path:
-    """Build sdist and wheel from a copy of the commit, with its time instead of the clock's."""
-    source, output = place / "source", place / "dist"
-    source.mkdir(parents=True)
-    archive = _archive_commit()
-    subprocess.run(["tar", "--extract", "--directory", source], input=archive, check=True)
-    command = [sys.executable, "-P", "-m", "build", "--no-isolation", "--outdir", str(output), str(source)]
+def copy_commit(directory: Path) -> Path:
+    """Copy the files of the commit into a new directory; return it."""
+    directory.mkdir(parents=True)
+    subprocess.run(["tar", "--extract", "--directory", directory], input=_archive_commit(), check=True)
+    return directory
+
+
+def build_packages(source: Path, directory: Path) -> None:
+    """Build sdist and wheel from a copy of the commit into a directory, with its time instead of the clock's."""
+    command = [sys.executable, "-P", "-m", "build", "--no-isolation", "--outdir", str(directory), str(source)]
     environment = os.environ | {"SOURCE_DATE_EPOCH": _commit_time()}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"the build failed:\n{done.stdout}{done.stderr}")
-    return output
 
 
 def _archive_commit() -> bytes:
@@ -77,12 +82,26 @@ def _write_sbom(file: Path) -> None:
     Its tool needs libraries in other versions than the tests do, so it is installed into an environment of its own.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        venv.create(scratch, with_pip=True)
-        python = str(Path(scratch) / "bin" / "python")
-        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps"]
-        subprocess.run([python, *install, "-r", "release/requirements-sbom.txt"], cwd=ROOT, check=True)
-        command = [python, "-P", "-m", "cyclonedx_py", "requirements", "requirements.txt", "--output-reproducible"]
-        subprocess.run([*command, "--pyproject", "pyproject.toml", "--output-file", file], cwd=ROOT, check=True)
+        install = [
+            *make_environment(Path(scratch)),
+            "install",
+            "--quiet",
+            "--require-hashes",
+            "--no-deps",
+            "--no-compile",
+        ]
+        subprocess.run([*install, "--requirement", "release/requirements-sbom.txt"], cwd=ROOT, check=True)
+        command = [f"{scratch}/bin/python", "-P", "-m", "cyclonedx_py", "requirements", "requirements.txt"]
+        options = ["--output-reproducible", "--pyproject", "pyproject.toml", "--output-file", str(file)]
+        subprocess.run([*command, *options], cwd=ROOT, check=True)
+
+
+def make_environment(directory: Path) -> list[str]:
+    """Make a virtual environment; return the words that run pip for it: this environment's, if there is one."""
+    has_pip = find_spec("pip") is not None
+    venv.create(directory, with_pip=not has_pip)
+    own = [sys.executable, "-m", "pip", "--python", str(directory)]
+    return [*(own if has_pip else [f"{directory}/bin/python", "-m", "pip"]), "--disable-pip-version-check"]
 
 
 def _digest(file: Path) -> str:

@@ -1,14 +1,16 @@
 """Write what later releases are compared with: the public surface, and a small fleet with its answers."""
 
 import gzip
+import io
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from public_surface import RELEASES, current_surface
+
+from trninv.cli.main import main
 
 _CHANGES: Sequence[Sequence[str]] = (
     ("migrate",),
@@ -52,8 +54,8 @@ def write_fleet(packed: Path) -> None:
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "fleet.db"
         for change in _CHANGES:
-            run_command(file, change)
-        answers = ask(file)
+            run_command(f"sqlite:///{file}", change)
+        answers = ask(f"sqlite:///{file}")
         packed.write_bytes(gzip.compress(file.read_bytes(), mtime=0))
     answers_file(packed).write_text(json.dumps(answers, indent=1, ensure_ascii=False) + "\n")
 
@@ -63,12 +65,25 @@ def answers_file(packed: Path) -> Path:
     return packed.with_name(f"{packed.name.removesuffix('.db.gz')}-answers.json")
 
 
-def ask(file: Path) -> dict[str, object]:
+def ask(url: str) -> dict[str, object]:
     """Return the JSON of each question about a database, by command line."""
-    return {" ".join(line): json.loads(run_command(file, (*line, "--format", "json"))) for line in QUESTIONS}
+    return {" ".join(line): json.loads(run_command(url, (*line, "--format", "json"))) for line in QUESTIONS}
 
 
-def run_command(file: Path, line: Sequence[str]) -> str:
-    """Run a command of the command line on an SQLite file; return what it prints."""
-    command = [sys.executable, "-P", "-m", "trninv", "--database", f"sqlite:///{file}", *line]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+def run_command(url: str, line: Sequence[str]) -> str:
+    """Run a command of the command line on a database, in this process; return what it prints.
+
+    Raises
+    ------
+    RuntimeError
+        The command failed.
+
+    """
+    printed = io.StringIO()
+    try:
+        with redirect_stdout(printed):
+            main(["--database", url, *line])
+    except SystemExit as end:
+        if end.code:
+            raise RuntimeError(f"trninv {' '.join(line)} failed") from end
+    return printed.getvalue()

@@ -1,13 +1,14 @@
-"""A small fleet in a database of schema version 0048, which the first version replaces, as trninv of then left it."""
+"""Small fleets as a former trninv left them: of schema version 0048, which the first replaces, and of releases."""
 
 import gzip
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from public_surface import RELEASES
 from sqlalchemy import text
 
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.database.migration import create_tables_if_missing, migrate
+from trninv.database.migration import create_tables_if_missing, migrate, schema_version
 from trninv.inventory.transfer import copy_database
 
 _DIRECTORY = Path(__file__).parent / "golden" / "schema-0048"
@@ -25,18 +26,41 @@ FORMER_SEALS = {
 
 def make_former(url: str) -> None:
     """Replace an empty database with it; PostgreSQL gets a copy without the later tables."""
-    content = gzip.decompress((_DIRECTORY / "fleet.db.gz").read_bytes())
+    if _unpack(_DIRECTORY / "fleet.db.gz", url) is not None:
+        with temporary_engine(url) as target, target.begin() as connection:
+            connection.execute(text(f"DROP TABLE {', '.join(LATER_TABLES)} CASCADE"))
+            connection.execute(text("UPDATE alembic_version SET version_num = '0048'"))
+
+
+def make_last_release(url: str) -> None:
+    """Replace an empty database with that of the last release, or with the former before the first release."""
+    if files := [*RELEASES.glob("*.db.gz")]:
+        unpack_release(max(files, key=lambda file: [int(number) for number in file.name.split(".")[:3]]), url)
+    else:
+        make_former(url)
+
+
+def unpack_release(packed: Path, url: str) -> None:
+    """Replace an empty database with that of a release, in its schema version."""
+    if version := _unpack(packed, url):
+        with temporary_engine(url) as target:
+            migrate(target, version)
+
+
+def _unpack(packed: Path, url: str) -> str | None:
+    """Replace an empty database; PostgreSQL gets a copy in the newest schema version, and the file's is returned."""
+    content = gzip.decompress(packed.read_bytes())
     if url.startswith("sqlite"):
         Path(url.removeprefix("sqlite:///")).write_bytes(content)
-        return
+        return None
     with TemporaryDirectory() as directory:
-        file = Path(directory) / "former.db"
+        file = Path(directory) / "fleet.db"
         file.write_bytes(content)
         with temporary_engine(f"sqlite:///{file}") as source, temporary_engine(url) as target:
+            with source.connect() as connection:
+                version = schema_version(connection)
             migrate(source)
             create_tables_if_missing(target)
             with read_transaction(source) as source_connection, write_transaction(target) as target_connection:
                 copy_database(source_connection, target_connection)
-            with target.begin() as connection:
-                connection.execute(text(f"DROP TABLE {', '.join(LATER_TABLES)} CASCADE"))
-                connection.execute(text("UPDATE alembic_version SET version_num = '0048'"))
+    return version

@@ -2,15 +2,24 @@
 
 import copy
 import json
-import re
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import public_surface
 import pytest
+from every_command import EVERY
+from graphql import GraphQLObjectType, build_schema, print_schema
 from public_surface import RELEASES, Difference, Surface, current_surface, differences, unmentioned
+from sqlalchemy import Engine, text
 
 from examples import ROOT
+from release.changelog import Changelog
+from trninv.database import migration
+from trninv.routing.answer import answer_fields
 
-CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 SCHEMA = """
 type Query {
   chip(id: ID!): Chip
@@ -89,16 +98,89 @@ def test_the_same_surface_has_no_difference() -> None:
     assert changed(lambda surface: surface) == []
 
 
+def _silent(changelog: str, releases: Path, surface: Surface) -> list[Difference] | None:
+    """What differs from the last release unless the changelog says so; None if nothing was released."""
+    parsed = Changelog.read(changelog)
+    if not parsed.versions:
+        return None
+    before = json.loads((releases / f"{parsed.versions[0]}.json").read_text())
+    return list(unmentioned(differences(before, surface), parsed.unreleased))
+
+
+def test_the_last_release_is_compared_with_what_is_not_released(tmp_path: Path) -> None:
+    (tmp_path / "1.1.0.json").write_text(json.dumps(SMALL))
+    after = copy.deepcopy(SMALL)
+    del after["sql"]["v_chip.state"]
+    entry = "- **Breaking:** `v_chip.state` is gone.\n"
+    unreleased, released = "## [Unreleased]\n\n", "## [1.1.0] - 2026-03-04\n\n"
+    older = "## [1.0.0] - 2026-01-02\n\n"
+    assert _silent(unreleased + released + older, tmp_path, SMALL) == []
+    assert _silent(unreleased + entry + released + older, tmp_path, after) == []
+    for changelog in (unreleased + released + entry + older, unreleased + released + older + entry):
+        assert [difference.name for difference in _silent(changelog, tmp_path, after) or ()] == ["v_chip.state"]
+
+
 @pytest.mark.slow
 def test_the_changelog_names_what_differs_from_the_last_release() -> None:
     """Before the first release, no version is in the changelog."""
-    unreleased, *released = re.split(r"^## \[", CHANGELOG, flags=re.MULTILINE)[1:]
     surface = current_surface()
     assert all(surface.values())
     assert not list(differences(surface, surface))
-    if not released:
-        assert not RELEASES.exists()
-        return
-    version = released[0].partition("]")[0]
-    before = json.loads((RELEASES / f"{version}.json").read_text())
-    assert list(unmentioned(differences(before, surface), unreleased)) == []
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    assert RELEASES.exists() == bool(Changelog.read(changelog).versions)
+    assert not _silent(changelog, RELEASES, surface)
+
+
+def _remove_field(patched: pytest.MonkeyPatch, directory: Path) -> str:
+    schema = build_schema((ROOT / "schema.graphql").read_text())
+    chip = schema.type_map["Chip"]
+    assert isinstance(chip, GraphQLObjectType)
+    del chip.fields["state"]
+    (directory / "schema.graphql").write_text(print_schema(schema))
+    patched.setattr(public_surface, "ROOT", directory)
+    return "Chip.state"
+
+
+def _drop_column(patched: pytest.MonkeyPatch, _: Path) -> str:
+    def migrate(engine: Engine) -> None:
+        migration.migrate(engine)
+        with engine.begin() as connection:
+            kept = ", ".join(
+                row.name for row in connection.execute(text("PRAGMA table_info(v_job)")) if row.name != "name"
+            )
+            connection.execute(text("CREATE TABLE former AS SELECT * FROM v_job"))
+            connection.execute(text("DROP VIEW v_job"))
+            connection.execute(text(f"CREATE VIEW v_job AS SELECT {kept} FROM former"))
+
+    patched.setattr(public_surface, "migration", SimpleNamespace(migrate=migrate))
+    return "v_job.name"
+
+
+def _rename_option(patched: pytest.MonkeyPatch, _: Path) -> str:
+    option = next(parameter for parameter in EVERY["free",].params if "--format" in parameter.opts)
+    patched.setattr(option, "opts", ["--as"])
+    return "trninv free --format"
+
+
+def _rename_key(patched: pytest.MonkeyPatch, _: Path) -> str:
+    def renamed(kind: type) -> list[Any]:
+        names = {"paths": "routes"} if kind.__name__ == "PathAnswer" else {}
+        return [replace(field, name=names.get(field.name, field.name)) for field in answer_fields(kind)]
+
+    patched.setattr(public_surface, "answer_fields", renamed)
+    return "PathAnswer.paths"
+
+
+@pytest.mark.parametrize(
+    ("area", "change"),
+    [("graphql", _remove_field), ("sql", _drop_column), ("cli", _rename_option), ("answers", _rename_key)],
+)
+def test_a_change_of_the_product_is_a_break(
+    area: str, change: Callable[[pytest.MonkeyPatch, Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = getattr(public_surface, f"_{area}")
+    before = read()
+    name = change(monkeypatch, tmp_path)
+    broken = [difference.name for difference in differences({area: before}, {area: read()}) if difference.breaks]
+    assert name in broken
+    assert all(other.startswith(f"{name} ") for other in broken if other != name)  # an option's values

@@ -94,7 +94,7 @@ export function Incidents({ route }: { route: Route }) {
         )}
       </div>
       {/* what is below the list comes with it, so that nothing moves */}
-      {loaded.data && (changes.data || changes.error) && (
+      {loaded.data && (resolved.data || resolved.error) && (
         <>
           <Timeline span={options.span} />
           <Checks />
