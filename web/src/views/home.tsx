@@ -34,6 +34,9 @@ const HOME = graphql(`
     systems { slug name chips }
     all: servers(first: 1) { aggregates(by: [CLUSTER]) { cluster count } }
     live: servers(first: 1, filter: { instance: { ne: null } }) { aggregates(by: [CLUSTER]) { cluster count } }
+    hosts: servers(first: 1, filter: { instance: { eq: null }, host: { ne: null } }) {
+      aggregates(by: [CLUSTER]) { cluster count }
+    }
     chip: chips(first: 500, filter: { state: { ne: UP } }) {
       nodes { address state }
       aggregates(by: [CLUSTER, STATE]) { cluster state count }
@@ -59,7 +62,7 @@ const OPEN = graphql(`
     driftComparedAt
     discoveries(first: 100) { nodes { target readAt lateAt everySeconds error } }
     observations(last: 100) { nodes { source seenAt } }
-    events(last: 8, filter: { cascaded: { eq: false } }) { nodes { event at who address before after action job why } }
+    events(last: 5, filter: { cascaded: { eq: false } }) { nodes { event at who address before after action job why } }
   }
 `);
 
@@ -210,7 +213,7 @@ function Oldest({ open }: { open: Open }) {
   return (
     <p class="quiet">
       Oldest{open.incidents.totalCount > open.incidents.nodes.length && " of the worst"}:{" "}
-      {formatDuration(oldest.startedAt ?? "", shownTime(asof))}, {oldest.place}
+      {formatDuration(oldest.startedAt ?? "", shownTime(asof))}, <span class="nowrap">{oldest.place}</span>
     </p>
   );
 }
@@ -238,8 +241,8 @@ function sourcesOf({ discoveries, observations }: Open): Feed[] {
   return [...targets, ...imported].sort((a, b) => Number(b.isLate) - Number(a.isLate));
 }
 
-/** Counts and sources that a tile has room for. */
-const [FEW, FEW_SOURCES] = [3, 2];
+/** Counts and sources that a tile has room for, and incidents that are listed. */
+const [FEW, FEW_SOURCES, FEW_INCIDENTS] = [3, 2, 5];
 
 function Sources({ open, designs }: { open: Open; designs: number }) {
   const { asof } = useAsOf();
@@ -323,13 +326,13 @@ const KINDS = ["server", "switch", "chip", "network_node", "link", "nic"];
 const worst = (a: Count, b: Count) =>
   STATES.indexOf(a.state as State) - STATES.indexOf(b.state as State) || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind);
 
-/** Whether a cluster is live, late or only a design. */
+/** Whether a cluster is reporting, late or only a design. */
 function Liveness({ health, sources }: LineProps) {
   if (!health.live) return "design only";
   const bound =
     health.live < health.servers ? `${number(health.live)} of ${number(health.servers)} bound` : "all bound";
   if (sources?.some(({ isLate }) => isLate)) return <span class="warned">late, {bound}</span>;
-  return `${sources?.some(({ isScheduled }) => isScheduled) ? "live, " : ""}${bound}`;
+  return `${sources?.some(({ isScheduled }) => isScheduled) ? "reporting, " : ""}${bound}`;
 }
 
 type Incident = Open["incidents"]["nodes"][number];
@@ -353,26 +356,31 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
       </h2>
       {incidents.totalCount === 0 && <p class="inner">No open incidents. Every part is up.</p>}
       <ul class="rows">
-        {[...incidents.nodes].sort(byLoss).map((incident) => (
-          <li key={incident.id}>
-            <a href={href("incidents", "", { sel: incident.id })}>
-              <Glyph
-                state={incident.parts.find(({ state }) => state === "down")?.state ?? incident.parts[0]?.state ?? "up"}
-              />
-              <span>
-                <strong>{shortenAddress(incident.place ?? incident.causes[0] ?? "")}</strong>
-                <span class="reason">{incident.why ?? "No reason given"}</span>
-                <span class="quiet">
-                  {incident.parts
-                    .map(({ kind, state, count }) => `${pluralize(count, nounOf(kind))} ${stateWord(state)}`)
-                    .join(", ")}
-                  {incident.who && ` · ${incident.who}`}
+        {[...incidents.nodes]
+          .sort(byLoss)
+          .slice(0, FEW_INCIDENTS)
+          .map((incident) => (
+            <li key={incident.id}>
+              <a href={href("incidents", "", { sel: incident.id })}>
+                <Glyph
+                  state={
+                    incident.parts.find(({ state }) => state === "down")?.state ?? incident.parts[0]?.state ?? "up"
+                  }
+                />
+                <span>
+                  <strong>{shortenAddress(incident.place ?? incident.causes[0] ?? "")}</strong>
+                  <span class="reason">{incident.why ?? "No reason given"}</span>
+                  <span class="quiet">
+                    {incident.parts
+                      .map(({ kind, state, count }) => `${pluralize(count, nounOf(kind))} ${stateWord(state)}`)
+                      .join(", ")}
+                    {incident.who && ` · ${incident.who}`}
+                  </span>
                 </span>
-              </span>
-              <span class="quiet">{incident.startedAt && formatDuration(incident.startedAt, shownTime(asof))}</span>
-            </a>
-          </li>
-        ))}
+                <span class="quiet">{incident.startedAt && formatDuration(incident.startedAt, shownTime(asof))}</span>
+              </a>
+            </li>
+          ))}
       </ul>
     </section>
   );
