@@ -31,6 +31,6 @@ export async function fetchAllocations({ cluster, chips }: Overview, signal: Abo
 
 /** The letters of a cluster's jobs by their names, as `trninv release` takes them. */
 export const lettersOf = ({ jobs }: Pick<AllocationMap, "jobs">): Map<string, Letter> =>
-  new Map(jobs.map(({ name, ordinal }) => [name, letterOf(ordinal)]));
+  new Map([...jobs].sort((a, b) => a.ordinal - b.ordinal).map(({ name, ordinal }) => [name, letterOf(ordinal)]));
 
 export const fetchLetters = async (cluster: string, signal: AbortSignal) => lettersOf(await fetchJson(cluster, signal));

@@ -52,7 +52,7 @@ export function Causes({ place: base, incidents }: Props) {
                 ` since ${formatDateTime(startedAt).replace(/:\d\d UTC$/, " UTC")}, ${formatDuration(startedAt, shownTime(asof))}`}
               {who && `, set by ${who}`}
             </span>
-            <span class="links">
+            <span class="hits">
               {jobs.length ? (
                 <span>
                   Hits{" "}
