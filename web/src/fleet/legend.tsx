@@ -28,7 +28,12 @@ export function Legend({ colored, only }: { colored: ChipColors; only: Set<strin
 }
 
 function Sign({ entry: { key, token, letter } }: { entry: Entry }) {
-  if (letter) return <LetterBadge letter={letter} />;
+  if (letter)
+    return (
+      <span aria-hidden="true">
+        <LetterBadge letter={letter} />
+      </span>
+    );
   return isUnhealthy(key) || key === "up" ? (
     <Glyph state={key} />
   ) : (
