@@ -268,9 +268,8 @@ def _build_legend(
 
     def sample_job(job: DrawnJob, look: _Look, root: Element, center: Coordinates) -> Element:
         options = {"in": diagram.scope, "sel": job.address_name}
-        link = add_link(
-            root, "jobs", f"Job {job.name}", options, class_="job", data_job=job.address_name, data_ordinal=job.ordinal
-        )
+        data = {"data_job": job.address_name, "data_ordinal": str(job.ordinal)}
+        link = add_link(root, "jobs", f"Job {job.name}", options, class_="job", **data)
         _draw_chip(link, _sample_box(center), look, "up", is_cordoned=False)
         _label_chip(link, Point2D(*center), look, "up", _MIN_FONT)
         return link
