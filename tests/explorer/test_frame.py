@@ -62,7 +62,7 @@ def test_the_past_is_said_to_be_the_past_on_every_page(opened: Open) -> None:
     page.get_by_role("link", name="Fleet", exact=True).click()
     expect(page.locator(".bygone")).to_contain_text("As of event 1")
     assert page.evaluate("location.hash") == "#/?asof=1"
-    page.get_by_role("button", name="Back to live").click()
+    page.get_by_role("button", name="Back to now").click()
     expect(page.locator(".clock")).to_have_class(re.compile("live"))
     page.evaluate("location.hash = '#/?asof=yesterday'")
     expect(page.locator(".failure").first).to_contain_text("yesterday")

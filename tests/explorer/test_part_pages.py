@@ -135,7 +135,7 @@ def test_a_fabric_tells_its_ratios_and_the_jobs_that_cross(opened: Open) -> None
     expect(tiers.first).to_contain_text(re.compile(r"Tier 3 to 2.*25,200.*25,600.*0\.98 : 1.*1 : 1"))
     jobs = page.get_by_role("region", name="Jobs that cross")
     expect(jobs).to_contain_text("1 of 2")
-    expect(jobs.get_by_role("listitem")).to_contain_text(re.compile(r"wide.*t3/n0: 400 GB/s, 3\.1 % of its uplink"))
+    expect(jobs.get_by_role("listitem")).to_contain_text(re.compile(r"wide.*t3/n0: 400 GB/s, 3\.1 % of uplink"))
     picture = page.locator("#fabric")
     expect(picture.locator("a", has_text=re.compile(r"^lab/d7/s2, down"))).to_have_count(1)
     expect(picture.get_by_text("A wide")).to_be_visible()

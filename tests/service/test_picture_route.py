@@ -17,6 +17,7 @@ from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.release import release
 from trninv.service.application import create_app
 from trninv.settings import Settings
 
@@ -98,17 +99,25 @@ def test_a_timeline_has_what_its_cursor_needs(client: TestClient) -> None:
     assert "fan &amp; &lt;b&gt;" in client.get("/pictures/timeline?scope=u-trn2x64/d0/s1/c5").text or len(changes) > 1
 
 
-def test_jobs_have_letters_by_size_and_links_by_name(databases: Databases) -> None:
+def test_jobs_have_the_same_letters_everywhere_and_links_by_name(databases: Databases) -> None:
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        allocate(connection, "first", ["trn2-16.48xlarge/d0"], who="tests")
         allocate(connection, "a & b?", ["u-trn2x64/d0/s0/c0"], who="tests")
+        allocate(connection, "ended", ["u-trn2x64/d0/s3"], who="tests")
         allocate(connection, "large", ["u-trn2x64/d0/s2"], who="tests")
+        release(connection, "ended", who="tests")
     made = create_app(url, Settings(database_url=url, log="off", allowed_hosts=("127.0.0.1",)))
     with TestClient(made, base_url="http://127.0.0.1") as client:
         root = parsed(client.get("/pictures/jobs?scope=u-trn2x64/d0"))
-    assert root.get("aria-label") == "u-trn2x64/d0: A large: 16, B a & b?: 1; 47 free chips"
+        racks = [parsed(client.get(f"/pictures/rack?scope=u-trn2x64/r{rack}")) for rack in range(2)]
+        allocations = client.get("/chips/u-trn2x64/jobs").json()
+    assert root.get("aria-label") == "u-trn2x64/d0: B a & b?: 1, C large: 16; 47 free chips"
+    assert [(job["name"], job["ordinal"]) for job in allocations["jobs"]] == [("large", 2), ("a & b?", 1)]
+    letters = [[text.text for text in rack.iter(f"{SVG}text") if text.text in {"A", "B", "C"}] for rack in racks]
+    assert letters == [["B"], ["C"] * 8]
     jobs = {link.get("data-job"): link.get("href") for link in root.iter(f"{SVG}a") if link.get("class") == "job"}
-    assert list(jobs) == ["large", "a & b?"]
+    assert list(jobs) == ["a & b?", "large"]
     assert jobs["a & b?"] == "#/jobs?in=u-trn2x64/d0&sel=a+%26+b%3F"
     chips = {link.get("data-address"): link.get("data-job") for link in root.iter(f"{SVG}a")}
     assert (chips["u-trn2x64/d0/s0/c0"], chips["u-trn2x64/d0/s2/c7"]) == ("a & b?", "large")

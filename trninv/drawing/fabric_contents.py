@@ -13,6 +13,7 @@ from trninv.drawing.symbols import SEVERITY
 from trninv.errors import NotFoundError
 from trninv.inventory.address.lookup import Place
 from trninv.inventory.state.condition import carried_bandwidth, carried_bandwidth_filter, condition_from_row
+from trninv.placement.allocations.job_allocations import job_ordinals
 
 _DOMAIN, _SERVER, _NODE, _CHIP, _NIC, _LINK, _NETWORK_NODE = (
     TABLES[name] for name in ("domain", "server", "node", "chip", "nic", "link", "network_node")
@@ -49,16 +50,23 @@ class FabricDomain:
         return sum(bool(server.jobs) for server in self.servers) / len(self.servers)
 
 
-class CrossingJob(NamedTuple):
-    """A job below several network nodes of the lowest tier.
+class FabricJob(NamedTuple):
+    """A job; ``ordinal`` is its position among all jobs, which decides its letter and color.
 
-    ``bandwidths`` has, by the id of each node, the bytes per second of the job's EFA devices below it, as designed.
+    ``bandwidths`` has, by the id of each node of the lowest tier that it is below, the bytes per second of its EFA
+    devices there, as designed.
     """
 
     name: str
     address_name: str
+    ordinal: int
     chips: int
     bandwidths: Mapping[int, int]
+
+    @property
+    def is_crossing(self) -> bool:
+        """Whether it is below several nodes of the lowest tier."""
+        return len(self.bandwidths) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +86,7 @@ class Fabric:
     domains
         The domains below each node of the lowest tier, by its id.
     jobs
-        The jobs that cross between nodes of the lowest tier, by id, the largest first.
-    job_count
-        The number of all jobs.
+        The jobs by id, the largest first.
 
     """
 
@@ -91,8 +97,7 @@ class Fabric:
     attached: Mapping[int, int]
     carried: Mapping[int, int]
     domains: Mapping[int, Sequence[FabricDomain]]
-    jobs: Mapping[int, CrossingJob]
-    job_count: int
+    jobs: Mapping[int, FabricJob]
 
 
 def read_fabric(connection: Connection, cluster: Place) -> Fabric:
@@ -134,8 +139,7 @@ def read_fabric(connection: Connection, cluster: Place) -> Fabric:
         {row.b_id: int(row.designed) for row in below},
         {row.b_id: int(row.now) for row in below},
         _group_domains(connection, cluster, servers, jobs),
-        _crossing_jobs(connection, cluster, servers, jobs),
-        len({job for chips in jobs.values() for job in chips}),
+        _describe_jobs(connection, cluster, servers, jobs),
     )
 
 
@@ -236,10 +240,10 @@ def _unhealthy_parts(connection: Connection, cluster: Place) -> Iterator[tuple[i
             yield domain, None, "link", state
 
 
-def _crossing_jobs(
+def _describe_jobs(
     connection: Connection, cluster: Place, servers: Sequence[Any], jobs: Mapping[int, Mapping[int, int]]
-) -> dict[int, CrossingJob]:
-    """Return the jobs with chips below several network nodes, the largest first."""
+) -> dict[int, FabricJob]:
+    """Return the jobs by id, the largest first."""
     chips = Counter[int]()
     bandwidths: dict[int, Counter[int]] = defaultdict(Counter)
     for server in servers:
@@ -249,7 +253,8 @@ def _crossing_jobs(
     job_table = TABLES["job"]
     query = select(job_table).where(job_table.c.cluster_id == cluster.cluster_id, job_table.c.ended_at.is_(None))
     rows = {row.id: row for row in connection.execute(query)}
-    crossing = sorted((job for job in bandwidths if len(bandwidths[job]) > 1), key=lambda job: (-chips[job], job))
+    ordinals = job_ordinals(connection)
     return {
-        job: CrossingJob(rows[job].name, job_address_name(rows[job]), chips[job], bandwidths[job]) for job in crossing
+        job: FabricJob(rows[job].name, job_address_name(rows[job]), ordinals[job], chips[job], bandwidths[job])
+        for job in sorted(bandwidths, key=lambda job: (-chips[job], ordinals[job]))
     }

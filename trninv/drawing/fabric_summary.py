@@ -1,10 +1,13 @@
 """Sum up a fabric by tiers and by jobs that cross, for the page beside the picture."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from trninv.drawing.fabric_contents import Fabric
+from trninv.drawing.fabric_contents import Fabric, FabricJob
 from trninv.units import Bandwidth, pluralize
+
+_MAX_INSIDE: Final = 24
+"""Most jobs below one node that are named."""
 
 
 def describe_tiers(fabric: Fabric) -> list[dict[str, Any]]:
@@ -45,14 +48,14 @@ def _worst_node(fabric: Fabric, linked: Sequence[int], nodes: Sequence[Any]) -> 
 
 
 def describe_jobs(fabric: Fabric) -> dict[str, Any]:
-    """Return the number of jobs, and those that cross with the share of its uplink that each could take."""
+    """Return the jobs that cross, with the share of its uplink that each could take, and the largest others."""
     names = {node.id: f"t{node.tier}/n{node.ordinal}" for node in fabric.nodes}
     return {
-        "all": fabric.job_count,
+        "all": len(fabric.jobs),
+        "inside": [_name_job(job) for job in fabric.jobs.values() if not job.is_crossing][:_MAX_INSIDE],
         "crossing": [
             {
-                "name": job.name,
-                "address": job.address_name,
+                **_name_job(job),
                 "chips": job.chips,
                 "nodes": [
                     {"name": names[node], "bandwidth": bandwidth, "uplink": fabric.capacities.get(node, 0)}
@@ -60,8 +63,13 @@ def describe_jobs(fabric: Fabric) -> dict[str, Any]:
                 ],
             }
             for job in fabric.jobs.values()
+            if job.is_crossing
         ],
     }
+
+
+def _name_job(job: FabricJob) -> dict[str, Any]:
+    return {"name": job.name, "address": job.address_name, "ordinal": job.ordinal}
 
 
 def format_ratio(below: int, upward: int) -> str:

@@ -34,7 +34,7 @@ from trninv.drawing.wiring_layout import DrawnPart, NodeBox
 from trninv.inventory.address.expressions import node_addresses
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.address.rows_in import rows_in
-from trninv.placement.allocations.job_allocations import OWN_SYSTEM, Job, jobs_by_key
+from trninv.placement.allocations.job_allocations import OWN_SYSTEM, Job, job_ordinals, jobs_by_key
 from trninv.routing.snapshot import Snapshot
 from trninv.topology.planar_layout import RADIUS, Point2D, SymbolSize
 from trninv.units import pluralize
@@ -52,6 +52,8 @@ class DrawnJob:
     ----------
     name, address_name
         Its name as people read it, and as commands and the explorer's addresses have it.
+    ordinal
+        Its position among all jobs, which decides its letters, color and hatch.
     chips
         Number of all its chips, in the domain and elsewhere.
     allocated, spare
@@ -62,13 +64,14 @@ class DrawnJob:
     name: str
     address_name: str
     started_at: str
+    ordinal: int
     chips: int
     allocated: Collection[str]
     spare: Collection[str]
 
 
 class _Look(NamedTuple):
-    """The colors, letters and hatch of the job at an index."""
+    """The colors, letters and hatch of a job."""
 
     color: str
     ink: str
@@ -78,7 +81,7 @@ class _Look(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobOverlay:
-    """The jobs of a domain, those with the most chips first, and the addresses of its free, down and cordoned chips."""
+    """The jobs of a domain, the oldest first, and the addresses of its free, down and cordoned chips."""
 
     jobs: Sequence[DrawnJob]
     free: Collection[str]
@@ -105,16 +108,15 @@ def read_job_overlay(snapshot: Snapshot, diagram: DomainDiagram) -> JobOverlay:
         if row.job_id is not None:
             chips_by_job.setdefault(row.job_id, []).append(row.address)
     spare = {row.address for row in chips if row.role == "spare"}
-    first_seen = list(chips_by_job)
-    jobs = sorted(
-        jobs_by_key(connection, first_seen), key=lambda job: (-len(chips_by_job[job.key]), first_seen.index(job.key))
-    )
+    ordinals = job_ordinals(connection)
+    jobs = sorted(jobs_by_key(connection, list(chips_by_job)), key=lambda job: ordinals[job.key])
     return JobOverlay(
         [
             DrawnJob(
                 _display_name(job),
                 job_address_name(job),
                 job.started_at,
+                ordinals[job.key],
                 job.chips,
                 chips_by_job[job.key],
                 spare.intersection(chips_by_job[job.key]),
@@ -157,7 +159,7 @@ def draw_jobs(
     """
     document = SvgDocument(diagram.scope, caption or _summarize(diagram, overlay))
     root, layout = document.drawing, diagram.layout(narrow=narrow)
-    letters = [f"{job_letters(index)} {job.name}: {len(job.allocated)}" for index, job in enumerate(overlay.jobs)]
+    letters = [f"{job_letters(job.ordinal)} {job.name}: {len(job.allocated)}" for job in overlay.jobs]
     document.label = f"{diagram.scope}: {', '.join(letters) or 'no jobs'}; {pluralize(len(overlay.free), 'free chip')}"
     x, y, layout_width, height = layout.bounds
     picture_width = max(layout_width, min(width, _LEGEND_WIDTH))
@@ -170,7 +172,7 @@ def draw_jobs(
             draw_polyline(root, stroke, stroke=_LINK_COLOR, stroke_width=1.2)
     looks = [
         _Look(job_color(index), on_job_color(index), job_letters(index), hatch_job(root, index))
-        for index in range(len(overlay.jobs))
+        for index in (job.ordinal for job in overlay.jobs)
     ]
     job_of = {chip: (job, look) for job, look in zip(overlay.jobs, looks, strict=True) for chip in job.allocated}
     is_proposed = {part.address for part in diagram.parts if any(_is_inside(part.address, place) for place in proposed)}
@@ -266,7 +268,8 @@ def _build_legend(
 
     def sample_job(job: DrawnJob, look: _Look, root: Element, center: Coordinates) -> Element:
         options = {"in": diagram.scope, "sel": job.address_name}
-        link = add_link(root, "jobs", f"Job {job.name}", options, class_="job", data_job=job.address_name)
+        data = {"data_job": job.address_name, "data_ordinal": str(job.ordinal)}
+        link = add_link(root, "jobs", f"Job {job.name}", options, class_="job", **data)
         _draw_chip(link, _sample_box(center), look, "up", is_cordoned=False)
         _label_chip(link, Point2D(*center), look, "up", _MIN_FONT)
         return link

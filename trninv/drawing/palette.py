@@ -18,7 +18,7 @@ CAPACITY_COLORS: Final = ("#8291a7", "#5d83b5", "#3f70b8", "#2a5cad", "#1d4a96",
 
 
 def job_letters(index: int) -> str:
-    """Return the letters for the job at an index: A to Z, then AA, AB and so on."""
+    """Return the letters for the job at an index (`job_ordinals`): A to Z, then AA, AB and so on."""
     prefix_index, letter_index = divmod(index, len(ascii_uppercase))
     return (job_letters(prefix_index - 1) if prefix_index else "") + ascii_uppercase[letter_index]
 

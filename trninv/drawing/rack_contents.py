@@ -9,7 +9,7 @@ from trninv.characters import escape_controls
 from trninv.database.tables import TABLES
 from trninv.inventory.address.lookup import Place
 from trninv.inventory.address.rows_in import rows_in
-from trninv.placement.allocations.job_allocations import OWN_SYSTEM
+from trninv.placement.allocations.job_allocations import OWN_SYSTEM, job_ordinals
 
 
 class RackChip(NamedTuple):
@@ -55,12 +55,16 @@ class RackServer(NamedTuple):
 
 
 class RackContents(NamedTuple):
-    """A rack of ``units`` rack units, its servers from the bottom up, and its numbers of parts by kind and state."""
+    """A rack of ``units`` rack units, its servers from the bottom up, and its numbers of parts by kind and state.
+
+    ``job_ordinals`` has the positions of its jobs among all jobs, by the names that its chips have.
+    """
 
     address: str
     units: int
     servers: Sequence[RackServer]
     counts: Mapping[tuple[str, str], int]
+    job_ordinals: Mapping[str, int]
 
 
 def read_rack(connection: Connection, rack: Place) -> RackContents:
@@ -74,7 +78,7 @@ def read_rack(connection: Connection, rack: Place) -> RackContents:
         .order_by(server.c.id)
     ).all()
     addresses = {row.id: f"{cluster}/d{row.domain}/s{row.ordinal}" for row in rows}
-    chips, changes = _read_chips(connection, addresses), _last_changes(connection, addresses.values())
+    (chips, ordinals), changes = _read_chips(connection, addresses), _last_changes(connection, addresses.values())
     nics = _count_nics(connection, addresses)
     bindings, cordons = (_open_rows(connection, name, addresses) for name in ("binding", "cordon"))
     has_many_domains = len({row.domain for row in rows}) > 1
@@ -98,23 +102,27 @@ def read_rack(connection: Connection, rack: Place) -> RackContents:
         for row in rows
     ]
     units = connection.scalar(select(table.c.rack_units).where(table.c.id == rack.id)) or 0
-    return RackContents(rack.address, units, servers, _count_parts(connection, rack))
+    return RackContents(rack.address, units, servers, _count_parts(connection, rack), ordinals)
 
 
-def _read_chips(connection: Connection, addresses: Mapping[int, str]) -> dict[tuple[int, int | None], list[RackChip]]:
-    """Return the chips of servers by the ids of their server and tray."""
+def _read_chips(
+    connection: Connection, addresses: Mapping[int, str]
+) -> tuple[dict[tuple[int, int | None], list[RackChip]], dict[str, int]]:
+    """Return the chips of servers by the ids of their server and tray, and the positions of their jobs by name."""
     chip, node, job, allocation = (TABLES[name] for name in ("chip", "node", "job", "allocation"))
     is_allocated = (allocation.c.chip_id == chip.c.id) & allocation.c.ended_at.is_(None)
     rows = connection.execute(
         select(
-            chip.c.server_id, chip.c.tray_id, chip.c.ordinal, node.c.state, job.c.name, job.c.system, job.c.external_id
+            chip.c.server_id, chip.c.tray_id, chip.c.ordinal, node.c.state, job.c.name, job.c.system,
+            job.c.external_id, job.c.id.label("job_id"),
         )
         .join(node, node.c.id == chip.c.id)
         .outerjoin(allocation, is_allocated)
         .outerjoin(job, job.c.id == allocation.c.job_id)
         .where(chip.c.server_id.in_(addresses))
         .order_by(chip.c.id)
-    ).all()
+    ).all()  # fmt: skip
+    ordinals = job_ordinals(connection)
     unhealthy = [f"{addresses[row.server_id]}/c{row.ordinal}" for row in rows if row.state != "up"]
     changes, chips = _last_changes(connection, unhealthy), dict[tuple[int, int | None], list[RackChip]]()
     for row in rows:
@@ -122,7 +130,7 @@ def _read_chips(connection: Connection, addresses: Mapping[int, str]) -> dict[tu
         reason = changes[address].why if address in changes else ""
         drawn = RackChip(address, row.ordinal, row.state, reason, job_address_name(row) if row.name else "")
         chips.setdefault((row.server_id, row.tray_id), []).append(drawn)
-    return chips
+    return chips, {job_address_name(row): ordinals[row.job_id] for row in rows if row.name}
 
 
 def _count_nics(connection: Connection, servers: Collection[int]) -> dict[int, dict[str, int]]:

@@ -54,7 +54,6 @@ def draw_rack(rack: RackContents, width: float = 900, *, has_counts: bool = True
     root, is_narrow = document.drawing, width < _NARROW
     hatch = define_hatch(root, "hatch-rack", MUTED, opacity="0.35")
     y = draw_state_counts(root, (0, 0), width, rack.counts) if has_counts else 0.0
-    letters = {job: index for index, job in enumerate(sorted({c.job for s in rack.servers for c in s.chips if c.job}))}
     scale = 0.0 if is_narrow else _SCALE_WIDTH
     if (free := rack.units - used) > 0 and not is_assumed:
         height = _UNIT_HEIGHT * (2 if is_narrow else free)
@@ -75,7 +74,7 @@ def draw_rack(rack: RackContents, width: float = 900, *, has_counts: bool = True
         if not is_narrow:
             _draw_scale(root, y, top_unit, units)
         area, numbers = (scale, y, width - scale), (top_unit - units + 1, top_unit)
-        y = _draw_server(root, server, area, numbers, hatch, letters, least)
+        y = _draw_server(root, server, area, numbers, hatch, rack.job_ordinals, least)
         top_unit -= units
         y += 6 if is_narrow or is_assumed else 0
     if is_assumed and has_counts:
@@ -97,7 +96,7 @@ def _draw_server(
     area: tuple[float, float, float],
     units: tuple[int, int],
     hatch: str,
-    letters: Mapping[str, int],
+    job_ordinals: Mapping[str, int],
     least: float,
 ) -> float:
     """Draw a server at ``area`` (x, y, width) that takes up ``units`` (lowest, highest); return the bottom y."""
@@ -115,7 +114,7 @@ def _draw_server(
     bottom = y + height - (6 if is_narrow else 0)
     for tray, tray_height in zip(server.trays, heights, strict=True):
         bottom -= tray_height
-        _draw_tray(root, server, tray, (tray_x, bottom, tray_width, tray_height), hatch, letters)
+        _draw_tray(root, server, tray, (tray_x, bottom, tray_width, tray_height), hatch, job_ordinals)
     return y + height
 
 
@@ -195,7 +194,7 @@ def _draw_tray(
     tray: RackTray,
     area: tuple[float, float, float, float],
     hatch: str,
-    letters: Mapping[str, int],
+    job_ordinals: Mapping[str, int],
 ) -> None:
     x, y, width, height = area
     title = f"{server.address}, {tray.name or 'server'}, " + (f"{tray.units}U" if tray.units else "height assumed")
@@ -228,7 +227,7 @@ def _draw_tray(
     if len(jobs) > 1:
         draw_label(link, baseline, truncate(pluralize(len(jobs), "job"), label_width, 12), 12, INK)
         return
-    index, middle = letters[jobs[0]], baseline[1] - 4
+    index, middle = job_ordinals[jobs[0]], baseline[1] - 4
     add_element(link, "rect", x=baseline[0], y=middle - 8, width=17.0, height=16.0, rx=3.0, fill=job_color(index))
     letter_at = (baseline[0] + 8.5, baseline[1])
     draw_label(link, letter_at, job_letters(index), 11, on_job_color(index), text_anchor="middle", font_weight="600")

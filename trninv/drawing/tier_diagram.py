@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from math import ceil, sqrt
+from textwrap import wrap
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
@@ -16,6 +17,7 @@ from trninv.database.tables import CARRYING_STATES
 from trninv.drawing.fabric_contents import Fabric, FabricDomain, FabricServer
 from trninv.drawing.fabric_rows import draw_rows
 from trninv.drawing.fabric_summary import describe_jobs, describe_tiers, format_ratio, summarize_tier
+from trninv.drawing.job_lanes import JobLanes
 from trninv.drawing.palette import job_color, job_letters, on_job_color
 from trninv.drawing.svg import (
     INACTIVE,
@@ -37,7 +39,6 @@ from trninv.drawing.symbols import (
     STATE_STYLES,
     body_style,
     describe_counts,
-    draw_polyline,
     draw_state_counts,
     draw_state_symbol,
     text_color,
@@ -49,12 +50,12 @@ _BLOCK_WIDTHS: Final = 140.0, 92.0
 """Least widths of a node: the usual one, and that of nodes which else need a second row."""
 _SERVER_SIZES: Final = (30.0, 26.0, 22.0, 20.0, 18.0, 16.0, 14.0, 12.0, 10.0)
 """Sides of a server's square, the largest first, of which the first is taken whose picture is not too high."""
-_MAX_HEIGHT: Final = 600.0
-_JOB_SHIFT: Final = 72.0
+_MAX_HEIGHT, _MAX_NARROW_HEIGHT, _NARROW = 600.0, 1_000.0, 600.0
+"""Height above which squares get smaller, and that of a picture which is narrower than the last."""
 _MIN_SYMBOL_SIZE: Final = 12.0
 """Side of a square from which a job's letter fits into it."""
-_MAX_LEAVES, _MAX_DOMAINS, _MAX_JOBS = 60, 400, 6
-"""Most nodes of the lowest tier and domains that are drawn one by one, and most jobs that are drawn as lines."""
+_MAX_LEAVES, _MAX_DOMAINS = 60, 400
+"""Most nodes of the lowest tier and domains that are drawn one by one."""
 
 
 def draw_fabric(fabric: Fabric, width: float = 900, *, has_tiers: bool = True) -> SvgDocument:
@@ -72,15 +73,15 @@ def draw_fabric(fabric: Fabric, width: float = 900, *, has_tiers: bool = True) -
         if has_many:
             y = draw_rows(document.drawing, fabric, (0, y), width)
             break
-        drawing = _TierDrawing(fabric, document.drawing, size)
+        drawing = _TierDrawing(fabric, document.drawing, size, width)
         for top in fabric.nodes:
             if top.id not in fabric.uplinks:
                 y = drawing.draw_node(top, (1, y, width - 2)) + _GAP
         drawing.draw_jobs()
-        if y <= _MAX_HEIGHT:
+        if y <= (_MAX_HEIGHT if width >= _NARROW else _MAX_NARROW_HEIGHT):
             break
     document.legend = [
-        (partial(_draw_sample, UP), "allocated" if not has_many else "darker: more servers allocated"),
+        *([(partial(_draw_sample, UP), "darker: more servers allocated")] if has_many else []),
         (partial(_draw_sample, PAPER), "free"),
     ]
     document.bounds = (0, 0, width, y)
@@ -104,24 +105,27 @@ def _draw_counts(root: Element, fabric: Fabric, width: float) -> float:
 class _TierDrawing:
     """Draws network nodes, each with everything below it, into an element; servers are squares of ``size``."""
 
-    def __init__(self, fabric: Fabric, root: Element, size: float) -> None:
+    def __init__(self, fabric: Fabric, root: Element, size: float, width: float) -> None:
         self._fabric, self._root, self._size = fabric, root, size
         self._children: dict[int, list[Any]] = {}
         for node in fabric.nodes:
             if node.id in fabric.uplinks:
                 self._children.setdefault(fabric.uplinks[node.id].b_id, []).append(node)
         self._boxes: dict[int, tuple[float, float, float]] = {}
-        self._is_wrapped = False
         last = max((domain.ordinal for domains in fabric.domains.values() for domain in domains), default=0)
         self._label_width = 6.3 * len(f"d{last}")
-        self._job_index = {job: index for index, job in enumerate(fabric.jobs)}
+        tops = [node for node in fabric.nodes if node.id not in fabric.uplinks]
+        is_wrapped = any(self._wraps(top, width - 2) for top in tops)
+        leaves = [leaf for top in tops for leaf in self._leaf_ids(top)]
+        self._lanes = None if is_wrapped else JobLanes(fabric, leaves)
 
     def draw_node(self, node: Any, area: tuple[float, float, float]) -> float:
         """Draw a node and everything below it at ``area`` (x, y, width) and return the bottom y."""
         x, y, width = area
         children, domains = self._children.get(node.id, []), self._fabric.domains.get(node.id, ())
         self._boxes[node.id] = area
-        height = _BAR_HEIGHT + self._domains_height(domains, width)
+        lanes = self._lanes.height(node.id) if self._lanes else 0.0
+        height = _BAR_HEIGHT + lanes + self._domains_height(domains, width)
         self._draw_box(node, (x, y, width, height))
         if domains:
             self._draw_domains(domains, (x, y + _BAR_HEIGHT, width))
@@ -131,13 +135,13 @@ class _TierDrawing:
     def _draw_children(self, children: Sequence[Any], area: tuple[float, float, float]) -> float:
         """Draw nodes in rows below their parent, which ends at ``area`` (x, y, width); return the bottom y."""
         x, y, width = area
-        usual, least = (max(1, int((width + _GAP) / (block + _GAP))) for block in _BLOCK_WIDTHS)
-        columns = len(children) if len(children) <= least and width >= 600 else min(len(children), usual)  # noqa: PLR2004
+        columns, weights, unit = self._columns(children, width)
         rows = ceil(len(children) / columns)
-        self._is_wrapped = self._is_wrapped or rows > 1
         gutter = _GUTTER if rows > 1 else 0.0
-        weights = [self._leaves(child) for child in children] if rows == 1 else [1] * columns
-        unit = (width - gutter - _GAP * (columns - 1)) / sum(weights[:columns])
+        are_long = all(
+            len(self._uplink_labels(child)[0]) * 6.4 + 12 + 2 * self._lane_width(child) <= unit * weight
+            for child, weight in zip(children, weights * rows, strict=False)
+        )
         top = bus = y
         for row in range(rows):
             bus, bottom, block_x = top + 6, top, x + gutter
@@ -145,7 +149,7 @@ class _TierDrawing:
                 block_width = unit * weights[column]
                 bottom = max(bottom, self.draw_node(child, (block_x, top + _UPLINK_HEIGHT, block_width)))
                 start = block_x + block_width / 2, y if row == 0 else bus
-                self._draw_uplink(child, start, top + _UPLINK_HEIGHT, block_width)
+                self._draw_uplink(child, start, top + _UPLINK_HEIGHT, is_long=are_long)
                 block_x += block_width + _GAP
             if row:  # the first row reaches its parent directly
                 draw_line(self._root, (x + 4, bus), (block_x - _GAP - unit / 2, bus), stroke=INACTIVE, stroke_width=1.5)
@@ -154,8 +158,35 @@ class _TierDrawing:
             draw_line(self._root, (x + 4, y), (x + 4, bus), stroke=INACTIVE, stroke_width=1.5)
         return top - _GAP / 2
 
-    def _leaves(self, node: Any) -> int:
-        return sum(map(self._leaves, self._children.get(node.id, ()))) or 1
+    def _columns(self, children: Sequence[Any], width: float) -> tuple[int, list[int], float]:
+        """Return the number of nodes of a row, their relative widths, and the width that one stands for."""
+        usual, least = (max(1, int((width + _GAP) / (block + _GAP))) for block in _BLOCK_WIDTHS)
+        columns = len(children) if len(children) <= least and width >= _NARROW else min(len(children), usual)
+        is_wrapped = columns < len(children)
+        weights = [1] * columns if is_wrapped else [len(self._leaf_ids(child)) for child in children]
+        return columns, weights, (width - _GUTTER * is_wrapped - _GAP * (columns - 1)) / sum(weights)
+
+    def _wraps(self, node: Any, width: float) -> bool:
+        """Whether nodes below a node of this width are in several rows."""
+        children = self._children.get(node.id, [])
+        if not children:
+            return False
+        columns, weights, unit = self._columns(children, width)
+        below = zip(children, weights, strict=False)
+        return columns < len(children) or any(self._wraps(child, unit * weight) for child, weight in below)
+
+    def _leaf_ids(self, node: Any) -> list[int]:
+        """Return the ids of the lowest nodes at or below a node, from left to right."""
+        return [leaf for child in self._children.get(node.id, ()) for leaf in self._leaf_ids(child)] or [node.id]
+
+    def _lane_width(self, node: Any) -> float:
+        return self._lanes.width(node.id) if self._lanes else 0.0
+
+    def _uplink_labels(self, node: Any) -> tuple[str, str]:
+        """Return what a node's uplink carries with its over-subscription, long and short."""
+        capacity = self._fabric.capacities[node.id]
+        ratio = f"{format_ratio(self._fabric.carried.get(node.id, 0), capacity)} : 1"
+        return (f"{Bandwidth(capacity)} · {ratio}", ratio) if capacity else ("carries nothing", "none")
 
     def _address(self, node: Any) -> str:
         return f"{self._fabric.address}/t{node.tier}/n{node.ordinal}"
@@ -235,35 +266,40 @@ class _TierDrawing:
                 draw_state_symbol(add_element(self._root, "g"), middle, domain.state, backed=True)
 
     def _draw_server(self, server: FabricServer, address: str, corner: Coordinates) -> None:
-        crossing = next((self._job_index[job] for job in server.jobs if job in self._job_index), None)
+        job = min(
+            (self._fabric.jobs[job] for job in server.jobs),
+            key=lambda job: (not job.is_crossing, job.ordinal),
+            default=None,
+        )
         jobs = "" if not server.jobs else f", {pluralize(len(server.jobs), 'job')}"
         link = add_link(self._root, f"at/{address}", f"{address}, {server.state}{jobs}")
         is_up, size, center = server.state == "up", self._size, (corner[0] + self._size / 2, corner[1] + self._size / 2)
         style = body_style(server.state)
-        if is_up and server.jobs:
-            style |= {"fill": UP, "stroke": UP}
-            if crossing is not None:
-                style = {"fill": job_color(crossing), "stroke": job_color(crossing)}
+        if is_up and job:
+            style = {"fill": job_color(job.ordinal), "stroke": job_color(job.ordinal)}
         add_element(link, "rect", x=corner[0], y=corner[1], width=size, height=size, rx=2.0, **style)
         if not is_up:
             draw_state_symbol(link, center, server.state)
-        elif crossing is not None and size >= _MIN_SYMBOL_SIZE:
-            baseline, color = (center[0], center[1] + 4), on_job_color(crossing)
-            draw_label(link, baseline, job_letters(crossing), 11, color, text_anchor="middle", font_weight="600")
+        elif job and size >= _MIN_SYMBOL_SIZE:
+            baseline, color = (center[0], center[1] + 4), on_job_color(job.ordinal)
+            letters = truncate(job_letters(job.ordinal), size, 9)
+            draw_label(link, baseline, letters, 11, color, text_anchor="middle", font_weight="600")
 
     def _draw_states(self, domains: Sequence[FabricDomain], area: tuple[float, float, float]) -> float:
         """Write what is unhealthy below a node in words, a line for each state; return the bottom y."""
         x, y, width = area
         counts = sum((Counter(domain.counts) for domain in domains), Counter[tuple[str, str]]())
         states = [state for state in SEVERITY if any(other == state for _, other in counts)] or ["up"]
-        for index, state in enumerate(states):
-            baseline = y + 15 + _LINE_HEIGHT * index
+        baseline = y + 15
+        for state in states:
             draw_state_symbol(self._root, (x + 9, baseline - 4), state)
             text = describe_counts(counts, state) if counts else "all up"
-            draw_label(self._root, (x + 18, baseline), truncate(text, width - 10, 11), 11, text_color(state, MUTED))
-        return y + 4 + _LINE_HEIGHT * len(states)
+            for line in wrap(text, max(8, int((width - 18) / 6.4))):
+                draw_label(self._root, (x + 18, baseline), line, 11, text_color(state, MUTED))
+                baseline += _LINE_HEIGHT
+        return baseline - 11
 
-    def _draw_uplink(self, node: Any, start: Coordinates, end: float, width: float) -> None:
+    def _draw_uplink(self, node: Any, start: Coordinates, end: float, *, is_long: bool) -> None:
         """Draw a node's uplink downward from its parent, with what it carries and its over-subscription."""
         capacity, uplink = self._fabric.capacities[node.id], self._fabric.uplinks[node.id]
         state = "down" if not capacity else "degraded" if capacity < uplink.bandwidth_bytes_per_s else "up"
@@ -271,55 +307,13 @@ class _TierDrawing:
         dashes: Style = {} if state == "up" else {"stroke_dasharray": "6 4" if capacity else "1 5"}
         group = add_element(self._root, "g", f"{self._address(node)}: {self._describe_uplink(node)}")
         draw_line(group, start, (start[0], end), stroke=color, stroke_width=5.0, **dashes)
-        ratio = f"{format_ratio(self._fabric.carried.get(node.id, 0), capacity)} : 1"
-        labels = (f"{Bandwidth(capacity)} · {ratio}", ratio) if capacity else ("carries nothing", "none")
-        label = next((text for text in labels if 6.4 * len(text) + 12 <= width), labels[-1])
+        label = self._uplink_labels(node)[not is_long]
         half, middle = len(label) * 3.2 + 6, end - _UPLINK_HEIGHT / 2
         box: Style = {"x": start[0] - half, "y": middle - 9, "width": 2 * half, "height": 18.0, "rx": 9.0}
         add_element(group, "rect", **box, fill=PAPER, stroke="var(--line)" if state == "up" else color)
         draw_label(group, (start[0], middle + 4), label, 11, text_color(state, MUTED), text_anchor="middle")
 
     def draw_jobs(self) -> None:
-        """Draw the largest jobs that cross, through the tiers up to the node above all their servers."""
-        if self._is_wrapped:
-            return
-        for job, index in list(self._job_index.items())[:_MAX_JOBS]:
-            paths = {node: self._path(node) for node in self._fabric.jobs[job].bandwidths}
-            shared = [node for node in next(iter(paths.values())) if all(node in path for path in paths.values())]
-            if shared:  # else they are below different tops
-                below = [path[: path.index(shared[0])] for path in paths.values()]
-                self._draw_job(job, index, below, shared[0])
-
-    def _path(self, node: int) -> list[int]:
-        """Return a node and those above it, by id."""
-        path = [node]
-        while path[-1] in self._fabric.uplinks:
-            path.append(self._fabric.uplinks[path[-1]].b_id)
-        return path
-
-    def _draw_job(self, job: int, index: int, paths: Sequence[Sequence[int]], above: int) -> None:
-        color, title = job_color(index), self._fabric.jobs[job].name
-        level = {node: y + _BAR_HEIGHT - 7 for node, (_, y, _) in self._boxes.items()}
-        ends = []
-        for path in paths:
-            x, y, width = self._boxes[path[0]]
-            # beside the label of the uplink, if the node is wide enough
-            shift = min(_JOB_SHIFT + 6 * index, width / 2 - 5)
-            points = [(x + width / 2 + shift, y)]
-            for parent in [*path[1:], above]:
-                points.append((points[-1][0], level[parent]))
-                if parent != above:
-                    box_x, box_y, box_width = self._boxes[parent]
-                    points += [(box_x + box_width / 2 + shift, level[parent]), (box_x + box_width / 2 + shift, box_y)]
-            draw_polyline(self._root, points, title, stroke=color, stroke_width=3.0)
-            ends.append(points[-1][0])
-        draw_line(
-            self._root, (min(ends), level[above]), (max(ends), level[above]), title, stroke=color, stroke_width=3.0
-        )
-        label = f"{job_letters(index)} {truncate(title, 130, 12)}"
-        half, middle = 3.6 * len(label) + 8, (min(ends) + max(ends)) / 2
-        link = add_link(self._root, "jobs", f"Job {title}", {"sel": self._fabric.jobs[job].address_name})
-        box: Style = {"x": middle - half, "y": level[above] - 10, "width": 2 * half, "height": 20.0, "rx": 4.0}
-        add_element(link, "rect", **box, fill=color)
-        baseline = middle, level[above] + 4
-        draw_label(link, baseline, label, 12, on_job_color(index), text_anchor="middle", font_weight="600")
+        """Draw the largest jobs that cross, unless nodes are in several rows."""
+        if self._lanes:
+            self._lanes.draw(self._root, self._boxes, _BAR_HEIGHT)

@@ -55,7 +55,7 @@ async def _cluster_response(request: Request, encode: Callable[[Snapshot], bytes
 
 _JOBS = json_object(
     {
-        "jobs": array(json_object({"name": TEXT, "chips": INTEGER})),
+        "jobs": array(json_object({"name": TEXT, "chips": INTEGER, "ordinal": INTEGER})),
         "runs": array(array(INTEGER)),
         "blocks": {"type": ["array", "null"], "items": INTEGER},
     }

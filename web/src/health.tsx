@@ -21,6 +21,7 @@ interface HealthAnswer {
   };
   all: Aggregates;
   live: Aggregates;
+  hosts: Aggregates;
   chip: Aggregates & Parts;
   server: Aggregates;
   switch: Aggregates & Parts;
@@ -37,7 +38,7 @@ export interface Health {
   shape: Shape;
   chips: number;
   servers: number;
-  /** Servers with an instance. */
+  /** Servers with an instance or a host. */
   live: number;
   unhealthy: Count[];
 }
@@ -64,7 +65,7 @@ export function healthOf(data: HealthAnswer): Health[] {
       },
       chips: cluster.chips.totalCount,
       servers: sum(data.all),
-      live: sum(data.live),
+      live: sum(data.live) + sum(data.hosts),
       unhealthy: KINDS.flatMap((kind) =>
         own(data[kind]).map(({ state, count }) => ({
           kind: kind === "node" ? "network_node" : kind,

@@ -18,6 +18,7 @@ from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError
 from trninv.inventory.address.lookup import resolve_place
 from trninv.placement.allocations.allocation_masks import qualified_name
+from trninv.placement.allocations.job_allocations import job_ordinals
 from trninv.placement.candidates.free_blocks import largest_blocks
 from trninv.placement.candidates.free_capacity import read_capacity
 from trninv.placement.candidates.placement_model import read_legal_sets
@@ -35,6 +36,8 @@ class AllocationMap:
     ----------
     jobs
         Names of the jobs and their numbers of chips, the largest first.
+    ordinals
+        The position of each of them among all jobs of the inventory, which is that of its letter.
     runs
         A row per run of consecutive chips of one job: the first chip's position, the number of chips, and the index
         of the job in ``jobs``.
@@ -44,12 +47,16 @@ class AllocationMap:
     """
 
     jobs: Sequence[tuple[str, int]]
+    ordinals: Sequence[int]
     runs: NDArray[np.int64]
     blocks: Sequence[int] | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the response of /chips/CLUSTER/jobs."""
-        jobs = [{"name": name, "chips": chips} for name, chips in self.jobs]
+        jobs = [
+            {"name": name, "chips": chips, "ordinal": ordinal}
+            for (name, chips), ordinal in zip(self.jobs, self.ordinals, strict=True)
+        ]
         return {"jobs": jobs, "runs": self.runs.tolist(), "blocks": self.blocks}
 
 
@@ -69,7 +76,9 @@ def read_allocation_map(snapshot: Snapshot, cluster: str) -> AllocationMap:
     rank[largest_first] = np.arange(len(largest_first))
     names = dict(_job_names(snapshot.connection, place.cluster_id))
     jobs = [(names[int(ids[index])], int(chips[index])) for index in largest_first]
-    return AllocationMap(jobs, _runs(positions, rank[job_index]), _largest_blocks(snapshot, place.address))
+    all_ordinals = job_ordinals(snapshot.connection)
+    ordinals = [all_ordinals[int(ids[index])] for index in largest_first]
+    return AllocationMap(jobs, ordinals, _runs(positions, rank[job_index]), _largest_blocks(snapshot, place.address))
 
 
 def _read_allocated(connection: Connection, cluster: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, bindparam, select
+from sqlalchemy import Connection, Select, bindparam, func, select
 
 from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
 from trninv.database.tables import TABLES
@@ -116,6 +116,17 @@ def jobs_by_key(connection: Connection, keys: Sequence[int]) -> list[Job]:
 @cache  # building the query takes longer than running it
 def _jobs_with_keys() -> Select[Any]:
     return select_things(_JOB, everything=True).where(_JOB.key.in_(bindparam("keys", expanding=True)))
+
+
+def job_ordinals(connection: Connection) -> dict[int, int]:
+    """Return the position of each job among all that have not ended, the oldest first, by its key.
+
+    It decides a job's letter and color wherever they are shown. A move or a new job changes no other job's position.
+    """
+    job = _T["job"]
+    age = func.coalesce(job.c.first_started_at, job.c.started_at), job.c.system, job.c.external_id
+    query = select(job.c.id).where(job.c.ended_at.is_(None)).order_by(*age)
+    return {key: ordinal for ordinal, key in enumerate(connection.scalars(query))}
 
 
 def read_job(connection: Connection, key: int) -> Job:

@@ -1,4 +1,4 @@
-import{D as e,g as t,l as n,s as r,y as i}from"./words.js";import{a,c as o,i as s,l as c}from"./parts.js";import{t as l}from"./picture.js";import{E as u,r as d,t as f}from"./jsxRuntime.js";import{r as p}from"./index.js";import{o as m}from"./state.js";var h=t(`
+import{D as e,g as t,l as n,s as r,y as i}from"./words.js";import{a,c as o,i as s,l as c}from"./parts.js";import{t as l}from"./picture.js";import{E as u,r as d,t as f}from"./jsxRuntime.js";import{i as p}from"./index.js";import{o as m}from"./state.js";var h=t(`
   query Measured($scope: Address!) {
     measuredBandwidth(scope: $scope) {
       scope runsSize impossible definition

@@ -1,4 +1,4 @@
-import{E as e,_ as t,c as n,p as r,r as i,t as a,w as o,x as s}from"./jsxRuntime.js";import{C as c,D as l,a as u,c as d,f,g as p,l as m,t as h,u as g,y as _}from"./words.js";import{c as v,i as y,n as b,p as x}from"./state.js";import{n as S,t as C}from"./confirmation.js";import{m as w}from"./index.js";import{t as T}from"./parts.js";var E=p(`fragment Seen on Event { event at who why }`),D=p(`
+import{E as e,_ as t,c as n,p as r,r as i,t as a,w as o,x as s}from"./jsxRuntime.js";import{C as c,D as l,a as u,c as d,f,g as p,l as m,t as h,u as g,y as _}from"./words.js";import{c as v,i as y,n as b,p as x}from"./state.js";import{n as S,t as C}from"./confirmation.js";import{h as w}from"./index.js";import{t as T}from"./parts.js";var E=p(`fragment Seen on Event { event at who why }`),D=p(`
   query Named(
     $servers: [Address!]!, $chips: [Address!]!, $switches: [Address!]!, $nics: [Address!]!
     $nodes: [Address!]!, $links: [Address!]!

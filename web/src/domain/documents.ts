@@ -3,6 +3,10 @@ import { graphql, type Result } from "../api";
 
 export const WIRING = graphql(`
   query Wiring($address: Address!, $narrow: Boolean!) {
+    incidents(scope: $address, first: 3) {
+      totalCount
+      nodes { id place causes causeCount why who startedAt jobs jobCount parts { kind state count } }
+    }
     layout(place: $address, narrow: $narrow) {
       box { x y width height }
       font

@@ -1,9 +1,11 @@
 // One domain: its wiring, the question, the scenario and the answer.
 import { useMemo, useState } from "preact/hooks";
-import { makeQuery, type Query, useQuery } from "../api";
+import { makeQuery, type Query, type Result, useLoaded, useQuery } from "../api";
 import type { Wiring } from "../drawing/layout";
 import { bandwidths } from "../drawing/wiring";
+import { fetchLetters } from "../fleet/allocations";
 import { lazyView } from "../lazy";
+import { Causes } from "../part/causes";
 import { CopyQueries, DownloadSvg, Loading, svgOf } from "../parts";
 import { href, type Route } from "../route";
 import { type Count, Counts } from "../state";
@@ -15,7 +17,7 @@ import { absoluteIn, pluralize, relativeTo } from "../words";
 import { Between, Bisection, MemoryPool, Domain as Whole } from "./answers";
 import { WIRING } from "./documents";
 import { IncidentCost } from "./incidentcost";
-import { Jobs } from "./jobs";
+import { Jobs, type Letters } from "./jobs";
 import { useKeys } from "./keys";
 import { cutOf, hopsOf, Links } from "./links";
 import { marksOf } from "./marks";
@@ -25,9 +27,11 @@ import { type Answers, useAnswers } from "./requests";
 import { type Scenario, scenarioOf } from "./scenario";
 import { summarize } from "./summary";
 import { WhatIf } from "./whatif";
-import { type Domain, type LayoutAnswer, useNarrow, wiringOf } from "./wiring";
+import { type Domain, useNarrow, wiringOf } from "./wiring";
 
 const Timeline = lazyView(async () => (await import("../timeline/timeline")).Timeline);
+
+const NONE: Letters = new Map();
 
 export function DomainView({ route }: { route: Route }) {
   const narrow = useNarrow();
@@ -37,7 +41,7 @@ export function DomainView({ route }: { route: Route }) {
       {(data) => {
         const domain = data.resolve;
         if (!("wiring" in domain)) return <p class="failure">{route.subject} is not a domain.</p>;
-        return <Opened domain={domain} placed={data.layout} route={route} query={query} narrow={narrow} />;
+        return <Opened domain={domain} answer={data} route={route} query={query} narrow={narrow} />;
       }}
     </Loading>
   );
@@ -45,22 +49,25 @@ export function DomainView({ route }: { route: Route }) {
 
 interface OpenedProps {
   domain: Domain;
-  placed: LayoutAnswer;
+  answer: Result<typeof WIRING>;
   route: Route;
   query: Query;
   narrow: boolean;
 }
 
-function Opened({ domain, placed, route, query, narrow }: OpenedProps) {
+function Opened({ domain, answer: { layout, incidents }, route, query, narrow }: OpenedProps) {
   const place = domain.address;
   const { options } = route;
   const [breaking, setBreaking] = useState(false);
-  const wiring = useMemo(() => wiringOf(domain, placed), [domain, placed]);
+  const wiring = useMemo(() => wiringOf(domain, layout), [domain, layout]);
   const from = options.from ? absoluteIn(place, options.from.toLowerCase()) : "";
   const to = options.to ? absoluteIn(place, options.to.toLowerCase()) : "";
   const scenario = useMemo(() => scenarioOf(wiring, options), [wiring, options.down, options.derate]);
   const answers = useAnswers(place, from, to, scenario);
   const mode = modeOf(options.show);
+  const cluster = place.split("/")[0] ?? "";
+  const letters =
+    useLoaded(mode === "jobs" ? `letters ${cluster}` : null, (signal) => fetchLetters(cluster, signal)).data ?? NONE;
   const solid = wiring.solid.size > 0 && options.view === "3d";
   useKeys(route, from, to, scenario);
   return (
@@ -80,7 +87,7 @@ function Opened({ domain, placed, route, query, narrow }: OpenedProps) {
           <Picture
             wiring={wiring}
             mode={mode}
-            marks={marksOf(mode, wiring, answers, from)}
+            marks={marksOf(mode, wiring, answers, from, letters)}
             ends={[from, to]}
             scenario={scenario}
             options={options}
@@ -90,9 +97,19 @@ function Opened({ domain, placed, route, query, narrow }: OpenedProps) {
           />
           <Timeline scope={place} span={options.span} />
         </section>
-        <section class="answers" id={ANSWER} role="tabpanel" aria-labelledby={tabOf(mode)}>
-          <Answer mode={mode} wiring={wiring} ends={[from, to]} scenario={scenario} answers={answers} />
-        </section>
+        <div class="beside">
+          {incidents.totalCount > 0 && <Causes place={place} incidents={incidents} />}
+          <section class="answers" id={ANSWER} role="tabpanel" aria-labelledby={tabOf(mode)}>
+            <Answer
+              mode={mode}
+              wiring={wiring}
+              ends={[from, to]}
+              scenario={scenario}
+              answers={answers}
+              letters={letters}
+            />
+          </section>
+        </div>
       </div>
       <p class="unseen" role="status">
         {summarize(mode, relativeTo(place, from), relativeTo(place, to), answers)}
@@ -107,14 +124,15 @@ interface AnswerProps {
   ends: [string, string];
   scenario: Scenario;
   answers: Answers;
+  letters: Letters;
 }
 
-function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerProps) {
+function Answer({ mode, wiring, ends: [from, to], scenario, answers, letters }: AnswerProps) {
   const { domain } = wiring;
   const scenarioText = summarizeScenario(scenario);
   const taking = { domain, scenario, widest: bandwidths(wiring)[0] ?? 1 };
   const { shortest, widest, flow, halves, pool } = answers;
-  if (mode === "jobs") return <Jobs wiring={wiring} />;
+  if (mode === "jobs") return <Jobs wiring={wiring} letters={letters} />;
   if (mode === "bisection")
     return (
       <>

@@ -1,36 +1,38 @@
 // The domain's jobs: a letter for each, largest first.
 
 import type { Wiring } from "../drawing/layout";
-import { type Letter, LetterBadge, letterOf } from "../drawing/letter";
+import { type Letter, LetterBadge } from "../drawing/letter";
 import { href } from "../route";
 import { pluralize } from "../words";
 
+/** Letters by the name of a job, or by the address of a chip. */
+export type Letters = Map<string, Letter>;
+
 /** A job, its letter and its number of chips. */
-interface JobLetter extends Letter {
+interface JobLetter {
   job: string;
+  letter: Letter | undefined;
   chips: number;
 }
 
-function jobsOf({ parts }: Wiring): JobLetter[] {
+function jobsOf({ parts }: Wiring, letters: Letters): JobLetter[] {
   const counts = new Map<string, number>();
   for (const { job } of parts) if (job) counts.set(job, (counts.get(job) ?? 0) + 1);
   const sorted = [...counts].sort((a, b) => b[1] - a[1]);
-  return sorted.map(([job, chips], index) => ({ job, chips, ...letterOf(index) }));
+  return sorted.map(([job, chips]) => ({ job, chips, letter: letters.get(job) }));
 }
 
 /** The letter of each allocated chip. */
-export function lettersOf(wiring: Wiring): Map<string, Letter> {
-  const letters = new Map(jobsOf(wiring).map((entry) => [entry.job, entry]));
-  return new Map(
+export const lettersOfChips = (wiring: Wiring, letters: Letters): Letters =>
+  new Map(
     wiring.parts.flatMap(({ address, job }) => {
       const letter = job && letters.get(job);
       return letter ? [[address, letter]] : [];
     }),
   );
-}
 
-export function Jobs({ wiring }: { wiring: Wiring }) {
-  const jobs = jobsOf(wiring);
+export function Jobs({ wiring, letters }: { wiring: Wiring; letters: Letters }) {
+  const jobs = jobsOf(wiring, letters);
   const chips = wiring.parts.filter((part) => part.kind === "chip");
   const free = chips.filter(({ use }) => use === "free").length;
   return (
@@ -40,10 +42,10 @@ export function Jobs({ wiring }: { wiring: Wiring }) {
         <span class="quiet">{pluralize(free, "free chip")}</span>
       </h2>
       <ul class="rows tight">
-        {jobs.map(({ job, chips: holds, ...letter }) => (
+        {jobs.map(({ job, chips: holds, letter }) => (
           <li key={job}>
             <a href={href("jobs", "", { in: wiring.domain, sel: job })}>
-              <LetterBadge letter={letter} />
+              {letter ? <LetterBadge letter={letter} /> : <span />}
               <span>{job}</span>
               <span class="quiet">{pluralize(holds, "chip")}</span>
             </a>

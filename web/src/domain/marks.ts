@@ -3,7 +3,7 @@ import type { Loaded } from "../api";
 import type { Wiring } from "../drawing/layout";
 import { type Marks, NO_MARKS } from "../drawing/wiring";
 import type { PathAnswer } from "./documents";
-import { lettersOf } from "./jobs";
+import { type Letters, lettersOfChips } from "./jobs";
 import type { Mode } from "./modes";
 import type { Answers } from "./requests";
 
@@ -11,8 +11,8 @@ const addresses = (all: { address: string }[]) => new Set(all.map((item) => item
 const settledData = <T>({ data, loading }: Loaded<T>) => (loading ? undefined : data);
 
 /** The marks of the answer once it belongs to the current question. */
-export function marksOf(mode: Mode, wiring: Wiring, answers: Answers, from: string): Marks {
-  if (mode === "jobs") return { ...NO_MARKS, letters: lettersOf(wiring) };
+export function marksOf(mode: Mode, wiring: Wiring, answers: Answers, from: string, letters: Letters): Marks {
+  if (mode === "jobs") return { ...NO_MARKS, letters: lettersOfChips(wiring, letters) };
   if (mode === "bisection") {
     const halves = settledData(answers.halves);
     if (!halves) return NO_MARKS;

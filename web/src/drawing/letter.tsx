@@ -12,10 +12,10 @@ export const JOB_TOKENS = [...TONES].map((tone) => `job-${tone}`);
 const letters = (index: number): string =>
   (index < 26 ? "" : letters(Math.floor(index / 26) - 1)) + String.fromCharCode(65 + (index % 26));
 
-/** Return the letters of the n-th job, from 0: A to Z, then AA, AB and so on; twelve colors alternate. */
-export const letterOf = (index: number): Letter => ({
-  text: letters(index),
-  tone: TONES[index % TONES.length] as string,
+/** Return the letters of the job with an ordinal, from 0: A to Z, then AA, AB and so on; twelve colors alternate. */
+export const letterOf = (ordinal: number): Letter => ({
+  text: letters(ordinal),
+  tone: TONES[ordinal % TONES.length] as string,
 });
 
 /** The colors of a job, for style sheets. */

@@ -40,7 +40,8 @@ export class Camera {
   }
 
   private get left(): number {
-    return this.width > WIDE && this.to.rows >= NAMED_ROWS ? NAMES : MARGIN;
+    const isNamed = (this.width - 2 * MARGIN) / this.to.columns >= NAMED; // then every tile has its name
+    return this.width > WIDE && this.to.rows >= NAMED_ROWS && !isNamed ? NAMES : MARGIN;
   }
 
   /** Magnification relative to the whole cluster. */

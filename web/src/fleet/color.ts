@@ -1,5 +1,5 @@
 // The colors of the map: a code for each chip, and the meaning of each code.
-import { JOB_TOKENS } from "../drawing/letter";
+import { JOB_TOKENS, type Letter, letterOf } from "../drawing/letter";
 import { number, pluralize } from "../words";
 import type { AllocationMap } from "./allocations";
 import { type Overview, type Part, STATES } from "./overview";
@@ -23,6 +23,7 @@ export interface Entry {
   /** A token of tokens.css. */
   token: string;
   label: string;
+  letter?: Letter;
   count: number;
 }
 
@@ -96,9 +97,10 @@ function meanings(overview: Overview, coloring: ColorBy, allocations: Allocation
       const others = allocations.jobs.length - JOB_TOKENS.length;
       return [
         { key: "free", token: "line", label: "not allocated" },
-        ...allocations.jobs
-          .slice(0, JOB_TOKENS.length)
-          .map(({ name }, index) => ({ key: `job${index}`, token: JOB_TOKENS[index] ?? "", label: name })),
+        ...allocations.jobs.slice(0, JOB_TOKENS.length).map(({ name, ordinal }, index) => {
+          const letter = letterOf(ordinal);
+          return { key: `job${index}`, token: `job-${letter.tone}`, label: name, letter };
+        }),
         ...(others > 0 ? [{ key: "jobs", token: "allocated", label: pluralize(others, "other job") }] : []),
       ];
     }

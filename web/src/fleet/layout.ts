@@ -15,8 +15,8 @@ export interface Layout {
 
 export const ASPECT = 1.6;
 
-/** Choose the number of columns that fills a box of this aspect ratio. */
-export function layoutOf({ domains, parts }: Overview, aspect = ASPECT): Layout {
+/** Lay out tiles in so many columns; by default as many as fill a box of this aspect ratio. */
+export function layoutOf({ domains, parts }: Overview, aspect = ASPECT, wanted = 0): Layout {
   const blocks = parts.map(blockOf);
   const across = parts.map(({ servers }) => Math.ceil(Math.sqrt(servers)));
   const sides = parts.map(({ servers }, index) => {
@@ -25,7 +25,7 @@ export function layoutOf({ domains, parts }: Overview, aspect = ASPECT): Layout 
     return Math.max(wide * along, high * Math.ceil(servers / along));
   });
   const side = Math.max(...sides);
-  const columns = Math.min(domains, Math.ceil(Math.sqrt(domains * aspect)));
+  const columns = wanted || Math.min(domains, Math.ceil(Math.sqrt(domains * aspect)));
   const within = parts.map(({ perDomain, perServer }, index) => {
     const [wide, high] = blocks[index] as [number, number];
     const along = across[index] as number;

@@ -1,4 +1,5 @@
 // The legend of the map's colors, with counts; an entry fades everything else.
+import { LetterBadge } from "../drawing/letter";
 import { change } from "../route";
 import { Glyph, stateWord } from "../state";
 import { number } from "../words";
@@ -26,7 +27,13 @@ export function Legend({ colored, only }: { colored: ChipColors; only: Set<strin
   );
 }
 
-function Sign({ entry: { key, token } }: { entry: Entry }) {
+function Sign({ entry: { key, token, letter } }: { entry: Entry }) {
+  if (letter)
+    return (
+      <span aria-hidden="true">
+        <LetterBadge letter={letter} />
+      </span>
+    );
   return isUnhealthy(key) || key === "up" ? (
     <Glyph state={key} />
   ) : (

@@ -43,12 +43,19 @@ export function mergeSpots(spots: Spot[], camera: Camera): Marker[] {
   return markers;
 }
 
-/** The middle of a spot, or its upper right corner where chips are large. */
+/** From the center of a marker to its edge, and a little beyond. */
+const REACH = 13;
+
+/** The middle of a spot, or its upper right corner where chips are large; always below the name of its tile. */
 function placeOf({ chip, chips }: Spot, camera: Camera): Pixel {
-  const [first, last] = [chip, chip + chips - 1].map((end) => camera.corner(cellOf(camera.overview, camera.to, end)));
+  const cell = cellOf(camera.overview, camera.to, chip);
+  const [first, last] = [cell, cellOf(camera.overview, camera.to, chip + chips - 1)].map((end) => camera.corner(end));
   const [x, y] = first as Pixel;
+  const least = camera.isNear ? camera.corner([cell[0], cell[1], 0, 0])[1] + REACH : 0;
   const [right, bottom] = [(last?.[0] ?? x) + camera.chip, (last?.[1] ?? y) + camera.chip];
-  return camera.chip < MIN_CORNER_CHIP ? [(x + right) / 2, (y + bottom) / 2] : [right, y];
+  return camera.chip < MIN_CORNER_CHIP
+    ? [(x + right) / 2, Math.max(least, (y + bottom) / 2)]
+    : [right, Math.max(least, y)];
 }
 
 /** The markers within a window, or counts in a grid if there are too many. */

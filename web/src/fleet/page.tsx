@@ -1,13 +1,13 @@
 // A cluster: unhealthy parts on a map of every chip, and the tiers of the fabric.
-import { useLayoutEffect, useMemo, useState } from "preact/hooks";
-import { download, graphql, type Loaded, makeQuery, type Result, useLoaded, useQuery } from "../api";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { download, graphql, type Loaded, makeQuery, type Result, unreachableError, useLoaded, useQuery } from "../api";
 import { lazyView } from "../lazy";
 import { Choice, CopyQueries, DownloadSvg, Loading, svgOf } from "../parts";
 import { change, href, oneOf, type Route, selectedAddress } from "../route";
 import { isSingleKey } from "../shortcuts";
 import { type Count, Counts } from "../state";
 import { number, pluralize, relativeTo } from "../words";
-import { fetchAllocations } from "./allocations";
+import { type AllocationMap, fetchAllocations } from "./allocations";
 import { CauseList, CauseTable, Preview } from "./causes";
 import { type ChipColors, COLOR_BY, type ColorBy, colorChips, needsAllocations } from "./color";
 import { inkOf } from "./ink";
@@ -16,6 +16,7 @@ import "../style/map.css";
 import "../style/map-forced.css";
 import { addressOfCause, type CAUSES, type Cause, causesOf, chipsAt, isUnhealthy, sortCauses, spotsOf } from "./spots";
 import { overviewSvg } from "./svg";
+import type { FleetMap as FleetMapView } from "./view";
 
 const CLUSTER = graphql(`
   query Cluster($slug: String!) {
@@ -30,7 +31,6 @@ const CLUSTER = graphql(`
 
 type Cluster = NonNullable<Result<typeof CLUSTER>["cluster"]>;
 const map = import("./view");
-const FleetMap = lazyView(async () => (await map).FleetMap);
 const Fabric = lazyView(async () => (await import("./tiers")).Fabric);
 
 /** Minimum pixels per tile when a cause is shown. */
@@ -39,17 +39,28 @@ const NEAR = 110;
 export function FleetPage({ route }: { route: Route }) {
   const slug = route.subject.toLowerCase();
   const queries = [makeQuery(CLUSTER, { slug }), causesOf(slug)] as const;
-  const chips = useLoaded(slug, async (signal) =>
-    decodeOverview(slug, await download(`chips/${encodeURIComponent(slug)}`, signal)),
-  );
+  const chips = useLoaded(slug, async (signal) => {
+    const body = await download(`chips/${encodeURIComponent(slug)}`, signal);
+    const view = await map.catch(() => Promise.reject(unreachableError()));
+    return { overview: decodeOverview(slug, body), FleetMap: view.FleetMap };
+  });
   const clusterResult = useQuery(queries[0]);
   const causes = useQuery(queries[1]);
   const cluster = clusterResult.data?.cluster;
+  const coloring = oneOf<ColorBy>(COLOR_BY, route.options.color, "state");
+  const overview = chips.data?.overview;
+  const allocations = useLoaded(overview && needsAllocations(coloring) ? slug : null, (signal) =>
+    fetchAllocations(overview as Overview, signal),
+  );
+  // drawn at once, so that nothing moves when the last answer arrives
+  const isDrawn = useRef("");
+  const isHere = (result: Loaded<unknown>) => Boolean(result.data || result.error);
+  if (isHere(causes) && (isHere(allocations) || !needsAllocations(coloring))) isDrawn.current = slug;
   return (
     <article class="fleet-page">
       {clusterResult.error && !chips.error && <Loading result={clusterResult}>{() => null}</Loading>}
-      {cluster && chips.data ? (
-        <Opened overview={chips.data} cluster={cluster} causes={causes} route={route} queries={[...queries]} />
+      {cluster && chips.data && isDrawn.current === slug ? (
+        <Opened {...{ ...chips.data, cluster, causes, coloring, allocations, route }} queries={[...queries]} />
       ) : (
         <>
           <header class="title">
@@ -64,20 +75,19 @@ export function FleetPage({ route }: { route: Route }) {
 
 interface Props {
   overview: Overview;
+  FleetMap: typeof FleetMapView;
   cluster: Cluster;
   causes: Loaded<Result<typeof CAUSES>>;
+  coloring: ColorBy;
+  allocations: Loaded<AllocationMap>;
   route: Route;
   queries: Parameters<typeof CopyQueries>[0]["queries"];
 }
 
-function Opened({ overview, cluster, causes, route, queries }: Props) {
+function Opened({ overview, FleetMap, cluster, causes, coloring, allocations, route, queries }: Props) {
   const { options } = route;
   const slug = overview.cluster;
-  const coloring = oneOf<ColorBy>(COLOR_BY, options.color, "state");
   const isFabric = options.fabric === "yes";
-  const allocations = useLoaded(needsAllocations(coloring) ? slug : null, (signal) =>
-    fetchAllocations(overview, signal),
-  );
   const colors = useMemo(
     () => colorChips(overview, coloring, allocations.data),
     [overview, coloring, allocations.data],

@@ -20,16 +20,21 @@ interface Tier {
   worst: { name: string; ratio: number | null } | null;
 }
 
-interface CrossingJob {
+interface NamedJob {
   name: string;
   address: string;
+  ordinal: number;
+}
+
+interface CrossingJob extends NamedJob {
   chips: number;
   nodes: { name: string; bandwidth: number; uplink: number }[];
 }
 
 interface Summary {
   tiers: Tier[];
-  jobs: { all: number; crossing: CrossingJob[] };
+  /** Of the jobs that do not cross, the largest ones. */
+  jobs: { all: number; crossing: CrossingJob[]; inside: NamedJob[] };
 }
 
 const GB = 1e9;
@@ -40,7 +45,7 @@ const OVER = 1.005;
 
 const read = (svg: SVGSVGElement): Summary => ({
   tiers: JSON.parse(svg.dataset.tiers ?? "[]"),
-  jobs: JSON.parse(svg.dataset.jobs ?? '{"all":0,"crossing":[]}'),
+  jobs: JSON.parse(svg.dataset.jobs ?? '{"all":0,"crossing":[],"inside":[]}'),
 });
 
 interface Props {
@@ -129,7 +134,7 @@ function describeMany({ nodes }: CrossingJob): string {
   return `${pluralize(nodes.length, "node")}, at most ${share(largest, 1)} of an uplink`;
 }
 
-function Crossing({ all, crossing, lowest }: Summary["jobs"] & { lowest: number }) {
+function Crossing({ all, crossing, inside: named, lowest }: Summary["jobs"] & { lowest: number }) {
   const inside = all - crossing.length;
   return (
     <section class="card flush" aria-label="Jobs that cross">
@@ -141,17 +146,17 @@ function Crossing({ all, crossing, lowest }: Summary["jobs"] & { lowest: number 
       </h2>
       {crossing.length > 0 && (
         <ul class="rows tight">
-          {crossing.slice(0, MOST).map((job, index) => (
+          {crossing.slice(0, MOST).map((job) => (
             <li key={job.address}>
               <a class="crossing" href={href("jobs", "", { sel: job.address })}>
-                <LetterBadge letter={letterOf(index)} />
+                <LetterBadge letter={letterOf(job.ordinal)} />
                 <span>
                   <strong>{job.name}</strong>
                   {job.nodes.length > 4 && <span class="quiet">{describeMany(job)}</span>}
                   {(job.nodes.length > 4 ? [] : job.nodes).map(({ name, bandwidth, uplink }) => (
                     <span class="quiet" key={name}>
                       {name}: {number(Math.round(bandwidth / GB))} GB/s
-                      {uplink > 0 && `, ${share(bandwidth, uplink)} of its uplink`}
+                      {uplink > 0 && `, ${share(bandwidth, uplink)} of uplink`}
                     </span>
                   ))}
                 </span>
@@ -167,6 +172,15 @@ function Crossing({ all, crossing, lowest }: Summary["jobs"] & { lowest: number 
           : `${pluralize(inside, "job")} ${inside === 1 ? "stays" : "stay"} below one node of tier ${lowest}.`}
         {crossing.length > MOST && ` ${pluralize(crossing.length - MOST, "smaller job")} cross too.`}
       </p>
+      {named.length > 0 && (
+        <p class="inner legend">
+          {named.map(({ name, address, ordinal }) => (
+            <a key={address} href={href("jobs", "", { sel: address })}>
+              <LetterBadge letter={letterOf(ordinal)} /> {name}
+            </a>
+          ))}
+        </p>
+      )}
     </section>
   );
 }

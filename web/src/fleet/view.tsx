@@ -238,8 +238,12 @@ function useColumns(overview: Overview, width: number, height: number): Layout {
     width && height
       ? Math.max(0.2, (width - (width > WIDE ? NAMES + MARGIN : 2 * MARGIN)) / (height - 2 * MARGIN))
       : 1.6;
-  const { columns } = useMemo(() => layoutOf(overview, aspect), [overview, aspect]);
-  return useMemo(() => layoutOf(overview, aspect), [overview, columns]);
+  const columns = useMemo(() => {
+    const { columns: most } = layoutOf(overview, aspect);
+    const tile = (across: number) => Math.min(aspect / across, 1 / Math.ceil(overview.domains / across));
+    return most > 1 && tile(most - 1) > tile(most) ? most - 1 : most;
+  }, [overview, aspect]);
+  return useMemo(() => layoutOf(overview, aspect, columns), [overview, columns]);
 }
 
 /** The markers in and around the camera's view; the earlier ones if they still fit. */

@@ -1,7 +1,7 @@
 // Which job has each chip of a cluster, server by server, as the map of jobs draws it.
 import { download, useLoaded } from "../api";
-import { type Letter, letterOf } from "../drawing/letter";
-import { type AllocationMap, fetchAllocations } from "../fleet/allocations";
+import type { Letter } from "../drawing/letter";
+import { type AllocationMap, fetchAllocations, lettersOf } from "../fleet/allocations";
 import { chipsOf, decodeOverview, type Overview, placeOf, STATES } from "../fleet/overview";
 
 export interface ClusterChips {
@@ -20,14 +20,9 @@ export function useClusterChips(clusters: string[]) {
   );
 }
 
-/** The letters of all jobs, the largest of each cluster first; their names are those that `trninv release` takes. */
-export const lettersOf = (clusters: ClusterChips[]): Map<string, Letter> =>
-  new Map(
-    [...new Set(clusters.flatMap(({ allocations }) => allocations.jobs.map(({ name }) => name)))].map((name, index) => [
-      name,
-      letterOf(index),
-    ]),
-  );
+/** The letters of all jobs. */
+export const lettersIn = (clusters: ClusterChips[]): Map<string, Letter> =>
+  new Map(clusters.flatMap(({ allocations }) => [...lettersOf(allocations)]));
 
 export interface ServerUse {
   /** Chips of each job, and of none (""), in the order of the chips. */

@@ -7,7 +7,7 @@ import { change } from "../route";
 import { StateLabel } from "../state";
 import "../style/jobs.css";
 import { number, pluralize } from "../words";
-import { lettersOf, placesByJob, useClusterChips } from "./allocated";
+import { lettersIn, placesByJob, useClusterChips } from "./allocated";
 import { FREE, JOBS, SCOPES } from "./documents";
 import { ClusterJobs, DomainJobs, Legend, type Proposal } from "./map";
 import { Placements } from "./placements";
@@ -96,7 +96,7 @@ function Page({ scope, scopes, jobs, options }: PageProps) {
   const clusters = useMemo(() => [...new Set(scopes.map((each) => each.split("/")[0] ?? ""))], [scopes.join()]);
   const chips = useClusterChips(clusters);
   const letters = useMemo(
-    () => (domain ? (drawnLetters ?? new Map<string, Letter>()) : lettersOf(chips.data ?? [])),
+    () => (domain ? (drawnLetters ?? new Map<string, Letter>()) : lettersIn(chips.data ?? [])),
     [domain, drawnLetters, chips.data],
   );
   const places = useMemo(

@@ -31,8 +31,8 @@ export function DomainJobs({ domain, proposed, sel, setLetters }: DomainProps) {
   const [svg, setSvg] = useState<SVGSVGElement>();
   useEffect(() => {
     if (!svg) return;
-    const jobs = [...svg.querySelectorAll<SVGElement>(".job")].map(({ dataset }) => dataset.job ?? "");
-    setLetters(new Map(jobs.map((job, index) => [job, letterOf(index)])));
+    const jobs = [...svg.querySelectorAll<SVGElement>(".job")];
+    setLetters(new Map(jobs.map(({ dataset }) => [dataset.job ?? "", letterOf(Number(dataset.ordinal))])));
   }, [svg]);
   useEffect(() => {
     for (const chip of svg?.querySelectorAll<SVGElement>("[data-address]") ?? []) {

@@ -8,7 +8,7 @@ import { href } from "../route";
 import { formatDuration, StateLabel, shownTime } from "../state";
 import type { Cell, Rows } from "../table/rows";
 import { DataTable, useVisibleRows } from "../table/table";
-import { pluralize } from "../words";
+import { number, pluralize } from "../words";
 import { propose, toRelease } from "./actions";
 import type { JOBS } from "./documents";
 
@@ -21,12 +21,13 @@ export const nameOf = ({ name, system, externalId }: Job) => (system === "trninv
 const labelOf = (job: Job) => job.name || nameOf(job);
 
 /** Places that a row names; of more, only the first one. */
-const NAMED = 4;
+const NAMED = 2;
 
-/** Where a job runs: its domains and servers, or the first server. */
+/** Where a job runs: its domains and servers, or the first of them and how many more there are. */
 function whereOf(job: Job, places: Map<string, string[]>): string {
   const all = places.get(nameOf(job)) ?? [];
-  return all.length && all.length <= NAMED ? all.join(", ") : (job.firstServer ?? job.cluster);
+  if (!all.length) return job.firstServer ?? job.cluster;
+  return all.length <= NAMED ? all.join(", ") : `${all[0]} and ${number(all.length - 1)} more`;
 }
 
 const COLUMNS: [string, (job: Job, places: Map<string, string[]>) => Cell][] = [

@@ -98,7 +98,7 @@ const general = (): Action[] => [
   },
   download(),
   ...(asof()
-    ? [{ name: "Back to live", icon: "time" as const, does: () => change({ asof: undefined }), words: "now" }]
+    ? [{ name: "Back to now", icon: "time" as const, does: () => change({ asof: undefined }), words: "now" }]
     : []),
   ...THEMES.map((theme): Action => ({ name: `Theme: ${theme}`, icon: theme, does: () => chooseTheme(theme) })),
   { name: "Documentation", icon: "sources", does: "docs/", words: "docs help manual" },

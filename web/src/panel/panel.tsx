@@ -127,7 +127,7 @@ const place = (address: string) => <a href={href("at", address)}>{address}</a>;
 function InstanceFacts({ server }: { server: { address: string; instance: string | null; host: string | null } }) {
   return (
     <>
-      <Fact name="Instance">{server.instance ?? "none bound (design only)"}</Fact>
+      <Fact name="Instance">{server.instance ?? (server.host ? "not known" : "none bound (design only)")}</Fact>
       <Fact name="Host">{server.host}</Fact>
     </>
   );

@@ -142,7 +142,7 @@ function About({ chip }: { chip: ChipPart }) {
   const facts: [string, preact.ComponentChildren][] = [
     ["Job", chip.job ? <a href={href("jobs", "", { sel: chip.job })}>{chip.job}</a> : WITHOUT_JOB[chip.use]],
     ["Host", chip.server.host ?? "not known"],
-    ["Instance", chip.server.instance ?? "none bound (design only)"],
+    ["Instance", chip.server.instance ?? (chip.server.host ? "not known" : "none bound (design only)")],
     ["Cores", `${number(chip.cores.totalCount)} × ${chip.model.coreModel}`],
     ["HBM", `${gibibytes(chip.memory)}, ${gigabytes(chip.memoryBandwidth)}`],
   ];

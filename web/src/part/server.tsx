@@ -190,7 +190,7 @@ function Instance({ server }: { server: ServerPart }) {
         </div>
         <div>
           <dt>Instance</dt>
-          <dd>{server.instance ?? "none bound (design only)"}</dd>
+          <dd>{server.instance ?? (server.host ? "not known" : "none bound (design only)")}</dd>
         </div>
         <div>
           <dt>Model</dt>

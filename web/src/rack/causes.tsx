@@ -1,48 +1,10 @@
-// Why parts of a rack are unhealthy, what it costs, and what to know before a server is pulled.
+// What the worst incident of a rack costs, and what to know before a server is pulled.
 import { makeQuery, useQuery } from "../api";
 import { Metric } from "../domain/metric";
-import { useAsOf } from "../live";
 import { Loading } from "../parts";
 import { href } from "../route";
-import { formatDateTime, formatDuration, Glyph, STATES, shownTime, stateWord } from "../state";
-import { number, pluralize, relativeTo, shortenAddress } from "../words";
-import { COST, type Rack, type RackAnswer, type RackServer } from "./documents";
-
-export function Causes({ answer: { incidents }, rack }: { answer: RackAnswer; rack: Rack }) {
-  const { asof } = useAsOf();
-  const cluster = rack.cluster.slug;
-  return (
-    <section class="card flush" aria-label="Causes">
-      <h2>
-        Unhealthy <span class="quiet">{pluralize(incidents.totalCount, "cause")}</span>
-        <a class="more" href={href("incidents")}>
-          Incidents
-        </a>
-      </h2>
-      {incidents.nodes.map(({ id, place, causes, causeCount, why, who, startedAt, parts }) => {
-        const state = STATES.find((state) => parts.some((part) => part.state === state)) ?? "down";
-        const address = causes[0] ?? place ?? "";
-        return (
-          <div key={id} class={`band ${state}`}>
-            <strong class="cause">
-              <Glyph state={state} />
-              <a href={href("at", address)}>{shortenAddress(relativeTo(cluster, address))}</a>
-              {causeCount > 1 && ` and ${number(causeCount - 1)} more`}
-            </strong>
-            <strong>{why ?? "no reason given"}</strong>
-            <span>
-              {stateWord(state)}
-              {startedAt &&
-                ` since ${formatDateTime(startedAt).replace(/:\d\d UTC$/, " UTC")}, ${formatDuration(startedAt, shownTime(asof))}`}
-              {who && `, set by ${who}`}
-            </span>
-            <a href={href("incidents", "", { sel: id })}>Incident {id}</a>
-          </div>
-        );
-      })}
-    </section>
-  );
-}
+import { number } from "../words";
+import { COST, type RackServer } from "./documents";
 
 /** What the rack's worst incident costs its domains, before → now. */
 export function Cost({ rack }: { rack: string }) {

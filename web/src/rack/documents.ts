@@ -25,7 +25,7 @@ export const RACK = graphql(`
     switches: switches(filter: { rack: { eq: $address } }, first: 1) { totalCount aggregates(by: [STATE]) { state count } }
     incidents(scope: $address, first: 4) {
       totalCount
-      nodes { id place causes causeCount why who startedAt parts { kind state count } }
+      nodes { id place causes causeCount why who startedAt jobs jobCount parts { kind state count } }
     }
   }
 `);

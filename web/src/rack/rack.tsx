@@ -1,13 +1,14 @@
 // A rack from the front: what is unhealthy, why, what it costs, and what to know before a server is pulled.
 import { makeQuery, type Query, useQuery } from "../api";
 import { useNarrow } from "../domain/wiring";
+import { Causes } from "../part/causes";
 import { CopyQueries, DownloadSvg, Loading, svgOf } from "../parts";
 import { Picture } from "../picture";
 import { href, type Route } from "../route";
 import { type Count, nounOf, STATES, StateLabel, stateWord } from "../state";
 import "../style/rack.css";
 import { pluralize } from "../words";
-import { Causes, Cost, Pull } from "./causes";
+import { Cost, Pull } from "./causes";
 import { RACK, type Rack, type RackAnswer } from "./documents";
 import { Facts } from "./facts";
 import { Neighbors } from "./neighbors";
@@ -75,7 +76,7 @@ function Opened({ answer, rack, query }: { answer: RackAnswer; rack: Rack; query
             <p class="card quiet">Every part of this rack is up.</p>
           ) : (
             <>
-              <Causes answer={answer} rack={rack} />
+              <Causes place={rack.cluster.slug} incidents={answer.incidents} />
               <Cost rack={rack.address} />
             </>
           )}

@@ -52,7 +52,7 @@ export function Bar({ route }: { route: Route }) {
       <a class="logo" href={href("home")} aria-label="trninv">
         <Icon name="fleet" />
       </a>
-      <nav class="trail" aria-label="Breadcrumb">
+      <nav class={trail.length > 3 ? "trail long" : "trail"} aria-label="Breadcrumb">
         {trail.map(([name, to], index) => (
           <a key={to} href={to} aria-current={index === trail.length - 1 ? "location" : undefined}>
             {name}
@@ -99,7 +99,14 @@ function Find() {
   }, []);
   return (
     <search>
-      <button type="button" class="find" aria-haspopup="dialog" aria-keyshortcuts="Control+K /" onClick={open}>
+      <button
+        type="button"
+        class="find"
+        aria-label="Find a chip, host, job, report…"
+        aria-haspopup="dialog"
+        aria-keyshortcuts="Control+K /"
+        onClick={open}
+      >
         <Icon name="search" />
         <span>Find a chip, host, job, report…</span>
         <kbd>Ctrl K</kbd>

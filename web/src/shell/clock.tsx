@@ -28,7 +28,7 @@ export function Clock({ route }: { route: Route }) {
   };
   useEffect(shut, [route.view, route.subject, pageTime.asof]);
   const text = {
-    live: ["Live", `${formatTime(now)} UTC`],
+    live: ["Now", `${formatTime(now)} UTC`],
     behind: ["Outdated", "data has changed"],
     gone: ["Offline", `${pageTime.reached ? `since ${formatTime(pageTime.reached)} UTC, ` : ""}retrying`],
     refused: ["No access", "token required"],
@@ -72,7 +72,7 @@ function AsOf({ asof, now }: { asof: string; now: number }) {
         </button>
         {asof && (
           <button type="button" onClick={() => change({ asof: undefined })}>
-            Live
+            Now
           </button>
         )}
       </p>

@@ -37,7 +37,7 @@ export function PastNotice({ asof, route }: { asof: string; route: Route }) {
         </span>
       </p>
       <button type="button" class="main" onClick={() => change({ asof: undefined })}>
-        Back to live
+        Back to now
       </button>
       {events && events.totalCount > 0 && (
         <details>

@@ -35,6 +35,9 @@ const HOME = graphql(`
     systems { slug name chips }
     all: servers(first: 1) { aggregates(by: [CLUSTER]) { cluster count } }
     live: servers(first: 1, filter: { instance: { ne: null } }) { aggregates(by: [CLUSTER]) { cluster count } }
+    hosts: servers(first: 1, filter: { instance: { eq: null }, host: { ne: null } }) {
+      aggregates(by: [CLUSTER]) { cluster count }
+    }
     chip: chips(first: 500, filter: { state: { ne: UP } }) {
       nodes { address state }
       aggregates(by: [CLUSTER, STATE]) { cluster state count }
@@ -52,7 +55,7 @@ const HOME = graphql(`
 
 const OPEN = graphql(`
   query HomeIncidents {
-    incidents(first: 8) {
+    incidents(first: 5) {
       totalCount
       nodes { id severity place causes causeCount startedAt who why parts { kind state count } }
     }
@@ -60,7 +63,7 @@ const OPEN = graphql(`
     driftComparedAt
     discoveries(first: 100) { nodes { target readAt lateAt everySeconds error clusters } }
     observations(last: 100) { nodes { source seenAt } }
-    events(last: 8, filter: { cascaded: { eq: false } }) { nodes { event at who address before after action job why } }
+    events(last: 5, filter: { cascaded: { eq: false } }) { nodes { event at who address before after action job why } }
   }
 `);
 
@@ -211,7 +214,7 @@ function Oldest({ open }: { open: Open }) {
   return (
     <p class="quiet">
       Oldest{open.incidents.totalCount > open.incidents.nodes.length && " of the worst"}:{" "}
-      {formatDuration(oldest.startedAt ?? "", shownTime(asof))}, {oldest.place}
+      {formatDuration(oldest.startedAt ?? "", shownTime(asof))}, <span class="nowrap">{oldest.place}</span>
     </p>
   );
 }
@@ -333,7 +336,7 @@ const KINDS = ["server", "switch", "chip", "network_node", "link", "nic"];
 const worst = (a: Count, b: Count) =>
   STATES.indexOf(a.state as State) - STATES.indexOf(b.state as State) || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind);
 
-/** Whether a cluster is live, late or only a design: by the sources that report about it. */
+/** Whether a cluster is reporting, late or only a design: by the sources that report about it. */
 function Liveness({ health, sources }: LineProps) {
   if (!health.live) return "design only";
   const bound =
@@ -346,7 +349,7 @@ function Liveness({ health, sources }: LineProps) {
         {trouble}, {bound}
       </span>
     );
-  return `${own.some(({ isScheduled }) => isScheduled) ? "live, " : ""}${bound}`;
+  return `${own.some(({ isScheduled }) => isScheduled) ? "reporting, " : ""}${bound}`;
 }
 
 function OpenIncidents({ open: { incidents } }: { open: Open }) {

@@ -1,0 +1,1 @@
+import{d as e}from"./state.js";import{l as t}from"./words.js";function n(e){return e.includes(`--`)?`link`:{c:`chip`,s:`server`,sw:`switch`,efa:`nic`,d:`domain`}[(e.split(`/`).at(-1)??``).replace(/\d+$/,``)]??`part`}function r(r){let i=new Map;for(let e of r)i.set(n(e),(i.get(n(e))??0)+1);return[...i].sort((e,t)=>t[1]-e[1]).map(([n,r])=>t(r,e(n))).join(`, `)}export{n,r as t};
