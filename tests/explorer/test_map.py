@@ -343,7 +343,7 @@ def test_without_colors_states_are_of_the_system_and_have_glyphs(opened: Open, s
     around_it = near[y - 8 : y + 8, x - 8 : x + 8].reshape(-1, 3)
     assert np.count_nonzero(alike(around_it[None], paper)) > 8  # its glyph
     go(page, f"{FLEET}?color=job&zoom=1")
-    swatch = page.locator(".keys .swatch").nth(1).evaluate("each => getComputedStyle(each).backgroundColor")
+    swatch = page.locator(".keys .letter").first.evaluate("each => getComputedStyle(each).backgroundColor")
     color = tuple(int(part) for part in re.findall(r"\d+", swatch))
     assert np.count_nonzero(alike(shot(page), color)) > 1_000  # type: ignore[arg-type] # three
     page.emulate_media(forced_colors="none", color_scheme="dark")

@@ -84,6 +84,13 @@ export function Incidents({ route }: { route: Route }) {
             </p>
           )}
           {shows === "open" && loaded.data && closed && <Recent closed={closed} />}
+          {/* what is below the list comes with it, so that nothing moves */}
+          {loaded.data && (resolved.data || resolved.error) && (
+            <>
+              <Timeline span={options.span} />
+              <Checks />
+            </>
+          )}
         </div>
         {chosen && <OpenPanel incident={chosen} after={edges[index - 1]?.cursor ?? null} />}
         {chosenClosed && <ClosedPanel incident={chosenClosed} />}
@@ -93,13 +100,6 @@ export function Incidents({ route }: { route: Route }) {
           </aside>
         )}
       </div>
-      {/* what is below the list comes with it, so that nothing moves */}
-      {loaded.data && (resolved.data || resolved.error) && (
-        <>
-          <Timeline span={options.span} />
-          <Checks />
-        </>
-      )}
     </article>
   );
 }
