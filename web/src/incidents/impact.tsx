@@ -74,7 +74,7 @@ function Metric({
       <dt>{name}</dt>
       <dd>
         <Change now={after} before={before} />{" "}
-        <span class={less?.startsWith("−") ? "less" : "quiet"}>{note ?? less}</span>
+        <span class={!note && less?.startsWith("−") ? "less" : "quiet"}>{note ?? less}</span>
       </dd>
     </div>
   );
