@@ -18,7 +18,7 @@ from trninv.cli.messages import wrap
         (["--databse", "x"], "trninv: there is no option --databse: did you mean --database?\n"),
         (
             ["incidents", "--placee", "x"],
-            "there is no option --placee: the options are --impact, --at, --format, --help\n",
+            "there is no option --placee: the options are --impact, --closed, --at, --format, --help\n",
         ),
         (["set", "a", "down"], "trninv set: --why is missing: The reason, recorded with the change\n"),
         (["import"], "trninv import: KIND is missing: one of ec2, hyperpod, "),

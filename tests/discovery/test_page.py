@@ -45,7 +45,8 @@ def test_status_names_targets_and_late_ones(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("trninv.cli.discover_command.CollectionSchedule.wait", lambda _: iter([0.0]))
     run("discover", "aws:us-east-2", "--every", "5m")
     assert re.search(r"aws:us-east-2 +\S+ +300 +ok", run("status").stdout)
-    monkeypatch.setattr("trninv.cli.status_command.format_timestamp", lambda _: "2100-01-01T00:00:00.000000+00:00")
+    far = "2100-01-01T00:00:00.000000+00:00"
+    monkeypatch.setattr("trninv.inventory.database_contents.format_timestamp", lambda _: far)
     assert re.search(r"aws:us-east-2 +\S+ +300 +late", run("status").stdout)
 
 

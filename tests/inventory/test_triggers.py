@@ -181,7 +181,7 @@ def test_a_start_goes_once_an_archive_and_a_newer_start_make_it_needless(tables:
     """Starts 1, 2 and 4 are of one cluster, 3 is of another, and the archived seal covers 1 to 3."""
     with temporary_engine(tables) as engine:
         with engine.begin() as connection:
-            connection.execute(text("INSERT INTO event_seal VALUES (7, 's', 3)"))
+            connection.execute(text("INSERT INTO event_seal (id, sha256, starts) VALUES (7, 's', 3)"))
             for number, cluster in enumerate("aaba", 1):
                 start = f"INSERT INTO history_start VALUES ({number}, '2026', 7, 1, '{cluster}', 'grow', '')"
                 connection.execute(text(start))

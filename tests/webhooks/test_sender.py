@@ -84,7 +84,7 @@ def sending(
 
 def test_a_new_receiver_gets_what_happens_from_then_on_by_its_selection(sending: Sending) -> None:
     sending.change("down", CHIP)
-    sender = sending.sender("events: {scope: u-trn2x64, state: down}\nincidents: {scope: u-trn2x64, severity: high}")
+    sender = sending.sender("events: {scope: u-trn2x64, state: down}\nincidents: {scope: u-trn2x64, severity: medium}")
     assert sending.accepted() == []
     sending.change("down", OTHER)  # in another cluster
     sending.change("up", CHIP)  # no event of the selected state, but the end of an incident

@@ -5,7 +5,7 @@ version and turn the errors of drivers into those of `trninv.errors`.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -281,15 +281,19 @@ def write_transaction(
         If False, the transaction is always rolled back.
     foreign_keys
         If False, SQLite does not check foreign keys; the caller does so before the end.
+
     """
     with watch_change(engine, commits=commits):
         if engine.dialect.name == "sqlite":  # whose transaction begins with the lock
             with read_transaction(engine, exact=True):
                 pass
         with translate_connect_errors(engine):
-            connection = engine.connect().execution_options(writes=True, foreign_keys=foreign_keys)
+            connection = engine.connect().execution_options(writes=True)
         with translate_statement_errors(engine), connection:
-            with connection.begin() as transaction:
+            with (
+                nullcontext() if foreign_keys else sqlite.foreign_keys_off(connection),
+                connection.begin() as transaction,
+            ):
                 if lock and connection.dialect.name == "postgresql":
                     _check_schema_version(connection, exact=True)  # before waiting
                     # this lock conflicts with itself, so it serializes all who take it

@@ -6,7 +6,7 @@ A schema version is the number of a file in ``migrations/versions``; Alembic cal
 import io
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 
 from alembic import command
 from alembic.config import Config
@@ -15,6 +15,7 @@ from alembic.script import Script, ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, Select, column, func, inspect, select, table, update
 
+from trninv.database import sqlite
 from trninv.database.engine import (
     create_directory,
     database_file,
@@ -73,7 +74,7 @@ def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> No
         require_privileges(connection)
         connection.rollback()
         config = _config(connection)
-        with _foreign_keys_off(connection):
+        with sqlite.foreign_keys_off(connection):  # they would prevent Alembic from recreating a table
             try:
                 if to == "head":
                     config.attributes["on_version"] = _version_counter(config, current, progress)
@@ -213,22 +214,6 @@ def _non_empty(connection: Connection, name: str, query: Select[int], thing: str
     """Yield the name with the number that `query` counts, unless that is 0."""
     if number := connection.scalar(query):
         yield f"{name} ({pluralize(number, thing)})"
-
-
-@contextmanager
-def _foreign_keys_off(connection: Connection) -> Iterator[None]:
-    """Switch foreign keys off on SQLite, where they would prevent Alembic from recreating a table to change it."""
-    if connection.dialect.name != "sqlite":
-        yield
-        return
-    cursor = connection.connection.cursor()
-    cursor.execute("PRAGMA foreign_keys = OFF")
-    try:
-        yield
-    finally:
-        connection.rollback()
-        if not connection.invalidated:  # an interrupt closes the connection
-            cursor.execute("PRAGMA foreign_keys = ON")
 
 
 def schema_differences(engine: Engine) -> str | None:

@@ -133,15 +133,29 @@ def _configure_connection(connection: sqlite3.Connection, _entry: ConnectionPool
 
 def _begin(connection: Connection) -> None:
     # lock at the start, since a writer that reads first would fail if another writer commits meanwhile
-    options = connection.get_execution_options()
-    if options.get("writes", False):
+    writes = connection.get_execution_options().get("writes", False)
+    if writes:
         enable_wal(_driver(connection))
-        # has no effect within a transaction
-        _driver(connection).execute(f"PRAGMA foreign_keys = {'ON' if options.get('foreign_keys', True) else 'OFF'}")
         _begin_immediate(connection)
     else:
         connection.exec_driver_sql("BEGIN")
     install_views(connection)
+
+
+@contextmanager
+def foreign_keys_off(connection: Connection) -> Iterator[None]:
+    """Switch the checks of foreign keys off for the next transaction; on PostgreSQL, do nothing."""
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    cursor = connection.connection.cursor()
+    cursor.execute("PRAGMA foreign_keys = OFF")
+    try:
+        yield
+    finally:
+        connection.rollback()
+        if not connection.invalidated:  # an interrupt closes the connection
+            cursor.execute("PRAGMA foreign_keys = ON")
 
 
 def _begin_immediate(connection: Connection) -> None:
