@@ -45,11 +45,13 @@ export function Incidents({ route }: { route: Route }) {
   const index = edges.findIndex(({ node }) => node.id === sel);
   const chosen = edges[index]?.node;
   const chosenClosed = chosen ? undefined : closed?.find(({ id }) => id === sel);
+  const summary =
+    shows === "open" ? loaded.data && summarize(loaded.data) : closed && `${number(closed.length)} closed`;
   return (
     <article class="incidents">
       <header class="title">
         <h1>Incidents</h1>
-        <p title={loaded.data && summarize(loaded.data)}>{loaded.data && summarize(loaded.data)}</p>
+        <p title={summary}>{summary}</p>
         <div class="tools">
           <SaveCsv name={shows} rows={shows === "open" ? loaded.data && openCsv(open) : closed && closedCsv(past)} />
           <CopyQueries queries={[QUERY, CLOSED_QUERY, CHECKS]} />
@@ -79,7 +81,7 @@ export function Incidents({ route }: { route: Route }) {
           {loaded.data && resolved.data && (
             <p class="quiet">
               {shows === "open"
-                ? "The worst loss of chips and bandwidth comes first, planned work last. Bandwidth: NeuronLink and EFA, one direction."
+                ? "The most severe come first, and of these the worst loss. Bandwidth: NeuronLink and EFA, one direction."
                 : `Latest first, the last ${MOST_CLOSED} at most. An incident closes once all of its parts are up again.`}
             </p>
           )}

@@ -35,7 +35,7 @@ export function ListTools({ shows, counts, filters, clusters }: ToolsProps) {
         type="search"
         aria-label="Search"
         aria-keyshortcuts="F"
-        placeholder="Search place, cause, ticket, job"
+        placeholder="Search"
         value={filters.where}
         onChange={(event) => change({ where: event.currentTarget.value.trim() || undefined })}
       />

@@ -174,7 +174,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
           autocomplete="off"
           spellcheck={false}
           maxLength={200}
-          placeholder={errand ? ASKED[errand] : "s1/c5, host, job, report, ticket, time"}
+          placeholder={errand ? ASKED[errand] : "chip, host, job, ticket, time"}
           value={typed}
           onInput={(event) => {
             setTyped(event.currentTarget.value);

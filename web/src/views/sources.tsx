@@ -201,16 +201,17 @@ function unitOf(facts: Fact[]): string {
   return units.size === 1 ? ([...units][0] ?? "") : "";
 }
 
-/** Subjects side by side, and what has no number last. */
+/** The newest subjects first; rows with the most values first, and what has no number last. */
 function Table({ name, facts, systems }: SectionProps) {
   const byName = new Map(facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
-  const subjects = [...LISTED].filter((subject) => facts.some((fact) => fact.subject === subject));
+  const subjects = [...LISTED].filter((subject) => facts.some((fact) => fact.subject === subject)).reverse();
   const attributes = [...new Set(facts.map((fact) => fact.attribute))]
     .map((attribute) => {
       const all = facts.filter((fact) => fact.attribute === attribute);
-      return { attribute, name: attributeName(attribute), unit: unitOf(all), isText: !all.some(isNumber) };
+      const isText = !all.some(isNumber);
+      return { attribute, name: attributeName(attribute), unit: unitOf(all), isText, count: all.length };
     })
-    .sort((a, b) => Number(a.isText) - Number(b.isText) || a.name.localeCompare(b.name));
+    .sort((a, b) => Number(a.isText) - Number(b.isText) || b.count - a.count || a.name.localeCompare(b.name));
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="card flush scroll" aria-label={name} tabIndex={0}>
@@ -296,7 +297,7 @@ function Documented({ fact, unit = "" }: { fact: Fact | undefined; unit?: string
       </button>
       {(fact.disputed || disagree.length > 0) && (
         <a class="mark" href={href("disagreements", "", { of: `${fact.subject} ${fact.attribute}` })}>
-          <span aria-hidden="true">⚠</span>
+          <span aria-hidden="true"> ⚠</span>
           <span class="unseen">sources disagree</span>
         </a>
       )}
