@@ -68,7 +68,7 @@ def service_database(databases: Databases) -> str:
                     "every_seconds": 60,
                     **dict.fromkeys(("started_at", "read_at"), READ_AT),
                 }
-                | {"late_at": LATE_AT},
+                | {"late_at": LATE_AT, "clusters": "prod-a"},
             )
         for part, state, why in [
             ("prod-a/d2/s1/c4", "down", "PCIe link lost, ticket 4699"),
