@@ -99,6 +99,10 @@ def test_it_finds_what_people_type(opened: Open) -> None:
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile(leads))
         page.evaluate("location.hash = '#/sources'")
+    typed(page, "glossary")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/docs/explanation/glossary.html$"))
+    expect(page.locator("h1").first).to_be_visible()  # an error would be JSON
 
 
 @pytest.mark.slow

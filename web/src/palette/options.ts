@@ -231,7 +231,7 @@ function docsOptions(typed: string): Option[] {
           option("Docs", title, {
             description: path,
             icon: "sources",
-            does: `docs/${path && `${path}/`}`,
+            does: `docs/${path && `${path}.html`}`,
             rank: 0.9 * rank,
           }),
       }),
