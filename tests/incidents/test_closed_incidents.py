@@ -10,7 +10,7 @@ from sqlalchemy import text
 import trninv
 from conftest import BACKENDS, Databases, Run, both_ways
 from trninv.errors import TrninvError
-from trninv.incidents import closed_incidents
+from trninv.incidents import change_windows, closed_incidents
 from trninv.placement.placement_fleet import Fleet
 
 pytestmark = pytest.mark.slow_on_postgresql
@@ -77,6 +77,22 @@ def test_jobs_are_those_that_had_chips_while_it_was_open(fleet: Fleet) -> None:
     fleet.allocate("after", [f"{U}/s0"], who="tests")
     (closed,) = fleet.closed_incidents()
     assert (closed.jobs, closed.severity.name, closed.bandwidth_lost) == (("hit",), "HIGH", lost)
+
+
+def test_each_counts_its_links_and_jobs_alone(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two at the ends of one link, each with a job of its own, and the first of them once more."""
+    for module in (change_windows, closed_incidents):
+        monkeypatch.setattr(module, "WINDOW", timedelta())
+    lost = []
+    for turn, chip in enumerate(("c0", "c1", "c0")):
+        fleet.allocate(f"job{turn}", [f"{U}/s0/{chip}"], who="tests")
+        fleet.set_state(f"{U}/s0/{chip}", "down", who="tests", why="x")
+        lost.append(fleet.incidents()[0].bandwidth_lost)
+        fleet.set_state(f"{U}/s0/{chip}", "up", who="tests", why="x")
+        fleet.release(f"job{turn}", who="tests")
+    closed = list(reversed(fleet.closed_incidents()))
+    assert [incident.bandwidth_lost for incident in closed] == lost
+    assert [incident.jobs for incident in closed] == [("job0",), ("job1",), ("job2",)]
 
 
 def test_every_interface_lists_them_and_a_scope_those_that_touched_it(fleet: Fleet, run: Run) -> None:

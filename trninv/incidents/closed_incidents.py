@@ -63,7 +63,7 @@ def _closed_incidents(connection: Connection, place: Place | None) -> Iterator[C
         visited |= {window.first_change for window in windows}
         # a window is visited at its last recovery, so that those of later batches closed earlier
         closed = [window for window in windows if window.closing_event and (place is None or window.touches(place))]
-        yield from _build_incidents(connection, sorted(closed, key=_closing, reverse=True))
+        yield from _build_incidents(connection, sorted(closed, key=_closing, reverse=True)[:MAX_CLOSED])
         if len(recoveries) < _BATCH_SIZE or count >= _MAX_RECOVERIES:
             return
 
@@ -165,11 +165,12 @@ def _build_incidents(connection: Connection, windows: Sequence[_Window]) -> Iter
     places = common_place.smallest_common_place(connection, causes)
     closings = failure_history.load_recovery_events(connection, map(_closing, windows))
     firsts = failures.load_event_summaries(connection, {window.first_change for window in windows})
-    for window, window_causes, place in zip(windows, causes, places, strict=True):
+    spans = [(firsts[window.first_change].time, closings[_closing(window)].at) for window in windows]
+    losses = load_losses(connection, [window.members for window in windows], spans)
+    for window, window_causes, place, loss in zip(windows, causes, places, losses, strict=True):
         closing, started_at = closings[_closing(window)], firsts[window.first_change].time
         changes = {window.failures[part.failure_event or 0].change for part in window_causes}
         failure = window.failures[window_causes[0].failure_event or 0]
-        (loss,) = load_losses(connection, [window.members], (started_at, closing.at))
         yield ClosedIncident(
             id=str(window.first_change),
             rule=grouping_rule({*changes, window.first_change}, window_causes, window.members),

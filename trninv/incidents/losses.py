@@ -1,7 +1,7 @@
 """Sum up what each incident takes away: chips, bandwidth, and parts of jobs."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, func, literal_column, or_, select
@@ -25,39 +25,45 @@ Span = tuple[str, str]
 
 
 def load_losses(
-    connection: Connection, groups: Sequence[Sequence[UnhealthyPart]], span: Span | None = None
+    connection: Connection, groups: Sequence[Sequence[UnhealthyPart]], spans: Sequence[Span] | None = None
 ) -> list[Loss]:
-    """Return the loss of each group of unhealthy parts; no part is in two groups.
+    """Return the loss of each group of unhealthy parts.
 
-    A link counts in its own group, or else in that of its first end that has one, so that losses can be added up.
+    Now, no part is in two groups, and a link counts in its own group, or else in that of its first end that has one, so
+    that losses can be added up. With spans, each group is by itself.
 
     Parameters
     ----------
-    span
-        When the groups were unhealthy, if that is over; other parts count as up then. None: now.
+    spans
+        When each group was unhealthy, if that is over; other parts count as up then. None: now.
     """
-    part_by_key = {part.key: part for parts in groups for part in parts}
-    group_by_part = {part.key: index for index, parts in enumerate(groups) for part in parts}
+    members = [{part.key: part for part in parts} for parts in groups]
+    groups_by_part = defaultdict[PartKey, list[int]](list)
+    for index, parts in enumerate(groups):
+        for part in parts:
+            groups_by_part[part.key].append(index)
     # a job is affected by a failure of its chips, and of links, switches and NICs at its chips
-    chips = {key: {group} for key, group in group_by_part.items() if key[0] == "node"}
+    chips = {key: set(owning) for key, owning in groups_by_part.items() if key[0] == "node"}
     own_chips = {part.key for parts in groups for part in parts if part.kind == "chip"}
     bandwidths, failed_bandwidths = defaultdict[int, int](int), defaultdict[tuple[int, int], int](int)
-    for link in _links_at(connection, group_by_part):
+    for link in _links_at(connection, groups_by_part):
         keys: tuple[PartKey, ...] = ("link", link.id), ("node", link.a_id), ("node", link.b_id)
-        owners = {key: group_by_part[key] for key in keys if key in group_by_part}
-        first_owner = next(iter(owners))
-        if link.scope != _PCIE_SCOPE:
-            conditions = [part_by_key[key].condition for key in keys if key in part_by_key]
-            states = {condition.state for condition in conditions} | ({*link[-3:]} if span is None else set())
-            lost = link.lost if span is None else link.bandwidth - carried_bandwidth(link.bandwidth, *conditions)
-            bandwidths[owners[first_owner]] += lost
+        owners = [(key, index) for key in keys for index in groups_by_part.get(key, ())]
+        first_owners = {index: key for key, index in reversed(owners)} if spans else {owners[0][1]: owners[0][0]}
+        for index, key in first_owners.items() if link.scope != _PCIE_SCOPE else ():
+            lost, states = link.lost, {*link[-3:]}
+            if spans:
+                conditions = [members[index][key].condition for key in keys if key in members[index]]
+                lost = link.bandwidth - carried_bandwidth(link.bandwidth, *conditions)
+                states = {condition.state for condition in conditions}
+            bandwidths[index] += lost
             if not states <= _PLANNED_STATES:
-                failed_bandwidths[owners[first_owner], part_by_key[first_owner].location.cluster] += lost
-        for key, group in owners.items():
+                failed_bandwidths[index, members[index][key].location.cluster] += lost
+        for key, index in owners:
             if key not in own_chips:
                 for end in keys[1:]:
-                    chips.setdefault(end, set()).add(group)
-    jobs = _jobs_by_group(connection, {number: owning for (_, number), owning in chips.items()}, span)
+                    chips.setdefault(end, set()).add(index)
+    jobs = _jobs_by_group(connection, {number: owning for (_, number), owning in chips.items()}, spans)
     worth = _worth(connection, groups, failed_bandwidths)
     return [
         Loss(
@@ -101,7 +107,7 @@ def _chip_bandwidth(connection: Connection, cluster: int) -> int:
     return int(connection.scalar(query.where(or_(_LINK.c.a_id == chip, _LINK.c.b_id == chip))) or 0)
 
 
-def _links_at(connection: Connection, parts: Mapping[PartKey, int]) -> Iterator[Any]:
+def _links_at(connection: Connection, parts: Collection[PartKey]) -> Iterator[Any]:
     """Yield the links that are among some parts or end there, once each, with their bandwidths and states."""
     lost = _LINK.c.bandwidth_bytes_per_s - carried_bandwidth_expression(_LINK, _END_A, _END_B)
     query = select(
@@ -121,18 +127,25 @@ def _links_at(connection: Connection, parts: Mapping[PartKey, int]) -> Iterator[
 
 
 def _jobs_by_group(
-    connection: Connection, groups_by_chip: Mapping[int, set[int]], span: Span | None
+    connection: Connection, groups_by_chip: Mapping[int, set[int]], spans: Sequence[Span] | None
 ) -> Mapping[int, set[str]]:
     """Return the names of the jobs that have chips (by id) of each group, as `trninv release` takes them."""
-    query = select(_ALLOCATION.c.chip_id, _JOB.c.name, _JOB.c.system, _JOB.c.external_id)
-    query = query.join(_JOB, _JOB.c.id == _ALLOCATION.c.job_id)
     start, end = _ALLOCATION.c.started_at, _ALLOCATION.c.ended_at
-    if span is None:
+    query = select(_ALLOCATION.c.chip_id, start, end, _JOB.c.name, _JOB.c.system, _JOB.c.external_id)
+    query = query.join(_JOB, _JOB.c.id == _ALLOCATION.c.job_id)
+    if not spans:
         query = query.where(is_open_then(connection, start, end))
     else:
-        query = query.where(start <= span[1], or_(end.is_(None), end > span[0]))
+        begin, last = min(span[0] for span in spans), max(span[1] for span in spans)
+        query = query.where(start <= last, or_(end.is_(None), end > begin))
     jobs = defaultdict[int, set[str]](set)
     for row in select_by_ids(connection, query, _ALLOCATION.c.chip_id, groups_by_chip):
         for group in groups_by_chip[row.chip_id]:
-            jobs[group].add(row.name if row.system == "trninv" else f"{row.system}:{row.external_id}")
+            if not spans or _overlaps(row, spans[group]):
+                jobs[group].add(row.name if row.system == "trninv" else f"{row.system}:{row.external_id}")
     return jobs
+
+
+def _overlaps(row: Any, span: Span) -> bool:
+    """Return whether an allocation began by the end of a span and had not ended when it began."""
+    return bool(row.started_at <= span[1] and (row.ended_at is None or row.ended_at > span[0]))

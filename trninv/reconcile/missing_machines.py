@@ -13,6 +13,7 @@ from trninv.database.tables import TABLES
 from trninv.reconcile.latest_observations import LatestObservations, Machine
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
+_LISTING_COLUMNS = tuple(_OBSERVATION.c[name] for name in ("id", "source", "name", "speaker", "seen_at", "is_whole"))
 _BATCH_SIZE = 500
 
 
@@ -65,7 +66,7 @@ def _last_listings(
         name = func.coalesce(_SERVER.c.instance, _SERVER.c.host)
         is_machine = or_(_SERVER.c.instance.in_(batch), _SERVER.c.instance.is_(None) & _SERVER.c.host.in_(batch))
         query = (
-            select(name.label("machine"), _OBSERVATION)
+            select(name.label("machine"), *_LISTING_COLUMNS)
             .join(_OBSERVATION, _OBSERVATION.c.id == _SERVER.c.observation_id)
             .where(is_machine, is_discovered if only_discovered else or_(_OBSERVATION.c.is_whole, is_discovered))
             .order_by(_OBSERVATION.c.is_whole, _OBSERVATION.c.seen_at, _OBSERVATION.c.id)

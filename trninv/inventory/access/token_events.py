@@ -2,8 +2,8 @@
 
 Every change made with a token records the principal's name as its author; these events add what no other event says.
 They are append only: triggers refuse to change or delete them (`trninv.inventory.triggers.guards`), and the seals of
-the history cover them (`trninv.inventory.state.sealed_rows`). Only principals
-with the scope admin may list them, so they are not part of the fleet's history, which everybody may read.
+the history cover them (`trninv.inventory.state.sealed_rows`). Only principals with the scope admin may list them, so
+they are not part of the fleet's history, which everybody may read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -144,11 +144,8 @@ def lock_events(connection: Connection) -> None:
 
 def seal_events(connection: Connection) -> None:
     """Seal all unsealed events, and starts before them, after `lock_events`; without events, do nothing."""
-    newest: Any = connection.execute(_NEWEST_SEAL_AND_ROWS).first() or (
-        *BEFORE_FIRST_SEAL,
-        1,
-        *last_row_ids(connection),
-    )
+    newest: Any = connection.execute(_NEWEST_SEAL_AND_ROWS).first()
+    newest = newest or (*BEFORE_FIRST_SEAL, 1, *last_row_ids(connection))
     sealed_event, digest, last_start, former_rows, newest_start, *row_ids = newest
     sealed_rows = seal_rows(connection, former_rows, row_ids)
     digest = _with_rows(digest, former_rows, sealed_rows)
@@ -159,9 +156,8 @@ def seal_events(connection: Connection) -> None:
     for last_event, line in _event_lines(connection, sealed_event):  # noqa: B007 # the last one is sealed
         digest = next_seal(digest, line)
     if last_event > sealed_event:
-        connection.execute(
-            _INSERT_SEAL, {"id": last_event, "sha256": digest, "starts": last_start} | {"sealed_rows": sealed_rows}
-        )
+        values = {"id": last_event, "sha256": digest, "starts": last_start, "sealed_rows": sealed_rows}
+        connection.execute(_INSERT_SEAL, values)
 
 
 def newest_seal(connection: Connection) -> Any:
