@@ -413,7 +413,7 @@ class IllegalSizeError(TrninvError):
 
 
 class ScopeTooLargeError(TrninvError):
-    """The scope has more domains than the question allows."""
+    """The scope is larger than the question, the format or the limit of an answer allows."""
 
     code = "SCOPE_TOO_LARGE"
     remedy = "ask about a smaller scope; the message names the limit"

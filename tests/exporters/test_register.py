@@ -14,10 +14,11 @@ import exporting
 import trninv
 from conftest import Databases
 from trninv.database.engine import temporary_engine, write_transaction
-from trninv.errors import InternalError, TrninvError
+from trninv.errors import InternalError, ScopeTooLargeError, TrninvError
+from trninv.exporters import format as topology_format
 from trninv.exporters import formats
 from trninv.exporters.export_source import ExportSource
-from trninv.exporters.format import find_format, format_names
+from trninv.exporters.format import find_format, format_names, topology_text
 from trninv.inventory.address.lookup import resolve_place
 from trninv.placement.changes.reserve import reserve
 from trninv.routing.snapshot import Snapshot
@@ -112,6 +113,16 @@ def test_a_comment_says_what_was_written_and_from_when(snapshot: Snapshot, name:
     said = f"{source.place.address} as {name}, written by trninv as of event 1"
     template = form.syntax.comment_template
     assert (template.format(said) in list(form.lines(source))[:2]) == bool(template)
+
+
+@pytest.mark.parametrize("checks", [False, True])
+def test_a_text_in_memory_has_a_limit(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, *, checks: bool) -> None:
+    scope, text = exporting.scope_of("gexf"), text_of(snapshot, "gexf")
+    monkeypatch.setattr(topology_format, "MAX_TEXT", len(text))
+    assert topology_text(snapshot, scope, "gexf", check=checks) == text
+    monkeypatch.setattr(topology_format, "MAX_TEXT", len(text) - 1)
+    with pytest.raises(ScopeTooLargeError, match="name a smaller place"):
+        topology_text(snapshot, scope, "gexf", check=checks)
 
 
 def test_what_is_refused_leaves_no_line_behind(snapshot: Snapshot) -> None:

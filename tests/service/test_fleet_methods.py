@@ -135,7 +135,9 @@ def test_the_settings_of_the_api_hold(databases: Databases) -> None:
     ):
         application = create_app(url, Settings(database_url=url, log="off", **settings))
         with TestClient(application, base_url="http://127.0.0.1") as client:
-            response = client.post(f"/fleet/{method}", json={"arguments": PATH, "scenario": scenario}).json()
+            reply = client.post(f"/fleet/{method}", json={"arguments": PATH, "scenario": scenario})
+            assert reply.status_code == {None: 200, "FORBIDDEN": 403}.get(code, 400)
+            response = reply.json()
             assert ("errors" in response, code) == (code is not None, code)
             assert code is None or response["errors"][0]["extensions"]["code"] == code
     databases.drop(url)

@@ -15,7 +15,7 @@ from itertools import zip_longest
 from typing import Any, Final, TextIO
 from xml.parsers.expat import ExpatError
 
-from trninv.errors import InternalError, InvalidArgumentError, UsageError, suggestion
+from trninv.errors import InternalError, InvalidArgumentError, ScopeTooLargeError, UsageError, suggestion
 from trninv.exporters import formats as package
 from trninv.exporters.export_source import ExportSource
 from trninv.exporters.serialization import Syntax
@@ -24,6 +24,8 @@ from trninv.inventory.address.lookup import resolve_place
 from trninv.routing.snapshot import Snapshot
 
 _END: Final = "the end of the file"
+MAX_TEXT: Final = 32 * 2**20
+"""The most characters of a text that is made in memory, as a service does."""
 _SHORT: Final = reprlib.Repr()
 """Abbreviates values of any size for error messages."""
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, 120, 120
@@ -158,14 +160,29 @@ def topology_text(
     coarse: bool = False,
     check: bool = False,
 ) -> str:
-    """Return a place in the format of a name; if `check` is True, read it back and compare it with the inventory."""
+    """Return a place in the format of a name; if `check` is True, read it back and compare it with the inventory.
+
+    Raises
+    ------
+    ScopeTooLargeError
+        The text has more than `MAX_TEXT` characters.
+
+    """
     if name not in format_names():
         raise InvalidArgumentError(f"no format {name!r:.60}: {suggestion(name[:60], format_names())}")
     output_format, place = find_format(name), resolve_place(snapshot.connection, scope)
     source = ExportSource(
         snapshot, place, DEFAULT_TEMPLATE if hostname is None else hostname, include_down=include_down, coarse=coarse
     )
-    text = "".join(f"{line}\n" for line in output_format.lines(source))
+    text = io.StringIO()
+    for line in output_format.lines(source):
+        text.write(f"{line}\n")
+        if text.tell() > MAX_TEXT:
+            raise ScopeTooLargeError(
+                f"{place.address} has more than {MAX_TEXT:,} characters in the format {name}: name a smaller place, or "
+                "run trninv topology on the database"
+            )
     if check:
-        output_format.verify(source, io.StringIO(text))
-    return text
+        text.seek(0)
+        output_format.verify(source, text)
+    return text.getvalue()

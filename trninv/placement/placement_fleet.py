@@ -160,6 +160,8 @@ class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
         ------
         NotExpressibleError
             The format can't express the place.
+        ScopeTooLargeError
+            The text has more than 33,554,432 characters; the command on the database has no limit.
 
         """
         from trninv.exporters.format import topology_text  # noqa: PLC0415 # see [tool.importlinter]
