@@ -215,9 +215,10 @@ def test_a_command_that_follows_starts_alike(
 @pytest.mark.slow
 def test_new_events_are_followed(databases: Databases, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
     url = databases.copied("sqlite", seed_everything)
+    slots = [f"{U}/d0/s0", f"{U}/d0/s1"]
     with service(url) as connect, connect() as fleet:
 
-        def cordon_next(_: float, slots: list[str] = [f"{U}/d0/s0", f"{U}/d0/s1"]) -> None:  # noqa: B006 # emptied
+        def cordon_next(_: float) -> None:
             if not slots:
                 raise KeyboardInterrupt
             fleet.cordon([slots.pop()], why="fan", who="tests")

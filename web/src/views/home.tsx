@@ -193,7 +193,7 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
         {open ? <Oldest open={open} /> : <p class="quiet">…</p>}
       </a>
       <a class="card tile" href={href("sources")}>
-        <h2>Bound to instances</h2>
+        <h2>Bound to machines</h2>
         <p class="big">
           <strong>{number(live)}</strong> of {pluralize(health.length, "cluster")}
         </p>
