@@ -33,6 +33,7 @@ from trninv.service import (
     sql,
 )
 from trninv.service.direct_answers import DirectAnswers
+from trninv.service.garbage_collection import limited_full_collections
 from trninv.service.middleware import (
     AccessLogMiddleware,
     AllowedHostsMiddleware,
@@ -84,12 +85,13 @@ def create_app(url: str | None = None, settings: Settings | None = None) -> Star
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         sys.setswitchinterval(_SWITCH_SECONDS)
-        async with application.state.agents.running(), create_task_group() as tasks:
-            tasks.start_soon(services.resume_sweeps)
-            tasks.start_soon(services.store_token_uses)
-            tasks.start_soon(services.observations.run)
-            yield
-            tasks.cancel_scope.cancel()
+        with limited_full_collections():
+            async with application.state.agents.running(), create_task_group() as tasks:
+                tasks.start_soon(services.resume_sweeps)
+                tasks.start_soon(services.store_token_uses)
+                tasks.start_soon(services.observations.run)
+                yield
+                tasks.cancel_scope.cancel()
         services.broadcaster.close()
         services.close()
 
