@@ -1,6 +1,7 @@
 """Full garbage collections of a service take a limited share of its time."""
 
 import gc
+from collections.abc import Iterator
 
 import pytest
 
@@ -20,14 +21,14 @@ class _Clock:
 
 
 @pytest.fixture
-def clock():
+def clock() -> Iterator[_Clock]:
     clock = _Clock()
     gc.callbacks.insert(0, clock.advance)
     yield clock
     gc.callbacks.remove(clock.advance)
 
 
-def test_the_next_full_collection_waits_for_its_share_of_the_time(clock):
+def test_the_next_full_collection_waits_for_its_share_of_the_time(clock: _Clock) -> None:
     with limited_full_collections(clock):
         assert gc.get_freeze_count()
         gc.collect()
@@ -41,7 +42,7 @@ def test_the_next_full_collection_waits_for_its_share_of_the_time(clock):
     assert not gc.get_freeze_count()
 
 
-def test_everything_is_as_before_at_the_end(clock):
+def test_everything_is_as_before_at_the_end(clock: _Clock) -> None:
     before = gc.get_threshold(), list(gc.callbacks)
     with limited_full_collections(clock):
         gc.collect()
