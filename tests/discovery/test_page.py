@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 from examples import ROOT
 from trninv.cli.main import trninv
 from trninv.database.engine import temporary_engine
+from trninv.database.tables import TABLES
 
 PAGE = (ROOT / "docs/how-to/discover.md").read_text()
 STEPS = re.findall(r"^    \$ trninv (.*)\n((?:    (?!\$).+\n)*)", PAGE, re.MULTILINE)
@@ -38,15 +39,14 @@ def test_every_command_prints_what_the_page_has() -> None:
         assert expected in (["…"], printed), command
 
 
-@pytest.mark.usefixtures("lab")
-def test_status_names_targets_and_late_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_names_targets_and_late_ones(lab: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     run("discover", "aws:us-east-2")
     assert re.search(r"aws:us-east-2 +20\S+ +ok", run("status").stdout)
     monkeypatch.setattr("trninv.cli.discover_command.CollectionSchedule.wait", lambda _: iter([0.0]))
     run("discover", "aws:us-east-2", "--every", "5m")
     assert re.search(r"aws:us-east-2 +\S+ +300 +ok", run("status").stdout)
-    far = "2100-01-01T00:00:00.000000+00:00"
-    monkeypatch.setattr("trninv.inventory.database_contents.format_timestamp", lambda _: far)
+    with lab.begin() as connection:
+        connection.execute(TABLES["discovery"].update().values(late_at="2026-01-01T00:00:00.000000+00:00"))
     assert re.search(r"aws:us-east-2 +\S+ +300 +late", run("status").stdout)
 
 

@@ -108,6 +108,8 @@ def test_it_finds_what_people_type(opened: Open) -> None:
 @pytest.mark.slow
 def test_fleet_says_which_source_is_late(opened: Open) -> None:
     page = opened()
+    page.clock.set_fixed_time("2025-01-01T00:00:00Z")  # the service's clock counts
+    page.reload()
     expect(page.locator(".tiles .warned")).to_contain_text("aws:us-east-2: late, ")
     row = page.locator("tr", has=page.get_by_role("link", name="prod-a", exact=True))
     expect(row).to_contain_text("late, 1 of 32 bound")

@@ -67,7 +67,8 @@ def test_a_server_names_the_part_of_each_change(opened: Open) -> None:
     boxes = [box for chip in page.locator(".wiring .chip .body").all() if (box := chip.bounding_box())]
     assert len({round(box["x"]) for box in boxes}) == 4  # upright, as the torus of one server is
     expect(cell(page, "Between its chips")).to_contain_text(re.compile(r"4,096.*0 GB/s.*−100 %"))
-    expect(cell(page, "EFA, 16 NICs")).to_contain_text(re.compile(r"400.*0 GB/s"))
+    expect(page.get_by_role("region", name="NICs and links")).to_contain_text("96 of 96 idle")
+    expect(cell(page, "EFA, 16 NICs, 32 links")).to_contain_text(re.compile(r"400.*0 GB/s"))
     expect(cell(page, "Chips up")).to_contain_text(re.compile(r"64.*48"))
     expect(page.locator(".miniature [aria-current]")).to_contain_text("s2")
     assert violations(page) == ""

@@ -4,15 +4,19 @@ import asyncio
 import json
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 from hearing import change
+from sqlalchemy import insert
 
 import trninv
 from conftest import Databases
 from trninv.database.revision import revision_id
 from trninv.database.snapshot import AsOf
+from trninv.database.tables import TABLES
 from trninv.graphql.api import Api
 from trninv.graphql.document_request import Request
 from trninv.graphql.response_cache import MAX_RESPONSE_BYTES, Key, ResponseCache, request_key
@@ -21,6 +25,7 @@ from trninv.graphql.statement_runner import StatementCounter, statement_counter
 from trninv.routing.fleet import BaseFleet
 from trninv.service.telemetry import count_statements
 from trninv.settings import Settings
+from trninv.units import format_timestamp
 
 CHIP = "trn1.2xlarge/d0/s0/c0"
 STATE = Request(query="{ chips(filter: {state: {ne: UP}}) { nodes { address state } } }")
@@ -42,6 +47,22 @@ def ask(api: Api, request: Request, scope: str = "admin") -> tuple[dict[str, Any
     body = json.loads(asyncio.run(run()).body)
     assert body["extensions"]["asOf"]["revision"]
     return body["data"], counter.count
+
+
+def test_what_reads_the_clock_is_read_again(tables: str) -> None:
+    """A target of discovery becomes late without a change of the database."""
+    late = Request(query="{ discoveries { nodes { late } } }")
+    time = datetime.now(UTC) + timedelta(seconds=2)
+    row = {"id": 1, "target": "slurm", "every_seconds": 1, "started_at": "2026-01-01T00:00:00Z"}
+    with trninv.open(tables) as fleet:
+        with fleet.engine.begin() as connection:
+            connection.execute(insert(TABLES["discovery"]), row | {"late_at": format_timestamp(time)})
+        api = Api(fleet, Settings(database_url=tables))
+        before, _ = ask(api, late)
+        assert before == {"discoveries": {"nodes": [{"late": False}]}}
+        sleep(max(0.0, (time - datetime.now(UTC)).total_seconds()) + 0.01)
+        after, _ = ask(api, late)
+        assert after == {"discoveries": {"nodes": [{"late": True}]}}
 
 
 def test_a_repeated_request_runs_no_statement_until_something_changes(seeded: str) -> None:

@@ -1,5 +1,6 @@
 """Incidents that have closed: grouped as open ones, listed by every interface, and what they had taken away."""
 
+import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -8,14 +9,14 @@ from past_changes import change
 from sqlalchemy import text
 
 import trninv
-from conftest import BACKENDS, Databases, Run, both_ways
+from conftest import BACKENDS, Databases, Run, both_ways, seeds
 from trninv.errors import TrninvError
-from trninv.incidents import change_windows, closed_incidents
+from trninv.incidents import change_windows, closed_incidents, failure_history
 from trninv.placement.placement_fleet import Fleet
 
 pytestmark = pytest.mark.slow_on_postgresql
 
-U = "u-trn2x64/d0"
+U, G = "u-trn2x64/d0", "trn3-gen1/d0"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _MINUTE, _TICK = timedelta(minutes=1), timedelta(microseconds=1)
 
@@ -132,6 +133,39 @@ def test_only_the_latest_are_listed_in_whatever_batches_they_are_read(
     assert [incident.id for incident in fleet.closed_incidents()] == ids
     monkeypatch.setattr(closed_incidents, "MAX_CLOSED", 3)
     assert [incident.id for incident in fleet.closed_incidents()] == ids[:3]
+
+
+def test_only_recoveries_of_the_scope_count_towards_its_limit(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    change(fleet, NOON, "down", f"{U}/s0")
+    change(fleet, NOON + _MINUTE, "up", f"{U}/s0")
+    for number in range(4):
+        for minute, state in enumerate(("down", "up")):
+            change(fleet, NOON + timedelta(hours=1 + number, minutes=minute), state, f"trn1.32xlarge/d0/s0/c{number}")
+    *_, oldest = fleet.closed_incidents()
+    monkeypatch.setattr(closed_incidents, "_MAX_RECOVERIES", 2)
+    monkeypatch.setattr(closed_incidents, "_BATCH_SIZE", 1)
+    assert len(fleet.closed_incidents()) == 2
+    for scope in (U.partition("/")[0], f"{U.partition('/')[0]}/r0", U, f"{U}/s0", f"{U}/s0/c5", f"{U}/s0/c5/nc1"):
+        assert fleet.closed_incidents(scope) == [oldest]
+    assert fleet.closed_incidents("trn1.32xlarge") == fleet.closed_incidents()
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+def test_a_scope_lists_what_a_search_of_all_recoveries_finds_there(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    dice, time = random.Random(seed), NOON
+    parts = [f"{G}/{part}" for part in ("s0", "s1", "s2", "s0/c0", "s0/c1", "s2/c0", "s0/efa1", "sw0", "sw2", "sw5")]
+    parts += [f"{G}/s0/c0--{G}/sw0", f"{G}/s2/c1--{G}/sw5"]
+    for _ in range(60):
+        time += dice.randrange(8) * _MINUTE
+        change(fleet, time, dice.choice(("up", "up", "down", "degraded")), *dice.sample(parts, dice.choice((1, 1, 3))))
+    scopes = [G.partition("/")[0], G, f"{G}/r0".replace("/d0", ""), "trn1.32xlarge", *parts]
+    listed = {scope: fleet.closed_incidents(scope) for scope in scopes}
+    everywhere = failure_history.load_recoveries
+    monkeypatch.setattr(failure_history, "load_recoveries", lambda *arguments: everywhere(*arguments[:3]))
+    assert {scope: fleet.closed_incidents(scope) for scope in scopes} == listed
+    assert 0 < len(listed[f"{G}/sw0"]) < len(listed[G])
 
 
 def test_those_of_a_cluster_that_was_seeded_again_are_gone(fleet: Fleet) -> None:

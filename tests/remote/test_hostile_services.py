@@ -1,5 +1,6 @@
 """What a client does when a service is hostile, busy, gone, older or newer."""
 
+import asyncio
 import gzip
 import json
 from collections.abc import Callable
@@ -12,6 +13,9 @@ import trninv
 from remoting import URL, answering, fleet_over
 from trninv.errors import BusyError, ServiceError, TimeLimitError, TrninvError, UnreachableError, UsageError
 from trninv.remote import http_clients
+from trninv.remote.async_fleet import AsyncFleet
+from trninv.remote.call_builder import CallBuilder
+from trninv.remote.http_clients import AsyncHttpClient
 from trninv.remote.json_codec import TypeMismatchError, decode
 
 PATH = ("u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s0/c1")
@@ -297,6 +301,34 @@ def test_an_interruption_cancels_the_job() -> None:
     with pytest.raises(KeyboardInterrupt):
         fleet.sweep("lab")
     assert bodies[1:] == [{"job": "7", "cancel": True}]
+
+
+@pytest.mark.parametrize("waits_for", ["a pause", "a reply"])
+def test_a_cancelled_task_cancels_the_job(waits_for: str) -> None:
+    bodies, waiting = list[Any](), asyncio.Event()
+
+    async def wait(_: float = 0.0) -> None:
+        waiting.set()
+        await asyncio.sleep(60)
+
+    async def answer(request: httpx2.Request) -> httpx2.Response:
+        bodies.append(json.loads(request.content))
+        if waits_for == "a reply" and bodies[-1] == {"job": "7"}:
+            await wait()
+        return _job("cancelled" if "cancel" in bodies[-1] else "running")
+
+    async def cancel() -> None:
+        client = AsyncHttpClient("", 60, httpx2.MockTransport(answer))
+        client._sleep = wait if waits_for == "a pause" else lambda _: asyncio.sleep(0)  # type: ignore[assignment]
+        async with AsyncFleet(CallBuilder(URL), client) as fleet:
+            sweep = asyncio.create_task(fleet.sweep("lab"))
+            await waiting.wait()
+            sweep.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await sweep
+
+    asyncio.run(cancel())
+    assert bodies[-1] == {"job": "7", "cancel": True}
 
 
 @pytest.mark.parametrize("body", ["{}", '{"job": 1}', '{"result": 1, "asOf": null, "job": null}', "[]"])

@@ -185,7 +185,7 @@ def _render_domain_impact(impact: DomainImpact) -> Iterator[str]:
     remark = f", not comparable: {impact.incomparable}" if impact.incomparable else ""
     yield f"  {impact.domain}: with its parts up → now"
     yield f"    chips {impact.chips_before:,} → {impact.chips_now:,}"
-    yield f"    unusable links {impact.idle_links_before:,} → {impact.idle_links_now:,}"
+    yield f"    idle links {impact.idle_links_before:,} → {impact.idle_links_now:,}"
     yield f"    largest pool {impact.pool_before} → {impact.pool_now}"
     yield f"    bisection {impact.bisection_before} → {impact.bisection_now}{remark}"
     yield f"    all-gather {impact.all_gather_before} → {impact.all_gather_now}"

@@ -1,7 +1,7 @@
 """SQL constructs that compile differently on each database: concatenation, JSON, ids, lists, joins, the hour."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnClause, ColumnElement, Dialect, Join, Text, TypeDecorator, bindparam
 from sqlalchemy.ext.compiler import compiles
@@ -175,10 +175,7 @@ def _ordered_join_on_sqlite(join: OrderedJoin, compiler: Any, **options: Any) ->
 
 
 class CurrentHour(FunctionElement[str]):
-    """The start of the current hour in UTC, as a text that sorts before every timestamp in that hour.
-
-    Fields use no other clock: responses with it are not kept (`trninv.graphql.compiler.statement_plan`).
-    """
+    """The start of the current hour in UTC, as a text that sorts before every timestamp in that hour."""
 
     inherit_cache = True
     type = Text()
@@ -192,3 +189,24 @@ def _current_hour_on_sqlite(*_: Any, **__: Any) -> str:
 @compiles(CurrentHour, "postgresql")
 def _current_hour_on_postgresql(*_: Any, **__: Any) -> str:
     return "to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24')"
+
+
+class CurrentTime(FunctionElement[str]):
+    """The current time in UTC, to the millisecond, as a text that sorts like a timestamp."""
+
+    inherit_cache = True
+    type = Text()
+
+
+@compiles(CurrentTime, "sqlite")
+def _current_time_on_sqlite(*_: Any, **__: Any) -> str:
+    return "strftime('%Y-%m-%dT%H:%M:%f', 'now')"
+
+
+@compiles(CurrentTime, "postgresql")
+def _current_time_on_postgresql(*_: Any, **__: Any) -> str:
+    return "to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS')"
+
+
+CLOCKS: Final = (CurrentHour, CurrentTime)
+"""All that reads the clock in fields: responses with one are not kept (`trninv.graphql.compiler.statement_plan`)."""

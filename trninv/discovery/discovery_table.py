@@ -127,11 +127,6 @@ def find_discovery(connection: Connection, target: str) -> Row[Any] | None:
     return connection.execute(select(_DISCOVERY).where(_DISCOVERY.c.target == target)).first()
 
 
-def list_discoveries(connection: Connection) -> list[Row[Any]]:
-    """Return the rows of all targets, by name."""
-    return list(connection.execute(select(_DISCOVERY).order_by(_DISCOVERY.c.target)))
-
-
 def forget_target(connection: Connection, target: str) -> None:
     """Remove a target's row; what it reported stays.
 

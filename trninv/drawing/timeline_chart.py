@@ -24,8 +24,8 @@ from trninv.drawing.svg import (
 )
 from trninv.drawing.symbols import SEVERITY, draw_state_symbol
 from trninv.history.events import Event, list_events
-from trninv.history.timeline import UNHEALTHY_STATES, TimelineInterval, UnhealthyCounts, timeline_intervals
-from trninv.inventory.address.lookup import Place, resolve, resolve_place
+from trninv.history.timeline import UNHEALTHY_STATES, RecordedPlace, TimelineInterval, timeline_intervals
+from trninv.inventory.address.lookup import resolve, resolve_place
 from trninv.units import pluralize
 
 MAX_CLUSTERS, MAX_CHANGES, INTERVALS = 16, 500, 120
@@ -47,7 +47,7 @@ class History:
     is_short
         Whether the history begins at ``since``, later than asked.
     intervals
-        Those of equal length; for several clusters, the sums of their counts. None if no history is recorded.
+        Those of equal length; none if no history is recorded.
     changes
         Changes of states, the oldest first: the last MAX_CHANGES of them if ``is_cut``.
     omitted
@@ -87,12 +87,13 @@ def read_history(
     clusters = connection.execute(query.where(cluster.c.id == place.cluster_id) if place else query).all()
     start = min((datetime.fromisoformat(row.known_since) for row in clusters), default=until)
     begin = max(since or start, start)
-    counted = [
-        _read_intervals(
-            connection, place or resolve_place(connection, row.slug), row, begin, max(until, begin), intervals
+    recorded = [
+        RecordedPlace(
+            place or resolve_place(connection, row.slug), row.known_from, datetime.fromisoformat(row.known_since)
         )
         for row in clusters[:MAX_CLUSTERS]
     ]
+    counted = timeline_intervals(connection, recorded, begin, max(until, begin), intervals) if recorded else []
     filters: dict[str, Any] = {"since": begin, "until": until, "states_only": True}
     changes = list(list_events(connection, place.address if place else None, limit=MAX_CHANGES + 1, **filters))
     return History(
@@ -100,29 +101,11 @@ def read_history(
         since=begin,
         until=until,
         is_short=since is not None and since < start,
-        intervals=[_sum_intervals(simultaneous) for simultaneous in zip(*counted, strict=True)],
+        intervals=counted,
         changes=sorted(changes[:MAX_CHANGES], key=_time_of),
         is_cut=len(changes) > MAX_CHANGES,
         omitted=max(0, len(clusters) - MAX_CLUSTERS),
     )
-
-
-def _read_intervals(
-    connection: Connection, place: Place, cluster: Any, since: datetime, until: datetime, count: int
-) -> Iterator[TimelineInterval]:
-    """Yield the intervals of a place; those before its cluster's history count nothing."""
-    known_since, nothing = datetime.fromisoformat(cluster.known_since), UnhealthyCounts((0, 0, 0), 0)
-    for interval in timeline_intervals(connection, place, cluster.known_from, since, until, count):
-        is_known = interval.end > known_since
-        yield interval if is_known else TimelineInterval(interval.begin, interval.end, nothing, nothing, 0)
-
-
-def _sum_intervals(intervals: Sequence[TimelineInterval]) -> TimelineInterval:
-    first, *others = intervals
-    at_end, worst, events = first.at_end, first.worst, first.events
-    for other in others:
-        at_end, worst, events = at_end + other.at_end, worst + other.worst, events + other.events
-    return TimelineInterval(first.begin, first.end, at_end, worst, events)
 
 
 def draw_timeline(history: History, width: float = 900, height: float = 200) -> SvgDocument:

@@ -3,7 +3,8 @@
 The time that parts spent in a state is computed backwards: at first, each part counts as if it had been in its current
 state for the whole period; then each change corrects this by the time from the start of the period to the change. So
 one sum over the events is enough, and no part is followed through its history. One statement counts, for each group of
-parts, the parts, the unhealthy parts and the transitions between each pair of states.
+parts, the parts, the unhealthy parts and the transitions between each pair of states. On PostgreSQL, the transitions of
+a cluster are counted in this process (`trninv.history.event_columns`), in slices of events that limit its memory.
 
 `trninv availability` uses this module; `trninv.history.archive.availability` computes the same from an archive.
 """
@@ -40,7 +41,7 @@ from trninv.database.tables import BIGINT, NODE_KINDS, PART_KINDS, TABLES, is_un
 from trninv.enumeration import DescribedEnum
 from trninv.history.availability_sums import AvailabilitySums, Transition, TransitionPeriod
 from trninv.history.epoch_time import EpochMicroseconds, EpochSeconds, Microseconds
-from trninv.history.event_columns import group_parts, read_events
+from trninv.history.event_columns import PartGroups, read_events
 from trninv.history.state_codes import decode_states, encode_event, encode_states
 from trninv.inventory.address.expressions import address_expression, join_containers
 from trninv.inventory.address.lookup import Place
@@ -54,6 +55,8 @@ _RACK, _CLUSTER = (TABLES[name] for name in ("rack", "cluster"))
 _MICROS_PER_SECOND: Final = 1_000_000
 _MICROSECOND: Final = datetime.resolution
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SLICE_EVENTS: Final = 1_000_000
+"""The most events that are read at a time on PostgreSQL, where they are counted in this process."""
 
 
 class AvailabilityBy(DescribedEnum):
@@ -75,7 +78,11 @@ def availability_sums(
     times = event_times(connection, known_from)
     is_after_start = and_(_EVENT.c.id > known_from, times.c.at > format_timestamp(since))
     end = format_timestamp(until)
-    is_before_end = times.c.at <= end if (connection.scalar(select(func.max(_EVENT.c.at))) or "") > end else None
+    newest_id, newest_at = connection.execute(
+        select(*(select(func.max(_EVENT.c[name])).scalar_subquery() for name in ("id", "at")))
+    ).one()
+    is_before_end = times.c.at <= end if (newest_at or "") > end else None
+    slices = list(_event_slices(known_from, newest_id or 0))
     branches = list[Select[Any]]()
     groups: defaultdict[tuple[str, int], list[_CountedRow]] = defaultdict(list)
     hash_in_memory(connection)
@@ -85,7 +92,7 @@ def availability_sums(
         if parts.ids is None or connection.dialect.name == "sqlite":
             branches += (_all_parts(parts), _changes(parts, times, is_after_start, is_before_end))
             continue
-        numbers, changes = _cluster_changes(connection, parts, times, is_after_start, is_before_end)
+        numbers, changes = _cluster_changes(connection, parts, times, is_after_start, is_before_end, slices)
         for key, number in numbers.items():
             groups[parts.kind, key].append(_CountedRow(_ALL, 0, number, 0, 0, 0))
         for key, *sums in changes:
@@ -261,23 +268,38 @@ def _cluster_changes(
     times: FromClause,
     is_after_start: ColumnElement[bool],
     is_before_end: ColumnElement[bool] | None,
-) -> tuple[dict[int, int], Iterable[tuple[int, int, int, int, int, int]]]:
-    """Return the number of a cluster's parts by key, and each transition as a key and the numbers of `_CountedRow`.
+    slices: Iterable[ColumnElement[bool]],
+) -> tuple[dict[int, int], list[tuple[int, int, int, int, int, int]]]:
+    """Return the number of a cluster's parts by key, and transitions as a key and the numbers of `_CountedRow`.
 
-    There are no numbers if the parts are not grouped or nothing changed.
+    Each slice of the events has its own transitions. There are no numbers if the parts are not grouped or nothing
+    changed.
     """
     code = encode_event() * _TWO + (_ONE if is_before_end is None else case((is_before_end, _ONE), else_=_ZERO))
     columns = cast(_EVENT.c.part_id, BIGINT), EpochMicroseconds(times.c.at), cast(code, BIGINT)
     in_cluster = parts.is_in_scope(_EVENT.c.part_id)
     query = select(*columns).select_from(_timed_events(times))
-    events = read_events(connection, query.where(_EVENT.c.kind == parts.kind, is_after_start, in_cluster))
-    if not len(events.part_ids):
-        return {}, ()
-    if parts.key is None:
-        return {}, events.count(events.part_ids * 0, [0])
-    keys = select(cast(parts.table.c.id, BIGINT), cast(func.coalesce(parts.key, 0), BIGINT))
-    numbers, groups = group_parts(connection, keys.select_from(parts.source).where(parts.in_scope), events)
-    return numbers, events.count(groups, list(numbers))
+    query = query.where(_EVENT.c.kind == parts.kind, is_after_start, in_cluster)
+    groups: PartGroups | None = None
+    changes = list[tuple[int, int, int, int, int, int]]()
+    for is_in_slice in slices:
+        events = read_events(connection, query.where(is_in_slice))
+        if not len(events.part_ids):
+            continue
+        if parts.key is None:
+            changes += events.count(events.part_ids * 0, [0])
+            continue
+        if groups is None:
+            keys = select(cast(parts.table.c.id, BIGINT), cast(func.coalesce(parts.key, 0), BIGINT))
+            groups = PartGroups.read(connection, keys.select_from(parts.source).where(parts.in_scope))
+        changes += events.count(groups.positions_of(events.part_ids), list(groups.numbers))
+    return groups.numbers if groups else {}, changes
+
+
+def _event_slices(known_from: int, newest: int) -> Iterator[ColumnElement[bool]]:
+    """Yield conditions that divide the events between two numbers into slices of at most _SLICE_EVENTS."""
+    for first in range(known_from + 1, newest + 1, _SLICE_EVENTS):
+        yield _EVENT.c.id.between(first, first + _SLICE_EVENTS - 1)
 
 
 def _timed_events(times: FromClause) -> FromClause:

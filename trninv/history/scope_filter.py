@@ -11,15 +11,23 @@ from typing import Final
 
 from sqlalchemy import Connection, Text, and_, func, literal, literal_column, or_, select
 
-from trninv.database.tables import JOB_ACTIONS, NODE_KINDS, RESERVATION_ACTIONS, SERVER_ACTIONS, TABLES
+from trninv.database.tables import (
+    JOB_ACTIONS,
+    NODE_KINDS,
+    PART_KINDS,
+    RESERVATION_ACTIONS,
+    SERVER_ACTIONS,
+    TABLES,
+)
 from trninv.errors import UnknownAddressError, WrongLevelError
 from trninv.inventory.address.expressions import address_expression, join_containers
-from trninv.inventory.address.lookup import parse_or_look_up, resolve, resolve_place
+from trninv.inventory.address.lookup import Place, parse_or_look_up, resolve, resolve_place
 from trninv.inventory.address.machine_names import split_link
-from trninv.inventory.address.rows_in import address_is_in, rows_at, rows_in
+from trninv.inventory.address.rows_in import CONTAINERS, Key, address_is_in, rows_at, rows_in
 from trninv.inventory.address.syntax import level_of
 from trninv.inventory.schema.event_fields import EVENT
-from trninv.inventory.schema.thing import Sql
+from trninv.inventory.schema.thing import Sql, is_in_cluster
+from trninv.inventory.schema.things import THINGS
 
 
 def in_scope(connection: Connection, scope: str) -> Sql:
@@ -105,13 +113,40 @@ def _in_rack(rack: Sql) -> Sql:
         func.substr(EVENT.c.address + slash, 1, func.length(cluster_prefix.scalar_subquery()))
         == cluster_prefix.scalar_subquery()
     )
-    server_ids, node_ids, link_ids = (
-        select(TABLES[kind].c.id).where(rows_at("rack", rack, kind)) for kind in ("server", "node", "link")
-    )
-    parts = ((("server",), server_ids), (NODE_KINDS, node_ids), (("link",), link_ids))
-    states = (and_(EVENT.c.kind.in_(list(map(_literal, kinds))), EVENT.c.part_id.in_(ids)) for kinds, ids in parts)
+    server_ids = select(TABLES["server"].c.id).where(rows_at("rack", rack, "server"))
     cordons = and_(EVENT.c.action.in_(list(map(_literal, SERVER_ACTIONS))), EVENT.c.part_id.in_(server_ids))
-    return and_(in_cluster, or_(*states, cordons, _has_job_in("rack", rack)))
+    return and_(in_cluster, or_(_of_parts_at("rack", rack), cordons, _has_job_in("rack", rack)))
+
+
+def of_parts_in(place: Place) -> Sql:
+    """Return the condition that an event is of a part that is now at or below a place, or of a link that ends there.
+
+    Ids can be reused after a cluster is removed, so it may be an event of an earlier part.
+    """
+    if place.level != "cluster":
+        return _of_parts_at(place.level, place.id)
+    cluster = literal(place.id)
+    return or_(
+        *(
+            and_(EVENT.c.kind == _literal(kind), is_in_cluster(THINGS[kind], EVENT.c.part_id, cluster))
+            for kind in PART_KINDS
+        )
+    )
+
+
+def _of_parts_at(level: str, key: Key) -> Sql:
+    """Return the condition of `of_parts_in` for a level and an id."""
+    kinds = {"server": ("server",), "node": NODE_KINDS, "link": ("link",)}
+    return or_(
+        *(
+            and_(
+                EVENT.c.kind.in_(list(map(_literal, names))),
+                EVENT.c.part_id.in_(select(TABLES[table].c.id).where(rows_at(level, key, table))),
+            )
+            for table, names in kinds.items()
+            if level in CONTAINERS[table]
+        )
+    )
 
 
 def _literal(kind: str) -> Sql:

@@ -1,11 +1,11 @@
-"""Count unhealthy parts in each interval of a time span.
+"""Count unhealthy parts of one or more places in each interval of a time span.
 
 Counting starts with the parts that are unhealthy at the time that the connection reads. Then the changes of each
 interval are undone, from the last interval to the first.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -13,7 +13,9 @@ from typing import Any, Final
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    FromClause,
     Select,
+    Subquery,
     Table,
     case,
     cast,
@@ -56,6 +58,11 @@ class UnhealthyCounts:
         return self + UnhealthyCounts(tuple(-count for count in other.counts), -other.all)
 
 
+_COUNT_NAMES: Final = (*UNHEALTHY_STATES, "all")
+"""Names of the counts of `UnhealthyCounts` in columns."""
+_NOTHING: Final = UnhealthyCounts((0,) * len(UNHEALTHY_STATES), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class TimelineInterval:
     """Unhealthy parts in an interval: counts at its end, the peak of each count (``worst``), and the state changes."""
@@ -67,17 +74,25 @@ class TimelineInterval:
     events: int
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedPlace:
+    """A place, and from when the history of its cluster is known: after the event `known_from`, at `known_since`."""
+
+    place: Place
+    known_from: int
+    known_since: datetime
+
+
 def timeline_intervals(
-    connection: Connection, place: Place, known_from: int, since: datetime, until: datetime, count: int
+    connection: Connection, recorded: Sequence[RecordedPlace], since: datetime, until: datetime, count: int
 ) -> list[TimelineInterval]:
     """Split the time from `since` to `until` into `count` intervals, each of which includes its end but not its start.
 
-    Events up to the number `known_from` are ignored: they precede the recorded history of the cluster.
+    The parts of all places are counted together, those of a place from the start of its history.
     """
-    rows = {
-        row.interval: row for row in connection.execute(_changes(connection, place, known_from, since, until, count))
-    }
-    current = _current_counts(connection, place)
+    query = _changes(connection, recorded, since, until, count)
+    rows = {row.interval: row for row in connection.execute(query)}
+    current = sum((_current_counts(connection, item.place) for item in recorded), _NOTHING)
     if later_row := rows.get(count):  # changes after `until`
         current -= _read_counts(later_row, "change")
     intervals = list[TimelineInterval]()
@@ -94,9 +109,8 @@ def timeline_intervals(
 
 def _read_counts(row: Any, name: str) -> UnhealthyCounts:
     """Return the columns ``name_STATE`` and ``name_all`` of a row of `_changes`."""
-    return UnhealthyCounts(
-        tuple(int(getattr(row, f"{name}_{state}")) for state in UNHEALTHY_STATES), int(getattr(row, f"{name}_all"))
-    )
+    *counts, total = (int(getattr(row, f"{name}_{count}")) for count in _COUNT_NAMES)
+    return UnhealthyCounts(tuple(counts), total)
 
 
 def _current_counts(connection: Connection, place: Place) -> UnhealthyCounts:
@@ -123,56 +137,89 @@ def _count_by_state(connection: Connection, table: Table, is_in_scope: ColumnEle
 
 
 def _changes(
-    connection: Connection, place: Place, known_from: int, since: datetime, until: datetime, count: int
+    connection: Connection, recorded: Sequence[RecordedPlace], since: datetime, until: datetime, count: int
 ) -> Select[Any]:
     """Select how much each count of `UnhealthyCounts` changes in each interval, and its peak above the count before.
 
     The time after the last interval is the interval number `count`. Events of one change have the same batch, so peaks
-    are taken only after whole batches.
+    are taken only after whole batches. Batches follow the order of changes in all places.
     """
-    times = event_times(connection, known_from)
+    times = event_times(connection, min(item.known_from for item in recorded))
     interval = case(
         (times.c.at > format_timestamp(until), count), else_=_interval_number(times.c.at, since, until - since, count)
     )
-    events = (
+    queries = list[Select[Any]]()
+    for item in recorded:
+        events = _state_changes(connection, item, times, interval)
+        totals = (cast(func.sum(change), BIGINT).label(name) for name, change in _deltas(events).items())
+        changes = select(events.c.interval, events.c.batch, func.count().label("events"), *totals)
+        in_span = changes.where(events.c.at > format_timestamp(since))
+        queries.append(in_span.group_by(events.c.interval, events.c.batch))
+        if item.known_since > since:
+            queries += _start(connection, item, times, events, (since, until), count)
+    merged = union_all(*queries).subquery("changes")
+    running_sums = {
+        name: func.sum(merged.c[name]).over(partition_by=merged.c.interval, order_by=merged.c.batch)
+        for name in _COUNT_NAMES
+    }
+    running = select(merged, *(sum_.label(f"{name}_sum") for name, sum_ in running_sums.items())).subquery("running")
+    return select(
+        running.c.interval,
+        func.sum(running.c.events).label("events"),
+        *(func.sum(running.c[name]).label(f"change_{name}") for name in _COUNT_NAMES),
+        *(func.max(running.c[f"{name}_sum"]).label(f"peak_{name}") for name in _COUNT_NAMES),
+    ).group_by(running.c.interval)
+
+
+def _state_changes(
+    connection: Connection, item: RecordedPlace, times: FromClause, interval: ColumnElement[int]
+) -> Subquery:
+    """Select all recorded changes of states in a place, each with its interval."""
+    return (
         select(
             interval.label("interval"),
             func.coalesce(_EVENT.c.batch, _EVENT.c.id).label("batch"),
+            times.c.at,
             _EVENT.c.before,
             _EVENT.c.state,
         )
         .select_from(_EVENT if times is _EVENT else _EVENT.join(times, times.c.id == _EVENT.c.id))
-        .where(
-            _EVENT.c.id > known_from,
-            times.c.at > format_timestamp(since),
-            IS_STATE_CHANGE,
-            in_scope(connection, place.address),
-        )
-        .subquery("events")
+        .where(_EVENT.c.id > item.known_from, IS_STATE_CHANGE, in_scope(connection, item.place.address))
+        .subquery()
     )
+
+
+def _deltas(events: FromClause) -> dict[str, ColumnElement[int]]:
+    """Return by how much each change of `_state_changes` changes each count."""
     deltas = {state: _flag(events.c.state == state) - _flag(events.c.before == state) for state in UNHEALTHY_STATES}
-    deltas["all"] = _flag(events.c.before == "up") - _flag(events.c.state == "up")
-    changes = (
-        select(
-            events.c.interval,
-            events.c.batch,
-            func.count().label("events"),
-            *(cast(func.sum(change), BIGINT).label(name) for name, change in deltas.items()),
-        )
-        .group_by(events.c.interval, events.c.batch)
-        .subquery("changes")
-    )
-    running_sums = (
-        func.sum(changes.c[name]).over(partition_by=changes.c.interval, order_by=changes.c.batch).label(f"{name}_sum")
-        for name in deltas
-    )
-    running = select(changes, *running_sums).subquery("running")
-    return select(
-        running.c.interval,
-        func.sum(running.c.events).label("events"),
-        *(func.sum(running.c[name]).label(f"change_{name}") for name in deltas),
-        *(func.max(running.c[f"{name}_sum"]).label(f"peak_{name}") for name in deltas),
-    ).group_by(running.c.interval)
+    return deltas | {"all": _flag(events.c.before == "up") - _flag(events.c.state == "up")}
+
+
+def _start(
+    connection: Connection,
+    item: RecordedPlace,
+    times: FromClause,
+    events: FromClause,
+    span: tuple[datetime, datetime],
+    count: int,
+) -> Iterator[Select[Any]]:
+    """Yield the start of a place's history as a change to the counts that it had then, unless it precedes the span.
+
+    A cluster that grew has a new history, which begins with the states that its parts had then.
+    """
+    changes = connection.execute(select(*(func.sum(change) for change in _deltas(events).values()))).one()
+    current = _current_counts(connection, item.place)
+    counts = [now - int(change or 0) for now, change in zip((*current.counts, current.all), changes, strict=True)]
+    first = select(times.c.at).where(times.c.id > item.known_from).order_by(times.c.id).limit(1)
+    following = connection.scalar(first)  # earlier than the start if the clock went back
+    start = min(item.known_since, datetime.fromisoformat(following)) if following else item.known_since
+    begin, end = span
+    if start <= begin or not any(counts):
+        return
+    number = ((start - begin) // _MICROSECOND * count - 1) // ((end - begin) // _MICROSECOND) if start <= end else count
+    row = {"interval": number, "batch": item.known_from, "events": 0, **dict(zip(_COUNT_NAMES, counts, strict=True))}
+    columns: list[Any] = [literal_column(str(value), BIGINT).label(name) for name, value in row.items()]
+    yield select(*columns)
 
 
 def _interval_number(

@@ -32,11 +32,14 @@ from trninv.inventory.address.lookup import Place
 from trninv.inventory.state.condition import Condition, effective_condition
 
 MAX_CLOSED: Final = 200
-"""The most closed incidents that are listed, the latest; a list at an earlier time has those before it."""
+"""The most closed incidents that are listed, the latest; a list at an earlier time has those before it.
+
+With a scope, they are those in which a part there recovered last.
+"""
 _BATCH_SIZE: Final = 500
 """Recoveries that are loaded at a time."""
 _MAX_RECOVERIES: Final = 20_000
-"""The most recoveries that are searched."""
+"""The most recoveries that are searched, with a scope the most there."""
 
 
 def list_closed_incidents(connection: Connection, scope: str | None = None) -> list[ClosedIncident]:
@@ -52,18 +55,20 @@ def list_closed_incidents(connection: Connection, scope: str | None = None) -> l
     AddressError, UnknownAddressError
     """
     place = None if scope is None else resolve_scope(connection, scope)
-    return list(islice(_closed_incidents(connection, place), MAX_CLOSED))
+    windows = islice(_closed_windows(connection, place), MAX_CLOSED)
+    return list(_build_incidents(connection, sorted(windows, key=_closing, reverse=True)))
 
 
-def _closed_incidents(connection: Connection, place: Place | None) -> Iterator[ClosedIncident]:
+def _closed_windows(connection: Connection, place: Place | None) -> Iterator["_Window"]:
+    """Yield closed windows that had a part in a place, by the last recovery of a part there, the latest first."""
     visited, before, count = set[int](), failures.MAX_EVENT, 0
-    while recoveries := failure_history.load_recoveries(connection, before, _BATCH_SIZE):
+    while recoveries := failure_history.load_recoveries(connection, before, _BATCH_SIZE, place):
         before, count = recoveries[-1].id, count + len(recoveries)
         windows = [window for window in _load_windows(connection, recoveries) if window.first_change not in visited]
         visited |= {window.first_change for window in windows}
-        # a window is visited at its last recovery, so that those of later batches closed earlier
+        # without a place, a window is visited at its last recovery, so that those of later batches closed earlier
         closed = [window for window in windows if window.closing_event and (place is None or window.touches(place))]
-        yield from _build_incidents(connection, sorted(closed, key=_closing, reverse=True)[:MAX_CLOSED])
+        yield from sorted(closed, key=_closing, reverse=True)
         if len(recoveries) < _BATCH_SIZE or count >= _MAX_RECOVERIES:
             return
 

@@ -4,20 +4,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, FromClause, and_, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, and_, false, func, literal_column, or_, select
 
 from trninv.database.tables import TABLES
+from trninv.history.scope_filter import of_parts_in
 from trninv.incidents.failures import STATE_COLUMNS, failed_itself, in_spans, select_by_ids
+from trninv.inventory.address.lookup import Place
 
 _EVENT: Final = TABLES["state_event"]
 _UP: ColumnElement[str] = literal_column("'up'")
 
 
-def load_recoveries(connection: Connection, before: int, limit: int) -> Sequence[Any]:
+def load_recoveries(connection: Connection, before: int, limit: int, place: Place | None = None) -> Sequence[Any]:
     """Load the last events, before one, by which a part itself became healthy, the latest first.
 
     Each has its number `id`, the part's `kind` and `part_id`, and `failure`: the event that made the part itself
     unhealthy before, or None if it isn't recorded.
+
+    Parameters
+    ----------
+    place
+        Only recoveries of parts at or below it, of links that end there and of its server are loaded, with which its
+        chips, NICs and switches fail and recover.
     """
     failure = _EVENT.alias("failure")
     number = failure.c.id + literal_column("0")  # see trninv.incidents.failures
@@ -28,7 +36,18 @@ def load_recoveries(connection: Connection, before: int, limit: int) -> Sequence
     )
     # the condition on `before` lets both databases use an index
     query = query.where(_EVENT.c.id < before, _EVENT.c.kind.is_not(None), _EVENT.c.before != _UP, _recovered_itself())
+    if place is not None:
+        query = query.where(or_(of_parts_in(place), _is_of_server_of(place)))
     return connection.execute(query.order_by(_EVENT.c.id.desc()).limit(limit)).all()
+
+
+def _is_of_server_of(place: Place) -> ColumnElement[bool]:
+    """Return the condition that an event is of the server that contains a chip, NIC or switch."""
+    if place.level not in ("chip", "nic", "switch"):
+        return false()
+    table = TABLES[place.level]
+    server = select(table.c.server_id).where(table.c.id == place.id).scalar_subquery()
+    return and_(_EVENT.c.kind == literal_column("'server'"), _EVENT.c.part_id == server)
 
 
 def load_failures(connection: Connection, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[Any]:

@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
 from trninv.database.engine import newest_schema_version
 from trninv.database.tables import INSERT_ORDER, TABLES
+from trninv.inventory.schema.observed_things import IS_LATE
 from trninv.inventory.state.hash_chain import newest_seal
-from trninv.units import format_timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +66,10 @@ def list_clusters(connection: Connection) -> Sequence[dict[str, Any]]:
 
 def list_discoveries(connection: Connection) -> Sequence[dict[str, object]]:
     """Return the targets that trninv discover pulls; the state is an error, late or ok."""
-    discovery, now = TABLES["discovery"], format_timestamp(datetime.now(UTC))
+    discovery = TABLES["discovery"]
     names = ("target", "every_seconds", "read_at", "late_at", "result", "error", "clusters")
-    query = select(*(discovery.c[name] for name in names)).order_by(discovery.c.target)
+    query = select(*(discovery.c[name] for name in names), IS_LATE.label("late")).order_by(discovery.c.target)
     rows = [dict(row) for row in connection.execute(query).mappings()]
     for row in rows:
-        is_late = row["late_at"] is not None and row["late_at"] < now
-        row["state"] = ("late; " if is_late else "") + (row["error"] or "") or "ok"
-        row["state"] = row["state"].removesuffix("; ")
+        row["state"] = "; ".join(filter(None, ["late" if row.pop("late") else "", row["error"]])) or "ok"
     return rows

@@ -4,6 +4,7 @@ This module neither sends nor waits, so that the synchronous and the asynchronou
 """
 
 import json
+from asyncio import CancelledError
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -214,7 +215,7 @@ class JobCall(Call):
         return Result(decode(content["result"], self.result_type) if job.state == "done" else job, None)
 
     def exchange(self, pause: float | None = 0.0) -> Generator[Attempt, Reply | SendFailure, Result]:
-        """Start the job, and ask for its progress until it ends; an interruption cancels it."""
+        """Start the job, and ask for its progress until it ends; an interruption or cancellation cancels it."""
         result = yield from super().exchange(pause)
         seconds = _FIRST_POLL_PAUSE
         while isinstance(job := result.value, JobProgress):
@@ -225,7 +226,7 @@ class JobCall(Call):
             poll = replace(self, body=json.dumps({"job": job.id}).encode(), is_retried=True)
             try:
                 result = yield from Call.exchange(poll, seconds)
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, CancelledError):
                 yield 0.0, replace(self, body=json.dumps({"job": job.id, "cancel": True}).encode())
                 raise
             seconds = min(2 * seconds, _MAX_POLL_PAUSE)

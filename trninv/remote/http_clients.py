@@ -7,12 +7,13 @@ server, and an answer that is longer than MAX_ANSWER_BYTES is not read to its en
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import httpx2
 
 import trninv
-from trninv.errors import ServiceError, UnreachableError, UsageError
+from trninv.errors import ServiceError, TrninvError, UnreachableError, UsageError
 from trninv.remote.exchange import MAX_ANSWER_BYTES, Call, Reply, Result, SendFailure
 
 _USER_AGENT: Final = f"trninv/{trninv.__version__}"
@@ -41,7 +42,8 @@ class HttpClient:
                 return result
             except KeyboardInterrupt as interruption:
                 _, cancellation = steps.throw(interruption)  # raises it again if there is nothing to cancel
-                self._send(cancellation)
+                with suppress(TrninvError):
+                    self._send(cancellation)
                 raise
 
     def _send(self, call: Call) -> Reply | SendFailure:
@@ -71,13 +73,19 @@ class AsyncHttpClient:
         steps = call.exchange()
         pause, attempt = next(steps)
         while True:
-            if pause:
-                await self._sleep(pause)
             try:
+                if pause:
+                    await self._sleep(pause)
                 pause, attempt = steps.send(await self._send(attempt))
             except StopIteration as end:
                 result: Result = end.value
                 return result
+            except asyncio.CancelledError as cancelled:
+                _, cancellation = steps.throw(cancelled)  # raises it again if there is nothing to cancel
+                with suppress(TrninvError):
+                    # shielded, since a cancel scope of anyio cancels each further wait too
+                    await asyncio.shield(self._send(cancellation))
+                raise
 
     async def _send(self, call: Call) -> Reply | SendFailure:
         headers, body = _headers(self._token), bytearray()

@@ -18,6 +18,7 @@ from conftest import Databases, Run, both_ways
 from trninv.database.engine import temporary_engine
 from trninv.database.tables import STATES
 from trninv.errors import InvalidArgumentError, InvalidTimeError
+from trninv.history import availability
 from trninv.history.epoch_time import EpochSeconds, Microseconds
 from trninv.routing.questions.availability import InherentAvailability, MeanTime
 
@@ -102,6 +103,22 @@ def test_it_is_what_a_simulation_of_every_second_finds(url: str, seed: int, back
                 shares["down"] * CHIPS * (end - begin) * (repaired > 0)
             )
             assert chips.down_at_start + chips.failures - chips.repairs == chips.ongoing
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_it_is_the_same_in_whatever_slices_events_are_read(
+    url: str, back: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _lived(url, 4, back)
+    with trninv.open(url) as fleet:
+
+        def answers() -> list[object]:
+            return [fleet.availability(U, _at(13), _at(44), by).kinds for by in ("kind", "model", "rack")]
+
+        whole = answers()
+        for events in (1, 7):
+            monkeypatch.setattr(availability, "_SLICE_EVENTS", events)
+            assert answers() == whole
 
 
 def test_the_oldest_events_have_no_fraction_of_a_second(url: str) -> None:

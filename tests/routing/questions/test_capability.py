@@ -3,8 +3,11 @@
 import pytest
 
 import trninv
-from conftest import Databases, both_ways
+from conftest import BACKENDS, Databases, both_ways
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.database.engine import write_transaction
+from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.placement.placement_fleet import Fleet
@@ -32,8 +35,9 @@ def _numbers(answer: CapabilityAnswer) -> tuple[object, ...]:
         [f"{T}/s0/c{ordinal}" for ordinal in range(16)],
     ],
 )
-def test_an_incident_costs_what_its_scenario_said(databases: Databases, down: list[str]) -> None:
-    with trninv.open(databases.seeded("sqlite")) as fleet:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_incident_costs_what_its_scenario_said(databases: Databases, backend: str, down: list[str]) -> None:
+    with trninv.open(databases.seeded(backend)) as fleet:
         domain = down[0].split("/s")[0]
         would = fleet.what_if(down).capability(domain)
         assert would.baseline is not None
@@ -52,6 +56,27 @@ def test_an_incident_costs_what_its_scenario_said(databases: Databases, down: li
         idle = f'{{ links(filter: {{ domain: {{ eq: "{domain}" }}, bandwidth: {{ eq: {{ bytesPerSecond: "0" }} }} }}) '
         counted = both_ways(fleet)(f"{idle} {{ totalCount }} }}")["data"]["links"]["totalCount"]
         assert counted == would.idle_links
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_idle_links_of_a_server_are_those_that_its_incident_counts(databases: Databases, backend: str) -> None:
+    """32 between its chips, 32 to other servers, and those of 16 NICs to chips and to the network."""
+    url = databases.migrated(backend)
+    with trninv.open(url) as fleet:
+        with write_transaction(fleet.engine) as connection:
+            system = default_systems().get("u-trn2x64").resized(16)
+            cluster_seeding.seed(connection, default_catalog(), system, name="lab")
+            set_state(connection, ["lab/d7/s2"], Condition("down"), why="a test", who="tests")
+        (impact,) = fleet.impact(fleet.incidents()[0]).domains
+        ends = 'domain: { eq: "lab/d7" }, address: { contains: "lab/d7/s2/" }'
+        idle = f'{ends}, bandwidth: {{ eq: {{ bytesPerSecond: "0" }} }}'
+        lists = (
+            f"{name}: links(filter: {{ {tests} }}) {{ totalCount }}" for name, tests in (("all", ends), ("idle", idle))
+        )
+        links = both_ways(fleet)(f"{{ {' '.join(lists)} }}")["data"]
+        assert impact.idle_links_now - impact.idle_links_before == links["idle"]["totalCount"] == 96
+        assert links["all"]["totalCount"] == 96
+    databases.drop(url)
 
 
 def test_it_agrees_with_the_questions_it_sums_up(fleet: Fleet) -> None:

@@ -14,7 +14,7 @@ from orjson import Fragment
 from sqlalchemy import Connection, Dialect, Integer, Row, Select, bindparam, select
 from sqlalchemy.dialects import sqlite
 
-from trninv.database.sql_constructs import CurrentHour
+from trninv.database.sql_constructs import CLOCKS
 from trninv.graphql.compiler.connection_json import compile_connection
 from trninv.graphql.compiler.json_builder import BoundArguments, Variables
 from trninv.graphql.compiler.object_json import ObjectCompiler
@@ -94,8 +94,9 @@ class StatementPlan:
         objects = ObjectCompiler(self._document.collector(variables), dialect.name, variables)
         compiled = self._write_query(objects).compile(dialect=dialect)
         constants = {name: value for name, value in compiled.params.items() if value is not None}
-        sql, clock = str(compiled), str(CurrentHour().compile(dialect=dialect))
-        return CompiledStatement(sql, constants, clock in sql), objects.binders
+        sql = str(compiled)
+        reads_clock = any(str(clock().compile(dialect=dialect)) in sql for clock in CLOCKS)
+        return CompiledStatement(sql, constants, reads_clock), objects.binders
 
     def fetch(self, connection: Connection, variables: Variables, **parameters: Any) -> Sequence[Row[Any]]:
         """Run the statement and return its rows.

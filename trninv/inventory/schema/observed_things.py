@@ -5,9 +5,10 @@ A finding is a difference between observation and design; its list is named drif
 
 from typing import Final
 
-from sqlalchemy import Integer, case, func, literal_column
+from sqlalchemy import Integer, and_, case, func, literal_column
 
 from trninv.database.finding_rules import SEVERITIES
+from trninv.database.sql_constructs import CurrentTime
 from trninv.database.tables import BIGINT, TABLES
 from trninv.inventory.schema.enumerations import (
     BINDING_ENDING,
@@ -23,6 +24,8 @@ _BINDING, _FINDING, _MEASUREMENT, _OBSERVATION, _DISCOVERY = (
     TABLES[name] for name in ("binding", "finding", "measurement", "observation", "discovery")
 )
 _NOTE = TABLES["incident_note"]
+IS_LATE: Final = and_(_DISCOVERY.c.late_at.is_not(None), _DISCOVERY.c.late_at < CurrentTime())
+"""The condition that a target of discovery is late now."""
 
 OBSERVED_THINGS: Final = (
     Thing(
@@ -218,6 +221,7 @@ OBSERVED_THINGS: Final = (
                 "When it is late: two intervals after it was last read (UTC); null if it is pulled by hand.",
                 ValueFormat.TIME,
             ),
+            Field("late", ValueFormat.BOOLEAN, IS_LATE, "Whether it is late now."),
             column_field(_DISCOVERY.c.result, "What the last stored pull read and changed."),
             column_field(_DISCOVERY.c.error, "Why the latest pull failed; null if it did not."),
             column_field(

@@ -27,7 +27,8 @@ _LINK = TABLES["link"]
 _MAX_SEARCH_NODES: Final = 200
 """Limit on the search tree of the bisection; small, so that the answer is quick even if it is not exact."""
 _DEFINITION: Final = (
-    "for one domain: chips that carry traffic; links that carry nothing, those of its NICs included; HBM of the "
+    "for one domain: chips that carry traffic; idle links, which carry nothing, each counted once, those of its NICs "
+    "to chips and to the network included; HBM of the "
     "largest set of chips that NeuronLink joins; bisection bandwidth and the limit of an all-gather, one "
     "direction, over NeuronLink"
 )
@@ -39,7 +40,7 @@ class CapabilityAnswer(Answer):
 
     scope: Annotated[AddressText, "The domain, or the place in it."]
     chips: Annotated[int, "Chips that carry traffic."]
-    idle_links: Annotated[int, "Links of the domain that carry nothing, those of its NICs included."]
+    idle_links: Annotated[int, "Idle links of the domain: they carry nothing. Those of its NICs count too."]
     pool: Annotated[Capacity, "HBM of the largest set of connected chips."]
     halves: Annotated[Bounds, "Bisection bandwidth."]
     all_gather: Annotated[Bounds, "Upper limit of the bus bandwidth of an all-gather."]
@@ -53,7 +54,7 @@ class CapabilityAnswer(Answer):
         )
 
     def render(self) -> Rendered:
-        yield f"{self.scope}: chips that carry traffic {self.chips:,}, links that carry nothing {self.idle_links:,}"
+        yield f"{self.scope}: chips that carry traffic {self.chips:,}, idle links {self.idle_links:,}"
         yield f"largest pool: {self.pool}"
         yield f"bisection: {self.halves} one direction"
         yield f"all-gather: {self.all_gather} at most"
@@ -90,7 +91,10 @@ def compute_capability(snapshot: Snapshot, address: str) -> CapabilityAnswer:
 
 
 def _idle_links(snapshot: Snapshot, domain: int) -> int:
-    """Count the links of a domain that carry nothing, because the link or one of its ends is down."""
+    """Count the links of a domain that carry nothing: the link or one of its ends is down or in maintenance.
+
+    These are the links of the domain whose field ``bandwidth`` is 0.
+    """
     count = select(func.count()).select_from(_LINK).where(_LINK.c.domain_id == domain)
     wiring = snapshot.load([domain], fabric=True)
     carrying = sum(domain in {wiring.nodes[end]["domain_id"] for end in (a, b)} for a, b, _ in wiring.edges())

@@ -153,6 +153,8 @@ def timeline(
     if start >= end or end > now:
         problem = f"there is no history of {cluster_row.slug} from {start.isoformat()} to {end.isoformat()}"
         raise InvalidTimeError(f"{problem}: it starts at {cluster_row.known_since}; use an earlier time first")
+    # known_from: the number of the event after which the history starts
+    recorded = history.RecordedPlace(place, cluster_row.known_from, history_start)
     return TimelineAnswer(
         scope=place.address,
         since=start.isoformat(),
@@ -160,8 +162,7 @@ def timeline(
         requested_since=requested.isoformat() if requested < start else None,
         buckets=tuple(
             TimelineBucket.from_history(interval)
-            # known_from: the number of the event after which the history starts
-            for interval in history.timeline_intervals(connection, place, cluster_row.known_from, start, end, buckets)
+            for interval in history.timeline_intervals(connection, [recorded], start, end, buckets)
         ),
         definition=_DEFINITION,
         facts=(),

@@ -56,9 +56,18 @@ const HISTORY_FIELDS = graphql(
 
 export const SERVER = graphql(
   `
-  query ServerPage($address: Address!, $narrow: Boolean!) {
+  query ServerPage($address: Address!, $domain: Address!, $inside: String!, $narrow: Boolean!) {
     incidents(scope: $address, first: 1) { nodes { id } }
     cordons(scope: $address, first: 1) { nodes { why who startedAt } }
+    allLinks: links(filter: { domain: { eq: $domain }, address: { contains: $inside } }, first: 1) { totalCount }
+    idleLinks: links(
+      filter: { domain: { eq: $domain }, address: { contains: $inside }, bandwidth: { eq: { bytesPerSecond: "0" } } }
+      first: 1
+    ) { totalCount }
+    nicLinks: links(
+      filter: { domain: { eq: $domain }, address: { contains: $inside }, scope: { in: [HOST, FABRIC] } }
+      first: 1
+    ) { totalCount }
     layout(place: $address, narrow: $narrow) { ...Placed }
     events(scope: $address, last: 500) { ...History }
     resolve(address: $address) { __typename ... on Server { factor ...Surroundings } }

@@ -18,7 +18,8 @@ import { Where } from "./where";
 import { ServerWiring } from "./wiring";
 
 export function ServerView({ address }: { address: string }) {
-  const query = makeQuery(SERVER, { address, narrow: useNarrow() });
+  const domain = address.replace(/\/s\d+$/, "");
+  const query = makeQuery(SERVER, { address, domain, inside: `${address}/`, narrow: useNarrow() });
   return (
     <Loading result={useQuery(query)} page={address}>
       {(answer) =>
@@ -34,6 +35,7 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
   const { address, state, domain } = server;
   const [chips, nics] = [server.chips.nodes, server.nics.nodes];
   const short = relativeTo(domain.address, address);
+  const idle = answer.idleLinks.totalCount;
   return (
     <article class="domain part">
       <header class="title">
@@ -85,9 +87,16 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
             </ul>
           )}
           <div class="inner">
-            <h3>Links, GB/s one direction</h3>
+            <h3>
+              Links, GB/s one direction
+              {idle > 0 && (
+                <StateLabel state="down">
+                  {number(idle)} of {number(answer.allLinks.totalCount)} idle
+                </StateLabel>
+              )}
+            </h3>
             <dl class="figures">
-              {linkSums(server).map(({ name, before, now }) => (
+              {linkSums(server, answer.nicLinks.totalCount).map(({ name, before, now }) => (
                 <Metric key={name} name={name} before={before} now={now} unit="GB/s" />
               ))}
             </dl>

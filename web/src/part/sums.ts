@@ -12,8 +12,8 @@ export interface LinkSum {
 
 const serverOf = (address: string) => /^.*\/s\d+(?=\/|$)/.exec(address)?.[0] ?? "";
 
-/** Sum up the links of a server's chips, then its EFA devices. */
-export function linkSums(server: Surroundings): LinkSum[] {
+/** Sum up the links of a server's chips, then its EFA devices with their links to chips and to the network. */
+export function linkSums(server: Surroundings, nicLinks: number): LinkSum[] {
   const sums = new Map<string, LinkSum & { links: number }>();
   const order = ["Between", "To its", "To the", "To s"];
   const rank = ({ name }: LinkSum) => order.findIndex((start) => name.startsWith(start));
@@ -43,7 +43,7 @@ export function linkSums(server: Surroundings): LinkSum[] {
   const carries = ({ state, factor }: (typeof nics)[number]) =>
     state === "down" || state === "maintenance" ? 0 : (factor ?? 1);
   const efa = {
-    name: `EFA, ${pluralize(nics.length, "NIC")}`,
+    name: `EFA, ${pluralize(nics.length, "NIC")}, ${pluralize(nicLinks, "link")}`,
     before: nics.reduce((sum, { bandwidth }) => sum + bandwidth.gigabytesPerSecond, 0),
     now: nics.reduce((sum, nic) => sum + carries(nic) * nic.bandwidth.gigabytesPerSecond, 0),
   };

@@ -61,7 +61,7 @@ const OPEN = graphql(`
     }
     drift(first: 1) { totalCount }
     driftComparedAt
-    discoveries(first: 100) { nodes { target readAt lateAt everySeconds error clusters } }
+    discoveries(first: 100) { nodes { target readAt late everySeconds error clusters } }
     observations(last: 100) { nodes { source seenAt } }
     events(last: 5, filter: { cascaded: { eq: false } }) { nodes { event at who address before after action job why } }
   }

@@ -5,7 +5,6 @@ import { CopyQueries, Loading } from "../parts";
 import { href, type Route } from "../route";
 import "../style/facts.css";
 import { citation } from "../words";
-import { isLate } from "./discovery";
 import { FactFilter } from "./factfilter";
 import { attributeName, passes, subjectName } from "./factnames";
 
@@ -27,7 +26,7 @@ const FACTS = makeQuery(NUMBERS, {});
 const DISCOVERIES = graphql(`
   query Discoveries {
     discoveries(first: 100) {
-      nodes { target readAt lateAt everySeconds error clusters }
+      nodes { target readAt late everySeconds error clusters }
     }
   }
 `);
@@ -97,12 +96,12 @@ function Discoveries({ targets }: { targets: Result<typeof DISCOVERIES>["discove
           </tr>
         </thead>
         <tbody>
-          {targets.map(({ target, readAt, lateAt, everySeconds, error, clusters }) => (
+          {targets.map(({ target, readAt, late, everySeconds, error, clusters }) => (
             <tr key={target}>
               <td>{target}</td>
               <td>{readAt?.slice(0, 19).replace("T", " ") ?? "never"}</td>
               <td>{everySeconds ? `${everySeconds} s` : "by hand"}</td>
-              <td>{[isLate({ lateAt }) && "late", error].filter(Boolean).join("; ") || "ok"}</td>
+              <td>{[late && "late", error].filter(Boolean).join("; ") || "ok"}</td>
               <td>{clusters?.replaceAll(" ", ", ") ?? "none"}</td>
             </tr>
           ))}
