@@ -115,6 +115,14 @@ def test_fleet_says_which_source_is_late(opened: Open) -> None:
 
 
 @pytest.mark.slow
+def test_sources_begin_with_what_is_late(opened: Open) -> None:
+    page = opened("#/sources")
+    row = page.get_by_role("region", name="What feeds the inventory").locator("tbody tr")
+    expect(row).to_have_text(re.compile(r"aws:us-east-2\s*late\s*[\d,]+ d ago\s*every 1 min\s*prod-a"))
+    expect(row.get_by_role("link")).to_have_attribute("href", "#/cluster/prod-a")
+
+
+@pytest.mark.slow
 def test_an_errand_asks_for_its_place(opened: Open) -> None:
     page = opened()
     typed(page, "drain")

@@ -31,6 +31,17 @@ def test_nothing_moves_while_a_page_loads(opened: Open, service: str, width: int
 
 
 @pytest.mark.slow
+def test_little_moves_while_a_path_is_computed(opened: Open, service: str) -> None:
+    page = opened(width=1280, height=844)
+    page.add_init_script(f"({SHIFTS})()")
+    for at in ("u-trn2x64/d0?from=s0/c0&to=s3/c10", "lab/d150?from=s0/c0&to=s0/c5"):
+        page.goto("about:blank")
+        page.goto(f"{service}/#/domain/{at}")
+        settled(page)
+        assert page.evaluate("shifted") < 10 * MOST, at
+
+
+@pytest.mark.slow
 def test_share_copies_the_address_with_time_and_revision(opened: Open) -> None:
     page = opened("#/reports/unhealthy?sort=-address")
     page.get_by_role("button", name="Share").click()
