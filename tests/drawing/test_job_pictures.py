@@ -104,7 +104,7 @@ def test_every_chip_says_who_holds_it(run: Run, seeded: str) -> None:
 def test_reserved_chips_are_not_free(run: Run, seeded: str) -> None:
     with trninv.open(seeded) as fleet:
         fleet.allocate("a", [f"{U}/s0/c0"], who="me")
-        fleet.reserve("next", [f"{U}/s0"], until="2h", who="me")
+        fleet.reserve("next", [f"{U}/s0"], until="2h", maintenance=True, who="me")
         fleet.set_state([f"{U}/s0/c1"], "down", why="x", who="me")
         free = fleet.free(U)
     shown = drawn(run, U, database=seeded)

@@ -137,7 +137,7 @@ def test_the_table_of_jobs_has_the_letters_of_the_map(opened: Open) -> None:
     color = "each => getComputedStyle(each).backgroundColor"
     sample = page.get_by_role("link", name="Job dpo-sweep", exact=True).locator(".letter")
     assert letters.first.evaluate(color) == sample.evaluate(color)
-    assert page.locator(".server .share").all_inner_texts() == ["B", "", "A"]
+    assert page.locator(".server .share").all_inner_texts() == ["", "", "A"]  # the first is too low for a letter
     page = opened("#/jobs?in=u-trn2x64/d0&sort=chips")
     expect(page.locator(".data .letter")).to_have_text(["B", "A"])
     assert page.locator("[data-address] text").all_text_contents().count("B") == 2
@@ -187,7 +187,7 @@ def test_what_is_reserved_looks_so_and_counts_are_those_of_the_api(opened: Open,
     background = "each => getComputedStyle(each).backgroundImage"
     assert key.evaluate(background) == share.evaluate(background) != "none"
     page = opened("#/jobs?in=lab/d6")
-    picture = page.get_by_role("group", name=re.compile("lab/d6: no jobs; 0 free chips"))
+    picture = page.get_by_role("group", name="lab/d6: no jobs; 0 free chips")
     expect(picture.get_by_role("link", name="lab/d6/s0/c4, reserved")).to_be_visible()
     expect(picture).to_contain_text("15 reserved")
 

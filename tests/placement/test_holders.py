@@ -53,7 +53,7 @@ def test_who_holds_what_and_what_is_free(databases: Databases, backend: str) -> 
         fleet.allocate("large", ["lab/d0/s0", "lab/d0/s1"], spares=["lab/d0/s2/c0"], who="tests")
         fleet.allocate("ended", ["lab/d2/s3"], who="tests")
         fleet.release("ended")
-        fleet.reserve("kept", ["lab/d1/s3", "lab/d2/s0"], until="9h", who="tests")
+        fleet.reserve("kept", ["lab/d1/s3", "lab/d2/s0"], until="9h", maintenance=True, who="tests")
         fleet.reserve("later", ["lab/d1/s1"], from_="2126-12-01T08:00:00Z", until="9h", who="tests")
         fleet.cordon(["lab/d2/s1"], why="test", who="tests")
         found, at = of(fleet, "lab")

@@ -178,9 +178,11 @@ def _narrow_lines(server: RackServer, width: float, job_ordinals: Mapping[str, i
     first, *others = [*_problem_lines(server), ""]
     jobs = sorted({chip.job for chip in server.chips if chip.job}, key=lambda job: job_ordinals[job])
     # a tray of a narrow picture has room for its jobs' letters only
-    room = (width - text_width(_chips_up(server), 12)) / max(len(jobs), 1) - text_width(" · AA ", 12)
-    names = [f"{job_letters(job_ordinals[job])} {truncate_name(job, room, 12)}" for job in jobs]
+    names = [f"{job_letters(job_ordinals[job])} {job}" for job in jobs]
     use = [_chips_up(server), *(names if len(jobs) <= _MAX_NAMED_JOBS else [pluralize(len(jobs), "job")])]
+    if text_width(" · ".join(use), 12) > width:
+        room = (width - text_width(use[0], 12)) / len(names) - text_width(" · ", 12)
+        use[1:] = [truncate_name(name, room, 12) for name in names]
     machine = list(_machine_texts(server, width - text_width(f" · {server.instance}", 12)))
     for texts in ([first], others, use, machine):
         if line := " · ".join(filter(None, texts)):

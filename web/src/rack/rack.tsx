@@ -95,7 +95,7 @@ function heightOf(rack: Rack, narrow: boolean): number {
   const trays = servers.reduce((sum, server) => sum + Math.max(server.trays.length, 1), 0);
   const isKnown = servers.every((server) => server.trays.some(({ rackUnits }) => rackUnits));
   if (narrow)
-    return 32 + 22 * servers.length + 15 * servers.reduce((sum, server) => sum + linesOf(server), 0) + 30 * trays;
+    return 36 + 22 * servers.length + 15 * servers.reduce((sum, server) => sum + linesOf(server), 0) + 30 * trays;
   return isKnown ? 16 * rack.rackUnits + 14 : Math.min(690, 36 * trays + 6 * servers.length + 14);
 }
 
