@@ -99,7 +99,9 @@ def test_a_narrow_rack_keeps_what_names_differ_in(run: Run, databases: Databases
     says = texts(root)
     for number, letter in enumerate("AB"):
         assert any(text.startswith("host trn2") and text.endswith(f"-{number:04}") for text in says)
-        assert any(text.startswith(f"16 of 16 chips up · {letter} llama") and text.endswith(f"-0{number}") for text in says)
+        assert any(
+            text.startswith(f"16 of 16 chips up · {letter} llama") and text.endswith(f"-0{number}") for text in says
+        )
         assert says.count(letter) == 8  # one a tray
     assert not any(text.endswith("…") for text in says)
 

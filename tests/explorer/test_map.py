@@ -40,7 +40,7 @@ CHUNK = 12_000
 
 @pytest.fixture(scope="module")
 def service_database(databases: Databases) -> str:
-    """48 UltraServers with three jobs: a server, a chip of a job, a link and the top of the fabric down, two chips worn.
+    """48 UltraServers with three jobs: a server, a chip of a job, a link and the fabric's top down, two chips worn.
 
     A server is reserved, and one is cordoned.
     """

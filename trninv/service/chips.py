@@ -39,7 +39,7 @@ async def chip_overview(request: Request) -> Response:
 
 
 async def chip_jobs(request: Request) -> Response:
-    """Return which chips are allocated to which jobs, and which are reserved or cordoned, as JSON (`allocation_map`)."""
+    """Return the chips of each job and those that are reserved or cordoned, as JSON (format: `allocation_map`)."""
 
     def encode_jobs(snapshot: Snapshot) -> bytes:
         allocations = read_allocation_map(snapshot, request.path_params["cluster"])
