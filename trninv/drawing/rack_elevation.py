@@ -286,8 +286,8 @@ def _draw_tray(
     if len(jobs) > (2 if is_narrow else 1):
         draw_label(link, baseline, truncate(pluralize(len(jobs), "job"), label_width, 12), 12, INK)
         return
-    for place, job in enumerate(jobs):
-        _draw_letters(link, (baseline[0] + 19 * place, baseline[1]), job_ordinals[job])
+    for position, job in enumerate(jobs):
+        _draw_letters(link, (baseline[0] + 19 * position, baseline[1]), job_ordinals[job])
     if not is_narrow:
         name = truncate_name(jobs[0], label_width - 23, 12)
         draw_label(link, (baseline[0] + 23, baseline[1]), name, 12, INK)
