@@ -101,6 +101,19 @@ def test_every_chip_says_who_holds_it(run: Run, seeded: str) -> None:
     assert any(each.startswith("big: 8 chips of its 24, 4 of them spare") for each in texts(supposed))
 
 
+def test_reserved_chips_are_not_free(run: Run, seeded: str) -> None:
+    with trninv.open(seeded) as fleet:
+        fleet.allocate("a", [f"{U}/s0/c0"], who="me")
+        fleet.reserve("next", [f"{U}/s0"], until="2h", maintenance=True, who="me")
+        fleet.set_state([f"{U}/s0/c1"], "down", why="x", who="me")
+        free = fleet.free(U)
+    shown = drawn(run, U, database=seeded)
+    of = dict(title.split(", ", 1) for title in titles(shown) if ", " in title)
+    assert [of[f"{U}/s0/c{chip}"] for chip in range(3)] == ["job a", "down", "reserved"]
+    assert {f"{free.free} free", f"{free.reserved} reserved", f"{free.unusable} unusable"} <= set(texts(shown))
+    assert (free.free, free.reserved, free.unusable) == (48, 14, 1)
+
+
 def test_a_name_with_what_xml_has_not_is_drawn(run: Run, seeded: str) -> None:
     with trninv.open(seeded) as fleet:
         fleet.allocate("held", [f"{U}/s0"], who="me")

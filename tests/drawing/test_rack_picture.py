@@ -81,7 +81,29 @@ def test_a_rack_says_what_is_down_why_and_whose_job_it_is(run: Run, databases: D
     assert {"16 of 16 NICs down", "16 NICs", "A", "c5: swap"} <= set(says)
     narrow = texts(drawn(url, "u-trn2x64/r0", 320))
     assert {"s0", "s1", "down", "Power & <fan>", "tray 8", "head", "U37 to U42: not documented"} <= set(narrow)
+    assert {"15 of 16 chips up · A ft", "0 of 16 chips up", "host ip-10-4-7-23", "U1 to U18"} <= set(narrow)
+    assert {"c5: swap", "cordoned: firmware", "A", "i-0c31f07ab62e8d915"} <= set(narrow)
     assert "42" not in narrow
+
+
+def test_a_narrow_rack_keeps_what_names_differ_in(run: Run, databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    hosts = [f"trn2-prod-use2-az1-row3-hall-2-host-{number:04}.us-east-2.compute.internal" for number in range(2)]
+    jobs = [f"llama-3-405b-pretrain-with-a-long-name-{number:02}" for number in range(2)]
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        for number, job in enumerate(jobs):
+            allocate(connection, job, [f"{D}/s{number}"], who="tests")
+    for number, host in enumerate(hosts):
+        assert run("bind", f"{D}/s{number}", host, database=url)[0] == 0
+    root = drawn(url, "u-trn2x64/r0", 360)
+    says = texts(root)
+    for number, letter in enumerate("AB"):
+        assert any(text.startswith("host trn2") and text.endswith(f"-{number:04}") for text in says)
+        assert any(
+            text.startswith(f"16 of 16 chips up · {letter} llama") and text.endswith(f"-0{number}") for text in says
+        )
+        assert says.count(letter) == 8  # one a tray
+    assert not any(text.endswith("…") for text in says)
 
 
 def test_servers_of_several_domains_are_named_with_theirs(databases: Databases) -> None:

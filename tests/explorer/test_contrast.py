@@ -18,7 +18,7 @@ TEXT = [
     *((f"{state}-text", f"{state}-soft", 4.5) for state in ("degraded", "down", "maintenance")),
     *((f"on-job-{job}", f"job-{job}", 4.5) for job in "abcd"),
 ]  # fmt: skip
-MARKS = ("line-strong", "down", "maintenance", "allocated", "path", "cut", "link-a", "link-b", "link-c")
+MARKS = ("line-strong", "down", "maintenance", "allocated", "reserved", "path", "cut", "link-a", "link-b", "link-c")
 APART = {
     0.1: (STATES, tuple(f"job-{job}" for job in "abcd")),
     0.045: (("link-a", "link-b", "link-c", "path"),),

@@ -416,6 +416,20 @@ def test_a_number_shows_its_source_and_leads_to_the_disagreement(opened: Open) -
 
 
 @pytest.mark.slow
+def test_documents_are_listed_the_newest_first_and_lead_to_their_numbers(opened: Open) -> None:
+    page = opened("#/sources/documents")
+    dates = page.locator(".documents .date").all_inner_texts()
+    dated = [date for date in dates if date != "undated"]
+    assert dated == sorted(dated, reverse=True)
+    assert dates == dated + ["undated"] * (len(dates) - len(dated))
+    row = page.locator(".documents tr", has_text="Amazon EC2 Trn3 Architecture").first
+    used = int(row.locator("td.number").first.inner_text())
+    row.get_by_role("link").click()
+    expect(page.get_by_role("searchbox", name="Filter")).to_have_value("Amazon EC2 Trn3 Architecture")
+    assert page.locator(".fact").count() >= used > 3
+
+
+@pytest.mark.slow
 def test_graphiql_runs_a_query(opened: Open) -> None:
     page = opened("graphql")
     expect(page.locator(".query-editor, .graphiql-query-editor").first).to_contain_text("Four questions")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from playwright.sync_api import Locator, Page, Route, expect
 
+import trninv
 from browsing import Open, settled, violations
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
@@ -22,6 +23,8 @@ from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.cordon import cordon
+from trninv.placement.changes.reserve import reserve
 from trninv.service.explorer import WEB_DIRECTORY
 
 FLEET = "#/cluster/lab"
@@ -37,7 +40,10 @@ CHUNK = 12_000
 
 @pytest.fixture(scope="module")
 def service_database(databases: Databases) -> str:
-    """48 UltraServers with two jobs: a server, a chip, a link and the top of the fabric down, two chips worn."""
+    """48 UltraServers with three jobs: a server, a chip of a job, a link and the fabric's top down, two chips worn.
+
+    A server is reserved, and one is cordoned.
+    """
     url = databases.migrated("sqlite")
     worn = {
         "lab/d30/s2": ("down", "BMC silent"),
@@ -54,6 +60,9 @@ def service_database(databases: Databases) -> str:
             )
             allocate(connection, "pretrain", ["lab/d0", "lab/d1"], who="tests")
             allocate(connection, "eval", ["lab/d2/s0"], who="tests")
+            allocate(connection, "batch", ["lab/d7"], who="tests")
+            reserve(connection, "next", ["lab/d10/s0"], who="tests", until="9h")
+            cordon(connection, ["lab/d11/s0"], who="tests", why="flaps")
         for address, (state, why) in worn.items():
             with write_transaction(engine) as connection:
                 condition = Condition.from_user(state, 0.5 if state == "degraded" else None)
@@ -234,15 +243,20 @@ def test_n_and_p_go_from_cause_to_cause_the_worst_first(opened: Open) -> None:
 
 
 @pytest.mark.slow
-def test_colors_say_who_holds_what_and_the_legend_fades_the_rest(opened: Open) -> None:
+def test_colors_say_who_holds_what_and_the_legend_fades_the_rest(opened: Open, service_database: str) -> None:
     page = opened(f"{FLEET}?color=job")
     keys = page.locator(".keys")
-    for says in ("128 pretrain", "16 eval", "2,909 not allocated", "17 down", "1 degraded", "1 in maintenance"):
+    jobs = "128 pretrain", "16 eval", "64 batch"  # of which a chip is down
+    rest = "2,815 free", "16 reserved", "16 cordoned", "17 down", "1 degraded", "1 in maintenance"
+    for says in (*jobs, *rest):
         expect(keys.get_by_role("button", name=says, exact=True)).to_be_visible()
+    with trninv.open(service_database) as fleet:
+        capacity = fleet.free("lab")
+    assert (capacity.free, capacity.reserved, capacity.cordoned, capacity.allocated) == (2_815, 16, 16, 208)
     all_of_it = shot(page)
     held, free = (0x2F, 0x6F, 0xC4), (0xE1, 0xE5, 0xEB)
     assert np.count_nonzero(alike(all_of_it, held)) > np.count_nonzero(alike(all_of_it, (0xE0, 0xA1, 0x00)))
-    keys.get_by_role("button", name="2,909 not allocated").click()
+    keys.get_by_role("button", name="2,815 free").click()
     page.wait_for_url(re.compile("only=free"))
     assert page.locator(".marker").count() > 0
     faded = shot(page)
@@ -250,13 +264,27 @@ def test_colors_say_who_holds_what_and_the_legend_fades_the_rest(opened: Open) -
     assert np.count_nonzero(alike(faded, free)) == pytest.approx(np.count_nonzero(alike(all_of_it, free)), rel=0.05)
     tint = tuple(round(255 - 0.15 * (255 - each)) for each in held)
     assert np.count_nonzero(alike(faded, tint)) > 1_000  # type: ignore[arg-type] # three
-    keys.get_by_role("button", name="2,909 not allocated").click()
+    keys.get_by_role("button", name="2,815 free").click()
     page.get_by_role("radio", name="Free block").check()
-    expect(keys.get_by_role("button", name=re.compile("no free chips"))).to_contain_text("128")
+    expect(keys.get_by_role("button", name=re.compile("no free chips"))).to_contain_text("191")
     page.get_by_role("radio", name="Memory pool").check()
     expect(keys.get_by_role("button", name=re.compile("pools 52 to 64 chips"))).to_contain_text("3,005")
     page.get_by_role("radio", name="Rack").check()
     expect(keys.get_by_role("button")).to_have_count(5)
+
+
+@pytest.mark.slow
+def test_a_job_is_on_its_chips_whatever_their_state(opened: Open) -> None:
+    page = opened(f"{FLEET}?color=job&zoom=25&at=d7&sel=d7/s0/c0&only=job1")
+    expect(page.locator(".keys [aria-pressed=true]")).to_have_text(re.compile("64 batch"))
+    page.locator("canvas.fleet").focus()
+    page.keyboard.press("ArrowDown")
+    expect(told(page)).to_contain_text(re.compile(r"^lab/d7/s0/c4: down, HBM errors, .*job batch"))
+    near = alike(shot(page), DOWN["light"])  # its badge
+    assert np.count_nonzero(near) > 12
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download SVG").click()
+    assert download.value.path().read_text().count('fill="#c2182b"') == 2  # the server without a job; and a mark
 
 
 @pytest.mark.slow

@@ -114,6 +114,18 @@ def test_fleet_says_which_source_is_late(opened: Open) -> None:
     row = page.locator("tr", has=page.get_by_role("link", name="prod-a", exact=True))
     expect(row).to_contain_text("late, 1 of 32 bound")
     expect(row.locator(".miniature rect.down")).to_have_count(1)
+    bottom = "all => all.map(each => each.getBoundingClientRect().bottom)"
+    ends, texts = (page.locator(at).evaluate_all(bottom) for at in (".tile", ".tile > :last-child"))
+    assert max(end - text for end, text in zip(ends, texts, strict=True)) < 70  # pixels below what a tile says
+    expect(page.locator(".tile").nth(2)).to_contain_text("no job with failed chips")
+
+
+@pytest.mark.slow
+def test_sources_begin_with_what_is_late(opened: Open) -> None:
+    page = opened("#/sources")
+    row = page.get_by_role("region", name="What feeds the inventory").locator("tbody tr")
+    expect(row).to_have_text(re.compile(r"aws:us-east-2\s*late\s*[\d,]+ d ago\s*every 1 min\s*prod-a"))
+    expect(row.get_by_role("link")).to_have_attribute("href", "#/cluster/prod-a")
 
 
 @pytest.mark.slow

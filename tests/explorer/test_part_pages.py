@@ -127,6 +127,10 @@ def test_a_rack_is_read_on_a_phone(opened: Open) -> None:
     assert elevation
     assert cause["y"] < elevation["y"]
     expect(page.locator(".row-of-racks a")).to_have_count(5)
+    texts = page.locator("#rack text").all_text_contents()
+    assert [text for text in texts if text.endswith("…")] == []
+    assert "16 of 16 chips up · B rag-embed" in texts
+    assert texts.count("B") == 8  # the letter of its job, on each tray
 
 
 def test_a_fabric_tells_its_ratios_and_the_jobs_that_cross(opened: Open) -> None:

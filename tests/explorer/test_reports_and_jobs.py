@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+import trninv
 from browsing import Open, settled
 from conftest import Databases
 from forking import forked_service
@@ -136,7 +137,7 @@ def test_the_table_of_jobs_has_the_letters_of_the_map(opened: Open) -> None:
     color = "each => getComputedStyle(each).backgroundColor"
     sample = page.get_by_role("link", name="Job dpo-sweep", exact=True).locator(".letter")
     assert letters.first.evaluate(color) == sample.evaluate(color)
-    assert page.locator(".server .share").all_inner_texts() == ["B", "", "A"]
+    assert page.locator(".server .share").all_inner_texts() == ["", "", "A"]  # the first is too low for a letter
     page = opened("#/jobs?in=u-trn2x64/d0&sort=chips")
     expect(page.locator(".data .letter")).to_have_text(["B", "A"])
     assert page.locator("[data-address] text").all_text_contents().count("B") == 2
@@ -146,7 +147,7 @@ def test_the_table_of_jobs_has_the_letters_of_the_map(opened: Open) -> None:
 def test_all_clusters_means_all_and_equal_places_are_one_group(opened: Open) -> None:
     page = opened("#/jobs?fit=chips:8")
     expect(page.locator(".title")).to_contain_text("2 jobs in all clusters")
-    counts = page.locator(".capacity").inner_text().replace(",", "")
+    counts = page.locator(".capacity .sum").inner_text().replace(",", "")
     allocated, free, *rest, chips = map(int, re.findall(r"\d+", counts))
     assert allocated == 18
     assert allocated + free + sum(rest) == chips
@@ -162,6 +163,33 @@ def test_all_clusters_means_all_and_equal_places_are_one_group(opened: Open) -> 
     expect(group.locator(".choices button.small")).to_have_count(count)
     act = page.get_by_role("button", name=re.compile("^Allocate 8 chips in "))
     expect(act).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.slow
+def test_what_is_reserved_looks_so_and_counts_are_those_of_the_api(opened: Open, service_database: str) -> None:
+    page = opened("#/jobs?in=lab")
+    with trninv.open(service_database) as fleet:
+        free = fleet.free("lab")
+    expected = {"allocated": free.allocated, "free": free.free, "reserved": free.reserved, "unusable": free.unusable}
+    assert expected == {"allocated": 0, "free": 4_485, "reserved": 15, "unusable": 300}
+    for name, count in expected.items():
+        part = page.locator(".capacity .sum > span", has=page.locator(f".key.{name}"))
+        expect(part).to_have_text(re.compile(rf"{count:,}\s*{name}"))
+        color = page.locator(f".capacity .key.{name}").evaluate("key => getComputedStyle(key).background")
+        if count:
+            assert page.locator(f".shares .{name}").evaluate("part => getComputedStyle(part).background") == color
+    expect(page.locator(".capacity")).to_contain_text("Unusable: 300 down or in maintenance.")
+    reserved = page.locator(".server", has=page.locator(".share.reserved"))
+    expect(reserved).to_have_count(1)
+    expect(reserved).to_have_attribute("title", "lab/d6/s0: 15 reserved, 1 down")
+    expect(page.get_by_role("link", name="lab/d6: no job, 15 chips reserved, 1 chip down")).to_be_visible()
+    key, share = (page.locator(at) for at in (".legend .key.reserved", ".share.reserved"))
+    background = "each => getComputedStyle(each).backgroundImage"
+    assert key.evaluate(background) == share.evaluate(background) != "none"
+    page = opened("#/jobs?in=lab/d6")
+    picture = page.get_by_role("group", name="lab/d6: no jobs; 0 free chips")
+    expect(picture.get_by_role("link", name="lab/d6/s0/c4, reserved")).to_be_visible()
+    expect(picture).to_contain_text("15 reserved")
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from browsing import Open, Watched, copies, settled
 
 SHIFTS = """() => {
+    if ('shifted' in window) return  // an earlier test of this page listens, too
     window.shifted = 0
     new PerformanceObserver(list => {
         for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value
@@ -28,6 +29,17 @@ def test_nothing_moves_while_a_page_loads(opened: Open, service: str, width: int
         page.goto(f"{service}/{at}")
         settled(page)
         assert page.evaluate("shifted") < MOST, at
+
+
+@pytest.mark.slow
+def test_little_moves_while_a_path_is_computed(opened: Open, service: str) -> None:
+    page = opened(width=1280, height=844)
+    page.add_init_script(f"({SHIFTS})()")
+    for at in ("u-trn2x64/d0?from=s0/c0&to=s3/c10", "lab/d150?from=s0/c0&to=s0/c5"):
+        page.goto("about:blank")
+        page.goto(f"{service}/#/domain/{at}")
+        settled(page)
+        assert page.evaluate("shifted") < 10 * MOST, at
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """Who holds each chip of a cluster, and the largest free block of each domain: what colours the explorer's map."""
 
+from unittest.mock import patch
+
 import pytest
 from irregular import MIXED, irregular, make
 from starlette.testclient import TestClient
@@ -51,6 +53,9 @@ def test_who_holds_what_and_what_is_free(databases: Databases, backend: str) -> 
         fleet.allocate("large", ["lab/d0/s0", "lab/d0/s1"], spares=["lab/d0/s2/c0"], who="tests")
         fleet.allocate("ended", ["lab/d2/s3"], who="tests")
         fleet.release("ended")
+        fleet.reserve("kept", ["lab/d1/s3", "lab/d2/s0"], until="9h", maintenance=True, who="tests")
+        fleet.reserve("later", ["lab/d1/s1"], from_="2126-12-01T08:00:00Z", until="9h", who="tests")
+        fleet.cordon(["lab/d2/s1"], why="test", who="tests")
         found, at = of(fleet, "lab")
         assert found.jobs == [("large", 33), ("small", 2)]
         large = {f"lab/d0/s{server}/c{chip}": "large" for server in (0, 1) for chip in range(16)}
@@ -59,12 +64,23 @@ def test_who_holds_what_and_what_is_free(databases: Databases, backend: str) -> 
         assert found.blocks == [fleet.free(f"lab/d{domain}").largest_block for domain in range(3)]
         assert found.blocks is not None
         assert 16 <= min(found.blocks) < max(found.blocks) < 64
-    with TestClient(create_app(url), base_url="http://127.0.0.1") as client:
+        json, free = found.to_json(), fleet.free("lab")
+        # without chips of jobs, and without what is down
+        assert json["reserved"] == [[64 + 48, 15], [128 + 1, 4], [128 + 6, 10]]
+        assert json["cordoned"] == [[128 + 16, 16]]
+        assert (sum(chips for _, chips in json["reserved"]), free.reserved) == (29, 29)
+        assert free.cordoned == 16
+    with (
+        patch("trninv.service.snapshot_response.current_seconds", return_value=59.0) as clock,
+        TestClient(create_app(url), base_url="http://127.0.0.1") as client,
+    ):
         answer = client.get("/chips/lab/jobs")
         assert answer.json() == found.to_json()
         assert "revision=" in answer.headers["X-As-Of"]
         again = client.get("/chips/lab/jobs", headers={"If-None-Match": answer.headers["ETag"]})
         assert (again.status_code, again.content) == (304, b"")
+        clock.return_value = 60.0  # reservations may have begun
+        assert client.get("/chips/lab/jobs", headers={"If-None-Match": answer.headers["ETag"]}).status_code == 200
         assert client.get("/chips/lab").headers["ETag"] != answer.headers["ETag"]
         assert client.get("/chips/nothing/jobs").json()["errors"][0]["extensions"]["code"] == "UNKNOWN_ADDRESS"
 
@@ -72,6 +88,7 @@ def test_who_holds_what_and_what_is_free(databases: Databases, backend: str) -> 
 def test_a_cluster_without_jobs(lite_fleet: Fleet) -> None:
     found, at = of(lite_fleet, "trn3-gen2")
     assert (found.jobs, at, found.blocks) == ([], {}, [144])
+    assert (found.to_json()["reserved"], found.to_json()["cordoned"]) == ([], [])
 
 
 def test_a_cluster_of_several_models_has_holders_but_no_blocks(databases: Databases) -> None:
@@ -80,7 +97,7 @@ def test_a_cluster_of_several_models_has_holders_but_no_blocks(databases: Databa
         fleet.allocate("job", ["lab/d9/s1/c2", "lab/d9/s1/c3", "lab/d0/s0/c0"], who="tests")
         found, at = of(fleet, "lab")
     assert at == dict.fromkeys(["lab/d9/s1/c2", "lab/d9/s1/c3", "lab/d0/s0/c0"], "job")
-    assert found.blocks is None
+    assert (found.blocks, found.reserved, found.cordoned) == (None, None, None)
 
 
 def test_who_held_what_at_another_time(databases: Databases) -> None:

@@ -14,6 +14,7 @@ from trninv.drawing.svg import MUTED, PANEL_FILL, Style, SvgDocument, add_elemen
 from trninv.placement.candidates.free_blocks import largest_blocks
 from trninv.placement.candidates.free_capacity import read_capacity
 from trninv.placement.candidates.placement_model import read_legal_sets
+from trninv.placement.candidates.reserved_chips import with_current_reservations
 from trninv.routing.snapshot import Snapshot
 from trninv.units import pluralize
 
@@ -31,7 +32,7 @@ def read_free_blocks(snapshot: Snapshot, cluster: str) -> tuple[Sequence[int], S
         The cluster has domains of several models.
 
     """
-    capacity = read_capacity(snapshot, cluster)
+    capacity = with_current_reservations(snapshot, read_capacity(snapshot, cluster))
     legal_sets = read_legal_sets(snapshot.connection, capacity.model)
     return [block.chips for block in largest_blocks(capacity, legal_sets)], legal_sets.sizes
 

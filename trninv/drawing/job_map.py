@@ -1,4 +1,4 @@
-"""Draw a domain's chips by job, with free, unhealthy and cordoned chips and a proposed placement.
+"""Draw a domain's chips by job, with free, reserved, unhealthy and cordoned chips and a proposed placement.
 
 The explorer's page of jobs and `trninv draw --jobs` show it.
 """
@@ -19,6 +19,7 @@ from trninv.drawing.svg import (
     PANEL_FILL,
     PANEL_STROKE,
     PAPER,
+    RESERVED,
     SELECTION,
     Coordinates,
     Sample,
@@ -26,6 +27,7 @@ from trninv.drawing.svg import (
     SvgDocument,
     add_element,
     add_link,
+    define_hatch,
     draw_label,
 )
 from trninv.drawing.symbols import STATE_STYLES, body_style, draw_polyline, draw_state_symbol, text_color
@@ -35,7 +37,9 @@ from trninv.inventory.address.expressions import node_addresses
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.address.rows_in import rows_in
 from trninv.placement.allocations.job_allocations import OWN_SYSTEM, Job, job_ordinals, jobs_by_key
+from trninv.placement.candidates.reserved_chips import read_current_capacity
 from trninv.routing.snapshot import Snapshot
+from trninv.solvers.torus_blocks import unpack_masks
 from trninv.topology.planar_layout import RADIUS, Point2D, SymbolSize
 from trninv.units import pluralize
 
@@ -71,20 +75,22 @@ class DrawnJob:
 
 
 class _Look(NamedTuple):
-    """The colors, letters and hatch of a job."""
+    """The colors, letters and hatch of a job or of reserved chips, which have no letters."""
 
     color: str
     ink: str
     letters: str
     hatch: str | None
+    stroke: str
 
 
 @dataclass(frozen=True, slots=True)
 class JobOverlay:
-    """The jobs of a domain, the oldest first, and the addresses of its free, down and cordoned chips."""
+    """The jobs of a domain, the oldest first, and the addresses of its free, reserved, down and cordoned chips."""
 
     jobs: Sequence[DrawnJob]
     free: Collection[str]
+    reserved: Collection[str]
     down: Collection[str]
     cordoned: Collection[str]
 
@@ -103,6 +109,7 @@ def read_job_overlay(snapshot: Snapshot, diagram: DomainDiagram) -> JobOverlay:
     ).all()
     down = {row.address for row in chips if row.state not in CARRYING_STATES or row.id in snapshot.changes.down}
     cordoned = {row.address for row in chips if row.cordon is not None}
+    reserved = _read_reserved(snapshot, diagram.scope)
     chips_by_job: dict[int, list[str]] = {}
     for row in chips:
         if row.job_id is not None:
@@ -123,10 +130,20 @@ def read_job_overlay(snapshot: Snapshot, diagram: DomainDiagram) -> JobOverlay:
             )
             for job in jobs
         ],
-        {row.address for row in chips if row.job_id is None} - down - cordoned,
+        {row.address for row in chips if row.job_id is None} - down - cordoned - reserved,
+        reserved,
         down,
         cordoned,
     )
+
+
+def _read_reserved(snapshot: Snapshot, scope: str) -> set[str]:
+    """Return the addresses of a scope's chips that are not free only because they are reserved now."""
+    capacity = read_current_capacity(snapshot, scope)
+    if capacity is None:  # placement supports only clusters with one domain model
+        return set()
+    masks = unpack_masks(capacity.only_reserved)
+    return {address for row, mask in enumerate(masks) for address in capacity.chip_addresses(row, mask)}
 
 
 def _display_name(job: Job) -> str:
@@ -171,16 +188,20 @@ def draw_jobs(
         for stroke in layout.link_paths[link.endpoints].strokes:
             draw_polyline(root, stroke, stroke=_LINK_COLOR, stroke_width=1.2)
     looks = [
-        _Look(job_color(index), on_job_color(index), job_letters(index), hatch_job(root, index))
+        _Look(job_color(index), on_job_color(index), job_letters(index), hatch_job(root, index), job_color(index))
         for index in (job.ordinal for job in overlay.jobs)
     ]
-    job_of = {chip: (job, look) for job, look in zip(overlay.jobs, looks, strict=True) for chip in job.allocated}
+    look_of = {chip: look for job, look in zip(overlay.jobs, looks, strict=True) for chip in job.allocated}
+    job_of = {chip: job for job in overlay.jobs for chip in job.allocated}
+    hatch = define_hatch(root, "hatch-reserved", RESERVED) if overlay.reserved else None
+    reserved = _Look(PAPER, MUTED, "", hatch, RESERVED)
+    look_of |= dict.fromkeys(overlay.reserved, reserved)
     is_proposed = {part.address for part in diagram.parts if any(_is_inside(part.address, place) for place in proposed)}
     for part in diagram.parts:
         box = layout.node_boxes[part.address]
         if part.kind == "chip":
-            job, look = job_of.get(part.address, (None, None))
-            element = _link_chip(root, part, overlay, job)
+            look = look_of.get(part.address)
+            element = _link_chip(root, part, overlay, job_of.get(part.address))
             visibility = "visible" if part.address in is_proposed else "hidden"  # a page shows it while it is proposed
             _draw_shape(element, box, _RING_GAP, class_="proposal", visibility=visibility, **_RING)
             state = _state_of(part, overlay)
@@ -193,7 +214,7 @@ def draw_jobs(
             add_element(root, "rect", title, **_box_attributes(box), rx=3.0, fill=PAPER, stroke=MUTED)
     for text in layout.labels:
         draw_label(root, (text.x, text.y), text.text, font, MUTED, text_anchor=text.anchor)
-    document.legend = _build_legend(diagram, overlay, looks, has_proposal=bool(is_proposed))
+    document.legend = _build_legend(diagram, overlay, looks, reserved, has_proposal=bool(is_proposed))
     document.bounds = (x, y, x + picture_width, y + height + _MARGIN)
     return document
 
@@ -235,6 +256,7 @@ def _link_chip(root: Element, part: DrawnPart, overlay: JobOverlay, job: DrawnJo
     notes = ["degraded", *notes] if state == "degraded" else notes
     if job:
         notes.append(f"job {job.name}" + (", spare" if part.address in job.spare else ""))
+    notes += ["reserved"] if part.address in overlay.reserved else []
     notes += ["cordoned"] if part.address in overlay.cordoned else []
     notes += [state] if state not in CARRYING_STATES else []
     data = {"data_address": part.address} | ({"data_job": job.address_name} if job else {})
@@ -242,10 +264,10 @@ def _link_chip(root: Element, part: DrawnPart, overlay: JobOverlay, job: DrawnJo
 
 
 def _draw_chip(root: Element, box: NodeBox, look: _Look | None, state: str, *, is_cordoned: bool) -> None:
-    """Draw a chip's body: in its job's color with its hatch, or else in its state's; dotted if it is cordoned."""
+    """Draw a chip's body: as its job or reserved chips look, or else its state; dotted if it is cordoned."""
     style = body_style(state) | {"stroke_width": 1.4}
     if look:
-        style = {"fill": look.color, "stroke": look.color, "stroke_width": 1.6}
+        style = {"fill": look.color, "stroke": look.stroke, "stroke_width": 1.6}
     if is_cordoned:
         style |= {"stroke": INK, "stroke_width": 1.8, "stroke_dasharray": "0.1 3.4", "stroke_linecap": "round"}
     _draw_shape(root, box, class_="shape", **style)
@@ -257,12 +279,12 @@ def _label_chip(root: Element, center: Point2D, look: _Look | None, state: str, 
     """Write the letters of a chip's job on it, or its own name."""
     color = look.ink if look else text_color(state, MUTED)
     halo: Style = {"paint_order": "stroke", "stroke": look.color, "stroke_width": 4.0} if look and look.hatch else {}
-    baseline, text = (center.x, center.y + 0.35 * font), look.letters if look else name
+    baseline, text = (center.x, center.y + 0.35 * font), (look and look.letters) or name
     draw_label(root, baseline, text, font, color, text_anchor="middle", font_weight="bold", **halo)
 
 
 def _build_legend(
-    diagram: DomainDiagram, overlay: JobOverlay, looks: Sequence[_Look], *, has_proposal: bool
+    diagram: DomainDiagram, overlay: JobOverlay, looks: Sequence[_Look], reserved: _Look, *, has_proposal: bool
 ) -> list[tuple[str | Sample, str]]:
     """Return an entry for each job and for each other look of a chip in the picture."""
 
@@ -274,8 +296,10 @@ def _build_legend(
         _label_chip(link, Point2D(*center), look, "up", _MIN_FONT)
         return link
 
-    def sample_chip(root: Element, center: Coordinates, *, is_cordoned: bool = False) -> Element:
-        _draw_chip(root, _sample_box(center), None, "up", is_cordoned=is_cordoned)
+    def sample_chip(
+        root: Element, center: Coordinates, *, look: _Look | None = None, is_cordoned: bool = False
+    ) -> Element:
+        _draw_chip(root, _sample_box(center), look, "up", is_cordoned=is_cordoned)
         return root
 
     def sample_state(state: str, root: Element, center: Coordinates) -> Element:
@@ -287,11 +311,13 @@ def _build_legend(
         return root
 
     states = {_state_of(part, overlay) for part in diagram.parts if part.kind == "chip"}
-    unusable = _count_chips(diagram) - sum(len(job.allocated) for job in overlay.jobs) - len(overlay.free)
+    allocated = sum(len(job.allocated) for job in overlay.jobs)
+    unusable = _count_chips(diagram) - allocated - len(overlay.free) - len(overlay.reserved)
     entries: list[tuple[str | Sample, str]] = [
         (partial(sample_job, job, look), _describe_job(job)) for job, look in zip(overlay.jobs, looks, strict=True)
     ]
     entries += [(sample_chip, f"{len(overlay.free)} free")] if overlay.free else []
+    entries += [(partial(sample_chip, look=reserved), f"{len(overlay.reserved)} reserved")] if overlay.reserved else []
     entries += [("none", f"{unusable} unusable")] if unusable else []
     entries += [(partial(sample_chip, is_cordoned=True), "dotted: on a cordoned server")] if overlay.cordoned else []
     entries += [(partial(sample_state, state), state) for state in STATE_STYLES if state in states]

@@ -24,7 +24,9 @@ from trninv.drawing.svg import (
     add_link,
     define_hatch,
     draw_label,
+    text_width,
     truncate,
+    truncate_name,
 )
 from trninv.drawing.symbols import SEVERITY, body_style, draw_state_counts, draw_state_symbol, text_color
 from trninv.units import pluralize
@@ -33,10 +35,13 @@ _UNIT_HEIGHT, _LINE_HEIGHT, _MIN_TRAY_HEIGHT, _MIN_CHIP_WIDTH, _CHIP_LINE_HEIGHT
 _SCALE_WIDTH, _TEXT_WIDTH, _TRAY_NAME_WIDTH, _JOB_WIDTH = 30.0, 210.0, 74.0, 110.0
 _NARROW: Final = 600
 """A narrower picture has each server's text above its trays, and no scale."""
-_NARROW_LINES: Final = 3
 _MAX_HEIGHT: Final = 676.0
 """Height of a wide picture above which trays without a documented height are drawn lower."""
-_MIN_NOTE_WIDTH: Final = 100.0
+_MAX_NAMED_JOBS: Final = 2
+"""Jobs of a server that a narrow picture names; more are counted."""
+_MIN_LABEL_WIDTH: Final = 60.0
+"""Width beside a tray's chips from which its job is named; else only its letters are drawn."""
+_MIN_NOTE_WIDTH: Final = 140.0
 """Width of a chip from which its reason is written in it."""
 
 
@@ -104,13 +109,17 @@ def _draw_server(
     is_narrow = x == 0
     tray_x, tray_width = (x + 6, width - 12) if is_narrow else (x + _TEXT_WIDTH, width - _TEXT_WIDTH - 5)
     heights = [_tray_height(tray, tray_width, 0 if is_narrow else least, is_narrow=is_narrow) for tray in server.trays]
-    text_height = _LINE_HEIGHT * _NARROW_LINES + 10 if is_narrow else 0.0
+    line_width = width - 20 if is_narrow else _TEXT_WIDTH - 20
+    lines = list(_narrow_lines(server, line_width, job_ordinals)) if is_narrow else []
+    text_height = _LINE_HEIGHT * (1 + len(lines)) + 10 if is_narrow else 0.0
     height = sum(heights) + text_height + (6 if is_narrow else 0)
     link = add_link(root, f"at/{server.address}", f"{server.address}, {server.state}")
     frame: Style = {"x": x + 1, "y": y + 1, "width": width - 2, "height": height - 2, "rx": 4.0}
     add_element(link, "rect", **frame, **body_style(server.state), stroke_width=1.0 if server.state == "up" else 2.0)
-    text_width = width - 20 if is_narrow else _TEXT_WIDTH - 20
-    _draw_server_text(link, server, (x + 10, y, text_width), (text_height or height) - 4, units)
+    if is_narrow:
+        _draw_narrow_text(link, server, (x + 10, y, line_width), lines, units)
+    else:
+        _draw_server_text(link, server, (x + 10, y, line_width), height - 4, units)
     bottom = y + height - (6 if is_narrow else 0)
     for tray, tray_height in zip(server.trays, heights, strict=True):
         bottom -= tray_height
@@ -123,19 +132,17 @@ def _draw_server_text(
 ) -> None:
     """Draw a server's name and state, and as many lines about it as fit into the height."""
     x, y, width = area
-    draw_state_symbol(link, (x + 5, y + 14), server.state)
-    name = server.name
-    draw_label(link, (x + 16, y + 18), name, 14, font_weight="600")
     color = text_color(server.state, MUTED)
-    draw_label(link, (x + 16 + 9 * len(name) + 4, y + 18), server.state, 13, color)
-    lines = list(_server_lines(server))
+    end = _draw_server_name(link, server, (x, y))
+    jobs = sorted({chip.job for chip in server.chips if chip.job})
+    job_text = f"job {jobs[0]}" if len(jobs) == 1 else pluralize(len(jobs), "job") if jobs else "no jobs"
+    lines = [*_problem_lines(server), _chips_up(server), job_text, *_machine_texts(server, width)]
     if units[1] >= units[0]:
-        lines.append(f"U{units[0]} to U{units[1]}")
+        lines.append(_units_text(units))
     count = int((height - 18) / _LINE_HEIGHT)
     if not count and lines:
-        start = x + 20 + 9 * len(name) + 7.6 * len(server.state) + 8
-        text = truncate(lines[0], x + width - start, 12)
-        draw_label(link, (start, y + 18), text, 12, color if server.state != "up" else MUTED)
+        text = truncate(lines[0], x + width - end, 12)
+        draw_label(link, (end, y + 18), text, 12, color if server.state != "up" else MUTED)
     if len(lines) > count:
         lines = [*lines[: count - 1], " · ".join(lines[count - 1 :])] if count else []
     for index, line in enumerate(lines):
@@ -143,8 +150,64 @@ def _draw_server_text(
         draw_label(link, baseline, truncate(line, width, 12), 12, MUTED if index else color)
 
 
-def _server_lines(server: RackServer) -> Iterator[str]:
-    """Yield what is known about a server, the most urgent first."""
+def _draw_narrow_text(
+    link: Element, server: RackServer, area: tuple[float, float, float], lines: list[str], units: tuple[int, int]
+) -> None:
+    """Draw a server's name, state and rack units, and the lines about it below."""
+    x, y, width = area
+    _draw_server_name(link, server, (x, y))
+    if units[1] >= units[0]:
+        draw_label(link, (x + width, y + 18), _units_text(units), 12, MUTED, text_anchor="end")
+    for index, line in enumerate(lines):
+        color = MUTED if index else text_color(server.state, MUTED)
+        draw_label(link, (x, y + 34 + _LINE_HEIGHT * index), truncate(line, width, 12), 12, color)
+
+
+def _draw_server_name(link: Element, server: RackServer, corner: Coordinates) -> float:
+    """Draw a server's name and state; return the x beside them."""
+    x, y = corner
+    draw_state_symbol(link, (x + 5, y + 14), server.state)
+    draw_label(link, (x + 16, y + 18), server.name, 14, font_weight="600")
+    state_x = x + 20 + 9 * len(server.name)
+    draw_label(link, (state_x, y + 18), server.state, 13, text_color(server.state, MUTED))
+    return state_x + 7.6 * len(server.state) + 8
+
+
+def _narrow_lines(server: RackServer, width: float, job_ordinals: Mapping[str, int]) -> Iterator[str]:
+    """Yield what is known about a server in lines of a narrow picture, the most urgent first."""
+    first, *others = [*_problem_lines(server), ""]
+    jobs = sorted({chip.job for chip in server.chips if chip.job}, key=lambda job: job_ordinals[job])
+    # a tray of a narrow picture has room for its jobs' letters only
+    names = [f"{job_letters(job_ordinals[job])} {job}" for job in jobs]
+    use = [_chips_up(server), *(names if len(jobs) <= _MAX_NAMED_JOBS else [pluralize(len(jobs), "job")])]
+    if text_width(" · ".join(use), 12) > width:
+        room = (width - text_width(use[0], 12)) / len(names) - text_width(" · ", 12)
+        use[1:] = [truncate_name(name, room, 12) for name in names]
+    machine = list(_machine_texts(server, width - text_width(f" · {server.instance}", 12)))
+    for texts in ([first], others, use, machine):
+        if line := " · ".join(filter(None, texts)):
+            yield line
+
+
+def _chips_up(server: RackServer) -> str:
+    return f"{sum(chip.state == 'up' for chip in server.chips)} of {pluralize(len(server.chips), 'chip')} up"
+
+
+def _units_text(units: tuple[int, int]) -> str:
+    return f"U{units[0]} to U{units[1]}"
+
+
+def _machine_texts(server: RackServer, width: float) -> Iterator[str]:
+    """Yield the host and the instance of a server; a host name that is too wide loses its domain, then its middle."""
+    if host := server.host:
+        room = width - text_width("host ", 12)
+        yield f"host {truncate_name(host.partition('.')[0] if text_width(host, 12) > room else host, room, 12)}"
+    if server.instance:
+        yield server.instance
+
+
+def _problem_lines(server: RackServer) -> Iterator[str]:
+    """Yield what is wrong with a server, the most urgent first."""
     if server.state != "up" and server.change:
         yield server.change.why
         yield f"since {datetime.fromisoformat(server.change.at):%m-%d %H:%M} UTC"
@@ -154,11 +217,6 @@ def _server_lines(server: RackServer) -> Iterator[str]:
             yield f"c{chip.ordinal}: {chip.reason}"
     if server.cordon:
         yield f"cordoned: {server.cordon}"
-    up = sum(chip.state == "up" for chip in server.chips)
-    yield f"{up} of {pluralize(len(server.chips), 'chip')} up"
-    jobs = {chip.job for chip in server.chips if chip.job}
-    yield f"job {jobs.pop()}" if len(jobs) == 1 else pluralize(len(jobs), "job") if jobs else "no jobs"
-    yield from (text for text in (server.host and f"host {server.host}", server.instance) if text)
 
 
 def _least_tray_height(rack: RackContents) -> float:
@@ -185,7 +243,7 @@ def _chip_area(tray: RackTray, width: float) -> float:
 
 
 def _job_width(width: float) -> float:
-    return _JOB_WIDTH if width > _NARROW * 0.6 else 64.0
+    return _JOB_WIDTH if width > _NARROW * 0.6 else 48.0
 
 
 def _draw_tray(
@@ -224,15 +282,23 @@ def _draw_tray(
     domain = server.address.rsplit("/", 1)[0]
     options = {"in": domain} | ({"sel": jobs[0]} if len(jobs) == 1 else {})
     link = add_link(root, "jobs", f"Jobs: {', '.join(jobs)}", options)
-    if len(jobs) > 1:
+    is_narrow = label_width < _MIN_LABEL_WIDTH
+    if len(jobs) > (2 if is_narrow else 1):
         draw_label(link, baseline, truncate(pluralize(len(jobs), "job"), label_width, 12), 12, INK)
         return
-    index, middle = job_ordinals[jobs[0]], baseline[1] - 4
-    add_element(link, "rect", x=baseline[0], y=middle - 8, width=17.0, height=16.0, rx=3.0, fill=job_color(index))
-    letter_at = (baseline[0] + 8.5, baseline[1])
-    draw_label(link, letter_at, job_letters(index), 11, on_job_color(index), text_anchor="middle", font_weight="600")
-    name = truncate(jobs[0], label_width - 23, 12)
-    draw_label(link, (baseline[0] + 23, baseline[1]), name, 12, INK)
+    for position, job in enumerate(jobs):
+        _draw_letters(link, (baseline[0] + 19 * position, baseline[1]), job_ordinals[job])
+    if not is_narrow:
+        name = truncate_name(jobs[0], label_width - 23, 12)
+        draw_label(link, (baseline[0] + 23, baseline[1]), name, 12, INK)
+
+
+def _draw_letters(link: Element, baseline: Coordinates, index: int) -> None:
+    """Draw the letters of the job at an index on its color."""
+    x, y = baseline
+    add_element(link, "rect", x=x, y=y - 12, width=17.0, height=16.0, rx=3.0, fill=job_color(index))
+    style: Style = {"text_anchor": "middle", "font_weight": "600"}
+    draw_label(link, (x + 8.5, y), job_letters(index), 11, on_job_color(index), **style)
 
 
 def _draw_nics(root: Element, server: RackServer, baseline: Coordinates) -> None:

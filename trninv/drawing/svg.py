@@ -16,7 +16,7 @@ Coordinates = tuple[float, float]
 
 PAPER, PANEL_FILL, PANEL_STROKE, INACTIVE = "var(--surface)", "var(--sunken)", "var(--line)", "var(--line-strong)"
 INK, MUTED, UP = "var(--ink)", "var(--ink-3)", "var(--up)"
-SELECTION = "var(--accent)"
+SELECTION, RESERVED = "var(--accent)", "var(--reserved)"
 HIGHLIGHT, CUT_COLOR, CUT_SIDE_FILL = "var(--path)", "var(--cut)", "var(--side-b)"
 """Colors of a path, of a cut's links, and of the chips on one side of it."""
 DEGRADED, DOWN, MAINTENANCE = "var(--degraded)", "var(--down)", "var(--maintenance)"
@@ -52,10 +52,21 @@ def format_number(value: float) -> str:
     return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
 
 
+def text_width(text: str, font: float) -> float:
+    """Return about how wide a text is in a font of this size."""
+    return len(text) * font * _CHARACTER_WIDTH
+
+
 def truncate(text: str, width: float, font: float) -> str:
     """Shorten a text that is wider than ``width`` in a font of this size; empty if not even three characters fit."""
     count = int(width / (font * _CHARACTER_WIDTH))
     return text if len(text) <= count else f"{text[: count - 1]}…" if count > 2 else ""  # noqa: PLR2004
+
+
+def truncate_name(text: str, width: float, font: float) -> str:
+    """Shorten a name like `truncate`, but in its middle: names that begin alike differ at their ends."""
+    count = int(width / (font * _CHARACTER_WIDTH)) - 1
+    return text if len(text) <= count + 1 else f"{text[: count // 3]}…{text[count // 3 - count :]}" if count > 1 else ""
 
 
 def add_element(parent: Element, tag: str, title: str = "", /, **attributes: float | str) -> Element:

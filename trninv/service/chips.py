@@ -1,4 +1,4 @@
-"""Serve /chips/CLUSTER, two bytes per chip (state, memory pool), and /chips/CLUSTER/jobs, the chips' allocations.
+"""Serve /chips/CLUSTER, two bytes per chip (state, memory pool), and /chips/CLUSTER/jobs, the chips' use.
 
 A chip's pool is the healthy chips that it reaches over scale-up links. The explorer draws large clusters from these
 compact answers.
@@ -26,7 +26,7 @@ from trninv.service.api_route import (
     get_principal,
     json_object,
 )
-from trninv.service.snapshot_response import snapshot_response
+from trninv.service.snapshot_response import clock_version, snapshot_response
 
 
 async def chip_overview(request: Request) -> Response:
@@ -39,25 +39,31 @@ async def chip_overview(request: Request) -> Response:
 
 
 async def chip_jobs(request: Request) -> Response:
-    """Return the jobs that chips are allocated to, as JSON (format: `to_json` of `allocation_map`)."""
+    """Return the chips of each job and those that are reserved or cordoned, as JSON (format: `allocation_map`)."""
 
     def encode_jobs(snapshot: Snapshot) -> bytes:
         allocations = read_allocation_map(snapshot, request.path_params["cluster"])
         return json.dumps(allocations.to_json(), separators=(",", ":")).encode()
 
-    return await _cluster_response(request, encode_jobs, "application/json")
+    # reservations begin and end without a change of the database
+    return await _cluster_response(request, encode_jobs, "application/json", clock_version())
 
 
-async def _cluster_response(request: Request, encode: Callable[[Snapshot], bytes], media_type: str) -> Response:
+async def _cluster_response(
+    request: Request, encode: Callable[[Snapshot], bytes], media_type: str, version: str = ""
+) -> Response:
     time = request.query_params.get("at")
-    return await snapshot_response(request, get_principal(request), encode, media_type, time=time)
+    return await snapshot_response(request, get_principal(request), encode, media_type, time=time, version=version)
 
 
+_RUNS = {"type": ["array", "null"], "items": array(INTEGER)}
 _JOBS = json_object(
     {
         "jobs": array(json_object({"name": TEXT, "chips": INTEGER, "ordinal": INTEGER})),
         "runs": array(array(INTEGER)),
         "blocks": {"type": ["array", "null"], "items": INTEGER},
+        "reserved": _RUNS,
+        "cordoned": _RUNS,
     }
 )
 ROUTES = [

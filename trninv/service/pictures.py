@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from time import time
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -31,12 +30,10 @@ from trninv.service.api_route import (
     get_principal,
     integer,
 )
-from trninv.service.snapshot_response import snapshot_response
+from trninv.service.snapshot_response import clock_version, snapshot_response
 
 _MIN_WIDTH, _NARROW_WIDTH, _DEFAULT_WIDTH, _MAX_WIDTH = 240, 600, 900, 4_000
 _MAX_HOURS: Final = 1_000_000
-_CACHE_SECONDS: Final = 60
-"""How long a picture of the time up to now may be shown."""
 
 
 async def picture(request: Request) -> Response:
@@ -49,7 +46,7 @@ async def picture(request: Request) -> Response:
     def encode(snapshot: Snapshot) -> bytes:
         return _PICTURES[name](snapshot, parameters, width).to_page().encode()
 
-    version = str(int(time() / _CACHE_SECONDS)) if name == "timeline" else ""
+    version = clock_version() if name in _READ_CLOCK else ""
     return await snapshot_response(
         request, get_principal(request), encode, "image/svg+xml", time=parameters.get("at"), version=version
     )
@@ -115,6 +112,8 @@ _PICTURES: Final[Mapping[str, Callable[[Snapshot, Mapping[str, str], int], SvgDo
     "rack": _draw_rack,
     "timeline": _draw_timeline,
 }
+_READ_CLOCK: Final = frozenset({"jobs", "timeline"})
+"""Pictures that change with time alone: of jobs, because reservations begin and end."""
 
 ROUTES = [
     ApiRoute(

@@ -1,6 +1,8 @@
 """Respond with what is read from one snapshot; the ETag changes with its revision."""
 
 from collections.abc import Callable
+from time import time as current_seconds
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,6 +15,14 @@ from trninv.routing.snapshot import Snapshot
 from trninv.service import graphql_http
 from trninv.service.query_response import revision_headers
 from trninv.service.services import get_services
+
+_CACHE_SECONDS: Final = 60
+"""How long a response that depends on the clock may be shown."""
+
+
+def clock_version() -> str:
+    """Return the version of a response that depends on the clock: it changes every minute."""
+    return str(int(current_seconds() / _CACHE_SECONDS))
 
 
 async def snapshot_response(

@@ -25,7 +25,8 @@ type Enum =
   | "IncidentSeverity"
   | "IncidentRule"
   | "HitKind"
-  | "ReservationKind";
+  | "ReservationKind"
+  | "SourceKind";
 const ENUMS = new Set([
   "state",
   "use",

@@ -1,6 +1,7 @@
-"""Read which job has each chip of a cluster, and each domain's largest free block, for the web explorer's chip grid.
+"""Read which job has each chip of a cluster, which others are not free, and each domain's largest free block.
 
-A free block is a set of free chips that one job can use.
+A free block is a set of free chips that one job can use; `trninv.placement.candidates.free_capacity` says which chips
+are free. The web explorer draws them.
 
 `trninv.service.chips` serves the result at /chips/CLUSTER/jobs. The position of a chip is its index among all chips of
 the cluster, in the order of addresses.
@@ -15,15 +16,15 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from trninv.database.tables import TABLES
-from trninv.errors import InvalidArgumentError
 from trninv.inventory.address.lookup import resolve_place
 from trninv.placement.allocations.allocation_masks import qualified_name
 from trninv.placement.allocations.job_allocations import job_ordinals
 from trninv.placement.candidates.free_blocks import largest_blocks
-from trninv.placement.candidates.free_capacity import read_capacity
 from trninv.placement.candidates.placement_model import read_legal_sets
+from trninv.placement.candidates.reserved_chips import read_current_capacity
 from trninv.routing.cluster_overview import chip_positions, domain_ranges
 from trninv.routing.snapshot import Snapshot
+from trninv.solvers.torus_blocks import MaskRows
 
 _T: Final = TABLES
 
@@ -42,7 +43,12 @@ class AllocationMap:
         A row per run of consecutive chips of one job: the first chip's position, the number of chips, and the index
         of the job in ``jobs``.
     blocks
-        Number of chips in the largest free block of each domain; None if the cluster has domains of several models.
+        Number of chips in the largest free block of each domain.
+    reserved, cordoned
+        Runs of chips that would be free if they were not reserved, or their servers not cordoned: a row has the first
+        chip's position and the number of chips.
+
+    The last three are None if the cluster has domains of several models, which placement does not support.
 
     """
 
@@ -50,6 +56,8 @@ class AllocationMap:
     ordinals: Sequence[int]
     runs: NDArray[np.int64]
     blocks: Sequence[int] | None
+    reserved: NDArray[np.int64] | None
+    cordoned: NDArray[np.int64] | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the response of /chips/CLUSTER/jobs."""
@@ -57,7 +65,14 @@ class AllocationMap:
             {"name": name, "chips": chips, "ordinal": ordinal}
             for (name, chips), ordinal in zip(self.jobs, self.ordinals, strict=True)
         ]
-        return {"jobs": jobs, "runs": self.runs.tolist(), "blocks": self.blocks}
+        reserved, cordoned = (None if runs is None else runs.tolist() for runs in (self.reserved, self.cordoned))
+        return {
+            "jobs": jobs,
+            "runs": self.runs.tolist(),
+            "blocks": self.blocks,
+            "reserved": reserved,
+            "cordoned": cordoned,
+        }
 
 
 def read_allocation_map(snapshot: Snapshot, cluster: str) -> AllocationMap:
@@ -78,7 +93,15 @@ def read_allocation_map(snapshot: Snapshot, cluster: str) -> AllocationMap:
     jobs = [(names[int(ids[index])], int(chips[index])) for index in largest_first]
     all_ordinals = job_ordinals(snapshot.connection)
     ordinals = [all_ordinals[int(ids[index])] for index in largest_first]
-    return AllocationMap(jobs, ordinals, _runs(positions, rank[job_index]), _largest_blocks(snapshot, place.address))
+    runs = _runs(positions, rank[job_index])
+    capacity = read_current_capacity(snapshot, place.address)
+    if capacity is None:
+        return AllocationMap(jobs, ordinals, runs, None, None, None)
+    blocks = largest_blocks(capacity, read_legal_sets(snapshot.connection, capacity.model))
+    reserved, cordoned = (
+        _runs_of(chips, capacity.model.chips) for chips in (capacity.only_reserved, capacity.only_cordoned)
+    )
+    return AllocationMap(jobs, ordinals, runs, [block.chips for block in blocks], reserved, cordoned)
 
 
 def _read_allocated(connection: Connection, cluster: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -115,10 +138,8 @@ def _runs(positions: NDArray[np.int64], jobs: NDArray[np.int64]) -> NDArray[np.i
     return np.column_stack([positions[starts], lengths, jobs[starts]])
 
 
-def _largest_blocks(snapshot: Snapshot, cluster: str) -> Sequence[int] | None:
-    """Return the size in chips of each domain's largest free block; None if the cluster has several domain models."""
-    try:
-        capacity = read_capacity(snapshot, cluster)
-    except InvalidArgumentError:  # placement supports only clusters with one domain model
-        return None
-    return [block.chips for block in largest_blocks(capacity, read_legal_sets(snapshot.connection, capacity.model))]
+def _runs_of(chips: MaskRows, chips_per_domain: int) -> NDArray[np.int64]:
+    """Return the runs of consecutive chips in masks with a row per domain: first position, number of chips."""
+    bits = np.unpackbits(chips.view(np.uint8), axis=1, bitorder="little")[:, :chips_per_domain]
+    positions = np.flatnonzero(bits)
+    return _runs(positions, np.zeros_like(positions))[:, :2]

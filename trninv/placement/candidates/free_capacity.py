@@ -99,6 +99,16 @@ class FreeCapacity:
         return self.available if self.reserved is None else self.available & ~self.reserved
 
     @cached_property
+    def only_reserved(self) -> MaskRows:
+        """Chips that are not free only because they are reserved."""
+        return self.available & ~self.free
+
+    @cached_property
+    def only_cordoned(self) -> MaskRows:
+        """Chips that are not available only because their servers are cordoned."""
+        return self.usable & ~self.allocated & self.cordoned
+
+    @cached_property
     def unusable(self) -> MaskRows:
         """Chips that are neither allocated nor available."""
         return self.in_scope & ~self.allocated & ~self.available

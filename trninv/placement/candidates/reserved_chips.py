@@ -12,10 +12,11 @@ from sqlalchemy import ColumnElement, Connection, Row, select
 
 from trninv.database.as_of import current_time
 from trninv.database.tables import TABLES
+from trninv.errors import InvalidArgumentError
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.state.chip_ids import parse_chip_ids
 from trninv.placement.allocations.reservations import FOREVER, Window, ended_by, overlapping
-from trninv.placement.candidates.free_capacity import FreeCapacity, pack_by_domain, read_cluster
+from trninv.placement.candidates.free_capacity import FreeCapacity, pack_by_domain, read_capacity, read_cluster
 from trninv.routing.snapshot import Snapshot
 from trninv.solvers.torus_blocks import MaskRows
 from trninv.units import format_timestamp
@@ -51,6 +52,20 @@ def with_current_reservations(
     present = overlapping(Window.moment(current_time(snapshot.connection)))
     cluster = cluster or _cluster_of(snapshot, capacity)
     return replace(capacity, reserved=_reserved_chips(snapshot, capacity, cluster, present))
+
+
+def read_current_capacity(snapshot: Snapshot, scope: str) -> FreeCapacity | None:
+    """Return the capacity of a scope with the reservations of now; None if its cluster has domains of several models.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError, WrongLevelError
+
+    """
+    try:
+        return with_current_reservations(snapshot, read_capacity(snapshot, scope))
+    except InvalidArgumentError:
+        return None
 
 
 def reserved_from_now(snapshot: Snapshot, capacity: FreeCapacity, until: str | None) -> MaskRows | None:

@@ -13,12 +13,14 @@ interface CardProps {
   title: string;
   /** The scenario in a few words. */
   scenarioText: string;
+  /** Whether its two parts have several lines each, which are reserved while they load. */
+  isLong?: boolean;
   children: ComponentChildren;
 }
 
-function Card({ title, scenarioText, children }: CardProps) {
+function Card({ title, scenarioText, isLong = false, children }: CardProps) {
   return (
-    <section class="card flush" aria-label={title}>
+    <section class={isLong ? "card flush long" : "card flush"} aria-label={title}>
       <h2>
         {title} {scenarioText && <span class="pill">{scenarioText}</span>}
       </h2>
@@ -42,7 +44,7 @@ interface BetweenProps {
 /** Paths and flow between two chips. */
 export function Between({ title, scenarioText, mode, answers: { shortest, widest, flow } }: BetweenProps) {
   return (
-    <Card title={title} scenarioText={scenarioText}>
+    <Card title={title} scenarioText={scenarioText} isLong>
       <Loading result={mode === "widest" ? widest : shortest}>
         {(ways) => (
           <>

@@ -24,7 +24,7 @@ export const WIRING = graphql(`
           nodes {
             address ordinal state
             rack { address ordinal }
-            chips(first: 64) { nodes { address ordinal state job use lastChange { why } } }
+            chips(first: 64) { nodes { address ordinal state job lastChange { why } } }
           }
         }
         switches(first: 100) { nodes { address ordinal state lastChange { why } server { ordinal } rack { ordinal } } }

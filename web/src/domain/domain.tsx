@@ -94,6 +94,7 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
             narrow={narrow}
             solid={solid}
             breaking={breaking}
+            awaited={answerOf(mode, answers)?.loading ?? false}
           />
           <Timeline scope={place} span={options.span} />
         </section>
@@ -117,6 +118,10 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
     </article>
   );
 }
+
+/** The answer that the picture shows. */
+const answerOf = (mode: Mode, { shortest, widest, flow, halves, pool }: Answers) =>
+  ({ path: shortest, widest, cut: flow, bisection: halves, pool, jobs: undefined })[mode];
 
 interface AnswerProps {
   mode: Mode;
@@ -166,9 +171,6 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers, letters }: 
       ) : (
         <Choose what={from ? "another chip" : "two chips"} />
       )}
-      {from && to && !scenarioText && [...wiring.parts, ...wiring.wires].some(({ state }) => state !== "up") && (
-        <IncidentCost domain={domain} ends={{ from, to }} shortest={shortest} flow={flow} />
-      )}
       <Whole scenarioText={from && to ? "" : scenarioText} halves={halves} pool={pool} />
       {mode === "cut" && flow.data && (
         <Links
@@ -186,6 +188,10 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers, letters }: 
           taking={taking}
           stale={ways.loading}
         />
+      )}
+      {/* last, since it comes late, if at all */}
+      {from && to && !scenarioText && [...wiring.parts, ...wiring.wires].some(({ state }) => state !== "up") && (
+        <IncidentCost domain={domain} ends={{ from, to }} shortest={shortest} flow={flow} />
       )}
     </>
   );

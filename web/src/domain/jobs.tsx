@@ -1,7 +1,9 @@
 // The domain's jobs: a letter for each, largest first.
 
+import { makeQuery, useQuery } from "../api";
 import type { Wiring } from "../drawing/layout";
 import { type Letter, LetterBadge } from "../drawing/letter";
+import { FREE } from "../jobs/documents";
 import { href } from "../route";
 import { pluralize } from "../words";
 
@@ -33,13 +35,15 @@ export const lettersOfChips = (wiring: Wiring, letters: Letters): Letters =>
 
 export function Jobs({ wiring, letters }: { wiring: Wiring; letters: Letters }) {
   const jobs = jobsOf(wiring, letters);
-  const chips = wiring.parts.filter((part) => part.kind === "chip");
-  const free = chips.filter(({ use }) => use === "free").length;
+  const capacity = useQuery(makeQuery(FREE, { scope: wiring.domain })).data?.free;
   return (
     <section class="card flush" aria-label="Jobs">
       <h2>
         {jobs.length ? pluralize(jobs.length, "job") : "No jobs"}{" "}
-        <span class="quiet">{pluralize(free, "free chip")}</span>
+        <span class="quiet">
+          {capacity && pluralize(capacity.free, "free chip")}
+          {capacity?.reserved ? `, ${capacity.reserved} reserved` : ""}
+        </span>
       </h2>
       <ul class="rows tight">
         {jobs.map(({ job, chips: holds, letter }) => (

@@ -27,9 +27,11 @@ interface Props {
   marks: Marks;
   idle: Set<string>;
   derated: Set<string>;
+  /** Whether marks are still to come, whose entries are there at once, so that nothing moves. */
+  awaited?: boolean;
 }
 
-export function Legend({ wiring, mode, marks, idle, derated }: Props) {
+export function Legend({ wiring, mode, marks, idle, derated, awaited = false }: Props) {
   const { parts, wires } = wiring;
   const has = (state: string) =>
     parts.some((part) => part.state === state) || wires.some((wire) => wire.state === state);
@@ -43,7 +45,7 @@ export function Legend({ wiring, mode, marks, idle, derated }: Props) {
           {joins(wiring, bandwidth)}, {number(bandwidth)} GB/s
         </li>
       ))}
-      {hasMarks &&
+      {(hasMarks || awaited) &&
         MEANS[mode].map(([swatch, meaning]) => (
           <li key={meaning}>
             <span class={`swatch ${swatch}`} />

@@ -46,7 +46,7 @@ interface Props {
 
 export function Links({ title, hops, instances = [], taking, stale }: Props) {
   const { domain, scenario, widest } = taking;
-  const named = new Map(instances.map(({ server, host, instance }) => [server, host ?? instance]));
+  const named = new Map(instances.map(({ server, host, instance }) => [server, host?.split(".")[0] ?? instance]));
   const there = (end: string) => named.get(end.slice(0, end.lastIndexOf("/")));
   return (
     <section class={stale ? "card flush stale" : "card flush"} aria-label={title} aria-busy={stale}>

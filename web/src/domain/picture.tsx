@@ -20,9 +20,13 @@ interface Props {
   solid: boolean;
   /** Whether a plain click assumes a part down. */
   breaking: boolean;
+  /** Whether the marks are still to come. */
+  awaited: boolean;
 }
 
-export function Picture({ wiring, mode, marks, ends: [from, to], scenario, options, narrow, solid, breaking }: Props) {
+export function Picture(props: Props) {
+  const { wiring, mode, marks, ends, scenario, options, narrow, solid, breaking, awaited } = props;
+  const [from, to] = ends;
   const [[yaw, pitch], turn] = useAngles(options, solid);
   const layout = useMemo(
     () => (solid ? rotate(wiring, yaw, pitch, narrow) : wiring.flat),
@@ -59,7 +63,7 @@ export function Picture({ wiring, mode, marks, ends: [from, to], scenario, optio
           turn={solid ? turn : undefined}
         />
       </section>
-      <Legend wiring={wiring} mode={mode} marks={marks} idle={gone} derated={derated} />
+      <Legend wiring={wiring} mode={mode} marks={marks} idle={gone} derated={derated} awaited={awaited} />
     </div>
   );
 }

@@ -11,8 +11,6 @@ export interface Part {
   why: string | undefined;
   /** The job that it is allocated to. */
   job?: string | null;
-  /** Whether the chip is allocated, free or unusable. */
-  use?: "allocated" | "free" | "unusable";
 }
 
 export interface Wire {

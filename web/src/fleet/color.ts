@@ -1,8 +1,8 @@
 // The colors of the map: a code for each chip, and the meaning of each code.
 import { JOB_TOKENS, type Letter, letterOf } from "../drawing/letter";
 import { number, pluralize } from "../words";
-import type { AllocationMap } from "./allocations";
-import { type Overview, type Part, STATES } from "./overview";
+import { type AllocationMap, UNAVAILABLE } from "./allocations";
+import { carries, type Overview, type Part, STATES } from "./overview";
 
 export const COLOR_BY = {
   state: "State",
@@ -17,7 +17,7 @@ export type ColorBy = keyof typeof COLOR_BY;
 /** Whether the coloring needs allocations. */
 export const needsAllocations = (coloring: ColorBy): boolean => coloring === "job" || coloring === "free";
 
-/** A code's meaning. The states come first in every coloring, so that no color hides an unhealthy chip. */
+/** An entry of the legend: a state, or what a coloring tells of chips. */
 export interface Entry {
   key: string;
   /** A token of tokens.css. */
@@ -27,47 +27,80 @@ export interface Entry {
   count: number;
 }
 
+/** What all chips with one code look like. */
+export interface Shade {
+  token: string;
+  /** The token of their state if they have another color. */
+  mark: string | undefined;
+  /** The index of their state in STATES. */
+  state: number;
+  /** The legend's entries that they count for. */
+  keys: string[];
+}
+
 export interface ChipColors {
   codes: Uint8Array;
+  /** By code. */
+  shades: Shade[];
   entries: Entry[];
 }
 
-const FIRST = STATES.length;
 const WORST = ["down", "degraded", "maintenance"];
 const FIFTHS = [0, 1, 2, 3, 4];
+const JOB = /^job/;
 
+/**
+ * Color a cluster's chips.
+ *
+ * An unhealthy chip has its state's color, so that nothing hides it. If it has a job, it has the job's color, and the
+ * map marks its state: a job is on its chips whatever their state.
+ */
 export function colorChips(overview: Overview, coloring: ColorBy, allocations: AllocationMap | undefined): ChipColors {
   const kinds = meanings(overview, coloring, allocations);
   const codes = new Uint8Array(overview.states);
   for (const part of kinds.length ? overview.parts : []) {
     const meaning = meaningOf(overview, coloring, allocations, part);
     const end = part.firstChip + part.domains * part.perDomain;
-    for (let chip = part.firstChip; chip < end; chip++) if (!codes[chip]) codes[chip] = FIRST + meaning(chip);
+    for (let chip = part.firstChip; chip < end; chip++)
+      codes[chip] = STATES.length * (1 + meaning(chip)) + (overview.states[chip] ?? 0);
   }
-  const counts = new Uint32Array(FIRST + kinds.length);
-  for (const code of codes) counts[code] = (counts[code] ?? 0) + 1;
+  const shades = [undefined, ...kinds].flatMap((kind) =>
+    STATES.map((name, state): Shade => {
+      const isKind = kind !== undefined && (state === 0 || coloring === "job");
+      const keys = [...(kind && state === 0 ? [] : [name]), ...(isKind ? [kind.key] : [])];
+      const isColored = isKind && (state === 0 || JOB.test(kind.key));
+      return { token: isColored ? kind.token : name, mark: isColored && state > 0 ? name : undefined, state, keys };
+    }),
+  );
+  const counts = new Map<string, number>();
+  const byCode = new Uint32Array(shades.length);
+  for (const code of codes) byCode[code] = (byCode[code] ?? 0) + 1;
+  shades.forEach(({ keys }, code) => {
+    for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + (byCode[code] ?? 0));
+  });
   const states = STATES.map((state) => ({ key: state, token: state, label: state }));
-  const entries = [...states, ...kinds].map((entry, index) => ({ ...entry, count: counts[index] ?? 0 }));
-  return { codes, entries };
+  const entries = [...states, ...kinds].map((entry) => ({ ...entry, count: counts.get(entry.key) ?? 0 }));
+  return { codes, shades, entries };
 }
 
 /** The codes from worst to least, selected ones first. */
-export function rankCodes({ entries }: ChipColors, only: Set<string>): Uint8Array {
-  const worth = ({ key }: Entry, index: number) => {
-    const bad = WORST.includes(key) ? 100 - WORST.indexOf(key) : key === "up" ? 0 : 50 - (index % 50);
-    return bad + (isChosen(only, key) ? 1000 : 0);
+export function rankCodes({ shades }: ChipColors, only: Set<string>): Uint8Array {
+  const worth = (shade: Shade, index: number) => {
+    const state = STATES[shade.state] ?? "up";
+    const bad = state !== "up" ? 1000 - WORST.indexOf(state) : shade.keys.includes("up") ? 0 : 500 - index;
+    return bad + (isChosen(only, shade.keys) ? 10_000 : 0);
   };
-  const order = entries
+  const order = shades
     .map((_, index) => index)
-    .sort((a, b) => worth(entries[a] as Entry, a) - worth(entries[b] as Entry, b));
-  const ranks = new Uint8Array(entries.length);
+    .sort((a, b) => worth(shades[a] as Shade, a) - worth(shades[b] as Shade, b));
+  const ranks = new Uint8Array(shades.length);
   order.forEach((code, rank) => {
     ranks[code] = rank + 1;
   });
   return ranks;
 }
 
-export const isChosen = (only: Set<string>, key: string) => only.size === 0 || only.has(key);
+export const isChosen = (only: Set<string>, keys: string[]) => only.size === 0 || keys.some((key) => only.has(key));
 
 type Meaning = Omit<Entry, "count">;
 
@@ -96,7 +129,9 @@ function meanings(overview: Overview, coloring: ColorBy, allocations: Allocation
       if (!allocations) return [];
       const others = allocations.jobs.length - JOB_TOKENS.length;
       return [
-        { key: "free", token: "line", label: "not allocated" },
+        { key: "free", token: "line", label: "free" },
+        { key: "reserved", token: "reserved", label: "reserved" },
+        { key: "cordoned", token: "line-strong", label: "cordoned" },
         ...allocations.jobs.slice(0, JOB_TOKENS.length).map(({ name, ordinal }, index) => {
           const letter = letterOf(ordinal);
           return { key: `job${index}`, token: `job-${letter.tone}`, label: name, letter };
@@ -124,7 +159,7 @@ const range = (step: number, most: number) => {
 
 const fifth = (value: number, most: number) => Math.min(4, Math.floor((5 * value) / most));
 
-/** The index of a healthy chip's meaning. */
+/** The index of a chip's meaning; -1: its state says all. */
 function meaningOf(
   overview: Overview,
   coloring: ColorBy,
@@ -142,7 +177,11 @@ function meaningOf(
         return block ? 1 + fifth(block, perDomain) : 0;
       };
     case "job":
-      return (chip) => Math.min(allocations?.jobNumbers[chip] ?? 0, JOB_TOKENS.length + 1);
+      return (chip) => {
+        const job = allocations?.jobNumbers[chip];
+        if (job) return UNAVAILABLE.length - 1 + Math.min(job, JOB_TOKENS.length + 1);
+        return carries(overview, chip) ? (allocations?.unavailable[chip] ?? 0) : -1;
+      };
     case "rack":
       return (chip) => (firstRack + Math.floor((chip - firstChip) / (perServer * serversPerRack))) % 2;
     default:

@@ -1,8 +1,8 @@
 // The description of the chip under the mouse or the cursor.
 import { stateWord } from "../state";
 import { number, pluralize } from "../words";
-import type { AllocationMap } from "./allocations";
-import { addressOf, type Overview, placeOf, rackOf, STATES } from "./overview";
+import { type AllocationMap, UNAVAILABLE } from "./allocations";
+import { addressOf, carries, type Overview, placeOf, rackOf, STATES } from "./overview";
 import type { Spot } from "./spots";
 
 interface MapData {
@@ -23,11 +23,15 @@ export function describe({ overview, spots, allocations, memory }: MapData, chip
     spot?.cause?.why,
     `rack r${rackOf(overview, chip)}`,
     `pools with ${pluralize(pool, "chip")}${size}`,
-    allocations && (holder ? `job ${allocations.jobs[holder - 1]?.name}` : "not allocated"),
+    allocations && (holder ? `job ${allocations.jobs[holder - 1]?.name}` : useOf(allocations, overview, chip)),
     block !== undefined && `largest free block in its domain: ${pluralize(block, "chip")}`,
   ];
   return `${addressOf(overview, chip)}: ${words.filter(Boolean).join(", ")}`;
 }
+
+/** The use of a chip without a job. */
+const useOf = ({ unavailable }: AllocationMap, overview: Overview, chip: number) =>
+  UNAVAILABLE[unavailable[chip] ?? 0] || (carries(overview, chip) ? "free" : "no job");
 
 const spotAt = (spots: Spot[], chip: number) =>
   spots.find((spot) => !spot.offMap && spot.chip <= chip && chip < spot.chip + spot.chips);

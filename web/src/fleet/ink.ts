@@ -12,7 +12,7 @@ const FORCED: Record<string, string> = {
   down: "CanvasText",
   maintenance: "CanvasText",
   surface: "Canvas",
-  "ink-2": "CanvasText",
+  ink: "CanvasText",
   accent: "Highlight",
 };
 
@@ -39,9 +39,9 @@ export const hexOf = (color: string) =>
 
 /** Fade codes that are not selected. */
 export function inksOf(colored: ChipColors, only: Set<string>): Inks {
-  const colors = colored.entries.map(({ key, token }) => {
+  const colors = colored.shades.map(({ keys, token }) => {
     const [r = 0, g = 0, b = 0] = channels(inkOf(token));
-    const alpha = Math.round(255 * (isChosen(only, key) ? 1 : FADED));
+    const alpha = Math.round(255 * (isChosen(only, keys) ? 1 : FADED));
     return ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0;
   });
   return { colors: Uint32Array.from(colors), ranks: rankCodes(colored, only) };

@@ -59,6 +59,9 @@ function partsOf(sizes: [number, number, number, number][]): Part[] {
   });
 }
 
+/** Whether a chip is up or degraded. */
+export const carries = ({ states }: Overview, chip: number) => (states[chip] ?? 0) < STATES.indexOf("down");
+
 /** A chip's section, its domain's number, and its number within the domain. */
 export function placeOf(overview: Overview, chip: number): [Part, number, number] {
   const part = overview.parts.findLast((candidate) => candidate.firstChip <= chip) as Part;

@@ -14,6 +14,8 @@ const FONT = "11px system-ui, sans-serif";
 
 export interface Look {
   codes: Uint8Array;
+  /** By code, the color of the chips' state if they have another one. */
+  badges: (string | undefined)[];
   inks: Inks;
   paper: string;
   ink: string;
@@ -128,13 +130,30 @@ export class Painter {
         const [left, top] = camera.corner(corner);
         const middle = [left + x + camera.chip / 2, top + y + camera.chip / 2] as const;
         const [{ perServer }, , inside] = placeOf(overview, chip);
-        if (overview.states[chip]) glyph(context, overview.states[chip] as number, middle, this.look.paper);
+        const state = overview.states[chip];
+        if (state) this.glyph(context, state, middle, this.look.badges[this.look.codes[chip] ?? 0]);
         else if (camera.chip >= NUMBERED) {
           context.fillStyle = legible(this.look, chip);
           context.fillText(String(inside % perServer), middle[0], middle[1] + 4);
         }
       }
     }
+  }
+
+  /** Draw a state's glyph in the color of paper, or on a disc if the chip's color is not the state's. */
+  private glyph(
+    context: CanvasRenderingContext2D,
+    state: number,
+    middle: readonly [number, number],
+    badge: string | undefined,
+  ): void {
+    if (badge) {
+      context.fillStyle = this.look.paper;
+      context.beginPath();
+      context.arc(...middle, 7.5, 0, 2 * Math.PI);
+      context.fill();
+    }
+    glyph(context, state, middle, badge ?? this.look.paper);
   }
 
   private ring(context: CanvasRenderingContext2D, camera: Camera, cell: Cell): void {

@@ -4,9 +4,14 @@ import { hexOf, inkOf } from "./ink";
 import { ASPECT, cellOf, layoutOf } from "./layout";
 import { chipsOf, type Overview } from "./overview";
 
-export function overviewSvg(overview: Overview, { codes, entries }: ChipColors, paper: string): string {
+/** The part of a chip's side that is its state's, if the chip is not in that color. */
+const MARK = 0.5;
+
+export function overviewSvg(overview: Overview, { codes, shades }: ChipColors, paper: string): string {
   const to = layoutOf(overview, ASPECT);
-  const colors = entries.map(({ token }) => hexOf(inkOf(token, true)));
+  const colors = shades.map(({ token }) => hexOf(inkOf(token, true)));
+  const marks = shades.map(({ mark }) => mark && hexOf(inkOf(mark, true)));
+  const marked: string[] = [];
   const paths = new Map<string, string[]>();
   for (let domain = 0; domain < overview.domains; domain++) {
     const [first, chips] = chipsOf(overview, domain);
@@ -20,10 +25,18 @@ export function overviewSvg(overview: Overview, { codes, entries }: ChipColors, 
       if (!paths.has(color)) paths.set(color, []);
       paths.get(color)?.push(`M${left} ${top}h${side}v${side}h-${side}z`);
     }
+    for (let index = 0; index < chips; index++) {
+      const mark = marks[own[index] ?? 0];
+      if (!mark) continue;
+      const [column, row, x, y] = cellOf(overview, to, first + index);
+      const inset = (1 - MARK) / 2;
+      const [left, top] = [1 + column * (to.side + 1) + x + inset, 1 + row * (to.side + 1) + y + inset];
+      marked.push(`<rect fill="${mark}" x="${left}" y="${top}" width="${MARK}" height="${MARK}"/>`);
+    }
   }
   const shapes = [...paths].sort().map(([color, path]) => `<path fill="${color}" d="${path.join("")}"/>`);
   const box = `viewBox="0 0 ${to.columns * (to.side + 1) + 1} ${to.rows * (to.side + 1) + 1}"`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" ${box} shape-rendering="crispEdges"><title>${escapeXml(overview.cluster)}</title><rect width="100%" height="100%" fill="${paper}"/>${shapes.join("")}</svg>\n`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${box} shape-rendering="crispEdges"><title>${escapeXml(overview.cluster)}</title><rect width="100%" height="100%" fill="${paper}"/>${shapes.join("")}${marked.join("")}</svg>\n`;
 }
 
 const escapeXml = (text: string) => text.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);

@@ -62,12 +62,9 @@ export function FleetMap(props: Props) {
   const looks = useLooks();
   const only = useMemo(() => new Set((options.only ?? "").split(",").filter(Boolean)), [options.only]);
   const painter = useMemo(() => {
-    const [paper, ink, accent] = ["surface", "ink-2", "accent"].map((token) => inkOf(token)) as [
-      string,
-      string,
-      string,
-    ];
-    return new Painter({ codes: colored.codes, inks: inksOf(colored, only), paper, ink, accent });
+    const [paper, ink, accent] = ["surface", "ink", "accent"].map((token) => inkOf(token)) as [string, string, string];
+    const badges = colored.shades.map(({ mark }) => mark && inkOf(mark));
+    return new Painter({ codes: colored.codes, badges, inks: inksOf(colored, only), paper, ink, accent });
   }, [colored, only, looks]);
   const marked = useMemo(() => {
     const states = new Set(STATES.filter((state) => only.has(state)));

@@ -1,8 +1,8 @@
-// Which job has each chip of a cluster, server by server, as the map of jobs draws it.
+// The use of each chip of a cluster, server by server, as the map of jobs draws it.
 import { download, useLoaded } from "../api";
 import type { Letter } from "../drawing/letter";
-import { type AllocationMap, fetchAllocations, lettersOf } from "../fleet/allocations";
-import { chipsOf, decodeOverview, type Overview, placeOf, STATES } from "../fleet/overview";
+import { type AllocationMap, fetchAllocations, lettersOf, UNAVAILABLE } from "../fleet/allocations";
+import { carries, chipsOf, decodeOverview, type Overview, placeOf, STATES } from "../fleet/overview";
 
 export interface ClusterChips {
   overview: Overview;
@@ -24,9 +24,19 @@ export function useClusterChips(clusters: string[]) {
 export const lettersIn = (clusters: ClusterChips[]): Map<string, Letter> =>
   new Map(clusters.flatMap(({ allocations }) => [...lettersOf(allocations)]));
 
+const IDLE = ["free", ...UNAVAILABLE.slice(1), "unusable"] as Exclude<Use["kind"], "job">[];
+
+export interface Use {
+  /** The job's name; empty: none. */
+  job: string;
+  /** What the chips are if they have no job; unusable: neither up nor degraded. */
+  kind: "job" | "free" | "reserved" | "cordoned" | "unusable";
+  chips: number;
+}
+
 export interface ServerUse {
-  /** Chips of each job, and of none (""), in the order of the chips. */
-  uses: [job: string, chips: number][];
+  /** Chips of each job and of each kind, in the order of the chips. */
+  uses: Use[];
   /** Chips in each state that is not up. */
   states: Map<string, number>;
   chips: number;
@@ -35,7 +45,7 @@ export interface ServerUse {
 export interface DomainUse {
   address: string;
   servers: ServerUse[];
-  /** Whether no chip is allocated and all are up. */
+  /** Whether all chips are free and up. */
   isIdle: boolean;
 }
 
@@ -44,17 +54,25 @@ export function domainUse({ overview, allocations }: ClusterChips, domain: numbe
   const [{ perServer }] = placeOf(overview, first);
   const servers: ServerUse[] = [];
   for (let start = first; start < first + chips; start += perServer) {
-    const uses = new Map<string, number>();
+    const uses = new Map<number, Use>();
     const states = new Map<string, number>();
     for (let chip = start; chip < start + perServer; chip++) {
-      const job = allocations.jobs[(allocations.jobNumbers[chip] ?? 0) - 1]?.name ?? "";
-      uses.set(job, (uses.get(job) ?? 0) + 1);
+      const job = allocations.jobNumbers[chip] ?? 0;
+      const idle = carries(overview, chip) ? (allocations.unavailable[chip] ?? 0) : UNAVAILABLE.length;
+      const use = uses.get(job || -idle);
+      if (use) use.chips++;
+      else
+        uses.set(job || -idle, {
+          job: allocations.jobs[job - 1]?.name ?? "",
+          kind: job ? "job" : (IDLE[idle] ?? "free"),
+          chips: 1,
+        });
       const state = STATES[overview.states[chip] ?? 0] ?? "up";
       if (state !== "up") states.set(state, (states.get(state) ?? 0) + 1);
     }
-    servers.push({ uses: [...uses], states, chips: perServer });
+    servers.push({ uses: [...uses.values()], states, chips: perServer });
   }
-  const isIdle = servers.every(({ uses, states }) => !states.size && uses.length === 1 && uses[0]?.[0] === "");
+  const isIdle = servers.every(({ uses, states }) => !states.size && uses.every(({ kind }) => kind === "free"));
   return { address: `${overview.cluster}/d${domain}`, servers, isIdle };
 }
 
@@ -65,13 +83,13 @@ export function placesByJob(cluster: ClusterChips): Map<string, string[]> {
   for (let domain = 0; domain < cluster.overview.domains; domain++) {
     const { address, servers, isIdle } = domainUse(cluster, domain);
     if (isIdle) continue;
-    const jobs = new Set(servers.flatMap(({ uses }) => uses.map(([job]) => job)));
+    const jobs = new Set(servers.flatMap(({ uses }) => uses.map(({ job }) => job)));
     for (const job of jobs) {
       if (!job) continue;
       if (jobs.size === 1) add(job, address);
       else
         for (const [server, { uses }] of servers.entries())
-          if (uses.some(([other]) => other === job)) add(job, `${address}/s${server}`);
+          if (uses.some((use) => use.job === job)) add(job, `${address}/s${server}`);
     }
   }
   return places;

@@ -21,7 +21,7 @@ export const SCOPES = makeQuery(
 
 export const FREE = graphql(`
   query JobRoom($scope: Address!) {
-    free(scope: $scope) { chips allocated reserved cordoned free degraded unusable largestBlock concurrentJobs { chips jobs } }
+    free(scope: $scope) { chips usable allocated reserved cordoned free degraded unusable largestBlock concurrentJobs { chips jobs } }
   }
 `);
 

@@ -32,19 +32,21 @@ export function Jobs({ options }: { options: Record<string, string> }) {
         .sort((a, b) => b.chips.totalCount - a.chips.totalCount)
         .slice(0, MOST_CLUSTERS)
         .map(({ address }) => address);
+  const isPart = (clusters.data?.clusters.nodes.length ?? 0) > MOST_CLUSTERS;
+  const title = scope || (isPart ? `the ${MOST_CLUSTERS} largest clusters` : "all clusters");
   return (
     <article class="jobs">
       <header class="title">
         <h1>Jobs</h1>
         <p>{jobs.data && summarize(jobs.data.jobs, scope)}</p>
-        {jobs.data && <Failed jobs={jobs.data.jobs} />}
+        <Failed jobs={jobs.data?.jobs} />
         <div class="tools">
           <Scope clusters={clusters.data?.clusters.nodes ?? []} scope={scope} />
           <CopyQueries queries={[query]} />
         </div>
       </header>
       {clusters.error && <Failure error={clusters.error} again={clusters.again} />}
-      <Page scope={scope} scopes={scopes} jobs={jobs} options={options} />
+      <Page scope={scope} scopes={scopes} title={title} jobs={jobs} options={options} />
     </article>
   );
 }
@@ -52,9 +54,11 @@ export function Jobs({ options }: { options: Record<string, string> }) {
 const summarize = ({ totalCount }: Jobs, scope: string) =>
   `${pluralize(totalCount, "job")} in ${scope || "all clusters"}`;
 
-function Failed({ jobs: { nodes } }: { jobs: Jobs }) {
-  const failed = nodes.filter(({ failedChips }) => failedChips > 0).length;
-  return failed ? <StateLabel state="down">{pluralize(failed, "job")} with failed chips</StateLabel> : null;
+function Failed({ jobs }: { jobs: Jobs | undefined }) {
+  if (!jobs) return <StateLabel state="up">…</StateLabel>;
+  const failed = jobs.nodes.filter(({ failedChips }) => failedChips > 0).length;
+  if (!failed) return <StateLabel state="up">no failed chips</StateLabel>;
+  return <StateLabel state="down">{pluralize(failed, "job")} with failed chips</StateLabel>;
 }
 
 function Scope({ clusters, scope }: { clusters: Cluster[]; scope: string }) {
@@ -82,13 +86,15 @@ interface PageProps {
   scope: string;
   /** The scope, or all clusters. */
   scopes: string[];
+  /** The scopes in words. */
+  title: string;
   jobs: ReturnType<typeof useQuery<typeof JOBS>>;
   options: Record<string, string>;
 }
 
 const domainOf = (address: string) => /^[^/]+\/d\d+/.exec(address)?.[0];
 
-function Page({ scope, scopes, jobs, options }: PageProps) {
+function Page({ scope, scopes, title, jobs, options }: PageProps) {
   const [proposal, propose] = useState<Proposal>({ places: [], equal: [] });
   const [drawnLetters, setLetters] = useState<Map<string, Letter>>();
   const sel = options.sel ?? "";
@@ -114,7 +120,7 @@ function Page({ scope, scopes, jobs, options }: PageProps) {
         <div>
           <section
             class="card flush map"
-            aria-label="Allocations"
+            aria-label={`Allocations in ${title}`}
             aria-busy={!domain && chips.data === undefined && !chips.error}
           >
             <Capacity scopes={scopes} />
@@ -136,7 +142,7 @@ function Page({ scope, scopes, jobs, options }: PageProps) {
                     isNamed={!scope}
                   />
                 ))}
-                {chips.data && <Legend letters={letters} hasFits={proposal.equal.length > 0} />}
+                {chips.data && <Legend clusters={chips.data} letters={letters} hasFits={proposal.equal.length > 0} />}
               </>
             )}
           </section>
@@ -157,7 +163,7 @@ function Page({ scope, scopes, jobs, options }: PageProps) {
       </div>
       {isDrawn && jobs.data && (
         <div class="below">
-          <FreeCapacity scopes={scopes} title={scope || "all clusters"} />
+          <FreeCapacity scopes={scopes} title={title} />
           <Reservations scope={scope} />
           {scopes[0] && <DrainImpact scope={drainScope(options.drain, scopes[0])} drain={options.drain ?? ""} />}
         </div>
@@ -176,24 +182,37 @@ function useFree(scopes: string[]) {
   );
 }
 
-type Count = "chips" | "allocated" | "free" | "reserved" | "unusable" | "cordoned" | "degraded";
+type Count = "chips" | "usable" | "allocated" | "free" | "reserved" | "unusable" | "cordoned" | "degraded";
 const total = (all: Free[], name: Count) => all.reduce((sum, free) => sum + free[name], 0);
 
-/** Counts that add up to all chips, and a bar of them. */
+/** Counts that add up to all chips, with the key to a bar of them, and which of them have failed. */
 function Capacity({ scopes }: { scopes: string[] }) {
   const { data: all = [] } = useFree(scopes);
   const parts = (["allocated", "free", "reserved", "unusable"] as const)
     .map((name) => [name, total(all, name)] as const)
     .filter(([name, count]) => count || name === "allocated" || name === "free");
   const chips = total(all, "chips");
+  const cordoned = total(all, "cordoned");
+  const down = total(all, "unusable") - cordoned;
+  const failed = chips - total(all, "usable") - down;
+  const causes = [down && `${number(down)} down or in maintenance`, cordoned && `${number(cordoned)} cordoned`];
+  const notes = [
+    failed > 0 &&
+      `Of the ${number(total(all, "allocated"))} allocated, ${number(failed)} ${failed === 1 ? "has" : "have"} failed.`,
+    down + cordoned > 0 && `Unusable: ${causes.filter(Boolean).join(", ")}.`,
+  ].filter(Boolean);
   return (
     <div class="capacity">
-      <p class={all.length ? undefined : "to-come"}>
+      <p class={all.length ? "sum" : "sum to-come"}>
         {parts.map(([name, count], index) => (
           <>
             {index > 0 && <span class="sign">+</span>}
             <span key={name}>
-              <strong>{number(count)}</strong> {name}
+              <strong>
+                <i class={`key ${name}`} aria-hidden="true" />
+                {number(count)}
+              </strong>{" "}
+              {name}
             </span>
           </>
         ))}
@@ -202,10 +221,13 @@ function Capacity({ scopes }: { scopes: string[] }) {
           <strong>{number(chips)}</strong> chips
         </span>
       </p>
-      <div class="shares" aria-hidden="true">
-        {parts.map(
-          ([name, count]) => count > 0 && <span key={name} class={name} style={{ flexGrow: count / chips }} />,
-        )}
+      <div class="bar-of-chips">
+        <div class="shares" aria-hidden="true">
+          {parts.map(
+            ([name, count]) => count > 0 && <span key={name} class={name} style={{ flexGrow: count / chips }} />,
+          )}
+        </div>
+        <p class="quiet">{all.length > 0 && (notes.join(" ") || "No chip is down, in maintenance or cordoned.")}</p>
       </div>
     </div>
   );

@@ -1,11 +1,13 @@
 // Who has which chips: a cluster as its domains, a square a server, with the letters of jobs; or one domain chip by chip.
 import { useEffect, useState } from "preact/hooks";
 import { jobColors, type Letter, LetterBadge, letterOf } from "../drawing/letter";
+import { UNAVAILABLE } from "../fleet/allocations";
+import { STATES as CHIP_STATES } from "../fleet/overview";
 import { Picture } from "../picture";
 import { href } from "../route";
 import { Glyph, stateWord } from "../state";
 import { number, pluralize } from "../words";
-import { type ClusterChips, type DomainUse, domainUse, type ServerUse } from "./allocated";
+import { type ClusterChips, type DomainUse, domainUse, type ServerUse, type Use } from "./allocated";
 
 const isWithin = (address: string, places: string[]) =>
   places.some((place) => address === place || address.startsWith(`${place}/`));
@@ -91,7 +93,7 @@ export function ClusterJobs({ cluster, letters, proposal, sel, isNamed }: Cluste
   );
 }
 
-/** The first domains with a job, a failure or a proposed place, and then idle ones, in their order. */
+/** The first domains with a job, a reservation, a failure or a proposed place, and then idle ones, in their order. */
 function busyFirst(cluster: ClusterChips, { equal }: Proposal): number[] {
   const fits = new Set(equal.map(domainOf));
   const [busy, idle]: [number[], number[]] = [[], []];
@@ -140,24 +142,32 @@ function Domain({ use: { address, servers }, letters, proposal, sel }: DomainUse
 }
 
 function describe(address: string, servers: ServerUse[], isHere: boolean, fits: boolean): string {
-  const chips = new Map<string, number>();
-  const states = new Map<string, number>();
-  for (const { uses, states: own } of servers) {
-    for (const [job, count] of uses) chips.set(job, (chips.get(job) ?? 0) + count);
-    for (const [state, count] of own) states.set(state, (states.get(state) ?? 0) + count);
-  }
-  const jobs = [...chips].filter(([job]) => job);
-  return [
-    `${address}: `,
-    jobs.length ? jobs.map(([job, count]) => `job ${job} on ${pluralize(count, "chip")}`).join(", ") : "no job",
-    ...[...states].map(([state, count]) => `, ${pluralize(count, "chip")} ${stateWord(state)}`),
-    isHere ? ", the chosen place" : fits ? ", a place that fits" : "",
-  ].join("");
+  const uses = servers.flatMap((server) => server.uses);
+  const jobs = sums(uses.flatMap(({ job, chips }) => (job ? [[job, chips]] : [])));
+  const kept = sums(uses.flatMap(({ kind, chips }) => (isKept(kind) ? [[kind, chips]] : [])));
+  const states = sums(servers.flatMap((server) => [...server.states]));
+  const words = [
+    jobs.length ? jobs.map(([job, chips]) => `job ${job} on ${pluralize(chips, "chip")}`).join(", ") : "no job",
+    ...[...kept, ...states].map(([word, chips]) => `${pluralize(chips, "chip")} ${stateWord(word)}`),
+    ...(isHere ? ["the chosen place"] : fits ? ["a place that fits"] : []),
+  ];
+  return `${address}: ${words.join(", ")}`;
 }
 
-/** Jobs of a server that are drawn; of more, only the first ones are. */
-const SHARES = 3;
-const WORST = ["down", "degraded", "maintenance"];
+/** Whether chips without a job are kept from jobs though they are up. */
+const isKept = (kind: Use["kind"]) => kind === "reserved" || kind === "cordoned";
+
+function sums(counts: [name: string, count: number][]): [name: string, count: number][] {
+  const all = new Map<string, number>();
+  for (const [name, count] of counts) all.set(name, (all.get(name) ?? 0) + count);
+  return [...all];
+}
+
+/** Uses of a server that are drawn; of more, only the first ones are. */
+const SHARES = 4;
+/** The part of a server whose height has room for a letter. */
+const LEGIBLE = 1 / 3;
+const WORST = ["down", "degraded", "maintenance"] as const;
 
 interface ServerProps {
   server: ServerUse;
@@ -169,22 +179,38 @@ interface ServerProps {
 
 function Server({ server: { uses, states, chips }, letters, sel, address, proposal }: ServerProps) {
   const state = WORST.find((each) => states.has(each));
-  const isIdle = uses.every(([job]) => !job);
+  const isIdle = uses.every(({ job, kind }) => !job && !isKept(kind));
   const isWhole = state !== undefined && isIdle && states.get(state) === chips;
-  const isChosen = Boolean(sel) && uses.some(([job]) => job === sel);
+  const isChosen = Boolean(sel) && uses.some(({ job }) => job === sel);
   const isProposed =
     isWithin(address, proposal.places) || proposal.places.some((place) => place.startsWith(`${address}/`));
   return (
     <span
-      class={["server", isWhole && state, isChosen && "chosen", isProposed && "proposed"].filter(Boolean).join(" ")}
-      title={`${address}: ${uses.map(([job, count]) => `${count} ${job || "free"}`).join(", ")}${[...states].map(([name, count]) => `, ${count} ${stateWord(name)}`).join("")}`}
+      class={[
+        "server",
+        isWhole && state,
+        uses.some(({ kind }) => kind === "cordoned") && "cordoned",
+        isChosen && "chosen",
+        isProposed && "proposed",
+      ]
+        .filter(Boolean)
+        .join(" ")}
+      title={`${address}: ${uses
+        .filter(({ kind }) => kind !== "unusable")
+        .map((use) => `${use.chips} ${use.job || use.kind}`)
+        .concat([...states].map(([name, count]) => `${count} ${stateWord(name)}`))
+        .join(", ")}`}
     >
       {!isIdle &&
-        uses.slice(0, SHARES).map(([job, count]) => {
-          const letter = letters.get(job);
+        uses.slice(0, SHARES).map((use) => {
+          const letter = letters.get(use.job);
           return (
-            <span key={job} class="share" style={{ flexGrow: count, ...(letter && jobColors(letter)) }}>
-              {letter?.text}
+            <span
+              key={`${use.kind} ${use.job}`}
+              class={`share ${use.kind}`}
+              style={{ flexGrow: use.chips, ...(letter && jobColors(letter)) }}
+            >
+              {use.chips >= LEGIBLE * chips && letter?.text}
             </span>
           );
         })}
@@ -200,8 +226,21 @@ function Server({ server: { uses, states, chips }, letters, sel, address, propos
 /** Jobs that the legend names. */
 const NAMED = 24;
 
-export function Legend({ letters, hasFits }: { letters: Map<string, Letter>; hasFits: boolean }) {
+interface LegendProps {
+  clusters: ClusterChips[];
+  letters: Map<string, Letter>;
+  hasFits: boolean;
+}
+
+/** The jobs' letters, and the other looks of the picture's chips. */
+export function Legend({ clusters, letters, hasFits }: LegendProps) {
   const all = [...letters];
+  const kept = UNAVAILABLE.filter((why, index) =>
+    clusters.some(({ allocations }) => why && allocations.unavailable.includes(index)),
+  );
+  const states = WORST.filter((state) =>
+    clusters.some(({ overview }) => overview.states.includes(CHIP_STATES.indexOf(state))),
+  );
   return (
     <p class="inner legend">
       {all.slice(0, NAMED).map(([job, letter]) => (
@@ -213,7 +252,12 @@ export function Legend({ letters, hasFits }: { letters: Map<string, Letter>; has
       <span>
         <span class="key free" /> free
       </span>
-      {WORST.map((state) => (
+      {kept.map((why) => (
+        <span key={why}>
+          <span class={`key ${why}`} /> {why}
+        </span>
+      ))}
+      {states.map((state) => (
         <span key={state}>
           <Glyph state={state} /> {stateWord(state)}
         </span>

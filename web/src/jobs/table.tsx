@@ -33,9 +33,9 @@ function whereOf(job: Job, places: Map<string, string[]>): string {
 const COLUMNS: [string, (job: Job, places: Map<string, string[]>) => Cell][] = [
   ["job", labelOf],
   ["chips", (job) => job.chips],
+  ["failed_chips", (job) => job.failedChips],
   ["where", whereOf],
   ["servers", (job) => job.servers],
-  ["failed_chips", (job) => job.failedChips],
   ["who", (job) => job.who],
   ["started", (job) => job.startedAt],
 ];

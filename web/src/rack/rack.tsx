@@ -9,7 +9,7 @@ import { type Count, nounOf, STATES, StateLabel, stateWord } from "../state";
 import "../style/rack.css";
 import { pluralize } from "../words";
 import { Cost, Pull } from "./causes";
-import { RACK, type Rack, type RackAnswer } from "./documents";
+import { RACK, type Rack, type RackAnswer, type RackServer } from "./documents";
 import { Facts } from "./facts";
 import { Neighbors } from "./neighbors";
 
@@ -94,8 +94,15 @@ function heightOf(rack: Rack, narrow: boolean): number {
   const servers = rack.servers.nodes;
   const trays = servers.reduce((sum, server) => sum + Math.max(server.trays.length, 1), 0);
   const isKnown = servers.every((server) => server.trays.some(({ rackUnits }) => rackUnits));
-  if (narrow) return 32 + 67 * servers.length + 30 * trays;
+  if (narrow)
+    return 36 + 22 * servers.length + 15 * servers.reduce((sum, server) => sum + linesOf(server), 0) + 30 * trays;
   return isKnown ? 16 * rack.rackUnits + 14 : Math.min(690, 36 * trays + 6 * servers.length + 14);
+}
+
+/** Lines of text above a server's trays: its name, what is wrong, its jobs, its host. */
+function linesOf({ state, chips, host, instance }: RackServer): number {
+  const failed = chips.nodes.filter((chip) => chip.state !== "up" && chip.state !== state).length;
+  return 2 + (state === "up" ? Math.min(failed, 2) : 2) + (host || instance ? 1 : 0);
 }
 
 /** The rack's parts by kind and state; of those that are up, only chips. */

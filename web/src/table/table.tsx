@@ -163,10 +163,9 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
     () => columns.map((_, index) => decimalsOf(rows.map((row) => row[index] ?? null))),
     [columns, rows],
   );
-  const fixed = Math.max(
-    0,
-    columns.findIndex((column, index) => rows.some((row) => addresses(column, row[index] ?? null).length)),
-  );
+  const isName = (column: string, index: number) =>
+    column === "job" || rows.some((row) => addresses(column, row[index] ?? null).length);
+  const fixed = Math.max(0, columns.findIndex(isName));
   const widths = useMemo(() => (many ? widthsOf(columns, rows) : []), [many, columns, rows]);
   return (
     <section

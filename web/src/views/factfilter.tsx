@@ -27,7 +27,7 @@ export function FactFilter({ view, sections, chosen, where, placeholder }: Props
         ))}
       </nav>
       <label>
-        Filter{" "}
+        <span class="unseen">Filter</span>
         <input
           type="search"
           name="where"

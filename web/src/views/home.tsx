@@ -21,7 +21,7 @@ import {
 } from "../state";
 import { Timeline } from "../timeline";
 import { number, pluralize, shortenAddress } from "../words";
-import { troubleOf } from "./discovery";
+import { type Feed, feedsOf } from "./discovery";
 
 const HOME = graphql(`
   query Home {
@@ -59,6 +59,7 @@ const OPEN = graphql(`
       totalCount
       nodes { id severity place causes causeCount startedAt who why parts { kind state count } }
     }
+    failing: jobs(first: 1, filter: { failedChips: { gt: 0 } }) { totalCount }
     drift(first: 1) { totalCount }
     driftComparedAt
     discoveries(first: 100) { nodes { target readAt late everySeconds error clusters } }
@@ -111,7 +112,7 @@ function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span
             </h2>
             <SimpleTable name="Clusters" columns={COLUMNS}>
               {health.map((cluster) => (
-                <Line key={cluster.slug} health={cluster} sources={open.data && sourcesOf(open.data)} />
+                <Line key={cluster.slug} health={cluster} sources={open.data && feedsOf(open.data)} />
               ))}
             </SimpleTable>
             {missing.length > 0 && (
@@ -190,7 +191,7 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
           <strong>{open ? number(open.incidents.totalCount) : "…"}</strong>{" "}
           {open?.incidents.totalCount === 1 ? "root cause" : "root causes"}
         </p>
-        {open ? <Oldest open={open} /> : <p class="quiet">…</p>}
+        {open ? <Impact open={open} /> : <p class="quiet">…</p>}
       </a>
       <a class="card tile" href={href("sources")}>
         <h2>Bound to machines</h2>
@@ -203,61 +204,39 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
   );
 }
 
-function Oldest({ open }: { open: Open }) {
+/** What the open incidents cost, and how old they are. */
+function Impact({ open }: { open: Open }) {
   const { asof } = useAsOf();
   const nodes = open.incidents.nodes.filter(({ startedAt }) => startedAt);
   const oldest = nodes.reduce(
     (least, incident) => (!least || (incident.startedAt ?? "") < (least.startedAt ?? "") ? incident : least),
     nodes[0],
   );
-  if (!oldest) return <p class="quiet">No open incidents.</p>;
+  const failing = open.failing.totalCount;
   return (
-    <p class="quiet">
-      Oldest{open.incidents.totalCount > open.incidents.nodes.length && " of the worst"}:{" "}
-      {formatDuration(oldest.startedAt ?? "", shownTime(asof))}, <span class="nowrap">{oldest.place}</span>
-    </p>
+    <>
+      <p class="states">
+        <StateLabel state={failing ? "down" : "up"}>
+          {failing ? `${pluralize(failing, "job")} with failed chips` : "no job with failed chips"}
+        </StateLabel>
+      </p>
+      {oldest && (
+        <p class="quiet rest">
+          Oldest{open.incidents.totalCount > open.incidents.nodes.length && " of the worst"}:{" "}
+          {formatDuration(oldest.startedAt ?? "", shownTime(asof))}, <span class="nowrap">{oldest.place}</span>
+        </p>
+      )}
+    </>
   );
 }
 
-/** What feeds the inventory, the late ones first: targets that are read on schedule, and tools whose output is imported. */
-interface Feed {
-  name: string;
-  seenAt: string | null;
-  /** Why it is behind, such as late; empty: it is not. */
-  trouble: string;
-  isScheduled: boolean;
-  /** Clusters that it reports about. */
-  clusters: string[];
-}
-
-function sourcesOf({ discoveries, observations }: Open): Feed[] {
-  const targets = discoveries.nodes.map((discovery) => ({
-    name: discovery.target,
-    seenAt: discovery.readAt,
-    trouble: troubleOf(discovery),
-    isScheduled: discovery.everySeconds !== null,
-    clusters: discovery.clusters?.split(" ") ?? [],
-  }));
-  const tools = new Map<string, string>();
-  for (const { source, seenAt } of observations.nodes)
-    if (seenAt > (tools.get(source) ?? "")) tools.set(source, seenAt);
-  const imported = [...tools].map(([name, seenAt]) => ({
-    name,
-    seenAt,
-    trouble: "",
-    isScheduled: false,
-    clusters: [],
-  }));
-  return [...targets, ...imported].sort((a, b) => Number(Boolean(b.trouble)) - Number(Boolean(a.trouble)));
-}
-
 /** Counts and sources that a tile has room for. */
-const [FEW, FEW_SOURCES] = [3, 2];
+const [FEW, FEW_SOURCES] = [3, 1];
 
 function Sources({ open, designs }: { open: Open; designs: number }) {
   const { asof } = useAsOf();
   const age = (time: string) => `${formatDuration(time, shownTime(asof))} ago`;
-  const sources = sourcesOf(open);
+  const sources = feedsOf(open);
   const { drift, driftComparedAt } = open;
   const more = sources.length - FEW_SOURCES;
   const rest = [
@@ -349,7 +328,7 @@ function Liveness({ health, sources }: LineProps) {
         {trouble}, {bound}
       </span>
     );
-  return `${own.some(({ isScheduled }) => isScheduled) ? "reporting, " : ""}${bound}`;
+  return `${own.some(({ everySeconds }) => everySeconds !== null) ? "reporting, " : ""}${bound}`;
 }
 
 function OpenIncidents({ open: { incidents } }: { open: Open }) {

@@ -1,37 +1,32 @@
-// Documented numbers by generation.
+// Where the inventory's data come from: what feeds it, the documented numbers by generation, and the documents.
 import { useState } from "preact/hooks";
 import { graphql, makeQuery, type Result, useQuery } from "../api";
 import { CopyQueries, Loading } from "../parts";
 import { href, type Route } from "../route";
 import "../style/facts.css";
-import { citation } from "../words";
+import { citation, pluralize } from "../words";
+import { DocumentTable, documentsOf } from "./cited";
+import { feedsOf } from "./discovery";
 import { FactFilter } from "./factfilter";
-import { attributeName, passes, subjectName } from "./factnames";
+import { attributeName, passes, subjectName, TOPICS, topicOf } from "./factnames";
+import { Feeds } from "./feeds";
 
 const NUMBERS = graphql(`
   query Numbers {
     facts(filter: { picked: { eq: true } }, first: 1000) {
       nodes {
         subject attribute value quote formula disputed assumed note
-        source { title }
-        others { value source { title } }
+        source { title publisher date kind }
+        others { value source { title publisher date kind } }
       }
     }
     systems { slug name }
+    discoveries(first: 100) { nodes { target readAt late everySeconds error clusters } }
+    observations(last: 100) { nodes { source seenAt } }
   }
 `);
 
 const FACTS = makeQuery(NUMBERS, {});
-
-const DISCOVERIES = graphql(`
-  query Discoveries {
-    discoveries(first: 100) {
-      nodes { target readAt late everySeconds error clusters }
-    }
-  }
-`);
-
-const TARGETS = makeQuery(DISCOVERIES, {});
 
 /** Subjects side by side, by generation. */
 const TABLES: [string, string[]][] = [
@@ -79,42 +74,14 @@ const SHORT = 20;
 /** Columns that fit on a printed page. */
 const COLUMNS = 4;
 
-/** What trninv discover pulls, and whether it is late. */
-function Discoveries({ targets }: { targets: Result<typeof DISCOVERIES>["discoveries"]["nodes"] }) {
-  if (targets.length === 0) return null;
-  return (
-    <section class="card flush scroll" aria-label="Discovery">
-      <h2>Discovery</h2>
-      <table class="full">
-        <thead>
-          <tr>
-            <th>Target</th>
-            <th>Last read (UTC)</th>
-            <th>Every</th>
-            <th>State</th>
-            <th>Clusters</th>
-          </tr>
-        </thead>
-        <tbody>
-          {targets.map(({ target, readAt, late, everySeconds, error, clusters }) => (
-            <tr key={target}>
-              <td>{target}</td>
-              <td>{readAt?.slice(0, 19).replace("T", " ") ?? "never"}</td>
-              <td>{everySeconds ? `${everySeconds} s` : "by hand"}</td>
-              <td>{[late && "late", error].filter(Boolean).join("; ") || "ok"}</td>
-              <td>{clusters?.replaceAll(" ", ", ") ?? "none"}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  );
-}
-
-const OTHERS = "others";
+const [OTHERS, DOCUMENTS] = ["others", "documents"];
 const LISTED = new Set(TABLES.flatMap(([, subjects]) => subjects));
 const idOf = (name: string) => name.toLowerCase();
-const NAMES = new Map([...TABLES.map(([name]) => [idOf(name), name] as const), [OTHERS, "Everything else"]]);
+const NAMES = new Map([
+  ...TABLES.map(([name]) => [idOf(name), name] as const),
+  [OTHERS, "Everything else"],
+  [DOCUMENTS, "Documents"],
+]);
 const SECTIONS = new Map(TABLES.flatMap(([name, subjects]) => subjects.map((subject) => [subject, idOf(name)])));
 const sectionOf = ({ subject }: Fact) => SECTIONS.get(subject) ?? OTHERS;
 
@@ -123,15 +90,21 @@ export function Sources({ route }: { route: Route }) {
   return (
     <article>
       <header class="title">
-        <h1>Documented numbers</h1>
-        <p>{facts.data ? `${facts.data.facts.nodes.length} numbers, each with its source` : "…"}</p>
+        <h1>Sources</h1>
+        <p>{facts.data ? summarize(facts.data.facts.nodes) : "…"}</p>
         <div class="tools">
           <a href={href("disagreements")}>Where sources disagree</a>
           <CopyQueries queries={[FACTS]} />
         </div>
       </header>
-      <Loading result={facts}>{(data) => <Numbers data={data} route={route} />}</Loading>
-      <Loading result={useQuery(TARGETS)}>{(data) => <Discoveries targets={data.discoveries.nodes} />}</Loading>
+      <Loading result={facts}>
+        {(data) => (
+          <>
+            <Feeds feeds={feedsOf(data)} />
+            <Numbers data={data} route={route} />
+          </>
+        )}
+      </Loading>
     </article>
   );
 }
@@ -139,15 +112,19 @@ export function Sources({ route }: { route: Route }) {
 type Answer = Result<typeof NUMBERS>;
 type Fact = Answer["facts"]["nodes"][number];
 
+const summarize = (facts: Fact[]) =>
+  `${pluralize(facts.length, "documented number")} from ${pluralize(documentsOf(facts).length, "document")}`;
+
 function Numbers({ data, route }: { data: Answer; route: Route }) {
   const where = route.options.where ?? "";
   const chosen = NAMES.has(route.subject) ? route.subject : idOf(TABLES[0]?.[0] ?? "");
   const systems = new Map(data.systems.map(({ slug, name }) => [slug, name]));
   const all = data.facts.nodes;
+  const documents = documentsOf(all);
   const sections = [...NAMES].map(([id, name]) => ({
     id,
     name,
-    count: all.filter((fact) => sectionOf(fact) === id).length,
+    count: id === DOCUMENTS ? documents.length : all.filter((fact) => sectionOf(fact) === id).length,
   }));
   const texts = (fact: Fact) => [
     subjectName(fact.subject, systems),
@@ -168,18 +145,19 @@ function Numbers({ data, route }: { data: Answer; route: Route }) {
         where={where}
         placeholder="HBM, Trainium2, BF16, EFA…"
       />
-      <p class="quiet">
+      {chosen === DOCUMENTS && !where && <DocumentTable documents={documents} />}
+      <p class="quiet" hidden={chosen === DOCUMENTS && !where}>
         Bandwidths are of one direction. Select a number for its source; <span class="mark">⚠</span> marks where sources
         disagree.
       </p>
-      {shown.length === 0 && <p class="card">No number matches the filter.</p>}
+      {where && shown.length === 0 && <p class="card">No number matches the filter.</p>}
       {sections.map(({ id, name }) => {
         const facts = shown.filter((fact) => sectionOf(fact) === id);
         if (!facts.length) return null;
         return id === OTHERS ? (
           <List key={id} name={name} facts={facts} systems={systems} />
         ) : (
-          <Table key={id} name={name} facts={facts} systems={systems} />
+          <NumbersAndWords key={id} name={name} facts={facts} systems={systems} />
         );
       })}
     </>
@@ -192,7 +170,8 @@ interface SectionProps {
   systems: Map<string, string>;
 }
 
-const isNumber = ({ value }: Fact) => /^[$\d]/.test(value);
+/** Whether a value is a number, with a unit or without. */
+const isNumber = ({ value }: Fact) => /^\$?[\d.,]+( \S+)?$/.test(value);
 
 /** The unit that all numbers of a row have. */
 function unitOf(facts: Fact[]): string {
@@ -200,17 +179,36 @@ function unitOf(facts: Fact[]): string {
   return units.size === 1 ? ([...units][0] ?? "") : "";
 }
 
-/** The newest subjects first; rows with the most values first, and what has no number last. */
+/** The newest first. */
+const subjectsOf = (facts: Fact[]) =>
+  [...LISTED].filter((subject) => facts.some((fact) => fact.subject === subject)).reverse();
+
+/** The attributes with numbers as a table of subjects side by side, and the others as a list. */
+function NumbersAndWords({ name, facts, systems }: SectionProps) {
+  const counted = new Set(facts.filter(isNumber).map(({ attribute }) => attribute));
+  const numbers = facts.filter(({ attribute }) => counted.has(attribute));
+  const words = subjectsOf(facts).flatMap((subject) =>
+    facts.filter((fact) => fact.subject === subject && !counted.has(fact.attribute)),
+  );
+  return (
+    <>
+      {numbers.length > 0 && <Table name={name} facts={numbers} systems={systems} />}
+      {words.length > 0 && <List name={`${name}, in words`} facts={words} systems={systems} />}
+    </>
+  );
+}
+
+/** Rows by topic, those with the most values first. */
 function Table({ name, facts, systems }: SectionProps) {
   const byName = new Map(facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
-  const subjects = [...LISTED].filter((subject) => facts.some((fact) => fact.subject === subject)).reverse();
+  const subjects = subjectsOf(facts);
+  const heads = new Map(subjects.map((subject) => [subject, subjectName(subject, systems).replace(/ server$/, "")]));
   const attributes = [...new Set(facts.map((fact) => fact.attribute))]
     .map((attribute) => {
       const all = facts.filter((fact) => fact.attribute === attribute);
-      const isText = !all.some(isNumber);
-      return { attribute, name: attributeName(attribute), unit: unitOf(all), isText, count: all.length };
+      return { attribute, name: attributeName(attribute), unit: unitOf(all), count: all.length };
     })
-    .sort((a, b) => Number(a.isText) - Number(b.isText) || b.count - a.count || a.name.localeCompare(b.name));
+    .sort((a, b) => b.count - a.count || a.name.localeCompare(b.name));
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="card flush scroll" aria-label={name} tabIndex={0}>
@@ -220,23 +218,35 @@ function Table({ name, facts, systems }: SectionProps) {
             <th scope="col">{name}</th>
             {subjects.map((subject) => (
               <th key={subject} scope="col">
-                {subjectName(subject, systems)}
+                {heads.get(subject)}
               </th>
             ))}
           </tr>
         </thead>
-        <tbody>
-          {attributes.map(({ attribute, name, unit }) => (
-            <tr key={attribute}>
-              <th scope="row">{[name, unit].filter(Boolean).join(", ")}</th>
-              {subjects.map((subject) => (
-                <td key={subject} data-of={subjectName(subject, systems)}>
-                  <Documented fact={byName.get(`${subject} ${attribute}`)} unit={unit} />
-                </td>
+        {TOPICS.map(([topic]) => [topic, attributes.filter(({ attribute }) => topicOf(attribute) === topic)] as const)
+          .filter(([, rows]) => rows.length)
+          .map(([topic, rows]) => (
+            <tbody key={topic}>
+              <tr class="topic">
+                <th scope="rowgroup" colSpan={1 + subjects.length}>
+                  {topic}
+                </th>
+              </tr>
+              {rows.map(({ attribute, name, unit }) => (
+                <tr key={attribute}>
+                  <th scope="row">
+                    {name}
+                    {unit && <span class="unit">, {unit}</span>}
+                  </th>
+                  {subjects.map((subject) => (
+                    <td key={subject} data-of={heads.get(subject)}>
+                      <Documented fact={byName.get(`${subject} ${attribute}`)} unit={unit} />
+                    </td>
+                  ))}
+                </tr>
               ))}
-            </tr>
+            </tbody>
           ))}
-        </tbody>
       </table>
     </section>
   );
@@ -250,7 +260,7 @@ function List({ name, facts, systems }: SectionProps) {
         <thead>
           <tr>
             <th scope="col">{name}</th>
-            <th scope="col">Number</th>
+            <th scope="col">Attribute</th>
             <th scope="col">Value</th>
           </tr>
         </thead>

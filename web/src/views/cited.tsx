@@ -1,0 +1,76 @@
+// The documents that state the numbers, the newest first.
+import { href } from "../route";
+import { type Column, Row, SimpleTable } from "../simpletable";
+import { number } from "../words";
+
+interface Source {
+  title: string;
+  publisher: string;
+  date: string | null;
+  kind: string;
+}
+
+interface Fact {
+  source: Source;
+  others: readonly { source: Source }[];
+}
+
+interface CitedDocument extends Source {
+  /** Numbers of the page that are taken from it. */
+  used: number;
+  /** Numbers of the page that it states. */
+  stated: number;
+}
+
+/** Return the documents that state some facts, the newest first; an assumption has no document. */
+export function documentsOf(facts: readonly Fact[]): CitedDocument[] {
+  const documents = new Map<string, CitedDocument>();
+  for (const { source, others } of facts)
+    for (const each of new Map(
+      [source, ...others.map((other) => other.source)].map((one) => [one.title, one]),
+    ).values()) {
+      if (each.kind === "assumed") continue;
+      const document = documents.get(each.title) ?? { ...each, used: 0, stated: 0 };
+      document.stated++;
+      if (each.title === source.title) document.used++;
+      documents.set(each.title, document);
+    }
+  return [...documents.values()].sort(
+    (a, b) => (b.date ?? "").localeCompare(a.date ?? "") || b.used - a.used || a.title.localeCompare(b.title),
+  );
+}
+
+const KINDS: Record<string, string> = {
+  seed: "seed document",
+  vendor: "vendor’s documentation",
+  driver: "vendor’s source code",
+  third_party: "third party",
+};
+
+const COLUMNS: Column[] = [
+  ["Document"],
+  ["Date"],
+  ["Publisher", "roomy"],
+  ["Kind", "roomy"],
+  ["Numbers used", "number"],
+  ["Stated", "number roomy"],
+];
+
+export function DocumentTable({ documents }: { documents: CitedDocument[] }) {
+  return (
+    <section class="card flush documents">
+      <SimpleTable name="Documents" columns={COLUMNS}>
+        {documents.map(({ title, publisher, date, kind, used, stated }) => (
+          <Row key={title} content="">
+            <th scope="row">{used ? <a href={href("sources", "", { where: title })}>{title}</a> : title}</th>
+            <td class="date">{date ?? <span class="quiet">undated</span>}</td>
+            <td class="roomy">{publisher}</td>
+            <td class="roomy quiet">{KINDS[kind]}</td>
+            <td class="number">{number(used)}</td>
+            <td class="number roomy quiet">{number(stated)}</td>
+          </Row>
+        ))}
+      </SimpleTable>
+    </section>
+  );
+}
