@@ -248,8 +248,8 @@ function lengthOf(column: string, cell: Cell, decimals: number): number {
 /** Texts up to this length, in characters, stay on one line. */
 const SHORT = 24;
 const HEADER_LINES = 3;
-/** Characters of the widest column of texts. */
-const MOST_WIDE = 100;
+/** Texts of more characters take two lines, or more if they would be wider than this. */
+const [LONG, MOST_WIDE] = [80, 100];
 /** Most characters of the column that stays in view on a phone. */
 const FIRST = 20;
 
@@ -283,7 +283,7 @@ function Header({ column, sort, isNumber }: { column: string; sort: string; isNu
     <th
       scope="col"
       class={isNumber ? "number" : undefined}
-      style={{ minWidth: `calc(${Math.ceil(columnLabel(column).length / HEADER_LINES)}ch + 2 * var(--s-3))` }}
+      style={{ minWidth: `calc(${Math.ceil(columnLabel(column).length / HEADER_LINES) + 2}ch + var(--s-5))` }}
       aria-sort={order}
     >
       <button type="button" class="plain" onClick={() => change({ sort: NEXT[order]?.(column) })}>
@@ -342,11 +342,11 @@ function Value({ column, cell, short, isFirst, decimals, letter, jobHref }: Valu
   ) : (
     <Reason text={text} />
   );
-  const isLong = text.length > SHORT && !links.length;
+  const isLong = !short && text.length > LONG && !links.length;
   return (
     <td
-      class={text.length > 60 ? "long" : isLong ? "wraps" : undefined}
-      style={isLong && !short ? { minWidth: `${Math.min(MOST_WIDE, Math.ceil(text.length / 2) + 3)}ch` } : undefined}
+      class={isLong ? "long" : undefined}
+      style={isLong ? { minWidth: `${Math.min(MOST_WIDE, Math.ceil(text.length / 2) + 3)}ch` } : undefined}
       title={short && text.length > 40 ? text : undefined}
     >
       {short || isFirst ? <div>{content}</div> : content}
