@@ -64,7 +64,8 @@ def test_a_table_keeps_the_names_of_its_rows_on_a_phone(opened: Open) -> None:
         assert box["width"] < frame["width"] / 2
 
 
-WRAPPED = """() => [...document.querySelectorAll('.data :is(th, td)')].filter(cell => cell.scrollWidth > cell.clientWidth + 1)
+CUT = """() => [...document.querySelectorAll('.data :is(th, td)')]
+    .filter(cell => cell.scrollWidth > cell.clientWidth + 1)
     .map(cell => cell.textContent)"""
 """Cells whose text is cut."""
 
@@ -81,7 +82,7 @@ def test_a_report_on_a_phone_begins_with_what_answers_its_question(opened: Open)
     for report in ("capacity", "unhealthy", "ratios", "disputed", "availability"):
         page.evaluate(f"location.hash = '#/reports/{report}'")
         settled(page)
-        assert page.evaluate(WRAPPED) == [], report
+        assert page.evaluate(CUT) == [], report
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 

@@ -176,7 +176,7 @@ def _summarize(history: History) -> str:
     if history.worst:
         length = history.intervals[0].end - history.intervals[0].begin
         sentences.append(
-            f"Each bar is {_format_length(length)}: in color, the unhealthy parts at its end; in gray, the most at once."
+            f"Each bar is {_format_length(length)}: in color, unhealthy parts at its end; in gray, the most at once."
         )
     if history.is_cut:
         sentences.append(f"Only the last {MAX_CHANGES} changes are marked.")
