@@ -399,7 +399,7 @@ def test_a_report_has_parameters_a_plot_and_csv(opened: Open) -> None:
     with page.expect_download() as download:
         page.get_by_role("button", name="Download CSV").click()
     lines = download.value.path().read_text().splitlines()
-    assert lines[0].startswith("generation,cluster,")
+    assert lines[0].startswith("cluster,chips,")
     assert len(lines) == 4
 
 

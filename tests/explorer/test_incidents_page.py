@@ -97,6 +97,18 @@ def test_the_worst_loss_is_first_and_what_is_searched_is_what_is_saved(opened: O
     expect(page.locator("table.pick tbody tr:not(.total)")).to_have_count(3)
 
 
+def test_a_ticket_is_not_broken_over_lines(watched: Watched, databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    change(url, CHIP, "down", "no power at all in two racks, ticket OPS-123, OPS-456, OPS-789, waits for DC-12")
+    with forked_service(url) as address:
+        page = watched.open("#/incidents?sel=1", url=address, width=390, height=844)
+        tickets = page.locator("main .nowrap", has_text=re.compile(r"^(OPS|DC)-\d+$"))
+        expect(tickets).to_have_count(8)  # of the list and of the panel
+        assert set(tickets.evaluate_all("all => all.map(each => each.getClientRects().length)")) == {1}
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        watched.close()
+
+
 def test_a_note_is_added_and_kept_also_of_one_that_has_closed(watched: Watched, databases: Databases) -> None:
     url = databases.seeded("sqlite")
     change(url, CHIP, "down", "hot, ticket 12")

@@ -70,6 +70,22 @@ def test_rows_are_sorted_copied_and_an_error_says_what_is_wrong(watched: Watched
 
 
 @pytest.mark.slow
+def test_on_a_phone_a_query_and_its_rows_are_in_view(opened: Open) -> None:
+    page = opened("#/query", width=390, height=844)
+    answered(page)
+    page.get_by_label("Example").select_option("Unhealthy parts by change")
+    answered(page)
+    field = page.get_by_role("textbox", name="SQL query")
+    expect(field).to_have_value(re.compile("FROM v_unhealthy"))
+    assert field.evaluate("each => each.scrollHeight <= each.clientHeight && each.scrollWidth <= each.clientWidth")
+    expect(page.get_by_role("button", name="Run")).to_be_in_viewport(ratio=1)
+    expect(page.locator(".data tbody tr").first).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    field.fill("SELECT 1 AS one")
+    expect(page.get_by_label("Example").locator(":checked")).to_have_text("none: your own query")
+
+
+@pytest.mark.slow
 def test_a_query_of_an_address_waits_for_its_reader(opened: Open) -> None:
     page = opened("#/query?text=SELECT+count(*)+FROM+v_chip")
     expect(page.get_by_role("textbox", name="SQL query")).to_have_value("SELECT count(*) FROM v_chip")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 import trninv
 from browsing import Open, settled
@@ -69,13 +69,13 @@ def test_rows_of_a_report_link_sort_and_filter_and_csv_has_the_same(opened: Open
     expect(page.get_by_role("status").filter(has_text="rows of")).to_be_visible()
     page.reload()
     settled(page)
-    chips = [int(text.replace(",", "")) for text in column(page, 6)]
+    chips = [int(text.replace(",", "")) for text in column(page, 2)]
     assert chips == sorted(chips, reverse=True)
     assert 2 <= len(chips) < 8
-    clusters = column(page, 2)
-    assert [row[1] for row in saved(page)[1:]] == clusters
+    clusters = column(page, 1)
+    assert [row[0] for row in saved(page)[1:]] == clusters
     same = [name for name, count in zip(clusters, chips, strict=True) if count == 64]
-    assert same == ["u-trn2x64", "trn3-gen1"]  # as the report has them: a sort is stable
+    assert same == ["trn3-gen1", "u-trn2x64"]  # as the report has them: a sort is stable
     page.get_by_role("link", name="trn3-gen1", exact=True).click()
     page.wait_for_url("**/#/cluster/trn3-gen1")
 
@@ -248,6 +248,32 @@ def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> 
     expect(page.get_by_role("status").filter(has_text="19 of 19 rows loaded")).to_be_visible(timeout=60_000)
     assert cell(page, "Working chips", 0) == "100"
     assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen1&as=healthy"
+
+
+def left_of(locator: Locator) -> float:
+    box = locator.bounding_box()
+    assert box
+    return box["x"]
+
+
+@pytest.mark.slow
+def test_on_a_phone_names_and_the_first_of_several_places_stay_in_view(opened: Open) -> None:
+    page = opened("#/compare?of=u-trn2x64/d0,trn3-gen1,trn3-gen2", width=390, height=844)
+    table = page.get_by_role("region", name="Comparison")
+    name = table.get_by_role("rowheader", name="BF16 compute, TFLOPS dense").locator("div")
+    first = table.locator("tr", has_text="BF16 compute").locator("td")
+    expect(first).to_have_count(3)
+    assert name.bounding_box()["y"] < 844  # type: ignore[index]
+    before = [left_of(each) for each in (name, first.nth(0), first.nth(1))]
+    table.evaluate("box => box.scrollTo(90, 0)")
+    after = [left_of(each) for each in (name, first.nth(0), first.nth(1))]
+    assert after == pytest.approx([before[0], before[1], before[2] - 90], abs=2)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    names = page.locator(".compare .names").last
+    expect(names.locator("td")).to_have_text(["u-trn2x64/d0", "trn3-gen1", "trn3-gen2"])
+    expect(names).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    expect(names).to_be_hidden()
 
 
 @pytest.mark.slow

@@ -63,15 +63,39 @@ def test_addresses_of_a_report_stand_in_natural_order(opened: Open) -> None:
 
 @pytest.mark.slow
 def test_a_table_keeps_the_names_of_its_rows_on_a_phone(opened: Open) -> None:
+    for report in ("capacity", "unhealthy"):  # whole, and drawn as it comes into view
+        page = opened(f"#/reports/{report}", width=390, height=844)
+        table, name = page.locator(".data"), page.locator(".data tbody td:first-child").first
+        expect(name.get_by_role("link")).to_have_count(1)
+        table.evaluate("box => box.scrollTo(400, 0)")
+        settled(page)
+        frame, box = table.bounding_box(), name.bounding_box()
+        assert frame is not None
+        assert box is not None
+        assert box["x"] == pytest.approx(frame["x"], abs=2)
+        assert box["width"] < frame["width"] / 2
+
+
+CUT = """() => [...document.querySelectorAll('.data :is(th, td)')]
+    .filter(cell => cell.scrollWidth > cell.clientWidth + 1)
+    .map(cell => cell.textContent)"""
+"""Cells whose text is cut."""
+
+
+@pytest.mark.slow
+def test_a_report_on_a_phone_begins_with_what_answers_its_question(opened: Open) -> None:
     page = opened("#/reports/capacity", width=390, height=844)
-    table, name = page.locator(".data"), page.locator(".data tbody td.fixed").first
-    expect(name.get_by_role("link")).to_have_count(1)  # of the row: the column before it scrolls away
-    table.evaluate("box => box.scrollTo(400, 0)")
-    settled(page)
-    frame, box = table.bounding_box(), name.bounding_box()
-    assert frame is not None
-    assert box is not None
-    assert box["x"] == pytest.approx(frame["x"], abs=2)
+    for title in ("cluster", "chips", "HBM, GiB", "BF16, TFLOPS"):
+        expect(page.get_by_role("columnheader", name=title, exact=True)).to_be_in_viewport(ratio=1)
+    assert page.locator(".data tbody tr").first.bounding_box()["y"] < 600  # type: ignore[index]
+    expect(page.locator("#plot")).to_be_hidden()
+    page.locator(".chart summary").click()
+    expect(page.locator("#plot")).to_be_visible()
+    for report in ("capacity", "unhealthy", "ratios", "disputed", "availability"):
+        page.evaluate(f"location.hash = '#/reports/{report}'")
+        settled(page)
+        assert page.evaluate(CUT) == [], report
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ def test_rows_are_those_of_the_report(ask: Ask, fleet: BaseFleet, name: str) -> 
 
 def test_values_narrow_a_report(ask: Ask) -> None:
     rows = ask('{ report(name: "capacity", values: [{name: "generation", value: "trn3"}]) { rows } }')["data"]
-    assert [row[0] for row in rows["report"]["rows"]] == ["trn3", "trn3"]
+    assert [row[0] for row in rows["report"]["rows"]] == ["trn3-gen2", "trn3-gen1"]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_a_name_that_is_there_is_found_even_where_the_report_has_nothing_to_say_
     assert _found(fleet, find_report("unhealthy"), cluster="trn3-gen1").rows == []
     assert _found(fleet, find_report("disputed"), subject="h100").rows == []
     assert _found(fleet, find_report("capacity"), generation="").rows == _found(fleet, find_report("capacity")).rows
-    assert {row[0] for row in _found(fleet, find_report("capacity"), generation="trn2").rows} == {"trn2"}
+    assert {row[7] for row in _found(fleet, find_report("capacity"), generation="trn2").rows} == {"trn2"}
 
 
 def test_in_graphql(ask: Ask) -> None:
@@ -90,8 +90,8 @@ def test_network_nodes_that_are_down_are_not_up(databases: Databases, backend: s
             cluster_seeding.seed(connection, default_catalog(), default_systems().get("rainier").resized(2), name="few")
             set_state(connection, ["few/fabric/t3/n0"], Condition.from_user("down", None), why="test", who="tests")
         found = run_query(engine, find_report("unhealthy").sql(backend, {}), seconds=30)
-    ((*what, _, who, why),) = found.rows
-    assert (what, who, why) == (["network node", "few/fabric/t3/n0", "down", None], "tests", "test")
+    ((*what, _, why, who, factor, kind),) = found.rows
+    assert (what, why, who, factor, kind) == (["few/fabric/t3/n0", "down"], "test", "tests", None, "network node")
 
 
 def test_domains_by_hbm_do_not_ask_what_their_links_carry(seeded: str) -> None:
@@ -126,6 +126,6 @@ def test_disputed_figures_are_marked_with_what_others_say(fleet: BaseFleet) -> N
     assert cables["efa-trn1.2xlarge"] == "3.125 GB/s, derived from disputed facts"
     assert cables["neuronlink-v4-rack"] == "320 GB/s, derived from disputed facts"
     assert cables["efa-100"] is cables["neuronlink-v3-ring"] is None
-    documented = {(row[0], row[1], row[3]): row[7] for row in _found(fleet, find_report("documented")).rows}
+    documented = {(row[0], row[1], row[4]): row[7] for row in _found(fleet, find_report("documented")).rows}
     assert documented["trn3-gen2", "device_memory", 20_480 * 2**30] == "yes"
     assert documented["u-trn2x64", "servers", 4] == "no"

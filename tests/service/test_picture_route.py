@@ -1,5 +1,6 @@
 """Pictures for the explorer's pages: what they take, when they change, and who may see them."""
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
@@ -92,6 +93,9 @@ def test_a_timeline_has_what_its_cursor_needs(client: TestClient) -> None:
         assert root.get("data-since") == whole.get("data-since")  # nothing is drawn before the history
         assert [" since " in "".join(each.itertext()) for each in (root, whole)] == [True, False]
         assert max(map(int, root.get("data-counts", "").split())) == 33
+        texts = [text.text for text in root.iter(f"{SVG}text")]
+        assert {"0", "33", "UTC", "changes, and how many"} <= set(texts)  # both ends of the axis
+        assert re.search(r"At most 33 parts at once.*Each bar is [\d.]+ (s|min|h|d):", " ".join(map(str, texts)))
         changes = root.get("data-changes", "").split()
         assert root.get("data-since", "") < changes[0] <= changes[-1] <= root.get("data-until", "")
         *_, mark = root.iter(f"{SVG}a")

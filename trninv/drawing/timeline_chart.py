@@ -15,12 +15,14 @@ from trninv.drawing.svg import (
     INACTIVE,
     MAINTENANCE,
     MUTED,
+    PANEL_STROKE,
     Style,
     SvgDocument,
     add_element,
     add_link,
     draw_label,
     draw_line,
+    format_number,
 )
 from trninv.drawing.symbols import SEVERITY, draw_state_symbol
 from trninv.history.events import Event, list_events
@@ -29,11 +31,12 @@ from trninv.inventory.address.lookup import resolve, resolve_place
 from trninv.units import pluralize
 
 MAX_CLUSTERS, MAX_CHANGES, INTERVALS = 16, 500, 120
-_PADDING, _MARK_SPACING, _TICK_SPACING, _MIN_BAR_HEIGHT = 14.0, 26.0, 90.0, 2.0
+_AXIS_WIDTH, _PADDING, _MARK_SPACING, _TICK_SPACING, _MIN_BAR_HEIGHT = 52.0, 14.0, 26.0, 90.0, 2.0
 _STATE_COLORS: Final = {"degraded": DEGRADED, "down": DOWN, "maintenance": MAINTENANCE}
 _WORST_COLOR: Final = "var(--link-idle)"
 _MINUTES: Final = (1, 5, 15, 60, 240, 720, 1_440, 2_880, 10_080, 43_200, 129_600)
 """Distances of two ticks to choose from."""
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _DAY: Final = timedelta(days=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -118,11 +121,11 @@ def draw_timeline(history: History, width: float = 900, height: float = 200) -> 
 
     def x_of(time: datetime) -> float:
         share = (min(max(time, history.since), history.until) - history.since) / span
-        return _PADDING + share * (width - 2 * _PADDING)
+        return _AXIS_WIDTH + share * (width - _AXIS_WIDTH - _PADDING)
 
+    _draw_axes(root, (_AXIS_WIDTH, width - _PADDING), height, history.worst)
     for interval in history.intervals:
         _draw_interval(root, interval, (x_of(interval.begin), x_of(interval.end)), height, max(history.worst, 1))
-    draw_line(root, (_PADDING, height), (width - _PADDING, height), stroke=INACTIVE)
     for changes in _merge_changes(history.changes, span * (_MARK_SPACING / width)):
         _draw_mark(root, changes, (x_of(_time_of(changes[0])), height + 13))
     for time, text in _ticks(history.since, history.until, max(2, int(width / _TICK_SPACING))):
@@ -130,8 +133,10 @@ def draw_timeline(history: History, width: float = 900, height: float = 200) -> 
     drawn = {name for name in _STATE_COLORS for interval in history.intervals if _count_at_end(interval, name)}
     document.legend = [(color, state) for state, color in _STATE_COLORS.items() if state in drawn]
     if history.worst:
-        document.legend.append((_WORST_COLOR, "most at once in each interval"))
-    document.bounds = (0, 0, width, height + 44)
+        document.legend.append((_WORST_COLOR, "most at once"))
+    if history.changes:
+        document.legend.append((_draw_sample, "changes, and how many"))
+    document.bounds = (0, -8, width, height + 44)
     document.data = {
         "since": format_time(history.since),
         "until": format_time(history.until),
@@ -151,11 +156,38 @@ def _summarize(history: History) -> str:
         return "No history is recorded."
     worst = f"At most {pluralize(history.worst, 'part')} at once" if history.worst else "Every part was up"
     sentences = [f"{worst} since {history.since:%m-%d %H:%M}." if history.is_short else f"{worst}."]
+    if history.worst:
+        length = history.intervals[0].end - history.intervals[0].begin
+        sentences.append(
+            f"Each bar is {_format_length(length)}: in color, unhealthy parts at its end; in gray, the most at once."
+        )
     if history.is_cut:
         sentences.append(f"Only the last {MAX_CHANGES} changes are marked.")
     if history.omitted:
         sentences.append(f"{pluralize(history.omitted, 'cluster')} omitted.")
     return " ".join(sentences)
+
+
+def _format_length(length: timedelta) -> str:
+    seconds = length.total_seconds()
+    name, size = next((unit for unit in _UNITS if seconds >= unit[1]), _UNITS[-1])
+    return f"{format_number(seconds / size)} {name}"
+
+
+def _draw_axes(root: Element, ends: tuple[float, float], height: float, worst: int) -> None:
+    """Draw the lines of no and of the most unhealthy parts between two x, with their numbers at the left."""
+    for count in dict.fromkeys((0, worst)):
+        y = 0.0 if count else height
+        draw_line(root, (ends[0], y), (ends[1], y), stroke=PANEL_STROKE if count else INACTIVE)
+        draw_label(root, (ends[0] - 6, y + 4), f"{count:,}", 11, MUTED, text_anchor="end")
+    draw_label(root, (0, height + 36), "UTC", 11, MUTED)
+
+
+def _draw_sample(root: Element, center: tuple[float, float]) -> Element:
+    entry = add_element(root, "g")
+    draw_state_symbol(entry, center, "down")
+    draw_label(entry, (center[0] + 7, center[1] + 4), "2", 11)
+    return entry
 
 
 def _count_at_end(interval: TimelineInterval, state: str) -> int:

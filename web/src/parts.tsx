@@ -144,6 +144,37 @@ export const svgOf = (id: string) => () => {
   return element instanceof SVGSVGElement ? standaloneSvg(element) : null;
 };
 
+/** An address that wraps after its slashes; the second end of a link stays whole. */
+export function Address({ text }: { text: string }) {
+  const [first = "", second] = text.split(" – ");
+  return (
+    <>
+      {first.split(/(\/)/).map((part) =>
+        part === "/" ? (
+          <>
+            /<wbr />
+          </>
+        ) : (
+          part
+        ),
+      )}
+      {second && (
+        <>
+          {" – "}
+          <span class="nowrap">{second}</span>
+        </>
+      )}
+    </>
+  );
+}
+
+/** A reason, in which a ticket such as ABC-123 is not broken over lines. */
+export const Reason = ({ text }: { text: string }) => (
+  <>
+    {text.split(/\b([A-Za-z]\w*-\d+)\b/).map((part, index) => (index % 2 ? <span class="nowrap">{part}</span> : part))}
+  </>
+);
+
 /** A choice as radio buttons in a row. */
 export function Choice<T extends string>({
   name,

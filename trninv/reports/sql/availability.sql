@@ -113,12 +113,13 @@ summed AS (
     LEFT JOIN correction ON correction.cluster_id = states_now.cluster_id AND correction.kind = states_now.kind
 )
 SELECT
-    slug AS cluster, replace(kind, '_', ' ') AS kind, parts,
+    slug AS cluster, replace(kind, '_', ' ') AS kind,
     round((total_seconds - degraded - down - maintenance) / total_seconds, 9) AS share_up,
-    round(degraded / total_seconds, 9) AS share_degraded,
-    round(down / total_seconds, 9) AS share_down, round(maintenance / total_seconds, 9) AS share_maintenance,
-    failures, repairs, own_down AS ongoing,
+    failures, own_down AS ongoing,
+    round(1.0 * repair_seconds / repairs / 3600, 6) AS mttr_hours,
     round((total_seconds - down - maintenance) / failures / 3600, 6) AS mtbf_hours,
-    round(1.0 * repair_seconds / repairs / 3600, 6) AS mttr_hours
+    repairs, round(degraded / total_seconds, 9) AS share_degraded,
+    round(down / total_seconds, 9) AS share_down, round(maintenance / total_seconds, 9) AS share_maintenance,
+    parts
 FROM summed
-ORDER BY slug, kind
+ORDER BY share_up, slug, kind

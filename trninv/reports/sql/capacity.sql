@@ -20,12 +20,13 @@ WITH domain_count AS (
     GROUP BY chip.generation, cluster.slug, cluster.system, chip.slug
 )
 SELECT
-    generation, cluster, system, domains, servers, chips, hbm_gib, bf16_tflops,
+    cluster, chips, hbm_gib, bf16_tflops,
     CAST(chips AS DOUBLE PRECISION) * 100 / sum(chips) OVER () AS percent_of_chips,
+    servers, domains, generation, system,
     (SELECT dispute FROM v_fact WHERE subject = chip_model AND attribute = 'device_memory' AND picked = 'yes')
         AS hbm_of_a_chip_disputed,
     (SELECT dispute FROM v_fact WHERE subject = chip_model AND attribute = 'bf16_compute' AND picked = 'yes')
         AS bf16_of_a_chip_disputed
 FROM cluster_total
 WHERE generation = :generation OR :generation = ''
-ORDER BY generation, chips DESC, cluster
+ORDER BY chips DESC, cluster, generation

@@ -2,7 +2,7 @@
 -- answers: On which numbers do sources disagree, what does each state, and which one is selected?
 -- parameter: subject = '' of v_fact.subject — only this one, such as trainium3
 SELECT
-    fact.subject, fact.attribute, fact.differs_in, fact.value, fact.picked, fact.as_written, fact.source_title, fact.quote,
+    fact.subject, fact.attribute, fact.value, fact.picked, fact.source_title, fact.differs_in, fact.as_written, fact.quote,
     conflict.note
 FROM v_conflict AS conflict
 JOIN v_fact AS fact ON fact.subject = conflict.subject AND fact.attribute = conflict.attribute

@@ -20,12 +20,12 @@ WITH seeded AS (
     WHERE fact.attribute IN ('chips', 'servers', 'device_memory') AND fact.exact IS NOT NULL
 )
 SELECT
-    cluster, attribute, documented, documented_exact, seeded_exact,
+    cluster, attribute,
     CASE
         WHEN documented_exact = seeded_exact THEN 'yes'
         WHEN as_written LIKE 'over %' AND seeded_exact > documented_exact THEN 'yes'
         WHEN as_written LIKE 'up to %' AND seeded_exact < documented_exact THEN 'yes'
         ELSE 'no' END AS agrees,
-    picked, disputed, source_title, quote
+    documented, documented_exact, seeded_exact, picked, disputed, source_title, quote
 FROM compared
-ORDER BY cluster, attribute, picked DESC, source_title, documented_exact, quote
+ORDER BY agrees, cluster, attribute, picked DESC, source_title, documented_exact, quote

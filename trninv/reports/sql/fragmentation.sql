@@ -129,8 +129,8 @@ free AS (
     ) AS free_part
     GROUP BY cluster_id
 )
-SELECT cluster.slug AS cluster, best.chips AS jobs_of, best.fits AS fit_at_once, coalesce(free.chips, 0) AS free_chips,
-    coalesce(free.chips, 0) - best.chips * best.fits AS stranded_chips
+SELECT cluster.slug AS cluster, best.chips AS jobs_of, best.fits AS fit_at_once,
+    coalesce(free.chips, 0) - best.chips * best.fits AS stranded_chips, coalesce(free.chips, 0) AS free_chips
 FROM best
 JOIN cluster ON cluster.id = best.cluster_id
 LEFT JOIN free ON free.cluster_id = best.cluster_id

@@ -1,7 +1,7 @@
 -- title: Jobs with failed chips
 -- answers: Which running jobs have chips that are down or in maintenance, and which chips?
 -- parameter: cluster = '' of v_cluster.address — only this one
-SELECT job, system, external_id, cluster, address AS chip, role, state, started_at
+SELECT job, address AS chip, state, role, started_at, cluster, system, external_id
 FROM v_allocation
 WHERE ended_at IS NULL AND state IN ('down', 'maintenance') AND (cluster = :cluster OR :cluster = '')
 ORDER BY cluster, job, system, external_id, domain_ordinal, server_ordinal, ordinal

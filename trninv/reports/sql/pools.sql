@@ -3,8 +3,8 @@
 -- parameter: top = 20 — number of domains
 -- chart: hbm_gib_up by domain
 SELECT
-    domain_address.address AS domain, cluster.slug AS cluster, model.slug AS model, usable.chips AS chips_up,
-    usable.chips * (model.device_memory_bytes / 1073741824) AS hbm_gib_up,
+    domain_address.address AS domain, usable.chips * (model.device_memory_bytes / 1073741824) AS hbm_gib_up,
+    usable.chips AS chips_up, model.slug AS model, cluster.slug AS cluster,
     (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'device_memory' AND picked = 'yes')
         AS hbm_of_a_chip_disputed
 FROM (

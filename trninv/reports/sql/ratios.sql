@@ -2,16 +2,16 @@
 -- answers: How many dense BF16 operations can a chip do per byte of HBM bandwidth, and per byte of NeuronLink bandwidth, documented and wired?
 -- chart: neuronlink_gb_per_s, wired_gb_per_s by wired_in
 SELECT
-    model.generation, model.name, wiring.slug AS wired_in,
-    CAST(model.bf16_gflops AS DOUBLE PRECISION) / 1000 AS bf16_tflops,
-    model.device_memory_bytes / 1073741824 AS hbm_gib,
-    CAST(model.device_memory_bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS hbm_gb_per_s,
+    wiring.slug AS wired_in,
     CAST(model.bf16_gflops AS DOUBLE PRECISION) * 1000000000 / model.device_memory_bandwidth_bytes_per_s AS bf16_flops_a_byte_of_hbm,
-    CAST(links.exact AS DOUBLE PRECISION) / 1000000000 AS neuronlink_gb_per_s,
     CAST(model.bf16_gflops AS DOUBLE PRECISION) * 1000000000 / links.exact AS bf16_flops_a_byte_of_neuronlink,
-    CAST(model.device_memory_bandwidth_bytes_per_s AS DOUBLE PRECISION) / links.exact AS hbm_to_neuronlink,
-    CAST(wired.carried AS DOUBLE PRECISION) / 1000000000 AS wired_gb_per_s,
     CAST(model.bf16_gflops AS DOUBLE PRECISION) * 1000000000 / wired.carried AS bf16_flops_a_byte_of_wiring,
+    CAST(model.bf16_gflops AS DOUBLE PRECISION) / 1000 AS bf16_tflops,
+    CAST(model.device_memory_bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS hbm_gb_per_s,
+    CAST(links.exact AS DOUBLE PRECISION) / 1000000000 AS neuronlink_gb_per_s,
+    CAST(wired.carried AS DOUBLE PRECISION) / 1000000000 AS wired_gb_per_s,
+    CAST(model.device_memory_bandwidth_bytes_per_s AS DOUBLE PRECISION) / links.exact AS hbm_to_neuronlink,
+    model.device_memory_bytes / 1073741824 AS hbm_gib, model.name, model.generation,
     (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'bf16_compute' AND picked = 'yes')
         AS bf16_disputed,
     (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'device_memory' AND picked = 'yes')

@@ -1,7 +1,7 @@
 // Two to four places side by side: as they are, as they were seeded, or now against an earlier time.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAsOf } from "../live";
-import { Choice, CopyQueries, Failure } from "../parts";
+import { Address, Choice, CopyQueries, Failure } from "../parts";
 import { change, href, oneOf } from "../route";
 import { Counts, StateLabel as State, shownTime } from "../state";
 import "../style/compare.css";
@@ -218,7 +218,7 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
             ))}
           </tr>
         </thead>
-        {GROUPS.map(([title, remark, metrics]) => (
+        {GROUPS.map(([title, remark, metrics], index) => (
           <tbody key={title}>
             <tr class="group">
               <th scope="colgroup" colSpan={places.length + 1}>
@@ -227,6 +227,16 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
                 </div>
               </th>
             </tr>
+            {index > 0 && (
+              // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row without a control takes no focus
+              <tr class="names" aria-hidden="true">
+                {places.map((place) => (
+                  <td key={place}>
+                    <Address text={place} />
+                  </td>
+                ))}
+              </tr>
+            )}
             {metrics.map((metric) => (
               <MetricRow
                 key={metric.name}
@@ -268,7 +278,13 @@ function Head({ place, outcome, healthy, remove }: HeadProps) {
       <div class="thumb">{size && <Thumbnail size={size} />}</div>
       <div>
         <span class="place">
-          {size?.design ? <span>{place}</span> : <a href={href("at", place)}>{place}</a>}
+          {size?.design ? (
+            <span>{place}</span>
+          ) : (
+            <a href={href("at", place)}>
+              <Address text={place} />
+            </a>
+          )}
           <button type="button" class="plain" aria-label={`Remove ${place}`} onClick={remove}>
             ✕
           </button>

@@ -30,7 +30,9 @@ export function MetricRow({ metric, places, now, before, known, isReady, clock }
   return (
     <tr>
       <th scope="row">
-        {[metric.name, metric.unit].filter(Boolean).join(", ")} <span class="quiet">{metric.description}</span>
+        <div>
+          {[metric.name, metric.unit].filter(Boolean).join(", ")} <span class="quiet">{metric.description}</span>
+        </div>
       </th>
       {places.map((place, index) => (
         <MetricCell

@@ -20,7 +20,7 @@ export function SaveCsv({ places, cells }: { places: string[]; cells: Cells }) {
     saveFile("compare.csv", csv({ columns: ["group", "metric", "unit", ...places], rows }), "text/csv");
   };
   return (
-    <button type="button" onClick={save}>
+    <button type="button" class="roomy" onClick={save}>
       Download CSV
     </button>
   );

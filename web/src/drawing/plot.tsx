@@ -12,10 +12,7 @@ export interface Chart {
   by: string;
 }
 
-export interface PlotData {
-  x: string;
-  /** Null for bars. */
-  y: string | null;
+export interface PlotData extends Chart {
   points: { name: string; x: number; y: number }[];
 }
 
@@ -35,20 +32,22 @@ export function plotOf(chart: Chart | null, columns: string[], rows: Cell[][]): 
       : [];
   });
   if (points.some((point) => point.x < 0 || point.y < 0)) return null;
-  return points.length ? { x, y, points: y === null ? points.slice(0, MOST_BARS) : points } : null;
+  return points.length ? { ...chart, points: y === null ? points.slice(0, MOST_BARS) : points } : null;
 }
 
-/** Width of a plot, and of the names of its bars, in a wide window and on a phone. */
-const [WIDE, NARROW] = [
-  { width: 640, names: 180 },
-  { width: 340, names: 136 },
-];
+/** Width of a plot in a wide window and on a phone. */
+const [WIDE, NARROW] = [640, 340];
+/** About the width of a character. */
+const CHARACTER = 6.6;
 const BAR = 22;
 const HEIGHT = 320;
 
+/** What is drawn against what. */
+export const axesOf = ({ x, y }: PlotData) => `${y ? `${columnLabel(y)} against ` : ""}${columnLabel(x)}`;
+
 export function Plot({ id, plot }: { id: string; plot: PlotData }) {
   const all = plot.points.map((point) => `${point.name} ${number(point.x)}${plot.y ? `, ${number(point.y)}` : ""}`);
-  const title = `${columnLabel(plot.x)}${plot.y ? ` against ${columnLabel(plot.y)}` : ""}: ${all.join("; ")}`;
+  const title = `${axesOf(plot)}: ${all.join("; ")}`;
   return plot.y === null ? <Bars id={id} plot={plot} title={title} /> : <Points id={id} plot={plot} title={title} />;
 }
 
@@ -61,7 +60,9 @@ interface Drawn {
 function Bars({ id, plot, title }: Drawn) {
   const most = Math.max(...plot.points.map((point) => point.x)) || 1;
   const height = 30 + BAR * plot.points.length;
-  const { width: all, names } = useNarrow() ? NARROW : WIDE;
+  const all = useNarrow() ? NARROW : WIDE;
+  const longest = Math.max(...plot.points.map(({ name }) => name.length));
+  const names = Math.min(16 + CHARACTER * longest, 0.45 * all);
   return (
     <svg id={id} class="plot" viewBox={`0 0 ${all} ${height}`} role="img">
       <title>{title}</title>
@@ -98,7 +99,7 @@ function atOnePlace(points: PlotData["points"]): PlotData["points"] {
 }
 
 function Points({ id, plot, title }: Drawn) {
-  const { width: wide } = useNarrow() ? NARROW : WIDE;
+  const wide = useNarrow() ? NARROW : WIDE;
   const [left, bottom] = [60, HEIGHT - 40];
   const most = (axis: "x" | "y") => 1.15 * Math.max(...plot.points.map((point) => point[axis])) || 1;
   const [mx, my] = [most("x"), most("y")];

@@ -1,5 +1,6 @@
 // Unhealthy parts in words: the causes next to the map, the same as a table, and the selected domain.
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Reason } from "../parts";
 import { href } from "../route";
 import { type Count, Counts, formatDateTime, Glyph, nounOf, stateWord } from "../state";
 import { number, pluralize, relativeTo, shortenAddress } from "../words";
@@ -47,7 +48,9 @@ export function CauseList({ cluster, causes, all, index, to }: Props) {
                   {shortenAddress(relativeTo(cluster, addressOfCause(cause)))}
                   {cause.causeCount > 1 && ` and ${number(cause.causeCount - 1)} more`}
                 </strong>
-                <span class="quiet">{cause.why ?? "no reason given"}</span>
+                <span class="quiet">
+                  <Reason text={cause.why ?? "no reason given"} />
+                </span>
               </span>
               <span class="quiet">{sizeOf(cause)}</span>
             </a>
@@ -98,7 +101,7 @@ export function CauseTable({ spots }: { spots: Spot[] }) {
                   <Glyph state={state} /> {stateWord(state)}
                 </td>
                 <td class="number">{offMap ? "" : number(chips)}</td>
-                <td>{cause ? (cause.why ?? "no reason given") : ""}</td>
+                <td>{cause && <Reason text={cause.why ?? "no reason given"} />}</td>
                 <td>{cause?.startedAt && formatDateTime(cause.startedAt)}</td>
               </tr>
             ))}

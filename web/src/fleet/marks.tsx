@@ -1,5 +1,6 @@
 // Markers on the map, the outline of the selection, and the tooltip of a marker.
 import { useMemo } from "preact/hooks";
+import { Reason } from "../parts";
 import { Glyph, stateWord } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
 import type { Camera } from "./camera";
@@ -57,7 +58,11 @@ export function Tip({ marker: { x, y, spot, count }, camera }: { marker: Marker;
         <Glyph state={state} /> <strong>{shortenAddress(address).split("/").slice(1).join("/")}</strong>{" "}
         {offMap ? stateWord(state) : `${pluralize(chips, "chip")} ${stateWord(state)}`}
       </p>
-      {cause && <p>{cause.why ?? "no reason given"}</p>}
+      {cause && (
+        <p>
+          <Reason text={cause.why ?? "no reason given"} />
+        </p>
+      )}
       <p>
         {count > 1 ? `${pluralize(count, "cause")} here. Click to zoom in.` : "Click to select, double-click to open."}
       </p>

@@ -2,6 +2,7 @@
 import { proposeState, useCanWrite } from "../change/proposal";
 import { useAsOf } from "../live";
 import { MissingScope } from "../panel/actions";
+import { Reason } from "../parts";
 import { change, href } from "../route";
 import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
 import { shortenAddress } from "../words";
@@ -33,7 +34,9 @@ export function OpenPanel({ incident, after }: { incident: Incident; after: stri
     <aside class="card flush panel" aria-label={`Incident ${incident.id}`}>
       <Heading state={stateOf(incident)} place={placeOf(incident)} severity={incident.severity} />
       <div class={`band ${stateOf(incident)}`}>
-        <strong>{incident.why || "No reason given"}</strong>
+        <strong>
+          <Reason text={incident.why || "No reason given"} />
+        </strong>
         <span>
           {incident.who}
           {incident.startedAt &&
@@ -82,7 +85,8 @@ export function OpenPanel({ incident, after }: { incident: Incident; after: stri
         ))}
         {incident.lastChange && incident.lastChange.time !== incident.startedAt && (
           <p class="quiet">
-            Last change {formatTime(incident.lastChange.time)} UTC, {incident.lastChange.who}: {incident.lastChange.why}
+            Last change {formatTime(incident.lastChange.time)} UTC, {incident.lastChange.who}:{" "}
+            <Reason text={incident.lastChange.why} />
           </p>
         )}
       </div>
@@ -102,7 +106,9 @@ export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
     <aside class="card flush panel" aria-label={`Incident ${id}`}>
       <Heading state="up" place={place} severity={severity} />
       <div class="band">
-        <strong>{why || "No reason given"}</strong>
+        <strong>
+          <Reason text={why || "No reason given"} />
+        </strong>
         <span>
           {who}, {formatDateTime(startedAt)}
         </span>
@@ -118,7 +124,7 @@ export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
       <div class="inner">
         <h3>Closed after {formatDuration(startedAt, Date.parse(closedAt))}</h3>
         <p>
-          {closedBy}, {formatDateTime(closedAt)}: {closedWhy || "no reason given"}
+          {closedBy}, {formatDateTime(closedAt)}: <Reason text={closedWhy || "no reason given"} />
         </p>
         <ul class="tree">
           {causes.slice(0, CAUSES).map((cause) => (

@@ -2,7 +2,7 @@
 import { type Loaded, useQuery } from "../api";
 import { saveFile } from "../drawing/save";
 import { useAsOf } from "../live";
-import { CopyQueries, Failure } from "../parts";
+import { CopyQueries, Failure, Reason } from "../parts";
 import { change, href, oneOf, type Route } from "../route";
 import { formatDateTime, shownTime } from "../state";
 import "../style/incidents.css";
@@ -51,7 +51,9 @@ export function Incidents({ route }: { route: Route }) {
     <article class="incidents">
       <header class="title">
         <h1>Incidents</h1>
-        <p title={summary}>{summary}</p>
+        <p class={shows === "open" ? undefined : "brief"} title={summary}>
+          {summary}
+        </p>
         <div class="tools">
           <SaveCsv name={shows} rows={shows === "open" ? loaded.data && openCsv(open) : closed && closedCsv(past)} />
           <CopyQueries queries={[QUERY, CLOSED_QUERY, CHECKS]} />
@@ -89,7 +91,7 @@ export function Incidents({ route }: { route: Route }) {
           {/* what is below the list comes with it, so that nothing moves */}
           {loaded.data && (resolved.data || resolved.error) && (
             <>
-              <Timeline span={options.span} />
+              <Timeline span={options.span} usual={shows === "open" ? "24h" : "7d"} />
               <Checks />
             </>
           )}
@@ -186,7 +188,7 @@ function Nothing({ last }: { last: ClosedIncident | undefined }) {
       {last && (
         <p class="quiet">
           Last resolved: <a href={href("at", placeOf(last))}>{placeOf(last)}</a>, {formatDateTime(last.closedAt)},{" "}
-          {last.closedBy}: {last.closedWhy}
+          {last.closedBy}: <Reason text={last.closedWhy} />
         </p>
       )}
     </div>

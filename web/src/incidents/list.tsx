@@ -1,7 +1,7 @@
 // The table of incidents, open or closed, with its tabs, search, filters and CSV.
 import { useRef } from "preact/hooks";
 import { useAsOf } from "../live";
-import { Choice } from "../parts";
+import { Address, Choice, Reason } from "../parts";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
 import { type Column, Row, SimpleTable } from "../simpletable";
@@ -80,11 +80,6 @@ export const SeverityBadge = ({ severity }: { severity: Severity }) => (
   <span class={`severity ${severity}`}>{SEVERITIES[severity]}</span>
 );
 
-/** A reason whose ticket number is not broken over lines. */
-const Reason = ({ text }: { text: string }) => (
-  <>{text.split(/(\S*\w-\d\S*)/).map((word, index) => (index % 2 ? <span class="ticket">{word}</span> : word))}</>
-);
-
 /** Why several causes are one incident. */
 const RULES: Record<string, string> = { rack: "in one rack within five minutes", change: "set in one change" };
 
@@ -107,7 +102,9 @@ function Name({ id, place, state, isChosen, children }: NameProps) {
           aria-current={isChosen ? "true" : undefined}
         >
           <span class="unseen">{state}: </span>
-          {shortenAddress(place)}
+          <span>
+            <Address text={shortenAddress(place)} />
+          </span>
         </a>
         <span class="quiet">{children}</span>
       </span>
@@ -231,9 +228,11 @@ export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; s
           <td class="number" data-unit="open">
             {formatDuration(incident.startedAt, Date.parse(incident.closedAt))}
           </td>
-          <td>
+          <td class="closer">
             {incident.closedBy}
-            <span class="quiet">{incident.closedWhy}</span>
+            <span class="quiet">
+              <Reason text={incident.closedWhy} />
+            </span>
           </td>
         </Row>
       ))}

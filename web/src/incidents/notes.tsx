@@ -2,7 +2,7 @@
 import { useRef, useState } from "preact/hooks";
 import { type ApiError, useQuery } from "../api";
 import { useCanWrite, useViewer } from "../change/proposal";
-import { Loading } from "../parts";
+import { Loading, Reason } from "../parts";
 import { formatDateTime } from "../state";
 import { pluralize } from "../words";
 import { notesQuery, writeNote } from "./documents";
@@ -27,7 +27,7 @@ export function Notes({ incident }: { incident: string }) {
                 <time class="quiet" dateTime={writtenAt}>
                   {formatDateTime(writtenAt).slice(0, 16)} UTC
                 </time>{" "}
-                {text}
+                <Reason text={text} />
               </p>
             ))}
             {!nodes.length && <p class="quiet">No notes yet.</p>}

@@ -2,7 +2,7 @@
 import { makeQuery, type Result, useQuery } from "../api";
 import { describeEvent, EventGlyph } from "../events";
 import { useAsOf } from "../live";
-import { Change, CopyQueries, Loading } from "../parts";
+import { Change, CopyQueries, Loading, Reason } from "../parts";
 import { href } from "../route";
 import { formatDateTime, formatDuration, Glyph, shownTime, stateWord } from "../state";
 import { gibibytes, gigabytes, number, pluralize, relativeTo, shortenAddress } from "../words";
@@ -57,7 +57,7 @@ function Opened({ part, incidents, close, children }: Props) {
             </button>
           )}
         </h2>
-        <Reason part={part} incidents={incidents} />
+        <Why part={part} incidents={incidents} />
         <Actions part={part} domain={domainOf(part.address)} />
         <dl class="figures inner">
           <Facts part={part} />
@@ -84,7 +84,7 @@ function Opened({ part, incidents, close, children }: Props) {
 /** The domain that contains an address; empty: none. */
 export const domainOf = (address: string) => /^[^/@]+\/d\d+(?=\/|--|$)/.exec(address)?.[0] ?? "";
 
-function Reason({ part, incidents }: { part: PanelPart; incidents: Incidents }) {
+function Why({ part, incidents }: { part: PanelPart; incidents: Incidents }) {
   const { asof } = useAsOf();
   const last = part.lastChange;
   if (part.state === "up")
@@ -97,7 +97,9 @@ function Reason({ part, incidents }: { part: PanelPart; incidents: Incidents }) 
   const incident = incidents.nodes[0];
   return (
     <div class={`band ${part.state}`}>
-      <strong>{last?.why ?? incident?.why ?? "No reason given"}</strong>
+      <strong>
+        <Reason text={last?.why ?? incident?.why ?? "No reason given"} />
+      </strong>
       <span>
         {part.state}
         {part.factor !== null && ` at ${number(100 * part.factor)} %`}
@@ -273,7 +275,7 @@ function History({ all, events, address }: { all: number; events: PartEvent[]; a
               <span>
                 {describeEvent(event)}, {formatDateTime(event.at)}
                 <span class="quiet">
-                  {event.why} · {event.who}
+                  <Reason text={event.why} /> · {event.who}
                 </span>
               </span>
             </a>

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useAsOf } from "../live";
 import { Actions } from "../panel/actions";
 import type { PanelPart, PartEvent } from "../panel/documents";
+import { Reason } from "../parts";
 import { href } from "../route";
 import { formatDateTime, formatDuration, Glyph, shownTime, stateWord } from "../state";
 import { number } from "../words";
@@ -27,7 +28,9 @@ export function Band({ part, last, domain, incident, server, children }: Props) 
     <section class={`card flush part-band ${state}`} aria-label="State">
       <Glyph state={state} />
       <div class="said">
-        <strong>{state === "up" ? "Up" : (last?.why ?? "No reason given")}</strong>
+        <strong>
+          <Reason text={state === "up" ? "Up" : (last?.why ?? "No reason given")} />
+        </strong>
         <span>
           {last && <SetBy last={last} word={word} server={last.cascaded ? server : undefined} />}
           {last && `, ${formatDuration(last.at, shownTime(asof))} ago. `}

@@ -1,5 +1,6 @@
 // Why parts of a place are unhealthy: a band for each root cause, with its reason, since when, by whom, and whose job it hits.
 import { useAsOf } from "../live";
+import { Reason } from "../parts";
 import { href } from "../route";
 import { formatDateTime, formatDuration, Glyph, STATES, shownTime, stateWord } from "../state";
 import "../style/causes.css";
@@ -45,7 +46,9 @@ export function Causes({ place: base, incidents }: Props) {
               <a href={href("at", address)}>{shortenAddress(relativeTo(base, address))}</a>
               {causeCount > 1 && ` and ${number(causeCount - 1)} more`}
             </strong>
-            <strong>{why ?? "no reason given"}</strong>
+            <strong>
+              <Reason text={why ?? "no reason given"} />
+            </strong>
             <span>
               {stateWord(state)}
               {startedAt &&

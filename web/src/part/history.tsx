@@ -1,5 +1,6 @@
 // The history of a part as a table, one row for each change.
 import { describeEvent, EventGlyph } from "../events";
+import { Reason } from "../parts";
 import { href } from "../route";
 import { type Column, SimpleTable } from "../simpletable";
 import { formatDateTime } from "../state";
@@ -36,7 +37,9 @@ export function History({ events, place, jobs }: Props) {
                 </a>
               </th>
               <td>{describeEvent(event)}</td>
-              <td>{event.why}</td>
+              <td>
+                <Reason text={event.why} />
+              </td>
               <td>
                 {event.action ? null : addresses.length === 1 && addresses[0] !== place ? (
                   <a href={href("at", addresses[0])}>{describeParts(addresses, place)}</a>

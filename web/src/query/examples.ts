@@ -1,7 +1,7 @@
 // Examples of the Query page. A test runs each of them, on databases of any content.
 export type Language = "sql" | "cypher";
 
-interface Example {
+export interface Example {
   name: string;
   text: string;
 }

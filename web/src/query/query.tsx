@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, postJson } from "../api";
 import { useViewer } from "../change/proposal";
+import { useNarrow } from "../domain/wiring";
 import { useAsOf } from "../live";
 import { CopyButton, Failure } from "../parts";
 import { change, href, oneOf } from "../route";
@@ -9,7 +10,7 @@ import "../style/query.css";
 import { type Cell, csv, type Rows } from "../table/rows";
 import { DataTable, useVisibleRows } from "../table/table";
 import { pluralize } from "../words";
-import { EXAMPLES, type Language } from "./examples";
+import { EXAMPLES, type Example, type Language } from "./examples";
 
 const TABS: Record<Language, string> = { sql: "SQL", cypher: "Cypher" };
 
@@ -64,9 +65,6 @@ export function Query({ options }: { options: Record<string, string> }) {
           ))}
           <a href="graphql">GraphiQL</a>
         </nav>
-        <div class="tools">
-          <a href={`docs/reference/${language}/`}>{TABS[language]} reference</a>
-        </div>
       </header>
       <Editor key={language} language={language} options={options} />
     </article>
@@ -146,6 +144,7 @@ function Editor({ language, options }: EditorProps) {
             spellcheck={false}
             autocomplete="off"
             autocapitalize="off"
+            autocorrect="off"
             wrap="off"
             value={text}
             onInput={(event) => type(event.currentTarget.value)}
@@ -165,7 +164,9 @@ function Editor({ language, options }: EditorProps) {
             </button>
           )}
           <span class="quiet keys">Ctrl+Enter</span>
-          <span class="quiet note">{NOTES[language]}</span>
+          <span class="quiet note">
+            {NOTES[language]}: <a href={`docs/reference/${language}/`}>{TABS[language]} reference</a>
+          </span>
         </div>
         {lacks && (
           <p class="warned">
@@ -174,26 +175,14 @@ function Editor({ language, options }: EditorProps) {
           </p>
         )}
       </form>
-      <section class="card examples" aria-label="Examples">
-        <h2>Examples</h2>
-        <ul class="plain">
-          {examples.map((example) => (
-            <li key={example.name}>
-              <button
-                type="button"
-                class="plain"
-                aria-pressed={example.text === text}
-                onClick={() => {
-                  type(example.text);
-                  start(example.text);
-                }}
-              >
-                {example.name}
-              </button>
-            </li>
-          ))}
-        </ul>
-      </section>
+      <Examples
+        examples={examples}
+        text={text}
+        choose={(text) => {
+          type(text);
+          start(text);
+        }}
+      />
       <div class="result" aria-busy={isRunning}>
         {!outcome && <p class="quiet">{isRunning ? "Running…" : "The rows will be here."}</p>}
         {outcome && <Shown language={language} outcome={outcome} options={options} isStale={isRunning} />}
@@ -202,9 +191,58 @@ function Editor({ language, options }: EditorProps) {
   );
 }
 
+interface ExamplesProps {
+  examples: Example[];
+  text: string;
+  choose: (text: string) => void;
+}
+
+/** Queries to begin with: a list, on a phone a menu. */
+function Examples({ examples, text, choose }: ExamplesProps) {
+  const isNarrow = useNarrow();
+  if (isNarrow)
+    return (
+      <label class="examples menu">
+        Example{" "}
+        <select
+          value={examples.findIndex((example) => example.text === text)}
+          onChange={({ currentTarget: { value } }) => choose(examples[Number(value)]?.text ?? text)}
+        >
+          <option value={-1} disabled>
+            none: your own query
+          </option>
+          {examples.map((example, index) => (
+            <option key={example.name} value={index}>
+              {example.name}
+            </option>
+          ))}
+        </select>
+      </label>
+    );
+  return (
+    <section class="card examples" aria-label="Examples">
+      <h2>Examples</h2>
+      <ul class="plain">
+        {examples.map((example) => (
+          <li key={example.name}>
+            <button
+              type="button"
+              class="plain"
+              aria-pressed={example.text === text}
+              onClick={() => choose(example.text)}
+            >
+              {example.name}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
 const NOTES: Record<Language, string> = {
   sql: "One read-only SELECT over the views",
-  cypher: "One read-only query; needs trninv[graph] on the server, and the first one builds the graph",
+  cypher: "One read-only query. It needs trninv[graph] on the server, and the first one builds the graph",
 };
 
 interface ShownProps {

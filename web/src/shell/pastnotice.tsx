@@ -1,6 +1,7 @@
 // The notice of an earlier time: what has changed since, and a link to now.
 import { graphql, makeQuery, runQuery, useLoaded } from "../api";
 import { describeEvent, EventGlyph } from "../events";
+import { Reason } from "../parts";
 import { change, href, type Route } from "../route";
 import { formatAsOf, formatDateTime, isTime } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
@@ -50,7 +51,7 @@ export function PastNotice({ asof, route }: { asof: string; route: Route }) {
                   <span>
                     <strong>{shortenAddress(event.address)}</strong> {describeEvent(event)}
                     <span class="quiet">
-                      {event.why} · {event.who}
+                      <Reason text={event.why} /> · {event.who}
                     </span>
                   </span>
                   <span class="quiet">{formatDateTime(event.at)}</span>

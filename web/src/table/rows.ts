@@ -40,18 +40,32 @@ export function decimalsOf(cells: Cell[]): number {
   return Math.max(needed(most), whole ? Math.min(4, -Math.floor(Math.log10(rest))) : 0);
 }
 
-const isOrdered = (a: Cell, b: Cell) => a === b || String(a) < String(b) || String(a).localeCompare(String(b)) < 0;
-const isSame = (a: Cell[] | undefined, b: Cell[] | undefined, columns: number) =>
-  Boolean(a && b && a.slice(0, columns).every((cell, index) => cell === b[index]));
+/** Columns by which a report may group rows that it then orders by an address. */
+const GROUPING = ["state", "kind"];
 
-/** Put rows that a report orders by an address as text in natural order: c2 before c10. */
+/** Whether the rows are ordered by these numbers. */
+function isRanking(cells: Cell[]): boolean {
+  const numbers = cells.filter((cell) => typeof cell === "number");
+  if (numbers.length < cells.length || numbers[0] === numbers.at(-1)) return false;
+  return [1, -1].some((way) =>
+    numbers.every((value, place) => !place || way * (value - (numbers[place - 1] ?? 0)) >= 0),
+  );
+}
+
+const isOrdered = (a: Cell, b: Cell) => a === b || String(a) < String(b) || String(a).localeCompare(String(b)) < 0;
+const isSame = (a: Cell[] | undefined, b: Cell[] | undefined, places: number[]) =>
+  Boolean(a && b && places.every((place) => a[place] === b[place]));
+
+/** Put rows that a report orders by an address as text, not by a number, in natural order: c2 before c10. */
 export function naturalOrder({ columns, rows }: Rows): Rows {
   const index = columns.findIndex((column, place) => rows.some((row) => addresses(column, row[place] ?? null).length));
-  if (index < 0) return { columns, rows };
+  const isRanked = columns.some((_, place) => isRanking(rows.map((row) => row[place] ?? null)));
+  if (index < 0 || isRanked) return { columns, rows };
+  const before = columns.flatMap((column, place) => (place < index || GROUPING.includes(column) ? [place] : []));
   const groups: Cell[][][] = [];
   for (const row of rows) {
     const group = groups.at(-1);
-    if (group && isSame(group.at(-1), row, index)) group.push(row);
+    if (group && isSame(group.at(-1), row, before)) group.push(row);
     else groups.push([row]);
   }
   const cellOf = (row: Cell[] | undefined) => row?.[index] ?? null;
@@ -132,16 +146,28 @@ const NAMES: Record<string, string> = {
   bf16: "BF16",
   fp8: "FP8",
   fp32: "FP32",
+  h100: "H100",
   id: "ID",
   mtbf: "MTBF",
   mttr: "MTTR",
+  neuronlink: "NeuronLink",
+  nic: "NIC",
+  usd: "USD",
 };
 
-/** A column's title with its unit: hbm_gib is HBM, GiB. */
+const inWords = (name: string) =>
+  name
+    .split("_")
+    .filter(Boolean)
+    .map((word) => NAMES[word] ?? word)
+    .join(" ");
+
+/** A column's title with its unit: hbm_gib is HBM, GiB; usd_a_chip is USD a chip. */
 export function columnLabel(column: string): string {
   const [pattern, unit] = UNITS.find(([unitPattern]) => unitPattern.test(column)) ?? [/(?!)/, ""];
-  const words = column.replace(pattern, "_").replace(/^_of_/, "share_of_").split("_").filter(Boolean);
-  return [words.map((word) => NAMES[word] ?? word).join(" "), unit].filter(Boolean).join(", ");
+  const [before = "", after = ""] = column.replace(pattern, "\n").split("\n");
+  if (/^(an?|for)_/.test(after)) return [inWords(before), unit, inWords(after)].filter(Boolean).join(" ");
+  return [inWords(`${before}_${after}`.replace(/^_of_/, "share_of_")), unit].filter(Boolean).join(", ");
 }
 
 const ADDRESS = /^[a-z0-9][\w.-]*\/(?:[dr]\d+|fabric)(?:\/[a-z]+\d+)*$/;

@@ -1,9 +1,11 @@
 // A table with sorting, a filter and a choice of columns, which draws only the visible rows if there are many.
 import { useMemo, useRef, useState } from "preact/hooks";
+import { useNarrow } from "../domain/wiring";
 import { type Letter, LetterBadge } from "../drawing/letter";
 import { saveFile } from "../drawing/save";
 import "../style/data.css";
 import { useAsOf } from "../live";
+import { Address, Reason } from "../parts";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
 import { formatDateTime, formatDuration, isState, StateLabel, shownTime } from "../state";
@@ -23,8 +25,11 @@ import {
 
 /** Tables with more rows than this draw them as they come into view. */
 const MOST = 200;
-/** Height of each row of such a table, in pixels; the same as in style/data.css. */
-const HEIGHT = 32;
+/** Lines and height, in pixels, of each row of such a table, in a wide window and on a phone. */
+const [WIDE, NARROW] = [
+  { lines: 1, height: 32 },
+  { lines: 2, height: 48 },
+];
 const MARGIN = 12;
 
 interface TableOptions {
@@ -152,9 +157,10 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
   const [top, scrolled] = useState(0);
   const box = useRef<HTMLElement>(null);
   const many = rows.length > MOST;
+  const { lines, height } = useNarrow() ? NARROW : WIDE;
   const high = box.current?.clientHeight || 600;
-  const first = many ? Math.max(0, Math.min(Math.floor(top / HEIGHT), rows.length) - MARGIN) : 0;
-  const last = many ? Math.min(rows.length, Math.ceil((top + high) / HEIGHT) + MARGIN) : rows.length;
+  const first = many ? Math.max(0, Math.min(Math.floor(top / height), rows.length) - MARGIN) : 0;
+  const last = many ? Math.min(rows.length, Math.ceil((top + high) / height) + MARGIN) : rows.length;
   const numeric = useMemo(
     () => columns.map((_, index) => rows.some((row) => typeof row[index] === "number")),
     [columns, rows],
@@ -163,21 +169,22 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
     () => columns.map((_, index) => decimalsOf(rows.map((row) => row[index] ?? null))),
     [columns, rows],
   );
-  const isName = (column: string, index: number) =>
-    column === "job" || rows.some((row) => addresses(column, row[index] ?? null).length);
-  const fixed = Math.max(0, columns.findIndex(isName));
-  const widths = useMemo(() => (many ? widthsOf(columns, rows) : []), [many, columns, rows]);
+  const widths = useMemo(
+    () => (many ? widthsOf({ columns, rows }, decimals, lines) : []),
+    [many, columns, rows, decimals, lines],
+  );
   return (
     <section
       ref={box}
-      class={many ? "card flush data frozen many" : "card flush data frozen scroll"}
+      class={many ? "card flush data many" : "card flush data scroll"}
+      style={many ? { "--row": `${height}px`, "--lines": lines } : undefined}
       aria-label="Rows"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
       tabIndex={0}
       onScroll={many ? (event) => scrolled(event.currentTarget.scrollTop) : undefined}
     >
       <table
-        class="full"
+        class="full frozen"
         aria-rowcount={many ? rows.length + 1 : undefined}
         style={many ? { width: `${widths.reduce((sum, width) => sum + width, 0)}ch` } : undefined}
       >
@@ -191,17 +198,12 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
         <thead>
           <tr aria-rowindex={many ? 1 : undefined}>
             {columns.map((column, index) => (
-              <Header
-                key={column}
-                column={column}
-                sort={sort}
-                name={[numeric[index] && "number", index === fixed && "fixed"].filter(Boolean).join(" ")}
-              />
+              <Header key={column} column={column} sort={sort} isNumber={numeric[index] ?? false} />
             ))}
           </tr>
         </thead>
         <tbody>
-          <Space rows={first} />
+          <Space height={first * height} />
           {rows.slice(first, last).map((row, index) => (
             <tr
               key={first + index}
@@ -214,7 +216,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
                   column={columns[place] ?? ""}
                   cell={cell}
                   short={many}
-                  isFixed={place === fixed}
+                  isFirst={place === 0}
                   decimals={decimals[place] ?? 0}
                   letter={columns[place] === "job" ? letters?.get(String(cell)) : undefined}
                   jobHref={jobHref}
@@ -222,27 +224,51 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
               ))}
             </tr>
           ))}
-          <Space rows={rows.length - last} />
+          <Space height={(rows.length - last) * height} />
         </tbody>
       </table>
     </section>
   );
 }
 
-function Space({ rows }: { rows: number }) {
-  if (rows <= 0) return null;
+function Space({ height }: { height: number }) {
+  if (height <= 0) return null;
   // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row without a control takes no focus
-  return <tr class="space" aria-hidden="true" style={{ height: `${rows * HEIGHT}px` }} />;
+  return <tr class="space" aria-hidden="true" style={{ height: `${height}px` }} />;
 }
 
-/** Widths in characters, so that columns stay in place while rows scroll. */
-function widthsOf(columns: string[], rows: Cell[][]): number[] {
-  const longest = (index: number) =>
-    rows.reduce(
-      (most, row) => Math.max(most, String(row[index] ?? "").length),
-      columnLabel(columns[index] ?? "").length + 2,
+/** How many characters a cell shows. */
+function lengthOf(column: string, cell: Cell, decimals: number): number {
+  if (typeof cell === "number") return rounded(cell, decimals).length;
+  const text = String(cell ?? "");
+  if (isTimestamp(text)) return "23 h 59 min ago".length;
+  return addresses(column, cell).length ? shortenAddress(text).length : text.length;
+}
+
+/** Texts up to this length, in characters, stay on one line. */
+const SHORT = 24;
+const HEADER_LINES = 3;
+/** Texts of more characters take two lines, or more if they would be wider than this. */
+const [LONG, MOST_WIDE] = [80, 100];
+/** Most characters of the column that stays in view on a phone. */
+const FIRST = 20;
+
+/** Widths in characters, so that columns stay in place while rows scroll; a longer text may take several lines. */
+function widthsOf({ columns, rows }: Rows, decimals: number[], lines: number): number[] {
+  return columns.map((column, index) => {
+    const word =
+      Math.max(
+        ...columnLabel(column)
+          .split(" ")
+          .map(({ length }) => length),
+      ) + 2;
+    const longest = rows.reduce(
+      (most, row) => Math.max(most, lengthOf(column, row[index] ?? null, decimals[index] ?? 0)),
+      word,
     );
-  return columns.map((_, index) => Math.min(44, longest(index)) + 4);
+    const needed = lines > 1 && longest > SHORT ? Math.max(SHORT, Math.ceil(longest / lines) + 3) : longest;
+    return Math.min(lines > 1 && !index ? FIRST : 44, needed) + 4;
+  });
 }
 
 const NEXT: Record<string, (column: string) => string | undefined> = {
@@ -251,10 +277,15 @@ const NEXT: Record<string, (column: string) => string | undefined> = {
   descending: () => undefined,
 };
 
-function Header({ column, sort, name }: { column: string; sort: string; name: string }) {
+function Header({ column, sort, isNumber }: { column: string; sort: string; isNumber: boolean }) {
   const order = sort === column ? "ascending" : sort === `-${column}` ? "descending" : "none";
   return (
-    <th scope="col" class={name || undefined} aria-sort={order}>
+    <th
+      scope="col"
+      class={isNumber ? "number" : undefined}
+      style={{ minWidth: `calc(${Math.ceil(columnLabel(column).length / HEADER_LINES) + 2}ch + var(--s-5))` }}
+      aria-sort={order}
+    >
       <button type="button" class="plain" onClick={() => change({ sort: NEXT[order]?.(column) })}>
         {columnLabel(column)} <span aria-hidden="true">{{ ascending: "↑", descending: "↓", none: "" }[order]}</span>
       </button>
@@ -266,18 +297,17 @@ interface ValueProps {
   column: string;
   cell: Cell;
   short: boolean;
-  isFixed: boolean;
+  isFirst: boolean;
   decimals: number;
   letter: Letter | undefined;
   jobHref: (job: string) => string;
 }
 
-function Value({ column, cell, short, isFixed, decimals, letter, jobHref }: ValueProps) {
-  const fixed = isFixed ? " fixed" : "";
+function Value({ column, cell, short, isFirst, decimals, letter, jobHref }: ValueProps) {
   if (typeof cell === "number") {
     const text = rounded(cell, decimals);
     return (
-      <td class={`number${fixed}`} title={text === exact(cell) ? undefined : String(cell)}>
+      <td class="number" title={text === exact(cell) ? undefined : String(cell)}>
         {text}
       </td>
     );
@@ -291,34 +321,35 @@ function Value({ column, cell, short, isFixed, decimals, letter, jobHref }: Valu
         <StateLabel state={text} />
       </td>
     );
+  const content = links.length ? (
+    links.map((address, index) => (
+      <>
+        {index > 0 && ", "}
+        <a key={address} href={href(address.includes("/") ? "at" : "cluster", address)}>
+          {isFirst ? <Address text={shortenAddress(address)} /> : shortenAddress(address)}
+        </a>
+      </>
+    ))
+  ) : column === "job" && text ? (
+    <>
+      {letter && (
+        <>
+          <LetterBadge letter={letter} />{" "}
+        </>
+      )}
+      <a href={jobHref(text)}>{text}</a>
+    </>
+  ) : (
+    <Reason text={text} />
+  );
+  const isLong = !short && text.length > LONG && !links.length;
   return (
     <td
-      class={
-        `${text.length > 60 ? "long" : text.length > 24 && !links.length ? "wraps" : ""}${fixed}`.trim() || undefined
-      }
+      class={isLong ? "long" : undefined}
+      style={isLong ? { minWidth: `${Math.min(MOST_WIDE, Math.ceil(text.length / 2) + 3)}ch` } : undefined}
       title={short && text.length > 40 ? text : undefined}
     >
-      {links.length ? (
-        links.map((address, index) => (
-          <>
-            {index > 0 && ", "}
-            <a key={address} href={href(address.includes("/") ? "at" : "cluster", address)}>
-              {shortenAddress(address)}
-            </a>
-          </>
-        ))
-      ) : column === "job" && text ? (
-        <>
-          {letter && (
-            <>
-              <LetterBadge letter={letter} />{" "}
-            </>
-          )}
-          <a href={jobHref(text)}>{text}</a>
-        </>
-      ) : (
-        text
-      )}
+      {short || isFirst ? <div>{content}</div> : content}
     </td>
   );
 }

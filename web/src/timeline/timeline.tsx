@@ -19,14 +19,23 @@ const REST = 400;
 interface Drawn {
   since: number;
   until: number;
+  /** Height of the text above the bars. */
+  top: number;
   /** The most unhealthy parts at once in intervals of equal length. */
   counts: number[];
   /** Times of changes, the earliest first. */
   changes: number[];
 }
 
-export function Timeline({ scope, span: spanOption }: { scope?: string; span: string | undefined }) {
-  const span = oneOf(SPANS, spanOption, "24h");
+interface Props {
+  scope?: string;
+  span: string | undefined;
+  /** The span that is shown if the address has none. */
+  usual?: keyof typeof SPANS;
+}
+
+export function Timeline({ scope, span: spanOption, usual = "24h" }: Props) {
+  const span = oneOf(SPANS, spanOption, usual);
   const [drawn, setDrawn] = useState<Drawn>();
   const read = useCallback((svg: SVGSVGElement) => {
     svg.onclick = follow;
@@ -35,6 +44,7 @@ export function Timeline({ scope, span: spanOption }: { scope?: string; span: st
     setDrawn({
       since: Date.parse(dataset.since ?? ""),
       until: Date.parse(dataset.until ?? ""),
+      top: -svg.viewBox.baseVal.y,
       counts: list(dataset.counts).map(Number),
       changes: list(dataset.changes).map(Date.parse),
     });
@@ -47,7 +57,7 @@ export function Timeline({ scope, span: spanOption }: { scope?: string; span: st
           name="Time"
           options={LABELS}
           chosen={span}
-          choose={(value) => change({ span: value === "24h" ? undefined : value }, true)}
+          choose={(value) => change({ span: value === usual ? undefined : value }, true)}
         />
       </header>
       <Line drawn={drawn}>
@@ -89,10 +99,10 @@ function useCursor({ since, until }: Drawn) {
   return { time: moved ?? clamp(asof ? shownTime(asof) : until), to, settle, later };
 }
 
-const NOTHING: Drawn = { since: 0, until: 0, counts: [], changes: [] };
+const NOTHING: Drawn = { since: 0, until: 0, top: 0, counts: [], changes: [] };
 
 function Line({ drawn = NOTHING, children }: { drawn: Drawn | undefined; children: ComponentChildren }) {
-  const { since, until, counts, changes } = drawn;
+  const { since, until, top, counts, changes } = drawn;
   const { time, to, settle, later } = useCursor(drawn);
   const box = useRef<HTMLDivElement>(null);
   const length = Math.max(1, until - since);
@@ -128,7 +138,7 @@ function Line({ drawn = NOTHING, children }: { drawn: Drawn | undefined; childre
   return (
     <div class="line" onPointerDown={press} onPointerMove={drag} onPointerUp={drop}>
       {children}
-      <div class="overlay" ref={box}>
+      <div class="overlay" ref={box} style={{ top: `${top}px` }}>
         {until > 0 && (
           <div
             class={share < 1 / 4 ? "cursor early" : "cursor"}

@@ -4,7 +4,7 @@ import { describeEvent, EventGlyph } from "../events";
 import { Miniature } from "../fleet/miniature";
 import { Bar, type Health, healthOf, Seed, tally } from "../health";
 import { useAsOf } from "../live";
-import { CopyQueries, Loading } from "../parts";
+import { CopyQueries, Loading, Reason } from "../parts";
 import { href } from "../route";
 import { type Column, Row, SimpleTable } from "../simpletable";
 import {
@@ -351,7 +351,9 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
               />
               <span>
                 <strong>{shortenAddress(incident.place ?? incident.causes[0] ?? "")}</strong>
-                <span class="reason">{incident.why ?? "No reason given"}</span>
+                <span class="reason">
+                  <Reason text={incident.why ?? "No reason given"} />
+                </span>
                 <span class="quiet">
                   {incident.parts
                     .map(({ kind, state, count }) => `${pluralize(count, nounOf(kind))} ${stateWord(state)}`)

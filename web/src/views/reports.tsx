@@ -1,7 +1,8 @@
 // Reports: the list, and one report with its parameters, rows, plot and CSV.
 import { useState } from "preact/hooks";
 import { download, graphql, makeQuery, type Result, useQuery } from "../api";
-import { type Chart, columnsOf, Plot, plotOf } from "../drawing/plot";
+import { useNarrow } from "../domain/wiring";
+import { axesOf, type Chart, columnsOf, Plot, plotOf } from "../drawing/plot";
 import { saveFile } from "../drawing/save";
 import { CopyQueries, DownloadSvg, ErrorPage, Loading, svgOf } from "../parts";
 import { change, href, type Route } from "../route";
@@ -178,14 +179,21 @@ function ReportRows({ name, chart, rows, options: { sort = "", where = "", cols 
   const view = { sort, where, cols };
   const shown = useVisibleRows(rows, view);
   const plot = plotOf(chart, shown.columns, shown.rows);
+  const isNarrow = useNarrow();
   const lacking = chart && columnsOf(chart).find((column) => !rows.columns.includes(column));
   return (
     <>
       {plot && (
-        <figure class="card">
-          <Plot id="plot" plot={plot} />
-          <DownloadSvg name={name} picture={svgOf("plot")} />
-        </figure>
+        // a phone shows the rows first
+        <details class="card chart" open={!isNarrow}>
+          <summary>
+            Chart: {axesOf(plot)} by {columnLabel(plot.by)}
+          </summary>
+          <figure>
+            <Plot id="plot" plot={plot} />
+            <DownloadSvg name={name} picture={svgOf("plot")} />
+          </figure>
+        </details>
       )}
       {lacking && (
         <p class="warned">No chart: the report header names {lacking}, which is not a column of the report.</p>
@@ -212,7 +220,7 @@ function Parquet({ name, values, has }: ParquetProps) {
   const [failed, fail] = useState("");
   if (!has)
     return (
-      <span class="quiet">
+      <span class="quiet roomy">
         For Parquet, run <code>pip install 'trninv[parquet]'</code> on the server
       </span>
     );
@@ -228,7 +236,7 @@ function Parquet({ name, values, has }: ParquetProps) {
   };
   return (
     <>
-      <button type="button" title="All rows and columns of the report, with their types" onClick={save}>
+      <button type="button" class="roomy" title="All rows and columns of the report, with their types" onClick={save}>
         Download Parquet
       </button>
       {failed && (
