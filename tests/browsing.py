@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -139,7 +140,8 @@ class Window:
         page = self._page
         if page is None or page.url == "about:blank":
             return
-        if page.is_closed() or not page.url.startswith("http://127.0.0.1:"):  # what it stored is out of reach
+        is_out_of_reach = page.is_closed() or not page.url.startswith("http://127.0.0.1:")
+        if is_out_of_reach or abs(page.evaluate("Date.now()") / 1000 - time.time()) > 60:  # a test set its clock
             self.discard()
             return
         page.evaluate("localStorage.clear(), sessionStorage.clear()")

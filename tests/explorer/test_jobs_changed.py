@@ -80,12 +80,12 @@ def test_a_fit_is_held_by_keys_alone_and_undo_releases_it(opened: Open, service_
     second = page.locator(".fits button.small").nth(1)
     expect(second).to_be_focused()
     expect(second).to_have_attribute("aria-pressed", "true")
-    ringed = page.locator(".proposed title").all_text_contents()
-    assert len(ringed) == 4
     page.get_by_role("button", name=re.compile("^Allocate 4 chips in ")).focus()
     page.keyboard.press("Enter")
     expect(dialog(page).get_by_label("Job name")).to_be_focused()
     expect(dialog(page)).to_contain_text(re.compile(r"Free chips in u-trn2x64/d0.*36.*→.*32", re.DOTALL))
+    ringed = page.locator(".proposed title").all_text_contents()
+    assert len(ringed) == 4
     confirm(page, job="llama-ft", who="kim")
     expect(dialog(page).get_by_role("alert")).to_contain_text("job llama-ft has other chips")
     confirm(page, job="eval", who="kim")

@@ -111,9 +111,9 @@ def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, see
         assert in_sql(own, f"SELECT count(*) FROM v_free_chip WHERE cluster = '{cluster}'") == [(free,)]
         jobs = f"FROM v_job WHERE state = 'running' AND cluster = '{cluster}'"
         assert in_sql(own, f"SELECT coalesce(sum(chips + spares), 0) {jobs}") == [(allocated,)]
-        assert {row[3] for row in in_reports(own, "fragmentation", cluster)} == {free}
-        assert sum(row[4] for row in in_reports(own, "free-blocks", cluster)) == free
-        assert sum(row[4] for row in in_reports(own, "free-servers", cluster)) == free
+        assert {row[4] for row in in_reports(own, "fragmentation", cluster)} == {free}
+        assert sum(row[3] for row in in_reports(own, "free-blocks", cluster)) == free
+        assert sum(row[3] for row in in_reports(own, "free-servers", cluster)) == free
         with own.open_snapshot() as reader:
             assert sum(held for _, held in read_allocation_map(reader, cluster).jobs) == allocated
         fields = json.loads(run("free", cluster, "--format", "json", database=seeded)[1])

@@ -274,7 +274,7 @@ def test_the_report_counts_as_fragmentation_does(own: Fleet) -> None:
     for of in ("u-trn2x64", "trn3-gen2"):
         sql = find_report("fragmentation").sql(own.engine.dialect.name, {"cluster": of})
         answer = own.fragmentation(of)
-        expected = [(of, each.chips, each.jobs, answer.free, each.unusable) for each in answer.sizes]
+        expected = [(of, each.chips, each.jobs, each.unusable, answer.free) for each in answer.sizes]
         assert [tuple(row) for row in run_query(own.engine, sql, seconds=60, max_rows=100).rows] == expected
 
 

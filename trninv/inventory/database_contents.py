@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, and_, func, select
 
 from trninv.database.engine import newest_schema_version
+from trninv.database.sql_constructs import CurrentTime
 from trninv.database.tables import INSERT_ORDER, TABLES
-from trninv.inventory.schema.observed_things import IS_LATE
 from trninv.inventory.state.hash_chain import newest_seal
+
+_LATE_AT = TABLES["discovery"].c.late_at
+IS_LATE: Final = and_(_LATE_AT.is_not(None), _LATE_AT < CurrentTime())
+"""The condition that a target of discovery is late now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ A finding is a difference between observation and design; its list is named drif
 
 from typing import Final
 
-from sqlalchemy import Integer, and_, case, func, literal_column
+from sqlalchemy import Integer, case, func, literal_column
 
 from trninv.database.finding_rules import SEVERITIES
-from trninv.database.sql_constructs import CurrentTime
 from trninv.database.tables import BIGINT, TABLES
+from trninv.inventory.database_contents import IS_LATE
 from trninv.inventory.schema.enumerations import (
     BINDING_ENDING,
     BINDING_HOW,
@@ -24,8 +24,6 @@ _BINDING, _FINDING, _MEASUREMENT, _OBSERVATION, _DISCOVERY = (
     TABLES[name] for name in ("binding", "finding", "measurement", "observation", "discovery")
 )
 _NOTE = TABLES["incident_note"]
-IS_LATE: Final = and_(_DISCOVERY.c.late_at.is_not(None), _DISCOVERY.c.late_at < CurrentTime())
-"""The condition that a target of discovery is late now."""
 
 OBSERVED_THINGS: Final = (
     Thing(
