@@ -12,7 +12,7 @@ from trninv.database.tables import INSERT_ORDER, TABLES
 from trninv.inventory.state.hash_chain import newest_seal
 
 _LATE_AT = TABLES["discovery"].c.late_at
-IS_LATE: Final = and_(_LATE_AT.is_not(None), _LATE_AT < CurrentTime())
+IS_LATE: Final = and_(_LATE_AT.is_not(None), CurrentTime() > _LATE_AT)
 """The condition that a target of discovery is late now."""
 
 
