@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 /** A column's name and style; number: right-aligned; roomy: hidden on phones; wider, widest: only in wide windows. */
 export type Column = readonly [
   name: string,
-  set?: "number" | "roomy" | "number roomy" | "roomy wider" | "roomy widest",
+  set?: "number" | "roomy" | "number roomy" | "number roomy wider" | "roomy wider" | "roomy widest",
 ];
 
 interface Props {

@@ -178,7 +178,7 @@ export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
   ],
   [
     "Wiring, per chip",
-    "scale-up links as they carry traffic, one direction",
+    "as links carry traffic, one direction; between domains over EFA",
     [
       metric(
         {

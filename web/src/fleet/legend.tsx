@@ -2,7 +2,7 @@
 import { LetterBadge } from "../drawing/letter";
 import { change } from "../route";
 import { Glyph, stateWord } from "../state";
-import { number } from "../words";
+import { number, pluralize } from "../words";
 import type { ChipColors, Entry } from "./color";
 import { isUnhealthy } from "./spots";
 
@@ -12,6 +12,7 @@ export function Legend({ colored, only }: { colored: ChipColors; only: Set<strin
     if (!next.delete(key)) next.add(key);
     change({ only: [...next].join(",") || undefined });
   };
+  const twice = colored.entries.reduce((sum, { count }) => sum + count, 0) - colored.codes.length;
   return (
     <ul class="keys">
       {colored.entries
@@ -23,6 +24,11 @@ export function Legend({ colored, only }: { colored: ChipColors; only: Set<strin
             </button>
           </li>
         ))}
+      {twice > 0 && (
+        <li class="quiet">
+          {pluralize(twice, "unhealthy chip")} also {twice === 1 ? "counts" : "count"} in a job
+        </li>
+      )}
     </ul>
   );
 }

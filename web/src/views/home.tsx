@@ -263,8 +263,8 @@ function Sources({ open, designs }: { open: Open; designs: number }) {
 const COLUMNS: Column[] = [
   ["Cluster"],
   ["System", "roomy widest"],
-  ["Chips", "number"],
-  ["Servers", "number roomy"],
+  ["Chips", "number roomy"],
+  ["Servers", "number roomy wider"],
   ["Health", "roomy wider"],
   ["Unhealthy"],
   ["Source", "roomy"],
@@ -289,8 +289,8 @@ function Line({ health, sources }: LineProps) {
         </a>
       </th>
       <td class="roomy quiet widest">{health.model}</td>
-      <td class="number">{number(health.chips)}</td>
-      <td class="number roomy">{number(health.servers)}</td>
+      <td class="number roomy">{number(health.chips)}</td>
+      <td class="number roomy wider">{number(health.servers)}</td>
       <td class="roomy wider">
         <Bar chips={health.chips} counts={health.unhealthy.filter(({ kind }: Count) => kind === "chip")} />
       </td>
