@@ -45,6 +45,8 @@ def test_every_example_answers(opened: Open, language: str) -> None:
         answered(page)
         assert page.locator("main .failure").count() == 0, name
     expect(page).to_have_url(re.compile("text="))
+    page.get_by_role("link", name=re.compile("reference$")).click()
+    expect(page.locator("h1").first).to_be_visible()  # an error would be JSON
 
 
 @pytest.mark.slow

@@ -165,7 +165,7 @@ function Editor({ language, options }: EditorProps) {
           )}
           <span class="quiet keys">Ctrl+Enter</span>
           <span class="quiet note">
-            {NOTES[language]}: <a href={`docs/reference/${language}/`}>{TABS[language]} reference</a>
+            {NOTES[language]}: <a href={`docs/reference/${language}.html`}>{TABS[language]} reference</a>
           </span>
         </div>
         {lacks && (
