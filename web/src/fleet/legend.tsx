@@ -26,7 +26,7 @@ export function Legend({ colored, only }: { colored: ChipColors; only: Set<strin
         ))}
       {twice > 0 && (
         <li class="quiet">
-          {pluralize(twice, "unhealthy chip")} also {twice === 1 ? "counts" : "count"} in a job
+          {pluralize(twice, "unhealthy chip")} also {twice === 1 ? "counts" : "count"} by use
         </li>
       )}
     </ul>
