@@ -2,8 +2,10 @@
 
 import multiprocessing
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from serving import await_answer, free_port
 
@@ -13,17 +15,23 @@ _FORKS.set_forkserver_preload(["trninv.cli.main", "trninv.cli.serve_commands", "
 
 @contextmanager
 def forked_service(database: str, port: int = 0, **environment: str) -> Iterator[str]:
-    """Serve a database on a port, by default any free one; yield the URL once it answers."""
+    """Serve a database on a port, by default any free one; yield the URL once it answers.
+
+    Failures that the service logs, of which its clients see an id only, fail the test at the end.
+    """
     port = port or free_port()
-    process = _FORKS.Process(target=_serve, args=(database, port, environment), daemon=True)
-    process.start()
     url = f"http://127.0.0.1:{port}"
-    try:
-        await_answer(url)
-        yield url
-    finally:
-        process.terminate()
-        process.join(20)
+    with tempfile.NamedTemporaryFile(suffix=".log") as log:
+        process = _FORKS.Process(target=_serve, args=(database, port, log.name, environment), daemon=True)
+        process.start()
+        try:
+            await_answer(url)
+            yield url
+        finally:
+            process.terminate()
+            process.join(20)
+            failures = [line for line in Path(log.name).read_text().splitlines() if '"failure"' in line]
+            assert not failures, "\n".join(failures).replace("\\n", "\n")
 
 
 def port_of(url: str) -> int:
@@ -31,10 +39,10 @@ def port_of(url: str) -> int:
     return int(url.rsplit(":", 1)[1])
 
 
-def _serve(database: str, port: int, environment: dict[str, str]) -> None:
-    """Run `trninv serve` as users start it, silently."""
+def _serve(database: str, port: int, log: str, environment: dict[str, str]) -> None:
+    """Run `trninv serve` as users start it, with its log in a file."""
     from trninv.cli.main import main  # noqa: PLC0415 # not in the process that only asks for a fork
 
     os.environ.update(environment)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), 2)
     main(["--database", database, "serve", "--port", str(port)])

@@ -127,7 +127,7 @@ def test_a_note_is_added_and_kept_also_of_one_that_has_closed(watched: Watched, 
         page.reload()
         expect(page.get_by_text("No open incidents")).to_be_visible()
         page.get_by_text("Closed 1", exact=True).click()
-        page.get_by_role("link", name=CHIP).click()
+        page.get_by_role("table").get_by_role("link", name=CHIP).click()
         panel = page.get_by_role("complementary", name="Incident 1")
         expect(panel).to_contain_text(re.compile(r"hot, ticket 12.*m\.chen.*swapped", re.DOTALL))
         expect(panel.get_by_role("region", name="Notes")).to_contain_text("kim")

@@ -51,7 +51,7 @@ GZIP_MIN_SIZE = 1_000
 GZIP_LEVEL = 5
 """Compression level of responses, from 1 (fast) to 9 (small)."""
 
-_SWITCH_SECONDS = 0.0005
+_SWITCH_SECONDS = 0.0001
 """How long one thread may keep the interpreter from others. Python's 5 ms, several times in an answer, would make it
 late while another thread is busy, for example with storing observations."""
 ROUTE_MODULES = (
