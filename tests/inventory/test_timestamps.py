@@ -40,7 +40,8 @@ def test_a_binding_begins_at_its_microsecond(engine: Engine, offset: timedelta, 
     with write_transaction(engine) as connection:
         (binding,) = bind(connection, [pinned_binding(connection, SLOT, "i-0a")], who="anna").created
     time = datetime.fromisoformat(binding.started_at) + offset
-    assert len(BaseFleet(engine).at(time).bindings()) == shown
+    with BaseFleet(engine) as fleet:
+        assert len(fleet.at(time).bindings()) == shown
 
 
 @pytest.mark.parametrize(("offset", "shown"), [(-MICROSECOND, 1), (timedelta(), 0), (MICROSECOND, 0)])
