@@ -204,6 +204,7 @@ def _error(action: str, code: str) -> str:
 def serving(cloud: Cloud) -> Iterator[Cloud]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # the body would wait 40 ms for the acknowledgement of the headers
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"] or 0))

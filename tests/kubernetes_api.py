@@ -142,6 +142,7 @@ def _send_lines(file: BufferedIOBase, lines: Iterable[str]) -> None:
 def serving(cluster: Cluster) -> Iterator[Cluster]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # the body would wait 40 ms for the acknowledgement of the headers
 
         def _respond(self) -> None:
             parts = urlsplit(self.path)

@@ -1,14 +1,18 @@
 """The process that pulls beside the service: its settings are checked, and it is started again until it is stopped."""
 
+import gc
 import sys
 import time
 
 import pytest
 
-from trninv.cli import background_process
+from conftest import Run
+from trninv.cli import background_process, discover_command
 from trninv.cli.background_process import background_processes
 from trninv.cli.discover_command import check_targets
+from trninv.discovery.pull import PullResult
 from trninv.errors import UsageError
+from trninv.garbage_collection import NEVER
 from trninv.settings import Settings
 
 
@@ -29,3 +33,13 @@ def test_a_process_that_ends_is_started_again(
             time.sleep(0.05)
             text += capfd.readouterr().err
     assert text.count("ended with status 1; starting it again") >= 2
+
+
+def test_full_garbage_collections_take_a_limited_share_of_a_pull(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pull(*_: object, **__: object) -> PullResult:
+        gc.collect()
+        assert gc.get_threshold()[2] == NEVER
+        return PullResult("slurm", 0, 0, 0, 0, 0, 0, ())
+
+    monkeypatch.setattr(discover_command, "pull_target", pull)
+    assert run("discover", "slurm")[0] == 0

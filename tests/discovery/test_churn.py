@@ -16,7 +16,7 @@ from clouds import Cloud, Machine
 from kubernetes_api import Cluster
 from sqlalchemy import Engine, text
 
-from conftest import Databases
+from conftest import BACKENDS, Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
@@ -90,12 +90,12 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
         yield World(cloud, cluster)
 
 
-@pytest.fixture
-def lab(databases: Databases, world: World) -> Iterator[Engine]:
+@pytest.fixture(params=BACKENDS)
+def lab(request: pytest.FixtureRequest, databases: Databases, world: World) -> Iterator[Engine]:
     """A fleet that was adopted from the first listings."""
     for number in range(DOMAINS * SERVERS):
         world.start(divmod(number, SERVERS))
-    with temporary_engine(databases.migrated("sqlite")) as engine:
+    with temporary_engine(databases.migrated(request.param)) as engine:
         for target in (AWS, KUBERNETES):
             pull_target(engine, target)
         with write_transaction(engine) as connection:

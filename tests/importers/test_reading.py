@@ -246,8 +246,11 @@ def test_json_is_read_as_everybody_does(value: object) -> None:
         b"9223372036854775808",
         b"-9223372036854775808",
         b'{"a":9223372036854775808}',
+        b'{"a":-9223372036854775808}',
         b"[9223372036854775808]",
         b"[-9223372036854775808]",
+        b"[1,9223372036854775808]",
+        b"[1,-9223372036854775808]",
         b"[NaN]",
         b"[1e999]",
         b'["a\n"]',
@@ -323,4 +326,11 @@ def test_escapes_digests_and_long_values_do_not_slow_compact_json(monkeypatch: p
     value = {"annotation": '{"key": "value"}' * 40, "image": f"sha256:{'0' * 64}", "line": "a\nb\\"}
     monkeypatch.setattr(input_file, "_DECODER", None)
     monkeypatch.setattr(input_file, "_CHECKED_DECODER", None)
+    assert parse_json(json.dumps(value, separators=(",", ":")).encode()) == value
+
+
+def test_compact_json_without_long_strings_is_read_without_a_look_at_each_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = {'k"\\': ["v" * 256, '"' * 100], "digest": f"sha256:{'0' * 64}"}
+    monkeypatch.setattr(input_file, "_SHORT_KEYS", None)
+    monkeypatch.setattr(input_file, "_DECODER", None)
     assert parse_json(json.dumps(value, separators=(",", ":")).encode()) == value

@@ -19,6 +19,7 @@ from trninv.discovery.provider import ApiCall, all_providers, find_provider
 from trninv.discovery.pull import PullResult, pull_target
 from trninv.discovery.target import Target, parse_target
 from trninv.errors import TrninvError, UsageError
+from trninv.garbage_collection import limited_full_collections
 from trninv.importers.collection_schedule import CollectionSchedule, parse_duration
 from trninv.settings import Settings
 
@@ -63,7 +64,7 @@ def discover(
     seconds = parse_duration(every, "--every") if every else None
     if seconds == 0:
         raise UsageError("--every 0s is no interval; write for example 5m")
-    with temporary_engine(database) as engine:
+    with temporary_engine(database) as engine, limited_full_collections():
         pulls = _Pulls(engine, parsed, seconds, allow_empty=allow_empty, commits=not dry_run)
         if forget:
             with write_transaction(engine, lock="discovery") as connection:

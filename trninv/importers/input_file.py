@@ -238,8 +238,7 @@ def _parse_compact(raw: bytes) -> Any:
     then its own output differs from the text.
     """
     text = raw.rstrip(b"\r\n")
-    has_long_number = _has_long_number(text) and _LONG_COMPACT_NUMBER.search(text)
-    if has_long_number or not _SHORT_KEYS.fullmatch(text):
+    if _has_long_compact_number(text) or not _has_short_keys(text):
         return None
     try:
         value = orjson.loads(text)
@@ -250,6 +249,21 @@ def _parse_compact(raw: bytes) -> Any:
 
 def _has_long_number(raw: bytes) -> bool:
     return _LONG_NUMBER in raw.translate(_DIGITS_TO_ZERO)
+
+
+def _has_long_compact_number(text: bytes) -> bool:
+    """Return the same for compact text, in which a number follows a colon, a comma or a bracket, or begins the text.
+
+    Most digits within strings, such as those of a digest, are not taken for a number.
+    """
+    zeros = text.translate(_COMPACT_TO_ZERO, b"-")
+    return zeros.startswith(_LONG_NUMBER) or any(start + _LONG_NUMBER in zeros for start in (b'":', b","))
+
+
+def _has_short_keys(text: bytes) -> bool:
+    """Return whether no key of compact text is longer than MAX_KEY, which is certain if no string is."""
+    has_long_string = _LONG_STRING in text.replace(rb"\"", b"..").translate(_UNQUOTED)
+    return not has_long_string or _SHORT_KEYS.fullmatch(text) is not None
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -287,8 +301,10 @@ _DECODER, _CHECKED_DECODER = json.JSONDecoder(**_HOOKS), json.JSONDecoder(**_HOO
 _DIGITS_TO_ZERO, _LONG_NUMBER = bytes.maketrans(b"123456789", b"000000000"), b"0" * len(str(MAX_INTEGER))
 """A whole number can be too large only in text that has this many zeros in a row after all digits are replaced by 0.
 Other text skips the slower check of each number."""
-_LONG_COMPACT_NUMBER: Final = re.compile(rb'(?:\A|":|[\[,])-?[0-9]{%d}' % len(str(MAX_INTEGER)))
-"""The same in compact text, where digits within a string, such as those of a digest, are not taken for a number."""
+_COMPACT_TO_ZERO: Final = bytes.maketrans(b"123456789[", b"000000000,")
+_UNQUOTED: Final = bytes(character if character == ord('"') else ord(".") for character in range(256))
+_LONG_STRING: Final = b"." * (MAX_KEY + 1)
+"""Text with a string longer than MAX_KEY has this many dots in a row after all but quotes is replaced by dots."""
 _SHORT_KEYS: Final = re.compile(
     rb'(?:[^"]++|"[^"\\]{0,%d}+"|"(?:[^"\\]|\\.){0,%d}+"|"(?:[^"\\]++|\\.)*+"(?!:))*+' % (MAX_KEY, MAX_KEY), re.DOTALL
 )

@@ -46,8 +46,9 @@ def _read_devices(spec: JsonValue) -> Iterator[tuple[DeviceKey, DeviceLocation]]
     if spec.get("driver").as_text() != DRIVER or node is None or pool is None:
         return
     for device in spec.get("devices").objects():
-        chip = device_number(device)
-        if (chip is not None or is_whole_node(untyped_attributes(device))) and (name := device.get("name").as_name()):
+        attributes = untyped_attributes(device)
+        chip = device_number(device, attributes)
+        if (chip is not None or is_whole_node(attributes)) and (name := device.get("name").as_name()):
             yield (pool, name), (node, chip)
 
 

@@ -28,7 +28,7 @@ _DEVICE_NAME: Final = re.compile(r"neuron-?device-?(\d{1,4})", re.ASCII)
 class _Device(NamedTuple):
     """A device of a slice; ``number`` is None if it represents the whole node."""
 
-    where: str
+    entry: JsonValue
     attributes: JsonValue
     number: int | None
     taints: tuple[str, ...]
@@ -62,7 +62,7 @@ def servers_from_slices(
         is_partial = not chips or any(len(pool) < _expected_slices(pool[0]) for pool in pools)
         if not (chips := chips or _chips_of_node(devices, instance_type)):
             tainted = (device for device in devices if any(map(is_active, device.taints)))
-            yield from (Unread(device.where, _UNKNOWN_CHIPS) for device in tainted)
+            yield from (Unread(device.entry.where, _UNKNOWN_CHIPS) for device in tainted)
         layers = (attributes.get(f"networkNodeLayer{number}").as_name() for number in (1, 2, 3))
         yield ObservedServer(
             where=specs[0].where,
@@ -95,11 +95,11 @@ def _read_devices(spec: JsonValue, rules: Sequence[TaintRule]) -> list[_Device]:
     pool, devices = spec.get("pool").get("name").as_name(), []
     for device in spec.get("devices").objects():
         device_attributes, taints = untyped_attributes(device), device_taints(device, pool, rules)
-        number = device_number(device)
+        number = device_number(device, device_attributes)
         if number is None and not is_whole_node(device_attributes):
             device_attributes.add_error("has no deviceId")
         else:
-            devices.append(_Device(device.where, device_attributes, number, taints))
+            devices.append(_Device(device, device_attributes, number, taints))
     return devices
 
 
@@ -152,12 +152,11 @@ def is_whole_node(attributes: JsonValue) -> bool:
     return attributes.get("resourceType").as_text() == "neuron_node"
 
 
-def device_number(device: JsonValue) -> int | None:
-    """Return the chip number of a device, from its attributes or else its name; None for a whole node."""
-    device_attributes = untyped_attributes(device)
-    if is_whole_node(device_attributes):
+def device_number(device: JsonValue, attributes: JsonValue) -> int | None:
+    """Return the chip number of a device, from its untyped attributes or else its name; None for a whole node."""
+    if is_whole_node(attributes):
         return None
-    number = device_attributes.get("deviceId").as_integer(MAX_CHIPS - 1)
+    number = attributes.get("deviceId").as_integer(MAX_CHIPS - 1)
     return parse_device_number(device.get("name").as_name()) if number is None else number
 
 

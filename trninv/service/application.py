@@ -12,6 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 
 from trninv.errors import TrninvError
+from trninv.garbage_collection import limited_full_collections
 from trninv.service import (
     chips,
     cypher,
@@ -33,7 +34,6 @@ from trninv.service import (
     sql,
 )
 from trninv.service.direct_answers import DirectAnswers
-from trninv.service.garbage_collection import limited_full_collections
 from trninv.service.middleware import (
     AccessLogMiddleware,
     AllowedHostsMiddleware,

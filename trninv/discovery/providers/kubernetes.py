@@ -151,13 +151,14 @@ def _has_neuron(node: Object) -> bool:
 
 def _node_entries(objects: _Objects) -> Iterator[PulledEntry]:
     """Yield the nodes with Neuron devices, each with its block instead of the labels that nothing else reads."""
-    nodes = {key: content for key, content in objects[_NODES].items() if _has_neuron(content.load())}
     kueue = (map(PackedJson.load, objects.get(resource, {}).values()) for resource in (_TOPOLOGIES, _FLAVORS))
     flavors = list(read_flavors(*kueue))
     names = block_labels(flavors)
-    blocks = find_blocks({key: pick(labels_of(content.load()), *names) for key, content in nodes.items()}, flavors)
-    for key, content in nodes.items():
-        node = content.load()
+    nodes = ((key, content.load()) for key, content in objects[_NODES].items())
+    labels = {key: pick(labels_of(node), *names) for key, node in nodes if _has_neuron(node)}
+    blocks = find_blocks(labels, flavors)
+    for key in labels:
+        node = objects[_NODES][key].load()
         metadata = node["metadata"]
         if isinstance(metadata, dict):
             metadata["labels"] = pick(metadata.get("labels") or {}, *NODE_LABELS)

@@ -1,7 +1,8 @@
-"""Limit full garbage collections, during which no request is answered.
+"""Limit full garbage collections, during which a service answers no request and a pull of machines does not go on.
 
 A full collection visits every object. With 2,000 clients that post observations, one takes 150 ms, and Python would
-start one every three seconds. Most cycles are found before that, in objects that are young.
+start one every three seconds; they would take an eighth of a pull's time. Most cycles are found before that, in objects
+that are young.
 """
 
 import gc

@@ -1,11 +1,11 @@
-"""Full garbage collections of a service take a limited share of its time."""
+"""Full garbage collections of a service or a pull take a limited share of its time."""
 
 import gc
 from collections.abc import Iterator
 
 import pytest
 
-from trninv.service.garbage_collection import MAX_SHARE, NEVER, limited_full_collections
+from trninv.garbage_collection import MAX_SHARE, NEVER, limited_full_collections
 
 
 class _Clock:
