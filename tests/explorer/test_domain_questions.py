@@ -18,7 +18,7 @@ from trninv.inventory.state.state_change import set_state
 from trninv.placement.changes.allocate import allocate
 
 U = "#/domain/u-trn2x64/d0"
-MODES = {"path": "Path", "widest": "Widest", "cut": "Cut", "bisection": "Bisection", "pool": "Memory", "jobs": "Jobs"}
+MODES = {"path": "Path", "widest": "Widest", "cut": "Cut", "bisection": "Bisection", "pool": "Memory pool", "jobs": "Jobs"}
 ENDS = "from=s0/c0&to=s2/c10"
 WIDTHS = 1280, 390
 
@@ -61,7 +61,7 @@ def at(page: Page) -> str:
         ("show=widest&", "Widest", ".wire.path"),
         ("show=cut&", "Cut", ".wire.cut"),
         ("show=bisection&", "Bisection", ".wiring .chip.side"),
-        ("show=pool&", "Memory", ".wiring .chip.hop"),
+        ("show=pool&", "Memory pool", ".wiring .chip.hop"),
         ("show=jobs&", "Jobs", ".wiring .chip.allocated"),
     ],
 )
@@ -70,6 +70,52 @@ def test_every_address_asks_its_question(opened: Open, options: str, name: str, 
     expect(page.get_by_role("tab", selected=True)).to_have_text(name)
     expect(page.get_by_role("tabpanel", name=name)).to_be_visible()
     expect(page.locator(marked).first).to_be_attached()
+
+
+@pytest.mark.slow
+def test_the_answer_is_the_largest_text_and_says_what_limits_it(opened: Open) -> None:
+    page = opened(f"{U}?{ENDS}")
+    settled(page)
+    limits = page.locator(".figures div", has=page.get_by_text("Limited by", exact=True)).locator("dd")
+    expect(limits).to_have_text(["s0/c10 – s1/c10 and 1 more", "the links of s2/c10"])
+    sizes = page.locator(".answers .figures strong").evaluate_all(
+        "all => all.map(each => [each.textContent, parseFloat(getComputedStyle(each).fontSize)])"
+    )
+    most = max(size for _, size in sizes)
+    assert [text for text, size in sizes if size == most] == ["6 hops", "640 GB/s"]
+
+
+@pytest.mark.slow
+def test_an_idle_link_is_as_clear_with_an_answer_as_without(opened: Open) -> None:
+    page = opened(f"{U}?{ENDS}")
+    expect(page.locator(".wire.path")).to_have_count(6)
+    expect(page.locator(".wiring .quiet .wire")).not_to_have_count(0)
+    expect(page.locator(".wire.off")).to_have_count(6)
+    expect(page.locator(".wiring .quiet .wire.off")).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_on_a_phone_the_picture_is_in_the_first_screen_and_the_answer_above_it(opened: Open) -> None:
+    def top(name: str) -> float:
+        box = page.locator(name).first.bounding_box()
+        assert box
+        return box["y"]
+
+    page = opened(U, width=390, height=844)
+    settled(page)
+    controls = [page.get_by_label(name, exact=True).bounding_box() for name in ("Question", "From", "To", "More")]
+    assert len({round(box["y"] + box["height"] / 2, -1) for box in controls if box}) == 1
+    assert top(".wiring") < 400
+    page.get_by_label("From", exact=True).select_option("s0/c0")
+    page.get_by_label("To", exact=True).select_option("s2/c10")
+    expect(page.locator(".wire.path")).to_have_count(6)
+    assert top(".answers .answer") < top(".wiring") < 500 < top(".cause-bands")
+    page.get_by_label("Question").select_option("cut")
+    expect(page.locator(".wire.cut")).to_have_count(6)
+    page.locator("summary", has_text="…").click()
+    page.get_by_text("3D", exact=True).click()
+    expect(page.locator(".wiring.turns")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 @pytest.mark.slow

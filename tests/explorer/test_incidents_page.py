@@ -68,6 +68,23 @@ def test_the_tree_says_what_carries_nothing_what_is_reached_and_whose_job_is_slo
             expect(tree).to_contain_text(text)
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_an_incident_says_first_which_parts_since_when_whose_jobs_and_what_is_lost(
+    opened: Open, width: int, height: int
+) -> None:
+    page = opened("#/incidents", width=width, height=height)
+    found = panel(page, SERVER)
+    expect(found.locator(".band")).to_contain_text(re.compile(r"since \d{4}-\d\d-\d\d \d\d:\d\d UTC, \d+ s, set by"))
+    summary = found.locator(".summary div")
+    expect(summary).to_have_text(
+        ["Parts1 server, 16 chips down", "Jobllama-ft", re.compile(r"Lost16 chips, [\d,]+ GB/s")]
+    )
+    for name in ("Restore…", "Add a note"):
+        expect(found.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+    columns = page.locator("table.pick").first
+    assert columns.evaluate("table => table.parentElement.scrollWidth - table.parentElement.clientWidth") <= 0
+
+
 def rows(page: Page) -> list[str]:
     return page.locator("table.pick tbody tr:not(.total)").all_inner_texts()
 
@@ -116,6 +133,8 @@ def test_a_note_is_added_and_kept_also_of_one_that_has_closed(watched: Watched, 
         page = watched.open("#/incidents?sel=1", url=address)
         notes = page.get_by_role("region", name="Notes")
         expect(notes).to_contain_text("No notes yet.")
+        page.get_by_role("button", name="Add a note").click()
+        expect(notes.get_by_label("Note", exact=True)).to_be_focused()
         notes.get_by_label("Note", exact=True).fill("<b>spare</b>\nordered")
         notes.get_by_label("Your name").fill("kim")
         notes.get_by_role("button", name="Add note").click()
@@ -137,7 +156,8 @@ def test_a_note_is_added_and_kept_also_of_one_that_has_closed(watched: Watched, 
 def test_the_timeline_and_before_it_lead_to_how_it_was(opened: Open) -> None:
     page = opened("#/incidents")
     expect(page.get_by_role("region", name="Timeline").get_by_role("link").first).to_be_visible()
-    since = panel(page, SWITCH).locator(".band").inner_text()
+    since = panel(page, SWITCH).locator(".band time").get_attribute("datetime")
+    assert since
     page.get_by_role("link", name="View before").click()
     page.wait_for_url(re.compile(r"asof="))
     asof = re.search(r"T(\d\d:\d\d:\d\d)", page.evaluate("decodeURIComponent(location.hash)"))

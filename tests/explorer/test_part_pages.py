@@ -69,8 +69,11 @@ def test_a_server_names_the_part_of_each_change(opened: Open) -> None:
     expect(cell(page, "Between its chips")).to_contain_text(re.compile(r"4,096.*0 GB/s.*−100 %"))
     expect(page.get_by_role("region", name="NICs and links")).to_contain_text("96 of 96 idle")
     expect(cell(page, "EFA, 16 NICs, 32 links")).to_contain_text(re.compile(r"400.*0 GB/s"))
-    expect(cell(page, "Chips up")).to_contain_text(re.compile(r"64.*48"))
+    expect(cell(page, "Working chips")).to_contain_text(re.compile(r"64.*48"))
     expect(page.locator(".miniature [aria-current]")).to_contain_text("s2")
+    expect(band).to_contain_text("Hits no job")
+    expect(band).to_contain_text("Lost 16 chips, 6,544 GB/s of its links")
+    expect(page.locator(".legend")).not_to_contain_text("within a server")  # no link of it carries anything
     assert violations(page) == ""
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -82,9 +85,13 @@ def test_a_chip_says_which_server_took_it_down_and_what_its_links_carry(opened: 
     band = page.get_by_role("region", name="State")
     expect(band).to_contain_text("Server s2 was set down by night-shift at ")
     expect(band.get_by_role("link", name="Server s2")).to_have_attribute("href", f"#/at/{SERVER}")
+    expect(band).to_contain_text("Lost 8 cores, 96 GiB HBM, all 665 GB/s of its links")
+    expect(cell(page, "All-gather limit")).to_contain_text("−10 %")
     links = page.get_by_role("region", name="Links", exact=True).locator("tbody tr")
-    expect(links).to_have_count(7)
-    expect(links.first).to_contain_text(re.compile(r"s1/c3NeuronLink-v3.*idle.*s2/c3 is down.*64 GB/s → 0 GB/s"))
+    expect(links.first).to_contain_text(re.compile(r"7 idle links.*s2/c3 is down.*665 → 0 GB/s"))
+    links.get_by_role("button", name="7 idle links").click()
+    expect(links).to_have_count(8)
+    expect(links.nth(1)).to_contain_text(re.compile(r"s1/c3NeuronLink-v3.*idle.*s2/c3 is down.*64 GB/s → 0 GB/s"))
     expect(page.locator(".wiring .selected")).to_have_count(1)
     expect(page.locator(".miniature i.chosen")).to_have_count(1)
     assert violations(page) == ""
@@ -106,7 +113,7 @@ def test_a_rack_fits_the_window_and_says_why(opened: Open, width: int, height: i
     expect(page.locator(".title .states")).to_contain_text("1 server, 16 chips, 16 NICs down")
     expect(page.locator(".title .states")).to_contain_text("16 chips up")
     expect(page.get_by_role("region", name="Causes")).to_contain_text(WHY)
-    expect(cell(page, "Chips up in d7")).to_contain_text(re.compile(r"64.*48"))
+    expect(cell(page, "Working chips in d7")).to_contain_text(re.compile(r"64.*48"))
     expect(cell(page, "s3")).to_contain_text("rag-embed")
     box = page.locator("#rack").bounding_box()
     assert box
@@ -154,6 +161,14 @@ def test_a_fabric_tells_its_ratios_and_the_jobs_that_cross(opened: Open) -> None
 def test_in_space_each_server_is_a_sheet_with_its_name(opened: Open) -> None:
     page = opened("#/domain/lab/d0?view=3d", width=1440)
     expect(page.locator(".wiring .plane polygon")).to_have_count(4)
-    expect(page.locator(".wiring .label")).to_have_text(["s0", "s1", "s2", "s3"], use_inner_text=False)
+    expect(page.locator(".wiring .label")).to_have_text([f"server s{server}" for server in range(4)], use_inner_text=False)
     depths = "[...new Set([...document.querySelectorAll('.wire')].map(wire => getComputedStyle(wire).opacity))].length"
     assert page.evaluate(depths) <= 3
+    page = opened("#/domain/lab/d7?view=3d", width=1440)
+    expect(page.locator(".wiring .reason")).to_have_text(f"s2/c0 and 15 more down: {WHY}", use_inner_text=False)
+    frame = page.locator(".wiring").bounding_box()
+    boxes = [box for plane in page.locator(".wiring .plane polygon").all() if (box := plane.bounding_box())]
+    assert frame
+    width = max(box["x"] + box["width"] for box in boxes) - min(box["x"] for box in boxes)
+    height = max(box["y"] + box["height"] for box in boxes) - min(box["y"] for box in boxes)
+    assert max(width / frame["width"], height / frame["height"]) > 0.8

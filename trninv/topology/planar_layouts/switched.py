@@ -185,7 +185,7 @@ class _RackRows:
         for rack, servers in self.racks.items():
             anchor = "end" if self._is_mirrored(rack) else "start"
             box = self.panel(rack)
-            labels.append(TextLabel(f"rack {rack}", self._x_of(rack, 12), box.y + 22, anchor, strong=True))
+            labels.append(TextLabel(f"r{rack}", self._x_of(rack, 12), box.y + 22, anchor, strong=True))
             row = (self.rows_per_server - 1) // 2
             labels += [
                 TextLabel(

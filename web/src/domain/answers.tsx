@@ -3,8 +3,9 @@ import type { ComponentChildren } from "preact";
 import type { Loaded } from "../api";
 import { type Ring, Rings } from "../drawing/rings";
 import { Loading } from "../parts";
-import { citation, gibibytes, gigabytes, pluralize } from "../words";
+import { citation, gibibytes, gigabytes, number, pluralize, relativeTo } from "../words";
 import type { BandwidthAnswer, BisectionAnswer, PathAnswer, PoolAnswer, SourceFact, WithBaseline } from "./documents";
+import { cutOf, type Hop, hopsOf, narrowestOf } from "./links";
 import { Metric } from "./metric";
 import type { Mode } from "./modes";
 import type { Answers } from "./requests";
@@ -34,7 +35,26 @@ const narrowest = (answer: PathAnswer) => answer.paths[0]?.bandwidth?.gigabytesP
 const baselineOf = <T, N>(answer: WithBaseline<T>, read: (answer: T) => N) =>
   answer.baseline ? read(answer.baseline) : undefined;
 
+/** The links that limit an answer: s0/c10 – s1/c10 and 1 more; of a cut, the links of s0/c0 if they share a chip. */
+function Limit({ domain, links, isCut = false }: { domain: string; links: Hop[]; isCut?: boolean }) {
+  const [first, ...rest] = links;
+  if (!first) return null;
+  const shared =
+    isCut && rest.length ? first.ends.find((end) => rest.every(({ ends }) => ends.includes(end))) : undefined;
+  return (
+    <div>
+      <dt>Limited by</dt>
+      <dd>
+        {shared
+          ? `the links of ${relativeTo(domain, shared)}`
+          : `${first.ends.map((end) => relativeTo(domain, end)).join(" – ")}${rest.length ? ` and ${number(rest.length)} more` : ""}`}
+      </dd>
+    </div>
+  );
+}
+
 interface BetweenProps {
+  domain: string;
   title: string;
   scenarioText: string;
   mode: Mode;
@@ -42,7 +62,7 @@ interface BetweenProps {
 }
 
 /** Paths and flow between two chips. */
-export function Between({ title, scenarioText, mode, answers: { shortest, widest, flow } }: BetweenProps) {
+export function Between({ domain, title, scenarioText, mode, answers: { shortest, widest, flow } }: BetweenProps) {
   return (
     <Card title={title} scenarioText={scenarioText} isLong>
       <Loading result={mode === "widest" ? widest : shortest}>
@@ -55,9 +75,11 @@ export function Between({ title, scenarioText, mode, answers: { shortest, widest
                 before={baselineOf(ways, hops)}
                 unit="hop"
                 less
+                isAnswer
               />
               <Metric name="Tied paths" now={ways.tiedPaths} before={baselineOf(ways, (answer) => answer.tiedPaths)} />
               <Metric name="Narrowest link" now={narrowest(ways)} before={baselineOf(ways, narrowest)} unit="GB/s" />
+              <Limit domain={domain} links={narrowestOf(hopsOf(ways))} />
             </dl>
             {!ways.reachable && <p class="failure inner">No path: {ways.reason}</p>}
           </>
@@ -67,13 +89,14 @@ export function Between({ title, scenarioText, mode, answers: { shortest, widest
         {(answer) => (
           <>
             <dl class="figures inner">
-              <Metric name="Maximum flow" now={most(answer)} before={baselineOf(answer, most)} unit="GB/s" />
+              <Metric name="Maximum flow" now={most(answer)} before={baselineOf(answer, most)} unit="GB/s" isAnswer />
               <Metric
                 name="Minimum cut"
                 now={answer.minimumCut.totalCount}
                 before={baselineOf(answer, (flow) => flow.minimumCut.totalCount)}
                 unit="link"
               />
+              <Limit domain={domain} links={cutOf(answer.minimumCut.nodes)} isCut />
             </dl>
             <Sources answer={answer} />
           </>
@@ -119,12 +142,13 @@ const sizes = ({ sideA, sideB }: BisectionAnswer) => `${sideA} and ${sideB} chip
 /** Bisections of different numbers of chips don't compare. */
 export const comparable = ({ difference }: WithBaseline<BisectionAnswer>) => !difference?.incomparable;
 
-function Bounds({ halves }: { halves: WithBaseline<BisectionAnswer> }) {
+function Bounds({ halves, isAnswer = false }: { halves: WithBaseline<BisectionAnswer>; isAnswer?: boolean }) {
   const compares = comparable(halves);
   return (
     <>
       <Metric
         name="Bisection bandwidth"
+        isAnswer={isAnswer}
         now={upper(halves)}
         before={baselineOf(halves, upper)}
         unit="GB/s"
@@ -150,10 +174,11 @@ function Bounds({ halves }: { halves: WithBaseline<BisectionAnswer> }) {
   );
 }
 
-function Reach({ pool }: { pool: WithBaseline<PoolAnswer> }) {
+function Reach({ pool, isAnswer = false }: { pool: WithBaseline<PoolAnswer>; isAnswer?: boolean }) {
   return (
     <Metric
-      name="Reachable memory"
+      name="Memory pool"
+      isAnswer={isAnswer}
       now={pool.memory.gibibytes}
       before={baselineOf(pool, (answer) => answer.memory.gibibytes)}
       unit="GiB"
@@ -174,7 +199,7 @@ export function Bisection({ title, scenarioText, halves }: BisectionProps) {
         {(answer) => (
           <>
             <dl class="figures inner">
-              <Bounds halves={answer} />
+              <Bounds halves={answer} isAnswer />
               <Metric
                 name="Links cut"
                 now={answer.cut.totalCount}
@@ -212,7 +237,7 @@ export function MemoryPool({ title, scenarioText, pool, from }: PoolProps) {
         {(answer) => (
           <>
             <dl class="figures inner">
-              <Reach pool={answer} />
+              <Reach pool={answer} isAnswer />
               <Metric
                 name="Provided by"
                 now={answer.chips}

@@ -69,20 +69,23 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
   const letters =
     useLoaded(mode === "jobs" ? `letters ${cluster}` : null, (signal) => fetchLetters(cluster, signal)).data ?? NONE;
   const solid = wiring.solid.size > 0 && options.view === "3d";
+  const flatOrSolid = wiring.solid.size > 0 && <FlatOrSolid solid={solid} />;
   useKeys(route, from, to, scenario);
   return (
     <article class="domain">
       <Heading domain={domain} wiring={wiring} queries={[...answers.queries, query]} />
       <div class="questions">
-        <Modes mode={mode} />
-        <Ends wiring={wiring} from={from} to={to} />
+        <Modes mode={mode} narrow={narrow} />
+        <Ends wiring={wiring} from={from} to={to} narrow={narrow} />
         <div class="drawn">
-          {wiring.solid.size > 0 && <FlatOrSolid solid={solid} />}
-          <More breaking={breaking} setBreaking={setBreaking} />
+          {!narrow && flatOrSolid}
+          <More breaking={breaking} setBreaking={setBreaking}>
+            {narrow && flatOrSolid}
+          </More>
         </div>
       </div>
       <WhatIf domain={place} scenario={scenario} />
-      <div class="split">
+      <div class={isAsked(mode, from, to) ? "split asked" : "split"}>
         <section aria-label="Wiring">
           <Picture
             wiring={wiring}
@@ -100,7 +103,11 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
         </section>
         <div class="beside">
           {incidents.totalCount > 0 && <Causes place={place} incidents={incidents} />}
-          <section class="answers" id={ANSWER} role="tabpanel" aria-labelledby={tabOf(mode)}>
+          <section
+            class="answers"
+            id={ANSWER}
+            {...(narrow ? { "aria-label": "Answer" } : { role: "tabpanel", "aria-labelledby": tabOf(mode) })}
+          >
             <Answer
               mode={mode}
               wiring={wiring}
@@ -118,6 +125,10 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
     </article>
   );
 }
+
+/** Whether a question has all that it needs. */
+const isAsked = (mode: Mode, from: string, to: string) =>
+  mode === "bisection" || mode === "jobs" || (from !== "" && (mode === "pool" || to !== ""));
 
 /** The answer that the picture shows. */
 const answerOf = (mode: Mode, { shortest, widest, flow, halves, pool }: Answers) =>
@@ -163,6 +174,7 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers, letters }: 
     <>
       {from && to ? (
         <Between
+          domain={domain}
           title={`${relativeTo(domain, from)} to ${relativeTo(domain, to)}`}
           scenarioText={scenarioText}
           mode={mode}
@@ -206,7 +218,11 @@ function summarizeScenario({ down, derate }: Scenario): string {
 function Choose({ what }: { what: string }) {
   return (
     <p class="card hint">
-      Choose {what}: click in the picture, or select a chip and press <kbd>F</kbd> or <kbd>T</kbd>.
+      Choose {what} in the picture
+      <span class="keys">
+        , or select one and press <kbd>F</kbd> or <kbd>T</kbd>
+      </span>
+      .
     </p>
   );
 }
@@ -217,6 +233,7 @@ function Heading({ domain, wiring, queries }: { domain: Domain; wiring: Wiring; 
   const racks = [...new Set(servers.map((server) => server.rack.address))];
   const chips = parts.filter((part) => part.kind === "chip").length;
   const switches = parts.length - chips;
+  const cluster = domain.address.split("/")[0] ?? "";
   return (
     <header class="title">
       <h1>{domain.address}</h1>
@@ -231,11 +248,11 @@ function Heading({ domain, wiring, queries }: { domain: Domain; wiring: Wiring; 
         ]
           .filter(Boolean)
           .join(" · ")}{" "}
-        ·{" "}
+        · {racks.length > 1 ? "racks" : "rack"}{" "}
         {racks.map((rack, index) => (
           <span key={rack}>
             {index > 0 && ", "}
-            <a href={href("rack", rack)}>rack {rack.split("/r")[1]}</a>
+            <a href={href("rack", rack)}>{relativeTo(cluster, rack)}</a>
           </span>
         ))}
       </p>

@@ -29,29 +29,39 @@ interface Props {
   derated: Set<string>;
   /** Whether marks are still to come, whose entries are there at once, so that nothing moves. */
   awaited?: boolean;
+  /** Whether the picture is in space. */
+  solid?: boolean;
 }
 
-export function Legend({ wiring, mode, marks, idle, derated, awaited = false }: Props) {
+export function Legend({ wiring, mode, marks, idle, derated, awaited = false, solid = false }: Props) {
   const { parts, wires } = wiring;
   const has = (state: string) =>
     parts.some((part) => part.state === state) || wires.some((wire) => wire.state === state);
   const assumed = parts.some(({ state, address }) => state === "up" && (idle.has(address) || derated.has(address)));
   const hasMarks = marks.links.size + marks.side.size + marks.hops.size > 0;
+  const hops = new Set([...marks.hops.values()].map((hops) => `hop h${Math.min(hops, 6)}`));
+  const carrying = new Set(wires.flatMap(({ address, nominal }) => (idle.has(address) ? [] : [nominal])));
   return (
     <ul class="legend">
-      {bandwidths(wiring).map((bandwidth, index) => (
-        <li key={bandwidth}>
-          <span class={`swatch line w${index % 3}`} />
-          {joins(wiring, bandwidth)}, {number(bandwidth)} GB/s
-        </li>
-      ))}
+      {bandwidths(wiring).map(
+        (bandwidth, index) =>
+          carrying.has(bandwidth) && (
+            <li key={bandwidth}>
+              <span class={`swatch line w${index % 3}`} />
+              {joins(wiring, bandwidth)}, {number(bandwidth)} GB/s
+            </li>
+          ),
+      )}
       {(hasMarks || awaited) &&
-        MEANS[mode].map(([swatch, meaning]) => (
-          <li key={meaning}>
-            <span class={`swatch ${swatch}`} />
-            {meaning}
-          </li>
-        ))}
+        MEANS[mode].map(
+          ([swatch, meaning]) =>
+            (mode !== "pool" || awaited || hops.has(swatch)) && (
+              <li key={meaning}>
+                <span class={`swatch ${swatch}`} />
+                {meaning}
+              </li>
+            ),
+        )}
       {marks.before.size > 0 && (
         <li>
           <span class="swatch line before" /> previous path
@@ -78,6 +88,7 @@ export function Legend({ wiring, mode, marks, idle, derated, awaited = false }: 
           <span class="swatch assumed" /> what if
         </li>
       )}
+      {solid && <li>each sheet is a server</li>}
       {wiring.wrapLinks.size > 0 && wiring.solid.size > 16 && <li>short stubs wrap around</li>}
     </ul>
   );

@@ -35,6 +35,12 @@ export const cutOf = (links: { address: string; bandwidth: { gigabytesPerSecond:
     gigabytesPerSecond: bandwidth.gigabytesPerSecond,
   }));
 
+/** The links that carry least. */
+export function narrowestOf(hops: Hop[]): Hop[] {
+  const least = Math.min(...hops.map(({ gigabytesPerSecond }) => gigabytesPerSecond));
+  return hops.filter(({ gigabytesPerSecond }) => gigabytesPerSecond === least);
+}
+
 interface Props {
   title: string;
   hops: Hop[];

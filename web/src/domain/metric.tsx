@@ -9,17 +9,19 @@ interface Props {
   unit?: string;
   /** Whether a higher value is worse, as for hops. */
   less?: boolean;
+  /** Whether it is what was asked for, which is the largest on the page. */
+  isAnswer?: boolean;
   /** Shown instead of the difference: why there is none. */
   note?: string | undefined;
 }
 
-export function Metric({ name, now, before, unit = "", less = false, note }: Props) {
+export function Metric({ name, now, before, unit = "", less = false, isAnswer = false, note }: Props) {
   const shown = (value: number | null) => (value === null ? "none" : number(value));
   const unitOf = (value: number | null) => (value === null || !unit ? "" : ` ${unitLabel(unit, value)}`);
   const changed = before !== undefined && before !== now;
   const worse = changed && (now === null || (before !== null && (less ? now > before : now < before)));
   return (
-    <div>
+    <div class={isAnswer ? "answer" : undefined}>
       <dt>{name}</dt>
       <dd>
         {changed && (

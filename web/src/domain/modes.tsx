@@ -1,4 +1,5 @@
 // The controls of the domain view: the question, the two chips, and how the domain is drawn.
+import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { Wiring } from "../drawing/layout";
 import { Choice } from "../parts";
@@ -10,7 +11,7 @@ export const MODES = {
   widest: "Widest",
   cut: "Cut",
   bisection: "Bisection",
-  pool: "Memory",
+  pool: "Memory pool",
   jobs: "Jobs",
 };
 export type Mode = keyof typeof MODES;
@@ -30,7 +31,7 @@ const KEYS: Record<string, (index: number) => number> = {
   End: () => -1,
 };
 
-export function Modes({ mode }: { mode: Mode }) {
+export function Modes({ mode, narrow }: { mode: Mode; narrow: boolean }) {
   const list = useRef<HTMLDivElement>(null);
   const type = (event: KeyboardEvent) => {
     const to = KEYS[event.key];
@@ -40,6 +41,16 @@ export function Modes({ mode }: { mode: Mode }) {
     list.current?.querySelector<HTMLElement>(`#${tabOf(next)}`)?.focus();
     change({ show: next });
   };
+  if (narrow)
+    return (
+      <select aria-label="Question" value={mode} onChange={(event) => change({ show: event.currentTarget.value })}>
+        {NAMES.map((name) => (
+          <option key={name} value={name}>
+            {MODES[name]}
+          </option>
+        ))}
+      </select>
+    );
   return (
     <div class="seg" role="tablist" aria-label="Question" ref={list} onKeyDown={type}>
       {NAMES.map((name) => (
@@ -60,12 +71,19 @@ export function Modes({ mode }: { mode: Mode }) {
   );
 }
 
-export function Ends({ wiring, from, to }: { wiring: Wiring; from: string; to: string }) {
+interface EndsProps {
+  wiring: Wiring;
+  from: string;
+  to: string;
+  narrow: boolean;
+}
+
+export function Ends({ wiring, from, to, narrow }: EndsProps) {
   const short = (address: string) => address && relativeTo(wiring.domain, address);
   const chips = wiring.parts.flatMap((part) => (part.kind === "chip" ? [short(part.address)] : []));
   return (
     <div class="ends">
-      <End name="From" value={short(from)} chips={chips} choose={(chip) => change({ from: chip })} />
+      <End name="From" value={short(from)} chips={chips} narrow={narrow} choose={(chip) => change({ from: chip })} />
       <button
         type="button"
         class="square plain"
@@ -77,7 +95,7 @@ export function Ends({ wiring, from, to }: { wiring: Wiring; from: string; to: s
       >
         <span aria-hidden="true">⇌</span>
       </button>
-      <End name="To" value={short(to)} chips={chips} choose={(chip) => change({ to: chip })} />
+      <End name="To" value={short(to)} chips={chips} narrow={narrow} choose={(chip) => change({ to: chip })} />
     </div>
   );
 }
@@ -86,15 +104,17 @@ interface EndProps {
   name: string;
   value: string;
   chips: string[];
+  /** Whether there is no room for the name beside the chip. */
+  narrow: boolean;
   choose: (chip: string | undefined) => void;
 }
 
-function End({ name, value, chips, choose }: EndProps) {
+function End({ name, value, chips, narrow, choose }: EndProps) {
   return (
     <label class={value ? "end chosen" : "end"}>
-      <span>{name}</span>
+      {!narrow && <span>{name}</span>}
       <select aria-label={name} value={value} onChange={(event) => choose(event.currentTarget.value || undefined)}>
-        <option value="">choose a chip</option>
+        <option value="">{narrow ? name : "choose a chip"}</option>
         {value && !chips.includes(value) && <option value={value}>{value}</option>}
         {chips.map((chip) => (
           <option key={chip} value={chip}>
@@ -119,8 +139,15 @@ export function FlatOrSolid({ solid }: { solid: boolean }) {
   );
 }
 
+interface MoreProps {
+  breaking: boolean;
+  setBreaking: (on: boolean) => void;
+  /** Controls that have no room elsewhere. */
+  children?: ComponentChildren;
+}
+
 /** Controls that are needed less often. */
-export function More({ breaking, setBreaking }: { breaking: boolean; setBreaking: (on: boolean) => void }) {
+export function More({ breaking, setBreaking, children }: MoreProps) {
   const box = useRef<HTMLDetailsElement>(null);
   const type = (event: KeyboardEvent) => {
     if (event.key !== "Escape" || !box.current?.open) return;
@@ -134,6 +161,7 @@ export function More({ breaking, setBreaking }: { breaking: boolean; setBreaking
         <span aria-hidden="true">…</span>
       </summary>
       <div class="card">
+        {children}
         <label class="toggle">
           <input type="checkbox" checked={breaking} onChange={() => setBreaking(!breaking)} />
           <span>Click to take down</span>

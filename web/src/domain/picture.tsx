@@ -27,7 +27,7 @@ interface Props {
 export function Picture(props: Props) {
   const { wiring, mode, marks, ends, scenario, options, narrow, solid, breaking, awaited } = props;
   const [from, to] = ends;
-  const [[yaw, pitch], turn] = useAngles(options, solid);
+  const [[yaw, pitch], turn] = useAngles(options, solid, narrow);
   const layout = useMemo(
     () => (solid ? rotate(wiring, yaw, pitch, narrow) : wiring.flat),
     [wiring, solid, yaw, pitch, narrow],
@@ -63,7 +63,7 @@ export function Picture(props: Props) {
           turn={solid ? turn : undefined}
         />
       </section>
-      <Legend wiring={wiring} mode={mode} marks={marks} idle={gone} derated={derated} awaited={awaited} />
+      <Legend wiring={wiring} mode={mode} marks={marks} idle={gone} derated={derated} awaited={awaited} solid={solid} />
     </div>
   );
 }

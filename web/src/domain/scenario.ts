@@ -1,5 +1,5 @@
 // The scenario in the page's options: down=s0/c3,s1 and derate=s0/c0--s0/c1=0.5; and its consequences.
-import type { Part, Wire, Wiring } from "../drawing/layout";
+import type { Part, Wiring } from "../drawing/layout";
 import { change } from "../route";
 import { stateWord } from "../state";
 import { absoluteIn, relativeTo } from "../words";
@@ -51,16 +51,17 @@ export function setFactor(domain: string, { down, derate }: Scenario, address: s
   });
 }
 
-/** The parts and links that carry nothing because of these failures or their own state. */
+/** The parts and links that carry nothing: those that the service says so of, and those that the scenario takes down. */
 export function idleParts({ domain, parts, wires }: Wiring, { down }: Scenario): Set<string> {
-  const off = ({ address, state }: Part | Wire) =>
-    state === "down" || state === "maintenance" || down.includes(address);
+  const off = ({ address, state }: Part) => state === "down" || state === "maintenance" || down.includes(address);
   const isTaken = (part: Part) =>
     down.includes(domain) ||
     down.includes(`${domain}/s${part.server}`) ||
     down.some((address) => address.startsWith(`${part.address}/nc`));
   const gone = new Set(parts.filter((part) => off(part) || isTaken(part)).map((part) => part.address));
-  const cut = wires.filter((wire) => off(wire) || gone.has(wire.a) || gone.has(wire.b));
+  const cut = wires.filter(
+    ({ address, a, b, now }) => now === 0 || down.includes(address) || gone.has(a) || gone.has(b),
+  );
   return new Set([...gone, ...cut.map((wire) => wire.address)]);
 }
 

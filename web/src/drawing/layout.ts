@@ -62,6 +62,13 @@ export interface Plane {
   label: Label;
 }
 
+/** Why a part is unhealthy, joined to it by a line. */
+export interface Reason {
+  state: string;
+  line: Point[];
+  label: Label;
+}
+
 interface Solid extends Point {
   z: number;
 }
@@ -74,6 +81,8 @@ export interface Layout {
   labels: Label[];
   /** Of a picture in space, the sheet of each server, the farthest first. */
   planes?: Plane[];
+  /** Of a picture in space, why parts are unhealthy. */
+  reasons?: Reason[];
   box: Box;
   /** Height of text, and width of the widest link. */
   font: number;
@@ -92,26 +101,49 @@ export interface Wiring {
   wrapLinks: Set<string>;
 }
 
-const [STUB, MARGIN] = [26, 30];
+const STUB = 26;
 /** How far a sheet reaches beyond its outer chips. */
 const EDGE = 40;
+/** How much farther apart sheets are drawn than they are wide, so that they can be told apart. */
+const SPREAD = 2;
+/** Space around the sheets, in which their names and the reasons of failures stand. */
+const [SIDE, ABOVE] = [64, 40];
 /** Depths that are told apart: few enough that each has a tone of its own. */
 const TONES = 2;
 
-/** A domain from a viewing angle, in degrees. On a narrow screen chips and text are larger. */
+type Projected = Point & { depth: number };
+
+/** A domain from a viewing angle, in degrees, as large as its frame. On a narrow screen chips and text are larger. */
 export function rotate(wiring: Wiring, yaw: number, pitch: number, narrow: boolean): Layout {
-  const [radius, font] = narrow ? [21, 22] : [17, 15];
+  const [radius, font] = narrow ? [22, 21] : [18, 15];
+  const [width, height] = narrow ? [660, 800] : [900, 650];
   const [a, b] = [(yaw * Math.PI) / 180, (pitch * Math.PI) / 180];
-  const far = reach(wiring);
-  const project = ({ x, y, z }: Solid): Point & { depth: number } => {
-    const away = z * Math.cos(a) - x * Math.sin(a);
-    const depth = (y * Math.sin(b) + away * Math.cos(b)) / far / 2 + 0.5;
-    return { x: x * Math.cos(a) + z * Math.sin(a), y: y * Math.cos(b) - away * Math.sin(b), depth };
+  const turn = ({ x, y, z }: Solid): Projected => {
+    const away = SPREAD * z * Math.cos(a) - x * Math.sin(a);
+    return {
+      x: x * Math.cos(a) + SPREAD * z * Math.sin(a),
+      y: y * Math.cos(b) - away * Math.sin(b),
+      depth: y * Math.sin(b) + away * Math.cos(b),
+    };
+  };
+  const sheets = sheetsOf(wiring);
+  const all = [...wiring.solid.values(), ...sheets.flatMap(({ corners }) => corners)].map(turn);
+  const [xs, ys, depths] = [all.map(({ x }) => x), all.map(({ y }) => y), all.map(({ depth }) => depth)];
+  const [left, top, far] = [Math.min(...xs), Math.min(...ys), Math.min(...depths)];
+  const [right, bottom, near] = [Math.max(...xs), Math.max(...ys), Math.max(...depths)];
+  const scale = Math.min((width - 2 * SIDE) / (right - left), (height - 2 * ABOVE) / (bottom - top));
+  const project = (solid: Solid): Projected => {
+    const { x, y, depth } = turn(solid);
+    return {
+      x: (x - (left + right) / 2) * scale,
+      y: (y - (top + bottom) / 2) * scale,
+      depth: (depth - far) / (near - far || 1),
+    };
   };
   const places = new Map(
     [...wiring.solid].map(([address, solid]): [string, Place] => {
       const { depth, ...point } = project(solid);
-      const wide = 2 * radius * (0.75 + depth / 4);
+      const wide = 2 * radius * (0.8 + depth / 5);
       const sign = { x: point.x + 0.38 * wide, y: point.y - 0.38 * wide };
       return [
         address,
@@ -119,7 +151,8 @@ export function rotate(wiring: Wiring, yaw: number, pitch: number, narrow: boole
       ];
     }),
   );
-  const side = far + MARGIN;
+  const box = { x: -width / 2, y: -height / 2, width, height };
+  const { planes, free } = planesOf(sheets, project, narrow);
   return {
     places,
     routes: new Map(
@@ -127,27 +160,30 @@ export function rotate(wiring: Wiring, yaw: number, pitch: number, narrow: boole
     ),
     panels: [],
     labels: [],
-    planes: planesOf(wiring, project),
-    box: { x: -side, y: -side, width: 2 * side, height: 2 * side },
+    planes,
+    reasons: reasonsOf(wiring, places, box, free, font),
+    box,
     font,
     strokeWidth: 4,
   };
 }
 
-/** The radius of a domain at any angle, at least that of an UltraServer, so that sizes compare. */
-const reach = ({ solid }: Wiring) => Math.max(286, ...[...solid.values()].map(({ x, y, z }) => Math.hypot(x, y, z)));
+interface Sheet {
+  server: number;
+  corners: Solid[];
+}
 
-/** The sheet of each server, the farthest first, with its name beside a corner that no other covers. */
-function planesOf(wiring: Wiring, project: (solid: Solid) => Point & { depth: number }): Plane[] {
+/** The sheet of each server whose chips lie in one. */
+function sheetsOf({ parts, solid: positions }: Wiring): Sheet[] {
   const servers = new Map<number, Solid[]>();
-  for (const { address, server } of wiring.parts) {
-    const solid = wiring.solid.get(address);
+  for (const { address, server } of parts) {
+    const solid = positions.get(address);
     if (solid && server !== null) servers.set(server, [...(servers.get(server) ?? []), solid]);
   }
-  const planes = [...servers].flatMap(([server, chips]) => {
+  return [...servers].flatMap(([server, chips]) => {
     const [xs, ys, zs] = [chips.map(({ x }) => x), chips.map(({ y }) => y), chips.map(({ z }) => z)];
     const z = zs[0] ?? 0;
-    if (zs.some((other) => other !== z)) return []; // not a sheet
+    if (zs.some((other) => other !== z)) return [];
     const [left, right] = [Math.min(...xs) - EDGE, Math.max(...xs) + EDGE];
     const [top, bottom] = [Math.min(...ys) - EDGE, Math.max(...ys) + EDGE];
     const corners = [
@@ -155,18 +191,68 @@ function planesOf(wiring: Wiring, project: (solid: Solid) => Point & { depth: nu
       { x: right, y: top, z },
       { x: right, y: bottom, z },
       { x: left, y: bottom, z },
-    ].map(project);
-    return [{ server, corners, depth: corners.reduce((sum, { depth }) => sum + depth, 0) }];
+    ];
+    return [{ server, corners }];
   });
-  planes.sort((a, b) => a.depth - b.depth);
-  const [far, near] = [planes[0]?.corners[0], planes.at(-1)?.corners[0]];
+}
+
+/** The sheets, the farthest first, each with its name beside a corner that no other covers; and the free corner. */
+function planesOf(
+  sheets: Sheet[],
+  project: (solid: Solid) => Projected,
+  narrow: boolean,
+): { planes: Plane[]; free: Point } {
+  const drawn = sheets.map(({ server, corners }) => {
+    const projected = corners.map(project);
+    return { server, corners: projected, depth: projected.reduce((sum, { depth }) => sum + depth, 0) };
+  });
+  drawn.sort((a, b) => a.depth - b.depth);
+  const [far, near] = [drawn[0]?.corners[0], drawn.at(-1)?.corners[0]];
   // sheets shifted to the lower right, or to the upper left, leave their upper right and lower left corners free
   const [across, down] = [(near?.x ?? 0) < (far?.x ?? 0) ? -1 : 1, (near?.y ?? 0) < (far?.y ?? 0) ? 1 : -1];
   const outside = ({ x, y }: Point) => across * x + down * y;
-  return planes.map(({ server, corners }) => {
+  const planes = drawn.map(({ server, corners }) => {
     const { x, y } = corners.reduce((a, b) => (outside(b) > outside(a) ? b : a));
-    const anchor = across > 0 ? "start" : "end";
-    return { corners, label: { text: `s${server}`, x: x + 6 * across, y: y + 5, anchor, strong: true } };
+    // on a narrow screen there is no room for more than a name outside the sheet
+    const label = narrow
+      ? { text: `s${server}`, x: x + 8 * across, y: y + 5, anchor: across > 0 ? "start" : "end" }
+      : { text: `server s${server}`, x, y: y + (down > 0 ? 19 : -8), anchor: across > 0 ? "end" : "start" };
+    return { corners, label: { ...label, strong: true } };
+  });
+  return { planes, free: { x: -across, y: -down } };
+}
+
+/** Reasons that are written out in a picture in space, their longest text, and the width of a letter in its height. */
+const [MOST_REASONS, LONGEST, LETTER] = [3, 52, 0.58];
+
+/** Why chips are unhealthy, in the corner that the sheets leave free, each joined to the first of its chips. */
+function reasonsOf({ parts }: Wiring, places: Map<string, Place>, box: Box, free: Point, font: number): Reason[] {
+  const groups = new Map<string, Part[]>();
+  for (const part of parts) {
+    if (part.state === "up" || !places.has(part.address)) continue;
+    const key = `${part.state}${part.why ? `: ${part.why}` : ""}`;
+    groups.set(key, [...(groups.get(key) ?? []), part]);
+  }
+  return [...groups].slice(0, MOST_REASONS).map(([why, [first, ...rest]], index) => {
+    const { address, state } = first as Part;
+    const whole = `${address.split("/").slice(2).join("/")}${rest.length ? ` and ${rest.length} more` : ""} ${why}`;
+    const text = whole.length > LONGEST ? `${whole.slice(0, LONGEST - 1)}…` : whole;
+    const x = free.x < 0 ? box.x + 12 : box.x + box.width - 12;
+    const y = (free.y > 0 ? box.y + box.height - 12 : box.y + font + 8) - 1.5 * font * index * free.y;
+    const end = x - free.x * (text.length * LETTER * font + 6);
+    const chip = places.get(address) as Place;
+    const level = y - 0.35 * font;
+    // not in the column of the chip, where it would look like one of its links
+    const beside = { x: chip.x + 1.8 * font * free.x, y: chip.y + 1.8 * font * free.y };
+    const last =
+      (beside.x - end) * free.x < 0
+        ? [
+            { x: beside.x, y: level },
+            { x: end, y: level },
+          ]
+        : [{ x: beside.x, y: free.y > 0 ? y - font : y + 6 }];
+    const line = [chip, beside, ...last];
+    return { state, line, label: { text, x, y, anchor: free.x < 0 ? "start" : "end", strong: true } };
   });
 }
 

@@ -1,7 +1,7 @@
 // The picture of a domain: chips, switches, links as wide as their bandwidth, and marks of the answer.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { number, pluralize } from "../words";
-import { type Layout, type Part, type Place, type Route, toneOf, type Wire, type Wiring } from "./layout";
+import { type Layout, type Part, type Place, type Point, type Route, toneOf, type Wire, type Wiring } from "./layout";
 import type { Letter } from "./letter";
 import { fixed, Sign, sized } from "./marks";
 import { neighborOf } from "./neighbors";
@@ -143,6 +143,9 @@ export function WiringPicture(props: Props) {
   const rank = (wire: Wire) =>
     idle.has(wire.address) ? (turn ? 30 : 0) : (degraded(wire) ? 20 : 10) + (turn ? far(wire) : 0);
   const sorted = [...wiring.wires].sort((a, b) => rank(a) - rank(b));
+  const others = sorted.filter(({ address }) => !marks.links.has(address) && !marks.before.has(address));
+  /** As clear with an answer as without one. */
+  const idleLines = others.filter(({ address }) => idle.has(address)).map(line);
   const height = (part: Part) =>
     (layout.places.get(part.address)?.depth ?? 0) + (stateOf(part, props) === "up" ? 0 : 2);
   const { box } = layout;
@@ -167,14 +170,22 @@ export function WiringPicture(props: Props) {
         ))}
         {layout.planes?.map(({ corners, label }) => (
           <g key={label.text} class="plane">
-            <polygon points={corners.map(({ x, y }) => `${fixed(x)},${fixed(y)}`).join(" ")} />
+            <polygon points={pointsOf(corners)} />
           </g>
         ))}
-        <g class={hasMarks ? "quiet" : ""}>
-          {sorted.filter(({ address }) => !marks.links.has(address) && !marks.before.has(address)).map(line)}
-        </g>
+        {!turn && idleLines}
+        <g class={hasMarks ? "quiet" : ""}>{others.filter(({ address }) => !idle.has(address)).map(line)}</g>
+        {turn && idleLines}
         {sorted.filter((wire) => marks.before.has(wire.address)).map(line)}
         {sorted.filter((wire) => marks.links.has(wire.address)).map(line)}
+        {layout.reasons?.map(({ state, line, label }) => (
+          <g key={label.text} class={`reason ${state}`}>
+            <polyline points={pointsOf(line)} />
+            <text class="label strong" x={fixed(label.x)} y={fixed(label.y)} style={`text-anchor: ${label.anchor}`}>
+              {label.text}
+            </text>
+          </g>
+        ))}
         {[...wiring.parts]
           .sort((a, b) => height(a) - height(b))
           .map((part) => (
@@ -238,6 +249,8 @@ export function WiringPicture(props: Props) {
   );
 }
 
+const pointsOf = (points: Point[]) => points.map(({ x, y }) => `${fixed(x)},${fixed(y)}`).join(" ");
+
 interface LineProps {
   wire: Wire;
   route: Route;
@@ -254,8 +267,8 @@ interface LineProps {
 
 function Line({ wire, route, wide, name, marked, state, why, near, depth, press }: LineProps) {
   const off = state === "off";
-  const thick = { path: 4.5, cut: 1.4 * wide, before: 2.4 }[marked] ?? (off ? 1.4 : near ? wide + 1 : wide);
-  const shapes = route.strokes.map((stroke) => stroke.map(({ x, y }) => `${fixed(x)},${fixed(y)}`).join(" "));
+  const thick = { path: 4.5, cut: 1.4 * wide, before: 2.4 }[marked] ?? (off ? 2 : near ? wide + 1 : wide);
+  const shapes = route.strokes.map(pointsOf);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: by keyboard the tables of links do the same
     <g

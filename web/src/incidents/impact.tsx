@@ -54,7 +54,7 @@ interface Bounds {
 }
 
 const bounds = ({ lower, upper, exact }: Bounds) =>
-  `${exact ? "" : `${number(lower.gigabytesPerSecond)} to `}${number(upper.gigabytesPerSecond)} GB/s`;
+  `${exact ? "" : `${number(lower.gigabytesPerSecond)} to `}${number(upper.gigabytesPerSecond)}`;
 
 function Metric({
   name,
@@ -62,19 +62,21 @@ function Metric({
   after,
   note,
   less,
+  unit = "",
 }: {
   name: string;
   before: string;
   after: string;
   note?: string;
   less?: string;
+  unit?: string;
 }) {
   return (
     <div>
       <dt>{name}</dt>
       <dd>
-        <Change now={after} before={before} />{" "}
-        <span class={!note && less?.startsWith("−") ? "less" : "quiet"}>{note ?? less}</span>
+        <Change now={after + unit} before={before === after ? undefined : before} />{" "}
+        <span class={note ? "quiet note" : less?.startsWith("−") ? "less" : "quiet"}>{note ?? less}</span>
       </dd>
     </div>
   );
@@ -109,25 +111,28 @@ function Impact({ impact }: { impact: ImpactAnswer }) {
                 name="Idle links"
                 before={number(cost.idleLinksBefore)}
                 after={number(cost.idleLinksNow)}
-                note={formatDifference(cost.idleLinksBefore, cost.idleLinksNow)}
+                less={formatDifference(cost.idleLinksBefore, cost.idleLinksNow)}
               />
               <Metric
-                name="Largest reachable HBM"
-                before={gibibytes(cost.poolBefore)}
-                after={gibibytes(cost.poolNow)}
+                name="Largest memory pool"
+                before={number(pool)}
+                after={number(poolNow)}
+                unit=" GiB"
                 less={formatDifference(pool, poolNow)}
               />
               <Metric
-                name="Bisection"
+                name="Bisection bandwidth"
                 before={bounds(wide)}
                 after={bounds(wideNow)}
+                unit=" GB/s"
                 less={formatDifference(wide.upper.gigabytesPerSecond, wideNow.upper.gigabytesPerSecond)}
                 {...other}
               />
               <Metric
-                name="All-gather, at most"
+                name="All-gather limit"
                 before={bounds(gather)}
                 after={bounds(gatherNow)}
+                unit=" GB/s"
                 less={formatDifference(gather.upper.gigabytesPerSecond, gatherNow.upper.gigabytesPerSecond)}
               />
             </dl>

@@ -5,17 +5,21 @@ import { MissingScope } from "../panel/actions";
 import { Reason } from "../parts";
 import { change, href } from "../route";
 import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
-import { shortenAddress } from "../words";
+import { number, pluralize, shortenAddress } from "../words";
 import { Consequences, MoreCauses } from "./consequences";
 import { type ClosedIncident, type Incident, placeOf, type Severity, stateOf } from "./documents";
 import { ImpactSection, useImpact } from "./impact";
 import { SeverityBadge } from "./list";
 import { Notes } from "./notes";
+import { describeParts } from "./rows";
 
 function Heading({ state, place, severity }: { state: string; place: string; severity: Severity }) {
   return (
     <h2>
-      <Glyph state={state} /> <span class="name">{shortenAddress(place)}</span>
+      <Glyph state={state} />{" "}
+      <a class="name" href={href("at", place)}>
+        {shortenAddress(place)}
+      </a>
       <SeverityBadge severity={severity} />
       <button type="button" class="square" aria-label="Close" onClick={() => change({ sel: undefined })}>
         <span aria-hidden="true">×</span>
@@ -23,6 +27,9 @@ function Heading({ state, place, severity }: { state: string; place: string; sev
     </h2>
   );
 }
+
+/** Jobs that the summary names. */
+const JOBS = 3;
 
 const secondBefore = (time: string) => new Date(Date.parse(time) - 1000).toISOString();
 
@@ -38,12 +45,45 @@ export function OpenPanel({ incident, after }: { incident: Incident; after: stri
           <Reason text={incident.why || "No reason given"} />
         </strong>
         <span>
-          {incident.who}
-          {incident.startedAt &&
-            `, ${formatDateTime(incident.startedAt)}, ${formatDuration(incident.startedAt, shownTime(asof))} ago`}
-          {incident.source && `, by ${incident.source}`}
+          {incident.startedAt && (
+            <>
+              since{" "}
+              <time dateTime={incident.startedAt}>
+                {formatDateTime(incident.startedAt).replace(/:\d\d UTC$/, " UTC")}
+              </time>
+              {`, ${formatDuration(incident.startedAt, shownTime(asof))}, `}
+            </>
+          )}
+          {incident.who && `set by ${incident.who}`}
+          {incident.source && incident.source !== "command" && ` from ${incident.source}`}
         </span>
       </div>
+      <dl class="figures inner summary">
+        <div>
+          <dt>Parts</dt>
+          <dd>{describeParts([incident])}</dd>
+        </div>
+        <div>
+          <dt>{incident.jobCount > 1 ? "Jobs" : "Job"}</dt>
+          <dd>
+            {incident.jobs.slice(0, JOBS).map((job, index) => (
+              <span key={job}>
+                {index > 0 && ", "}
+                <a href={href("jobs", "", { sel: job })}>{job}</a>
+              </span>
+            ))}
+            {incident.jobCount > JOBS && ` and ${number(incident.jobCount - JOBS)} more`}
+            {!incident.jobCount && "none"}
+          </dd>
+        </div>
+        <div>
+          <dt>Lost</dt>
+          <dd>
+            {pluralize(incident.chipsLost, "chip")}, {number(Math.round(incident.bandwidthLost.gigabytesPerSecond))}{" "}
+            GB/s
+          </dd>
+        </div>
+      </dl>
       <div class="inner row">
         {isChanging && incident.causeCount === incident.causes.length && (
           <button
@@ -56,10 +96,14 @@ export function OpenPanel({ incident, after }: { incident: Incident; after: stri
             Restore…
           </button>
         )}
-        {incident.place && (
-          <a class="button" href={href("at", incident.place)}>
-            Open
-          </a>
+        {isChanging && (
+          <button
+            type="button"
+            data-writes
+            onClick={() => document.querySelector<HTMLElement>(".notes textarea")?.focus()}
+          >
+            Add a note
+          </button>
         )}
         {incident.startedAt && (
           <a class="button" href={href("at", placeOf(incident), { asof: secondBefore(incident.startedAt) })}>
@@ -114,9 +158,6 @@ export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
         </span>
       </div>
       <div class="inner row">
-        <a class="button" href={href("at", place)}>
-          Open
-        </a>
         <a class="button" href={href("at", place, { asof: secondBefore(closedAt) })}>
           View before it closed
         </a>

@@ -15,11 +15,15 @@ interface Props {
   incident: string | undefined;
   /** The server whose change took this part with it. */
   server?: string;
+  /** The jobs whose chips it hits. */
+  jobs: string[];
+  /** What is lost by it. */
+  lost: string;
   /** What follows from it, as a sentence. */
   children?: ComponentChildren;
 }
 
-export function Band({ part, last, domain, incident, server, children }: Props) {
+export function Band({ part, last, domain, incident, server, jobs, lost, children }: Props) {
   const { asof } = useAsOf();
   const { state, factor } = part;
   const before = last && new Date(Date.parse(last.at) - 1000).toISOString();
@@ -36,9 +40,29 @@ export function Band({ part, last, domain, incident, server, children }: Props) 
           {last && `, ${formatDuration(last.at, shownTime(asof))} ago. `}
           {state === "up" && last && `Reason: ${last.why}. `}
           {!last && state === "up" && "No change since this cluster was seeded. "}
-          {children}{" "}
-          {state !== "up" && incident && <a href={href("incidents", "", { sel: incident })}>Incident {incident}</a>}
+          {children}
         </span>
+        {state !== "up" && (
+          <span class="hits">
+            <span>
+              <b>Hits</b>{" "}
+              {jobs.length
+                ? jobs.map((job, index) => (
+                    <span key={job}>
+                      {index > 0 && ", "}
+                      <a href={href("jobs", "", { sel: job })}>{job}</a>
+                    </span>
+                  ))
+                : "no job"}
+            </span>
+            {lost && (
+              <span>
+                <b>Lost</b> {lost}
+              </span>
+            )}
+            {incident && <a href={href("incidents", "", { sel: incident })}>Incident {incident}</a>}
+          </span>
+        )}
       </div>
       <div class="acts">
         <Actions part={part} domain={domain} />

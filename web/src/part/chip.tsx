@@ -1,4 +1,5 @@
 // The page of a chip: its state, where it is, what each of its links carries, and its history.
+import { useState } from "preact/hooks";
 import { makeQuery, type Query, type Result, useQuery } from "../api";
 import { useNarrow } from "../domain/wiring";
 import { Change, CopyQueries, Loading } from "../parts";
@@ -12,6 +13,7 @@ import { Band } from "./band";
 import { ownChange } from "./changes";
 import { CHIP, type ChipPart } from "./documents";
 import { History } from "./history";
+import { DomainLoss } from "./loss";
 import { Where } from "./where";
 import { ServerWiring } from "./wiring";
 
@@ -55,14 +57,13 @@ function Opened({ answer, chip, query }: { answer: Result<typeof CHIP>; chip: Ch
         domain={domain}
         incident={answer.incidents.nodes[0]?.id}
         server={server.address}
+        jobs={chip.job ? [chip.job] : []}
+        lost={lostOf(chip)}
       />
       <div class="part-columns">
         <section class="card flush" aria-label="In its server">
           <h2>
             In server <a href={href("at", server.address)}>{relativeTo(domain, server.address)}</a>
-            <a class="more" href={href("domain", domain, { from: short })}>
-              Paths from it
-            </a>
           </h2>
           <ServerWiring server={server} placed={answer.layout} selected={address} />
         </section>
@@ -77,53 +78,111 @@ function Opened({ answer, chip, query }: { answer: Result<typeof CHIP>; chip: Ch
   );
 }
 
+const carries = (links: ChipLink[]) => links.reduce((sum, { bandwidth }) => sum + bandwidth.gigabytesPerSecond, 0);
+const nominal = (links: ChipLink[]) => links.reduce((sum, { nominal }) => sum + nominal.gigabytesPerSecond, 0);
+
+/** What an unhealthy chip takes from its job and its domain: 8 cores, 96 GiB HBM, 665 GB/s of links. */
+function lostOf({ state, cores, memory, links }: ChipPart): string {
+  const [all, now] = [nominal(links.nodes), carries(links.nodes)];
+  const parts = [
+    ...(state === "degraded" ? [] : [pluralize(cores.totalCount, "core"), `${gibibytes(memory)} HBM`]),
+    ...(now < all ? [`${now ? `${number(all - now)} of` : "all"} ${number(all)} GB/s of its links`] : []),
+  ];
+  return parts.join(", ");
+}
+
 const COLUMNS: Column[] = [["To"], ["State"], ["One direction", "number"]];
 
 function Links({ chip, domain }: { chip: ChipPart; domain: string }) {
   const links = chip.links.nodes;
-  const idle = links.filter(({ bandwidth }) => bandwidth.gigabytesPerSecond === 0).length;
-  const total = links.reduce((sum, { bandwidth }) => sum + bandwidth.gigabytesPerSecond, 0);
+  const idle = links.filter(isIdle);
+  const causes = new Map<string, ChipLink[]>();
+  for (const link of idle) {
+    const cause = whyIdle(link, domain, chip.address);
+    causes.set(cause, [...(causes.get(cause) ?? []), link]);
+  }
+  const groups = [...causes].filter(([, links]) => links.length > 1);
+  const single = links.filter((link) => !groups.some(([, links]) => links.includes(link)));
   return (
     <section class="card flush" aria-label="Links">
       <h2>
         {pluralize(links.length, "link")}
         <span class="quiet">
-          {idle ? `${idle === links.length ? "all" : number(idle)} idle, ` : ""}
-          {`${number(total)} GB/s in all`}
+          {idle.length ? `${idle.length === links.length ? "all" : number(idle.length)} idle, ` : ""}
+          {`${number(carries(links))} GB/s in all`}
         </span>
       </h2>
       <SimpleTable name="Links of this chip" columns={COLUMNS}>
-        {links.map((link) => {
-          const peer = link.a.address === chip.address ? link.b : link.a;
-          const isIdle = link.bandwidth.gigabytesPerSecond === 0;
-          return (
-            <tr key={link.address}>
-              <th scope="row">
-                <a href={href("at", peer.address)}>{relativeTo(domain, peer.address)}</a>
-                <small>
-                  {link.technology}
-                  {link.cables > 1 && `, ${pluralize(link.cables, "cable")}`}
-                </small>
-              </th>
-              <td>
-                <a href={href("at", link.address)} class="state-link">
-                  <Glyph state={isIdle ? "down" : link.state} /> {isIdle ? "idle" : stateWord(link.state)}
-                </a>
-                {isIdle && <small>{whyIdle(link, domain, chip.address)}</small>}
-                {!isIdle && link.factor !== null && <small>at {number(100 * link.factor)} %</small>}
-              </td>
-              <td class="number">
-                <Change now={gigabytes(link.bandwidth)} before={gigabytes(link.nominal)} />
-              </td>
-            </tr>
-          );
-        })}
+        {groups.map(([cause, links]) => (
+          <IdleLinks key={cause} cause={cause} links={links} chip={chip} domain={domain} />
+        ))}
+        {single.map((link) => (
+          <LinkRow key={link.address} link={link} chip={chip} domain={domain} />
+        ))}
       </SimpleTable>
+      {chip.state !== "up" && <DomainLoss scope={chip.address} domain={domain} />}
     </section>
   );
 }
 
+interface IdleLinksProps {
+  cause: string;
+  links: ChipLink[];
+  chip: ChipPart;
+  domain: string;
+}
+
+/** Links that are idle for one cause, in one row that opens. */
+function IdleLinks({ cause, links, chip, domain }: IdleLinksProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <tr>
+        <th scope="row">
+          <button type="button" class="plain opens" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            {pluralize(links.length, "idle link")}
+          </button>
+        </th>
+        <td>
+          <Glyph state="down" /> {cause}
+        </td>
+        <td class="number">
+          <Change now="0 GB/s" before={number(nominal(links))} />
+        </td>
+      </tr>
+      {isOpen && links.map((link) => <LinkRow key={link.address} link={link} chip={chip} domain={domain} />)}
+    </>
+  );
+}
+
+function LinkRow({ link, chip, domain }: { link: ChipLink; chip: ChipPart; domain: string }) {
+  const peer = link.a.address === chip.address ? link.b : link.a;
+  return (
+    <tr>
+      <th scope="row">
+        <a href={href("at", peer.address)}>{relativeTo(domain, peer.address)}</a>
+        <small>
+          {link.technology}
+          {link.cables > 1 && `, ${pluralize(link.cables, "cable")}`}
+        </small>
+      </th>
+      <td>
+        <a href={href("at", link.address)} class="state-link">
+          <Glyph state={isIdle(link) ? "down" : link.state} /> {isIdle(link) ? "idle" : stateWord(link.state)}
+        </a>
+        {isIdle(link) && <small>{whyIdle(link, domain, chip.address)}</small>}
+        {!isIdle(link) && link.factor !== null && <small>at {number(100 * link.factor)} %</small>}
+      </td>
+      <td class="number">
+        <Change now={gigabytes(link.bandwidth)} before={gigabytes(link.nominal)} />
+      </td>
+    </tr>
+  );
+}
+
 type ChipLink = ChipPart["links"]["nodes"][number];
+
+const isIdle = ({ bandwidth }: ChipLink) => bandwidth.gigabytesPerSecond === 0;
 
 /** Whose fault it is that a link carries nothing: s0/c3 is down. */
 function whyIdle({ state, a, b }: ChipLink, domain: string, own: string): string {

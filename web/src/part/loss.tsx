@@ -5,6 +5,8 @@ import { Loading } from "../parts";
 import { relativeTo } from "../words";
 import { LOSS } from "./documents";
 
+const isWorking = (state: unknown) => state === "up" || state === "degraded";
+
 export function DomainLoss({ scope, domain }: { scope: string; domain: string }) {
   const result = useQuery(makeQuery(LOSS, { scope, domain }));
   return (
@@ -13,15 +15,14 @@ export function DomainLoss({ scope, domain }: { scope: string; domain: string })
       <Loading result={result}>
         {({ chips, incidents }) => {
           const loss = incidents.nodes[0]?.impact.domains.find((impact) => impact.domain === domain);
-          const up = chips.aggregates.reduce((sum, { state, count }) => sum + (state === "up" ? count : 0), 0);
-          const all = chips.aggregates.reduce((sum, { count }) => sum + count, 0);
+          const working = chips.aggregates.reduce((sum, { state, count }) => sum + (isWorking(state) ? count : 0), 0);
           return (
             <dl class="figures">
-              <Metric name="Chips up" before={loss ? all : undefined} now={up} />
+              <Metric name="Working chips" before={loss?.chipsBefore} now={loss?.chipsNow ?? working} />
               {loss && (
                 <>
                   <Metric
-                    name="All-gather limit, per chip"
+                    name="All-gather limit"
                     before={loss.allGatherBefore.upper.gigabytesPerSecond}
                     now={loss.allGatherNow.upper.gigabytesPerSecond}
                     unit="GB/s"

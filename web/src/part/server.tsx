@@ -58,6 +58,8 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
         last={ownChange(answer.events.nodes, address)}
         domain={domain.address}
         incident={answer.incidents.nodes[0]?.id}
+        jobs={jobsOf(server)}
+        lost={lostOf(server, answer.nicLinks.totalCount)}
       >
         {state === "up" ? <Failed server={server} /> : withIt(server)}
         {answer.cordons.nodes.map((cordon) => ` Cordoned by ${cordon.who}: ${cordon.why}.`)}
@@ -114,6 +116,15 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
 }
 
 const jobsOf = ({ chips }: ServerPart) => [...new Set(chips.nodes.flatMap(({ job }) => job ?? []))];
+
+/** What an unhealthy server takes from its jobs and its domain: 16 chips, 6,544 GB/s of links. */
+function lostOf(server: ServerPart, nicLinks: number): string {
+  const chips = server.chips.nodes.filter(({ state }) => state === "down" || state === "maintenance").length;
+  const bandwidth = linkSums(server, nicLinks).reduce((sum, { before, now }) => sum + before - now, 0);
+  return [chips && pluralize(chips, "chip"), bandwidth && `${number(bandwidth)} GB/s of its links`]
+    .filter(Boolean)
+    .join(", ");
+}
 
 /** The unhealthy parts of a server that is up, the first of them with its reason. */
 function Failed({ server }: { server: ServerPart }) {

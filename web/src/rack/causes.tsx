@@ -26,7 +26,7 @@ export function Cost({ rack }: { rack: string }) {
                   return [
                     <Metric
                       key={domain}
-                      name={`Chips up in ${domain}`}
+                      name={`Working chips in ${domain}`}
                       before={loss.chipsBefore}
                       now={loss.chipsNow}
                     />,
@@ -40,7 +40,7 @@ export function Cost({ rack }: { rack: string }) {
                   ];
                 })}
                 <div>
-                  <dt>Jobs touched</dt>
+                  <dt>Jobs hit</dt>
                   <dd>{impact.jobs.map(({ name }) => name).join(", ") || "none"}</dd>
                 </div>
               </dl>
