@@ -148,7 +148,7 @@ export function Miniature({ shape }: { shape: Shape }) {
           <rect key={index} class={state} rx="1" {...spot} />
         ))}
       </svg>
-      <span class="quiet">■ {unit}</span>
+      <span class="quiet" data-unit={unit} />
     </span>
   );
 }
