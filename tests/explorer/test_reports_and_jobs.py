@@ -156,7 +156,9 @@ def test_all_clusters_means_all_and_equal_places_are_one_group(opened: Open) -> 
     expect(page.locator(".fits > li").first).to_be_visible()
     expect(page.locator(".place")).to_contain_text("Not searched: ")  # of trn3-gen2, which has no set of 8 chips
     page = opened("#/jobs?in=lab&fit=chips:8", width=1280, height=720)
-    expect(page.locator(".found")).to_contain_text(re.compile(r"8 chips: [\d,]+ places among [\d,]+ free chips, the best 100 listed"))
+    expect(page.locator(".found")).to_contain_text(
+        re.compile(r"8 chips: [\d,]+ places among [\d,]+ free chips, the best 100")
+    )
     group = page.locator(".fits > li", has_text=re.compile(r"\d+ equal places listed"))
     expect(group.locator(".choices button.small")).to_have_count(9)
     group.get_by_role("button", name=re.compile(r"^\d+ more$")).click()
