@@ -72,6 +72,7 @@ def by_hand(stock: FreeCapacity, found: LegalSets, sets: list[int], free: list[i
             -limits.bisection,
             round(harm_of(found, free[row], mask, partial(is_intact, row)), 6),
             free[row].bit_count(),
+            len(stock.unhealthy_parts.get(row, ())),
             row,
             sets.index(mask),
         )

@@ -11,16 +11,18 @@ from trninv.service.explorer import WEB_DIRECTORY
 
 THEMES = ("light", "dark")
 STATES = ("up", "degraded", "down", "maintenance", "allocated")
+JOBS = "abcdefghijkl"
 TEXT = [
     ("ink", "surface", 7), ("ink-2", "surface", 7), ("ink-3", "surface", 4.5), ("ink-3", "bg", 4.5),
     ("ink-3", "sunken", 4.5), ("accent", "surface", 4.5), ("accent", "accent-soft", 4.5), ("on-accent", "accent", 4.5),
     *((f"{state}-text", "surface", 4.5) for state in (*STATES, "free")),
     *((f"{state}-text", f"{state}-soft", 4.5) for state in ("degraded", "down", "maintenance")),
-    *((f"on-job-{job}", f"job-{job}", 4.5) for job in "abcd"),
+    *((f"on-job-{job}", f"job-{job}", 4.5) for job in JOBS),
 ]  # fmt: skip
 MARKS = ("line-strong", "down", "maintenance", "allocated", "reserved", "path", "cut", "link-a", "link-b", "link-c")
 APART = {
-    0.1: (STATES, tuple(f"job-{job}" for job in "abcd")),
+    0.1: (STATES,),
+    0.09: (tuple(f"job-{job}" for job in JOBS),),
     0.045: (("link-a", "link-b", "link-c", "path"),),
 }
 VISIONS = {

@@ -255,8 +255,11 @@ def test_colors_say_who_holds_what_and_the_legend_fades_the_rest(opened: Open, s
         capacity = fleet.free("lab")
     assert (capacity.free, capacity.reserved, capacity.cordoned, capacity.allocated) == (2_815, 16, 16, 208)
     all_of_it = shot(page)
-    held, free = (0x2F, 0x6F, 0xC4), (0xE1, 0xE5, 0xEB)
-    assert np.count_nonzero(alike(all_of_it, held)) > np.count_nonzero(alike(all_of_it, (0xE0, 0xA1, 0x00)))
+    held, free = (0x1B, 0x17, 0x9C), (0xE1, 0xE5, 0xEB)
+    assert np.count_nonzero(alike(all_of_it, held)) > np.count_nonzero(alike(all_of_it, (0xD7, 0xB9, 0xD4)))
+    rows, columns = np.nonzero(alike(all_of_it, (0x42, 0xA3, 0xA3)))  # batch, whose letter is dark
+    inside = all_of_it[rows.min() : rows.max(), columns.min() : columns.max()]
+    assert np.count_nonzero(alike(inside, (0x12, 0x16, 0x1C))) > 5
     keys.get_by_role("button", name="2,815 free").click()
     page.wait_for_url(re.compile("only=free"))
     assert page.locator(".marker").count() > 0

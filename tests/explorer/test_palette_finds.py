@@ -113,7 +113,7 @@ def test_fleet_says_which_source_is_late(opened: Open) -> None:
     expect(page.locator(".tiles .warned")).to_contain_text("aws:us-east-2: late, ")
     row = page.locator("tr", has=page.get_by_role("link", name="prod-a", exact=True))
     expect(row).to_contain_text("late, 1 of 32 bound")
-    expect(row.locator(".miniature rect.down")).to_have_count(1)
+    expect(row.locator(".cluster-miniature rect.down")).to_have_count(1)
     bottom = "all => all.map(each => each.getBoundingClientRect().bottom)"
     ends, texts = (page.locator(at).evaluate_all(bottom) for at in (".tile", ".tile > :last-child"))
     assert max(end - text for end, text in zip(ends, texts, strict=True)) < 70  # pixels below what a tile says

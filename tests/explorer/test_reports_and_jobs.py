@@ -135,9 +135,9 @@ def test_the_table_of_jobs_has_the_letters_of_the_map(opened: Open) -> None:
     letters = page.locator(".data .letter")
     expect(letters).to_have_text(["B", "A"])
     color = "each => getComputedStyle(each).backgroundColor"
-    sample = page.get_by_role("link", name="Job dpo-sweep", exact=True).locator(".letter")
-    assert letters.first.evaluate(color) == sample.evaluate(color)
     assert page.locator(".server .share").all_inner_texts() == ["", "", "A"]  # the first is too low for a letter
+    for letter, share in ((letters.first, 0), (letters.last, 2)):
+        assert letter.evaluate(color) == page.locator(".server .share").nth(share).evaluate(color)
     page = opened("#/jobs?in=u-trn2x64/d0&sort=chips")
     expect(page.locator(".data .letter")).to_have_text(["B", "A"])
     assert page.locator("[data-address] text").all_text_contents().count("B") == 2
@@ -156,13 +156,53 @@ def test_all_clusters_means_all_and_equal_places_are_one_group(opened: Open) -> 
     expect(page.locator(".fits > li").first).to_be_visible()
     expect(page.locator(".place")).to_contain_text("Not searched: ")  # of trn3-gen2, which has no set of 8 chips
     page = opened("#/jobs?in=lab&fit=chips:8", width=1280, height=720)
-    group = page.locator(".fits > li", has_text="or more equal places")
+    expect(page.locator(".found")).to_contain_text(
+        re.compile(r"8 chips: [\d,]+ places among [\d,]+ free chips, the best 100")
+    )
+    group = page.locator(".fits > li", has_text=re.compile(r"\d+ equal places listed"))
     expect(group.locator(".choices button.small")).to_have_count(9)
     group.get_by_role("button", name=re.compile(r"^\d+ more$")).click()
     count = int(group.locator(".head").inner_text().split()[0])
     expect(group.locator(".choices button.small")).to_have_count(count)
     act = page.get_by_role("button", name=re.compile("^Allocate 8 chips in "))
     expect(act).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.slow
+def test_jobs_come_before_the_maps_and_what_has_failed_first(opened: Open, service_database: str) -> None:
+    with trninv.open(service_database) as fleet:
+        for number in range(13):
+            fleet.allocate(f"small-{number}", [f"lab/d{20 + number}/s0/c0"], who="tests")
+        try:
+            page = opened("#/jobs", width=390, height=844)
+            rows = page.locator(".data tbody tr")
+            expect(rows).to_have_count(10)
+            expect(rows.first).to_contain_text("llama-ft")
+            regions = page.get_by_role("region", name=re.compile("^Jobs in "))
+            expect(regions.first).to_have_accessible_name("Jobs in lab")  # its jobs and chips that are down
+            expect(regions.last).to_contain_text("no job, all ")
+            tops = [each.evaluate("each => each.getBoundingClientRect().top") for each in (rows.last, regions.first)]
+            assert tops == sorted(tops)
+            box = page.locator(".data")
+            assert box.evaluate("each => each.scrollWidth <= each.clientWidth")
+            expect(rows.first.locator("td").last).to_be_in_viewport()
+            page.get_by_role("button", name="Show 5 more rows").click()
+            expect(rows).to_have_count(15)
+            small = page.locator(".domains.small").first.get_by_role("link")
+            expect(small).to_have_count(300)
+            assert small.first.evaluate("each => each.getBoundingClientRect().width") <= 24
+        finally:
+            for number in range(13):
+                fleet.release(f"small-{number}")
+
+
+@pytest.mark.slow
+def test_a_place_beside_unhealthy_chips_says_so(opened: Open) -> None:
+    page = opened("#/jobs?in=u-trn2x64&fit=chips:8")
+    place = page.locator(".choices button", has_text="d0/s3").first
+    expect(place).to_contain_text("1 chip down in its domain")
+    place.click()
+    expect(page.locator(".fits .picked")).to_contain_text("u-trn2x64/d0 has 1 chip down; a repair may disturb the job.")
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ SHIFTS = """() => {
         for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value
     }).observe({ type: 'layout-shift', buffered: true })
 }"""
-PAGES = ["", "#/reports", "#/reports/unhealthy", "#/sources", "#/disagreements", "#/query"]
+PAGES = ["", "#/jobs", "#/jobs?in=lab", "#/reports", "#/reports/unhealthy", "#/sources", "#/disagreements", "#/query"]
 MOST = 0.002
 """The digits of the clock count, too."""
 

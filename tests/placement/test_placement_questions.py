@@ -52,14 +52,15 @@ def test_the_meaning_says_the_rule_of_the_policy(own: Fleet) -> None:
         "most all-gather bandwidth per chip, then most bisection bandwidth of the place, one direction, "
         "then least fragmentation"
     )
-    met = "fewest overlapped free sets of the next larger size, then fewest free chips left, then address"
+    met = "fewest overlapped free sets of the next larger size, then fewest free chips left"
+    tie = "fewest unhealthy parts in the domain, then address; places with a degraded part come last"
     assert {
         policy: answer.definition.split("in the order of ")[1].split(" (")[0] for policy, answer in said.items()
     } == {
         "quality": worth,
         "pack": "least fragmentation",
         "spread": f"fewest chips in one rack, then {worth}",
-        "slurm": f"{met}; places with a degraded part come last",
+        "slurm": f"{met}, then {tie}",
     }
     racks = own.placements(ULTRA, "4x4x2", policy="spread").placements[0].places
     assert racks == (f"{ULTRA}/s1", f"{ULTRA}/s2"), "one of each rack"

@@ -18,6 +18,7 @@ from trninv.placement.candidates.gangs import place_gang
 from trninv.placement.candidates.placement_model import (
     AnyServers,
     LegalSets,
+    LocalPart,
     PlacementModel,
     placement_model,
     solve_limits,
@@ -42,7 +43,11 @@ def test_legal_sets_and_boxes_of_torus_domains(lite_fleet: BaseFleet, data: st.D
     broken = data.draw(
         st.dictionaries(st.integers(0, len(free) - 1), st.lists(st.sampled_from(wires), max_size=5), max_size=3)
     )
-    stock = stock_of(model, free, {row: dict.fromkeys(links, 0) for row, links in broken.items()})
+    damage = {row: dict[LocalPart, int](dict.fromkeys(links, 0)) for row, links in broken.items()}
+    for row in data.draw(st.sets(st.integers(0, len(free) - 1))):  # chips that no job could have in any case
+        dead = [chip for chip in range(model.chips) if not free[row] >> chip & 1][:3]
+        damage[row] = damage.get(row, {}) | dict.fromkeys(dead, 0)
+    stock = stock_of(model, free, damage)
     if data.draw(st.booleans()):
         sets = list(found.sets[data.draw(st.sampled_from(sorted(found.sets)))])
     else:
@@ -71,7 +76,10 @@ def test_legal_sets_and_boxes_of_torus_domains(lite_fleet: BaseFleet, data: st.D
         larger = [size for size in found.sets if size > mask.bit_count()]
         return sum(free[row] & each == each and each & mask != 0 for each in found.sets[min(larger)]) if larger else 0
 
-    slurm = sorted(expected, key=lambda each: (met(*each), free[each[0]].bit_count(), each[0], sets.index(each[1])))
+    def tie(row: int, mask: int) -> tuple[int, ...]:
+        return len(damage.get(row, ())), row, sets.index(mask)
+
+    slurm = sorted(expected, key=lambda each: (met(*each), free[each[0]].bit_count(), *tie(*each)))
     listed = search.best(fit, k, PlacementPolicy.SLURM)
     assert places(listed) == slurm[:k]
     harms = [harm(each.row, each.mask) for each in listed]
@@ -130,6 +138,18 @@ def test_a_broken_link_takes_only_the_blocks_that_it_is_in(lite_fleet: BaseFleet
     assert search.count_positions(search.free) == 128
     assert search.count_positions(search.intact) == 127
     assert largest_blocks(stock, legal(lite_fleet, model))[1].chips == 48
+
+
+def test_of_equal_places_the_one_without_unhealthy_parts_beside_it_is_first(lite_fleet: BaseFleet) -> None:
+    model = placement_model("u-trn2x64")
+    half = model.server_masks[0] | model.server_masks[1]
+    rest = [model.chips - 1, model.chips - 2]  # of a server that is down in d0, and of a job in d1
+    stock = stock_of(model, [half, half], {0: dict.fromkeys(rest, 0)})
+    found = legal(lite_fleet, model)
+    for policy in PlacementPolicy:
+        search = CandidateSearch(stock, found, found.sets[16])
+        best = places(search.best(search.intact, 4, policy))
+        assert [row for row, _ in best] == [1, 1, 0, 0], policy
 
 
 def test_what_is_degraded_comes_last_and_says_what_it_carries(lite_fleet: BaseFleet) -> None:

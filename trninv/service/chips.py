@@ -56,11 +56,11 @@ async def _cluster_response(
     return await snapshot_response(request, get_principal(request), encode, media_type, time=time, version=version)
 
 
-_RUNS = {"type": ["array", "null"], "items": array(INTEGER)}
+_RUNS = array(array(INTEGER))
 _JOBS = json_object(
     {
         "jobs": array(json_object({"name": TEXT, "chips": INTEGER, "ordinal": INTEGER})),
-        "runs": array(array(INTEGER)),
+        "runs": _RUNS,
         "blocks": {"type": ["array", "null"], "items": INTEGER},
         "reserved": _RUNS,
         "cordoned": _RUNS,

@@ -13,12 +13,16 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, case, select
 
-from trninv.database.tables import TABLES
+from trninv.database.as_of import current_time
+from trninv.database.tables import CARRYING_STATES, TABLES
 from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.state.chip_ids import parse_chip_ids
+from trninv.inventory.state.chip_use import is_allocated, takes_jobs
 from trninv.placement.allocations.allocation_masks import qualified_name
 from trninv.placement.allocations.job_allocations import job_ordinals
+from trninv.placement.allocations.reservations import Window, overlapping
 from trninv.placement.candidates.free_blocks import largest_blocks
 from trninv.placement.candidates.placement_model import read_legal_sets
 from trninv.placement.candidates.reserved_chips import read_current_capacity
@@ -48,7 +52,7 @@ class AllocationMap:
         Runs of chips that would be free if they were not reserved, or their servers not cordoned: a row has the first
         chip's position and the number of chips.
 
-    The last three are None if the cluster has domains of several models, which placement does not support.
+    ``blocks`` is None if the cluster has domains of several models, which placement does not support.
 
     """
 
@@ -56,8 +60,8 @@ class AllocationMap:
     ordinals: Sequence[int]
     runs: NDArray[np.int64]
     blocks: Sequence[int] | None
-    reserved: NDArray[np.int64] | None
-    cordoned: NDArray[np.int64] | None
+    reserved: NDArray[np.int64]
+    cordoned: NDArray[np.int64]
 
     def to_json(self) -> dict[str, Any]:
         """Return the response of /chips/CLUSTER/jobs."""
@@ -65,13 +69,12 @@ class AllocationMap:
             {"name": name, "chips": chips, "ordinal": ordinal}
             for (name, chips), ordinal in zip(self.jobs, self.ordinals, strict=True)
         ]
-        reserved, cordoned = (None if runs is None else runs.tolist() for runs in (self.reserved, self.cordoned))
         return {
             "jobs": jobs,
             "runs": self.runs.tolist(),
             "blocks": self.blocks,
-            "reserved": reserved,
-            "cordoned": cordoned,
+            "reserved": self.reserved.tolist(),
+            "cordoned": self.cordoned.tolist(),
         }
 
 
@@ -96,7 +99,8 @@ def read_allocation_map(snapshot: Snapshot, cluster: str) -> AllocationMap:
     runs = _runs(positions, rank[job_index])
     capacity = read_current_capacity(snapshot, place.address)
     if capacity is None:
-        return AllocationMap(jobs, ordinals, runs, None, None, None)
+        reserved, cordoned = _read_unavailable(snapshot.connection, place.cluster_id)
+        return AllocationMap(jobs, ordinals, runs, None, reserved, cordoned)
     blocks = largest_blocks(capacity, read_legal_sets(snapshot.connection, capacity.model))
     reserved, cordoned = (
         _runs_of(chips, capacity.model.chips) for chips in (capacity.only_reserved, capacity.only_cordoned)
@@ -122,6 +126,30 @@ def _read_allocated(connection: Connection, cluster: int) -> tuple[NDArray[np.in
     return positions[order], job_ids[order]
 
 
+def _read_unavailable(connection: Connection, cluster: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the runs of reserved and of cordoned chips of a cluster whose domains have several models.
+
+    The conditions are those of `FreeCapacity`, which needs domains of one model.
+    """
+    node, chip, server, domain, reservation = (_T[name] for name in ("node", "chip", "server", "domain", "reservation"))
+    query = (
+        select(domain.c.ordinal, server.c.ordinal, chip.c.ordinal, chip.c.id, case((takes_jobs(), 1), else_=0))
+        .select_from(chip)
+        .join(node, node.c.id == chip.c.id)
+        .join(server, server.c.id == chip.c.server_id)
+        .join(domain, domain.c.id == server.c.domain_id)
+        .where(domain.c.cluster_id == cluster, node.c.state.in_(CARRYING_STATES), ~is_allocated())
+    )
+    rows = np.array([tuple(row) for row in connection.execute(query)], dtype=np.int64).reshape(-1, 5)
+    present = overlapping(Window.moment(current_time(connection)))
+    texts = connection.scalars(select(reservation.c.chip_ids).where(reservation.c.cluster_id == cluster, present))
+    reserved_ids = [chip_id for text in texts for chip_id in parse_chip_ids(text) or ()]
+    positions = chip_positions(domain_ranges(connection, cluster), rows[:, :3])
+    takes = rows[:, 4] == 1
+    reserved, cordoned = (np.sort(positions[chosen]) for chosen in (takes & np.isin(rows[:, 3], reserved_ids), ~takes))
+    return _merge(reserved), _merge(cordoned)
+
+
 def _job_names(connection: Connection, cluster: int) -> Iterator[tuple[int, str]]:
     """Yield the ids and names of the jobs that have not ended."""
     job = _T["job"]
@@ -141,5 +169,9 @@ def _runs(positions: NDArray[np.int64], jobs: NDArray[np.int64]) -> NDArray[np.i
 def _runs_of(chips: MaskRows, chips_per_domain: int) -> NDArray[np.int64]:
     """Return the runs of consecutive chips in masks with a row per domain: first position, number of chips."""
     bits = np.unpackbits(chips.view(np.uint8), axis=1, bitorder="little")[:, :chips_per_domain]
-    positions = np.flatnonzero(bits)
+    return _merge(np.flatnonzero(bits))
+
+
+def _merge(positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the runs of consecutive positions: the first one and their number."""
     return _runs(positions, np.zeros_like(positions))[:, :2]

@@ -279,7 +279,10 @@ class CandidateSearch:
         return []
 
     def best(self, matches: NDArray[np.bool_], k: int, policy: PlacementPolicy) -> list[Candidate]:
-        """Return the k best candidates, degraded ones last; ties are broken by domain, then by requested set."""
+        """Return the k best candidates, degraded ones last.
+
+        Ties are broken by the number of unhealthy parts in the domain, then by domain, then by requested set.
+        """
         degraded = self.degraded if self.capacity.failures_by_row else np.zeros_like(matches)
         candidates = [*islice(self._rank(matches & ~degraded, k, policy), k)]
         return [*candidates, *islice(self._rank_degraded(matches & degraded, policy), k - len(candidates))]
@@ -296,6 +299,10 @@ class CandidateSearch:
             PlacementPolicy.QUALITY: grades,
             PlacementPolicy.SPREAD: self._max_rack_share * (len(grades) + 1) + grades,
         }.get(policy, np.zeros_like(grades))
+        order, tie_ranks = self._tie_order
+        class_in_order = self._class_of_row[order]
+        class_ranks = np.full(len(self._first_rows), len(order))
+        np.minimum.at(class_ranks, self._class_of_row, tie_ranks)
         for rank in np.unique(ranks):
             columns = np.flatnonzero(ranks == rank)
             classes, positions = np.nonzero(matches[:, columns])
@@ -304,16 +311,34 @@ class CandidateSearch:
             fragmentation, cost, remaining_free = self._costs(classes, columns, positions, policy)
             sets = columns[positions]
             grade = np.zeros_like(sets) if policy is PlacementPolicy.SLURM else grades[sets]  # Slurm ignores limits
-            best = np.lexsort((sets, self._first_rows[classes], grade, remaining_free, cost))[:k]
-            rows = {
-                domain_class: np.flatnonzero(self._class_of_row == domain_class)[:k].tolist()
+            best = np.lexsort((sets, class_ranks[classes], grade, remaining_free, cost))[:k]
+            ranks_of_class = {
+                domain_class: np.flatnonzero(class_in_order == domain_class)[:k].tolist()
                 for domain_class in np.unique(classes[best]).tolist()
             }
             in_all_rows = sorted(
-                (cost[i], remaining_free[i], grade[i], row, int(sets[i]), i) for i in best for row in rows[classes[i]]
+                (cost[i], remaining_free[i], grade[i], tie_rank, int(sets[i]), i)
+                for i in best
+                for tie_rank in ranks_of_class[classes[i]]
             )
-            for _, _, _, row, index, i in in_all_rows[:k]:
-                yield self._candidate(row, index, self.limits[index], float(fragmentation[i]), int(remaining_free[i]))
+            for _, _, _, tie_rank, index, i in in_all_rows[:k]:
+                yield self._candidate(
+                    int(order[tie_rank]), index, self.limits[index], float(fragmentation[i]), int(remaining_free[i])
+                )
+
+    @cached_property
+    def _tie_order(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The rows in the order of ties, and the rank of each row: fewest unhealthy parts in the domain, then row.
+
+        A repair of those parts may disturb the job, so a domain without any is the better one of equals.
+        """
+        unhealthy = np.zeros(len(self._class_of_row), np.intp)
+        for row, parts in self.capacity.unhealthy_parts.items():
+            unhealthy[row] = len(parts)
+        order = np.argsort(unhealthy, kind="stable")
+        ranks = np.empty_like(order)
+        ranks[order] = np.arange(len(order))
+        return order, ranks
 
     @cached_property
     def _limit_grades(self) -> NDArray[np.intp]:
@@ -352,6 +377,7 @@ class CandidateSearch:
         classes, sets = np.nonzero(matches)
         fragmentation, cost, remaining_free = self._costs(classes, np.arange(len(self._masks)), sets, policy)
         rows = self._first_rows[classes].tolist()  # a domain with failures is a class of its own
+        _, tie_ranks = self._tie_order
 
         def sort_key(i: int, limits: BlockLimits) -> tuple[float, ...]:
             quality, costs = (-limits.all_gather, -limits.bisection), (cost[i], remaining_free[i])
@@ -361,7 +387,7 @@ class CandidateSearch:
                 PlacementPolicy.SPREAD: (self._max_rack_share[sets[i]], *quality, *costs),
                 PlacementPolicy.SLURM: costs,
             }
-            return (*order[policy], rows[i], int(sets[i]))
+            return (*order[policy], int(tie_ranks[rows[i]]), int(sets[i]))
 
         heap = list[tuple[tuple[float, ...], int, BlockLimits | None]]()
         for i, row in enumerate(rows):

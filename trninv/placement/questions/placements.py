@@ -90,7 +90,7 @@ _POLICY_ORDER = {
     PlacementPolicy.SPREAD: f"fewest chips in one rack, then {_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
     PlacementPolicy.SLURM: "fewest overlapped free sets of the next larger size, then fewest free chips left",
 }
-_TIE_ORDER = ", then address; places with a degraded part come last"
+_TIE_ORDER = ", then fewest unhealthy parts in the domain, then address; places with a degraded part come last"
 _REPLICAS = (
     "; copies are placed one after the other, each in the best place that leaves room for the rest and all spares; "
     "spare servers of a job of servers in one rack are in that rack"

@@ -3,6 +3,8 @@ export interface Letter {
   text: string;
   /** The letter of its color's token. */
   tone: string;
+  /** The angle of the hatch over its color in degrees, if it has one. */
+  hatch: number | undefined;
 }
 
 const TONES = "abcdefghijkl";
@@ -12,14 +14,28 @@ export const JOB_TOKENS = [...TONES].map((tone) => `job-${tone}`);
 const letters = (index: number): string =>
   (index < 26 ? "" : letters(Math.floor(index / 26) - 1)) + String.fromCharCode(65 + (index % 26));
 
-/** Return the letters of the job with an ordinal, from 0: A to Z, then AA, AB and so on; twelve colors alternate. */
+/** The index of the color of the job with an ordinal. */
+export const toneOf = (ordinal: number): number => ordinal % TONES.length;
+
+/** Angles of hatches in order of use: the first twelve jobs have none, each serves the next twelve, then all again. */
+const HATCHES = [undefined, 45, 0, 90, 135];
+
+/** Return the letters of the job with an ordinal, from 0: A to Z, then AA, AB and so on. */
 export const letterOf = (ordinal: number): Letter => ({
   text: letters(ordinal),
-  tone: TONES[ordinal % TONES.length] as string,
+  tone: TONES[toneOf(ordinal)] as string,
+  hatch: HATCHES[Math.floor(ordinal / TONES.length) % HATCHES.length],
 });
 
 /** The colors of a job, for style sheets. */
-export const jobColors = ({ tone }: Letter) => ({ "--job": `var(--job-${tone})`, "--on-job": `var(--on-job-${tone})` });
+export const jobColors = ({ tone, hatch }: Letter) => ({
+  "--job": `var(--job-${tone})`,
+  "--on-job": `var(--on-job-${tone})`,
+  ...(hatch !== undefined && {
+    // lines like those of the service's pictures, in which 0 degrees are upright ones
+    "--hatch": `repeating-linear-gradient(${90 + hatch}deg, color-mix(in srgb, var(--on-job) 45%, transparent) 0 1px, transparent 1px 5px)`,
+  }),
+});
 
 export const LetterBadge = ({ letter }: { letter: Letter }) => (
   <span class="letter" style={jobColors(letter)}>

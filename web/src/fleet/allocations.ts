@@ -23,8 +23,8 @@ interface AllocationsJson {
   jobs: AllocationMap["jobs"];
   runs: [first: number, chips: number, job: number][];
   blocks: number[] | null;
-  reserved: Run[] | null;
-  cordoned: Run[] | null;
+  reserved: Run[];
+  cordoned: Run[];
 }
 
 async function fetchJson(cluster: string, signal: AbortSignal): Promise<AllocationsJson> {
@@ -37,7 +37,7 @@ export async function fetchAllocations({ cluster, chips }: Overview, signal: Abo
   for (const [first, length, job] of runs) jobNumbers.fill(job + 1, first, first + length);
   const unavailable = new Uint8Array(chips);
   for (const why of ["reserved", "cordoned"] as const)
-    for (const [first, length] of others[why] ?? []) unavailable.fill(UNAVAILABLE.indexOf(why), first, first + length);
+    for (const [first, length] of others[why]) unavailable.fill(UNAVAILABLE.indexOf(why), first, first + length);
   return { jobs, jobNumbers, unavailable, blocks };
 }
 

@@ -1,5 +1,5 @@
 // The colors of the map: a code for each chip, and the meaning of each code.
-import { JOB_TOKENS, type Letter, letterOf } from "../drawing/letter";
+import { JOB_TOKENS, type Letter, letterOf, toneOf } from "../drawing/letter";
 import { number, pluralize } from "../words";
 import { type AllocationMap, UNAVAILABLE } from "./allocations";
 import { carries, type Overview, type Part, STATES } from "./overview";
@@ -43,8 +43,12 @@ export interface ChipColors {
   /** By code. */
   shades: Shade[];
   entries: Entry[];
+  /** The jobs that chips are colored by. */
+  jobs: AllocationMap | undefined;
 }
 
+/** Jobs that the legend names; the others have the colors of their letters too. */
+const NAMED = 24;
 const WORST = ["down", "degraded", "maintenance"];
 const FIFTHS = [0, 1, 2, 3, 4];
 const JOB = /^job/;
@@ -79,8 +83,9 @@ export function colorChips(overview: Overview, coloring: ColorBy, allocations: A
     for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + (byCode[code] ?? 0));
   });
   const states = STATES.map((state) => ({ key: state, token: state, label: state }));
-  const entries = [...states, ...kinds].map((entry) => ({ ...entry, count: counts.get(entry.key) ?? 0 }));
-  return { codes, shades, entries };
+  const named = new Map([...states, ...kinds].map((entry) => [entry.key, entry]));
+  const entries = [...named.values()].map((entry) => ({ ...entry, count: counts.get(entry.key) ?? 0 }));
+  return { codes, shades, entries, jobs: coloring === "job" ? allocations : undefined };
 }
 
 /** The codes from worst to least, selected ones first. */
@@ -127,16 +132,18 @@ function meanings(overview: Overview, coloring: ColorBy, allocations: Allocation
       ];
     case "job": {
       if (!allocations) return [];
-      const others = allocations.jobs.length - JOB_TOKENS.length;
+      const others = allocations.jobs.length - NAMED;
       return [
         { key: "free", token: "line", label: "free" },
         { key: "reserved", token: "reserved", label: "reserved" },
         { key: "cordoned", token: "line-strong", label: "cordoned" },
-        ...allocations.jobs.slice(0, JOB_TOKENS.length).map(({ name, ordinal }, index) => {
+        ...allocations.jobs.slice(0, NAMED).map(({ name, ordinal }, index) => {
           const letter = letterOf(ordinal);
           return { key: `job${index}`, token: `job-${letter.tone}`, label: name, letter };
         }),
-        ...(others > 0 ? [{ key: "jobs", token: "allocated", label: pluralize(others, "other job") }] : []),
+        ...(others > 0
+          ? JOB_TOKENS.map((token) => ({ key: "jobs", token, label: pluralize(others, "other job") }))
+          : []),
       ];
     }
     case "rack":
@@ -178,8 +185,9 @@ function meaningOf(
       };
     case "job":
       return (chip) => {
-        const job = allocations?.jobNumbers[chip];
-        if (job) return UNAVAILABLE.length - 1 + Math.min(job, JOB_TOKENS.length + 1);
+        const job = allocations?.jobNumbers[chip] ?? 0;
+        if (job > NAMED) return UNAVAILABLE.length + NAMED + toneOf(allocations?.jobs[job - 1]?.ordinal ?? 0);
+        if (job) return UNAVAILABLE.length - 1 + job;
         return carries(overview, chip) ? (allocations?.unavailable[chip] ?? 0) : -1;
       };
     case "rack":

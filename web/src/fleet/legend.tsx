@@ -40,9 +40,6 @@ function Sign({ entry: { key, token, letter } }: { entry: Entry }) {
         <LetterBadge letter={letter} />
       </span>
     );
-  return isUnhealthy(key) || key === "up" ? (
-    <Glyph state={key} />
-  ) : (
-    <i class="swatch" style={{ background: `var(--${token})` }} />
-  );
+  if (isUnhealthy(key) || key === "up") return <Glyph state={key} />;
+  return key === "jobs" ? null : <i class={`swatch ${key}`} style={{ "--swatch": `var(--${token})` }} />;
 }

@@ -1,5 +1,7 @@
-// A cluster as drawn, in the size of a word: chips by server, racks with their switches, or a square per domain.
+// A cluster as drawn, in the size of a word: chips by server, racks with their switches, or a square per domain; with
+// what a square is.
 import { isState, STATES } from "../state";
+import { pluralize } from "../words";
 
 interface Part {
   address: string;
@@ -17,13 +19,15 @@ export interface Shape {
 }
 
 const [WIDTH, HEIGHT] = [112, 36];
-/** The smallest mark of an unhealthy part, in pixels. */
+/** The smallest mark of an unhealthy part, in pixels, unless there are more of them than this. */
 const LEAST = 6;
+const SPARSE = 12;
 const BLOCK = 4;
 /** The largest distance of two chips, and between two domains. */
 const [MOST, GAP] = [9, 6];
-/** In more domains than these, each is a square. */
-const FEW = 6;
+/** In more domains than these, each is a square, of at most this many pixels with its gap. */
+const FEW = 4;
+const LARGEST = 10;
 
 interface Spot {
   x: number;
@@ -33,6 +37,8 @@ interface Spot {
 }
 
 interface Drawing {
+  /** What one spot stands for. */
+  unit: string;
   spots: Spot[];
   /** The spot of an unhealthy part. */
   spotOf: (address: string) => Spot | undefined;
@@ -43,8 +49,8 @@ const ordinal = (address: string, letter: string) => Number(new RegExp(`/${lette
 /** A square per domain, or per several consecutive ones. */
 function byDomain(domains: number): Drawing {
   const columns = Math.ceil(Math.sqrt((domains * WIDTH) / HEIGHT));
-  const step = Math.max(3, Math.min(WIDTH / columns, HEIGHT / Math.ceil(domains / columns)));
-  const [across, down] = [Math.floor(WIDTH / step), Math.floor(HEIGHT / step)];
+  const step = Math.max(3, Math.min(WIDTH / columns, HEIGHT / Math.ceil(domains / columns), LARGEST));
+  const [across, down] = [WIDTH, HEIGHT].map((size) => Math.floor(size / step + 0.01)) as [number, number];
   const share = Math.ceil(domains / (across * down));
   const side = step - Math.min(2, step / 3);
   const spots = Array.from({ length: Math.ceil(domains / share) }, (_, index) => ({
@@ -53,7 +59,8 @@ function byDomain(domains: number): Drawing {
     width: side,
     height: side,
   }));
-  return { spots, spotOf: (address) => spots[Math.floor(ordinal(address, "d") / share)] };
+  const unit = share > 1 ? pluralize(share, "domain") : "a domain";
+  return { unit, spots, spotOf: (address) => spots[Math.floor(ordinal(address, "d") / share)] };
 }
 
 /** Domains side by side with all their chips. */
@@ -62,13 +69,14 @@ function byChip({ domains, chips, servers, switches }: Shape): Drawing {
   const one = domainOf(chips / domains, servers / domains, switches, wide);
   const move = (domain: number, spot: Spot | undefined) => spot && { ...spot, x: spot.x + domain * (wide + GAP) };
   return {
+    unit: "a chip",
     spots: Array.from({ length: domains }, (_, domain) => one.spots.map((spot) => move(domain, spot) as Spot)).flat(),
     spotOf: (address) => move(ordinal(address, "d"), one.spotOf(address)),
   };
 }
 
 /** Servers of 4 × 4 chips side by side, or many small ones as rows of two racks; a bar is a rack's switch. */
-function domainOf(chips: number, servers: number, switches: number, width: number): Drawing {
+function domainOf(chips: number, servers: number, switches: number, width: number): Omit<Drawing, "unit"> {
   const each = chips / servers;
   const isRows = servers > 8;
   const side = Math.min(BLOCK, each);
@@ -107,8 +115,8 @@ const rank = (state: string) => STATES.indexOf(isState(state) ? state : "up");
 const fixed = (value: number) => Math.round(value * 10) / 10;
 
 /** The spot with at least the size of a mark, about its middle. */
-function marked({ x, y, width, height }: Spot): Spot {
-  const [wide, high] = [Math.max(width, LEAST), Math.max(height, LEAST)];
+function marked({ x, y, width, height }: Spot, least: number): Spot {
+  const [wide, high] = [Math.max(width, least), Math.max(height, least)];
   return {
     x: fixed(Math.max(0, Math.min(WIDTH - wide, x + (width - wide) / 2))),
     y: fixed(Math.max(0, Math.min(HEIGHT - high, y + (height - high) / 2))),
@@ -119,24 +127,28 @@ function marked({ x, y, width, height }: Spot): Spot {
 
 export function Miniature({ shape }: { shape: Shape }) {
   const { domains, servers, chips, unhealthy } = shape;
-  const box = <svg class="miniature" width={WIDTH} height={HEIGHT} aria-hidden="true" />;
+  const box = <svg class="cluster-miniature" width={WIDTH} height={HEIGHT} aria-hidden="true" />;
   if (!chips || !servers || chips % servers || servers % domains) return box;
-  const { spots, spotOf } = domains > FEW ? byDomain(domains) : byChip(shape);
+  const { unit, spots, spotOf } = domains > FEW ? byDomain(domains) : byChip(shape);
+  const least = new Set(unhealthy.map(({ address }) => spotOf(address))).size > SPARSE ? 0 : LEAST;
   const marks = [...unhealthy]
     .sort((a, b) => rank(b.state) - rank(a.state)) // the worst is drawn last
     .flatMap(({ address, state }) => {
       const spot = spotOf(address);
-      return spot ? [{ state, ...marked(spot) }] : [];
+      return spot ? [{ state, ...marked(spot, least) }] : [];
     });
   const path = spots.map(
     ({ x, y, width, height }) => `M${fixed(x)} ${fixed(y)}h${fixed(width)}v${fixed(height)}h${fixed(-width)}z`,
   );
   return (
-    <svg class="miniature" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT} aria-hidden="true">
-      <path class="up" d={path.join("")} />
-      {marks.map(({ state, ...spot }, index) => (
-        <rect key={index} class={state} rx="1" {...spot} />
-      ))}
-    </svg>
+    <span class="cluster-miniature" aria-hidden="true">
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT} aria-hidden="true">
+        <path class="up" d={path.join("")} />
+        {marks.map(({ state, ...spot }, index) => (
+          <rect key={index} class={state} rx="1" {...spot} />
+        ))}
+      </svg>
+      <span class="quiet" data-unit={unit} />
+    </span>
   );
 }

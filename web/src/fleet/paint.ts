@@ -2,6 +2,7 @@
 import { number } from "../words";
 import { type Camera, NAMED, NAMED_ROWS, NAMES, WIDE } from "./camera";
 import { type Inks, plain, renderImage, sizeOf } from "./image";
+import type { JobLayer } from "./joblayer";
 import { blockAt, type Cell, cellOf, chipAt, domainAt } from "./layout";
 import { GLYPHS } from "./markers";
 import { placeOf } from "./overview";
@@ -20,6 +21,8 @@ export interface Look {
   paper: string;
   ink: string;
   accent: string;
+  /** Letters of jobs, if chips are colored by them. */
+  jobs: JobLayer | undefined;
 }
 
 /** The image of all chips at a size, rebuilt only when its look or size changes. */
@@ -45,6 +48,8 @@ export class Painter {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.font = FONT;
     if (camera.scale < NAMED) this.rows(context, camera);
+    this.look.jobs?.paint(context, camera, this.seen(camera));
+    context.font = FONT;
     if (camera.chip >= GLYPHS) this.glyphs(context, camera);
     if (cursor >= 0) this.ring(context, camera, cellOf(camera.overview, camera.to, cursor));
   }

@@ -9,6 +9,7 @@ import type { ChipColors } from "./color";
 import { describe } from "./description";
 import { gestures } from "./gestures";
 import { inkOf, inksOf, useLooks } from "./ink";
+import { JobLayer } from "./joblayer";
 import { type Cell, cellOf, chipAt, type Layout, layoutOf } from "./layout";
 import { Legend } from "./legend";
 import { type Marker, markersWithin, mergeSpots } from "./markers";
@@ -64,7 +65,11 @@ export function FleetMap(props: Props) {
   const painter = useMemo(() => {
     const [paper, ink, accent] = ["surface", "ink", "accent"].map((token) => inkOf(token)) as [string, string, string];
     const badges = colored.shades.map(({ mark }) => mark && inkOf(mark));
-    return new Painter({ codes: colored.codes, badges, inks: inksOf(colored, only), paper, ink, accent });
+    const { codes } = colored;
+    const inks = inksOf(colored, only);
+    const isFaded = (chip: number) => (inks.colors[codes[chip] ?? 0] ?? 0) >>> 24 < 255;
+    const jobs = colored.jobs && new JobLayer(colored.jobs, paper, isFaded);
+    return new Painter({ codes, badges, inks, paper, ink, accent, jobs });
   }, [colored, only, looks]);
   const marked = useMemo(() => {
     const states = new Set(STATES.filter((state) => only.has(state)));

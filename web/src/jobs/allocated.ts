@@ -24,6 +24,40 @@ export function useClusterChips(clusters: string[]) {
 export const lettersIn = (clusters: ClusterChips[]): Map<string, Letter> =>
   new Map(clusters.flatMap(({ allocations }) => [...lettersOf(allocations)]));
 
+/** What a cluster's chips are used for, in numbers. */
+export interface ClusterUse {
+  allocated: number;
+  /** Chips of jobs that are unhealthy. */
+  failed: number;
+  reserved: number;
+  cordoned: number;
+  /** Chips in each state that is not up. */
+  states: Map<string, number>;
+}
+
+export function clusterUse({ overview, allocations }: ClusterChips): ClusterUse {
+  const use: ClusterUse = { allocated: 0, failed: 0, reserved: 0, cordoned: 0, states: new Map() };
+  overview.states.forEach((code, chip) => {
+    const job = allocations.jobNumbers[chip];
+    const state = STATES[code] ?? "up";
+    if (job) use.allocated++;
+    if (job && code) use.failed++;
+    const why = UNAVAILABLE[allocations.unavailable[chip] ?? 0];
+    if (why) use[why]++;
+    if (code) use.states.set(state, (use.states.get(state) ?? 0) + 1);
+  });
+  return use;
+}
+
+/** Clusters with unhealthy chips of jobs first, then those with jobs, then those with unhealthy chips. */
+export function busiestFirst(clusters: ClusterChips[]): ClusterChips[] {
+  const ranked = clusters.map((cluster) => {
+    const { allocated, failed, states } = clusterUse(cluster);
+    return { cluster, rank: Number(failed > 0) * 4 + Number(allocated > 0) * 2 + Number(states.size > 0) };
+  });
+  return ranked.sort((a, b) => b.rank - a.rank).map(({ cluster }) => cluster);
+}
+
 const IDLE = ["free", ...UNAVAILABLE.slice(1), "unusable"] as Exclude<Use["kind"], "job">[];
 
 export interface Use {

@@ -1,19 +1,20 @@
 // The Jobs page: who has which chips, placements for the next job, reservations, and plans to move jobs or drain a place.
 import { useMemo, useState } from "preact/hooks";
 import { makeQuery, type Result, runQuery, useLoaded, useQuery } from "../api";
-import type { Letter } from "../drawing/letter";
+import { lazyView } from "../lazy";
 import { CopyQueries, Failure, Loading } from "../parts";
 import { change } from "../route";
 import { StateLabel } from "../state";
 import "../style/jobs.css";
 import { number, pluralize } from "../words";
-import { lettersIn, placesByJob, useClusterChips } from "./allocated";
+import { busiestFirst, type ClusterChips, lettersIn, placesByJob, useClusterChips } from "./allocated";
 import { FREE, JOBS, SCOPES } from "./documents";
 import { ClusterJobs, DomainJobs, Legend, type Proposal } from "./map";
 import { Placements } from "./placements";
-import { DrainImpact } from "./plans";
 import { Reservations } from "./reservations";
 import { JobTable, SelectedJob } from "./table";
+
+const DrainImpact = lazyView(async () => (await import("./plans")).DrainImpact);
 
 type Jobs = Result<typeof JOBS>["jobs"];
 type Cluster = Result<(typeof SCOPES)["document"]>["clusters"]["nodes"][number];
@@ -55,7 +56,7 @@ const summarize = ({ totalCount }: Jobs, scope: string) =>
   `${pluralize(totalCount, "job")} in ${scope || "all clusters"}`;
 
 function Failed({ jobs }: { jobs: Jobs | undefined }) {
-  if (!jobs) return <StateLabel state="up">…</StateLabel>;
+  if (!jobs) return <span class="state-label to-come">…</span>;
   const failed = jobs.nodes.filter(({ failedChips }) => failedChips > 0).length;
   if (!failed) return <StateLabel state="up">no failed chips</StateLabel>;
   return <StateLabel state="down">{pluralize(failed, "job")} with failed chips</StateLabel>;
@@ -96,15 +97,12 @@ const domainOf = (address: string) => /^[^/]+\/d\d+/.exec(address)?.[0];
 
 function Page({ scope, scopes, title, jobs, options }: PageProps) {
   const [proposal, propose] = useState<Proposal>({ places: [], equal: [] });
-  const [drawnLetters, setLetters] = useState<Map<string, Letter>>();
+  const [drawn, setDrawn] = useState("");
   const sel = options.sel ?? "";
   const domain = domainOf(scope);
   const clusters = useMemo(() => [...new Set(scopes.map((each) => each.split("/")[0] ?? ""))], [scopes.join()]);
   const chips = useClusterChips(clusters);
-  const letters = useMemo(
-    () => (domain ? (drawnLetters ?? new Map<string, Letter>()) : lettersIn(chips.data ?? [])),
-    [domain, drawnLetters, chips.data],
-  );
+  const letters = useMemo(() => lettersIn(chips.data ?? []), [chips.data]);
   const places = useMemo(
     () => new Map((chips.data ?? []).flatMap((cluster) => [...placesByJob(cluster)])),
     [chips.data],
@@ -112,53 +110,53 @@ function Page({ scope, scopes, title, jobs, options }: PageProps) {
   const chosen = jobs.data?.jobs.nodes.find(
     ({ name, system, externalId }) => sel && [name, `${system}:${externalId}`].includes(sel),
   );
-  // what comes below the map appears once its height is known
-  const isDrawn = Boolean(domain ? drawnLetters : chips.data || chips.error);
+  // what comes below the list, and below a picture, appears once its height is known
+  const isListed = Boolean((chips.data || chips.error) && (jobs.data || jobs.error));
+  const isDrawn = isListed && (!domain || drawn === domain || Boolean(chips.error));
   return (
     <>
-      <div class={isDrawn ? "columns" : "columns undrawn"}>
-        <div>
-          <section
-            class="card flush map"
-            aria-label={`Allocations in ${title}`}
-            aria-busy={!domain && chips.data === undefined && !chips.error}
-          >
+      <div class={isListed ? "columns" : "columns undrawn"}>
+        <div aria-busy={!isListed}>
+          <section class="card flush" aria-label={`Chips of ${title}`}>
             <Capacity scopes={scopes} />
-            {domain ? (
-              <DomainJobs domain={domain} proposed={proposal.places} sel={sel} setLetters={setLetters} />
-            ) : chips.error && !chips.data ? (
-              <div class="inner">
-                <Failure error={chips.error} again={chips.again} />
-              </div>
-            ) : (
-              <>
-                {(chips.data ?? []).map((cluster) => (
-                  <ClusterJobs
-                    key={cluster.overview.cluster}
-                    cluster={cluster}
-                    letters={letters}
-                    proposal={proposal}
-                    sel={sel}
-                    isNamed={!scope}
-                  />
-                ))}
-                {chips.data && <Legend clusters={chips.data} letters={letters} hasFits={proposal.equal.length > 0} />}
-              </>
-            )}
           </section>
-          <div class="list">
-            {isDrawn && (
-              <Loading result={jobs}>
-                {({ jobs: listed }) => (
-                  <JobTable jobs={listed} sel={sel} letters={letters} places={places} options={options} />
+          {isListed && (
+            <>
+              <div class="list">
+                <Loading result={jobs}>
+                  {({ jobs: listed }) => (
+                    <JobTable jobs={listed} sel={sel} letters={letters} places={places} options={options} />
+                  )}
+                </Loading>
+              </div>
+              <section class="card flush map" aria-label={`Allocations in ${title}`}>
+                {domain ? (
+                  <DomainJobs domain={domain} proposed={proposal.places} sel={sel} onDrawn={() => setDrawn(domain)} />
+                ) : (
+                  <>
+                    {chips.error && !chips.data && <Failure error={chips.error} again={chips.again} />}
+                    {busiestFirst(chips.data ?? []).map((cluster) => (
+                      <ClusterJobs
+                        key={cluster.overview.cluster}
+                        cluster={cluster}
+                        letters={letters}
+                        proposal={proposal}
+                        sel={sel}
+                        isNamed={!scope}
+                      />
+                    ))}
+                    {chips.data && <Legend clusters={chips.data} hasFits={proposal.equal.length > 0} />}
+                  </>
                 )}
-              </Loading>
-            )}
-          </div>
+              </section>
+            </>
+          )}
         </div>
         <aside class="place" aria-label="Placement">
           {chosen ? <SelectedJob job={chosen} /> : sel && jobs.loading && <div class="card chosen-job" />}
-          {scopes.length > 0 && <Placements scopes={scopes} options={options} show={propose} />}
+          {scopes.length > 0 && (
+            <Placements scopes={scopes} options={options} show={propose} chips={chips.data ?? NO_CHIPS} />
+          )}
         </aside>
       </div>
       {isDrawn && jobs.data && (
@@ -171,6 +169,8 @@ function Page({ scope, scopes, title, jobs, options }: PageProps) {
     </>
   );
 }
+
+const NO_CHIPS: ClusterChips[] = [];
 
 /** The cluster of the place to drain. */
 const drainScope = (drain: string | undefined, scope: string) => (drain || scope).toLowerCase().split("/")[0] ?? scope;
@@ -202,8 +202,8 @@ function Capacity({ scopes }: { scopes: string[] }) {
     down + cordoned > 0 && `Unusable: ${causes.filter(Boolean).join(", ")}.`,
   ].filter(Boolean);
   return (
-    <div class="capacity">
-      <p class={all.length ? "sum" : "sum to-come"}>
+    <div class={all.length ? "capacity" : "capacity to-come"}>
+      <p class="sum">
         {parts.map(([name, count], index) => (
           <>
             {index > 0 && <span class="sign">+</span>}

@@ -1,13 +1,13 @@
 // Who has which chips: a cluster as its domains, a square a server, with the letters of jobs; or one domain chip by chip.
-import { useEffect, useState } from "preact/hooks";
-import { jobColors, type Letter, LetterBadge, letterOf } from "../drawing/letter";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { jobColors, type Letter } from "../drawing/letter";
 import { UNAVAILABLE } from "../fleet/allocations";
 import { STATES as CHIP_STATES } from "../fleet/overview";
 import { Picture } from "../picture";
 import { href } from "../route";
-import { Glyph, stateWord } from "../state";
+import { Counts, Glyph, stateWord } from "../state";
 import { number, pluralize } from "../words";
-import { type ClusterChips, type DomainUse, domainUse, type ServerUse, type Use } from "./allocated";
+import { type ClusterChips, clusterUse, type DomainUse, domainUse, type ServerUse, type Use } from "./allocated";
 
 const isWithin = (address: string, places: string[]) =>
   places.some((place) => address === place || address.startsWith(`${place}/`));
@@ -24,17 +24,14 @@ interface DomainProps {
   domain: string;
   proposed: string[];
   sel: string;
-  /** Called with the letters of the picture's jobs. */
-  setLetters: (letters: Map<string, Letter>) => void;
+  onDrawn: () => void;
 }
 
 /** A domain chip by chip; a proposed placement is ringed. */
-export function DomainJobs({ domain, proposed, sel, setLetters }: DomainProps) {
+export function DomainJobs({ domain, proposed, sel, onDrawn }: DomainProps) {
   const [svg, setSvg] = useState<SVGSVGElement>();
   useEffect(() => {
-    if (!svg) return;
-    const jobs = [...svg.querySelectorAll<SVGElement>(".job")];
-    setLetters(new Map(jobs.map(({ dataset }) => [dataset.job ?? "", letterOf(Number(dataset.ordinal))])));
+    if (svg) onDrawn();
   }, [svg]);
   useEffect(() => {
     for (const chip of svg?.querySelectorAll<SVGElement>("[data-address]") ?? []) {
@@ -53,8 +50,11 @@ export function DomainJobs({ domain, proposed, sel, setLetters }: DomainProps) {
   );
 }
 
-/** The most domains that are drawn; of more, those without a job or a failure are only counted. */
-const MOST = 160;
+/** The most domains that are drawn, large and small; of more, those without a job or a failure are only counted. */
+const [MOST, MOST_SMALL] = [160, 1000];
+/** Single servers are drawn small if there are more of them than this, in groups of ten. */
+const FEW = 24;
+const TEN = 10;
 
 interface ClusterProps {
   cluster: ClusterChips;
@@ -66,24 +66,53 @@ interface ClusterProps {
 }
 
 export function ClusterJobs({ cluster, letters, proposal, sel, isNamed }: ClusterProps) {
-  const { overview } = cluster;
+  const { overview, allocations } = cluster;
+  const use = useMemo(() => clusterUse(cluster), [cluster]);
+  const isSmall = overview.domains > FEW && overview.parts.every(({ servers }) => servers === 1);
+  const most = isSmall ? MOST_SMALL : MOST;
+  const isEmpty = isNamed && !use.allocated && !use.reserved && !use.cordoned && !use.states.size;
+  const hasFits = proposal.equal.some((place) => place.startsWith(`${overview.cluster}/`));
   const numbers = Array.from({ length: overview.domains }, (_, domain) => domain);
-  const shown = numbers.length > MOST ? busyFirst(cluster, proposal) : numbers;
+  const shown = isEmpty && !hasFits ? [] : numbers.length > most ? busyFirst(cluster, proposal, most) : numbers;
   const uses = shown.map((domain) => domainUse(cluster, domain));
   const widest = Math.max(1, ...uses.map(({ servers }) => columnsOf(servers.length)));
+  const looks = { letters, proposal, sel };
   return (
     <section class="inner" aria-label={`Jobs in ${overview.cluster}`}>
       {isNamed && (
         <h2>
-          <a href={href("cluster", overview.cluster, { color: "job" })}>{overview.cluster}</a>
+          <a href={href("cluster", overview.cluster, { color: "job" })}>{overview.cluster}</a>{" "}
+          <span class="quiet">
+            {isEmpty
+              ? `no job, all ${number(overview.chips)} chips free`
+              : !use.allocated
+                ? `no job, ${pluralize(overview.chips, "chip")}`
+                : `${pluralize(allocations.jobs.length, "job")}, ${number(use.allocated)} of ${pluralize(overview.chips, "chip")} allocated`}
+          </span>
+          <Counts counts={[...use.states].map(([state, count]) => ({ kind: "chip", state, count }))} />
         </h2>
       )}
-      <ul class="domains" style={{ "--wide": `${Math.max(68, 22 * widest)}px` }}>
-        {uses.map((use) => (
-          <Domain key={use.address} use={use} letters={letters} proposal={proposal} sel={sel} />
-        ))}
-      </ul>
-      {numbers.length > shown.length && (
+      {isSmall ? (
+        <ul class="domains small">
+          {tens(uses).map((ten) => (
+            <li key={ten[0]?.address}>
+              <span class="name">{nameOf(ten[0]?.address)}</span>
+              {ten.map((domain) => (
+                <Domain key={domain.address} use={domain} {...looks} />
+              ))}
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <ul class="domains" style={{ "--wide": `${Math.max(68, 22 * widest)}px` }}>
+          {uses.map((domain) => (
+            <li key={domain.address}>
+              <Domain use={domain} {...looks} isNamed />
+            </li>
+          ))}
+        </ul>
+      )}
+      {shown.length > 0 && numbers.length > shown.length && (
         <p class="quiet">
           {pluralize(numbers.length - shown.length, "more domain")}, all up and free or not shown.{" "}
           <a href={href("cluster", overview.cluster, { color: "job" })}>Show every chip</a>
@@ -93,15 +122,27 @@ export function ClusterJobs({ cluster, letters, proposal, sel, isNamed }: Cluste
   );
 }
 
+const nameOf = (address = "") => address.split("/")[1];
+
+/** Domains in groups of ten by their numbers. */
+function tens(uses: DomainUse[]): DomainUse[][] {
+  const groups = new Map<number, DomainUse[]>();
+  for (const use of uses) {
+    const ten = Math.floor(Number(nameOf(use.address)?.slice(1)) / TEN);
+    groups.set(ten, [...(groups.get(ten) ?? []), use]);
+  }
+  return [...groups.values()];
+}
+
 /** The first domains with a job, a reservation, a failure or a proposed place, and then idle ones, in their order. */
-function busyFirst(cluster: ClusterChips, { equal }: Proposal): number[] {
+function busyFirst(cluster: ClusterChips, { equal }: Proposal, most: number): number[] {
   const fits = new Set(equal.map(domainOf));
   const [busy, idle]: [number[], number[]] = [[], []];
-  for (let domain = 0; domain < cluster.overview.domains && busy.length < MOST; domain++) {
+  for (let domain = 0; domain < cluster.overview.domains && busy.length < most; domain++) {
     const { address, isIdle } = domainUse(cluster, domain);
     (isIdle && !fits.has(address) ? idle : busy).push(domain);
   }
-  return [...busy, ...idle.slice(0, MOST - busy.length)].sort((a, b) => a - b);
+  return [...busy, ...idle.slice(0, most - busy.length)].sort((a, b) => a - b);
 }
 
 const columnsOf = (servers: number) => Math.ceil(Math.sqrt(servers));
@@ -111,33 +152,37 @@ interface DomainUseProps {
   letters: Map<string, Letter>;
   proposal: Proposal;
   sel: string;
+  isNamed?: boolean;
 }
 
-function Domain({ use: { address, servers }, letters, proposal, sel }: DomainUseProps) {
+function Domain({ use: { address, servers }, letters, proposal, sel, isNamed }: DomainUseProps) {
   const isHere = proposal.places.some((place) => domainOf(place) === address);
   const fits = isHere || proposal.equal.some((place) => domainOf(place) === address);
-  const name = address.split("/")[1];
   return (
-    <li class={isHere ? "here" : fits ? "fits" : undefined}>
-      <a href={href("domain", address, { show: "jobs" })} aria-label={describe(address, servers, isHere, fits)}>
+    <a
+      class={isHere ? "here" : fits ? "fits" : undefined}
+      href={href("domain", address, { show: "jobs" })}
+      aria-label={describe(address, servers, isHere, fits)}
+    >
+      {isNamed && (
         <span class="name">
-          {name}
+          {nameOf(address)}
           {isHere && <span class="tag">here</span>}
         </span>
-        <span class="servers" style={{ "--columns": columnsOf(servers.length) }}>
-          {servers.map((server, index) => (
-            <Server
-              key={index}
-              server={server}
-              letters={letters}
-              sel={sel}
-              address={`${address}/s${index}`}
-              proposal={proposal}
-            />
-          ))}
-        </span>
-      </a>
-    </li>
+      )}
+      <span class="servers" style={{ "--columns": columnsOf(servers.length) }}>
+        {servers.map((server, index) => (
+          <Server
+            key={index}
+            server={server}
+            letters={letters}
+            sel={sel}
+            address={`${address}/s${index}`}
+            proposal={proposal}
+          />
+        ))}
+      </span>
+    </a>
   );
 }
 
@@ -223,18 +268,13 @@ function Server({ server: { uses, states, chips }, letters, sel, address, propos
   );
 }
 
-/** Jobs that the legend names. */
-const NAMED = 24;
-
 interface LegendProps {
   clusters: ClusterChips[];
-  letters: Map<string, Letter>;
   hasFits: boolean;
 }
 
-/** The jobs' letters, and the other looks of the picture's chips. */
-export function Legend({ clusters, letters, hasFits }: LegendProps) {
-  const all = [...letters];
+/** The looks of the picture's chips; the list of jobs has their letters. */
+export function Legend({ clusters, hasFits }: LegendProps) {
   const kept = UNAVAILABLE.filter((why, index) =>
     clusters.some(({ allocations }) => why && allocations.unavailable.includes(index)),
   );
@@ -243,12 +283,9 @@ export function Legend({ clusters, letters, hasFits }: LegendProps) {
   );
   return (
     <p class="inner legend">
-      {all.slice(0, NAMED).map(([job, letter]) => (
-        <a key={job} href={href("jobs", "", { ...options(), sel: job })} aria-label={`Job ${job}`}>
-          <LetterBadge letter={letter} /> {job}
-        </a>
-      ))}
-      {all.length > NAMED && <span>{number(all.length - NAMED)} more jobs</span>}
+      <span>
+        <span class="key job">A</span> the job with this letter in the list
+      </span>
       <span>
         <span class="key free" /> free
       </span>
@@ -270,6 +307,3 @@ export function Legend({ clusters, letters, hasFits }: LegendProps) {
     </p>
   );
 }
-
-/** The options of the open page, which links to a job keep. */
-export const options = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? ""));

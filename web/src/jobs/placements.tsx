@@ -2,10 +2,14 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { makeQuery, runQuery, useLoaded } from "../api";
 import { useCanWrite } from "../change/proposal";
+import { addressOf, STATES } from "../fleet/overview";
+import { lazyView } from "../lazy";
 import { Loading } from "../parts";
 import { change } from "../route";
+import { Glyph, stateWord } from "../state";
 import { gigabytes, number, pluralize, relativeTo } from "../words";
 import { propose, toAllocate } from "./actions";
+import type { ClusterChips } from "./allocated";
 import {
   amounts,
   bytes,
@@ -20,7 +24,8 @@ import {
 } from "./documents";
 import { groupPlacements, isConnected, merge } from "./groups";
 import type { Proposal } from "./map";
-import { MakeRoom } from "./plans";
+
+const MakeRoom = lazyView(async () => (await import("./plans")).MakeRoom);
 
 const warning = (placement: Placement) =>
   isConnected(placement)
@@ -45,11 +50,13 @@ interface Props {
   options: Record<string, string>;
   /** The places of the selected placement, and those that are as good. */
   show: (proposal: Proposal) => void;
+  /** The chips of the clusters. */
+  chips: ClusterChips[];
 }
 
 const NOTHING: Proposal = { places: [], equal: [] };
 
-export function Placements({ scopes, options, show }: Props) {
+export function Placements({ scopes, options, show, chips }: Props) {
   const want = parseSize(options.fit);
   const anyBlock = options.any === "yes";
   const fits = useLoaded(want && `fits ${scopes} ${options.fit} ${anyBlock}`, async (signal) => {
@@ -80,7 +87,7 @@ export function Placements({ scopes, options, show }: Props) {
           <Loading result={fits}>
             {({ answers, refusals }) => (
               <>
-                <Found answers={answers} scopes={scopes} want={want} show={show} />
+                <Found answers={answers} scopes={scopes} want={want} show={show} chips={chips} />
                 {refusals.map((message) => (
                   <p key={message} class="inner quiet">
                     Not searched: {message}.
@@ -100,14 +107,15 @@ interface FoundProps {
   scopes: string[];
   want: JobSize;
   show: Props["show"];
+  chips: ClusterChips[];
 }
 
-function Found({ answers, scopes, want, show }: FoundProps) {
+function Found({ answers, scopes, want, show, chips }: FoundProps) {
   const scope = scopes.length === 1 ? (scopes[0] ?? "") : "";
   const [first] = answers;
   if (!first) return null;
   if (answers.some(({ placements }) => placements.length))
-    return <PlacementList answers={answers} scope={scope} show={show} />;
+    return <PlacementList answers={answers} scope={scope} show={show} clusters={chips} />;
   return (
     <>
       <NoPlacement answer={first} isOnly={answers.length === 1} />
@@ -184,9 +192,10 @@ interface ListProps {
   /** The only place that was searched, or none. */
   scope: string;
   show: Props["show"];
+  clusters: ClusterChips[];
 }
 
-function PlacementList({ answers, scope, show }: ListProps) {
+function PlacementList({ answers, scope, show, clusters }: ListProps) {
   const groups = useMemo(() => groupPlacements(merge(answers.map(({ placements }) => placements))), [answers]);
   // the last one of a list that is full may not be the last one of its kind
   const ends = answers.flatMap(({ placements }) => (placements.length < MOST_PLACES ? [] : placements.slice(-1)));
@@ -200,18 +209,28 @@ function PlacementList({ answers, scope, show }: ListProps) {
     [picked],
   );
   useEffect(() => () => show(NOTHING), []);
+  const unhealthy = useMemo(() => unhealthyDomains(clusters), [clusters]);
   const sum = (name: "positions" | "free") => answers.reduce((total, answer) => total + answer[name], 0);
   const chips = answers[0]?.chips ?? picked.chips;
   const name = shortPlaces(scope, picked.places);
+  const listed = places.length;
+  const fitting = Math.max(sum("positions"), listed);
   return (
     <>
+      <p class="inner quiet sum">
+        {answers.length > 1 ? pluralize(chips, "chip") : answers[0]?.request}: {pluralize(fitting, "place")} among{" "}
+        {pluralize(sum("free"), "free chip")}
+        {listed < fitting && `, the best ${number(listed)} listed`}. Best first: all-gather, bisection, then what splits
+        the fewest blocks for larger jobs.
+      </p>
       <ol class="fits" onKeyDown={step}>
         {groups.map(({ placements }) => (
           <EqualPlaces
             key={placements[0]?.places.join(" ")}
             placements={placements}
-            isCut={placements.some((placement) => ends.includes(placement))}
+            isCut={listed < fitting && placements.some((placement) => ends.includes(placement))}
             scope={scope}
+            unhealthy={unhealthy}
             picked={picked}
             pick={(placement) => look(places.indexOf(placement))}
           />
@@ -234,9 +253,13 @@ function PlacementList({ answers, scope, show }: ListProps) {
           </button>
         )}
         <span class="quiet">
-          {may ? "Preview first. " : <code>trninv allocate NAME {picked.places.join(" ")}</code>}{" "}
-          {answers.length > 1 ? pluralize(chips, "chip") : answers[0]?.request} of {pluralize(sum("free"), "free chip")}
-          , {pluralize(sum("positions"), "candidate")}, ranked by all-gather, then bisection.
+          {may ? (
+            "You see a preview first."
+          ) : (
+            <>
+              To allocate it: <code>trninv allocate NAME {picked.places.join(" ")}</code>
+            </>
+          )}
         </span>
       </div>
     </>
@@ -253,22 +276,53 @@ interface EqualPlacesProps {
   /** Whether there may be more of them. */
   isCut: boolean;
   scope: string;
+  /** What is unhealthy in a domain, by its address. */
+  unhealthy: Map<string, Beside>;
   picked: Placement;
   pick: (placement: Placement) => void;
 }
 
+/** Unhealthy chips of a domain: the worst state, and all in words. */
+interface Beside {
+  state: string;
+  words: string;
+}
+
+const domainOf = (address: string) => address.split("/").slice(0, 2).join("/");
+
+function unhealthyDomains(clusters: ClusterChips[]): Map<string, Beside> {
+  const domains = new Map<string, Map<string, number>>();
+  for (const { overview } of clusters)
+    overview.states.forEach((code, chip) => {
+      if (!code) return;
+      const domain = domainOf(addressOf(overview, chip));
+      const counts = domains.get(domain) ?? new Map<string, number>();
+      const state = STATES[code] ?? "down";
+      domains.set(domain, counts.set(state, (counts.get(state) ?? 0) + 1));
+    });
+  return new Map(
+    [...domains].map(([domain, counts]) => {
+      const words = [...counts].map(([state, count]) => `${pluralize(count, "chip")} ${stateWord(state)}`).join(", ");
+      return [domain, { state: counts.has("down") ? "down" : ([...counts.keys()][0] ?? "down"), words }];
+    }),
+  );
+}
+
 /** Placements that are equally good, as one group with a button each. */
-function EqualPlaces({ placements, isCut, scope, picked, pick }: EqualPlacesProps) {
+function EqualPlaces({ placements, isCut, scope, unhealthy, picked, pick }: EqualPlacesProps) {
   const [isWhole, setWhole] = useState(false);
   const [first] = placements;
   if (!first) return null;
   const shown = isWhole ? placements : placements.slice(0, FEW);
   const count = placements.length;
   const connected = isConnected(first);
+  const besideOf = ({ places }: Placement) => places.map((place) => unhealthy.get(domainOf(place))).find(Boolean);
+  const isPicked = placements.includes(picked);
+  const beside = isPicked ? besideOf(picked) : undefined;
   return (
-    <li class={placements.includes(picked) ? "picked" : undefined}>
+    <li class={isPicked ? "picked" : undefined}>
       <p class="head">
-        <strong>{count === 1 ? "1 place" : `${number(count)} ${isCut ? "or more " : ""}equal places`}</strong>
+        <strong>{count === 1 ? "1 place" : `${number(count)} equal places${isCut ? " listed" : ""}`}</strong>
         <strong>{connected ? gigabytes(first.allGather) : "not connected"}</strong>
       </p>
       <p class="quiet">
@@ -293,6 +347,7 @@ function EqualPlaces({ placements, isCut, scope, picked, pick }: EqualPlacesProp
             onFocus={() => pick(placement)}
           >
             {shortPlaces(scope, placement.places)}
+            <BesideGlyph beside={besideOf(placement)} />
           </button>
         ))}
         {count > shown.length && (
@@ -301,9 +356,24 @@ function EqualPlaces({ placements, isCut, scope, picked, pick }: EqualPlacesProp
           </button>
         )}
       </div>
+      {beside && (
+        <p class="quiet">
+          {domainOf(picked.places[0] ?? "")} has {beside.words}; a repair may disturb the job.
+        </p>
+      )}
     </li>
   );
 }
+
+/** Says that a place is in a domain with unhealthy chips. */
+const BesideGlyph = ({ beside }: { beside: Beside | undefined }) =>
+  beside ? (
+    <span title={`In its domain: ${beside.words}`}>
+      {" "}
+      <Glyph state={beside.state} />
+      <span class="unseen"> ({beside.words} in its domain)</span>
+    </span>
+  ) : null;
 
 /** Group chips by server: s0 · c0, c1. */
 export function shortPlaces(scope: string, places: string[]): string {

@@ -20,6 +20,9 @@ export const nameOf = ({ name, system, externalId }: Job) => (system === "trninv
 
 const labelOf = (job: Job) => job.name || nameOf(job);
 
+/** Jobs that are shown before the maps until all are asked for, or some are. */
+const FEW = 10;
+
 /** Places that a row names; of more, only the first one. */
 const NAMED = 2;
 
@@ -76,6 +79,8 @@ export function JobTable({ jobs: { totalCount, nodes }, sel, letters, places, op
   }, [nodes, letters]);
   const view = { sort, where, cols };
   const shown = useVisibleRows(all, view);
+  const chosen = (row: Cell[]) => Boolean(sel) && row.includes(sel);
+  const isShort = !where && shown.rows.length > FEW + 2 && !shown.rows.slice(FEW).some(chosen);
   if (!nodes.length)
     return (
       <section class="card">
@@ -95,7 +100,9 @@ export function JobTable({ jobs: { totalCount, nodes }, sel, letters, places, op
         view={view}
         letters={lettered}
         jobHref={(job) => href("jobs", "", { ...options, sel: job === sel ? undefined : job })}
-        chosen={(row) => Boolean(sel) && row.includes(sel)}
+        chosen={chosen}
+        few={isShort ? FEW : undefined}
+        stacked
       />
       {totalCount > nodes.length && <p class="quiet">{pluralize(totalCount - nodes.length, "more job")}</p>}
     </>

@@ -36,7 +36,10 @@ export function Clock({ route }: { route: Route }) {
   }[how];
   return (
     <details class={`clock ${how}`} ref={box} onKeyDown={(event) => event.key === "Escape" && shut()}>
-      <summary aria-keyshortcuts="A">
+      <summary
+        aria-keyshortcuts="A"
+        title="The time of the inventory that this page shows. Fleet says what is observed."
+      >
         <span class="mark" aria-hidden="true" />
         <strong>{text[0]}</strong> <span class="when">{text[1]}</span>
       </summary>

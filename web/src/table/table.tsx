@@ -61,10 +61,20 @@ interface Props {
   jobHref?: (job: string) => string;
   /** More buttons next to the download. */
   tools?: preact.ComponentChildren;
+  /** Rows that are shown until all are asked for. */
+  few?: number | undefined;
+  /** Whether a row is several lines on a phone, each cell with its column's name. */
+  stacked?: boolean;
 }
 
-export function DataTable({ name, all, shown, view, chosen, letters, jobHref, tools }: Props) {
+export function DataTable({ name, all, shown, view, chosen, letters, jobHref, tools, few, stacked }: Props) {
   const field = useRef<HTMLInputElement>(null);
+  const [isWhole, setWhole] = useState(false);
+  const drawn = useMemo(
+    () => (isWhole || few === undefined ? shown : { ...shown, rows: shown.rows.slice(0, few) }),
+    [shown, isWhole, few],
+  );
+  const rest = shown.rows.length - drawn.rows.length;
   useKey("f", () => field.current?.focus());
   const less = shown.rows.length < all.rows.length;
   return (
@@ -99,7 +109,21 @@ export function DataTable({ name, all, shown, view, chosen, letters, jobHref, to
         </span>
       </div>
       {shown.rows.length ? (
-        <Body shown={shown} sort={view.sort} chosen={chosen} letters={letters} jobHref={jobHref} />
+        <>
+          <Body
+            shown={drawn}
+            sort={view.sort}
+            chosen={chosen}
+            letters={letters}
+            jobHref={jobHref}
+            stacked={stacked ?? false}
+          />
+          {rest > 0 && (
+            <button type="button" class="rest-of-rows" onClick={() => setWhole(true)}>
+              Show {pluralize(rest, "more row")}
+            </button>
+          )}
+        </>
       ) : (
         <p class="card">
           {all.rows.length ? (
@@ -149,11 +173,12 @@ interface BodyProps {
   chosen: Props["chosen"];
   letters: Props["letters"];
   jobHref: Props["jobHref"];
+  stacked: boolean;
 }
 
 const hrefOfJob = (job: string) => href("jobs", "", { sel: job });
 
-function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefOfJob }: BodyProps) {
+function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefOfJob, stacked }: BodyProps) {
   const [top, scrolled] = useState(0);
   const box = useRef<HTMLElement>(null);
   const many = rows.length > MOST;
@@ -176,7 +201,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
   return (
     <section
       ref={box}
-      class={many ? "card flush data many" : "card flush data scroll"}
+      class={many ? "card flush data many" : stacked ? "card flush data stacked" : "card flush data scroll"}
       style={many ? { "--row": `${height}px`, "--lines": lines } : undefined}
       aria-label="Rows"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
@@ -283,7 +308,7 @@ function Header({ column, sort, isNumber }: { column: string; sort: string; isNu
     <th
       scope="col"
       class={isNumber ? "number" : undefined}
-      style={{ minWidth: `calc(${Math.ceil(columnLabel(column).length / HEADER_LINES) + 2}ch + var(--s-5))` }}
+      style={{ "--word": `${Math.ceil(columnLabel(column).length / HEADER_LINES) + 2}ch` }}
       aria-sort={order}
     >
       <button type="button" class="plain" onClick={() => change({ sort: NEXT[order]?.(column) })}>
@@ -304,20 +329,21 @@ interface ValueProps {
 }
 
 function Value({ column, cell, short, isFirst, decimals, letter, jobHref }: ValueProps) {
+  const label = columnLabel(column);
   if (typeof cell === "number") {
     const text = rounded(cell, decimals);
     return (
-      <td class="number" title={text === exact(cell) ? undefined : String(cell)}>
-        {text}
+      <td class="number" data-label={label} title={text === exact(cell) ? undefined : String(cell)}>
+        {column === "failed_chips" && cell > 0 ? <StateLabel state="down">{text}</StateLabel> : text}
       </td>
     );
   }
   const text = String(cell ?? "");
   const links = addresses(column, cell);
-  if (isTimestamp(text)) return <Ago time={text} />;
+  if (isTimestamp(text)) return <Ago time={text} label={label} />;
   if (column === "state" && isState(text))
     return (
-      <td>
+      <td data-label={label}>
         <StateLabel state={text} />
       </td>
     );
@@ -345,6 +371,7 @@ function Value({ column, cell, short, isFirst, decimals, letter, jobHref }: Valu
   const isLong = !short && text.length > LONG && !links.length;
   return (
     <td
+      data-label={label}
       class={isLong ? "long" : undefined}
       style={isLong ? { minWidth: `${Math.min(MOST_WIDE, Math.ceil(text.length / 2) + 3)}ch` } : undefined}
       title={short && text.length > 40 ? text : undefined}
@@ -355,11 +382,11 @@ function Value({ column, cell, short, isFirst, decimals, letter, jobHref }: Valu
 }
 
 /** How long ago a recorded time was, with the time itself on hover and for machines. */
-function Ago({ time }: { time: string }) {
+function Ago({ time, label }: { time: string; label: string }) {
   const { asof } = useAsOf();
   const reached = shownTime(asof);
   return (
-    <td class="time">
+    <td class="time" data-label={label}>
       <time dateTime={time} title={formatDateTime(time)}>
         {Date.parse(time) <= reached ? `${formatDuration(time, reached)} ago` : formatDateTime(time)}
       </time>

@@ -1,0 +1,169 @@
+// The letters of jobs and the hatch of reserved chips, over the map.
+import { JOB_TOKENS, letterOf, toneOf } from "../drawing/letter";
+import { type AllocationMap, UNAVAILABLE } from "./allocations";
+import type { Camera } from "./camera";
+import { inkOf } from "./ink";
+import { cellOf } from "./layout";
+import { chipsOf, placeOf } from "./overview";
+
+/** Pixels per tile from which each job of a domain has a letter; in smaller ones, a row of domains has one. */
+const SINGLE = 20;
+/** The smallest height of a letter's background, and the smallest tile of a row that has a letter. */
+const [LEAST, LEAST_TILE] = [9, 8];
+/** The side of an area from which letters are large. */
+const LARGE = 40;
+/** Pixels from one stripe to the next. */
+const STRIPE = 4;
+const RESERVED = UNAVAILABLE.indexOf("reserved");
+
+/** Chips of a job (its number from 1; 0: they are reserved) as a rectangle of cells of a tile. */
+interface Area {
+  job: number;
+  chip: number;
+  chips: number;
+  x: number;
+  y: number;
+  right: number;
+  bottom: number;
+}
+
+export class JobLayer {
+  private areas = new Map<number, Area[]>();
+  private to: Camera["to"] | undefined;
+  private readonly inks = JOB_TOKENS.map((token) => [inkOf(token), inkOf(`on-${token}`)] as const);
+
+  constructor(
+    private readonly allocations: AllocationMap,
+    private readonly paper: string,
+    private readonly isFaded: (chip: number) => boolean,
+  ) {}
+
+  paint(context: CanvasRenderingContext2D, camera: Camera, seen: Iterable<[number, number, number]>): void {
+    if (this.to !== camera.to) this.areas.clear();
+    this.to = camera.to;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    if (camera.scale >= SINGLE) {
+      for (const [domain, column, row] of seen)
+        for (const area of this.areasOf(camera, domain)) this.area(context, camera, area, column, row);
+    } else if (camera.scale >= LEAST_TILE) this.rows(context, camera, seen);
+    context.textBaseline = "alphabetic";
+  }
+
+  /** A domain's jobs: one area each if they fill it, else one per server. */
+  private areasOf(camera: Camera, domain: number): Area[] {
+    const known = this.areas.get(domain);
+    if (known) return known;
+    const [first, chips] = chipsOf(camera.overview, domain);
+    const [{ perServer }] = placeOf(camera.overview, first);
+    const [whole, parts] = [new Map<number, Area>(), new Map<string, Area>()];
+    for (let chip = first; chip < first + chips; chip++) {
+      const job = this.allocations.jobNumbers[chip] ?? 0;
+      if (!job && this.allocations.unavailable[chip] !== RESERVED) continue;
+      const [, , x, y] = cellOf(camera.overview, camera.to, chip);
+      grow(whole, job, { job, chip, x, y });
+      grow(parts, `${job} ${Math.floor((chip - first) / perServer)}`, { job, chip, x, y });
+    }
+    const full = ({ chips: count, x, y, right, bottom }: Area) => count === (right - x) * (bottom - y);
+    const areas = [...parts.values()].filter(({ job }) => !full(whole.get(job) as Area));
+    const all = [...[...whole.values()].filter(full), ...areas];
+    this.areas.set(domain, all);
+    return all;
+  }
+
+  private area(context: CanvasRenderingContext2D, camera: Camera, area: Area, column: number, row: number): void {
+    if (this.isFaded(area.chip)) return;
+    const [x, y] = camera.origin;
+    const [left, top] = camera.corner([column, row, area.x, area.y]);
+    const [width, height] = [(area.right - area.x) * camera.chip, (area.bottom - area.y) * camera.chip];
+    const box = [left + x, top + y, width, height] as const;
+    if (!area.job) {
+      hatch(context, box, 45, this.paper, 2.5);
+      return;
+    }
+    const ordinal = this.allocations.jobs[area.job - 1]?.ordinal ?? 0;
+    const angle = letterOf(ordinal).hatch;
+    if (angle !== undefined) hatch(context, box, angle, this.inks[toneOf(ordinal)]?.[1] ?? "", 0.8);
+    this.letter(context, area.job, [left + x + width / 2, top + y + height / 2], width, height);
+  }
+
+  private letter(
+    context: CanvasRenderingContext2D,
+    job: number,
+    [x, y]: readonly [number, number],
+    width: number,
+    height: number,
+  ): void {
+    const ordinal = this.allocations.jobs[job - 1]?.ordinal ?? 0;
+    const [color, on] = this.inks[toneOf(ordinal)] ?? ["", ""];
+    const { text } = letterOf(ordinal);
+    const size = Math.min(width, height) >= LARGE ? 14 : 11;
+    context.font = `600 ${size}px system-ui, sans-serif`;
+    const [wide, high] = [context.measureText(text).width + 6, Math.min(size + 4, height)];
+    if (wide > Math.max(width, 13) || high < LEAST) return;
+    context.fillStyle = color;
+    context.fillRect(Math.round(x - wide / 2), Math.round(y - high / 2), Math.round(wide), Math.round(high));
+    context.fillStyle = on;
+    context.fillText(text, x, y + 1);
+  }
+
+  /** A letter for each row of consecutive domains whose first chip has the same job. */
+  private rows(context: CanvasRenderingContext2D, camera: Camera, seen: Iterable<[number, number, number]>): void {
+    const [x, y] = camera.origin;
+    let run = { job: 0, row: -1, from: 0, to: 0 };
+    const end = () => {
+      const width = (run.to - run.from) * camera.scale;
+      const middle = [((run.from + run.to) / 2) * camera.scale + x, (run.row + 0.5) * camera.scale + y] as const;
+      if (run.job) this.letter(context, run.job, middle, width, Math.max(camera.scale, LEAST + 2));
+    };
+    for (const [domain, column, row] of seen) {
+      const [first] = chipsOf(camera.overview, domain);
+      const job = this.isFaded(first) ? 0 : (this.allocations.jobNumbers[first] ?? 0);
+      if (job !== run.job || row !== run.row || column !== run.to) {
+        end();
+        run = { job, row, from: column, to: column };
+      }
+      run.to = column + 1;
+    }
+    end();
+  }
+}
+
+/** Stripes over a box, as the service's pictures have them: 0 degrees are upright ones. */
+function hatch(
+  context: CanvasRenderingContext2D,
+  [left, top, width, height]: readonly [number, number, number, number],
+  angle: number,
+  color: string,
+  line: number,
+): void {
+  context.save();
+  context.beginPath();
+  context.rect(left, top, width, height);
+  context.clip();
+  context.translate(left + width / 2, top + height / 2);
+  context.rotate(((angle + 90) * Math.PI) / 180);
+  context.strokeStyle = color;
+  context.lineWidth = line;
+  const reach = Math.hypot(width, height) / 2;
+  context.beginPath();
+  for (let y = -reach; y < reach; y += STRIPE) {
+    context.moveTo(-reach, y);
+    context.lineTo(reach, y);
+  }
+  context.stroke();
+  context.restore();
+}
+
+function grow<K>(areas: Map<K, Area>, key: K, { job, chip, x, y }: Pick<Area, "job" | "chip" | "x" | "y">): void {
+  const area = areas.get(key);
+  if (!area) {
+    areas.set(key, { job, chip, chips: 1, x, y, right: x + 1, bottom: y + 1 });
+    return;
+  }
+  area.chips++;
+  area.x = Math.min(area.x, x);
+  area.y = Math.min(area.y, y);
+  area.right = Math.max(area.right, x + 1);
+  area.bottom = Math.max(area.bottom, y + 1);
+}
