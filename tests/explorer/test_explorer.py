@@ -165,7 +165,7 @@ def test_what_happens_when_a_chip_is_down_is_found_by_clicking(opened: Open) -> 
     part(page, "s0/c1").click(modifiers=["Shift"])
     expect(figure(page, "Bisection bandwidth")).to_have_text("before 2,048 → 1,984 GB/s not comparable")
     expect(figure(page, "Maximum flow")).to_have_text("before 640 → 512 GB/s −20 %")
-    expect(figure(page, "Reachable memory")).to_have_text("before 6,144 → 6,048 GiB −2 %")
+    expect(figure(page, "Memory pool")).to_have_text("before 6,144 → 6,048 GiB −2 %")
     page.get_by_role("tab", name="Bisection").click()
     expect(page.locator(".wire.cut")).to_have_count(31)
     page.get_by_role("button", name="Clear").click()

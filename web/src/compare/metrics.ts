@@ -254,7 +254,7 @@ export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
       ),
       metric(
         {
-          name: "Reachable HBM",
+          name: "Memory pool",
           unit: "GiB",
           description: "from one chip, over scale-up links",
           better: "more",

@@ -153,7 +153,7 @@ function Bounds({ halves }: { halves: WithBaseline<BisectionAnswer> }) {
 function Reach({ pool }: { pool: WithBaseline<PoolAnswer> }) {
   return (
     <Metric
-      name="Reachable memory"
+      name="Memory pool"
       now={pool.memory.gibibytes}
       before={baselineOf(pool, (answer) => answer.memory.gibibytes)}
       unit="GiB"

@@ -112,7 +112,7 @@ function Impact({ impact }: { impact: ImpactAnswer }) {
                 note={formatDifference(cost.idleLinksBefore, cost.idleLinksNow)}
               />
               <Metric
-                name="Largest reachable HBM"
+                name="Largest memory pool"
                 before={gibibytes(cost.poolBefore)}
                 after={gibibytes(cost.poolNow)}
                 less={formatDifference(pool, poolNow)}

@@ -61,9 +61,11 @@ interface Props {
   jobHref?: (job: string) => string;
   /** More buttons next to the download. */
   tools?: preact.ComponentChildren;
+  /** What to show in place of the rows, and its size in words. */
+  summary?: { size: string; content: preact.ComponentChildren };
 }
 
-export function DataTable({ name, all, shown, view, chosen, letters, jobHref, tools }: Props) {
+export function DataTable({ name, all, shown, view, chosen, letters, jobHref, tools, summary }: Props) {
   const field = useRef<HTMLInputElement>(null);
   useKey("f", () => field.current?.focus());
   const less = shown.rows.length < all.rows.length;
@@ -96,9 +98,12 @@ export function DataTable({ name, all, shown, view, chosen, letters, jobHref, to
           {less
             ? `${pluralize(shown.rows.length, "row")} of ${exact(all.rows.length)}`
             : pluralize(all.rows.length, "row")}
+          {summary && ` ${summary.size}`}
         </span>
       </div>
-      {shown.rows.length ? (
+      {shown.rows.length && summary ? (
+        summary.content
+      ) : shown.rows.length ? (
         <Body shown={shown} sort={view.sort} chosen={chosen} letters={letters} jobHref={jobHref} />
       ) : (
         <p class="card">
@@ -169,6 +174,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
     () => columns.map((_, index) => decimalsOf(rows.map((row) => row[index] ?? null))),
     [columns, rows],
   );
+  const wordy = useMemo(() => !many && isWordy({ columns, rows }), [many, columns, rows]);
   const widths = useMemo(
     () => (many ? widthsOf({ columns, rows }, decimals, lines) : []),
     [many, columns, rows, decimals, lines],
@@ -176,7 +182,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
   return (
     <section
       ref={box}
-      class={many ? "card flush data many" : "card flush data scroll"}
+      class={`card flush data ${many ? "many" : wordy ? "scroll wordy" : "scroll"}`}
       style={many ? { "--row": `${height}px`, "--lines": lines } : undefined}
       aria-label="Rows"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
@@ -236,6 +242,16 @@ function Space({ height }: { height: number }) {
   // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row without a control takes no focus
   return <tr class="space" aria-hidden="true" style={{ height: `${height}px` }} />;
 }
+
+/** A column with a text longer than this makes rows too wide for a phone, which then shows each as a card. */
+const WORDY = 40;
+
+const isWordy = ({ columns, rows }: Rows) =>
+  columns.some(
+    (column, index) =>
+      index > 0 &&
+      rows.some((row) => lengthOf(column, row[index] ?? null, 0) > WORDY && typeof row[index] === "string"),
+  );
 
 /** How many characters a cell shows. */
 function lengthOf(column: string, cell: Cell, decimals: number): number {
@@ -307,13 +323,14 @@ function Value({ column, cell, short, isFirst, decimals, letter, jobHref }: Valu
   if (typeof cell === "number") {
     const text = rounded(cell, decimals);
     return (
-      <td class="number" title={text === exact(cell) ? undefined : String(cell)}>
+      <td class="number" data-label={columnLabel(column)} title={text === exact(cell) ? undefined : String(cell)}>
         {text}
       </td>
     );
   }
   const text = String(cell ?? "");
   const links = addresses(column, cell);
+  if (!text) return <td />;
   if (isTimestamp(text)) return <Ago time={text} />;
   if (column === "state" && isState(text))
     return (
@@ -345,8 +362,9 @@ function Value({ column, cell, short, isFirst, decimals, letter, jobHref }: Valu
   const isLong = !short && text.length > LONG && !links.length;
   return (
     <td
-      class={isLong ? "long" : undefined}
-      style={isLong ? { minWidth: `${Math.min(MOST_WIDE, Math.ceil(text.length / 2) + 3)}ch` } : undefined}
+      class={isLong ? "long" : text.length > WORDY ? "wide-text" : undefined}
+      data-label={isFirst || text.length > WORDY ? undefined : columnLabel(column)}
+      style={isLong ? { "--long": `${Math.min(MOST_WIDE, Math.ceil(text.length / 2) + 3)}ch` } : undefined}
       title={short && text.length > 40 ? text : undefined}
     >
       {short || isFirst ? <div>{content}</div> : content}
