@@ -97,7 +97,9 @@ def test_a_server_with_an_unhealthy_chip_keeps_its_job_and_a_whole_one_does_not(
         down = Condition.from_user("down", None)
         set_state(connection, ["lab/d0/s0/c1", "lab/d0/s1"], down, why="x", who="tests")
     root = drawn(url, 900)
-    servers = {link.get("href", "")[-2:]: link for link in root.iter(f"{SVG}a") if "/at/lab/d0/s" in link.get("href", "")}
+    servers = {
+        link.get("href", "")[-2:]: link for link in root.iter(f"{SVG}a") if "/at/lab/d0/s" in link.get("href", "")
+    }
     assert [texts(servers[f"s{server}"]) for server in range(4)] == [["A"], [], ["A"], ["A"]]
     titles = [servers[name].findtext(f"{SVG}title") for name in ("s0", "s1")]
     assert titles == ["lab/d0/s0, parts down, 1 job", "lab/d0/s1, down, 1 job"]

@@ -23,7 +23,7 @@ PartCounts = Mapping[tuple[str, str], int]
 
 
 class FabricServer(NamedTuple):
-    """A server: its ordinal, its worst part's state, the ids of its jobs, and whether only parts of it are unhealthy."""
+    """A server: its ordinal, its worst part's state, its jobs' ids, and whether only parts of it are unhealthy."""
 
     ordinal: int
     state: str

@@ -243,13 +243,14 @@ function Space({ height }: { height: number }) {
   return <tr class="space" aria-hidden="true" style={{ height: `${height}px` }} />;
 }
 
-/** A column with a text longer than this makes rows too wide for a phone, which then shows each as a card. */
-const WORDY = 40;
+/** A text longer than this, in one of the first columns, makes a phone show each row as a card. */
+const [WORDY, FIRST_COLUMNS] = [40, 5];
 
 const isWordy = ({ columns, rows }: Rows) =>
   columns.some(
     (column, index) =>
       index > 0 &&
+      index < FIRST_COLUMNS &&
       rows.some((row) => lengthOf(column, row[index] ?? null, 0) > WORDY && typeof row[index] === "string"),
   );
 
