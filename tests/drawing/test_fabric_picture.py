@@ -56,7 +56,7 @@ def test_tiers_say_what_is_carried_and_what_is_not_up(databases: Databases, back
     assert ways["#/at/lab/fabric/t3/n1"].startswith("lab/fabric/t3/n1, down; uplink: 512 cables, ")
     assert ways["#/at/lab/fabric/t2/n0"].startswith("lab/fabric/t2/n0, up; uplink: ")
     assert ways["#/domain/lab/d3"] == "lab/d3, maintenance"
-    assert ways["#/at/lab/d3/s0"] == "lab/d3/s0, maintenance"
+    assert ways["#/at/lab/d3/s0"] == "lab/d3/s0, parts maintenance"
     assert "1 chip in maintenance" in texts(root)
     assert texts(root).count("all up") == 3
     assert len(ways) == 1 + 1 + 4 + 100 + 100
@@ -87,6 +87,23 @@ def test_tiers_are_summed_up_and_jobs_that_cross_are_drawn(databases: Databases,
     assert (texts(root).count("A"), texts(root).count("B")) == (2, 8)
     assert "A wide" in texts(root)
     assert {"1 NIC down", "12,800 GB/s · 1 : 1"} <= set(texts(root))
+
+
+def test_a_server_with_an_unhealthy_chip_keeps_its_job_and_a_whole_one_does_not(databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    seed(url, "u-trn2x64", 4)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        allocate(connection, "train", ["lab/d0"], who="tests")
+        down = Condition.from_user("down", None)
+        set_state(connection, ["lab/d0/s0/c1", "lab/d0/s1"], down, why="x", who="tests")
+    root = drawn(url, 900)
+    servers = {
+        link.get("href", "")[-2:]: link for link in root.iter(f"{SVG}a") if "/at/lab/d0/s" in link.get("href", "")
+    }
+    assert [texts(servers[f"s{server}"]) for server in range(4)] == [["A"], [], ["A"], ["A"]]
+    titles = [servers[name].findtext(f"{SVG}title") for name in ("s0", "s1")]
+    assert titles == ["lab/d0/s0, parts down, 1 job", "lab/d0/s1, down, 1 job"]
+    assert "parts of a server" in texts(root)
 
 
 @pytest.mark.parametrize("width", [240, 900])

@@ -1,10 +1,13 @@
 """Filters of lists read their rows through an index, whatever the fleet's size."""
 
 import re
+from typing import Any
 
 import pytest
 from plans import plan_of
+from sqlalchemy import event
 
+import trninv
 from trninv.routing.fleet import BaseFleet
 
 UNHEALTHY = [
@@ -107,3 +110,25 @@ def test_generic_plans_use_the_indexes_too(fleet: BaseFleet, monkeypatch: pytest
     plan = plan_of(fleet, monkeypatch, document, is_generic=True)
     assert "Seq Scan on chip " not in plan
     assert "ix_node_unhealthy" in plan or "state" not in filter_
+
+
+def test_showing_a_cluster_finds_unhealthy_nodes_and_links_by_their_index(seeded: str) -> None:
+    statements = list[tuple[str, Any]]()
+
+    def record(_connection: Any, _cursor: Any, sql: str, parameters: Any, *_: Any) -> None:
+        statements.append((sql, parameters))
+
+    with trninv.open(seeded) as fleet:
+        if fleet.engine.dialect.name != "sqlite":
+            pytest.skip("its planner goes by the number of rows")
+        event.listen(fleet.engine, "before_cursor_execute", record)
+        fleet.describe("u-trn2x64")
+        event.remove(fleet.engine, "before_cursor_execute", record)
+        with fleet.connect() as connection:
+            plans = [
+                str(connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", parameters).all())
+                for sql, parameters in statements
+                if "state != 'up'" in sql
+            ]
+    assert len(plans) == 3  # of servers, nodes and links
+    assert not [plan for plan in plans if re.search(r"SCAN (node|link)\b(?! USING)", plan)]

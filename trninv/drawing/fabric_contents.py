@@ -23,11 +23,12 @@ PartCounts = Mapping[tuple[str, str], int]
 
 
 class FabricServer(NamedTuple):
-    """A server: its ordinal, its worst part's state, and the ids of its jobs."""
+    """A server: its ordinal, its worst part's state, its jobs' ids, and whether only parts of it are unhealthy."""
 
     ordinal: int
     state: str
     jobs: Collection[int]
+    is_partial: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,8 @@ def _group_domains(
                 counts.update([("server", state)] if state != "up" else [])
                 counts.update(part for part in parts if part[1] != state)
                 state = min((state, *(other for _, other in parts)), key=SEVERITY.index)
-            drawn.append(FabricServer(row.ordinal, state, jobs.get(row.id, {}).keys()))
+            is_partial = row.state == "up" != state
+            drawn.append(FabricServer(row.ordinal, state, jobs.get(row.id, {}).keys(), is_partial))
         state = min(("up", *(state for _, state in others)), key=SEVERITY.index)
         grouped[node].append(FabricDomain(ordinal, state, drawn, counts))
     return grouped

@@ -54,6 +54,8 @@ _MAX_HEIGHT, _MAX_NARROW_HEIGHT, _NARROW = 600.0, 1_000.0, 600.0
 """Height above which squares get smaller, and that of a picture which is narrower than the last."""
 _MIN_SYMBOL_SIZE: Final = 12.0
 """Side of a square from which a job's letter fits into it."""
+_MIN_CORNER_SIZE, _MIN_LETTER_SIZE = 18.0, 24.0
+"""Sides from which a square has a mark in its corner, and its job's letter beside that mark."""
 _MAX_LEAVES, _MAX_DOMAINS = 60, 400
 """Most nodes of the lowest tier and domains that are drawn one by one."""
 
@@ -83,6 +85,7 @@ def draw_fabric(fabric: Fabric, width: float = 900, *, has_tiers: bool = True) -
     document.legend = [
         *([(partial(_draw_sample, UP), "darker: more servers allocated")] if has_many else []),
         (partial(_draw_sample, PAPER), "free"),
+        *([(_draw_partial_sample, "parts of a server")] if _has_partial(fabric) and not has_many else []),
     ]
     document.bounds = (0, 0, width, y)
     document.data = {"tiers": json.dumps(tiers), "jobs": json.dumps(describe_jobs(fabric))}
@@ -93,6 +96,17 @@ def _draw_sample(fill: str, root: Element, center: Coordinates) -> Element:
     x, y = center
     add_element(root, "rect", x=x - 7, y=y - 7, width=14.0, height=14.0, rx=2.0, fill=fill, stroke=INACTIVE)
     return root
+
+
+def _draw_partial_sample(root: Element, center: Coordinates) -> Element:
+    sample = _draw_sample(PAPER, root, center)
+    draw_state_symbol(sample, (center[0] + 3, center[1] - 3), "down", backed=True)
+    return sample
+
+
+def _has_partial(fabric: Fabric) -> bool:
+    servers = (server for domains in fabric.domains.values() for domain in domains for server in domain.servers)
+    return any(server.is_partial for server in servers)
 
 
 def _draw_counts(root: Element, fabric: Fabric, width: float) -> float:
@@ -272,18 +286,25 @@ class _TierDrawing:
             default=None,
         )
         jobs = "" if not server.jobs else f", {pluralize(len(server.jobs), 'job')}"
-        link = add_link(self._root, f"at/{address}", f"{address}, {server.state}{jobs}")
-        is_up, size, center = server.state == "up", self._size, (corner[0] + self._size / 2, corner[1] + self._size / 2)
-        style = body_style(server.state)
-        if is_up and job:
+        state = f"parts {server.state}" if server.is_partial else server.state
+        link = add_link(self._root, f"at/{address}", f"{address}, {state}{jobs}")
+        size, center = self._size, (corner[0] + self._size / 2, corner[1] + self._size / 2)
+        # a small square has no space for a mark beside its job
+        has_corner_mark = server.is_partial and size >= _MIN_CORNER_SIZE
+        is_filled = server.state != "up" and not has_corner_mark
+        style = body_style(server.state if is_filled else "up")
+        if job and not is_filled:
             style = {"fill": job_color(job.ordinal), "stroke": job_color(job.ordinal)}
         add_element(link, "rect", x=corner[0], y=corner[1], width=size, height=size, rx=2.0, **style)
-        if not is_up:
+        if is_filled:
             draw_state_symbol(link, center, server.state)
-        elif job and size >= _MIN_SYMBOL_SIZE:
-            baseline, color = (center[0], center[1] + 4), on_job_color(job.ordinal)
+        elif job and size >= (_MIN_LETTER_SIZE if has_corner_mark else _MIN_SYMBOL_SIZE):
+            shift = -3 if has_corner_mark else 0  # away from the mark
+            baseline, color = (center[0] + shift, center[1] + 4 - shift), on_job_color(job.ordinal)
             letters = truncate(job_letters(job.ordinal), size, 9)
             draw_label(link, baseline, letters, 11, color, text_anchor="middle", font_weight="600")
+        if has_corner_mark:
+            draw_state_symbol(link, (corner[0] + size - 6, corner[1] + 6), server.state, backed=True)
 
     def _draw_states(self, domains: Sequence[FabricDomain], area: tuple[float, float, float]) -> float:
         """Write what is unhealthy below a node in words, a line for each state; return the bottom y."""

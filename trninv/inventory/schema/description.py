@@ -276,7 +276,7 @@ def _unhealthy_parts(connection: Connection, place: Place) -> Iterator[str]:
     node, link, server = TABLES["node"], TABLES["link"], TABLES["server"]
     if place.level not in SERVER_CONTAINERS:
         return
-    # "+ 0" keeps the database from using the index on cluster_id instead of the one of unhealthy nodes
+    # "+ 0", also on what rows are ordered by, leaves the database no index but that of unhealthy nodes or links
     is_in_place = node.c.cluster_id + 0 == place.id if place.level == "cluster" else rows_in(place, "node")
     servers = select_things(THINGS["server"], place).add_columns(server.c.factor_ppm).where(is_unhealthy(server))
     for row in connection.execute(servers.limit(MAX_UNHEALTHY + 1)):
@@ -284,7 +284,7 @@ def _unhealthy_parts(connection: Connection, place: Place) -> Iterator[str]:
     unhealthy_nodes = _addresses_and_states(connection, is_in_place, is_unhealthy(node), limit=MAX_UNHEALTHY + 1)
     yield from (f"{address} ({state})" for address, state in unhealthy_nodes.values())
     links = select(link).join(node, node.c.id == link.c.a_id).where(is_unhealthy(link), is_in_place)
-    links = links.order_by(link.c.id).limit(MAX_UNHEALTHY + 1)
+    links = links.order_by(link.c.id + 0).limit(MAX_UNHEALTHY + 1)
     rows = connection.execute(links).all()
     nodes = _addresses_and_states(connection, node.c.id.in_([end for row in rows for end in (row.a_id, row.b_id)]))
     yield from (f"{nodes[row.a_id][0]}--{nodes[row.b_id][0]} ({row.state})" for row in rows)
@@ -295,5 +295,5 @@ def _addresses_and_states(
 ) -> dict[int, tuple[str, str]]:
     """Return the addresses and states of nodes, by id."""
     query = node_addresses().add_columns(TABLES["node"].c.state).where(*conditions)
-    rows = connection.execute(query.order_by(TABLES["node"].c.id).limit(limit))
+    rows = connection.execute(query.order_by(TABLES["node"].c.id + 0).limit(limit))
     return {row.id: (row.address, row.state) for row in rows}

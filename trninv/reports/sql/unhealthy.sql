@@ -1,7 +1,7 @@
 -- title: Unhealthy parts
 -- answers: Which parts are degraded, down or in maintenance, themselves or with their server, since when, by whom and why?
 -- parameter: cluster = '' of v_cluster.address — only this one
-SELECT address, state, since, why, who, factor, replace(kind, '_', ' ') AS kind
+SELECT address, state, since, why, who, factor, replace(kind, '_', ' ') AS kind, cause, change
 FROM v_unhealthy
 WHERE cluster = :cluster OR :cluster = ''
 ORDER BY

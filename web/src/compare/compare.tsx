@@ -146,7 +146,8 @@ function Progress({ sizes, cells }: { sizes: Outcome<Size>[] | undefined; cells:
           <span style={{ width: `${(100 * (states.length - loading)) / states.length}%` }} />
         </span>
       )}
-      <span role="status">
+      {/* once all have come, only for screen readers */}
+      <span role="status" class={loading || failed ? undefined : "unseen"}>
         {count("known")} of {states.length} rows loaded
         {loading > 0 && `, ${loading} loading`}
         {failed > 0 && (
@@ -203,6 +204,7 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
                   × is relative to the first
                   <br />
                   <span class="leads" aria-hidden="true" /> marks the best value
+                  <br />a longer bar is better
                 </>
               )}
             </td>

@@ -18,9 +18,18 @@ const SIZE = graphql(`
       aggregates(by: [STATE]) { state count }
     }
     server: servers(first: 1, filter: { and: [$servers, { state: { ne: UP } }] }) { aggregates(by: [STATE]) { state count } }
-    nic: nics(first: 1, filter: { and: [$nics, { state: { ne: UP } }] }) { aggregates(by: [STATE]) { state count } }
-    switch: switches(first: 1, filter: { and: [$switches, { state: { ne: UP } }] }) { aggregates(by: [STATE]) { state count } }
-    link: links(first: 1, filter: { and: [$links, { state: { ne: UP } }] }) { aggregates(by: [STATE]) { state count } }
+    nic: nics(first: 1000, filter: { and: [$nics, { state: { ne: UP } }] }) {
+      nodes { address state }
+      aggregates(by: [STATE]) { state count }
+    }
+    switch: switches(first: 1000, filter: { and: [$switches, { state: { ne: UP } }] }) {
+      nodes { address state }
+      aggregates(by: [STATE]) { state count }
+    }
+    link: links(first: 1000, filter: { and: [$links, { state: { ne: UP } }] }) {
+      nodes { address state }
+      aggregates(by: [STATE]) { state count }
+    }
   }
 `);
 

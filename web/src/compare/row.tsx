@@ -25,13 +25,17 @@ export function MetricRow({ metric, places, now, before, known, isReady, clock }
   const values = cells.map((cell) => readingOf(cell)?.value);
   // without the other values there is no scale yet, and nothing is best
   const isWaiting = known.some((is, place) => is && (!cells[place] || cells[place]?.is === "loading"));
-  const most = isWaiting ? 0 : Math.max(0, ...values.map((value) => value ?? 0));
+  const shares = isWaiting ? [] : sharesOf(values, metric.better);
   const leading = isWaiting ? new Set<number>() : best(values, metric.better);
   return (
     <tr>
       <th scope="row">
         <div>
-          {[metric.name, metric.unit].filter(Boolean).join(", ")} <span class="quiet">{metric.description}</span>
+          {[metric.name, metric.unit].filter(Boolean).join(", ")}{" "}
+          <span class="quiet">
+            {metric.description}
+            {metric.better === "less" && "; fewer is better"}
+          </span>
         </div>
       </th>
       {places.map((place, index) => (
@@ -42,7 +46,7 @@ export function MetricRow({ metric, places, now, before, known, isReady, clock }
           before={readingOf(before?.get(metric, index))}
           isMissing={isReady && !known[index]}
           isBest={leading.has(index)}
-          share={most && (values[index] ?? 0) / most}
+          share={shares[index] ?? 0}
           times={timesOf(values, index)}
           retry={() => now.retry(metric, index)}
           clock={clock}
@@ -50,6 +54,13 @@ export function MetricRow({ metric, places, now, before, known, isReady, clock }
       ))}
     </tr>
   );
+}
+
+/** The lengths of the bars, relative to the best: a longer bar is better, also where less is. */
+function sharesOf(values: (number | null | undefined)[], better: Metric["better"]): number[] {
+  const numbers = values.filter((value): value is number => typeof value === "number" && value > 0);
+  const share = (value: number) => (better === "less" ? Math.min(...numbers) / value : value / Math.max(...numbers));
+  return values.map((value) => (value ? share(value) : 0));
 }
 
 function timesOf(values: (number | null | undefined)[], index: number): string {

@@ -14,7 +14,7 @@ interface Spot {
 interface Grid {
   count: number;
   spotAt: (index: number) => Spot;
-  /** The dot or square that contains an address. */
+  /** The dot or square that contains an address; NaN: none, such as for a switch among chips. */
   indexOf: (address: string) => number;
 }
 
@@ -31,7 +31,7 @@ function byChip(chips: number, servers: number): Grid {
     count: chips,
     spotAt: (index) => place(Math.floor(index / perServer), index % perServer),
     indexOf: (address) => {
-      const [, server, chip] = /\/s(\d+)\/c(\d+)$/.exec(address) ?? [];
+      const [, server, chip] = /^[^/]+\/d\d+\/s(\d+)\/c(\d+)$/.exec(address) ?? [];
       return Number(server) * perServer + Number(chip);
     },
   };
@@ -55,9 +55,12 @@ export function Thumbnail({ size }: { size: Size }) {
   if (!chips || !servers || chips % servers) return null;
   const grid = domains > 1 ? byDomain(domains) : byChip(chips, servers);
   const worst = new Map<number, string>();
-  for (const { address, state } of size.chip.nodes) {
+  let around = "up";
+  // servers are not among them: their chips have their state
+  for (const { address, state } of [size.chip, size.switch, size.link, size.nic].flatMap(({ nodes }) => [...nodes])) {
     const index = grid.indexOf(address);
-    if (rank(state) < rank(worst.get(index) ?? "up")) worst.set(index, state);
+    if (Number.isNaN(index)) around = rank(state) < rank(around) ? state : around;
+    else if (rank(state) < rank(worst.get(index) ?? "up")) worst.set(index, state);
   }
   const spots = Array.from({ length: grid.count }, (_, index) => grid.spotAt(index));
   const [width, height] = [Math.max(...spots.map(({ x }) => x)) + 1, Math.max(...spots.map(({ y }) => y)) + 1];
@@ -78,6 +81,9 @@ export function Thumbnail({ size }: { size: Size }) {
       {spots.map(({ x, y }, index) => (
         <rect key={`${x} ${y}`} class={worst.get(index)} x={x * STEP + 1} y={y * STEP + 1} {...dot} />
       ))}
+      {around !== "up" && (
+        <rect class={`around ${around}`} x="1" y="1" width={width * STEP - 2} height={height * STEP - 2} rx="2" />
+      )}
     </svg>
   );
 }

@@ -78,7 +78,8 @@ export function Fabric({ cluster, causes, table }: Props) {
   );
 }
 
-const ratioOf = (below: number, upward: number) => below / Math.max(upward, 1);
+/** Over-subscription; 1 where less comes from below than goes upward, as format_ratio of the picture has it. */
+const ratioOf = (below: number, upward: number) => Math.max(1, below / Math.max(upward, 1));
 const ratio = (value: number) => `${number(Math.round(100 * value) / 100)} : 1`;
 
 function Tiers({ tiers }: { tiers: Tier[] }) {
@@ -86,7 +87,7 @@ function Tiers({ tiers }: { tiers: Tier[] }) {
   const changed = steps.some(
     (step) => ratio(ratioOf(step.below, step.upward)) !== ratio(ratioOf(step.belowDesigned, step.upwardDesigned)),
   );
-  const columns: Column[] = [["Step"], ["Below", "number"], ["Upward", "number"], ["Ratio", "number"]];
+  const columns: Column[] = [["Step"], ["From below", "number"], ["Upward", "number"], ["Ratio", "number"]];
   if (changed) columns.push(["Designed", "number"]);
   const over = steps.filter(({ worst }) => worst && (worst.ratio === null || worst.ratio > OVER));
   return (

@@ -115,9 +115,8 @@ function Impact({ impact }: { impact: ImpactAnswer }) {
               />
               <Metric
                 name="Largest memory pool"
-                before={number(pool)}
-                after={number(poolNow)}
-                unit=" GiB"
+                before={gibibytes(cost.poolBefore)}
+                after={gibibytes(cost.poolNow)}
                 less={formatDifference(pool, poolNow)}
               />
               <Metric

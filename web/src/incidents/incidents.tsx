@@ -61,7 +61,7 @@ export function Incidents({ route }: { route: Route }) {
       </header>
       <div class={sel ? "columns" : undefined}>
         <div>
-          <section class="card flush" aria-label={shows === "open" ? "Open incidents" : "Closed incidents"}>
+          <section class="card flush list" aria-label={shows === "open" ? "Open incidents" : "Closed incidents"}>
             <ListTools
               shows={shows}
               counts={{ open: count(loaded.data?.incidents.totalCount), closed: count(closed?.length) }}

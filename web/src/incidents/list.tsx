@@ -88,7 +88,7 @@ interface NameProps {
   place: string;
   state: string;
   isChosen: boolean;
-  children: preact.ComponentChildren;
+  children?: preact.ComponentChildren;
 }
 
 function Name({ id, place, state, isChosen, children }: NameProps) {
@@ -106,11 +106,18 @@ function Name({ id, place, state, isChosen, children }: NameProps) {
             <Address text={shortenAddress(place)} />
           </span>
         </a>
-        <span class="quiet">{children}</span>
+        {children && <span class="quiet">{children}</span>}
       </span>
     </th>
   );
 }
+
+/** The reason on one line, in full on hover and in the panel. */
+const Why = ({ why }: { why: string | null }) => (
+  <td class="why" title={why ?? undefined}>
+    {why ? <Reason text={why} /> : <span class="quiet">no reason given</span>}
+  </td>
+);
 
 /** The options of the open page, which a link of its list keeps. */
 const options = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? ""));
@@ -130,13 +137,14 @@ const OPEN: Column[] = [
   ["Severity"],
   ["Place"],
   ["Cause"],
+  ["By", "roomy wider"],
   ["Since, UTC"],
   ["Chips lost", "number"],
   ["GB/s lost", "number"],
   ["Jobs"],
 ];
 /** Jobs that a row names. */
-const NAMED = 2;
+const NAMED = 1;
 
 export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: string }) {
   const now = shownTime(useAsOf().asof);
@@ -153,18 +161,18 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
             <SeverityBadge severity={incident.severity} />
           </td>
           <Name id={incident.id} place={placeOf(incident)} state={stateOf(incident)} isChosen={incident.id === sel}>
-            {incident.causeCount > 1
-              ? `${pluralize(incident.causeCount, "cause")} ${RULES[incident.rule]}: ${partsOf(incident)}`
-              : partsOf(incident)}
+            {incident.causeCount > 1 && (
+              <span title={`${pluralize(incident.causeCount, "cause")} ${RULES[incident.rule]}`}>
+                {partsOf(incident)}
+              </span>
+            )}
           </Name>
-          <td class="why">
-            {incident.why ? <Reason text={incident.why} /> : <span class="quiet">no reason given</span>}
-            <span class="quiet">{incident.who}</span>
-          </td>
+          <Why why={incident.why} />
+          <td class="roomy wider">{incident.who}</td>
           <td class="when">
             {incident.startedAt ? (
               <>
-                <When time={incident.startedAt} now={now} />
+                <When time={incident.startedAt} now={now} />{" "}
                 <span class="quiet">{formatDuration(incident.startedAt, now)}</span>
               </>
             ) : (
@@ -183,15 +191,17 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
                 {job}
               </a>
             ))}
-            {incident.jobCount > NAMED && <span class="quiet">{pluralize(incident.jobCount - NAMED, "more job")}</span>}
+            {incident.jobCount > NAMED && <span class="quiet">{` and ${number(incident.jobCount - NAMED)}`}</span>}
             {!incident.jobCount && <span class="quiet">none</span>}
           </td>
         </Row>
       ))}
       <tr class="total">
-        <th scope="row" colSpan={4}>
+        <th scope="row" colSpan={3}>
           Total, each part counted once
         </th>
+        <td class="roomy wider" />
+        <td class="roomy" />
         <td class="number" data-unit="chips">
           <strong>{number(sum.chips)}</strong>
         </td>
@@ -204,7 +214,15 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
   );
 }
 
-const CLOSED: Column[] = [["Severity"], ["Place"], ["Cause"], ["Closed, UTC"], ["Open for", "number"], ["Closed by"]];
+const CLOSED: Column[] = [
+  ["Severity"],
+  ["Place"],
+  ["Cause"],
+  ["By", "roomy wider"],
+  ["Closed, UTC"],
+  ["Open for", "number"],
+  ["Closed by"],
+];
 
 export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; sel: string }) {
   const now = shownTime(useAsOf().asof);
@@ -216,12 +234,10 @@ export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; s
             <SeverityBadge severity={incident.severity} />
           </td>
           <Name id={incident.id} place={placeOf(incident)} state="up" isChosen={incident.id === sel}>
-            {incident.causeCount > 1 ? pluralize(incident.causeCount, "cause") : "up again"}
+            {incident.causeCount > 1 && pluralize(incident.causeCount, "cause")}
           </Name>
-          <td class="why">
-            <Reason text={incident.why} />
-            <span class="quiet">{incident.who}</span>
-          </td>
+          <Why why={incident.why} />
+          <td class="roomy wider">{incident.who}</td>
           <td class="when">
             <When time={incident.closedAt} now={now} />
           </td>
@@ -230,9 +246,11 @@ export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; s
           </td>
           <td class="closer">
             {incident.closedBy}
-            <span class="quiet">
-              <Reason text={incident.closedWhy} />
-            </span>
+            {incident.closedWhy && (
+              <span class="quiet" title={incident.closedWhy}>
+                <Reason text={incident.closedWhy} />
+              </span>
+            )}
           </td>
         </Row>
       ))}

@@ -63,11 +63,13 @@ interface Props {
   tools?: preact.ComponentChildren;
   /** Rows that are shown until all are asked for. */
   few?: number | undefined;
-  /** Whether a row is several lines on a phone, each cell with its column's name. */
+  /** Whether a row is several lines on a phone; a table with long texts always does that. */
   stacked?: boolean;
+  /** What to show in place of the rows, and its size in words. */
+  summary?: { size: string; content: preact.ComponentChildren };
 }
 
-export function DataTable({ name, all, shown, view, chosen, letters, jobHref, tools, few, stacked }: Props) {
+export function DataTable({ name, all, shown, view, chosen, letters, jobHref, tools, few, stacked, summary }: Props) {
   const field = useRef<HTMLInputElement>(null);
   const [isWhole, setWhole] = useState(false);
   const drawn = useMemo(
@@ -106,9 +108,12 @@ export function DataTable({ name, all, shown, view, chosen, letters, jobHref, to
           {less
             ? `${pluralize(shown.rows.length, "row")} of ${exact(all.rows.length)}`
             : pluralize(all.rows.length, "row")}
+          {summary && ` ${summary.size}`}
         </span>
       </div>
-      {shown.rows.length ? (
+      {shown.rows.length && summary ? (
+        summary.content
+      ) : shown.rows.length ? (
         <>
           <Body
             shown={drawn}
@@ -194,6 +199,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
     () => columns.map((_, index) => decimalsOf(rows.map((row) => row[index] ?? null))),
     [columns, rows],
   );
+  const isStacked = useMemo(() => stacked || (!many && isWordy({ columns, rows })), [stacked, many, columns, rows]);
   const widths = useMemo(
     () => (many ? widthsOf({ columns, rows }, decimals, lines) : []),
     [many, columns, rows, decimals, lines],
@@ -201,7 +207,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
   return (
     <section
       ref={box}
-      class={many ? "card flush data many" : stacked ? "card flush data stacked" : "card flush data scroll"}
+      class={`card flush data ${many ? "many" : isStacked ? "scroll stacked" : "scroll"}`}
       style={many ? { "--row": `${height}px`, "--lines": lines } : undefined}
       aria-label="Rows"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
@@ -261,6 +267,17 @@ function Space({ height }: { height: number }) {
   // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row without a control takes no focus
   return <tr class="space" aria-hidden="true" style={{ height: `${height}px` }} />;
 }
+
+/** A text longer than this, in one of the first columns, makes a phone show each row as a card. */
+const [WORDY, FIRST_COLUMNS] = [40, 5];
+
+const isWordy = ({ columns, rows }: Rows) =>
+  columns.some(
+    (column, index) =>
+      index > 0 &&
+      index < FIRST_COLUMNS &&
+      rows.some((row) => lengthOf(column, row[index] ?? null, 0) > WORDY && typeof row[index] === "string"),
+  );
 
 /** How many characters a cell shows. */
 function lengthOf(column: string, cell: Cell, decimals: number): number {
@@ -340,10 +357,11 @@ function Value({ column, cell, short, isFirst, decimals, letter, jobHref }: Valu
   }
   const text = String(cell ?? "");
   const links = addresses(column, cell);
+  if (!text) return <td />;
   if (isTimestamp(text)) return <Ago time={text} label={label} />;
   if (column === "state" && isState(text))
     return (
-      <td data-label={label}>
+      <td>
         <StateLabel state={text} />
       </td>
     );
@@ -371,9 +389,9 @@ function Value({ column, cell, short, isFirst, decimals, letter, jobHref }: Valu
   const isLong = !short && text.length > LONG && !links.length;
   return (
     <td
-      data-label={label}
-      class={isLong ? "long" : undefined}
-      style={isLong ? { minWidth: `${Math.min(MOST_WIDE, Math.ceil(text.length / 2) + 3)}ch` } : undefined}
+      class={isLong ? "long" : text.length > WORDY ? "wide-text" : undefined}
+      data-label={isFirst || text.length > WORDY ? undefined : label}
+      style={isLong ? { "--long": `${Math.min(MOST_WIDE, Math.ceil(text.length / 2) + 3)}ch` } : undefined}
       title={short && text.length > 40 ? text : undefined}
     >
       {short || isFirst ? <div>{content}</div> : content}

@@ -1,11 +1,13 @@
 // Reports: the list, and one report with its parameters, rows, plot and CSV.
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { download, graphql, makeQuery, type Result, useQuery } from "../api";
 import { useNarrow } from "../domain/wiring";
 import { axesOf, type Chart, columnsOf, Plot, plotOf } from "../drawing/plot";
 import { saveFile } from "../drawing/save";
-import { CopyQueries, DownloadSvg, ErrorPage, Loading, svgOf } from "../parts";
-import { change, href, type Route } from "../route";
+import { Choice, CopyQueries, DownloadSvg, ErrorPage, Loading, svgOf } from "../parts";
+import { change, href, oneOf, type Route } from "../route";
+import "../style/tabs.css";
+import { ByChange, groupByChange, haveChanges } from "../table/changes";
 import { columnLabel, naturalOrder, type Rows } from "../table/rows";
 import { DataTable, useVisibleRows } from "../table/table";
 import { pluralize } from "../words";
@@ -87,7 +89,9 @@ function List({ reports }: { reports: Report[] }) {
 }
 
 /** Options of the address that belong to the table, not to the report. */
-const OF_TABLE = new Set(["sort", "where", "cols"]);
+const OF_TABLE = new Set(["sort", "where", "cols", "rows"]);
+
+const ROWS_AS = { changes: "By change", parts: "Each part" };
 
 /** Defaults that leave nothing out, in words. */
 const WHOLE: Record<string, string> = {
@@ -175,9 +179,16 @@ interface ReportRowsProps {
   tools: preact.ComponentChildren;
 }
 
-function ReportRows({ name, chart, rows, options: { sort = "", where = "", cols = "" }, tools }: ReportRowsProps) {
+function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
+  const { sort = "", where = "", cols = "" } = options;
   const view = { sort, where, cols };
   const shown = useVisibleRows(rows, view);
+  // an order or a choice of columns is about parts
+  const as = sort || cols ? "parts" : oneOf(ROWS_AS, options.rows, "changes");
+  const groups = useMemo(
+    () => (as === "changes" && haveChanges(rows.columns) ? groupByChange(shown) : undefined),
+    [as, rows.columns, shown],
+  );
   const plot = plotOf(chart, shown.columns, shown.rows);
   const isNarrow = useNarrow();
   const lacking = chart && columnsOf(chart).find((column) => !rows.columns.includes(column));
@@ -204,7 +215,32 @@ function ReportRows({ name, chart, rows, options: { sort = "", where = "", cols 
           <code>trninv report {name} --limit</code>.
         </p>
       )}
-      <DataTable name={name} all={rows} shown={shown} view={view} tools={tools} />
+      <DataTable
+        name={name}
+        all={rows}
+        shown={shown}
+        view={view}
+        tools={
+          <>
+            {tools}
+            {haveChanges(rows.columns) && (
+              <div class="tabs">
+                <Choice
+                  name="Rows"
+                  options={ROWS_AS}
+                  chosen={as}
+                  choose={(value) =>
+                    change({ rows: value === "changes" ? undefined : value, sort: undefined, cols: undefined })
+                  }
+                />
+              </div>
+            )}
+          </>
+        }
+        {...(groups && {
+          summary: { size: `in ${pluralize(groups.length, "change")}`, content: <ByChange groups={groups} /> },
+        })}
+      />
     </>
   );
 }
