@@ -47,7 +47,10 @@ def test_three_jobs_a_closed_server_and_what_still_fits(run: Run, seeded: str) -
     assert "not cordoned" in ask("uncordon", f"{ULTRA}/s2")[1]
     assert ask("uncordon", f"{ULTRA}/s3")[0] == 0
     assert ask("place", ULTRA, "--servers", "2")[0] == 0
-    assert ask("release", "a")[0] == 0
+    assert ask("release", "a")[1] == "a: released 16 chips\n"
+    ended = json.loads(ask("jobs", "--ended", "--format", "json")[1])[0]["endedAt"]
+    assert ask("release", "a")[1] == f"a: ended already at {ended}\n"
+    assert json.loads(ask("release", "a", "--format", "json")[1])["endedAt"] == ended
     assert ask("release", "nobody")[0] == 1
     assert "48" not in ask("free", ULTRA)[1].splitlines()[0]
     assert ask("fragmentation", ULTRA)[0] == 0

@@ -31,7 +31,7 @@ from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer
 from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.snapshot import Snapshot
-from trninv.solvers.torus_blocks import pack_masks
+from trninv.solvers.torus_blocks import pack_masks, unpack_masks
 from trninv.units import Bandwidth, format_timestamp, pluralize
 
 _JOB = TABLES["job"]
@@ -124,8 +124,13 @@ def replacement(
     job: Annotated[FreeText, Argument("Job that lost servers; SYSTEM:ID if another system runs it.", metavar="JOB")],
     lost: Annotated[
         tuple[str, ...],
-        Argument("Lost server, or a rack or domain for all its servers.", metavar="SERVER", option="--lost"),
-    ],
+        Argument(
+            "Lost server, or a rack or domain for all its servers; by default those with a chip of the job that is "
+            "down or in maintenance.",
+            metavar="SERVER",
+            option="--lost",
+        ),
+    ] = (),
 ) -> ReplacementAnswer:
     """Plan the fewest new servers with which a job that lost servers keeps its shape and bandwidth.
 
@@ -142,7 +147,9 @@ def replacement(
     model = capacity.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(connection, model))
     allocation = next(item for item in read_allocations(snapshot, row.cluster_id, model) if item.key == key)
-    masks = _lost_masks(snapshot, lost, row.cluster_id, model)
+    masks = _lost_masks(snapshot, lost, row.cluster_id, model) if lost else _failed_servers(capacity, allocation)
+    if not masks:
+        raise InvalidArgumentError(f"no chip of job {job} is down or in maintenance; name the lost servers (--lost)")
     lost_chips = sum((mask & masks.get(domain, 0)).bit_count() for domain, mask in allocation.work.items())
     if not lost_chips:
         raise InvalidArgumentError(f"job {job} works on no chip of the lost servers; name its servers (trninv jobs)")
@@ -192,6 +199,16 @@ def _lost_masks(snapshot: Snapshot, lost: Iterable[str], cluster: int, model: Pl
         query.where(server.c.id.in_(resolve_servers(snapshot.connection, addresses)))
     ):
         masks[row] = masks.get(row, 0) | model.server_masks[number]
+    return masks
+
+
+def _failed_servers(capacity: FreeCapacity, job: JobAllocation) -> dict[int, int]:
+    """Return the masks of the servers on which a chip that a job works on is not up, by the ordinal of their domain."""
+    masks: dict[int, int] = {}
+    for row, mask in job.work.items():
+        failed = mask & ~unpack_masks(capacity.up[[row]])[0]
+        if servers := sum(server for server in capacity.model.server_masks if server & failed):
+            masks[row] = servers
     return masks
 
 
