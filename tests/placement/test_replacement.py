@@ -214,7 +214,7 @@ def test_servers_with_a_failed_chip_of_the_job_are_lost_by_default(lab: Fleet) -
     lab.set_state(["lab/d1/s2/c5"], "down", who="me", why="x")
     lab.set_state(["lab/d1/s0/c1"], "degraded", factor=0.5, who="me", why="x")
     for job in ("job", "other"):  # the failed chip is on a server of "other", but not one of its chips
-        with pytest.raises(InvalidArgumentError, match="no chip of job .* is down or in maintenance; name the lost"):
+        with pytest.raises(InvalidArgumentError, match=r"no chip of job .* is down or in maintenance; name the lost"):
             lab.replacement(job)
     lab.set_state(["lab/d1/s1/c7"], "maintenance", who="me", why="x")
     plan = lab.replacement("job")
