@@ -18,7 +18,15 @@ from trninv.agents.prompts import INSTRUCTIONS, PROMPTS
 from trninv.agents.resources import FIXED, SCHEME, TEMPLATES, read_resource
 from trninv.agents.runner import Caller, Runner, ToolError, describe_failure, paged
 from trninv.agents.tool import AT, PLAN, Tool, all_tools
-from trninv.agents.tool_list import KIND, LIST, describe_briefly, describe_list, listed_kinds, listed_tools, suggest_tool
+from trninv.agents.tool_list import (
+    KIND,
+    LIST,
+    describe_briefly,
+    describe_list,
+    listed_kinds,
+    listed_tools,
+    suggest_tool,
+)
 from trninv.errors import ForbiddenError, NotFoundError, StalePlanError, TrninvError, UsageError
 
 Context = ServerRequestContext[Any, Any]

@@ -60,8 +60,8 @@ def listed_kinds() -> Mapping[str, Tool]:
 def suggest_tool(name: str, allows: Callable[[str], bool]) -> str:
     """Return the end of a message about an unknown tool: the tool of that command, or one of a similar name."""
     tools = [tool for tool in all_tools().values() if allows(tool.scope)]
-    of_command = [tool.name for tool in tools if tool.command == name]
-    return f"use {' or '.join(of_command)}" if of_command else suggestion(name[:_MAX_NAME], (tool.name for tool in tools))
+    of_command = next((tool.name for tool in tools if tool.command == name), None)
+    return f"use {of_command}" if of_command else suggestion(name[:_MAX_NAME], (tool.name for tool in tools))
 
 
 def _is_listed(tool: Tool) -> bool:

@@ -86,26 +86,26 @@ def _load_allocations(connection: Connection, run: DomainRun, model: PlacementMo
     """Load the jobs of a run of domains that have not ended; a job that also has chips elsewhere is pinned."""
     job, allocation = _T["job"], _T["allocation"]
     # A chip has the id of its node, and the nodes of a run have consecutive ids.
-    is_here = allocation.c.chip_id.between(run.first_node_id, run.first_node_id + run.domains * model.node_count - 1)
+    is_in_run = allocation.c.chip_id.between(run.first_node_id, run.first_node_id + run.domains * model.node_count - 1)
     query = select(allocation.c.job_id, allocation.c.chip_id, allocation.c.role).where(allocation.c.ended_at.is_(None))
     chips: dict[tuple[int, str], list[int]] = {}
-    for row in connection.execute(query.where(is_here)):
+    for row in connection.execute(query.where(is_in_run)):
         chips.setdefault((row.job_id, row.role), []).append(row.chip_id)
     masks = {job_role: masks_by_domain(chip_ids, run, model) for job_role, chip_ids in chips.items()}
     live = select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == run.id).order_by(job.c.id)
-    here = Counter(key for (key, _), chip_ids in chips.items() for _ in chip_ids)
+    chips_in_run = Counter(key for (key, _), chip_ids in chips.items() for _ in chip_ids)
     return [
         JobAllocation(
             row.id,
             qualified_name(row),
             row.system,
-            bool(row.pinned) or (not run.is_whole and len(parse_chip_ids(row.chip_ids) or ()) > here[row.id]),
+            bool(row.pinned) or (not run.is_whole and len(parse_chip_ids(row.chip_ids) or ()) > chips_in_run[row.id]),
             masks.get((row.id, "work"), {}),
             masks.get((row.id, "spare"), {}),
             row.until_at,
         )
         for row in connection.execute(live)
-        if row.id in here
+        if row.id in chips_in_run
     ]
 
 
