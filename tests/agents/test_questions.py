@@ -107,11 +107,11 @@ def test_a_list_of_no_kind_is_refused(lite_fleet: BaseFleet, arguments: dict[str
     ],
 )
 def test_an_unknown_tool_names_that_of_the_command(lite_fleet: BaseFleet, name: str, message: str) -> None:
-    async def ask(scope: str) -> str:
+    async def ask(scope: str) -> Any:
         async with client(lite_fleet, scope) as agent:
             result = await agent.call_tool(name, {})
         assert result.is_error
-        return str(result.content[0].text)
+        return result.content[0].model_dump()["text"]
 
     assert message in asyncio.run(ask("admin"))
     assert "setState" not in asyncio.run(ask("read"))

@@ -369,7 +369,7 @@ def read_domain_run(connection: Connection, place: Place) -> DomainRun:
     if row.model is not None:
         return DomainRun.of_cluster(row)
     ids = () if place.level == "cluster" else row_ids_in(place, "chip")
-    wanted = set(connection.scalars(select(node.c.domain_id).where(node.c.id.in_(ids)).distinct()))
+    in_scope = set(connection.scalars(select(node.c.domain_id).where(node.c.id.in_(ids)).distinct()))
     domains = connection.execute(
         select(domain.c.id, domain.c.ordinal, model.c.slug)
         .join(model, model.c.id == domain.c.domain_model_id)
@@ -377,11 +377,11 @@ def read_domain_run(connection: Connection, place: Place) -> DomainRun:
         .order_by(domain.c.ordinal)
     )
     for slug, run in groupby(domains, key=lambda domain_row: domain_row.slug):
-        ids_in_run = {domain_row.id: domain_row.ordinal for domain_row in run}
-        if wanted and wanted <= ids_in_run.keys():
-            first = min(ids_in_run)
+        ordinal_by_id = {domain_row.id: domain_row.ordinal for domain_row in run}
+        if in_scope and in_scope <= ordinal_by_id.keys():
+            first = min(ordinal_by_id)
             first_node = connection.scalars(select(func.min(node.c.id)).where(node.c.domain_id == first)).one()
-            return DomainRun(row.id, row.slug, slug, ids_in_run[first], len(ids_in_run), first, first_node, False)
+            return DomainRun(row.id, row.slug, slug, ordinal_by_id[first], len(ordinal_by_id), first, first_node, False)
     raise InvalidArgumentError(
         f"{place.address} has domains of several models, which placement does not support together; name one domain, "
         "or allocate chips by address (the SQL view v_domain_free lists free ones)"
