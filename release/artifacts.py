@@ -33,11 +33,13 @@ def build_artifacts(version: str, directory: Path) -> list[Path]:
     with tempfile.TemporaryDirectory() as scratch:
         first, second = Path(scratch) / "first", Path(scratch) / "second"
         for place in (first, second):
+            _report(f"building sdist and wheel, {place.name} of two times (minutes)")
             build_packages(copy_commit(place.with_suffix(".source")), place)
         for file in sorted(first.iterdir()):
             if not cmp(file, second / file.name, shallow=False):
                 raise BuildError(f"two builds of {file.name} differ: the build reads a clock or an order of files")
             (directory / file.name).write_bytes(file.read_bytes())
+    _report("writing the container context, the SBOM, notes and checksums")
     _write_container_context(directory / f"trninv-{version}-container.tar.gz")
     _write_sbom(directory / f"trninv-{version}.cdx.json")
     (directory / "NOTES.md").write_text(Changelog.read().sections[version].strip() + "\n", "utf-8")
@@ -91,7 +93,10 @@ def _write_sbom(file: Path) -> None:
             "--no-compile",
         ]
         subprocess.run([*install, "--requirement", "release/requirements-sbom.txt"], cwd=ROOT, check=True)
-        command = [f"{scratch}/bin/python", "-P", "-m", "cyclonedx_py", "requirements", "requirements.txt"]
+        # it warns that the SBOM names no direct dependencies, which a file of locked requirements does not tell
+        warning = "ignore:The Component this BOM is describing"
+        python = [f"{scratch}/bin/python", "-P", "-W", warning]
+        command = [*python, "-m", "cyclonedx_py", "requirements", "requirements.txt"]
         options = ["--output-reproducible", "--pyproject", "pyproject.toml", "--output-file", str(file)]
         subprocess.run([*command, *options], cwd=ROOT, check=True)
 
@@ -102,6 +107,10 @@ def make_environment(directory: Path) -> list[str]:
     venv.create(directory, with_pip=not has_pip)
     own = [sys.executable, "-m", "pip", "--python", str(directory)]
     return [*(own if has_pip else [f"{directory}/bin/python", "-m", "pip"]), "--disable-pip-version-check"]
+
+
+def _report(stage: str) -> None:
+    print(stage, file=sys.stderr, flush=True)
 
 
 def _digest(file: Path) -> str:

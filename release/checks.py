@@ -9,6 +9,7 @@ from public_surface import RELEASES, current_surface
 import trninv
 from release.changelog import ROOT, Changelog
 from release.records import fleet_file
+from trninv.units import pluralize
 
 
 def problems(version: str) -> Iterator[str]:
@@ -17,7 +18,8 @@ def problems(version: str) -> Iterator[str]:
         ["git", "status", "--porcelain"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.splitlines()
     if changed:
-        yield f"the checkout has {len(changed)} changes that are not committed, such as {changed[0][3:]}"
+        number = pluralize(len(changed), "uncommitted change")
+        yield f"the checkout has {number}, such as {changed[0][3:]}; git add -A && git commit, or stash"
     if trninv.__version__ != version:
         yield f"trninv.__version__ is {trninv.__version__}; run ./run release {version} --prepare"
     changelog = Changelog.read()

@@ -1,6 +1,7 @@
 """Databases for the tests: each test gets its own, copied from its worker's seeded template."""
 
 import asyncio
+import atexit
 import gc
 import itertools
 import json
@@ -49,6 +50,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Draw few examples, the same in each run, where slow tests are left out."""
     if config.getoption("markexpr") == "not slow":
         settings.load_profile("quick")
+    atexit.register(_hide_leaks_of_duckdb)
+
+
+def _hide_leaks_of_duckdb() -> None:
+    """Discard what a process prints when it ends: nanobind, with which DuckDB is bound, lists objects still alive."""
+    if "duckdb" in sys.modules:
+        sys.stderr.flush()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def examples(most: int) -> settings:

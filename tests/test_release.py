@@ -70,7 +70,24 @@ def test_a_changed_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         stdout = " M trninv/units.py\n?? new.py\n"
 
     monkeypatch.setattr(subprocess, "run", lambda *_args, **_options: Status)
-    assert "the checkout has 2 changes that are not committed, such as trninv/units.py" in problems("99.0.0")
+    message = "the checkout has {}, such as trninv/units.py; git add -A && git commit, or stash"
+    assert message.format("2 uncommitted changes") in problems("99.0.0")
+    Status.stdout = " M trninv/units.py\n"
+    assert message.format("1 uncommitted change") in problems("99.0.0")
+
+
+def test_preparing_says_how_to_commit_new_files_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (source := tmp_path / "__init__.py").write_text('__version__ = "0"\n')
+    monkeypatch.setattr(command, "_SOURCE", source)
+    monkeypatch.setattr(command, "write_records", lambda _version: None)
+    monkeypatch.setattr(Changelog, "release", lambda *_: None)
+    monkeypatch.setattr(Changelog, "versions", [])
+    monkeypatch.setattr(Changelog, "unreleased", "- A.")
+    assert command.main(["1.0.0", "--prepare"]) == 0
+    assert source.read_text() == '__version__ = "1.0.0"\n'
+    assert 'git add -A && git commit -m "Release 1.0.0" && ./run release 1.0.0' in capsys.readouterr().out
 
 
 def within(part: Any, whole: Any) -> bool:
@@ -109,7 +126,9 @@ def test_a_fleet_of_a_release_is_migrated_and_answers_as_before(
         assert within(before, records.ask(url))
 
 
-def test_two_builds_that_differ_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_builds_that_differ_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def build(_source: Path, directory: Path) -> None:
         directory.mkdir()
         (directory / "a.whl").write_text(directory.name)
@@ -119,3 +138,4 @@ def test_two_builds_that_differ_are_refused(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(artifacts.BuildError, match=r"two builds of a\.whl differ"):
         artifacts.build_artifacts("1.0.0", tmp_path / "dist")
     assert not [*(tmp_path / "dist").iterdir()]
+    assert "building sdist and wheel, second of two times" in capsys.readouterr().err

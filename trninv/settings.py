@@ -184,7 +184,7 @@ class Settings:
         default="",
         metadata=_declare(
             parse_postgresql_url,
-            "an SQLAlchemy URL of PostgreSQL",
+            "a URL of PostgreSQL",
             "the [login that owns nothing](sql.md#a-login-that-owns-nothing), used by `POST /sql` and reports",
         ),
     )
@@ -192,7 +192,7 @@ class Settings:
         default="",
         metadata=_declare(
             parse_postgresql_url,
-            "an SQLAlchemy URL of PostgreSQL, one host or several",
+            "a URL of PostgreSQL, one host or several",
             "the [standby](../how-to/operations.md#reads-on-a-standby) that `serve` reads from while it is up to date",
         ),
     )

@@ -19,7 +19,7 @@ from trninv.agents.tool import all_tools
 from trninv.agents.tool_list import listed_kinds
 from trninv.routing.fleet import BaseFleet
 
-MAX_TOOL_BYTES = 24_000
+MAX_TOOL_BYTES = 24_400
 """Bytes of the list of tools, about 6,000 tokens."""
 QUESTIONS = yaml.safe_load((Path(__file__).parent / "questions.yaml").read_text())
 
@@ -66,7 +66,7 @@ def test_every_tool_is_described_and_its_schema_is_valid(lite_fleet: BaseFleet) 
         is_change = tool.name in all_tools() and all_tools()[tool.name].is_change
         assert bool(tool.annotations and tool.annotations.read_only_hint) is not is_change
         properties, full = tool.input_schema["properties"], all_tools().get(tool.name)
-        assert full is None or properties.keys() | {"page", "who"} >= full.input_schema["properties"].keys()
+        assert full is None or properties.keys() | {"page"} >= full.input_schema["properties"].keys()
         assert set(tool.input_schema.get("required", [])) <= properties.keys()
 
 
@@ -94,6 +94,27 @@ def test_a_list_of_no_kind_is_refused(lite_fleet: BaseFleet, arguments: dict[str
     result = asyncio.run(ask())
     assert result.is_error
     assert message in result.content[0].text
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("place", "there is no tool 'place'; use placements"),
+        ("set", "there is no tool 'set'; use setState"),
+        ("pool", "there is no tool 'pool'; use memoryPool"),
+        ("set_state", "there is no tool 'set_state'; did you mean setState?"),
+        ("x" * 100_000, "; known: "),
+    ],
+)
+def test_an_unknown_tool_names_that_of_the_command(lite_fleet: BaseFleet, name: str, message: str) -> None:
+    async def ask(scope: str) -> Any:
+        async with client(lite_fleet, scope) as agent:
+            result = await agent.call_tool(name, {})
+        assert result.is_error
+        return result.content[0].model_dump()["text"]
+
+    assert message in asyncio.run(ask("admin"))
+    assert "setState" not in asyncio.run(ask("read"))
 
 
 def test_kinds_and_descriptions_are_those_that_the_scope_allows(lite_fleet: BaseFleet) -> None:

@@ -65,6 +65,8 @@ def test_words_find_the_pages_that_have_all_of_them(run: Run) -> None:
     assert {"how-to/send-webhooks", "reference/webhooks"} <= {*names(out)}
     assert all(len(line) < 220 for line in out.splitlines())
     assert names(docs(run, "SIGNATURE", "webhook")[1]) == names(out)
+    assert docs(run, "webhook signature") == (status, out, "")
+    assert out.splitlines()[0].split() == ["page", "section", "what"]
 
 
 def test_no_word_lists_every_page(run: Run) -> None:
@@ -102,7 +104,8 @@ def test_titles_count_most_then_headings_and_code_counts_as_presence_alone() -> 
         ["link"],
     )
     assert [match.page.name for match in found] == ["title", "heading", "body", "code"]
-    assert found[1].excerpt == "Link"
+    assert (found[1].section, found[1].excerpt) == ("Link", "Link")
+    assert (found[0].section, found[2].section) == ("", "")
 
 
 def test_an_excerpt_begins_shortly_before_the_first_word() -> None:

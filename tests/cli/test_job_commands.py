@@ -3,8 +3,11 @@
 import json
 
 import pytest
+from adopting import adopted, keep
+from seen import TOP, below, instance
 
-from conftest import Run
+from conftest import Databases, Run
+from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import UsageError
 from trninv.exporters import schedulers
 
@@ -44,7 +47,10 @@ def test_three_jobs_a_closed_server_and_what_still_fits(run: Run, seeded: str) -
     assert "not cordoned" in ask("uncordon", f"{ULTRA}/s2")[1]
     assert ask("uncordon", f"{ULTRA}/s3")[0] == 0
     assert ask("place", ULTRA, "--servers", "2")[0] == 0
-    assert ask("release", "a")[0] == 0
+    assert ask("release", "a")[1] == "a: released 16 chips\n"
+    ended = json.loads(ask("jobs", "--ended", "--format", "json")[1])[0]["endedAt"]
+    assert ask("release", "a")[1] == f"a: ended already at {ended}\n"
+    assert json.loads(ask("release", "a", "--format", "json")[1])["endedAt"] == ended
     assert ask("release", "nobody")[0] == 1
     assert "48" not in ask("free", ULTRA)[1].splitlines()[0]
     assert ask("fragmentation", ULTRA)[0] == 0
@@ -62,6 +68,28 @@ def test_lines_name_chips_where_a_scheduler_can(run: Run) -> None:
     assert len(found[0]["kubernetes"]) == 4
 
 
+def test_lines_name_bound_hosts_as_topology_does(run: Run, databases: Databases) -> None:
+    url = databases.migrated("sqlite")
+    host = "ip-10-0-0-{}.us-west-2.compute.internal"
+    with temporary_engine(url) as engine:
+        instances = [instance(n, "trn2u.48xlarge", "cb-1") | {"PrivateDnsName": host.format(n)} for n in range(1, 5)]
+        with write_transaction(engine) as connection:
+            keep(connection, "ec2", {"Reservations": [{"Instances": instances}]})
+        adopted(engine, *(below(each, TOP) for each in instances), name="prod")
+    assert run("unbind", "prod/d0/s3", database=url)[0] == 0
+    tree = run("topology", "prod", "--as", "slurm-tree", database=url)[1]
+    placed = json.loads(run("place", "prod", "--servers", "4", "--format", "json", database=url)[1])["placements"][0]
+    hosts = [*map(host.format, (1, 2, 3)), "prod-d0-s3"]
+    names = ",".join(hosts)
+    assert f"Nodes={names}\n" in tree
+    assert f"--nodelist={names} " in placed["slurm"]
+    selected = [line.removeprefix("nodeSelector: {kubernetes.io/hostname: ") for line in placed["kubernetes"]]
+    assert selected == [f"{name}}}" for name in hosts]
+    printed = run("place", "prod", "--chips", "16", database=url)[1]
+    assert f"--nodelist={host.format(1)} --exclusive\n" in printed
+    assert f"nodeSelector: {{kubernetes.io/hostname: {host.format(1)}}}\n" in printed
+
+
 @pytest.mark.parametrize("words", [["jobs", "--limit", "0"], ["place", ULTRA], ["allocate", "a"], ["cordon", ULTRA]])
 def test_wrong_use_has_status_2(run: Run, words: list[str]) -> None:
     assert run(*words)[0] == 2
@@ -69,4 +97,4 @@ def test_wrong_use_has_status_2(run: Run, words: list[str]) -> None:
 
 def test_a_template_without_a_server_is_refused() -> None:
     with pytest.raises(UsageError, match="calls"):
-        schedulers.sbatch_arguments([f"{ULTRA}/s0", f"{ULTRA}/s1"], "node{domain}")
+        schedulers.sbatch_arguments([f"{ULTRA}/s0", f"{ULTRA}/s1"], "node{domain}", {})

@@ -235,10 +235,13 @@ def test_an_unknown_revision_is_refused(seeded: str) -> None:
 
 def test_no_server_is_one_line() -> None:
     with (
-        temporary_engine("postgresql://nobody@127.0.0.1:1/none") as engine,
-        pytest.raises(UnreachableError, match="no database at"),
+        temporary_engine("postgresql://nobody:secret@127.0.0.1:1/none") as engine,
+        pytest.raises(UnreachableError) as raised,
     ):
         migration.migrate(engine)
+    assert str(raised.value).startswith("no database at postgresql://nobody:***@127.0.0.1:1/none: ")
+    assert str(raised.value).endswith("; check that PostgreSQL runs there and the URL is right")
+    assert "\n" not in str(raised.value)
 
 
 def test_foreign_keys_hold_after_a_migration(databases: Databases) -> None:

@@ -208,9 +208,24 @@ def test_what_is_no_loss_of_the_job_is_refused(lab: Fleet) -> None:
     assert place not in reserved.parts[0].destination
 
 
+def test_servers_with_a_failed_chip_of_the_job_are_lost_by_default(lab: Fleet) -> None:
+    lab.allocate("job", ["lab/d1/s0", "lab/d1/s1"], who="me")
+    lab.allocate("other", ["lab/d1/s2/c0-3"], who="me")
+    lab.set_state(["lab/d1/s2/c5"], "down", who="me", why="x")
+    lab.set_state(["lab/d1/s0/c1"], "degraded", factor=0.5, who="me", why="x")
+    for job in ("job", "other"):  # the failed chip is on a server of "other", but not one of its chips
+        with pytest.raises(InvalidArgumentError, match=r"no chip of job .* is down or in maintenance; name the lost"):
+            lab.replacement(job)
+    lab.set_state(["lab/d1/s1/c7"], "maintenance", who="me", why="x")
+    plan = lab.replacement("job")
+    assert (plan.lost, plan.possible) == (("lab/d1/s1",), True)
+    assert plan == lab.replacement("job", "lab/d1/s1")
+
+
 def test_the_command_plans_and_applies(run: Run, databases: Databases) -> None:
     url = databases.copied("sqlite", _seed_lab)
     run("allocate", "job", "lab/d1/s0", "lab/d1/s1", database=url)
+    assert "name the lost servers (--lost)" in run("replace", "job", database=url)[2]
     status, out, _ = run("replace", "job", "--lost", "lab/d1/s1", "--apply", "--dry-run", database=url)
     assert (status, "job lost 16 chips: 2 new servers (the fewest possible), 32 new chips" in out) == (0, True)
     out = run("replace", "job", "--lost", "lab/d1/s1", "--apply", "--why", "fan", database=url)[1]

@@ -1,6 +1,7 @@
 """A cluster out of what was imported: which domains, which slots, which network nodes; and what is left out, why."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,6 +16,7 @@ from sqlalchemy import Engine, text
 from conftest import BACKENDS, Databases, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.cli.output import encode
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.errors import AddressError, AdoptionError, ClusterExistsError, InvalidArgumentError
 from trninv.inventory.address.lookup import resolve_place
@@ -89,20 +91,59 @@ def test_domains_of_a_mixed_fleet_answer_as_those_that_are_seeded(databases: Dat
             assert (whole.lower, whole.side_a + whole.side_b) == (whole.upper, 333)
 
 
-def test_jobs_of_a_mixed_fleet_are_held_and_not_placed(engine: Engine) -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_jobs_of_a_mixed_fleet_are_placed_among_domains_of_one_model(databases: Databases, backend: str) -> None:
+    with temporary_engine(databases.migrated(backend)) as engine, Fleet(engine) as placing:
+        with write_transaction(engine) as connection:
+            keep(connection, "ec2", *fleet())
+            adopt(connection, default_catalog(), default_systems(), "prod")
+            system = default_systems().by_name["u-trn2x64"].resized(3)
+            cluster_seeding.seed(connection, default_catalog(), system, "one")
+        placing.set_state(["one/d2/s3"], "down", who="me", why="no instance")  # as prod/d8/s3
+        # prod/d6 to d8 are the UltraServers, below other models; in the cluster "one" the same are d0 to d2
+        for cluster, first in (("prod", 6), ("one", 0)):
+            placing.allocate(f"{cluster}-a", [f"{cluster}/d{first}"], who="me")
+            placing.allocate(f"{cluster}-b", [f"{cluster}/d{first + 1}/s0"], who="me")
+            placing.cordon([f"{cluster}/d{first + 2}/s0"], who="me", why="x")
+            placing.reserve(f"{cluster}-r", [f"{cluster}/d{first + 1}/s1/c0"], until="2h", who="me")
+            placing.set_state([f"{cluster}/d{first + 1}/s3/c5"], "down", who="me", why="x")
+            link = "--".join(f"{cluster}/d{first + 2}/s1/{chip}" for chip in ("c2", "c3"))
+            placing.set_state([link], "down", who="me", why="x")
+
+        def answers(cluster: str, first: int) -> Iterator[object]:
+            middle, last = f"{cluster}/d{first + 1}", f"{cluster}/d{first + 2}"
+            yield from (placing.free(middle), placing.free(last), placing.fragmentation(last))
+            yield from (placing.placements(place, chips=chips, k=50) for place in (middle, last) for chips in (4, 16))
+            yield placing.make_room(scope=middle, servers=4)
+            yield from map(placing.drain_impact, (f"{middle}/s0", middle, f"{cluster}/d{first}/s1/c3"))
+            yield placing.drain_impact(f"{last}/s1/c0--{last}/s1/c1")
+            yield placing.replacement(f"{cluster}-b", f"{middle}/s0")
+            yield placing.what_if(down=f"{middle}/s2/c1").placements(middle, chips=16)
+            yield placing.what_if(without=f"{cluster}-b").drain_impact(f"{cluster}/d{first}")
+
+        def renumbered(answer: object) -> str:
+            text = re.sub(r"prod/d(\d)", lambda match: f"one/d{int(match[1]) - 6}", json.dumps(encode(answer)))
+            return re.sub(r'"revision": "\w+"|20\d\d-[-:.\dTZ ]+', "", text.replace("prod", "one"))
+
+        for mixed, alone in zip(answers("prod", 6), answers("one", 0), strict=True):
+            assert renumbered(mixed) == renumbered(alone)
+        for ask in (placing.free, placing.fragmentation, partial(placing.placements, chips=4)):
+            with pytest.raises(InvalidArgumentError, match="prod has domains of several models"):
+                ask("prod")
+        with pytest.raises(InvalidArgumentError, match="prod has domains of several models"):
+            placing.drain_impact("prod/fabric/t2/n0")
+        assert placing.placements("prod/d2", chips=4).placements[0].places[0].startswith("prod/d2/")
+
+
+def test_a_job_on_two_models_moves_nowhere(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         keep(connection, "ec2", *fleet())
         adopt(connection, default_catalog(), default_systems(), "prod")
     placing = Fleet(engine)
-    assert placing.allocate("a", ["prod/d2"], who="me").chips == 16
-    for ask in (
-        placing.free,
-        placing.fragmentation,
-        placing.drain_impact,
-        partial(placing.placements, chips=4),
-    ):
-        with pytest.raises(InvalidArgumentError, match="prod has domains of several models"):
-            ask("prod/d2")
+    placing.allocate("both", ["prod/d5/s0/c0", "prod/d6/s2"], who="me")
+    placing.allocate("one", ["prod/d6/s0"], who="me")  # of two neighboring servers, one is now always in use
+    assert [move.job for move in placing.make_room(scope="prod/d6", chips=32).moves] == ["one"]
+    assert placing.make_room(scope="prod/d6", chips=32, pinned=["one"]).possible is False
 
 
 def test_places_in_the_ring_are_the_servers(engine: Engine) -> None:

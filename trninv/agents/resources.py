@@ -9,6 +9,7 @@ from graphql import GraphQLInputObjectType, get_named_type, print_type
 
 from trninv.agents.runner import Caller, Runner
 from trninv.agents.tool import all_tools
+from trninv.agents.tool_list import suggest_tool
 from trninv.errors import NotFoundError, UsageError
 from trninv.graphql import graphql_schema
 from trninv.settings import resource_directory
@@ -84,7 +85,7 @@ async def _explain(name: str, query: str, runner: Runner, caller: Caller) -> Map
 def _describe_tool(name: str, caller: Caller) -> Mapping[str, Any]:
     tool = all_tools().get(name)
     if tool is None or not caller.allows(tool.scope):
-        raise NotFoundError(f"there is no tool {name!r:.40}; list the tools")
+        raise NotFoundError(f"there is no tool {name!r:.40}; {suggest_tool(name, caller.allows)}")
     types = {kind.name: kind for kind in (get_named_type(argument.type) for argument in tool.field.args.values())}
     inputs = [print_type(kind) for kind in types.values() if isinstance(kind, GraphQLInputObjectType)]
     return {"name": name, "description": tool.description, "inputSchema": tool.input_schema, "types": inputs}

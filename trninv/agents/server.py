@@ -18,7 +18,15 @@ from trninv.agents.prompts import INSTRUCTIONS, PROMPTS
 from trninv.agents.resources import FIXED, SCHEME, TEMPLATES, read_resource
 from trninv.agents.runner import Caller, Runner, ToolError, describe_failure, paged
 from trninv.agents.tool import AT, PLAN, Tool, all_tools
-from trninv.agents.tool_list import KIND, LIST, describe_briefly, describe_list, listed_kinds, listed_tools
+from trninv.agents.tool_list import (
+    KIND,
+    LIST,
+    describe_briefly,
+    describe_list,
+    listed_kinds,
+    listed_tools,
+    suggest_tool,
+)
 from trninv.errors import ForbiddenError, NotFoundError, StalePlanError, TrninvError, UsageError
 
 Context = ServerRequestContext[Any, Any]
@@ -223,7 +231,7 @@ def _find_tool(name: str, arguments: Mapping[str, Any], caller: Caller) -> tuple
     else:
         tool = all_tools().get(name)
         if tool is None:
-            raise NotFoundError(f"there is no tool {name!r:.60}; list the tools")
+            raise NotFoundError(f"there is no tool {name!r:.60}; {suggest_tool(name, caller.allows)}")
     _require(caller, tool.name, tool.scope)
     return tool, arguments
 

@@ -58,6 +58,12 @@ class Tool:
     field: GraphQLField
     input_schema: Mapping[str, Any]
 
+    @property
+    def command(self) -> str:
+        """Return the name of its command on the command line; its own name if it has none."""
+        metadata = field_metadata(self.field)
+        return str(metadata["question"].command if "question" in metadata else metadata.get("command", self.name))
+
     def document(self, arguments: Mapping[str, Any], *, is_dry_run: bool = False) -> tuple[str, dict[str, Any]]:
         """Return the GraphQL document of a call, and its variables.
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from trninv.agents.tool import AT, PLAN, Tool, all_tools
+from trninv.errors import suggestion
 
 LIST: Final = "list"
 """The tool of all lists that take the same arguments."""
@@ -33,11 +34,12 @@ _OWN_TOOLS: Final = frozenset({"incidents"})
 """Lists that have a tool of their own nevertheless, because agents begin with them."""
 _UNLISTED: Final = frozenset({"viewer", "cluster"})
 """Tools that agents do not need: `resolve` finds clusters too."""
-_EXPLAINED: Final = frozenset({AT, PLAN, "down", "why", "first", "after", "filter", "orderBy"})
+_EXPLAINED: Final = frozenset({AT, PLAN, "down", "why", "who", "first", "after", "filter", "orderBy"})
 """Arguments that the server's instructions or `LIST` explain."""
-_OMITTED: Final = frozenset({"page", "who"})
-"""Arguments that only the instructions name; an answer with more pages says how to get the next."""
+_OMITTED: Final = frozenset({"page"})
+"""The argument that only the instructions name; an answer with more pages says how to get the next."""
 _MAX_DESCRIPTION: Final = 85
+_MAX_NAME: Final = 60
 _MAX_ARGUMENT: Final = 44
 _RANGE: Final = re.compile(r": -?[\d,.]+ to -?[\d,.]+\.?$")
 _ONLY_LEVELS: Final = re.compile(r"(chip|core|server|rack|domain|cluster|switch|or|[ ,.])+", re.IGNORECASE)
@@ -53,6 +55,13 @@ def listed_tools(allows: Callable[[str], bool]) -> Iterator[Tool]:
 def listed_kinds() -> Mapping[str, Tool]:
     """Return the tools that `LIST` stands for, by their name."""
     return {name: tool for name, tool in all_tools().items() if _is_listed(tool)}
+
+
+def suggest_tool(name: str, allows: Callable[[str], bool]) -> str:
+    """Return the end of a message about an unknown tool: the tool of that command, or one of a similar name."""
+    tools = [tool for tool in all_tools().values() if allows(tool.scope)]
+    of_command = next((tool.name for tool in tools if tool.command == name), None)
+    return f"use {of_command}" if of_command else suggestion(name[:_MAX_NAME], (tool.name for tool in tools))
 
 
 def _is_listed(tool: Tool) -> bool:

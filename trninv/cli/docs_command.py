@@ -37,7 +37,7 @@ def docs(context: click.Context, words: tuple[str, ...], style: str, *, is_searc
     trninv docs how-to/deploy      # a page; deploy is enough
     trninv docs deploy --web       # the same in a browser
     """
-    pages = read_pages()
+    pages, words = read_pages(), tuple(word for text in words for word in text.split())  # also of a quoted phrase
     page = find_page(pages, words[0]) if len(words) == 1 and not is_search else None
     if is_web:
         if words and page is None:
@@ -51,11 +51,14 @@ def docs(context: click.Context, words: tuple[str, ...], style: str, *, is_searc
 
 def _print_list(pages: Sequence[DocumentationPage], words: Sequence[str], style: str) -> None:
     """Print a line a page: those with some words, best first, or all."""
-    matches = search_pages(pages, words) if words else [SearchMatch(page, page.title, 0) for page in pages]
+    matches = search_pages(pages, words) if words else [SearchMatch(page, "", page.title, 0) for page in pages]
     if not matches:
         raise NotFoundError(f"no page has {' and '.join(words)[:80]}; trninv docs lists all pages")
-    rows = [{"page": match.page.name, "what": match.excerpt} for match in matches]
-    print_value(style, rows, lambda: print_table(("page", "what"), [row.values() for row in rows]))
+    rows = [
+        {"page": match.page.name} | ({"section": match.section} if words else {}) | {"what": match.excerpt}
+        for match in matches
+    ]
+    print_value(style, rows, lambda: print_table(tuple(rows[0]), [row.values() for row in rows]))
     if style == "table":
         print_hint(f"trninv docs {matches[0].page.name if words else 'PAGE'} shows a page")
 

@@ -50,9 +50,10 @@ class DocumentationPage:
 
 @dataclass(frozen=True, slots=True)
 class SearchMatch:
-    """A page with all words of a search, and an excerpt of its line that fits best."""
+    """A page with all words of a search, an excerpt of its line that fits best, and the heading above that line."""
 
     page: DocumentationPage
+    section: str
     excerpt: str
     score: int
 
@@ -93,16 +94,20 @@ def _match(page: DocumentationPage, patterns: Sequence[re.Pattern[str]]) -> Sear
     heading = f"{page.title} {page.name}"
     if not all(pattern.search(heading) or pattern.search(page.text) for pattern in patterns):
         return None
+    section, best_section = "", ""
     best_line, best_count, body_score = page.title, 0, 0
     for line in _prose_lines(page.text):
+        if line.startswith("#"):
+            section = line.lstrip("# ")
         count = sum(bool(pattern.search(line)) for pattern in patterns)
         body_score += count * (_HEADING_WEIGHT if line.startswith("#") else 1)
         if count > best_count:
-            best_line, best_count = line, count
+            best_line, best_count, best_section = line, count, section
     in_title = sum(bool(pattern.search(heading)) for pattern in patterns)
     score = min(body_score, _MAX_BODY_SCORE) + in_title * _TITLE_WEIGHT
     is_background = page.name in _TOP_PAGES or page.name.startswith("decisions/")
-    return SearchMatch(page, _excerpt(best_line.lstrip("# "), patterns), score // 3 if is_background else score)
+    excerpt = _excerpt(best_line.lstrip("# "), patterns)
+    return SearchMatch(page, best_section, excerpt, score // 3 if is_background else score)
 
 
 def _prose_lines(text: str) -> Iterator[str]:

@@ -65,7 +65,9 @@ def incidents(database: str, scope: str | None, with_impact: bool, closed: bool,
     trninv incidents --at 2026-11-22T02:00:00Z
     """
     if closed and with_impact:
-        raise UsageError("--closed: a closed incident has no impact; omit --impact")
+        raise UsageError(
+            "--closed: a closed incident has no impact; omit --impact (trninv list incident-note has its notes)"
+        )
     with open_fleet(database) as current_fleet:
         fleet = current_fleet if as_of is None else current_fleet.at(as_of)
         if closed:

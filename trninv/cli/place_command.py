@@ -28,7 +28,8 @@ _HOSTNAME_OPTION = click.Option(
     default=DEFAULT_TEMPLATE,
     show_default=True,
     metavar="TEMPLATE",
-    help="Pattern of server names in the lines for schedulers, with {cluster}, {domain} and {server}.",
+    help="Pattern of the names that servers without a bound host have in the lines for schedulers, with {cluster}, "
+    "{domain} and {server}.",
 )
 _NEAREST_OPTION = click.Option(
     ["--nearest"],
@@ -64,15 +65,17 @@ def _run_place(
         with Progress("place"):
             answer: PlacementsAnswer = snapshot.ask(_PLACEMENTS, **question_arguments(_PLACEMENTS, arguments))
         print_revision(snapshot.as_of())
+        servers = {server for placement in answer.placements for server in placement.servers}
+        hosts = {bound.server: bound.host for bound in snapshot.instances(servers) if bound.host}
 
     answer_json = encode(answer)
     for placement_json, placement in zip(answer_json["placements"], answer.placements, strict=True):
-        placement_json.update(_scheduler_lines(placement, hostname))
+        placement_json.update(_scheduler_lines(placement, hostname, hosts))
     # a table has commands only for the best placement, or for one placement of each copy with --copies
     print_value(
         style,
         answer_json,
-        lambda: print_answer(answer, extra_lines=_render_commands(answer.placements[: answer.copies], hostname)),
+        lambda: print_answer(answer, extra_lines=_render_commands(answer.placements[: answer.copies], hostname, hosts)),
     )
     if not answer.is_satisfied():
         raise click.exceptions.Exit(1)
@@ -92,18 +95,18 @@ def _memory_arguments(arguments: Mapping[str, Any], *, best: bool) -> dict[str, 
     return {"scope": arguments["scope"], "memory": arguments["memory"], "best": best}
 
 
-def _scheduler_lines(placement: Placement, hostname: str) -> dict[str, Any]:
+def _scheduler_lines(placement: Placement, hostname: str, hosts: Mapping[str, str]) -> dict[str, Any]:
     chips = () if placement.whole_servers else placement.places
     return {
-        "slurm": schedulers.sbatch_arguments(placement.servers, hostname),
-        "kubernetes": list(schedulers.pod_selectors(placement.servers, chips, hostname)),
+        "slurm": schedulers.sbatch_arguments(placement.servers, hostname, hosts),
+        "kubernetes": list(schedulers.pod_selectors(placement.servers, chips, hostname, hosts)),
     }
 
 
-def _render_commands(placements: Sequence[Placement], hostname: str) -> Iterator[str]:
+def _render_commands(placements: Sequence[Placement], hostname: str, hosts: Mapping[str, str]) -> Iterator[str]:
     """Yield lines to paste: the `trninv allocate` command, and arguments for Slurm and Kubernetes."""
     for placement in placements:
-        lines = _scheduler_lines(placement, hostname)
+        lines = _scheduler_lines(placement, hostname, hosts)
         note = (
             "" if placement.whole_servers else f"   (whole servers: more than the {pluralize(placement.chips, 'chip')})"
         )

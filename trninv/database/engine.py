@@ -103,8 +103,10 @@ def temporary_engine(url: str) -> Iterator[Engine]:
 
 
 def redacted_url(url: str | URL) -> str:
-    """Return the URL without its passwords."""
+    """Return the URL without its passwords, and without the driver that `open_engine` adds."""
     parsed_url = parse_url(url) if isinstance(url, str) else url
+    if parsed_url.get_backend_name() == "postgresql":
+        parsed_url = parsed_url.set(drivername="postgresql")
     return format_url(parsed_url.difference_update_query(_SECRET_OPTIONS))
 
 
@@ -200,7 +202,9 @@ def translate_connect_errors(engine: Engine) -> Iterator[None]:
         reason = _reason(error)
         if "unsupported startup parameter" in reason:
             reason += "; a pooler refuses options in a URL: use ALTER ROLE … SET search_path = …"
-        raise UnreachableError(f"no database at {redacted_url(engine.url)}: {reason}") from error
+        server = "PostgreSQL runs there and " if engine.dialect.name == "postgresql" else ""
+        advice = f"check that {server}the URL is right"
+        raise UnreachableError(f"no database at {redacted_url(engine.url)}: {reason}; {advice}") from error
 
 
 @contextmanager

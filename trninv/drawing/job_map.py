@@ -140,7 +140,7 @@ def read_job_overlay(snapshot: Snapshot, diagram: DomainDiagram) -> JobOverlay:
 def _read_reserved(snapshot: Snapshot, scope: str) -> set[str]:
     """Return the addresses of a scope's chips that are not free only because they are reserved now."""
     capacity = read_current_capacity(snapshot, scope)
-    if capacity is None:  # placement supports only clusters with one domain model
+    if capacity is None:  # the scope has several domain models
         return set()
     masks = unpack_masks(capacity.only_reserved)
     return {address for row, mask in enumerate(masks) for address in capacity.chip_addresses(row, mask)}

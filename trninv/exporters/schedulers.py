@@ -6,7 +6,7 @@ expression.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -14,7 +14,7 @@ from trninv.errors import NotExpressibleError
 from trninv.exporters.export_source import ExportedServer, ExportSource
 from trninv.hostlist import fold
 from trninv.importers.sources.kubernetes import DOMAIN_LABEL
-from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE, ServerAddress, hostnames
+from trninv.inventory.address.hostnames import ServerAddress, hostnames
 
 MAX_SLURM_NODES: Final = 65_536
 """The maximum number of nodes of a Slurm cluster: MAX_SLURM_NODES of slurm.h."""
@@ -114,41 +114,44 @@ def topology_labels(server: ExportedServer) -> dict[str, str]:
 _SERVER = re.compile(r"(.+)/d(\d+)/s(\d+)")
 
 
-def sbatch_arguments(servers: Sequence[str], template: str = DEFAULT_TEMPLATE) -> str:
+def sbatch_arguments(servers: Sequence[str], template: str, hosts: Mapping[str, str]) -> str:
     """Return the sbatch command that runs a job on whole servers, which are named by their addresses.
+
+    ``hosts`` has the bound hosts by server; other servers get a name by the template, as in exported files.
 
     Raises
     ------
     UsageError, NotExpressibleError
-        The template does not yield valid names.
+        The template or a bound host is no valid name.
 
     """
-    return (
-        f"sbatch --nodes={len(servers)} --nodelist={fold(hostnames(_parse_addresses(servers), template))} --exclusive"
-    )
+    return f"sbatch --nodes={len(servers)} --nodelist={fold(_hostnames(servers, template, hosts))} --exclusive"
 
 
-def pod_selectors(servers: Sequence[str], chips: Sequence[str], template: str = DEFAULT_TEMPLATE) -> Iterator[str]:
+def pod_selectors(
+    servers: Sequence[str], chips: Sequence[str], template: str, hosts: Mapping[str, str]
+) -> Iterator[str]:
     """Yield a node selector for each server, and the CEL expression that selects its chips, if any.
 
     Parameters
     ----------
     servers, chips
         Addresses of servers, and of chips in them.
-
-    Raises
-    ------
-    UsageError, NotExpressibleError
-        The template does not yield valid names.
+    template, hosts
+        As for `sbatch_arguments`, which raises the same errors.
 
     """
     by_server = {server: list(group) for server, group in groupby(chips, lambda chip: chip.rpartition("/")[0])}
-    for server, name in zip(servers, hostnames(_parse_addresses(servers), template), strict=True):
+    for server, name in zip(servers, _hostnames(servers, template, hosts), strict=True):
         line = f"nodeSelector: {{kubernetes.io/hostname: {name}}}"
         if server in by_server:
             devices = ", ".join(chip.rpartition("/c")[2] for chip in by_server[server])
             line += f'  DRA: device.attributes["neuron.aws.com"].deviceId in [{devices}]'
         yield line
+
+
+def _hostnames(servers: Sequence[str], template: str, hosts: Mapping[str, str]) -> list[str]:
+    return hostnames(_parse_addresses(servers), template, [hosts.get(server) for server in servers])
 
 
 def _parse_addresses(servers: Sequence[str]) -> list[ServerAddress]:

@@ -112,7 +112,7 @@ def _mutation_field(change: Change[..., Any]) -> Any:
         resolver=resolve,
         description=f"{change.description}\n\nScope: {change.scope}.",
         graphql_type=payload_type,
-        metadata={"price": SCAN_COST, "scope": change.scope},
+        metadata={"price": SCAN_COST, "scope": change.scope, "command": change.command},
     )
     field.arguments = [
         StrawberryArgument("input", "input", StrawberryAnnotation(input_type), description="What to change.")

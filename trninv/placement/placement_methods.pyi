@@ -83,7 +83,7 @@ class PlacementMethods:
     def replacement(
         self,
         job: str,
-        lost: Sequence[str] | str,
+        lost: Sequence[str] | str = ...,
     ) -> ReplacementAnswer: ...
     def training_time_ratio(
         self,

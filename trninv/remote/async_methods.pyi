@@ -231,7 +231,7 @@ class AsyncMethods:
     async def replacement(
         self,
         job: str,
-        lost: Sequence[str] | str,
+        lost: Sequence[str] | str = ...,
     ) -> ReplacementAnswer: ...
     async def training_time_ratio(
         self,

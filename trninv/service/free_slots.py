@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row
 from trninv.database.as_of import current_time
 from trninv.placement.allocations.reservations import FOREVER, next_change
 from trninv.placement.candidates.free_blocks import jobs_by_domain
-from trninv.placement.candidates.free_capacity import read_capacity_without_failures, with_unhealthy_parts
+from trninv.placement.candidates.free_capacity import DomainRun, read_capacity_without_failures, with_unhealthy_parts
 from trninv.placement.candidates.placement_model import LegalSets, placement_model, read_legal_sets
 from trninv.placement.candidates.reserved_chips import with_current_reservations
 from trninv.routing.revision_cache import RevisionCache
@@ -57,7 +57,7 @@ class FreeSlots:
     ) -> dict[tuple[str, str], int]:
         """Return the number of jobs that fit at once, by cluster and chips per job.
 
-        Clusters with domains of several models are omitted: placement does not support them.
+        Clusters with domains of several models are omitted: their domains have jobs of different sizes.
 
         Parameters
         ----------
@@ -83,8 +83,8 @@ def _count(
     snapshot: Snapshot, cluster: Row[Any], previous: _ClusterSlots | None, changed: Sequence[int]
 ) -> _ClusterSlots:
     """Count the jobs that fit in a cluster; in domains that have not changed, as before."""
-    connection = snapshot.connection
-    capacity = with_current_reservations(snapshot, read_capacity_without_failures(connection, cluster), cluster)
+    connection, run = snapshot.connection, DomainRun.of_cluster(cluster)
+    capacity = with_current_reservations(snapshot, read_capacity_without_failures(connection, run), run)
     legal_sets, free = read_legal_sets(connection, placement_model(cluster.model)), capacity.free
     rows: Sequence[int] | None = None
     if previous and previous.legal_sets == legal_sets:
@@ -93,11 +93,11 @@ def _count(
         is_changed[ordinals[(ordinals >= 0) & (ordinals < cluster.domains)]] = True
         rows = np.flatnonzero(is_changed).tolist()
     if previous is None or rows is None or len(rows) > MAX_CHANGED_DOMAINS:
-        capacity = with_unhealthy_parts(connection, cluster, capacity)
+        capacity = with_unhealthy_parts(connection, run, capacity)
         return _ClusterSlots(legal_sets, free, jobs_by_domain(capacity, legal_sets))
     jobs = previous.jobs
     if rows:
-        capacity = with_unhealthy_parts(connection, cluster, capacity, rows)
+        capacity = with_unhealthy_parts(connection, run, capacity, rows)
         jobs = jobs.copy()
         jobs[rows] = jobs_by_domain(capacity.select(rows, capacity.in_scope), legal_sets)
     return _ClusterSlots(legal_sets, free, jobs)

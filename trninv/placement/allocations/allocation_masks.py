@@ -4,6 +4,7 @@ The chips of a job in one domain are a bit mask: bit i is chip i of the domain, 
 `trninv.placement.candidates.free_capacity`.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from trninv.database.tables import TABLES
+from trninv.inventory.state.chip_ids import parse_chip_ids
 from trninv.placement.allocations.job_allocations import OWN_SYSTEM
 from trninv.placement.allocations.job_scenario import resolve_jobs
-from trninv.placement.candidates.free_capacity import masks_by_domain, read_cluster
+from trninv.placement.candidates.free_capacity import DomainRun, FreeCapacity, masks_by_domain, run_of
 from trninv.placement.candidates.placement_model import PlacementModel
 from trninv.routing.snapshot import Snapshot
 
@@ -35,7 +37,7 @@ class JobAllocation:
     pinned
         Whether move plans must leave it where it is.
     work, spare
-        Masks of the chips that it works on, and of its spare chips, by the ordinal of the domain in its cluster.
+        Masks of the chips that it works on, and of its spare chips, by the number of the domain in its run.
     until
         When it ends at the latest, as the database stores times; None: it has no end.
 
@@ -55,55 +57,55 @@ class JobAllocation:
         return sum(mask.bit_count() for mask in self.work.values())
 
 
-def read_allocations(snapshot: Snapshot, cluster: int, model: PlacementModel) -> list[JobAllocation]:
-    """Return the jobs of a cluster (its id) that have not ended, by key, under the snapshot's scenario, if any."""
+def read_allocations(snapshot: Snapshot, capacity: FreeCapacity) -> list[JobAllocation]:
+    """Return the jobs in a capacity's run of domains that have not ended, by key, under the snapshot's scenario."""
+    run = run_of(snapshot.connection, capacity)
     allocations: list[JobAllocation] = snapshot.cached(
-        ("job allocations", cluster),
-        lambda: _load_allocations(snapshot.connection, read_cluster(snapshot.connection, cluster), model),
+        ("job allocations", run.first_domain_id), lambda: _load_allocations(snapshot.connection, run, capacity.model)
     )
     if snapshot.changes.assumed_allocations or snapshot.changes.assumed_released:
-        return _apply_job_scenario(snapshot, cluster, model, allocations)
+        return _apply_job_scenario(snapshot, run, capacity.model, allocations)
     return allocations
 
 
 def _apply_job_scenario(
-    snapshot: Snapshot, cluster: int, model: PlacementModel, current: list[JobAllocation]
+    snapshot: Snapshot, run: DomainRun, model: PlacementModel, current: list[JobAllocation]
 ) -> list[JobAllocation]:
     """Return the current jobs except those that the scenario ends, followed by those that it adds."""
-    jobs, cluster_row = resolve_jobs(snapshot.connection, snapshot.changes), read_cluster(snapshot.connection, cluster)
-    masks_by_job = ((name, masks_by_domain(chips, cluster_row, model)) for name, chips in jobs.allocated.items())
+    jobs = resolve_jobs(snapshot.connection, snapshot.changes)
+    masks_by_job = ((name, masks_by_domain(chips, run, model)) for name, chips in jobs.allocated.items())
     added = [
         JobAllocation(jobs.first_key + index, name, OWN_SYSTEM, False, work, {})
         for index, (name, work) in enumerate(masks_by_job)
-        if work  # a job in another cluster has no chips here
+        if work  # a job elsewhere has no chips here
     ]
     return [*(allocation for allocation in current if allocation.key not in jobs.ended), *added]
 
 
-def _load_allocations(connection: Connection, cluster: Row[Any], model: PlacementModel) -> list[JobAllocation]:
-    """Load the jobs of a cluster that have not ended."""
+def _load_allocations(connection: Connection, run: DomainRun, model: PlacementModel) -> list[JobAllocation]:
+    """Load the jobs of a run of domains that have not ended; a job that also has chips elsewhere is pinned."""
     job, allocation = _T["job"], _T["allocation"]
-    # A chip has the id of its node, and the nodes of a cluster have consecutive ids.
-    end = cluster.first_node_id + cluster.domains * model.node_count
-    query = select(allocation.c.job_id, allocation.c.chip_id, allocation.c.role).where(
-        allocation.c.ended_at.is_(None), allocation.c.chip_id >= cluster.first_node_id, allocation.c.chip_id < end
-    )
+    # A chip has the id of its node, and the nodes of a run have consecutive ids.
+    is_in_run = allocation.c.chip_id.between(run.first_node_id, run.first_node_id + run.domains * model.node_count - 1)
+    query = select(allocation.c.job_id, allocation.c.chip_id, allocation.c.role).where(allocation.c.ended_at.is_(None))
     chips: dict[tuple[int, str], list[int]] = {}
-    for row in connection.execute(query):
+    for row in connection.execute(query.where(is_in_run)):
         chips.setdefault((row.job_id, row.role), []).append(row.chip_id)
-    masks = {job_role: masks_by_domain(chip_ids, cluster, model) for job_role, chip_ids in chips.items()}
-    live = select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == cluster.id).order_by(job.c.id)
+    masks = {job_role: masks_by_domain(chip_ids, run, model) for job_role, chip_ids in chips.items()}
+    live = select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == run.id).order_by(job.c.id)
+    chips_in_run = Counter(key for (key, _), chip_ids in chips.items() for _ in chip_ids)
     return [
         JobAllocation(
             row.id,
             qualified_name(row),
             row.system,
-            bool(row.pinned),
+            bool(row.pinned) or (not run.is_whole and len(parse_chip_ids(row.chip_ids) or ()) > chips_in_run[row.id]),
             masks.get((row.id, "work"), {}),
             masks.get((row.id, "spare"), {}),
             row.until_at,
         )
         for row in connection.execute(live)
+        if row.id in chips_in_run
     ]
 
 

@@ -28,12 +28,12 @@ domain's mask cut into words of 64 bits. The example is a single row with one wo
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
-from typing import Any, Final
+from itertools import chain, groupby
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, Row, bindparam, func, select
 
 from trninv.database.as_of import maybe_unhealthy
 from trninv.database.sql_constructs import JoinedIntegers, OrderedJoin
@@ -52,6 +52,39 @@ from trninv.solvers.torus_blocks import BlockLimits, MaskRows, pack_masks, uniqu
 _T: Final = TABLES
 
 
+class DomainRun(NamedTuple):
+    """Consecutive domains of one model, all of a cluster's unless it has several models: placement searches in these.
+
+    Attributes
+    ----------
+    id, slug
+        Id and slug of the cluster.
+    model
+        Slug of the domain model.
+    first_ordinal, domains
+        Ordinal of the first domain, and number of domains.
+    first_domain_id, first_node_id
+        Id of the first domain and of its first node; those of the others follow.
+    is_whole
+        Whether these are all domains of the cluster.
+
+    """
+
+    id: int
+    slug: str
+    model: str
+    first_ordinal: int
+    domains: int
+    first_domain_id: int
+    first_node_id: int
+    is_whole: bool
+
+    @classmethod
+    def of_cluster(cls, row: Row[Any]) -> "DomainRun":
+        """Return all domains of a cluster of one model: a row of ``cluster`` with the slug of the model."""
+        return cls(row.id, row.slug, row.model, 0, row.domains, row.first_domain_id, row.first_node_id, True)
+
+
 @dataclass(frozen=True)
 class FreeCapacity:
     """The chips of a scope: in each array, one row per domain.
@@ -61,7 +94,7 @@ class FreeCapacity:
     cluster
         Slug of the cluster.
     ordinals
-        Ordinals of the domains, ascending.
+        Ordinals of the domains in their run, ascending: `first_ordinal` is that of the run's first domain.
     in_scope, up, allocated, cordoned
         Masks of chips, as in the module's example.
     unhealthy_parts
@@ -82,6 +115,7 @@ class FreeCapacity:
     cordoned: MaskRows
     unhealthy_parts: UnhealthyParts = field(default_factory=dict)
     reserved: MaskRows | None = None
+    first_ordinal: int = 0
 
     @cached_property
     def usable(self) -> MaskRows:
@@ -222,7 +256,7 @@ class FreeCapacity:
 
     def domain_address(self, row: int) -> str:
         """Return the address of a row's domain."""
-        return f"{self.cluster}/d{self.ordinals[row]}"
+        return f"{self.cluster}/d{self.first_ordinal + self.ordinals[row]}"
 
 
 def count_chips(sets: MaskRows) -> int:
@@ -243,7 +277,7 @@ def read_capacity(snapshot: Snapshot, scope: str, avoid: Collection[str] = ()) -
     AddressError, UnknownAddressError, WrongLevelError
         The scope or a place does not exist or has no chips.
     InvalidArgumentError
-        The cluster has domains of several models.
+        The scope has domains of several models.
 
     """
     capacity, chips = _read_with_scope(snapshot, scope, avoid)
@@ -253,21 +287,26 @@ def read_capacity(snapshot: Snapshot, scope: str, avoid: Collection[str] = ()) -
     return capacity.select(rows, capacity.in_scope & chips)
 
 
+def read_run_capacity(snapshot: Snapshot, address: str) -> FreeCapacity:
+    """Read the capacity of the run of domains that contains a place."""
+    return _read_with_scope(snapshot, address, ())[0]
+
+
 def read_cluster_capacity(snapshot: Snapshot, scope: str) -> FreeCapacity:
-    """Read the capacity of the scope's whole cluster; domains outside the scope have no chips in scope."""
+    """Read the capacity of the scope's run of domains; domains outside the scope have no chips in scope."""
     capacity, chips = _read_with_scope(snapshot, scope, ())
     return capacity if chips is None else replace(capacity, in_scope=capacity.in_scope & chips)
 
 
 def _read_with_scope(snapshot: Snapshot, scope: str, avoid: Collection[str]) -> tuple[FreeCapacity, MaskRows | None]:
-    """Return the capacity of a scope's cluster, and the chips of the scope; None if it is the whole cluster.
+    """Return the capacity of a scope's run of domains, and the chips of the scope; None if it is the whole cluster.
 
     Chips of places to avoid are not in the capacity's scope.
     """
     place = resolve_place(snapshot.connection, scope)
-    cluster = read_cluster(snapshot.connection, place.cluster_id)
+    cluster = read_domain_run(snapshot.connection, place)
     capacity: FreeCapacity = snapshot.cached(
-        ("free capacity", cluster.id), lambda: _load_capacity(snapshot.connection, cluster)
+        ("free capacity", cluster.first_domain_id), lambda: _load_capacity(snapshot.connection, cluster)
     )
     if snapshot.changes.assumed_allocations or snapshot.changes.assumed_released:
         capacity = _apply_job_scenario(snapshot, cluster, capacity)
@@ -284,7 +323,7 @@ def _read_with_scope(snapshot: Snapshot, scope: str, avoid: Collection[str]) -> 
     )
 
 
-def _apply_job_scenario(snapshot: Snapshot, cluster: Row[Any], capacity: FreeCapacity) -> FreeCapacity:
+def _apply_job_scenario(snapshot: Snapshot, cluster: DomainRun, capacity: FreeCapacity) -> FreeCapacity:
     """Return a copy in which jobs have ended, or have got chips, as the scenario says."""
     jobs, allocated = resolve_jobs(snapshot.connection, snapshot.changes), capacity.allocated
     for chips in jobs.ended.values():
@@ -294,10 +333,10 @@ def _apply_job_scenario(snapshot: Snapshot, cluster: Row[Any], capacity: FreeCap
     return capacity.with_allocated(allocated)
 
 
-def masks_by_domain(chips: Iterable[int], cluster: Row[Any], model: PlacementModel) -> dict[int, int]:
-    """Return masks of chips (ids) by domain ordinal; chips of other clusters are skipped.
+def masks_by_domain(chips: Iterable[int], cluster: DomainRun, model: PlacementModel) -> dict[int, int]:
+    """Return masks of chips (ids) by the number of the domain in a run; chips of other domains are skipped.
 
-    The nodes of a cluster have consecutive ids, domain by domain, and the chips of a domain come first.
+    The nodes of a run have consecutive ids, domain by domain, and the chips of a domain come first.
     """
     masks: dict[int, int] = {}
     for chip in chips:
@@ -307,58 +346,87 @@ def masks_by_domain(chips: Iterable[int], cluster: Row[Any], model: PlacementMod
     return masks
 
 
-def pack_by_domain(chips: Iterable[int], cluster: Row[Any], model: PlacementModel) -> MaskRows:
-    """Return masks of chips (ids), one row per domain of the cluster."""
+def pack_by_domain(chips: Iterable[int], cluster: DomainRun, model: PlacementModel) -> MaskRows:
+    """Return masks of chips (ids), one row per domain of the run."""
     packed = np.zeros((cluster.domains, pack_masks([model.full], model.chips).shape[1]), np.uint64)
     for row, mask in masks_by_domain(chips, cluster, model).items():
         packed[row] = pack_masks([mask], model.chips)[0]
     return packed
 
 
-def read_cluster(connection: Connection, key: int) -> Row[Any]:
-    """Return the row of a cluster (its id), with the slug of its domain model as ``model``.
+def read_domain_run(connection: Connection, place: Place) -> DomainRun:
+    """Return the run of domains that contains a place.
 
     Raises
     ------
     InvalidArgumentError
-        The cluster has domains of several models.
+        The place has domains of several models.
 
     """
-    cluster, model = _T["cluster"], _T["domain_model"]
+    cluster, domain, node, model = (_T[name] for name in ("cluster", "domain", "node", "domain_model"))
     query = select(cluster, model.c.slug.label("model")).outerjoin(model, model.c.id == cluster.c.domain_model_id)
-    row = connection.execute(query.where(cluster.c.id == key)).one()
-    if row.model is None:
-        raise InvalidArgumentError(
-            f"{row.slug} has domains of several models, which placement does not support; allocate chips by "
-            "address (the SQL view v_domain_free lists free ones)"
-        )
-    return row
+    row = connection.execute(query.where(cluster.c.id == place.cluster_id)).one()
+    if row.model is not None:
+        return DomainRun.of_cluster(row)
+    ids = () if place.level == "cluster" else row_ids_in(place, "chip")
+    in_scope = set(connection.scalars(select(node.c.domain_id).where(node.c.id.in_(ids)).distinct()))
+    domains = connection.execute(
+        select(domain.c.id, domain.c.ordinal, model.c.slug)
+        .join(model, model.c.id == domain.c.domain_model_id)
+        .where(domain.c.cluster_id == row.id)
+        .order_by(domain.c.ordinal)
+    )
+    for slug, run in groupby(domains, key=lambda domain_row: domain_row.slug):
+        ordinal_by_id = {domain_row.id: domain_row.ordinal for domain_row in run}
+        if in_scope and in_scope <= ordinal_by_id.keys():
+            first = min(ordinal_by_id)
+            first_node = connection.scalars(select(func.min(node.c.id)).where(node.c.domain_id == first)).one()
+            return DomainRun(row.id, row.slug, slug, ordinal_by_id[first], len(ordinal_by_id), first, first_node, False)
+    raise InvalidArgumentError(
+        f"{place.address} has domains of several models, which placement does not support together; name one domain, "
+        "or allocate chips by address (the SQL view v_domain_free lists free ones)"
+    )
 
 
-def _load_capacity(connection: Connection, cluster: Row[Any]) -> FreeCapacity:
-    """Read the capacity of a whole cluster, without any scenario."""
+def run_of(connection: Connection, capacity: FreeCapacity) -> DomainRun:
+    """Return the run of domains of which a capacity was read."""
+    return read_domain_run(connection, resolve_place(connection, f"{capacity.cluster}/d{capacity.first_ordinal}"))
+
+
+def _load_capacity(connection: Connection, cluster: DomainRun) -> FreeCapacity:
+    """Read the capacity of a run of domains, without any scenario."""
     return with_unhealthy_parts(connection, cluster, read_capacity_without_failures(connection, cluster))
 
 
-def read_capacity_without_failures(connection: Connection, cluster: Row[Any]) -> FreeCapacity:
-    """Read the capacity of a whole cluster, from `read_cluster`, as if all parts were up."""
+def read_capacity_without_failures(connection: Connection, cluster: DomainRun) -> FreeCapacity:
+    """Read the capacity of a run of domains as if all parts were up."""
     model = placement_model(cluster.model)
     all_chips = np.tile(pack_masks([model.full], model.chips), (cluster.domains, 1))
     allocated = _read_allocated_words(connection, cluster, all_chips.shape[1])
     cordoned = np.zeros_like(all_chips)
-    for ordinal, server in connection.execute(_CORDONED, {"cluster": cluster.id}):
-        cordoned[ordinal] |= pack_masks([model.server_masks[server]], model.chips)[0]
-    return FreeCapacity(cluster.slug, model, np.arange(cluster.domains), all_chips, all_chips, allocated, cordoned)
+    ids = {"first": cluster.first_domain_id, "end": cluster.first_domain_id + cluster.domains}
+    for domain, server in connection.execute(_CORDONED, ids):
+        cordoned[domain - cluster.first_domain_id] |= pack_masks([model.server_masks[server]], model.chips)[0]
+    return FreeCapacity(
+        cluster.slug,
+        model,
+        np.arange(cluster.domains),
+        all_chips,
+        all_chips,
+        allocated,
+        cordoned,
+        first_ordinal=cluster.first_ordinal,
+    )
 
 
 def with_unhealthy_parts(
-    connection: Connection, cluster: Row[Any], capacity: FreeCapacity, domains: Sequence[int] | None = None
+    connection: Connection, cluster: DomainRun, capacity: FreeCapacity, domains: Sequence[int] | None = None
 ) -> FreeCapacity:
-    """Return a copy of a whole cluster's capacity with the states of its parts, or of those of some domains."""
+    """Return a copy of a run's capacity with the states of its parts, or of those of some domains."""
     return _with_unhealthy_parts(capacity, _read_unhealthy_parts(connection, cluster, capacity.model, domains))
 
 
-def _read_allocated_words(connection: Connection, cluster: Row[Any], width: int) -> MaskRows:
+def _read_allocated_words(connection: Connection, cluster: DomainRun, width: int) -> MaskRows:
     """Return the allocated chips, ``width`` words for each domain; a domain without allocations may have no row."""
     first_id = cluster.first_domain_id
     parameters = {"first": first_id, "end": first_id + cluster.domains}
@@ -377,21 +445,22 @@ _ALLOCATED_WORDS: Final = tuple(
     for word in range(BITMASK_WORDS)
 )
 """By number of words: the ids of domains and their words, a text for each, which is read faster than the rows."""
-_CORDON, _SERVER, _DOMAIN = (_T[name] for name in ("cordon", "server", "domain"))
+_CORDON, _SERVER = _T["cordon"], _T["server"]
 _CORDONED: Final = (
-    select(_DOMAIN.c.ordinal, _SERVER.c.ordinal)
+    select(_SERVER.c.domain_id, _SERVER.c.ordinal)
     # cordons first: they are few
     .select_from(OrderedJoin(_CORDON, _SERVER, _SERVER.c.id == _CORDON.c.server_id))
-    .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
-    .where(_CORDON.c.ended_at.is_(None), _DOMAIN.c.cluster_id == bindparam("cluster"))
+    .where(
+        _CORDON.c.ended_at.is_(None), _SERVER.c.domain_id >= bindparam("first"), _SERVER.c.domain_id < bindparam("end")
+    )
 )
-"""The ordinals of each cordoned server's domain and of the server in it."""
+"""The id of each cordoned server's domain, and the ordinal of the server in it."""
 
 
 def _read_unhealthy_parts(
-    connection: Connection, cluster: Row[Any], model: PlacementModel, domains: Sequence[int] | None
+    connection: Connection, cluster: DomainRun, model: PlacementModel, domains: Sequence[int] | None
 ) -> UnhealthyParts:
-    """Return the unhealthy nodes and links of a cluster, or of some of its domains (ordinals)."""
+    """Return the unhealthy nodes and links of a run of domains, or of some of them (by number)."""
     node, link = _T["node"], _T["link"]
     # The index of unhealthy parts is fast without a condition on the cluster; `_to_local_parts` drops those of others.
     nodes, links = (
@@ -406,7 +475,7 @@ def _read_unhealthy_parts(
     return _to_local_parts(cluster, model, carried)
 
 
-def _assumed_part_states(snapshot: Snapshot, cluster: Row[Any], model: PlacementModel) -> UnhealthyParts:
+def _assumed_part_states(snapshot: Snapshot, cluster: DomainRun, model: PlacementModel) -> UnhealthyParts:
     """Return the nodes and links that are down or degraded in the scenario."""
     link, changes = _T["link"], snapshot.changes
     link_ids = list(changes.links)
@@ -417,11 +486,11 @@ def _assumed_part_states(snapshot: Snapshot, cluster: Row[Any], model: Placement
 
 
 def _to_local_parts(
-    cluster: Row[Any], model: PlacementModel, parts: Iterable[tuple[Sequence[int], int]]
+    cluster: DomainRun, model: PlacementModel, parts: Iterable[tuple[Sequence[int], int]]
 ) -> UnhealthyParts:
     """Map nodes (one id) and links (two ids) to rows and to the numbers of nodes in the domain.
 
-    Each part has the parts per million that it still carries. Parts outside the cluster's domains are skipped.
+    Each part has the parts per million that it still carries. Parts outside the run are skipped.
     """
     parts_by_row: dict[int, dict[LocalPart, int]] = {}
     for node_ids, carried_ppm in parts:
@@ -448,7 +517,7 @@ def _with_unhealthy_parts(capacity: FreeCapacity, added: UnhealthyParts) -> Free
     return replace(capacity, up=up, unhealthy_parts=unhealthy_parts)
 
 
-def _chips_of_place(connection: Connection, place: Place, cluster: Row[Any], capacity: FreeCapacity) -> MaskRows:
+def _chips_of_place(connection: Connection, place: Place, cluster: DomainRun, capacity: FreeCapacity) -> MaskRows:
     """Return the chips of a place as masks, one row per domain of its cluster."""
     if place.level == "cluster":
         return capacity.in_scope

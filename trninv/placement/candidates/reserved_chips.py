@@ -5,18 +5,17 @@ A window that starts later counts the chips of jobs that will have ended by then
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Row, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from trninv.database.as_of import current_time
 from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError
-from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.state.chip_ids import parse_chip_ids
 from trninv.placement.allocations.reservations import FOREVER, Window, ended_by, overlapping
-from trninv.placement.candidates.free_capacity import FreeCapacity, pack_by_domain, read_capacity, read_cluster
+from trninv.placement.candidates.free_capacity import DomainRun, FreeCapacity, pack_by_domain, read_capacity, run_of
 from trninv.routing.snapshot import Snapshot
 from trninv.solvers.torus_blocks import MaskRows
 from trninv.units import format_timestamp
@@ -29,7 +28,7 @@ def with_reservations(
     snapshot: Snapshot, capacity: FreeCapacity, window: Window, own: str | None = None
 ) -> FreeCapacity:
     """Return a copy of a capacity for a job in a window, which may have the chips of the reservation named ``own``."""
-    cluster = _cluster_of(snapshot, capacity)
+    cluster = run_of(snapshot.connection, capacity)
     reserved = _reserved_chips(snapshot, capacity, cluster, overlapping(window, own))
     allocated, now = capacity.allocated, current_time(snapshot.connection)
     if window.start > format_timestamp(now):
@@ -39,23 +38,23 @@ def with_reservations(
 
 
 def with_current_reservations(
-    snapshot: Snapshot, capacity: FreeCapacity, cluster: Row[Any] | None = None
+    snapshot: Snapshot, capacity: FreeCapacity, cluster: DomainRun | None = None
 ) -> FreeCapacity:
     """Return a copy of a capacity in which chips that are reserved now are not free.
 
     Parameters
     ----------
     cluster
-        The row of its cluster, if it is at hand.
+        Its run of domains, if it is at hand.
 
     """
     present = overlapping(Window.moment(current_time(snapshot.connection)))
-    cluster = cluster or _cluster_of(snapshot, capacity)
+    cluster = cluster or run_of(snapshot.connection, capacity)
     return replace(capacity, reserved=_reserved_chips(snapshot, capacity, cluster, present))
 
 
 def read_current_capacity(snapshot: Snapshot, scope: str) -> FreeCapacity | None:
-    """Return the capacity of a scope with the reservations of now; None if its cluster has domains of several models.
+    """Return the capacity of a scope with the reservations of now; None if it has domains of several models.
 
     Raises
     ------
@@ -79,36 +78,31 @@ def reserved_from_now(snapshot: Snapshot, capacity: FreeCapacity, until: str | N
     """
     now = format_timestamp(current_time(snapshot.connection))
     window = Window(now, until if until and until > now else FOREVER)
-    return _reserved_chips(snapshot, capacity, _cluster_of(snapshot, capacity), overlapping(window))
+    return _reserved_chips(snapshot, capacity, run_of(snapshot.connection, capacity), overlapping(window))
 
 
 def without_maintenance(snapshot: Snapshot, capacity: FreeCapacity, window: Window) -> FreeCapacity:
     """Return a copy in whose scope there are no chips that are in maintenance for a part of a window."""
     condition = overlapping(window) & _IS_MAINTENANCE
-    out_of_service = _reserved_chips(snapshot, capacity, _cluster_of(snapshot, capacity), condition)
+    out_of_service = _reserved_chips(snapshot, capacity, run_of(snapshot.connection, capacity), condition)
     return capacity if out_of_service is None else replace(capacity, up=capacity.up & ~out_of_service)
 
 
-def _cluster_of(snapshot: Snapshot, capacity: FreeCapacity) -> Row[Any]:
-    return read_cluster(snapshot.connection, resolve_place(snapshot.connection, capacity.cluster).cluster_id)
-
-
 def _reserved_chips(
-    snapshot: Snapshot, capacity: FreeCapacity, cluster: Row[Any], condition: ColumnElement[bool]
+    snapshot: Snapshot, capacity: FreeCapacity, cluster: DomainRun, condition: ColumnElement[bool]
 ) -> MaskRows | None:
     """Return the chips of the reservations that meet a condition, by the capacity's rows; None if none do."""
     query = select(_RESERVATION.c.id, _RESERVATION.c.chip_ids)
     rows = snapshot.connection.execute(query.where(_RESERVATION.c.cluster_id == cluster.id, condition)).all()
     masks: MaskRows | None = None
     for row in rows:
-        chips = snapshot.cached(("reserved chips", row.id), partial(_pack_chips, row.chip_ids, cluster, capacity))[
-            capacity.ordinals
-        ]
+        key = ("reserved chips", row.id, cluster.first_domain_id)
+        chips = snapshot.cached(key, partial(_pack_chips, row.chip_ids, cluster, capacity))[capacity.ordinals]
         masks = chips if masks is None else np.bitwise_or(masks, chips)
     return masks
 
 
-def _pack_chips(chip_ids: str, cluster: Row[Any], capacity: FreeCapacity) -> MaskRows:
+def _pack_chips(chip_ids: str, cluster: DomainRun, capacity: FreeCapacity) -> MaskRows:
     return pack_by_domain(parse_chip_ids(chip_ids) or (), cluster, capacity.model)
 
 

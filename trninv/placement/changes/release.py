@@ -1,6 +1,7 @@
 """End a job and release its chips."""
 
 from collections.abc import Iterator
+from dataclasses import astuple
 from typing import Annotated, Final
 
 from sqlalchemy import Connection, bindparam, select, update
@@ -22,8 +23,17 @@ from trninv.units import pluralize
 _T = TABLES
 
 
+class _EndedJob(Job):
+    """A job that had ended before, which only the command's text tells apart."""
+
+    __slots__ = ()
+
+
 def _render(job: Job) -> Iterator[str]:
-    yield f"{job.name}: released {pluralize(job.chips, 'chip')}"
+    if isinstance(job, _EndedJob):
+        yield f"{job.name}: ended already at {job.ended_at}"
+    else:
+        yield f"{job.name}: released {pluralize(job.chips, 'chip')}"
 
 
 @change(
@@ -56,7 +66,7 @@ def release(
         last = connection.scalar(same_name.order_by(job.c.id.desc()).limit(1))
         if last is None:
             raise unknown_job_error(connection, name)
-        return read_job(connection, last)
+        return _EndedJob(*astuple(read_job(connection, last)))
     with change_transaction(connection, who=who or UNKNOWN_USER, why=why, source=source) as time:
         for statement in _END_JOB:
             connection.execute(statement, {"key": key, "time": time})

@@ -21,7 +21,7 @@ from trninv.placement.allocations.allocation_masks import JobAllocation
 from trninv.placement.allocations.reservations import Window, list_reservations
 from trninv.placement.candidates.candidate_search import CandidateSearch, PlacementPolicy
 from trninv.placement.candidates.free_blocks import are_intact
-from trninv.placement.candidates.free_capacity import FreeCapacity, read_cluster_capacity
+from trninv.placement.candidates.free_capacity import FreeCapacity, read_cluster_capacity, read_run_capacity
 from trninv.placement.candidates.gangs import place_gang
 from trninv.placement.candidates.placement_model import AnyServers, LegalSets
 from trninv.placement.candidates.reserved_chips import reserved_from_now, with_current_reservations
@@ -134,11 +134,11 @@ class DrainImpact:
         parts = dict(scenario.nodes), dict(scenario.links), set(scenario.domains), set(scenario.network_nodes)
         changes = ScenarioChanges(*parts, scenario.assumed_allocations, scenario.assumed_released)
         changes.add(snapshot.connection, address, 0)  # the drained place carries nothing
-        slug = place.address.partition("/")[0]
+        surroundings = _surroundings(place.address)
         self.place, self._snapshot = place, snapshot
-        self.before = with_current_reservations(snapshot, read_cluster_capacity(snapshot, slug))
+        self.before = with_current_reservations(snapshot, read_run_capacity(snapshot, surroundings))
         self.after = with_current_reservations(
-            snapshot, read_cluster_capacity(replace(snapshot, changes=changes), slug)
+            snapshot, read_run_capacity(replace(snapshot, changes=changes), surroundings)
         )
         has_chips = place.level not in ("link", "switch", "network_node")
         self._lost_chips = (
@@ -365,6 +365,12 @@ def _merge_masks(sets: Iterable[RowMask]) -> dict[int, int]:
     for row, mask in sets:
         masks[row] = masks.get(row, 0) | mask
     return masks
+
+
+def _surroundings(address: str) -> str:
+    """Return the domain or rack of a place or of a link's first end; the cluster for a network node."""
+    cluster, *steps = address.partition("--")[0].split("/")
+    return f"{cluster}/{steps[0]}" if steps[0] != "fabric" else cluster
 
 
 def _subtree_ordinals(connection: Connection, place: Place) -> Iterator[set[int]]:

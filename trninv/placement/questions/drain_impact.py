@@ -36,8 +36,8 @@ _DEFINITION = (
     "torus, or in a server otherwise. Jobs are placed largest first, and chips that one gets are not free for the "
     "next. A job keeps its remaining chips if the wiring allows a replacement of the lost ones; else it gets the best "
     "place that trninv place finds, else one that the fewest moves of other jobs make. It gets no chips that are "
-    "reserved for a time before its end. Free capacity is that of the whole cluster, with jobs and reservations as "
-    "they are now"
+    "reserved for a time before its end. Free capacity is that of the cluster's domains of this model, with jobs and "
+    "reservations as they are now"
 )
 
 
@@ -178,7 +178,7 @@ def drain_impact(
     before, after = impact.before, impact.after
     model = before.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
-    allocations = read_allocations(snapshot, impact.place.cluster_id, model)
+    allocations = read_allocations(snapshot, before)
     disrupted = impact.disrupted_jobs(allocations)
     reported = disrupted[:MAX_JOBS]
     units = (model.full,) if model.torus else model.server_masks  # what a spare replaces as a whole

@@ -197,7 +197,7 @@ def make_room(
     )
     place = resolve_place(snapshot.connection, address)
     cluster = place.cluster_id
-    allocations = read_allocations(snapshot, cluster, model)
+    allocations = read_allocations(snapshot, capacity)
     immovable = pinned_jobs(allocations, pinned)
     reserved = reserved_from_now(snapshot, capacity, None)
     plan = MovePlanner(capacity, legal_sets, allocations, immovable, reserved).plan_request(request)

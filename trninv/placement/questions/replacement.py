@@ -15,12 +15,12 @@ from trninv.errors import InvalidArgumentError
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.parameter import Argument, FreeText
 from trninv.placement.allocations.allocation_masks import JobAllocation, read_allocations
-from trninv.placement.allocations.job_allocations import find_live_job, split_job_name, unknown_job_error
+from trninv.placement.allocations.job_allocations import find_live_job, read_job, split_job_name, unknown_job_error
 from trninv.placement.allocations.plan_revision import plan_revision
 from trninv.placement.allocations.reservations import FOREVER, Window
 from trninv.placement.allocations.server_cordons import resolve_servers
 from trninv.placement.candidates.free_blocks import max_free_block
-from trninv.placement.candidates.free_capacity import FreeCapacity, read_cluster_capacity
+from trninv.placement.candidates.free_capacity import FreeCapacity, read_run_capacity
 from trninv.placement.candidates.gangs import common_tier
 from trninv.placement.candidates.placement_model import PlacementModel, read_legal_sets
 from trninv.placement.candidates.reserved_chips import with_reservations
@@ -31,7 +31,7 @@ from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer
 from trninv.routing.question import ROUTED_COST, question
 from trninv.routing.snapshot import Snapshot
-from trninv.solvers.torus_blocks import pack_masks
+from trninv.solvers.torus_blocks import pack_masks, unpack_masks
 from trninv.units import Bandwidth, format_timestamp, pluralize
 
 _JOB = TABLES["job"]
@@ -124,8 +124,13 @@ def replacement(
     job: Annotated[FreeText, Argument("Job that lost servers; SYSTEM:ID if another system runs it.", metavar="JOB")],
     lost: Annotated[
         tuple[str, ...],
-        Argument("Lost server, or a rack or domain for all its servers.", metavar="SERVER", option="--lost"),
-    ],
+        Argument(
+            "Lost server, or a rack or domain for all its servers; by default those with a chip of the job that is "
+            "down or in maintenance.",
+            metavar="SERVER",
+            option="--lost",
+        ),
+    ] = (),
 ) -> ReplacementAnswer:
     """Plan the fewest new servers with which a job that lost servers keeps its shape and bandwidth.
 
@@ -136,13 +141,15 @@ def replacement(
     if key is None:
         raise unknown_job_error(connection, job)
     row = connection.execute(select(_JOB).where(_JOB.c.id == key)).one()
-    capacity = read_cluster_capacity(snapshot, _cluster_slug(snapshot, row.cluster_id))
+    capacity = read_run_capacity(snapshot, str(read_job(connection, key).first_server))
     window = Window(format_timestamp(current_time(connection)), row.until_at or FOREVER)
     capacity = with_reservations(snapshot, capacity, window)
     model = capacity.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(connection, model))
-    allocation = next(item for item in read_allocations(snapshot, row.cluster_id, model) if item.key == key)
-    masks = _lost_masks(snapshot, lost, row.cluster_id, model)
+    allocation = next(item for item in read_allocations(snapshot, capacity) if item.key == key)
+    masks = _lost_masks(snapshot, lost, row.cluster_id, capacity) if lost else _failed_servers(capacity, allocation)
+    if not masks:
+        raise InvalidArgumentError(f"no chip of job {job} is down or in maintenance; name the lost servers (--lost)")
     lost_chips = sum((mask & masks.get(domain, 0)).bit_count() for domain, mask in allocation.work.items())
     if not lost_chips:
         raise InvalidArgumentError(f"job {job} works on no chip of the lost servers; name its servers (trninv jobs)")
@@ -175,23 +182,30 @@ def replacement(
     )
 
 
-def _cluster_slug(snapshot: Snapshot, cluster: int) -> str:
-    table = TABLES["cluster"]
-    return str(snapshot.connection.scalars(select(table.c.slug).where(table.c.id == cluster)).one())
-
-
-def _lost_masks(snapshot: Snapshot, lost: Iterable[str], cluster: int, model: PlacementModel) -> dict[int, int]:
-    """Return the masks of the lost servers, by the ordinal of their domain."""
+def _lost_masks(snapshot: Snapshot, lost: Iterable[str], cluster: int, capacity: FreeCapacity) -> dict[int, int]:
+    """Return the masks of the lost servers, by row; those in domains of another model are skipped."""
     addresses = list(lost)
     if any(resolve_place(snapshot.connection, address).cluster_id != cluster for address in addresses):
         raise InvalidArgumentError("a lost server is in another cluster than the job; name servers of its cluster")
     server, domain = TABLES["server"], TABLES["domain"]
     query = select(domain.c.ordinal, server.c.ordinal).join(domain, domain.c.id == server.c.domain_id)
     masks: dict[int, int] = {}
-    for row, number in snapshot.connection.execute(
+    for ordinal, number in snapshot.connection.execute(
         query.where(server.c.id.in_(resolve_servers(snapshot.connection, addresses)))
     ):
-        masks[row] = masks.get(row, 0) | model.server_masks[number]
+        row = ordinal - capacity.first_ordinal
+        if 0 <= row < len(capacity.ordinals):
+            masks[row] = masks.get(row, 0) | capacity.model.server_masks[number]
+    return masks
+
+
+def _failed_servers(capacity: FreeCapacity, job: JobAllocation) -> dict[int, int]:
+    """Return the masks of the servers on which a chip that a job works on is not up, by row."""
+    masks: dict[int, int] = {}
+    for row, mask in job.work.items():
+        failed = mask & ~unpack_masks(capacity.up[[row]])[0]
+        if servers := sum(server for server in capacity.model.server_masks if server & failed):
+            masks[row] = servers
     return masks
 
 

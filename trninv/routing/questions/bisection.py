@@ -104,7 +104,8 @@ class BisectionAnswer(Answer):
     def render(self) -> Rendered:
         bounds = f"{self.upper}" if self.exact else f"between {self.lower} and {self.upper}"
         yield f"{self.scope}: {bounds} one direction ({'exact' if self.exact else 'proven bounds'})"
-        yield f"halves: {self.side_a:,} and {self.side_b:,} chips, balance {self.balance}"
+        without_failed = f", without failed ones (balance {self.balance})" if self.nominal else ""
+        yield f"halves: {self.side_a:,} and {self.side_b:,} chips{without_failed}"
         if self.reason:
             yield self.reason
         yield Detail(f"method: {self.method}")
