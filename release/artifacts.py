@@ -1,4 +1,4 @@
-"""Build the files of a release: sdist, wheel (both twice, to compare their bytes), requirements, SBOM, notes, checksums."""
+"""Build the files of a release: sdist and wheel (twice, to compare the bytes), requirements, SBOM, notes, checksums."""
 
 import gzip
 import hashlib
