@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from examples import ROOT
+from release.artifacts import REQUIREMENTS
 from trninv.settings import Settings, resource_directory
 
 DEPLOY = ROOT / "deploy"
@@ -215,6 +216,13 @@ def test_alerts_dashboard_and_deployment_are_found_in_a_checkout_and_in_the_whee
     """tests/test_wheel.py looks into the wheel."""
     for name in ("monitoring/alerts.yml", "monitoring/dashboard.json", "deploy/rolling-restart"):
         assert (resource_directory() / name).is_file()
+
+
+def test_the_image_installs_what_a_release_has() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    assert f"ARG REQUIREMENTS={REQUIREMENTS[0]}\n" in text
+    assert f"COPY {' '.join(REQUIREMENTS)} ./\n" in text
+    assert "--require-hashes --requirement ${REQUIREMENTS}\n" in text
 
 
 def test_units_and_image_agree_on_where_trninv_is() -> None:
