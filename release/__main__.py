@@ -47,7 +47,7 @@ def _prepare(version: str) -> int:
     _SOURCE.write_text(
         re.sub(r'^__version__ = ".*"$', f'__version__ = "{version}"', _SOURCE.read_text(), flags=re.MULTILINE)
     )
-    print(f'read `git diff`, then run: git add -A && git commit -m "Release {version}" && ./run release {version}')
+    print(f"read `git diff`, commit it as “Release {version}”, then run ./run release {version}")
     return 0
 
 

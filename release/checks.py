@@ -17,7 +17,7 @@ def problems(version: str) -> Iterator[str]:
         ["git", "status", "--porcelain"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.splitlines()
     if changed:
-        yield f"the checkout has changes that are not committed, such as {changed[0][3:]}; run git add -A && git commit"
+        yield f"the checkout has {len(changed)} changes that are not committed, such as {changed[0][3:]}"
     if trninv.__version__ != version:
         yield f"trninv.__version__ is {trninv.__version__}; run ./run release {version} --prepare"
     changelog = Changelog.read()

@@ -70,21 +70,7 @@ def test_a_changed_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         stdout = " M trninv/units.py\n?? new.py\n"
 
     monkeypatch.setattr(subprocess, "run", lambda *_args, **_options: Status)
-    wanted = "the checkout has changes that are not committed, such as trninv/units.py; run git add -A && git commit"
-    assert wanted in problems("99.0.0")
-
-
-def test_a_preparation_says_how_to_commit_its_new_files(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(changelog, "_FILE", tmp_path / "CHANGELOG.md")
-    monkeypatch.setattr(command, "_SOURCE", tmp_path / "__init__.py")
-    monkeypatch.setattr(command, "write_records", lambda _version: None)
-    (tmp_path / "CHANGELOG.md").write_text(TEXT)
-    (tmp_path / "__init__.py").write_text('__version__ = "1.0.0"\n')
-    assert command.main(["1.1.0", "--prepare"]) == 0
-    assert 'git add -A && git commit -m "Release 1.1.0" && ./run release 1.1.0' in capsys.readouterr().out
-    assert (tmp_path / "__init__.py").read_text() == '__version__ = "1.1.0"\n'
+    assert "the checkout has 2 changes that are not committed, such as trninv/units.py" in problems("99.0.0")
 
 
 def within(part: Any, whole: Any) -> bool:
