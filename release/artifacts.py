@@ -1,8 +1,9 @@
-"""Build the files of a release: sdist and wheel (twice, and the bytes are compared), SBOM, notes, checksums."""
+"""Build the files of a release: sdist and wheel (twice, to compare the bytes), requirements, SBOM, notes, checksums."""
 
 import gzip
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from release.changelog import ROOT, Changelog
+
+REQUIREMENTS = ("requirements.txt", "requirements-service.txt")
+"""The locked requirements that a release is installed with, without and with the extras of a service."""
 
 
 class BuildError(Exception):
@@ -42,6 +46,8 @@ def build_artifacts(version: str, directory: Path) -> list[Path]:
     _report("writing the container context, the SBOM, notes and checksums")
     _write_container_context(directory / f"trninv-{version}-container.tar.gz")
     _write_sbom(directory / f"trninv-{version}.cdx.json")
+    for name in REQUIREMENTS:
+        shutil.copyfile(ROOT / name, directory / name)
     (directory / "NOTES.md").write_text(Changelog.read().sections[version].strip() + "\n", "utf-8")
     sums = "".join(f"{_digest(file)}  {file.name}\n" for file in sorted(directory.iterdir()))
     (directory / "SHA256SUMS").write_text(sums)

@@ -106,7 +106,8 @@ def test_shell_scripts_parse(file: str) -> None:
 
 
 def test_lock_files_hold_no_registry_addresses() -> None:
-    for name in ("requirements.txt", "requirements-dev.txt", "web/package-lock.json"):
+    requirements = ROOT.glob("requirements*.txt")
+    for name in (*(file.name for file in requirements), "web/package-lock.json"):
         text = (ROOT / name).read_text()
         assert "index-url" not in text
         assert '"resolved"' not in text

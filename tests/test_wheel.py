@@ -230,7 +230,11 @@ def test_the_files_of_a_release_are_listed(built: Path, tmp_path: Path, monkeypa
         "SHA256SUMS",
         "trninv-1.0.0-container.tar.gz",
         "trninv-1.0.0.cdx.json",
+        "requirements.txt",
+        "requirements-service.txt",
     }
+    for name in artifacts.REQUIREMENTS:
+        assert files[name].read_bytes() == (ROOT / name).read_bytes()
     sums = dict(line.split("  ")[::-1] for line in files["SHA256SUMS"].read_text().splitlines())
     assert sums == {
         name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items() if name != "SHA256SUMS"

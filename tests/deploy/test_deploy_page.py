@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +15,12 @@ import pytest
 
 from conftest import Databases, Run
 from examples import ROOT
+from release import artifacts
 from trninv.history.archive.archive_directory import open_directory
 
 PAGE = (ROOT / "docs/how-to/deploy.md").read_text()
+_VERSIONS = sorted(set(re.findall(r"trninv-(\d+\.\d+\.\d+)", PAGE)))
+"""The releases that the page installs and upgrades to."""
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _NOT_RUN = {
     "podman": "needs an image registry and a kernel with containers; test_image.py builds and runs the image, and "
@@ -29,16 +31,19 @@ _NOT_RUN = {
 _RUN = {
     *(
         "apt-get",
+        "as_trninv",
+        "as_trninv()",
         "cp",
         "curl",
         "deploy/rolling-restart",
+        "ln",
         "nginx",
-        "/opt/trninv/bin/pip",
+        *(f"/opt/trninv-{version}/bin/pip" for version in _VERSIONS),
         "printf",
         "python3",
         "runuser",
     ),
-    *("systemctl", "trninv", "useradd"),
+    *("sha256sum", "systemctl", "tar", "useradd"),
 }
 _IN_NAMESPACE = """
 set -eu
@@ -51,7 +56,7 @@ mount -t proc proc proc
 mount --rbind /dev dev
 for directory in run tmp; do mount -t tmpfs -o mode=1777 tmpfs "$directory"; done
 cp "$2" tmp/script
-cp "$3" tmp
+cp -r "$3" tmp/release
 exec chroot . /bin/bash -eu /tmp/script
 """
 _PREPARE = """
@@ -109,15 +114,13 @@ mkdir -p /etc/trninv /etc/prometheus /run/postgresql
 _SETTLE = """
 cat > /etc/trninv/service.env <<'END'
 {environment}END
-mkdir /srv/checkout
-cd /srv/checkout
-cp -r {root}/deploy {root}/monitoring {root}/requirements.txt /tmp/trninv-*.whl .
-trninv() {{
-    # an object store: tests/history/test_archive_elsewhere.py
-    set -- "${{@/#s3:\\/\\/bucket/\\/var\\/lib\\/trninv}}"
-    (. /etc/trninv/service.env; export TRNINV_DATABASE_URL
-     cd /var/lib/trninv; runuser -u trninv -- /opt/trninv/bin/trninv "$@")
-}}
+chmod 0700 /root
+mkdir /root/release # which the user trninv cannot read
+cd /root/release
+cp {root}/requirements.txt {root}/requirements-service.txt /tmp/release/*.whl .
+tar --create --gzip --file {container} --directory {root} deploy monitoring
+sha256sum ./* > SHA256SUMS
+echo "$(printf 0%.0s $(seq 64))  a-file-that-was-not-downloaded" >> SHA256SUMS
 created_user() {{
     install -d -o trninv -g trninv -m 0700 /var/lib/trninv
     install -d -o postgres /run/postgresql
@@ -134,6 +137,7 @@ _AFTER = {
 }
 """What has to happen after some commands, by their first words, before the next can run."""
 _FINISH = """
+trninv() { as_trninv trninv "$@"; }
 ask() { curl --silent --cacert /etc/ssl/trninv.pem "https://trninv.example$1"; }
 ask /readyz | grep -F '"ok"'
 ask /chips/u-trn2x64 | grep -F UNAUTHENTICATED
@@ -146,7 +150,7 @@ echo finished
 
 def _commands() -> Iterator[str]:
     for block in _BLOCK.findall(PAGE):
-        yield from block.splitlines()
+        yield from re.split(r"\n(?![ )])", block.rstrip())  # a function has several lines
 
 
 def test_the_page_runs_nothing_that_is_not_known_here() -> None:
@@ -162,11 +166,13 @@ def test_the_files_that_it_copies_exist() -> None:
 
 def _script() -> str:
     (environment,) = re.findall(r"^```ini\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    lines = [_PREPARE, _SETTLE.format(environment=environment, root=ROOT)]
+    (container,) = set(re.findall(r"trninv-[\d.]+-container\.tar\.gz", PAGE))
+    lines = [_PREPARE, _SETTLE.format(environment=environment, root=ROOT, container=container)]
     for line in _commands():
         if shlex.split(line)[0] in _NOT_RUN:
             continue
-        lines += [f"echo {shlex.quote(f'+ {line}')}", line]
+        # tests/history/test_archive_elsewhere.py archives to an object store
+        lines += [f"echo {shlex.quote(f'+ {line}')}", line.replace("s3://bucket", "/var/lib/trninv")]
         lines += [after for start, after in _AFTER.items() if line.startswith(start)]
     return "\n".join([*lines, _FINISH])
 
@@ -176,9 +182,10 @@ def _script() -> str:
 def test_its_commands_lead_to_a_fleet(backend: str, run: Run, databases: Databases, tmp_path: Path) -> None:
     url, tokens = databases.empty(backend), list[str]()
     for words in map(shlex.split, _commands()):
-        if words[0] != "trninv":
+        if words[0] != "as_trninv":
             continue
-        arguments = [str(tmp_path) if word.startswith("s3://") else word for word in words[1:]]
+        assert Path(words[1]).name == "trninv"
+        arguments = [str(tmp_path) if word.startswith("s3://") else word for word in words[2:]]
         status, out, error = run(*arguments, database=url)
         assert status == 0, (words, error)
         tokens += re.findall(r"trninv_[\w-]{43}", out)
@@ -197,9 +204,12 @@ def test_its_commands_lead_to_a_fleet(backend: str, run: Run, databases: Databas
     reason="./run ci image runs it, because it installs everything again; it needs root, PostgreSQL, nginx and systemd",
 )
 def test_every_command_of_the_page_is_run(tmp_path: Path) -> None:
-    build: list[str | Path] = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT]
-    subprocess.run(build, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
+    source, packages = artifacts.copy_commit(tmp_path / "source"), tmp_path / "dist"
+    for version in _VERSIONS:
+        (source / "trninv/__init__.py").write_text(
+            re.sub('(?<=__version__ = ").*(?=")', version, (source / "trninv/__init__.py").read_text())
+        )
+        artifacts.build_packages(source, packages)
     script, space = tmp_path / "script", tmp_path / "space"
     space.mkdir()
     script.write_text(_script())
@@ -216,7 +226,7 @@ def test_every_command_of_the_page_is_run(tmp_path: Path) -> None:
         "sh",
         space,
         script,
-        wheel,
+        packages,
     ]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"

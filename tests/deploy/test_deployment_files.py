@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from examples import ROOT
+from release.artifacts import REQUIREMENTS
 from trninv.settings import Settings, resource_directory
 
 DEPLOY = ROOT / "deploy"
@@ -22,19 +23,27 @@ _EXPOSURE = 20
 """The highest exposure that systemd-analyze may report, of 100."""
 
 
+OPTIONAL = "discover.yaml"
+"""Part of kustomization.yaml as a comment."""
+
+
 def _objects() -> list[dict[str, Any]]:
-    """What Kustomize applies."""
-    files = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"]
+    """What Kustomize applies, with what its comment offers."""
+    files = [*yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"], OPTIONAL]
     return [one for name in files for one in yaml.safe_load_all((KUBERNETES / name).read_text())]
 
 
-def _object(kind: str) -> dict[str, Any]:
-    (one,) = (one for one in _objects() if one["kind"] == kind)
+def _object(kind: str, name: str = "trninv") -> dict[str, Any]:
+    (one,) = (one for one in _objects() if (one["kind"], one["metadata"]["name"]) == (kind, name))
     return one
 
 
 def _pods() -> Iterator[dict[str, Any]]:
-    yield from (one["spec"]["template"] for one in _objects() if one["kind"] in ("Deployment", "Job"))
+    for one in _objects():
+        if one["kind"] in ("Deployment", "Job"):
+            yield one["spec"]["template"]
+        elif one["kind"] == "CronJob":
+            yield one["spec"]["jobTemplate"]["spec"]["template"]
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +89,55 @@ def test_kubernetes_knows_every_field() -> None:
     native = [one for one in _objects() if one["kind"] != "ServiceMonitor"]  # that is the Prometheus operator's
     for one in native:
         kubernetes_validate.validate(one, kubernetes_validate.latest_version(), strict=True)
-    assert {"Deployment", "Service", "Ingress", "NetworkPolicy", "Job"} <= {one["kind"] for one in native}
+    assert {"Deployment", "Service", "Ingress", "NetworkPolicy", "Job", "CronJob"} <= {one["kind"] for one in native}
+
+
+def test_each_file_of_kubernetes_is_applied_or_says_how() -> None:
+    files = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"]
+    alone = {"kustomization.yaml", "collector-daemonset.yaml", OPTIONAL}
+    assert {*files, *alone} == {file.name for file in KUBERNETES.iterdir()}
+    assert f"# - {OPTIONAL}" in (KUBERNETES / "kustomization.yaml").read_text()
+
+
+def test_kubernetes_images_name_one_release() -> None:
+    (image,) = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["images"]
+    collector = yaml.safe_load((KUBERNETES / "collector-daemonset.yaml").read_text())
+    (container,) = collector["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == f"{image['newName']}:{image['newTag']}"
+    assert image["newTag"] != "latest"
+    images = {one["image"] for pod in _pods() for one in pod["spec"]["containers"]}
+    assert images == {image["name"]}
+
+
+def test_discovery_has_the_rights_that_it_needs() -> None:
+    role = yaml.safe_load((DEPLOY / "discovery/cluster-role.yaml").read_text())
+    binding, account = _object("ClusterRoleBinding", "trninv-discover"), _object("ServiceAccount", "trninv-discover")
+    assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) == (role["kind"], role["metadata"]["name"])
+    (subject,) = binding["subjects"]
+    namespace = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["namespace"]
+    assert (subject["name"], subject["namespace"]) == (account["metadata"]["name"], namespace)
+    (pod,) = (pod for pod in _pods() if pod["spec"].get("serviceAccountName"))
+    assert pod["spec"]["serviceAccountName"] == account["metadata"]["name"]
+    assert pod["spec"]["containers"][0]["args"][:2] == ["discover", "kubernetes"]
+
+
+def test_every_pod_is_in_the_network_policy() -> None:
+    (expression,) = _object("NetworkPolicy")["spec"]["podSelector"]["matchExpressions"]
+    assert set(expression["values"]) == {pod["metadata"]["labels"]["app.kubernetes.io/name"] for pod in _pods()}
+
+
+def test_a_backup_dumps_before_it_verifies_and_keeps_older_dumps_of_a_history_that_does_not() -> None:
+    unit = (DEPLOY / "systemd/trninv-backup.service").read_text()
+    assert re.findall("^ExecStart=.*?(pg_dump|verify|-delete)", unit, re.MULTILINE) == ["pg_dump", "verify", "-delete"]
+    pod = _object("CronJob", "trninv-backup")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (dump,), (verify,) = pod["initContainers"], pod["containers"]
+    assert re.findall("pg_dump|-delete", dump["command"][-1]) == ["pg_dump"]
+    assert re.findall("verify|&&|-delete", verify["command"][-1]) == ["verify", "&&", "-delete"]
 
 
 def test_the_objects_select_each_other() -> None:
-    (labels,) = (pod["metadata"]["labels"] for pod in _pods() if "migrate" not in str(pod["metadata"]))
     service, deployment = _object("Service"), _object("Deployment")
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
     for selector in (service["spec"]["selector"], deployment["spec"]["selector"]["matchLabels"]):
         assert selector.items() <= labels.items()
     assert _object("ServiceMonitor")["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
@@ -100,8 +152,8 @@ def test_the_objects_select_each_other() -> None:
 def test_no_pod_runs_as_root_or_writes_to_its_image() -> None:
     for pod in _pods():
         assert pod["spec"]["securityContext"]["runAsUser"] > 0
-        assert pod["spec"]["automountServiceAccountToken"] is False
-        for container in pod["spec"]["containers"]:
+        assert pod["spec"].get("automountServiceAccountToken", True) is ("serviceAccountName" in pod["spec"])
+        for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", [])):
             context = container["securityContext"]
             assert (context["readOnlyRootFilesystem"], context["capabilities"]) == (True, {"drop": ["ALL"]})
 
@@ -164,6 +216,13 @@ def test_alerts_dashboard_and_deployment_are_found_in_a_checkout_and_in_the_whee
     """tests/test_wheel.py looks into the wheel."""
     for name in ("monitoring/alerts.yml", "monitoring/dashboard.json", "deploy/rolling-restart"):
         assert (resource_directory() / name).is_file()
+
+
+def test_the_image_installs_what_a_release_has() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    assert f"ARG REQUIREMENTS={REQUIREMENTS[0]}\n" in text
+    assert f"COPY {' '.join(REQUIREMENTS)} ./\n" in text
+    assert "--require-hashes --requirement ${REQUIREMENTS}\n" in text
 
 
 def test_units_and_image_agree_on_where_trninv_is() -> None:

@@ -74,6 +74,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict
     buildah("copy", "--quiet", empty, base, "/")
     buildah("commit", "--quiet", empty, "localhost/base")
     words = ["--format", "docker", "--isolation", "chroot", "--network", "host", "--build-arg", "BASE=localhost/base"]
+    words += ["--build-arg", "REQUIREMENTS=requirements-service.txt"]  # without it, only libraries are missing
     buildah("bud", *words, "--file", ROOT / "deploy" / "Containerfile", "--tag", "trninv", ROOT)
     container = buildah("from", "localhost/trninv")
     config = json.loads(buildah("inspect", "--type", "image", "localhost/trninv"))["Docker"]["config"]
@@ -104,6 +105,11 @@ def test_the_image_migrates_serves_and_is_healthy(built: tuple[Path, dict[str, A
     done = _run(built, tmp_path, "sh", "-c", _SERVE, "sh", *health)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "fleet.db").stat().st_uid == user > 0
+
+
+def test_the_image_has_the_extras_that_it_was_built_with(built: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    done = _run(built, tmp_path, "python3", "-c", "import boto3, cryptography, jwt, kubernetes, ladybug, mcp, pyarrow")
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_image_can_be_written_to_nowhere_but_data_and_tmp(
