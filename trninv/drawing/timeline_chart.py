@@ -125,7 +125,7 @@ def draw_timeline(history: History, width: float = 900, height: float = 200) -> 
         return _AXIS_WIDTH + share * (width - _AXIS_WIDTH - _PADDING)
 
     _draw_axes(root, (_AXIS_WIDTH, width - _PADDING), height, history.worst)
-    for _, run in groupby(history.intervals, lambda interval: (interval.worst, interval.at_end)):
+    for _, run in groupby(history.intervals, lambda interval: (interval.worst.all, interval.at_end.counts)):
         intervals = list(run)
         # whole units, since the pixels between two bars that meet within one would look like a recovery
         ends = round(x_of(intervals[0].begin)), round(x_of(intervals[-1].end))

@@ -95,7 +95,7 @@ function Impact({ impact }: { impact: ImpactAnswer }) {
         const other = cost.incomparable
           ? { note: `not comparable: ${cost.incomparable}` }
           : lost && same
-            ? { note: "no idle link crosses the halves" }
+            ? { note: "idle links do not cross it" }
             : {};
         return (
           <section key={cost.domain} aria-label={cost.domain}>

@@ -172,14 +172,16 @@ function LinkRow({ link, chip, domain }: { link: ChipLink; chip: ChipPart; domai
       <td>
         <a href={href("at", link.address)} class="state-link">
           {isIdle(link) ? <IdleSign /> : <Glyph state={link.state} />} {isIdle(link) ? "idle" : stateWord(link.state)}
+          {!isIdle(link) && isReduced(link) && `, at ${share(link)} %`}
         </a>
         {isIdle(link) && <small>{whyIdle(link, domain, chip.address)}</small>}
-        {!isIdle(link) && isReduced(link) && (
-          <small>{[`at ${share(link)} %`, whyReduced(link, domain)].filter(Boolean).join(": ")}</small>
-        )}
+        {!isIdle(link) && isReduced(link) && <small>{whyReduced(link, chip.server.address)}</small>}
       </td>
       <td class="number">
-        <Change now={gigabytes(link.bandwidth)} before={gigabytes(link.nominal)} />
+        <Change
+          now={gigabytes(link.bandwidth)}
+          before={isReduced(link) ? number(link.nominal.gigabytesPerSecond) : undefined}
+        />
       </td>
     </tr>
   );
@@ -196,11 +198,11 @@ const isReduced = ({ bandwidth, nominal }: ChipLink) => bandwidth.gigabytesPerSe
 const share = ({ bandwidth, nominal }: ChipLink) =>
   number((100 * bandwidth.gigabytesPerSecond) / nominal.gigabytesPerSecond);
 
-/** Whose fault it is that a link carries less than it could, if not its own: s5/c1 is degraded. */
-const whyReduced = ({ a, b }: ChipLink, domain: string) =>
+/** Whose fault it is that a link carries less than it could, if not its own: c1 is degraded. */
+const whyReduced = ({ a, b }: ChipLink, server: string) =>
   [a, b]
     .filter((end) => "state" in end && end.state === "degraded")
-    .map(({ address }) => `${relativeTo(domain, address)} is degraded`)
+    .map(({ address }) => `${relativeTo(server, address)} is degraded`)
     .join(", ");
 
 /** Whose fault it is that a link carries nothing: s0/c3 is down. */

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { makeQuery, type Result, useQuery } from "../api";
 import { Metric } from "../domain/metric";
 import { Loading } from "../parts";
+import "../style/causes.css";
 import { relativeTo } from "../words";
 import { type Capability, LOSS } from "./documents";
 
@@ -36,7 +37,7 @@ export function Losses({ loss, of }: { loss: Capability; of?: string | undefined
         before={loss.bisectionBefore.upper.gigabytesPerSecond}
         now={loss.bisectionNow.upper.gigabytesPerSecond}
         unit="GB/s"
-        note={loss.incomparable ? `halves of ${loss.chipsNow}, not ${loss.chipsBefore} chips` : undefined}
+        note={loss.incomparable ? `of ${loss.chipsNow}, not ${loss.chipsBefore} chips` : undefined}
       />
       <Metric name={name("Memory pool")} before={loss.poolBefore.gibibytes} now={loss.poolNow.gibibytes} unit="GiB" />
     </>
