@@ -31,10 +31,11 @@ def change(url: str, address: str, state: str, why: str) -> None:
 
 @pytest.fixture(scope="module")
 def service_database(databases: Databases) -> str:
-    """A switch, a server and a chip down; one job beside the switch's links, one on the server."""
+    """A switch, a server and a chip down; one job at the switch's links, one beside them, one on the server."""
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         allocate(connection, "serve-eu", ["trn3-gen2/d0/s18", "trn3-gen2/d0/s19"], who="tests")
+        allocate(connection, "sweep", ["trn3-gen2/d0/s0"], who="tests")
         allocate(connection, "llama-ft", [SERVER], who="tests")
     for address in (SWITCH, SERVER, CHIP):
         change(url, address, "down", f"why {address}")
@@ -53,7 +54,7 @@ def test_the_tree_says_what_carries_nothing_and_what_is_reached_and_the_head_who
     page = opened("#/incidents")
     expect(page.locator("header.title")).to_contain_text("3 open: 1 server, 17 chips, 1 switch down")
     for cause, jobs, says in (
-        (SWITCH, "none hit serve-eu slower", ["72 links idle", "144 of 144 chips still reachable"]),
+        (SWITCH, "serve-eu hit sweep slower", ["72 links idle", "144 of 144 chips still reachable"]),
         (SERVER, "llama-ft hit, 16 of", [f"{LINKS} links idle", f"{CUBE - 16} of {CUBE} chips still reachable"]),
         (CHIP, "none hit", ["5 links idle", "15 of 16 chips still reachable"]),
     ):
