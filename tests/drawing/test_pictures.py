@@ -56,12 +56,12 @@ def test_a_wiring_shows_every_chip(run: Run, lite: str, scope: str, chips: int) 
 def test_a_marked_path_is_in_the_picture(run: Run, lite: str) -> None:
     out = drawn(run, "u-trn2x64", "--path", f"{U}/s0/c0", f"{U}/s2/c10", database=lite)
     assert "6 hops, 64 GB/s one direction" in out
-    assert len(set(re.findall(r'<polyline [^>]*stroke="#c2125c"[^>]*><title>([^:]*):', out))) == 6
-    assert len(re.findall(r'<circle [^>]*stroke="#c2125c"', out)) == 7
-    assert re.findall(r'<circle [^>]*fill="#c2125c"[^>]*><title>(.*?),', out) == [f"{U}/s0/c0", f"{U}/s2/c10"]
+    assert len(set(re.findall(r'<polyline [^>]*stroke="#12161c"[^>]*><title>([^:]*):', out))) == 6
+    assert len(re.findall(r'<circle [^>]*stroke="#12161c"', out)) == 7
+    assert re.findall(r'<circle [^>]*fill="#12161c"[^>]*><title>(.*?),', out) == [f"{U}/s0/c0", f"{U}/s2/c10"]
 
 
-@pytest.mark.parametrize(("option", "colour"), [("--widest", "#c2125c"), ("--cut", "#9a6a00")])
+@pytest.mark.parametrize(("option", "colour"), [("--widest", "#12161c"), ("--cut", "#12161c")])
 def test_other_marks(run: Run, lite: str, option: str, colour: str) -> None:
     out = drawn(run, "trn3-gen2", option, "trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s35/c3", database=lite)
     assert len(set(re.findall(rf'<polyline [^>]*stroke="{colour}"[^>]*><title>([^:]*):', out))) == 3

@@ -17,11 +17,11 @@ TEXT = [
     ("ink-3", "sunken", 4.5), ("accent", "surface", 4.5), ("accent", "accent-soft", 4.5), ("on-accent", "accent", 4.5),
     *((f"{state}-text", "surface", 4.5) for state in (*STATES, "free")),
     *((f"{state}-text", f"{state}-soft", 4.5) for state in ("degraded", "down", "maintenance")),
-    *((f"on-job-{job}", f"job-{job}", 4.5) for job in JOBS),
+    *((f"on-job-{job}", f"job-{job}", 4.5) for job in JOBS), ("ink", "side-a", 4.5), ("ink", "side-b", 4.5),
 ]  # fmt: skip
 MARKS = ("line-strong", "down", "maintenance", "allocated", "reserved", "path", "cut", "link-a", "link-b", "link-c")
 APART = {
-    0.1: (STATES,),
+    0.1: (STATES, *((mark, state) for mark in ("path", "cut") for state in STATES), ("side-a", "side-b")),
     0.09: (tuple(f"job-{job}" for job in JOBS),),
     0.045: (("link-a", "link-b", "link-c", "path"),),
 }

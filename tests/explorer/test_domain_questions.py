@@ -18,7 +18,14 @@ from trninv.inventory.state.state_change import set_state
 from trninv.placement.changes.allocate import allocate
 
 U = "#/domain/u-trn2x64/d0"
-MODES = {"path": "Path", "widest": "Widest", "cut": "Cut", "bisection": "Bisection", "pool": "Memory pool", "jobs": "Jobs"}
+MODES = {
+    "path": "Path",
+    "widest": "Widest",
+    "cut": "Cut",
+    "bisection": "Bisection",
+    "pool": "Memory pool",
+    "jobs": "Jobs",
+}
 ENDS = "from=s0/c0&to=s2/c10"
 WIDTHS = 1280, 390
 
@@ -105,16 +112,13 @@ def test_on_a_phone_the_picture_is_in_the_first_screen_and_the_answer_above_it(o
     settled(page)
     controls = [page.get_by_label(name, exact=True).bounding_box() for name in ("Question", "From", "To", "More")]
     assert len({round(box["y"] + box["height"] / 2, -1) for box in controls if box}) == 1
-    assert top(".wiring") < 400
+    assert top(".cause-bands") < top(".cost") < top(".wiring") < 560
     page.get_by_label("From", exact=True).select_option("s0/c0")
     page.get_by_label("To", exact=True).select_option("s2/c10")
     expect(page.locator(".wire.path")).to_have_count(6)
     assert top(".answers .answer") < top(".wiring") < 500 < top(".cause-bands")
     page.get_by_label("Question").select_option("cut")
     expect(page.locator(".wire.cut")).to_have_count(6)
-    page.locator("summary", has_text="…").click()
-    page.get_by_text("3D", exact=True).click()
-    expect(page.locator(".wiring.turns")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
@@ -254,6 +258,32 @@ def test_what_an_incident_costs_two_chips_is_told(opened: Open) -> None:
     page.wait_for_url(re.compile(r"#/incidents\?sel=2$"))
     page = opened(f"{U}?from=s0/c5&to=s2/c5&down=s0/c1")
     expect(card).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_a_domain_says_what_its_incident_costs_until_a_scenario_asks_otherwise(opened: Open) -> None:
+    page = opened(U)
+    cost = page.get_by_role("region", name="What it costs")
+    rows = cost.locator("dl > div")
+    expect(rows.filter(has_text="Working chips")).to_contain_text(re.compile(r"64\s*→\s*63\s*−1"))
+    expect(rows.filter(has_text="All-gather limit")).to_contain_text(re.compile(r"640\s*→\s*512 GB/s\s*−20 %"))
+    expect(rows.filter(has_text="Bisection")).to_contain_text(
+        re.compile(r"2,048\s*→\s*1,984 GB/s\s*of 63, not 64 chips")
+    )
+    expect(rows.filter(has_text="Memory pool")).to_contain_text(re.compile(r"6,144\s*→\s*6,048 GiB"))
+    expect(rows.filter(has_text="Slower jobs")).to_contain_text("train-7b")
+    for asked in (f"{U}?show=bisection", f"{U}?{ENDS}", f"{U}?show=jobs"):
+        page.evaluate("to => { location.hash = to }", asked)
+        expect(cost).to_have_count(1)
+    page.evaluate("to => { location.hash = to }", f"{U}?show=bisection&down=s0/c1")
+    expect(cost).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_on_a_phone_a_domain_is_flat(opened: Open) -> None:
+    page = opened(f"{U}?view=3d", width=390, height=844)
+    expect(page.locator(".wiring .chip")).to_have_count(64)
+    expect(page.locator(".wiring.turns")).to_have_count(0)
 
 
 @pytest.mark.slow

@@ -31,10 +31,11 @@ def change(url: str, address: str, state: str, why: str) -> None:
 
 @pytest.fixture(scope="module")
 def service_database(databases: Databases) -> str:
-    """A switch, a server and a chip down; one job beside the switch's links, one on the server."""
+    """A switch, a server and a chip down; one job at the switch's links, one beside them, one on the server."""
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         allocate(connection, "serve-eu", ["trn3-gen2/d0/s18", "trn3-gen2/d0/s19"], who="tests")
+        allocate(connection, "sweep", ["trn3-gen2/d0/s0"], who="tests")
         allocate(connection, "llama-ft", [SERVER], who="tests")
     for address in (SWITCH, SERVER, CHIP):
         change(url, address, "down", f"why {address}")
@@ -49,23 +50,19 @@ def panel(page: Page, cause: str) -> Locator:
     return found
 
 
-def test_the_tree_says_what_carries_nothing_what_is_reached_and_whose_job_is_slower(opened: Open) -> None:
+def test_the_tree_says_what_carries_nothing_and_what_is_reached_and_the_head_whose_job_is_slower(opened: Open) -> None:
     page = opened("#/incidents")
     expect(page.locator("header.title")).to_contain_text("3 open: 1 server, 17 chips, 1 switch down")
-    for cause, says in {
-        SWITCH: [
-            "72 links idle",
-            "144 of 144 chips still reachable",
-            "No jobs affected",
-            "slower",
-            "serve-eu",
-        ],
-        SERVER: [f"{LINKS} links idle", f"{CUBE - 16} of {CUBE} chips still reachable", "llama-ft: 16 of"],
-        CHIP: ["5 links idle", "15 of 16 chips still reachable", "No jobs affected"],
-    }.items():
-        tree = panel(page, cause).locator(".tree").first
+    for cause, jobs, says in (
+        (SWITCH, "serve-eu hit sweep slower", ["72 links idle", "144 of 144 chips still reachable"]),
+        (SERVER, "llama-ft hit, 16 of", [f"{LINKS} links idle", f"{CUBE - 16} of {CUBE} chips still reachable"]),
+        (CHIP, "none hit", ["5 links idle", "15 of 16 chips still reachable"]),
+    ):
+        found = panel(page, cause)
         for text in says:
-            expect(tree).to_contain_text(text)
+            expect(found.locator(".tree").first).to_contain_text(text)
+        expect(found.locator(".summary div").nth(1)).to_contain_text(jobs, use_inner_text=True)
+        expect(found.locator(".tree").first).not_to_contain_text(re.compile("job", re.IGNORECASE))
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
@@ -77,7 +74,11 @@ def test_an_incident_says_first_which_parts_since_when_whose_jobs_and_what_is_lo
     expect(found.locator(".band")).to_contain_text(re.compile(r"since \d{4}-\d\d-\d\d \d\d:\d\d UTC, \d+ s, set by"))
     summary = found.locator(".summary div")
     expect(summary).to_have_text(
-        ["Parts1 server, 16 chips down", "Jobllama-ft", re.compile(r"Lost16 chips, [\d,]+ GB/s")]
+        [
+            "Parts1 server, 16 chips down",
+            re.compile(r"Jobsllama-ft hit, 16 of \d+ chips"),
+            re.compile(r"Lost16 chips, [\d,]+ GB/s of links"),
+        ]
     )
     for name in ("Restore…", "Add a note"):
         expect(found.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)

@@ -41,6 +41,7 @@ def service_database(databases: Databases) -> str:
             (f"{SERVER}/c11", "degraded", "Thermal throttling", "monitor"),
             (f"{SERVER}/c11", "up", "Fan replaced", "m.chen"),
             (SERVER, "down", WHY, "night-shift"),
+            ("lab/d5/s1/c2", "degraded", "Thermal throttling", "monitor"),
         ):
             with write_transaction(engine) as connection:
                 condition = Condition.from_user(state, 0.5 if state == "degraded" else None)
@@ -85,16 +86,30 @@ def test_a_chip_says_which_server_took_it_down_and_what_its_links_carry(opened: 
     band = page.get_by_role("region", name="State")
     expect(band).to_contain_text("Server s2 was set down by night-shift at ")
     expect(band.get_by_role("link", name="Server s2")).to_have_attribute("href", f"#/at/{SERVER}")
-    expect(band).to_contain_text("Lost 8 cores, 96 GiB HBM, all 665 GB/s of its links")
+    expect(band).to_contain_text("Lost 8 cores, 96 GiB HBM, all 640 GB/s of its NeuronLinks")
     expect(cell(page, "All-gather limit")).to_contain_text("−10 %")
     links = page.get_by_role("region", name="Links", exact=True).locator("tbody tr")
     expect(links.first).to_contain_text(re.compile(r"7 idle links.*s2/c3 is down.*665 → 0 GB/s"))
     links.get_by_role("button", name="7 idle links").click()
     expect(links).to_have_count(8)
-    expect(links.nth(1)).to_contain_text(re.compile(r"s1/c3NeuronLink-v3.*idle.*s2/c3 is down.*64 GB/s → 0 GB/s"))
+    expect(links.nth(1)).to_contain_text(re.compile(r"s1/c3NeuronLink-v3.*idle.*s2/c3 is down.*64 → 0 GB/s"))
     expect(page.locator(".wiring .selected")).to_have_count(1)
     expect(page.locator(".miniature i.chosen")).to_have_count(1)
     assert violations(page) == ""
+
+
+def test_the_links_of_a_degraded_chip_say_how_much_they_carry_and_why(opened: Open) -> None:
+    page = opened("#/at/lab/d5/s1/c2", width=1280)
+    band = page.get_by_role("region", name="State")
+    expect(band).to_contain_text("Lost 320 of 640 GB/s of its NeuronLinks")
+    links = page.get_by_role("region", name="Links", exact=True).locator("tbody tr")
+    expect(links.first).to_contain_text(re.compile(r"up, at 50 %.*c2 is degraded.*128 → 64 GB/s|64 → 32 GB/s"))
+    band.get_by_role("link", name="Incident").click()
+    expect(page.locator(".incidents .panel .summary")).to_contain_text("320 GB/s of links")
+    page = opened("#/at/lab/d5/s1/c2", width=390, height=844)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    table = page.locator('[aria-label="Links"] table')
+    assert table.evaluate("table => table.getBoundingClientRect().right") <= 378
 
 
 def test_a_server_that_is_up_names_its_parts_that_are_not(opened: Open) -> None:
@@ -161,10 +176,13 @@ def test_a_fabric_tells_its_ratios_and_the_jobs_that_cross(opened: Open) -> None
 def test_in_space_each_server_is_a_sheet_with_its_name(opened: Open) -> None:
     page = opened("#/domain/lab/d0?view=3d", width=1440)
     expect(page.locator(".wiring .plane polygon")).to_have_count(4)
-    expect(page.locator(".wiring .label")).to_have_text([f"server s{server}" for server in range(4)], use_inner_text=False)
+    expect(page.locator(".wiring .label")).to_have_text(
+        [f"server s{server}" for server in range(4)], use_inner_text=False
+    )
     depths = "[...new Set([...document.querySelectorAll('.wire')].map(wire => getComputedStyle(wire).opacity))].length"
     assert page.evaluate(depths) <= 3
     page = opened("#/domain/lab/d7?view=3d", width=1440)
+    expect(page.locator(".wiring .reason polyline")).to_have_count(0)  # it would look like a link
     expect(page.locator(".wiring .reason")).to_have_text(f"s2/c0 and 15 more down: {WHY}", use_inner_text=False)
     frame = page.locator(".wiring").bounding_box()
     boxes = [box for plane in page.locator(".wiring .plane polygon").all() if (box := plane.bounding_box())]

@@ -1,5 +1,6 @@
 """Pictures for the explorer's pages: what they take, when they change, and who may see them."""
 
+import itertools
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -84,6 +85,21 @@ def test_a_picture_is_sent_again_once_something_changed(client: TestClient, url:
     change(url, "maintenance", "swap")
     assert client.get(f"/pictures/{picture}", headers=copy).status_code == 200
     change(url, "down", "fan & <b>")
+
+
+def test_a_constant_outage_is_one_bar_in_a_timeline(client: TestClient) -> None:
+    root = parsed(client.get("/pictures/timeline?scope=u-trn2x64&hours=24"))
+    bars = [
+        bar for bar in root.iter(f"{SVG}rect") if bar.get("fill") == "var(--down)" and float(bar.get("width", 0)) > 0
+    ]
+    runs = [
+        group.findtext(f"{SVG}title", "").split(": ", 1)[1]
+        for group in root.iter(f"{SVG}g")
+        if group.get("shape-rendering")
+    ]
+    assert bars
+    assert all(a != b for a, b in itertools.pairwise(runs))
+    assert all(float(bar.get("x", 0)).is_integer() for bar in bars)
 
 
 def test_a_timeline_has_what_its_cursor_needs(client: TestClient) -> None:

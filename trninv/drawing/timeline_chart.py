@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
@@ -124,8 +125,11 @@ def draw_timeline(history: History, width: float = 900, height: float = 200) -> 
         return _AXIS_WIDTH + share * (width - _AXIS_WIDTH - _PADDING)
 
     _draw_axes(root, (_AXIS_WIDTH, width - _PADDING), height, history.worst)
-    for interval in history.intervals:
-        _draw_interval(root, interval, (x_of(interval.begin), x_of(interval.end)), height, max(history.worst, 1))
+    for _, run in groupby(history.intervals, lambda interval: (interval.worst.all, interval.at_end.counts)):
+        intervals = list(run)
+        # whole units, since the pixels between two bars that meet within one would look like a recovery
+        ends = round(x_of(intervals[0].begin)), round(x_of(intervals[-1].end))
+        _draw_intervals(root, intervals, ends, height, max(history.worst, 1))
     for changes in _merge_changes(history.changes, span * (_MARK_SPACING / width)):
         _draw_mark(root, changes, (x_of(_time_of(changes[0])), height + 13))
     for time, text in _ticks(history.since, history.until, max(2, int(width / _TICK_SPACING))):
@@ -136,7 +140,8 @@ def draw_timeline(history: History, width: float = 900, height: float = 200) -> 
         document.legend.append((_WORST_COLOR, "most at once"))
     if history.changes:
         document.legend.append((_draw_sample, "changes, and how many"))
-    document.bounds = (0, -8, width, height + 44)
+    # above the bars, the explorer writes the time of its cursor
+    document.bounds = (0, -20, width, height + 44)
     document.data = {
         "since": format_time(history.since),
         "until": format_time(history.until),
@@ -194,15 +199,16 @@ def _count_at_end(interval: TimelineInterval, state: str) -> int:
     return interval.at_end.counts[UNHEALTHY_STATES.index(state)]
 
 
-def _draw_interval(
-    root: Element, interval: TimelineInterval, ends: tuple[float, float], height: float, worst: int
+def _draw_intervals(
+    root: Element, intervals: Sequence[TimelineInterval], ends: tuple[float, float], height: float, worst: int
 ) -> None:
-    """Draw the bars of an interval between two x; ``worst`` is the number of parts that fills the height."""
+    """Draw intervals with equal counts as one bar between two x; ``worst`` is the number that fills the height."""
+    interval = intervals[0]
     if not interval.worst.all:
         return
     counts = [(state, _count_at_end(interval, state)) for state in _STATE_COLORS]
     at_end = ", ".join(f"{count:,} {state}" for state, count in counts if count) or "none"
-    times = f"{interval.begin:%Y-%m-%d %H:%M} to {interval.end:%Y-%m-%d %H:%M} UTC"
+    times = f"{interval.begin:%Y-%m-%d %H:%M} to {intervals[-1].end:%Y-%m-%d %H:%M} UTC"
     group = add_element(
         root,
         "g",

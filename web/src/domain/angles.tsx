@@ -2,23 +2,20 @@
 import { useEffect, useState } from "preact/hooks";
 import { change, numberIn } from "../route";
 
-/** Angles from which no two chips of an UltraServer hide each other, and it fills a wide or a narrow frame. */
-const WIDE: [number, number] = [46, -13];
-const NARROW: [number, number] = [17, -31];
+/** Angles from which no two chips of an UltraServer hide each other. */
+const USUAL: [number, number] = [46, -13];
 
 /** Yaw and pitch in degrees, and functions that turn further; the page's address follows when the turning stops. */
 export function useAngles(
   options: Record<string, string>,
   solid: boolean,
-  narrow: boolean,
 ): [[number, number], (dx: number, dy: number) => void] {
-  const usual = narrow ? NARROW : WIDE;
   const anglesOf = (): [number, number] => [
-    numberIn(options.yaw, [-1e6, 1e6], usual[0]),
-    numberIn(options.pitch, [-90, 90], usual[1]),
+    numberIn(options.yaw, [-1e6, 1e6], USUAL[0]),
+    numberIn(options.pitch, [-90, 90], USUAL[1]),
   ];
   const [angles, setAngles] = useState(anglesOf);
-  useEffect(() => setAngles(anglesOf()), [options.yaw, options.pitch, narrow]);
+  useEffect(() => setAngles(anglesOf()), [options.yaw, options.pitch]);
   const [yaw, pitch] = angles;
   useEffect(() => {
     if (!solid || String(angles) === String(anglesOf())) return;

@@ -201,7 +201,7 @@ export function Bisection({ title, scenarioText, halves }: BisectionProps) {
             <dl class="figures inner">
               <Bounds halves={answer} isAnswer />
               <Metric
-                name="Links cut"
+                name="Links crossing the halves"
                 now={answer.cut.totalCount}
                 before={baselineOf(answer, (halves) => halves.cut.totalCount)}
               />

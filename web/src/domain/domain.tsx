@@ -1,4 +1,5 @@
 // One domain: its wiring, the question, the scenario and the answer.
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { makeQuery, type Query, type Result, useLoaded, useQuery } from "../api";
 import type { Wiring } from "../drawing/layout";
@@ -6,6 +7,7 @@ import { bandwidths } from "../drawing/wiring";
 import { fetchLetters } from "../fleet/allocations";
 import { lazyView } from "../lazy";
 import { Causes } from "../part/causes";
+import { DomainCost } from "../part/loss";
 import { CopyQueries, DownloadSvg, Loading, svgOf } from "../parts";
 import { href, type Route } from "../route";
 import { type Count, Counts } from "../state";
@@ -24,7 +26,7 @@ import { marksOf } from "./marks";
 import { ANSWER, Ends, FlatOrSolid, type Mode, Modes, More, modeOf, tabOf } from "./modes";
 import { Picture } from "./picture";
 import { type Answers, useAnswers } from "./requests";
-import { type Scenario, scenarioOf } from "./scenario";
+import { isChanged, type Scenario, scenarioOf } from "./scenario";
 import { summarize } from "./summary";
 import { WhatIf } from "./whatif";
 import { type Domain, useNarrow, wiringOf } from "./wiring";
@@ -68,9 +70,17 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
   const cluster = place.split("/")[0] ?? "";
   const letters =
     useLoaded(mode === "jobs" ? `letters ${cluster}` : null, (signal) => fetchLetters(cluster, signal)).data ?? NONE;
-  const solid = wiring.solid.size > 0 && options.view === "3d";
-  const flatOrSolid = wiring.solid.size > 0 && <FlatOrSolid solid={solid} />;
+  // on a phone, chips in space would cover each other
+  const canTurn = wiring.solid.size > 0 && !narrow;
+  const solid = canTurn && options.view === "3d";
   useKeys(route, from, to, scenario);
+  const isAnswered = isAsked(mode, from, to);
+  const jobs = [...new Set(wiring.parts.flatMap(({ job }) => job ?? []))];
+  const cost = incidents.totalCount > 0 && !isChanged(scenario) && (
+    <DomainCost domain={place} jobs={jobs} causes={incidents.totalCount}>
+      <Whole scenarioText="" halves={answers.halves} pool={answers.pool} />
+    </DomainCost>
+  );
   return (
     <article class="domain">
       <Heading domain={domain} wiring={wiring} queries={[...answers.queries, query]} />
@@ -78,14 +88,12 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
         <Modes mode={mode} narrow={narrow} />
         <Ends wiring={wiring} from={from} to={to} narrow={narrow} />
         <div class="drawn">
-          {!narrow && flatOrSolid}
-          <More breaking={breaking} setBreaking={setBreaking}>
-            {narrow && flatOrSolid}
-          </More>
+          {canTurn && <FlatOrSolid solid={solid} />}
+          <More breaking={breaking} setBreaking={setBreaking} />
         </div>
       </div>
       <WhatIf domain={place} scenario={scenario} />
-      <div class={isAsked(mode, from, to) ? "split asked" : "split"}>
+      <div class={isAnswered ? "split asked" : "split"}>
         <section aria-label="Wiring">
           <Picture
             wiring={wiring}
@@ -94,7 +102,6 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
             ends={[from, to]}
             scenario={scenario}
             options={options}
-            narrow={narrow}
             solid={solid}
             breaking={breaking}
             awaited={answerOf(mode, answers)?.loading ?? false}
@@ -103,6 +110,7 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
         </section>
         <div class="beside">
           {incidents.totalCount > 0 && <Causes place={place} incidents={incidents} />}
+          {!isAnswered && cost}
           <section
             class="answers"
             id={ANSWER}
@@ -115,6 +123,8 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
               scenario={scenario}
               answers={answers}
               letters={letters}
+              cost={isAnswered && cost}
+              hasCost={cost !== false}
             />
           </section>
         </div>
@@ -141,31 +151,50 @@ interface AnswerProps {
   scenario: Scenario;
   answers: Answers;
   letters: Letters;
+  /** What the worst incident cost the domain, unless that stands above. */
+  cost: ComponentChildren;
+  /** Whether it stands here or above, with the numbers of the whole domain. */
+  hasCost: boolean;
 }
 
-function Answer({ mode, wiring, ends: [from, to], scenario, answers, letters }: AnswerProps) {
+function Answer({ mode, wiring, ends: [from, to], scenario, answers, letters, cost, hasCost }: AnswerProps) {
   const { domain } = wiring;
   const scenarioText = summarizeScenario(scenario);
   const taking = { domain, scenario, widest: bandwidths(wiring)[0] ?? 1 };
   const { shortest, widest, flow, halves, pool } = answers;
-  if (mode === "jobs") return <Jobs wiring={wiring} letters={letters} />;
+  if (mode === "jobs")
+    return (
+      <>
+        <Jobs wiring={wiring} letters={letters} />
+        {cost}
+      </>
+    );
   if (mode === "bisection")
     return (
       <>
         <Bisection title={`Bisection of ${domain}`} scenarioText={scenarioText} halves={halves} />
+        {cost}
         {halves.data && (
-          <Links title="Links cut" hops={cutOf(halves.data.cut.nodes)} taking={taking} stale={halves.loading} />
+          <Links
+            title="Links crossing the halves"
+            hops={cutOf(halves.data.cut.nodes)}
+            taking={taking}
+            stale={halves.loading}
+          />
         )}
       </>
     );
   if (mode === "pool")
     return from ? (
-      <MemoryPool
-        title={`Memory pool of ${relativeTo(domain, from)}`}
-        scenarioText={scenarioText}
-        pool={pool}
-        from={from}
-      />
+      <>
+        <MemoryPool
+          title={`Memory pool of ${relativeTo(domain, from)}`}
+          scenarioText={scenarioText}
+          pool={pool}
+          from={from}
+        />
+        {cost}
+      </>
     ) : (
       <Choose what="a chip" />
     );
@@ -183,7 +212,8 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers, letters }: 
       ) : (
         <Choose what={from ? "another chip" : "two chips"} />
       )}
-      <Whole scenarioText={from && to ? "" : scenarioText} halves={halves} pool={pool} />
+      {cost}
+      {!hasCost && <Whole scenarioText={from && to ? "" : scenarioText} halves={halves} pool={pool} />}
       {mode === "cut" && flow.data && (
         <Links
           title="Minimum cut, link by link"

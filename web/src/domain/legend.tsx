@@ -6,12 +6,16 @@ import { number } from "../words";
 import type { Mode } from "./modes";
 
 const PATH: [string, string] = ["line path", "path"];
-const CUT: [string, string] = ["line cut dashed", "links cut"];
+const CUT = "line cut dashed";
 const MEANS: Record<Mode, [string, string][]> = {
   path: [PATH],
   widest: [PATH],
-  cut: [CUT],
-  bisection: [CUT, ["side", "one half"], ["other", "other half"]],
+  cut: [[CUT, "minimum cut"]],
+  bisection: [
+    [CUT, "crosses the halves"],
+    ["side", "one half"],
+    ["other", "other half"],
+  ],
   pool: [
     ["hop h0", "selected chip"],
     ["hop h1", "1 hop"],

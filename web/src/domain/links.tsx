@@ -93,12 +93,11 @@ export function Links({ title, hops, instances = [], taking, stale }: Props) {
                 <td>
                   <button
                     type="button"
-                    class="square"
                     aria-label={`${gone ? "Restore" : "Take down"} ${ends.map((end) => relativeTo(domain, end)).join(" – ")}`}
                     title={gone ? "Restore" : "Take down in this scenario"}
                     onClick={() => setFactor(domain, scenario, address, gone ? 1 : 0)}
                   >
-                    <span aria-hidden="true">{gone ? "↺" : "✕"}</span>
+                    {gone ? "Restore" : "Take down"}
                   </button>
                 </td>
               </tr>

@@ -1,5 +1,4 @@
 // The controls of the domain view: the question, the two chips, and how the domain is drawn.
-import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { Wiring } from "../drawing/layout";
 import { Choice } from "../parts";
@@ -142,12 +141,10 @@ export function FlatOrSolid({ solid }: { solid: boolean }) {
 interface MoreProps {
   breaking: boolean;
   setBreaking: (on: boolean) => void;
-  /** Controls that have no room elsewhere. */
-  children?: ComponentChildren;
 }
 
 /** Controls that are needed less often. */
-export function More({ breaking, setBreaking, children }: MoreProps) {
+export function More({ breaking, setBreaking }: MoreProps) {
   const box = useRef<HTMLDetailsElement>(null);
   const type = (event: KeyboardEvent) => {
     if (event.key !== "Escape" || !box.current?.open) return;
@@ -161,7 +158,6 @@ export function More({ breaking, setBreaking, children }: MoreProps) {
         <span aria-hidden="true">…</span>
       </summary>
       <div class="card">
-        {children}
         <label class="toggle">
           <input type="checkbox" checked={breaking} onChange={() => setBreaking(!breaking)} />
           <span>Click to take down</span>

@@ -16,7 +16,6 @@ interface Props {
   ends: [string, string];
   scenario: Scenario;
   options: Record<string, string>;
-  narrow: boolean;
   solid: boolean;
   /** Whether a plain click assumes a part down. */
   breaking: boolean;
@@ -25,13 +24,10 @@ interface Props {
 }
 
 export function Picture(props: Props) {
-  const { wiring, mode, marks, ends, scenario, options, narrow, solid, breaking, awaited } = props;
+  const { wiring, mode, marks, ends, scenario, options, solid, breaking, awaited } = props;
   const [from, to] = ends;
-  const [[yaw, pitch], turn] = useAngles(options, solid, narrow);
-  const layout = useMemo(
-    () => (solid ? rotate(wiring, yaw, pitch, narrow) : wiring.flat),
-    [wiring, solid, yaw, pitch, narrow],
-  );
+  const [[yaw, pitch], turn] = useAngles(options, solid);
+  const layout = useMemo(() => (solid ? rotate(wiring, yaw, pitch) : wiring.flat), [wiring, solid, yaw, pitch]);
   const gone = useMemo(() => idleParts(wiring, scenario), [wiring, scenario]);
   const why = useMemo(() => idleReasons(wiring, gone), [wiring, gone]);
   const derated = useMemo(() => new Set(scenario.derate.map(({ address }) => address)), [scenario]);

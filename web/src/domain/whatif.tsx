@@ -48,7 +48,7 @@ function Piece({ domain, scenario, address, factor }: Props) {
         title="Restore"
         onClick={() => setFactor(domain, scenario, address, 1)}
       >
-        <span aria-hidden="true">✕</span>
+        <span aria-hidden="true">↺</span>
       </button>
       <label>
         {name.replace("--", " – ")}{" "}

@@ -65,7 +65,6 @@ export interface Plane {
 /** Why a part is unhealthy, joined to it by a line. */
 export interface Reason {
   state: string;
-  line: Point[];
   label: Label;
 }
 
@@ -113,10 +112,9 @@ const TONES = 2;
 
 type Projected = Point & { depth: number };
 
-/** A domain from a viewing angle, in degrees, as large as its frame. On a narrow screen chips and text are larger. */
-export function rotate(wiring: Wiring, yaw: number, pitch: number, narrow: boolean): Layout {
-  const [radius, font] = narrow ? [22, 21] : [18, 15];
-  const [width, height] = narrow ? [660, 800] : [900, 650];
+/** A domain from a viewing angle, in degrees, as large as its frame. */
+export function rotate(wiring: Wiring, yaw: number, pitch: number): Layout {
+  const [radius, font, width, height] = [18, 15, 900, 650];
   const [a, b] = [(yaw * Math.PI) / 180, (pitch * Math.PI) / 180];
   const turn = ({ x, y, z }: Solid): Projected => {
     const away = SPREAD * z * Math.cos(a) - x * Math.sin(a);
@@ -152,7 +150,7 @@ export function rotate(wiring: Wiring, yaw: number, pitch: number, narrow: boole
     }),
   );
   const box = { x: -width / 2, y: -height / 2, width, height };
-  const { planes, free } = planesOf(sheets, project, narrow);
+  const { planes, free } = planesOf(sheets, project);
   return {
     places,
     routes: new Map(
@@ -197,11 +195,7 @@ function sheetsOf({ parts, solid: positions }: Wiring): Sheet[] {
 }
 
 /** The sheets, the farthest first, each with its name beside a corner that no other covers; and the free corner. */
-function planesOf(
-  sheets: Sheet[],
-  project: (solid: Solid) => Projected,
-  narrow: boolean,
-): { planes: Plane[]; free: Point } {
+function planesOf(sheets: Sheet[], project: (solid: Solid) => Projected): { planes: Plane[]; free: Point } {
   const drawn = sheets.map(({ server, corners }) => {
     const projected = corners.map(project);
     return { server, corners: projected, depth: projected.reduce((sum, { depth }) => sum + depth, 0) };
@@ -213,19 +207,16 @@ function planesOf(
   const outside = ({ x, y }: Point) => across * x + down * y;
   const planes = drawn.map(({ server, corners }) => {
     const { x, y } = corners.reduce((a, b) => (outside(b) > outside(a) ? b : a));
-    // on a narrow screen there is no room for more than a name outside the sheet
-    const label = narrow
-      ? { text: `s${server}`, x: x + 8 * across, y: y + 5, anchor: across > 0 ? "start" : "end" }
-      : { text: `server s${server}`, x, y: y + (down > 0 ? 19 : -8), anchor: across > 0 ? "end" : "start" };
-    return { corners, label: { ...label, strong: true } };
+    const anchor = across > 0 ? "end" : "start";
+    return { corners, label: { text: `server s${server}`, x, y: y + (down > 0 ? 19 : -8), anchor, strong: true } };
   });
   return { planes, free: { x: -across, y: -down } };
 }
 
-/** Reasons that are written out in a picture in space, their longest text, and the width of a letter in its height. */
-const [MOST_REASONS, LONGEST, LETTER] = [3, 52, 0.58];
+/** Reasons that are written out in a picture in space, and their longest text. */
+const [MOST_REASONS, LONGEST] = [3, 52];
 
-/** Why chips are unhealthy, in the corner that the sheets leave free, each joined to the first of its chips. */
+/** Why chips are unhealthy, in the corner that the sheets leave free: a line to the chip would look like a link. */
 function reasonsOf({ parts }: Wiring, places: Map<string, Place>, box: Box, free: Point, font: number): Reason[] {
   const groups = new Map<string, Part[]>();
   for (const part of parts) {
@@ -239,20 +230,7 @@ function reasonsOf({ parts }: Wiring, places: Map<string, Place>, box: Box, free
     const text = whole.length > LONGEST ? `${whole.slice(0, LONGEST - 1)}…` : whole;
     const x = free.x < 0 ? box.x + 12 : box.x + box.width - 12;
     const y = (free.y > 0 ? box.y + box.height - 12 : box.y + font + 8) - 1.5 * font * index * free.y;
-    const end = x - free.x * (text.length * LETTER * font + 6);
-    const chip = places.get(address) as Place;
-    const level = y - 0.35 * font;
-    // not in the column of the chip, where it would look like one of its links
-    const beside = { x: chip.x + 1.8 * font * free.x, y: chip.y + 1.8 * font * free.y };
-    const last =
-      (beside.x - end) * free.x < 0
-        ? [
-            { x: beside.x, y: level },
-            { x: end, y: level },
-          ]
-        : [{ x: beside.x, y: free.y > 0 ? y - font : y + 6 }];
-    const line = [chip, beside, ...last];
-    return { state, line, label: { text, x, y, anchor: free.x < 0 ? "start" : "end", strong: true } };
+    return { state, label: { text, x, y, anchor: free.x < 0 ? "start" : "end", strong: true } };
   });
 }
 

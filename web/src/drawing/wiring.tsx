@@ -178,9 +178,8 @@ export function WiringPicture(props: Props) {
         {turn && idleLines}
         {sorted.filter((wire) => marks.before.has(wire.address)).map(line)}
         {sorted.filter((wire) => marks.links.has(wire.address)).map(line)}
-        {layout.reasons?.map(({ state, line, label }) => (
+        {layout.reasons?.map(({ state, label }) => (
           <g key={label.text} class={`reason ${state}`}>
-            <polyline points={pointsOf(line)} />
             <text class="label strong" x={fixed(label.x)} y={fixed(label.y)} style={`text-anchor: ${label.anchor}`}>
               {label.text}
             </text>

@@ -1,15 +1,10 @@
-// Consequences of an incident: links that carry nothing, chips still reached, and affected or slower jobs.
-import { graphql, makeQuery, useQuery } from "../api";
+// Consequences of an incident: links that carry nothing, and chips still reached.
 import { countKinds } from "../kinds";
 import { href } from "../route";
 import { Counts, Glyph } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
 import type { Incident } from "./documents";
 import type { ImpactAnswer } from "./impact";
-
-const THERE = graphql(`
-  query JobsThere($scope: Address!) { jobs(scope: $scope, first: 4) { totalCount nodes { name system externalId } } }
-`);
 
 const CAUSES = 4;
 
@@ -51,10 +46,6 @@ export function Consequences({ incident, costs }: { incident: Incident; costs: I
           </span>
         </li>
       ))}
-      {costs && <AffectedJobs costs={costs} />}
-      {costs?.domains.filter(isSlower).map((cost) => (
-        <Slower key={cost.domain} domain={cost.domain} affected={costs.jobs} />
-      ))}
     </ul>
   );
 }
@@ -74,69 +65,12 @@ function Idle({ domain, links }: { domain: string; links: number }) {
   if (!links) return null;
   return (
     <li class="follows">
-      <Glyph state="down" />
+      <span class="swatch line idle" />
       <span>
         <strong>{pluralize(links, "link")}</strong> idle{" "}
         <span class="quiet">
           in <a href={href("domain", domain)}>{domain}</a>
         </span>
-      </span>
-    </li>
-  );
-}
-
-type Named = { name: string; system: string; externalId: string };
-
-const Job = ({ job: { name, system, externalId } }: { job: Named }) => (
-  <a href={href("jobs", "", { sel: name })}>{name || `${system}:${externalId}`}</a>
-);
-
-function AffectedJobs({ costs: { jobCount, jobs } }: { costs: ImpactAnswer }) {
-  if (!jobCount) return <li class="follows quiet">No jobs affected</li>;
-  return (
-    <li class="follows">
-      <Glyph state="down" />
-      <span>
-        <strong>{pluralize(jobCount, "job")}</strong> affected
-        {jobs.slice(0, CAUSES).map((job) => (
-          <span key={`${job.system} ${job.externalId}`} class="quiet">
-            {" "}
-            <Job job={job} />: {number(job.affectedChips)} of {pluralize(job.chips, "chip")}
-          </span>
-        ))}
-      </span>
-    </li>
-  );
-}
-
-const isSlower = ({
-  allGatherBefore,
-  allGatherNow,
-  bisectionBefore,
-  bisectionNow,
-  incomparable,
-}: ImpactAnswer["domains"][0]) =>
-  allGatherNow.upper.gigabytesPerSecond < allGatherBefore.lower.gigabytesPerSecond ||
-  (!incomparable && bisectionNow.upper.gigabytesPerSecond < bisectionBefore.lower.gigabytesPerSecond);
-
-/** Jobs that lost no chip of a domain, but bandwidth between their chips. */
-function Slower({ domain, affected }: { domain: string; affected: Named[] }) {
-  const { data } = useQuery(makeQuery(THERE, { scope: domain }));
-  const isKnown = ({ system, externalId }: Named) =>
-    affected.some((job) => job.system === system && job.externalId === externalId);
-  const others = data?.jobs.nodes.filter((job) => !isKnown(job)) ?? [];
-  if (!others.length) return null;
-  return (
-    <li class="follows">
-      <Glyph state="degraded" />
-      <span>
-        <strong>{pluralize(others.length, "job")}</strong> slower on other chips in {domain}:
-        {others.map((job) => (
-          <span key={`${job.system} ${job.externalId}`}>
-            {" "}
-            <Job job={job} />
-          </span>
-        ))}
       </span>
     </li>
   );

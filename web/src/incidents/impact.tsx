@@ -1,10 +1,12 @@
 // The impact of an incident: values before and after.
 import { ApiError, graphql, type Loaded, makeQuery, type Result, useQuery } from "../api";
+import { CAPABILITY } from "../part/documents";
 import { Change, Loading } from "../parts";
 import { href } from "../route";
 import { formatDifference, gibibytes, number, pluralize } from "../words";
 
-const IMPACT = graphql(`
+const IMPACT = graphql(
+  `
   query Impact($after: String) {
     incidents(first: 1, after: $after) {
       nodes {
@@ -13,20 +15,14 @@ const IMPACT = graphql(`
           chips cores jobCount domainCount truncated
           memory { gibibytes }
           jobs { name system externalId chips affectedChips }
-          domains {
-            domain chipsBefore chipsNow idleLinksBefore idleLinksNow incomparable
-            poolBefore { gibibytes }
-            poolNow { gibibytes }
-            bisectionBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
-            bisectionNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
-            allGatherBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
-            allGatherNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
-          }
+          domains { idleLinksBefore idleLinksNow ...Capability }
         }
       }
     }
   }
-`);
+`,
+  [CAPABILITY],
+);
 
 export type ImpactAnswer = Result<typeof IMPACT>["incidents"]["nodes"][number]["impact"];
 
@@ -94,7 +90,13 @@ function Impact({ impact }: { impact: ImpactAnswer }) {
         const [pool, poolNow] = [cost.poolBefore.gibibytes, cost.poolNow.gibibytes];
         const [wide, wideNow] = [cost.bisectionBefore, cost.bisectionNow];
         const [gather, gatherNow] = [cost.allGatherBefore, cost.allGatherNow];
-        const other = cost.incomparable ? { note: `not comparable: ${cost.incomparable}` } : {};
+        const lost = cost.idleLinksNow > cost.idleLinksBefore;
+        const same = wideNow.exact && wide.upper.gigabytesPerSecond === wideNow.upper.gigabytesPerSecond;
+        const other = cost.incomparable
+          ? { note: `not comparable: ${cost.incomparable}` }
+          : lost && same
+            ? { note: "idle links do not cross it" }
+            : {};
         return (
           <section key={cost.domain} aria-label={cost.domain}>
             <h4>

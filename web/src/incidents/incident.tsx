@@ -8,6 +8,7 @@ import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "..
 import { number, pluralize, shortenAddress } from "../words";
 import { Consequences, MoreCauses } from "./consequences";
 import { type ClosedIncident, type Incident, placeOf, type Severity, stateOf } from "./documents";
+import { HitJobs } from "./hitjobs";
 import { ImpactSection, useImpact } from "./impact";
 import { SeverityBadge } from "./list";
 import { Notes } from "./notes";
@@ -27,9 +28,6 @@ function Heading({ state, place, severity }: { state: string; place: string; sev
     </h2>
   );
 }
-
-/** Jobs that the summary names. */
-const JOBS = 3;
 
 const secondBefore = (time: string) => new Date(Date.parse(time) - 1000).toISOString();
 
@@ -63,24 +61,12 @@ export function OpenPanel({ incident, after }: { incident: Incident; after: stri
           <dt>Parts</dt>
           <dd>{describeParts([incident])}</dd>
         </div>
-        <div>
-          <dt>{incident.jobCount > 1 ? "Jobs" : "Job"}</dt>
-          <dd>
-            {incident.jobs.slice(0, JOBS).map((job, index) => (
-              <span key={job}>
-                {index > 0 && ", "}
-                <a href={href("jobs", "", { sel: job })}>{job}</a>
-              </span>
-            ))}
-            {incident.jobCount > JOBS && ` and ${number(incident.jobCount - JOBS)} more`}
-            {!incident.jobCount && "none"}
-          </dd>
-        </div>
+        <HitJobs incident={incident} costs={costs.data} />
         <div>
           <dt>Lost</dt>
           <dd>
-            {pluralize(incident.chipsLost, "chip")}, {number(Math.round(incident.bandwidthLost.gigabytesPerSecond))}{" "}
-            GB/s
+            {incident.chipsLost > 0 && `${pluralize(incident.chipsLost, "chip")}, `}
+            {number(Math.round(incident.bandwidthLost.gigabytesPerSecond))} GB/s of links
           </dd>
         </div>
       </dl>

@@ -78,15 +78,18 @@ function Opened({ answer, chip, query }: { answer: Result<typeof CHIP>; chip: Ch
   );
 }
 
+/** Links to NICs carry what NICs send, which counts as bandwidth of EFA, not of the chip, as in incidents. */
+const neuronLinks = (links: ChipLink[]) => links.filter(({ scope }) => scope !== "HOST");
 const carries = (links: ChipLink[]) => links.reduce((sum, { bandwidth }) => sum + bandwidth.gigabytesPerSecond, 0);
 const nominal = (links: ChipLink[]) => links.reduce((sum, { nominal }) => sum + nominal.gigabytesPerSecond, 0);
 
-/** What an unhealthy chip takes from its job and its domain: 8 cores, 96 GiB HBM, 665 GB/s of links. */
-function lostOf({ state, cores, memory, links }: ChipPart): string {
-  const [all, now] = [nominal(links.nodes), carries(links.nodes)];
+/** What an unhealthy chip takes from its job and its domain: 8 cores, 96 GiB HBM, 640 GB/s of NeuronLinks. */
+function lostOf({ state, cores, memory, links: { nodes } }: ChipPart): string {
+  const links = neuronLinks(nodes);
+  const [all, now] = [nominal(links), carries(links)];
   const parts = [
     ...(state === "degraded" ? [] : [pluralize(cores.totalCount, "core"), `${gibibytes(memory)} HBM`]),
-    ...(now < all ? [`${now ? `${number(all - now)} of` : "all"} ${number(all)} GB/s of its links`] : []),
+    ...(now < all ? [`${now ? `${number(all - now)} of` : "all"} ${number(all)} GB/s of its NeuronLinks`] : []),
   ];
   return parts.join(", ");
 }
@@ -109,7 +112,7 @@ function Links({ chip, domain }: { chip: ChipPart; domain: string }) {
         {pluralize(links.length, "link")}
         <span class="quiet">
           {idle.length ? `${idle.length === links.length ? "all" : number(idle.length)} idle, ` : ""}
-          {`${number(carries(links))} GB/s in all`}
+          {`NeuronLinks ${number(carries(neuronLinks(links)))} GB/s in all`}
         </span>
       </h2>
       <SimpleTable name="Links of this chip" columns={COLUMNS}>
@@ -144,7 +147,7 @@ function IdleLinks({ cause, links, chip, domain }: IdleLinksProps) {
           </button>
         </th>
         <td>
-          <Glyph state="down" /> {cause}
+          <IdleSign /> {cause}
         </td>
         <td class="number">
           <Change now="0 GB/s" before={number(nominal(links))} />
@@ -168,13 +171,17 @@ function LinkRow({ link, chip, domain }: { link: ChipLink; chip: ChipPart; domai
       </th>
       <td>
         <a href={href("at", link.address)} class="state-link">
-          <Glyph state={isIdle(link) ? "down" : link.state} /> {isIdle(link) ? "idle" : stateWord(link.state)}
+          {isIdle(link) ? <IdleSign /> : <Glyph state={link.state} />} {isIdle(link) ? "idle" : stateWord(link.state)}
+          {!isIdle(link) && isReduced(link) && `, at ${share(link)} %`}
         </a>
         {isIdle(link) && <small>{whyIdle(link, domain, chip.address)}</small>}
-        {!isIdle(link) && link.factor !== null && <small>at {number(100 * link.factor)} %</small>}
+        {!isIdle(link) && isReduced(link) && <small>{whyReduced(link, chip.server.address)}</small>}
       </td>
       <td class="number">
-        <Change now={gigabytes(link.bandwidth)} before={gigabytes(link.nominal)} />
+        <Change
+          now={gigabytes(link.bandwidth)}
+          before={isReduced(link) ? number(link.nominal.gigabytesPerSecond) : undefined}
+        />
       </td>
     </tr>
   );
@@ -183,6 +190,20 @@ function LinkRow({ link, chip, domain }: { link: ChipLink; chip: ChipPart; domai
 type ChipLink = ChipPart["links"]["nodes"][number];
 
 const isIdle = ({ bandwidth }: ChipLink) => bandwidth.gigabytesPerSecond === 0;
+
+/** The sign of an idle link in the picture, as a cross means down. */
+export const IdleSign = () => <span class="swatch line idle" />;
+
+const isReduced = ({ bandwidth, nominal }: ChipLink) => bandwidth.gigabytesPerSecond < nominal.gigabytesPerSecond;
+const share = ({ bandwidth, nominal }: ChipLink) =>
+  number((100 * bandwidth.gigabytesPerSecond) / nominal.gigabytesPerSecond);
+
+/** Whose fault it is that a link carries less than it could, if not its own: c1 is degraded. */
+const whyReduced = ({ a, b }: ChipLink, server: string) =>
+  [a, b]
+    .filter((end) => "state" in end && end.state === "degraded")
+    .map(({ address }) => `${relativeTo(server, address)} is degraded`)
+    .join(", ");
 
 /** Whose fault it is that a link carries nothing: s0/c3 is down. */
 function whyIdle({ state, a, b }: ChipLink, domain: string, own: string): string {

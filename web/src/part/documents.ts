@@ -100,30 +100,35 @@ export const CHIP = graphql(
   [SURROUNDINGS, LAYOUT_FIELDS, HISTORY_FIELDS, EVENT_FIELDS, WIRE_WITH_ENDS],
 );
 
-/** What the domain of an incident lost by it. */
-export const LOSS = graphql(`
-  query Loss($scope: Address!, $domain: Address!) {
-    chips(filter: { domain: { eq: $domain } }, first: 1) { aggregates(by: [STATE]) { state count } }
-    incidents(scope: $scope, first: 1) {
-      nodes {
-        impact {
-          domains {
-            domain chipsBefore chipsNow
-            poolBefore { gibibytes }
-            poolNow { gibibytes }
-            allGatherBefore { upper { gigabytesPerSecond } }
-            allGatherNow { upper { gigabytesPerSecond } }
-          }
-        }
-      }
-    }
+/** What a domain could do before an incident, and now. */
+export const CAPABILITY = graphql(`
+  fragment Capability on DomainImpact {
+    domain chipsBefore chipsNow incomparable
+    poolBefore { gibibytes }
+    poolNow { gibibytes }
+    bisectionBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+    bisectionNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+    allGatherBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+    allGatherNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
   }
 `);
+
+/** What the domain of an incident lost by it. */
+export const LOSS = graphql(
+  `
+  query Loss($scope: Address!, $domain: Address!) {
+    chips(filter: { domain: { eq: $domain } }, first: 1) { aggregates(by: [STATE]) { state count } }
+    incidents(scope: $scope, first: 1) { nodes { jobs impact { domains { ...Capability } } } }
+  }
+`,
+  [CAPABILITY],
+);
 
 export type ServerAnswer = Result<typeof SERVER>;
 export type ServerPart = Extract<ServerAnswer["resolve"], { vcpus: unknown }>;
 export type Surroundings = Omit<ServerPart, "__typename" | "factor">;
 export type ChipPart = Extract<Result<typeof CHIP>["resolve"], { tray: unknown }>;
+export type Capability = Result<typeof CAPABILITY>;
 export type LayoutAnswer = ServerAnswer["layout"];
 export type HistoryAnswer = ServerAnswer["events"];
 export type PastEvent = HistoryAnswer["nodes"][number];

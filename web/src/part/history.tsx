@@ -24,7 +24,7 @@ export function History({ events, place, jobs }: Props) {
   return (
     <section class="card flush part-history" aria-label="History">
       <h2>
-        History <span class="quiet">{pluralize(changes.length, "change")}, one row each</span>
+        History <span class="quiet">{pluralize(changes.length, "change")}</span>
       </h2>
       {changes.length ? (
         <SimpleTable name="Changes, the newest first" columns={COLUMNS}>

@@ -10,6 +10,7 @@ import "../style/pictured.css";
 import { gibibytes, number, pluralize, relativeTo } from "../words";
 import { Band } from "./band";
 import { ownChange } from "./changes";
+import { IdleSign } from "./chip";
 import { SERVER, type ServerAnswer, type ServerPart } from "./documents";
 import { History } from "./history";
 import { DomainLoss } from "./loss";
@@ -74,7 +75,7 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
           <ServerWiring server={server} placed={answer.layout} />
         </section>
         <section class="card flush" aria-label="NICs and links">
-          <CountTitle name="NICs" states={nics.map((nic) => nic.state)} />
+          <CountTitle name="NICs and links" states={nics.map((nic) => nic.state)} />
           {nics.length > 0 && (
             <ul class="nics inner">
               {nics.map((nic) => (
@@ -92,9 +93,9 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
             <h3>
               Links, GB/s one direction
               {idle > 0 && (
-                <StateLabel state="down">
-                  {number(idle)} of {number(answer.allLinks.totalCount)} idle
-                </StateLabel>
+                <span class="idle-links">
+                  <IdleSign /> {number(idle)} of {number(answer.allLinks.totalCount)} idle
+                </span>
               )}
             </h3>
             <dl class="figures">

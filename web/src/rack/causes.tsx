@@ -1,6 +1,6 @@
 // What the worst incident of a rack costs, and what to know before a server is pulled.
 import { makeQuery, useQuery } from "../api";
-import { Metric } from "../domain/metric";
+import { Losses } from "../part/loss";
 import { Loading } from "../parts";
 import { href } from "../route";
 import { number } from "../words";
@@ -21,24 +21,9 @@ export function Cost({ rack }: { rack: string }) {
             if (!impact) return <p class="quiet">No loss is known.</p>;
             return (
               <dl class="figures">
-                {impact.domains.slice(0, 2).flatMap((loss) => {
-                  const domain = loss.domain.split("/")[1];
-                  return [
-                    <Metric
-                      key={domain}
-                      name={`Working chips in ${domain}`}
-                      before={loss.chipsBefore}
-                      now={loss.chipsNow}
-                    />,
-                    <Metric
-                      key={`${domain} gather`}
-                      name={`All-gather limit of ${domain}`}
-                      before={loss.allGatherBefore.upper.gigabytesPerSecond}
-                      now={loss.allGatherNow.upper.gigabytesPerSecond}
-                      unit="GB/s"
-                    />,
-                  ];
-                })}
+                {impact.domains.slice(0, 2).map((loss) => (
+                  <Losses key={loss.domain} loss={loss} of={loss.domain.split("/")[1]} />
+                ))}
                 <div>
                   <dt>Jobs hit</dt>
                   <dd>{impact.jobs.map(({ name }) => name).join(", ") || "none"}</dd>

@@ -1,5 +1,6 @@
 // GraphQL documents of the page of a rack.
 import { graphql, type Result } from "../api";
+import { CAPABILITY } from "../part/documents";
 
 export const RACK = graphql(`
   query Rack($address: Address!) {
@@ -30,23 +31,22 @@ export const RACK = graphql(`
   }
 `);
 
-export const COST = graphql(`
+export const COST = graphql(
+  `
   query RackCost($address: Address!) {
     incidents(scope: $address, first: 1) {
       nodes {
         id
         impact {
           jobs { name affectedChips chips }
-          domains {
-            domain chipsBefore chipsNow
-            allGatherBefore { upper { gigabytesPerSecond } }
-            allGatherNow { upper { gigabytesPerSecond } }
-          }
+          domains { ...Capability }
         }
       }
     }
   }
-`);
+`,
+  [CAPABILITY],
+);
 
 export const ROW = graphql(`
   query RackRow($cluster: Address!, $from: Int!, $to: Int!) {
