@@ -2,23 +2,12 @@
 import { graphql, type Loaded, makeQuery, type Result, useQuery } from "../api";
 import { describeEvent, EventGlyph } from "../events";
 import { Miniature } from "../fleet/miniature";
-import { Bar, type Health, healthOf, Seed, tally } from "../health";
+import { Bar, type Health, healthOf, Seed, tally, worstFirst } from "../health";
 import { useAsOf } from "../live";
 import { CopyQueries, Loading, Reason } from "../parts";
 import { href } from "../route";
 import { type Column, Row, SimpleTable } from "../simpletable";
-import {
-  type Count,
-  Counts,
-  formatDuration,
-  Glyph,
-  nounOf,
-  STATES,
-  type State,
-  StateLabel,
-  shownTime,
-  stateWord,
-} from "../state";
+import { type Count, Counts, formatDuration, Glyph, nounOf, StateLabel, shownTime, stateWord } from "../state";
 import { Timeline } from "../timeline";
 import { number, pluralize, shortenAddress } from "../words";
 import { type Feed, feedsOf } from "./discovery";
@@ -47,9 +36,15 @@ const HOME = graphql(`
       nodes { address state }
       aggregates(by: [CLUSTER, STATE]) { cluster state count }
     }
-    nic: nics(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
+    nic: nics(first: 100, filter: { state: { ne: UP } }) {
+      nodes { address state }
+      aggregates(by: [CLUSTER, STATE]) { cluster state count }
+    }
     node: networkNodes(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
-    link: links(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
+    link: links(first: 100, filter: { state: { ne: UP } }) {
+      nodes { address state }
+      aggregates(by: [CLUSTER, STATE]) { cluster state count }
+    }
   }
 `);
 
@@ -59,6 +54,7 @@ const OPEN = graphql(`
       totalCount
       nodes { id severity place causes causeCount startedAt who why parts { kind state count } }
     }
+    affecting: incidents(first: 1000) { nodes { jobs } }
     failing: jobs(first: 1, filter: { failedChips: { gt: 0 } }) { totalCount }
     drift(first: 1) { totalCount }
     driftComparedAt
@@ -152,12 +148,15 @@ function RecentActivity({ open }: { open: Loaded<Open> }) {
   );
 }
 
+const total = (counts: Count[]) => counts.reduce((sum, { count }) => sum + count, 0);
+
 function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
   const chips = tally(health.flatMap(({ unhealthy: notUp }) => notUp).filter(({ kind }) => kind === "chip"));
   const others = tally(health.flatMap(({ unhealthy: notUp }) => notUp).filter(({ kind }) => kind !== "chip"));
   const all = health.reduce((sum, cluster) => sum + cluster.chips, 0);
-  const unhealthyChips = chips.reduce((sum, { count }) => sum + count, 0);
-  const parts = others.reduce((sum, { count }) => sum + count, 0);
+  const unhealthyChips = total(chips);
+  const parts = total(others);
+  const largest = [...others].sort(worstFirst).slice(0, FEW);
   const live = health.filter((cluster) => cluster.live > 0).length;
   return (
     <div class="tiles">
@@ -177,12 +176,8 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
           <strong>{number(parts)}</strong> unhealthy
         </p>
         <p class="states">
-          {parts ? (
-            <Counts counts={[...others].sort(worst).slice(0, FEW)} />
-          ) : (
-            <StateLabel state="up">all healthy</StateLabel>
-          )}
-          {others.length > FEW && <span class="quiet">{others.length - FEW} more</span>}
+          {parts ? <Counts counts={largest} /> : <StateLabel state="up">all healthy</StateLabel>}
+          {parts > total(largest) && <span class="quiet">{number(parts - total(largest))} more</span>}
         </p>
       </a>
       <a class="card tile" href={href("incidents")}>
@@ -213,11 +208,14 @@ function Impact({ open }: { open: Open }) {
     nodes[0],
   );
   const failing = open.failing.totalCount;
+  // the rule of incidents: with failed or degraded chips, or at an unhealthy link, switch or NIC
+  const affected = new Set(open.affecting.nodes.flatMap(({ jobs }) => jobs)).size;
   return (
     <>
       <p class="states">
-        <StateLabel state={failing ? "down" : "up"}>
-          {failing ? `${pluralize(failing, "job")} with failed chips` : "no job with failed chips"}
+        <StateLabel state={failing ? "down" : affected ? "degraded" : "up"}>
+          {affected ? `${pluralize(affected, "job")} affected` : "no job affected"}
+          {failing > 0 && `, ${number(failing)} with failed chips`}
         </StateLabel>
       </p>
       {oldest && (
@@ -255,7 +253,7 @@ function Sources({ open, designs }: { open: Open; designs: number }) {
           {seenAt ? age(seenAt) : "never read"}
         </p>
       ))}
-      <p class={drift.totalCount ? "warned rest" : "quiet rest"}>{rest.join(" · ")}</p>
+      <p class={drift.totalCount ? "warned rest" : "quiet rest"}>{rest.join("; ")}</p>
     </>
   );
 }
@@ -279,7 +277,7 @@ interface LineProps {
 }
 
 function Line({ health, sources }: LineProps) {
-  const counts = [...health.unhealthy].sort(worst);
+  const counts = [...health.unhealthy].sort(worstFirst);
   return (
     <Row content={JSON.stringify([health.unhealthy, health.live])}>
       <th scope="row" title={health.model}>
@@ -298,7 +296,7 @@ function Line({ health, sources }: LineProps) {
         {counts.length ? <Counts counts={counts.slice(0, SHOWN)} /> : <StateLabel state="up">all up</StateLabel>}
         {counts.length > SHOWN && (
           <a class="quiet" href={href("reports", "unhealthy", { cluster: health.slug })}>
-            {counts.length - SHOWN} more
+            {number(total(counts.slice(SHOWN)))} more
           </a>
         )}
       </td>
@@ -308,12 +306,6 @@ function Line({ health, sources }: LineProps) {
     </Row>
   );
 }
-
-const KINDS = ["server", "switch", "chip", "network_node", "link", "nic"];
-
-/** Down before degraded; servers and switches before what follows from them. */
-const worst = (a: Count, b: Count) =>
-  STATES.indexOf(a.state as State) - STATES.indexOf(b.state as State) || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind);
 
 /** Whether a cluster is reporting, late or only a design: by the sources that report about it. */
 function Liveness({ health, sources }: LineProps) {
@@ -358,7 +350,7 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
                   {incident.parts
                     .map(({ kind, state, count }) => `${pluralize(count, nounOf(kind))} ${stateWord(state)}`)
                     .join(", ")}
-                  {incident.who && ` · ${incident.who}`}
+                  {incident.who && `; set by ${incident.who}`}
                 </span>
               </span>
               <span class="quiet">{incident.startedAt && formatDuration(incident.startedAt, shownTime(asof))}</span>
