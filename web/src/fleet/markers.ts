@@ -1,5 +1,6 @@
 // Spots as markers on the screen: close ones merge, and very many are counted in a grid.
 import { STATES, type State } from "../state";
+import type { AllocationMap } from "./allocations";
 import type { Camera, Pixel } from "./camera";
 import { cellOf } from "./layout";
 import type { Spot } from "./spots";
@@ -23,8 +24,8 @@ const GRID = 44;
 const MIN_CORNER_CHIP = 12;
 export const GLYPHS = 16;
 
-/** Build markers from spots in order, worst first; they leave the letter in the middle of a tile uncovered. */
-export function mergeSpots(spots: Spot[], camera: Camera, hasLetters: boolean): Marker[] {
+/** Build markers from spots in order, worst first; they leave the letters of jobs uncovered. */
+export function mergeSpots(spots: Spot[], camera: Camera, jobs: AllocationMap | undefined): Marker[] {
   const tile = camera.inset.size * camera.scale;
   const isSquare = camera.overview.parts.every(({ servers }) => servers === 1);
   if (isSquare && tile >= APART && camera.chip < MIN_CORNER_CHIP) return squares(spots, camera, tile);
@@ -32,7 +33,7 @@ export function mergeSpots(spots: Spot[], camera: Camera, hasLetters: boolean): 
   const near = new Map<string, Marker[]>();
   for (const spot of spots) {
     if (camera.chip >= GLYPHS && !spot.offMap) continue;
-    const [x, y] = hasLetters ? besideLetter(spot, camera, tile) : placeOf(spot, camera);
+    const [x, y] = jobs?.jobNumbers[spot.chip] ? besideLetter(spot, camera, tile) : placeOf(spot, camera);
     const [column, row] = [Math.floor(x / APART), Math.floor(y / APART)];
     const around = [-1, 0, 1].flatMap((dx) => [-1, 0, 1].flatMap((dy) => near.get(`${column + dx} ${row + dy}`) ?? []));
     const other = around.find((marker) => Math.hypot(marker.x - x, marker.y - y) < APART);

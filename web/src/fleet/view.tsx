@@ -91,7 +91,7 @@ export function FleetMap(props: Props) {
     const [x, y] = camera.origin;
     layer.current.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
     if (view.current) positionFrame(view.current, camera);
-    const next = visibleMarkers(camera, marked, colored.jobs !== undefined, last.current);
+    const next = visibleMarkers(camera, marked, colored.jobs, last.current);
     if (next !== last.current) setShown(next);
     last.current = next;
   };
@@ -203,7 +203,7 @@ export function FleetMap(props: Props) {
           class="fleet"
           tabIndex={0}
           role="application"
-          aria-label={`All ${number(overview.chips)} chips of ${overview.cluster}. Arrow keys move from chip to chip, with Shift from domain to domain; plus and minus zoom, 0 shows all; Space selects, Enter opens the domain; N and P step through the causes. The list of causes follows.`}
+          aria-label={`All ${number(overview.chips)} chips of ${overview.cluster}. Arrow keys move from chip to chip, with Shift from domain to domain; plus and minus zoom, 0 shows all; Space selects, Enter opens the domain; N and P step through the unhealthy places. The list of causes follows.`}
         />
         <div class="over" aria-hidden="true">
           <div ref={layer} class="layer">
@@ -254,7 +254,7 @@ function useColumns(overview: Overview, width: number, height: number): Layout {
 function visibleMarkers(
   camera: Camera,
   spots: Spot[],
-  hasLetters: boolean,
+  jobs: AllocationMap | undefined,
   before: VisibleMarkers | null,
 ): VisibleMarkers {
   const [x, y] = camera.origin;
@@ -267,7 +267,7 @@ function visibleMarkers(
     before.to[0] >= width - x &&
     before.to[1] >= height - y;
   if (holds) return before;
-  const all = before?.scale === scale ? before.all : mergeSpots(spots, camera, hasLetters);
+  const all = before?.scale === scale ? before.all : mergeSpots(spots, camera, jobs);
   const from: Pixel = [-x - width / 2, -y - height / 2];
   const to: Pixel = [1.5 * width - x, 1.5 * height - y];
   return { all, some: markersWithin(all, from, to), scale, from, to };

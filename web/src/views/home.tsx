@@ -50,11 +50,10 @@ const HOME = graphql(`
 
 const OPEN = graphql(`
   query HomeIncidents {
-    incidents(first: 5) {
+    incidents(first: 1000) {
       totalCount
-      nodes { id severity place causes causeCount startedAt who why parts { kind state count } }
+      nodes { id severity place startedAt who why jobs parts { kind state count } }
     }
-    affecting: incidents(first: 1000) { nodes { jobs } }
     failing: jobs(first: 1, filter: { failedChips: { gt: 0 } }) { totalCount }
     drift(first: 1) { totalCount }
     driftComparedAt
@@ -199,17 +198,20 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
   );
 }
 
+/** Incidents that the page lists; of all, it counts the jobs. */
+const LISTED = 5;
+
 /** What the open incidents cost, and how old they are. */
 function Impact({ open }: { open: Open }) {
   const { asof } = useAsOf();
-  const nodes = open.incidents.nodes.filter(({ startedAt }) => startedAt);
+  const nodes = open.incidents.nodes.slice(0, LISTED).filter(({ startedAt }) => startedAt);
   const oldest = nodes.reduce(
     (least, incident) => (!least || (incident.startedAt ?? "") < (least.startedAt ?? "") ? incident : least),
     nodes[0],
   );
   const failing = open.failing.totalCount;
   // the rule of incidents: with failed or degraded chips, or at an unhealthy link, switch or NIC
-  const affected = new Set(open.affecting.nodes.flatMap(({ jobs }) => jobs)).size;
+  const affected = new Set(open.incidents.nodes.flatMap(({ jobs }) => jobs)).size;
   return (
     <>
       <p class="states">
@@ -220,7 +222,7 @@ function Impact({ open }: { open: Open }) {
       </p>
       {oldest && (
         <p class="quiet rest">
-          Oldest{open.incidents.totalCount > open.incidents.nodes.length && " of the worst"}:{" "}
+          Oldest{open.incidents.totalCount > LISTED && " of the worst"}:{" "}
           {formatDuration(oldest.startedAt ?? "", shownTime(asof))}, <span class="nowrap">{oldest.place}</span>
         </p>
       )}
@@ -335,14 +337,14 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
       </h2>
       {incidents.totalCount === 0 && <p class="inner">No open incidents. Every part is up.</p>}
       <ul class="rows">
-        {incidents.nodes.map((incident) => (
+        {incidents.nodes.slice(0, LISTED).map((incident) => (
           <li key={incident.id}>
             <a href={href("incidents", "", { sel: incident.id })}>
               <Glyph
                 state={incident.parts.find(({ state }) => state === "down")?.state ?? incident.parts[0]?.state ?? "up"}
               />
               <span>
-                <strong>{shortenAddress(incident.place ?? incident.causes[0] ?? "")}</strong>
+                <strong>{shortenAddress(incident.place ?? "several clusters")}</strong>
                 <span class="reason">
                   <Reason text={incident.why ?? "No reason given"} />
                 </span>
