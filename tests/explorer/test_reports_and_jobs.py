@@ -214,6 +214,23 @@ def test_jobs_come_before_the_maps_and_what_has_failed_first(opened: Open, servi
 
 
 @pytest.mark.slow
+def test_unhealthy_single_servers_are_squares_and_n_goes_through_them(opened: Open) -> None:
+    page = opened("#/cluster/lab", width=1280, height=900)
+    expect(page.locator(".title")).to_contain_text("300 chips down")
+    expect(page.locator(".marker.square.filled.down")).to_have_count(300)
+    expect(page.locator(".steps")).to_contain_text("100 places listed")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(".steps")).to_contain_text("1 of 100 places")
+    page.get_by_role("button", name="Next").click()
+    page.wait_for_url(re.compile("sel=d1/s0/c3"))
+    page = opened("#/cluster/lab", width=390, height=844)
+    expect(page.locator(".marker.square")).to_have_count(300)
+    page.get_by_label("Color by").select_option("job")
+    page.wait_for_url(re.compile("color=job"))
+    expect(page.locator(".marker.filled")).to_have_count(0)  # the colors of jobs stay visible
+
+
+@pytest.mark.slow
 def test_a_place_beside_unhealthy_chips_says_so(opened: Open) -> None:
     page = opened("#/jobs?in=u-trn2x64&fit=chips:8")
     place = page.locator(".choices button", has_text="d0/s3").first

@@ -16,6 +16,8 @@ export interface Marker {
   side?: number;
 }
 
+/** Pixels of a tile from which it can be a marker itself. */
+const SQUARE = 16;
 /** Minimum pixels between markers. */
 const APART = 20;
 const MOST = 400;
@@ -28,7 +30,7 @@ export const GLYPHS = 16;
 export function mergeSpots(spots: Spot[], camera: Camera, jobs: AllocationMap | undefined): Marker[] {
   const tile = camera.inset.size * camera.scale;
   const isSquare = camera.overview.parts.every(({ servers }) => servers === 1);
-  if (isSquare && tile >= APART && camera.chip < MIN_CORNER_CHIP) return squares(spots, camera, tile);
+  if (isSquare && tile >= SQUARE && camera.chip < MIN_CORNER_CHIP) return squares(spots, camera, tile);
   const markers: Marker[] = [];
   const near = new Map<string, Marker[]>();
   for (const spot of spots) {
