@@ -103,7 +103,7 @@ def test_a_server_with_an_unhealthy_chip_keeps_its_job_and_a_whole_one_does_not(
     assert [texts(servers[f"s{server}"]) for server in range(4)] == [["A"], [], ["A"], ["A"]]
     titles = [servers[name].findtext(f"{SVG}title") for name in ("s0", "s1")]
     assert titles == ["lab/d0/s0, parts down, 1 job", "lab/d0/s1, down, 1 job"]
-    assert "parts of a server" in texts(root)
+    assert "unhealthy parts of a server" in texts(root)
 
 
 @pytest.mark.parametrize("width", [240, 900])

@@ -45,7 +45,7 @@ def test_single_keys_go_places_and_press_what_names_them(opened: Open) -> None:
     expect(page.get_by_label("As of (UTC)")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("next, previous cause")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("next, previous unhealthy place")
     assert violations(page) == ""
     page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate("document.querySelector('dialog').scrollWidth <= 390")

@@ -250,7 +250,10 @@ def test_colors_say_who_holds_what_and_the_legend_fades_the_rest(opened: Open, s
     rest = "2,815 free", "16 reserved", "16 cordoned", "17 down", "1 degraded", "1 in maintenance"
     for says in (*jobs, *rest):
         expect(keys.get_by_role("button", name=says, exact=True)).to_be_visible()
-    expect(keys).to_contain_text("2 unhealthy chips also count by use")  # one with a job, one that is degraded
+    expect(keys).to_contain_text("1 of the 17 down is in batch; the one degraded is free")
+    expect(keys).to_contain_text("1 link down")  # which has a marker too
+    causes = page.get_by_role("list", name="Causes")
+    expect(causes.get_by_role("link", name="d7/s0/c4")).to_contain_text("hits batch")
     with trninv.open(service_database) as fleet:
         capacity = fleet.free("lab")
     assert (capacity.free, capacity.reserved, capacity.cordoned, capacity.allocated) == (2_815, 16, 16, 208)

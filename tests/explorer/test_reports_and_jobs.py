@@ -25,7 +25,7 @@ from trninv.placement.changes.reserve import reserve
 from trninv.service.explorer import WEB_DIRECTORY
 
 WHY = '=HYPERLINK("http://x"), <img src=x onerror=alert(1)>'
-CHUNK = 12_500
+CHUNK = 13_500
 """Bytes of a page that is fetched when it is opened, compressed."""
 
 
@@ -207,10 +207,27 @@ def test_jobs_come_before_the_maps_and_what_has_failed_first(opened: Open, servi
             expect(rows).to_have_count(15)
             small = page.locator(".domains.small").first.get_by_role("link")
             expect(small).to_have_count(300)
-            assert small.first.evaluate("each => each.getBoundingClientRect().width") <= 24
+            assert small.first.evaluate("each => each.getBoundingClientRect().width") <= 32
         finally:
             for number in range(13):
                 fleet.release(f"small-{number}")
+
+
+@pytest.mark.slow
+def test_unhealthy_single_servers_are_squares_and_n_goes_through_them(opened: Open) -> None:
+    page = opened("#/cluster/lab", width=1280, height=900)
+    expect(page.locator(".title")).to_contain_text("300 chips down")
+    expect(page.locator(".marker.square.filled.down")).to_have_count(300)
+    expect(page.locator(".steps")).to_contain_text("100 places listed")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(".steps")).to_contain_text("1 of 100 places")
+    page.get_by_role("button", name="Next").click()
+    page.wait_for_url(re.compile("sel=d1/s0/c3"))
+    page = opened("#/cluster/lab", width=390, height=844)
+    expect(page.locator(".marker.square")).to_have_count(300)
+    page.get_by_label("Color by").select_option("job")
+    page.wait_for_url(re.compile("color=job"))
+    expect(page.locator(".marker.filled")).to_have_count(0)  # the colors of jobs stay visible
 
 
 @pytest.mark.slow
@@ -220,6 +237,38 @@ def test_a_place_beside_unhealthy_chips_says_so(opened: Open) -> None:
     expect(place).to_contain_text("1 chip down in its domain")
     place.click()
     expect(page.locator(".fits .picked")).to_contain_text("u-trn2x64/d0 has 1 chip down; a repair may disturb the job.")
+    expect(page.locator(".choices .glyph")).to_have_count(0)  # a red cross on a button reads as "remove"
+
+
+@pytest.mark.slow
+def test_jobs_are_affected_as_incidents_say(opened: Open, service_database: str) -> None:
+    link = "u-trn2x64/d0/s2/c0--u-trn2x64/d0/s2/c1"
+    worn = {link: "degraded", "u-trn2x64/d0/s0/c0": "degraded"}
+    with trninv.open(service_database) as fleet:
+        for address, state in worn.items():
+            fleet.set_state([address], state, factor=0.5, why="worn", who="tests")
+        try:
+            page = opened("#/jobs?in=u-trn2x64")
+            expect(page.locator(".title")).to_contain_text("2 jobs affected")
+            assert column(page, 3) == ["slower (link)", "1 degraded"]
+            expect(page.locator('.server[title*="link degraded"] .glyph.degraded')).to_have_count(1)
+            expect(page.locator(".legend")).to_contain_text("degraded")
+            page = opened()
+            expect(page.locator(".tile").nth(2)).to_contain_text("2 jobs affected")
+            expect(page.locator(".tile").nth(2)).not_to_contain_text("with failed chips")
+            page = opened("#/incidents")
+            expect(page.locator(".jobs-hit a")).to_have_count(2)
+            assert {*page.locator(".jobs-hit a").all_inner_texts()} == {"llama-ft", "dpo-sweep"}
+        finally:
+            for address in worn:
+                fleet.set_state([address], "up", why="repaired", who="tests")
+
+
+@pytest.mark.slow
+def test_on_a_phone_the_places_that_were_found_come_into_view(opened: Open) -> None:
+    page = opened("#/jobs?in=lab", width=390, height=844)
+    page.get_by_role("button", name="Find", exact=True).click()
+    expect(page.locator(".fits > li").first).to_be_in_viewport()
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ def draw_fabric(fabric: Fabric, width: float = 900, *, has_tiers: bool = True) -
     document.legend = [
         *([(partial(_draw_sample, UP), "darker: more servers allocated")] if has_many else []),
         (partial(_draw_sample, PAPER), "free"),
-        *([(_draw_partial_sample, "parts of a server")] if _has_partial(fabric) and not has_many else []),
+        *([(_draw_partial_sample, "unhealthy parts of a server")] if _has_partial(fabric) and not has_many else []),
     ]
     document.bounds = (0, 0, width, y)
     document.data = {"tiers": json.dumps(tiers), "jobs": json.dumps(describe_jobs(fabric))}

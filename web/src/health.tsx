@@ -1,7 +1,7 @@
 // The health of clusters: unhealthy parts by kind and state, the worst cluster first.
 import { useState } from "preact/hooks";
 import type { Shape } from "./fleet/miniature";
-import { type Count, isState, STATES } from "./state";
+import { type Count, isState, STATES, type State } from "./state";
 import { number } from "./words";
 
 type Aggregates = { aggregates: { cluster: string | null; state?: string | null; count: number }[] };
@@ -25,9 +25,9 @@ interface HealthAnswer {
   chip: Aggregates & Parts;
   server: Aggregates;
   switch: Aggregates & Parts;
-  nic: Aggregates;
+  nic: Aggregates & Parts;
   node: Aggregates;
-  link: Aggregates;
+  link: Aggregates & Parts;
 }
 
 export interface Health {
@@ -61,7 +61,7 @@ export function healthOf(data: HealthAnswer): Health[] {
         servers: sum(data.all),
         chips: cluster.chips.totalCount,
         switches: domain?.switches.totalCount ?? 0,
-        unhealthy: [...parts(data.chip), ...parts(data.switch)],
+        unhealthy: [data.chip, data.switch, data.link, data.nic].flatMap(parts),
       },
       chips: cluster.chips.totalCount,
       servers: sum(data.all),
@@ -87,6 +87,13 @@ function worse(a: Health, b: Health): number {
   }
   return b.chips - a.chips;
 }
+
+/** Kinds in the order of their counts. */
+const ORDER = ["server", "switch", "chip", "network_node", "link", "nic"];
+
+/** Down before degraded; servers and switches before what follows from them. */
+export const worstFirst = (a: Count, b: Count) =>
+  STATES.indexOf(a.state as State) - STATES.indexOf(b.state as State) || ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind);
 
 /** Sum counts of the same kind and state. */
 export function tally(counts: Count[]): Count[] {

@@ -10,7 +10,7 @@ import { Bar } from "./shell/bar";
 import { Notice } from "./shell/clock";
 import { useSingleKeys } from "./shell/keys";
 import { PrintFooter } from "./shell/printfooter";
-import { Rail } from "./shell/rail";
+import { Rail, useShell } from "./shell/rail";
 import { useKey } from "./shortcuts";
 import "./style/index.css";
 import { At } from "./views/at";
@@ -78,14 +78,16 @@ function App() {
   const [broken, mended] = useErrorBoundary();
   const comparable = comparableOf(route);
   useKey(comparable ? "c" : null, () => import("./compare/add").then(({ add }) => add(comparable)));
+  const shell = useShell();
+  const isDesign = Boolean(shell && !shell.discoveries.totalCount && !shell.observations.totalCount);
   const sel = WITH_PANEL.has(route.view) ? selectedAddress(route) : "";
   return (
     <>
       <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
         Skip to content
       </button>
-      <Bar route={route} />
-      <Rail view={route.view} />
+      <Bar route={route} isDesign={isDesign} />
+      <Rail view={route.view} data={shell} />
       <main id="main" tabIndex={-1}>
         <Notice route={route} />
         {broken ? (

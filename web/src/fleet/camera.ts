@@ -1,5 +1,6 @@
 // The camera of the map: pixels per tile, and the position of its upper left corner, in tiles.
 import { numberIn } from "../route";
+import { number } from "../words";
 import { type Cell, domainAt, type Layout } from "./layout";
 import type { Overview } from "./overview";
 
@@ -12,11 +13,15 @@ export const NAMED = 48;
 const NEAR = { left: 0.1, top: 0.19, size: 0.79 };
 /** Margin in pixels; on the left also for the names of rows. */
 export const MARGIN = 12;
-export const NAMES = 58;
+const [NAMES, DIGIT] = [58, 7];
 /** Number of rows from which rows have names. */
 export const NAMED_ROWS = 3;
-/** Pixels from which there is space for them. */
-export const WIDE = 600;
+/** Narrower maps have no more space for names than their letters take. */
+const WIDE = 600;
+
+/** Pixels on the left with the names of rows. */
+export const namesWidth = ({ domains }: Overview, width: number) =>
+  width > WIDE ? NAMES : DIGIT * (1 + number(domains).length) + MARGIN;
 
 export class Camera {
   scale = 0;
@@ -41,7 +46,7 @@ export class Camera {
 
   private get left(): number {
     const isNamed = (this.width - 2 * MARGIN) / this.to.columns >= NAMED; // then every tile has its name
-    return this.width > WIDE && this.to.rows >= NAMED_ROWS && !isNamed ? NAMES : MARGIN;
+    return this.to.rows >= NAMED_ROWS && !isNamed ? namesWidth(this.overview, this.width) : MARGIN;
   }
 
   /** Magnification relative to the whole cluster. */

@@ -51,6 +51,12 @@ export function CauseList({ cluster, causes, all, index, to }: Props) {
                 <span class="quiet">
                   <Reason text={cause.why ?? "no reason given"} />
                 </span>
+                {cause.jobs.length > 0 && (
+                  <span class="hits">
+                    hits {cause.jobs[0]}
+                    {cause.jobs.length > 1 && ` and ${pluralize(cause.jobs.length - 1, "more job")}`}
+                  </span>
+                )}
               </span>
               <span class="quiet">{sizeOf(cause)}</span>
             </a>
@@ -58,7 +64,9 @@ export function CauseList({ cluster, causes, all, index, to }: Props) {
         ))}
       </ul>
       {all > MOST && (
-        <p class="foot quiet">{number(Math.min(MOST, causes.length))} shown. Press N and P to step through them.</p>
+        <p class="foot quiet">
+          {number(Math.min(MOST, causes.length))} shown. Press N and P to step through their places.
+        </p>
       )}
     </section>
   );

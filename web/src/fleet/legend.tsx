@@ -1,18 +1,31 @@
 // The legend of the map's colors, with counts; an entry fades everything else.
 import { LetterBadge } from "../drawing/letter";
 import { change } from "../route";
-import { Glyph, stateWord } from "../state";
-import { number, pluralize } from "../words";
+import { type Count, Counts, Glyph, stateWord } from "../state";
+import { number } from "../words";
+import { type AllocationMap, UNAVAILABLE } from "./allocations";
 import type { ChipColors, Entry } from "./color";
+import { carries, type Overview, STATES } from "./overview";
 import { isUnhealthy } from "./spots";
 
-export function Legend({ colored, only }: { colored: ChipColors; only: Set<string> }) {
+/** Sentences about chips that count twice. */
+const MOST = 3;
+
+interface LegendProps {
+  overview: Overview;
+  colored: ChipColors;
+  only: Set<string>;
+  /** Unhealthy parts that are not chips, which have markers too. */
+  others: Count[];
+}
+
+export function Legend({ overview, colored, only, others }: LegendProps) {
   const toggle = (key: string) => {
     const next = new Set(only);
     if (!next.delete(key)) next.add(key);
     change({ only: [...next].join(",") || undefined });
   };
-  const twice = colored.entries.reduce((sum, { count }) => sum + count, 0) - colored.codes.length;
+  const twice = colored.jobs ? describeTwice(overview, colored.jobs) : [];
   return (
     <ul class="keys">
       {colored.entries
@@ -24,13 +37,36 @@ export function Legend({ colored, only }: { colored: ChipColors; only: Set<strin
             </button>
           </li>
         ))}
-      {twice > 0 && (
-        <li class="quiet">
-          {pluralize(twice, "unhealthy chip")} also {twice === 1 ? "counts" : "count"} by use
+      {others.length > 0 && (
+        <li class="states">
+          <Counts counts={others} />
         </li>
       )}
+      {twice.length > 0 && <li class="quiet">{twice.join("; ")}</li>}
     </ul>
   );
+}
+
+/** Which unhealthy chips are in a job or without one, and so count twice: 1 of the 17 down is in train-70b-3. */
+function describeTwice(overview: Overview, { jobs, jobNumbers, unavailable }: AllocationMap): string[] {
+  const counts = new Map<string, number>();
+  const all = new Map<string, number>();
+  overview.states.forEach((code, chip) => {
+    const state = STATES[code];
+    if (!code || !state) return;
+    all.set(state, (all.get(state) ?? 0) + 1);
+    const job = jobs[(jobNumbers[chip] ?? 0) - 1]?.name;
+    if (!job && !carries(overview, chip)) return;
+    const key = JSON.stringify([state, job ? `in ${job}` : UNAVAILABLE[unavailable[chip] ?? 0] || "free"]);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  });
+  const words = [...counts].map(([key, count]) => {
+    const [state, use] = JSON.parse(key);
+    const sum = all.get(state) ?? 0;
+    const part = sum === 1 ? "the one" : `${number(count)} of the ${number(sum)}`;
+    return `${part} ${stateWord(state)} ${count === 1 ? "is" : "are"} ${use}`;
+  });
+  return words.length > MOST ? [...words.slice(0, MOST), `and ${number(words.length - MOST)} more`] : words;
 }
 
 function Sign({ entry: { key, token, letter } }: { entry: Entry }) {

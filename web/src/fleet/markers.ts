@@ -1,5 +1,6 @@
 // Spots as markers on the screen: close ones merge, and very many are counted in a grid.
 import { STATES, type State } from "../state";
+import type { AllocationMap } from "./allocations";
 import type { Camera, Pixel } from "./camera";
 import { cellOf } from "./layout";
 import type { Spot } from "./spots";
@@ -11,8 +12,12 @@ export interface Marker {
   /** The worst spot of a marker. */
   spot: Spot;
   count: number;
+  /** Pixels of its side if it is the square of a domain. */
+  side?: number;
 }
 
+/** Pixels of a tile from which it can be a marker itself. */
+const SQUARE = 16;
 /** Minimum pixels between markers. */
 const APART = 20;
 const MOST = 400;
@@ -21,13 +26,16 @@ const GRID = 44;
 const MIN_CORNER_CHIP = 12;
 export const GLYPHS = 16;
 
-/** Build markers from spots in order, worst first. */
-export function mergeSpots(spots: Spot[], camera: Camera): Marker[] {
+/** Build markers from spots in order, worst first; they leave the letters of jobs uncovered. */
+export function mergeSpots(spots: Spot[], camera: Camera, jobs: AllocationMap | undefined): Marker[] {
+  const tile = camera.inset.size * camera.scale;
+  const isSquare = camera.overview.parts.every(({ servers }) => servers === 1);
+  if (isSquare && tile >= SQUARE && camera.chip < MIN_CORNER_CHIP) return squares(spots, camera, tile);
   const markers: Marker[] = [];
   const near = new Map<string, Marker[]>();
   for (const spot of spots) {
     if (camera.chip >= GLYPHS && !spot.offMap) continue;
-    const [x, y] = placeOf(spot, camera);
+    const [x, y] = jobs?.jobNumbers[spot.chip] ? besideLetter(spot, camera, tile) : placeOf(spot, camera);
     const [column, row] = [Math.floor(x / APART), Math.floor(y / APART)];
     const around = [-1, 0, 1].flatMap((dx) => [-1, 0, 1].flatMap((dy) => near.get(`${column + dx} ${row + dy}`) ?? []));
     const other = around.find((marker) => Math.hypot(marker.x - x, marker.y - y) < APART);
@@ -41,6 +49,34 @@ export function mergeSpots(spots: Spot[], camera: Camera): Marker[] {
     near.set(key, [...(near.get(key) ?? []), marker]);
   }
   return markers;
+}
+
+/** A domain of one server with an unhealthy part as a square: a marker would be as large as the domain. */
+function squares(spots: Spot[], camera: Camera, side: number): Marker[] {
+  const markers = new Map<string, Marker>();
+  for (const spot of spots) {
+    const [column, row] = cellOf(camera.overview, camera.to, spot.chip);
+    const known = markers.get(`${column} ${row}`);
+    if (known) {
+      known.count++;
+      continue;
+    }
+    const [x, y] = camera.corner([column, row, 0, 0]);
+    markers.set(`${column} ${row}`, { x: x + side / 2, y: y + side / 2, spot, count: 1, side });
+  }
+  return [...markers.values()];
+}
+
+/** The largest distance of a marker from the middle of a tile, at which it would cover the letter there. */
+const COVERING = 22;
+
+/** The place of a spot, or the upper right corner of its tile if it would cover the tile's letter. */
+function besideLetter(spot: Spot, camera: Camera, tile: number): Pixel {
+  const [x, y] = placeOf(spot, camera);
+  const [column, row] = cellOf(camera.overview, camera.to, spot.chip);
+  const [left, top] = camera.corner([column, row, 0, 0]);
+  const isCovering = Math.max(Math.abs(left + tile / 2 - x), Math.abs(top + tile / 2 - y)) < COVERING;
+  return isCovering ? [left + tile - 2, top + 2] : [x, y];
 }
 
 /** From the center of a marker to its edge, and a little beyond. */

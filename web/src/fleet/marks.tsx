@@ -10,23 +10,30 @@ import type { Marker } from "./markers";
 const SIZE = 20;
 const ROUND = 26;
 
-export function Markers({ markers }: { markers: Marker[] }) {
+/** The markers; a square of a domain is filled unless its chips have other colors. */
+export function Markers({ markers, isFilled }: { markers: Marker[]; isFilled: boolean }) {
   return useMemo(
     () =>
-      markers.map(({ x, y, spot, count }) => (
+      markers.map(({ x, y, spot, count, side }) => (
         <span
           key={`${spot.address} ${x} ${y}`}
-          class={`marker ${spot.state}`}
+          class={`marker ${spot.state}${side ? (isFilled ? " square filled" : " square") : ""}`}
           data-at={spot.address}
-          style={{ left: `${Math.round(x - SIZE / 2)}px`, top: `${Math.round(y - SIZE / 2)}px` }}
+          style={placeOf(x, y, side)}
         >
           <Glyph state={spot.state} />
           {count > 1 && <b>{count > 999 ? `${Math.floor(count / 1000)}k` : number(count)}</b>}
         </span>
       )),
-    [markers],
+    [markers, isFilled],
   );
 }
+
+const placeOf = (x: number, y: number, side: number | undefined) => ({
+  left: `${Math.round(x - (side ?? SIZE) / 2)}px`,
+  top: `${Math.round(y - (side ?? SIZE) / 2)}px`,
+  ...(side && { width: `${Math.round(side)}px`, height: `${Math.round(side)}px` }),
+});
 
 /** The outline of the selected chips. */
 export function Ring({ camera, first, chips }: { camera: Camera; first: number; chips: number }) {

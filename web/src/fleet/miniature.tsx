@@ -14,7 +14,7 @@ export interface Shape {
   chips: number;
   /** Switches of a domain; those after the servers' own are the racks'. */
   switches: number;
-  /** Unhealthy chips and switches. */
+  /** Unhealthy chips, switches, links and NICs, as in the thumbnails of Compare. */
   unhealthy: Part[];
 }
 
@@ -40,7 +40,7 @@ interface Drawing {
   /** What one spot stands for. */
   unit: string;
   spots: Spot[];
-  /** The spot of an unhealthy part. */
+  /** The spot of an unhealthy part; without one, the whole is outlined. */
   spotOf: (address: string) => Spot | undefined;
 }
 
@@ -103,6 +103,7 @@ function domainOf(chips: number, servers: number, switches: number, width: numbe
   };
   const dots = Array.from({ length: chips }, (_, index) => place(Math.floor(index / each), index % each));
   const spotOf = (address: string) => {
+    if (address.includes("--")) return undefined;
     const number = ordinal(address, "sw");
     return Number.isNaN(number)
       ? dots[ordinal(address, "s") * each + ordinal(address, "c")]
@@ -137,6 +138,7 @@ export function Miniature({ shape }: { shape: Shape }) {
       const spot = spotOf(address);
       return spot ? [{ state, ...marked(spot, least) }] : [];
     });
+  const beside = STATES.find((state) => unhealthy.some((part) => part.state === state && !spotOf(part.address)));
   const path = spots.map(
     ({ x, y, width, height }) => `M${fixed(x)} ${fixed(y)}h${fixed(width)}v${fixed(height)}h${fixed(-width)}z`,
   );
@@ -144,6 +146,7 @@ export function Miniature({ shape }: { shape: Shape }) {
     <span class="cluster-miniature" aria-hidden="true">
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT} aria-hidden="true">
         <path class="up" d={path.join("")} />
+        {beside && <rect class={`around ${beside}`} x="1" y="1" width={WIDTH - 2} height={HEIGHT - 2} rx="2" />}
         {marks.map(({ state, ...spot }, index) => (
           <rect key={index} class={state} rx="1" {...spot} />
         ))}

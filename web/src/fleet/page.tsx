@@ -14,22 +14,50 @@ import { inkOf } from "./ink";
 import { decodeOverview, type Overview } from "./overview";
 import "../style/map.css";
 import "../style/map-forced.css";
-import { addressOfCause, type CAUSES, type Cause, causesOf, chipsAt, isUnhealthy, sortCauses, spotsOf } from "./spots";
+import { useNarrow } from "../domain/wiring";
+import { tally, worstFirst } from "../health";
+import {
+  addressOfCause,
+  type CAUSES,
+  type Cause,
+  causesOf,
+  chipsAt,
+  chipsIn,
+  isUnhealthy,
+  sortCauses,
+  spotsOf,
+} from "./spots";
 import { overviewSvg } from "./svg";
 import type { FleetMap as FleetMapView } from "./view";
 
 const CLUSTER = graphql(`
-  query Cluster($slug: String!) {
+  query Cluster($slug: String!, $scope: Address!) {
     cluster(slug: $slug) {
       address system
       domains(first: 1) { totalCount nodes { model } }
       racks(first: 1) { totalCount }
       chips(first: 1) { nodes { memory { gibibytes } } }
     }
+    server: servers(first: 1, filter: { cluster: { eq: $scope }, state: { ne: UP } }) {
+      aggregates(by: [STATE]) { state count }
+    }
+    switch: switches(first: 1, filter: { cluster: { eq: $scope }, state: { ne: UP } }) {
+      aggregates(by: [STATE]) { state count }
+    }
+    nic: nics(first: 1, filter: { cluster: { eq: $scope }, state: { ne: UP } }) {
+      aggregates(by: [STATE]) { state count }
+    }
+    network_node: networkNodes(first: 1, filter: { cluster: { eq: $scope }, state: { ne: UP } }) {
+      aggregates(by: [STATE]) { state count }
+    }
+    link: links(first: 1, filter: { cluster: { eq: $scope }, state: { ne: UP } }) {
+      aggregates(by: [STATE]) { state count }
+    }
   }
 `);
 
-type Cluster = NonNullable<Result<typeof CLUSTER>["cluster"]>;
+type Answer = Result<typeof CLUSTER>;
+type Cluster = NonNullable<Answer["cluster"]>;
 const map = import("./view");
 const Fabric = lazyView(async () => (await import("./tiers")).Fabric);
 
@@ -38,7 +66,7 @@ const NEAR = 110;
 
 export function FleetPage({ route }: { route: Route }) {
   const slug = route.subject.toLowerCase();
-  const queries = [makeQuery(CLUSTER, { slug }), causesOf(slug)] as const;
+  const queries = [makeQuery(CLUSTER, { slug, scope: slug }), causesOf(slug)] as const;
   const chips = useLoaded(slug, async (signal) => {
     const body = await download(`chips/${encodeURIComponent(slug)}`, signal);
     const view = await map.catch(() => Promise.reject(unreachableError()));
@@ -59,8 +87,12 @@ export function FleetPage({ route }: { route: Route }) {
   return (
     <article class="fleet-page">
       {clusterResult.error && !chips.error && <Loading result={clusterResult}>{() => null}</Loading>}
-      {cluster && chips.data && isDrawn.current === slug ? (
-        <Opened {...{ ...chips.data, cluster, causes, coloring, allocations, route }} queries={[...queries]} />
+      {cluster && clusterResult.data && chips.data && isDrawn.current === slug ? (
+        <Opened
+          {...{ ...chips.data, cluster, causes, coloring, allocations, route }}
+          others={othersOf(clusterResult.data)}
+          queries={[...queries]}
+        />
       ) : (
         <>
           <header class="title">
@@ -77,6 +109,8 @@ interface Props {
   overview: Overview;
   FleetMap: typeof FleetMapView;
   cluster: Cluster;
+  /** Unhealthy parts that are not chips. */
+  others: Count[];
   causes: Loaded<Result<typeof CAUSES>>;
   coloring: ColorBy;
   allocations: Loaded<AllocationMap>;
@@ -84,7 +118,7 @@ interface Props {
   queries: Parameters<typeof CopyQueries>[0]["queries"];
 }
 
-function Opened({ overview, FleetMap, cluster, causes, coloring, allocations, route, queries }: Props) {
+function Opened({ overview, FleetMap, cluster, others, causes, coloring, allocations, route, queries }: Props) {
   const { options } = route;
   const slug = overview.cluster;
   const isFabric = options.fabric === "yes";
@@ -94,13 +128,15 @@ function Opened({ overview, FleetMap, cluster, causes, coloring, allocations, ro
   );
   const incidents = causes.data?.incidents;
   const list = useMemo(() => sortCauses(incidents?.nodes ?? []), [incidents]);
+  const marked = useMemo(() => markedParts(list), [list]);
   const spots = useMemo(() => spotsOf(overview, incidents?.nodes ?? []), [overview, incidents]);
   const [fit, setFit] = useState(NEAR);
   const [chip, point] = useState(-1);
   const sel = selectedAddress(route);
   const index = list.findIndex((cause) => sel && (cause.causes.includes(sel) || cause.place === sel));
-  const to = (cause: Cause) => {
-    const address = addressOfCause(cause);
+  const places = useMemo(() => list.flatMap(placesOf), [list]);
+  const step = places.findIndex(({ cause, address }) => sel && (address === sel || cause.place === sel));
+  const to = (cause: Cause, address = addressOfCause(cause)) => {
     const domain = /\/d\d+/.exec(address)?.[0].slice(1);
     const zoom = Math.max(Number(options.zoom) || 1, NEAR / fit);
     const there = domain && { at: domain, zoom: zoom > 1 ? zoom.toFixed(3) : undefined };
@@ -113,8 +149,8 @@ function Opened({ overview, FleetMap, cluster, causes, coloring, allocations, ro
   };
   const above = list.filter((cause) => isAbove(addressOfCause(cause))).length;
   const go = (by: number) => {
-    const next = list[(Math.max(index, by > 0 ? -1 : 0) + by + list.length) % list.length];
-    if (next) location.hash = to(next);
+    const next = places[(Math.max(step, by > 0 ? -1 : 0) + by + places.length) % places.length];
+    if (next) location.hash = to(next.cause, next.address);
   };
   useKeys({ n: () => go(1), p: () => go(-1) });
   const table = useMemo(() => <CauseTable spots={spots} />, [spots]);
@@ -132,7 +168,7 @@ function Opened({ overview, FleetMap, cluster, causes, coloring, allocations, ro
       <header class="title">
         <h1>{slug}</h1>
         <span class="states">
-          <Counts counts={countsOf(colors, list)} />
+          <Counts counts={countsOf(colors, others)} />
         </span>
         <Summary cluster={cluster} chips={overview.chips} />
         <div class="tools">
@@ -142,9 +178,9 @@ function Opened({ overview, FleetMap, cluster, causes, coloring, allocations, ro
       </header>
       <div class="tools modes">
         {!isFabric && (
-          <Choice name="Color by" options={COLOR_BY} chosen={coloring} choose={(value) => change({ color: value })} />
+          <Options name="Color by" options={COLOR_BY} chosen={coloring} choose={(value) => change({ color: value })} />
         )}
-        <Choice
+        <Options
           name="Show"
           options={{ chips: "Chips", fabric: above ? `Fabric tiers: ${pluralize(above, "cause")}` : "Fabric tiers" }}
           chosen={isFabric ? "fabric" : "chips"}
@@ -156,7 +192,9 @@ function Opened({ overview, FleetMap, cluster, causes, coloring, allocations, ro
               Previous <kbd>P</kbd>
             </button>
             <span class="quiet">
-              {index < 0 ? pluralize(list.length, "cause") : `${index + 1} of ${pluralize(list.length, "cause")}`}
+              {step >= 0 && `${number(step + 1)} of `}
+              {pluralize(places.length, "place")}
+              {list.some(({ causes, causeCount }) => causeCount > causes.length) && " listed"}
             </span>
             <button type="button" onClick={() => go(1)}>
               Next <kbd>N</kbd>
@@ -179,6 +217,7 @@ function Opened({ overview, FleetMap, cluster, causes, coloring, allocations, ro
                 colored: colors,
                 allocations: allocations.data,
                 spots,
+                others: marked,
                 sel,
                 route,
                 chip,
@@ -204,20 +243,52 @@ const isAbove = (address: string) => address.includes("/fabric/") && !/\/d\d+\//
 
 const firstOf = (overview: Overview, address = "") => (address ? (chipsAt(overview, address)?.first ?? 0) : 0);
 
-/** Chips by state; for a cause whose chips are up, the chips that it affects. */
-function countsOf({ entries }: ChipColors, causes: Cause[]): Count[] {
+/** The places of a cause, through which the keys N and P step. */
+const placesOf = (cause: Cause) =>
+  (cause.causes.length ? cause.causes : [addressOfCause(cause)]).map((address) => ({ cause, address }));
+
+const KINDS = ["server", "switch", "network_node", "link", "nic"] as const;
+
+const othersOf = (answer: Answer): Count[] =>
+  KINDS.flatMap((kind) => answer[kind].aggregates.map(({ state, count }) => ({ kind, state: state ?? "down", count })));
+
+/** The same counts in the same order as on the Fleet page. */
+function countsOf({ entries }: ChipColors, others: Count[]): Count[] {
   const chips = entries
     .filter(({ key, count }) => count && isUnhealthy(key))
     .map(({ key, count }) => ({ kind: "chip", state: key, count }));
-  const sums = new Map<string, Count>();
-  for (const { parts } of causes) {
-    if (parts.some(({ kind }) => kind === "chip")) continue;
-    for (const { kind, state, count } of parts) {
-      const sum = sums.get(`${kind} ${state}`)?.count ?? 0;
-      sums.set(`${kind} ${state}`, { kind, state, count: sum + count });
-    }
-  }
-  return [...chips, ...sums.values()];
+  return [...chips, ...others].sort(worstFirst);
+}
+
+/** Parts of causes without chips, which have markers of their own. */
+function markedParts(causes: Cause[]): Count[] {
+  const parts = causes.filter((cause) => !chipsIn(cause)).flatMap((cause) => cause.parts);
+  return tally(parts).sort(worstFirst);
+}
+
+interface OptionsProps<T extends string> {
+  name: string;
+  options: Record<T, string>;
+  chosen: T;
+  choose: (value: T) => void;
+}
+
+/** A choice; on a phone as a menu. */
+function Options<T extends string>(props: OptionsProps<T>) {
+  const { name, options, chosen, choose } = props;
+  if (!useNarrow()) return <Choice {...props} />;
+  return (
+    <label>
+      {name}
+      <select value={chosen} onChange={(event) => choose(event.currentTarget.value as T)}>
+        {(Object.entries(options) as [T, string][]).map(([value, label]) => (
+          <option key={value} value={value} selected={value === chosen}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
 }
 
 /** Single keys, unless typed into a field. */

@@ -1,6 +1,6 @@
 // Draw what the camera shows: from an image of the whole, or tile by tile, with names, numbers and glyphs where they fit.
 import { number } from "../words";
-import { type Camera, NAMED, NAMED_ROWS, NAMES, WIDE } from "./camera";
+import { type Camera, NAMED, NAMED_ROWS, namesWidth } from "./camera";
 import { type Inks, plain, renderImage, sizeOf } from "./image";
 import type { JobLayer } from "./joblayer";
 import { blockAt, type Cell, cellOf, chipAt, domainAt } from "./layout";
@@ -11,6 +11,8 @@ import { placeOf } from "./overview";
 const MOST = 1.5e6;
 const LINES = 5;
 const NUMBERED = 22;
+/** Pixels between the names of rows. */
+const ROW = 22;
 const FONT = "11px system-ui, sans-serif";
 
 export interface Look {
@@ -114,8 +116,8 @@ export class Painter {
   private rows(context: CanvasRenderingContext2D, camera: Camera): void {
     const [left, top] = camera.origin;
     const { columns, rows } = camera.to;
-    const stride = Math.max(1, Math.ceil(80 / camera.scale));
-    if (left < NAMES / 2 || camera.width <= WIDE || rows < NAMED_ROWS) return;
+    const stride = Math.max(1, Math.ceil(ROW / camera.scale));
+    if (left < namesWidth(camera.overview, camera.width) / 2 || rows < NAMED_ROWS) return;
     context.fillStyle = this.look.ink;
     context.textAlign = "right";
     for (let row = 0; row < rows; row += stride)

@@ -5,14 +5,15 @@ import { isState, type State, STATES as WORST_FIRST } from "../state";
 import { addressOf, chipsOf, type Overview, placeOf, STATES } from "./overview";
 
 export const CAUSES = graphql(`
-  query Causes($cluster: Address!) {
+  query Causes($cluster: Address) {
     incidents(scope: $cluster, first: 1000) {
       totalCount
-      nodes { id place causes causeCount why who startedAt parts { kind state count } }
+      nodes { id place causes causeCount why who startedAt jobs parts { kind state count } }
     }
   }
 `);
-export const causesOf = (cluster: string) => makeQuery(CAUSES, { cluster });
+/** The causes in a cluster, or in all of them. */
+export const causesOf = (cluster: string | null) => makeQuery(CAUSES, { cluster });
 
 export type Cause = Result<typeof CAUSES>["incidents"]["nodes"][number];
 

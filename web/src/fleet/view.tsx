@@ -1,10 +1,10 @@
 // Every chip of a cluster on a canvas, with unhealthy parts marked.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { change, href, type Route } from "../route";
-import { STATES } from "../state";
+import { type Count, STATES } from "../state";
 import { number, relativeTo } from "../words";
 import type { AllocationMap } from "./allocations";
-import { Camera, MARGIN, NAMES, type Pixel, WIDE } from "./camera";
+import { Camera, MARGIN, namesWidth, type Pixel } from "./camera";
 import type { ChipColors } from "./color";
 import { describe } from "./description";
 import { gestures } from "./gestures";
@@ -24,6 +24,8 @@ interface Props {
   colored: ChipColors;
   allocations: AllocationMap | undefined;
   spots: Spot[];
+  /** Unhealthy parts that are not chips. */
+  others: Count[];
   /** The address of the selection; empty: none. */
   sel: string;
   route: Route;
@@ -48,7 +50,7 @@ interface VisibleMarkers {
 const REACH = 12;
 
 export function FleetMap(props: Props) {
-  const { overview, colored, spots, sel, route, chip, point, fitted } = props;
+  const { overview, colored, spots, others, sel, route, chip, point, fitted } = props;
   const { options } = route;
   const stage = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -89,7 +91,7 @@ export function FleetMap(props: Props) {
     const [x, y] = camera.origin;
     layer.current.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
     if (view.current) positionFrame(view.current, camera);
-    const next = visibleMarkers(camera, marked, last.current);
+    const next = visibleMarkers(camera, marked, colored.jobs, last.current);
     if (next !== last.current) setShown(next);
     last.current = next;
   };
@@ -114,7 +116,9 @@ export function FleetMap(props: Props) {
   const near = (pixel: Pixel): Marker | undefined => {
     const [x, y] = camera?.origin ?? [0, 0];
     const away = (marker: Marker) => Math.hypot(marker.x + x - pixel[0], marker.y + y - pixel[1]);
-    return shown?.some.filter((marker) => away(marker) < REACH).sort((a, b) => away(a) - away(b))[0];
+    return shown?.some
+      .filter((marker) => away(marker) < Math.max(REACH, (marker.side ?? 0) / 2))
+      .sort((a, b) => away(a) - away(b))[0];
   };
   const acts = useRef({ near, choose, open, rest, sel });
   acts.current = { near, choose, open, rest, sel };
@@ -137,7 +141,7 @@ export function FleetMap(props: Props) {
   useEffect(() => {
     last.current = null;
     draw();
-  }, [camera, painter, marked]);
+  }, [camera, painter, marked, colored.jobs]);
   useEffect(() => {
     if (!camera || !canvas.current) return;
     const chipBelow = (pixel: Pixel) => chipAt(overview, to, camera.cell(pixel));
@@ -199,11 +203,11 @@ export function FleetMap(props: Props) {
           class="fleet"
           tabIndex={0}
           role="application"
-          aria-label={`All ${number(overview.chips)} chips of ${overview.cluster}. Arrow keys move from chip to chip, with Shift from domain to domain; plus and minus zoom, 0 shows all; Space selects, Enter opens the domain; N and P step through the causes. The list of causes follows.`}
+          aria-label={`All ${number(overview.chips)} chips of ${overview.cluster}. Arrow keys move from chip to chip, with Shift from domain to domain; plus and minus zoom, 0 shows all; Space selects, Enter opens the domain; N and P step through the unhealthy places. The list of causes follows.`}
         />
         <div class="over" aria-hidden="true">
           <div ref={layer} class="layer">
-            {camera && shown && <Markers markers={shown.some} />}
+            {camera && shown && <Markers markers={shown.some} isFilled={!colored.jobs} />}
             {camera && shown && target && <Ring camera={camera} first={target.first} chips={target.chips} />}
           </div>
           {tip && camera && <Tip marker={tip} camera={camera} />}
@@ -219,7 +223,7 @@ export function FleetMap(props: Props) {
         />
       </div>
       <div class="foot under">
-        <Legend colored={colored} only={only} />
+        <Legend {...{ overview, colored, only, others }} />
         <ZoomButtons zoom={zoom} />
         <p class="hint quiet" aria-live="polite">
           {chip < 0 ? hint(camera) : describe(props, chip)}
@@ -237,9 +241,7 @@ const hint = (camera: Camera | null) =>
 /** A layout that fills a box; the same object while its columns stay the same. */
 function useColumns(overview: Overview, width: number, height: number): Layout {
   const aspect =
-    width && height
-      ? Math.max(0.2, (width - (width > WIDE ? NAMES + MARGIN : 2 * MARGIN)) / (height - 2 * MARGIN))
-      : 1.6;
+    width && height ? Math.max(0.2, (width - namesWidth(overview, width) - MARGIN) / (height - 2 * MARGIN)) : 1.6;
   const columns = useMemo(() => {
     const { columns: most } = layoutOf(overview, aspect);
     const tile = (across: number) => Math.min(aspect / across, 1 / Math.ceil(overview.domains / across));
@@ -249,7 +251,12 @@ function useColumns(overview: Overview, width: number, height: number): Layout {
 }
 
 /** The markers in and around the camera's view; the earlier ones if they still fit. */
-function visibleMarkers(camera: Camera, spots: Spot[], before: VisibleMarkers | null): VisibleMarkers {
+function visibleMarkers(
+  camera: Camera,
+  spots: Spot[],
+  jobs: AllocationMap | undefined,
+  before: VisibleMarkers | null,
+): VisibleMarkers {
   const [x, y] = camera.origin;
   const { width, height, scale } = camera;
   const holds =
@@ -260,7 +267,7 @@ function visibleMarkers(camera: Camera, spots: Spot[], before: VisibleMarkers | 
     before.to[0] >= width - x &&
     before.to[1] >= height - y;
   if (holds) return before;
-  const all = before?.scale === scale ? before.all : mergeSpots(spots, camera);
+  const all = before?.scale === scale ? before.all : mergeSpots(spots, camera, jobs);
   const from: Pixel = [-x - width / 2, -y - height / 2];
   const to: Pixel = [1.5 * width - x, 1.5 * height - y];
   return { all, some: markersWithin(all, from, to), scale, from, to };

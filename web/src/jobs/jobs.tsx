@@ -1,24 +1,28 @@
 // The Jobs page: who has which chips, placements for the next job, reservations, and plans to move jobs or drain a place.
 import { useMemo, useState } from "preact/hooks";
 import { makeQuery, type Result, runQuery, useLoaded, useQuery } from "../api";
+import { type Cause, causesOf } from "../fleet/spots";
 import { lazyView } from "../lazy";
 import { CopyQueries, Failure, Loading } from "../parts";
 import { change } from "../route";
 import { StateLabel } from "../state";
 import "../style/jobs.css";
 import { number, pluralize } from "../words";
+import { type Effect, effectsOn } from "./affected";
 import { busiestFirst, type ClusterChips, lettersIn, placesByJob, useClusterChips } from "./allocated";
 import { FREE, JOBS, SCOPES } from "./documents";
 import { ClusterJobs, DomainJobs, Legend, type Proposal } from "./map";
 import { Placements } from "./placements";
 import { Reservations } from "./reservations";
-import { JobTable, SelectedJob } from "./table";
+import { JobTable, nameOf, SelectedJob } from "./table";
 
 const DrainImpact = lazyView(async () => (await import("./plans")).DrainImpact);
 
 type Jobs = Result<typeof JOBS>["jobs"];
 type Cluster = Result<(typeof SCOPES)["document"]>["clusters"]["nodes"][number];
 type Free = Result<typeof FREE>["free"];
+
+const CAUSES = causesOf(null);
 
 /** The most clusters of which all domains are drawn, and in which a place is looked for; the largest ones. */
 const MOST_CLUSTERS = 12;
@@ -34,20 +38,37 @@ export function Jobs({ options }: { options: Record<string, string> }) {
         .slice(0, MOST_CLUSTERS)
         .map(({ address }) => address);
   const isPart = (clusters.data?.clusters.nodes.length ?? 0) > MOST_CLUSTERS;
+  const clusterNames = useMemo(() => [...new Set(scopes.map((each) => each.split("/")[0] ?? ""))], [scopes.join()]);
+  const chips = useClusterChips(clusterNames);
+  const causes = useQuery(CAUSES);
+  const effects = useMemo(
+    () =>
+      jobs.data && (causes.data || causes.error) && (chips.data || chips.error)
+        ? effectsOn(
+            jobs.data.jobs.nodes.map((job) => ({ name: nameOf(job), failedChips: job.failedChips })),
+            causes.data?.incidents.nodes ?? [],
+            chips.data ?? [],
+          )
+        : undefined,
+    [jobs.data, causes.data, causes.error, chips.data, chips.error],
+  );
   const title = scope || (isPart ? `the ${MOST_CLUSTERS} largest clusters` : "all clusters");
   return (
     <article class="jobs">
       <header class="title">
         <h1>Jobs</h1>
         <p>{jobs.data && summarize(jobs.data.jobs, scope)}</p>
-        <Failed jobs={jobs.data?.jobs} />
+        <Affected effects={effects} />
         <div class="tools">
           <Scope clusters={clusters.data?.clusters.nodes ?? []} scope={scope} />
           <CopyQueries queries={[query]} />
         </div>
       </header>
       {clusters.error && <Failure error={clusters.error} again={clusters.again} />}
-      <Page scope={scope} scopes={scopes} title={title} jobs={jobs} options={options} />
+      <Page
+        {...{ scope, scopes, title, jobs, chips, effects, options }}
+        causes={causes.data?.incidents.nodes ?? NO_CAUSES}
+      />
     </article>
   );
 }
@@ -55,11 +76,11 @@ export function Jobs({ options }: { options: Record<string, string> }) {
 const summarize = ({ totalCount }: Jobs, scope: string) =>
   `${pluralize(totalCount, "job")} in ${scope || "all clusters"}`;
 
-function Failed({ jobs }: { jobs: Jobs | undefined }) {
-  if (!jobs) return <span class="state-label to-come">…</span>;
-  const failed = jobs.nodes.filter(({ failedChips }) => failedChips > 0).length;
-  if (!failed) return <StateLabel state="up">no failed chips</StateLabel>;
-  return <StateLabel state="down">{pluralize(failed, "job")} with failed chips</StateLabel>;
+function Affected({ effects }: { effects: Map<string, Effect> | undefined }) {
+  if (!effects) return <span class="state-label to-come">…</span>;
+  if (!effects.size) return <StateLabel state="up">no job affected</StateLabel>;
+  const hasFailed = [...effects.values()].some(({ state }) => state === "down");
+  return <StateLabel state={hasFailed ? "down" : "degraded"}>{pluralize(effects.size, "job")} affected</StateLabel>;
 }
 
 function Scope({ clusters, scope }: { clusters: Cluster[]; scope: string }) {
@@ -90,18 +111,20 @@ interface PageProps {
   /** The scopes in words. */
   title: string;
   jobs: ReturnType<typeof useQuery<typeof JOBS>>;
+  chips: ReturnType<typeof useClusterChips>;
+  causes: Cause[];
+  /** By the names of affected jobs; undefined: not known yet. */
+  effects: Map<string, Effect> | undefined;
   options: Record<string, string>;
 }
 
 const domainOf = (address: string) => /^[^/]+\/d\d+/.exec(address)?.[0];
 
-function Page({ scope, scopes, title, jobs, options }: PageProps) {
+function Page({ scope, scopes, title, jobs, chips, causes, effects, options }: PageProps) {
   const [proposal, propose] = useState<Proposal>({ places: [], equal: [] });
   const [drawn, setDrawn] = useState("");
   const sel = options.sel ?? "";
   const domain = domainOf(scope);
-  const clusters = useMemo(() => [...new Set(scopes.map((each) => each.split("/")[0] ?? ""))], [scopes.join()]);
-  const chips = useClusterChips(clusters);
   const letters = useMemo(() => lettersIn(chips.data ?? []), [chips.data]);
   const places = useMemo(
     () => new Map((chips.data ?? []).flatMap((cluster) => [...placesByJob(cluster)])),
@@ -111,7 +134,7 @@ function Page({ scope, scopes, title, jobs, options }: PageProps) {
     ({ name, system, externalId }) => sel && [name, `${system}:${externalId}`].includes(sel),
   );
   // what comes below the list, and below a picture, appears once its height is known
-  const isListed = Boolean((chips.data || chips.error) && (jobs.data || jobs.error));
+  const isListed = Boolean(effects || jobs.error);
   const isDrawn = isListed && (!domain || drawn === domain || Boolean(chips.error));
   return (
     <>
@@ -125,7 +148,7 @@ function Page({ scope, scopes, title, jobs, options }: PageProps) {
               <div class="list">
                 <Loading result={jobs}>
                   {({ jobs: listed }) => (
-                    <JobTable jobs={listed} sel={sel} letters={letters} places={places} options={options} />
+                    <JobTable jobs={listed} effects={effects ?? NO_EFFECTS} {...{ sel, letters, places, options }} />
                   )}
                 </Loading>
               </div>
@@ -139,13 +162,14 @@ function Page({ scope, scopes, title, jobs, options }: PageProps) {
                       <ClusterJobs
                         key={cluster.overview.cluster}
                         cluster={cluster}
+                        causes={causes}
                         letters={letters}
                         proposal={proposal}
                         sel={sel}
                         isNamed={!scope}
                       />
                     ))}
-                    {chips.data && <Legend clusters={chips.data} hasFits={proposal.equal.length > 0} />}
+                    {chips.data && <Legend clusters={chips.data} {...{ causes, letters, proposal }} />}
                   </>
                 )}
               </section>
@@ -153,9 +177,13 @@ function Page({ scope, scopes, title, jobs, options }: PageProps) {
           )}
         </div>
         <aside class="place" aria-label="Placement">
-          {chosen ? <SelectedJob job={chosen} /> : sel && jobs.loading && <div class="card chosen-job" />}
+          {chosen ? (
+            <SelectedJob job={chosen} effect={effects?.get(nameOf(chosen))} />
+          ) : (
+            sel && jobs.loading && <div class="card chosen-job" />
+          )}
           {scopes.length > 0 && (
-            <Placements scopes={scopes} options={options} show={propose} chips={chips.data ?? NO_CHIPS} />
+            <Placements {...{ scopes, options, isListed }} show={propose} chips={chips.data ?? NO_CHIPS} />
           )}
         </aside>
       </div>
@@ -171,6 +199,8 @@ function Page({ scope, scopes, title, jobs, options }: PageProps) {
 }
 
 const NO_CHIPS: ClusterChips[] = [];
+const NO_CAUSES: Cause[] = [];
+const NO_EFFECTS = new Map<string, Effect>();
 
 /** The cluster of the place to drain. */
 const drainScope = (drain: string | undefined, scope: string) => (drain || scope).toLowerCase().split("/")[0] ?? scope;

@@ -1,12 +1,14 @@
 // Who has which chips: a cluster as its domains, a square a server, with the letters of jobs; or one domain chip by chip.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { jobColors, type Letter } from "../drawing/letter";
+import { jobColors, type Letter, LetterBadge } from "../drawing/letter";
 import { UNAVAILABLE } from "../fleet/allocations";
 import { STATES as CHIP_STATES } from "../fleet/overview";
+import { type Cause, chipsIn, stateOf } from "../fleet/spots";
 import { Picture } from "../picture";
 import { href } from "../route";
 import { Counts, Glyph, stateWord } from "../state";
 import { number, pluralize } from "../words";
+import { type Effect, linkMarks } from "./affected";
 import { type ClusterChips, clusterUse, type DomainUse, domainUse, type ServerUse, type Use } from "./allocated";
 
 const isWithin = (address: string, places: string[]) =>
@@ -58,6 +60,7 @@ const TEN = 10;
 
 interface ClusterProps {
   cluster: ClusterChips;
+  causes: Cause[];
   letters: Map<string, Letter>;
   proposal: Proposal;
   sel: string;
@@ -65,18 +68,19 @@ interface ClusterProps {
   isNamed: boolean;
 }
 
-export function ClusterJobs({ cluster, letters, proposal, sel, isNamed }: ClusterProps) {
+export function ClusterJobs({ cluster, causes, letters, proposal, sel, isNamed }: ClusterProps) {
   const { overview, allocations } = cluster;
   const use = useMemo(() => clusterUse(cluster), [cluster]);
+  const marks = useMemo(() => linkMarks(overview, causes), [overview, causes]);
   const isSmall = overview.domains > FEW && overview.parts.every(({ servers }) => servers === 1);
   const most = isSmall ? MOST_SMALL : MOST;
   const isEmpty = isNamed && !use.allocated && !use.reserved && !use.cordoned && !use.states.size;
   const hasFits = proposal.equal.some((place) => place.startsWith(`${overview.cluster}/`));
   const numbers = Array.from({ length: overview.domains }, (_, domain) => domain);
-  const shown = isEmpty && !hasFits ? [] : numbers.length > most ? busyFirst(cluster, proposal, most) : numbers;
+  const shown = isEmpty && !hasFits ? [] : numbers.length > most ? busyFirst(cluster, proposal, marks, most) : numbers;
   const uses = shown.map((domain) => domainUse(cluster, domain));
   const widest = Math.max(1, ...uses.map(({ servers }) => columnsOf(servers.length)));
-  const looks = { letters, proposal, sel };
+  const looks = { letters, marks, proposal, sel };
   return (
     <section class="inner" aria-label={`Jobs in ${overview.cluster}`}>
       {isNamed && (
@@ -135,8 +139,8 @@ function tens(uses: DomainUse[]): DomainUse[][] {
 }
 
 /** The first domains with a job, a reservation, a failure or a proposed place, and then idle ones, in their order. */
-function busyFirst(cluster: ClusterChips, { equal }: Proposal, most: number): number[] {
-  const fits = new Set(equal.map(domainOf));
+function busyFirst(cluster: ClusterChips, { equal }: Proposal, marks: Map<string, Effect>, most: number): number[] {
+  const fits = new Set([...equal, ...marks.keys()].map(domainOf));
   const [busy, idle]: [number[], number[]] = [[], []];
   for (let domain = 0; domain < cluster.overview.domains && busy.length < most; domain++) {
     const { address, isIdle } = domainUse(cluster, domain);
@@ -150,23 +154,31 @@ const columnsOf = (servers: number) => Math.ceil(Math.sqrt(servers));
 interface DomainUseProps {
   use: DomainUse;
   letters: Map<string, Letter>;
+  /** Unhealthy links, switches and NICs by servers and domains. */
+  marks: Map<string, Effect>;
   proposal: Proposal;
   sel: string;
   isNamed?: boolean;
 }
 
-function Domain({ use: { address, servers }, letters, proposal, sel, isNamed }: DomainUseProps) {
+function Domain({ use: { address, servers }, letters, marks, proposal, sel, isNamed }: DomainUseProps) {
+  const own = marks.get(address);
   const isHere = proposal.places.some((place) => domainOf(place) === address);
   const fits = isHere || proposal.equal.some((place) => domainOf(place) === address);
   return (
     <a
       class={isHere ? "here" : fits ? "fits" : undefined}
       href={href("domain", address, { show: "jobs" })}
-      aria-label={describe(address, servers, isHere, fits)}
+      aria-label={describe(address, servers, marks, isHere, fits)}
     >
       {isNamed && (
         <span class="name">
           {nameOf(address)}
+          {own && (
+            <span title={own.words}>
+              <Glyph state={own.state} />
+            </span>
+          )}
           {isHere && <span class="tag">here</span>}
         </span>
       )}
@@ -176,6 +188,7 @@ function Domain({ use: { address, servers }, letters, proposal, sel, isNamed }: 
             key={index}
             server={server}
             letters={letters}
+            mark={marks.get(`${address}/s${index}`)}
             sel={sel}
             address={`${address}/s${index}`}
             proposal={proposal}
@@ -186,14 +199,24 @@ function Domain({ use: { address, servers }, letters, proposal, sel, isNamed }: 
   );
 }
 
-function describe(address: string, servers: ServerUse[], isHere: boolean, fits: boolean): string {
+function describe(
+  address: string,
+  servers: ServerUse[],
+  marks: Map<string, Effect>,
+  isHere: boolean,
+  fits: boolean,
+): string {
   const uses = servers.flatMap((server) => server.uses);
   const jobs = sums(uses.flatMap(({ job, chips }) => (job ? [[job, chips]] : [])));
   const kept = sums(uses.flatMap(({ kind, chips }) => (isKept(kind) ? [[kind, chips]] : [])));
   const states = sums(servers.flatMap((server) => [...server.states]));
+  const links = new Set(
+    [address, ...servers.map((_, index) => `${address}/s${index}`)].map((at) => marks.get(at)?.words),
+  );
   const words = [
     jobs.length ? jobs.map(([job, chips]) => `job ${job} on ${pluralize(chips, "chip")}`).join(", ") : "no job",
     ...[...kept, ...states].map(([word, chips]) => `${pluralize(chips, "chip")} ${stateWord(word)}`),
+    ...[...links].filter((link) => link !== undefined),
     ...(isHere ? ["the chosen place"] : fits ? ["a place that fits"] : []),
   ];
   return `${address}: ${words.join(", ")}`;
@@ -217,15 +240,18 @@ const WORST = ["down", "degraded", "maintenance"] as const;
 interface ServerProps {
   server: ServerUse;
   letters: Map<string, Letter>;
+  /** An unhealthy link, switch or NIC of the server. */
+  mark: Effect | undefined;
   sel: string;
   address: string;
   proposal: Proposal;
 }
 
-function Server({ server: { uses, states, chips }, letters, sel, address, proposal }: ServerProps) {
-  const state = WORST.find((each) => states.has(each));
+function Server({ server: { uses, states, chips }, letters, mark, sel, address, proposal }: ServerProps) {
+  const worst = WORST.find((each) => states.has(each));
+  const state = worst ?? mark?.state;
   const isIdle = uses.every(({ job, kind }) => !job && !isKept(kind));
-  const isWhole = state !== undefined && isIdle && states.get(state) === chips;
+  const isWhole = worst !== undefined && isIdle && states.get(worst) === chips;
   const isChosen = Boolean(sel) && uses.some(({ job }) => job === sel);
   const isProposed =
     isWithin(address, proposal.places) || proposal.places.some((place) => place.startsWith(`${address}/`));
@@ -244,6 +270,7 @@ function Server({ server: { uses, states, chips }, letters, sel, address, propos
         .filter(({ kind }) => kind !== "unusable")
         .map((use) => `${use.chips} ${use.job || use.kind}`)
         .concat([...states].map(([name, count]) => `${count} ${stateWord(name)}`))
+        .concat(mark ? [mark.words] : [])
         .join(", ")}`}
     >
       {!isIdle &&
@@ -270,22 +297,33 @@ function Server({ server: { uses, states, chips }, letters, sel, address, propos
 
 interface LegendProps {
   clusters: ClusterChips[];
-  hasFits: boolean;
+  causes: Cause[];
+  letters: Map<string, Letter>;
+  proposal: Proposal;
 }
 
 /** The looks of the picture's chips; the list of jobs has their letters. */
-export function Legend({ clusters, hasFits }: LegendProps) {
+export function Legend({ clusters, causes, letters, proposal }: LegendProps) {
+  const [letter] = letters.values();
+  const drawn = new Set(clusters.map(({ overview }) => overview.cluster));
+  const linkStates = causes
+    .filter((cause) => !chipsIn(cause) && cause.causes.some((address) => drawn.has(address.split("/")[0] ?? "")))
+    .map(stateOf);
   const kept = UNAVAILABLE.filter((why, index) =>
     clusters.some(({ allocations }) => why && allocations.unavailable.includes(index)),
   );
-  const states = WORST.filter((state) =>
-    clusters.some(({ overview }) => overview.states.includes(CHIP_STATES.indexOf(state))),
+  const states = WORST.filter(
+    (state) =>
+      linkStates.includes(state) ||
+      clusters.some(({ overview }) => overview.states.includes(CHIP_STATES.indexOf(state))),
   );
   return (
     <p class="inner legend">
-      <span>
-        <span class="key job">A</span> the job with this letter in the list
-      </span>
+      {letter && (
+        <span>
+          <LetterBadge letter={letter} /> the job with this letter in the list
+        </span>
+      )}
       <span>
         <span class="key free" /> free
       </span>
@@ -299,9 +337,14 @@ export function Legend({ clusters, hasFits }: LegendProps) {
           <Glyph state={state} /> {stateWord(state)}
         </span>
       ))}
-      {hasFits && (
+      {proposal.places.length > 0 && (
         <span>
-          <span class="key fits" /> place that fits
+          <span class="key here" /> the chosen place
+        </span>
+      )}
+      {proposal.equal.some((place) => !proposal.places.map(domainOf).includes(domainOf(place))) && (
+        <span>
+          <span class="key fits" /> domain with an equal place
         </span>
       )}
     </p>

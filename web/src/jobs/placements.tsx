@@ -6,7 +6,7 @@ import { addressOf, STATES } from "../fleet/overview";
 import { lazyView } from "../lazy";
 import { Loading } from "../parts";
 import { change } from "../route";
-import { Glyph, stateWord } from "../state";
+import { stateWord } from "../state";
 import { gigabytes, number, pluralize, relativeTo } from "../words";
 import { propose, toAllocate } from "./actions";
 import type { ClusterChips } from "./allocated";
@@ -52,11 +52,14 @@ interface Props {
   show: (proposal: Proposal) => void;
   /** The chips of the clusters. */
   chips: ClusterChips[];
+  /** Whether what is above the form on a phone has its height. */
+  isListed: boolean;
 }
 
 const NOTHING: Proposal = { places: [], equal: [] };
 
-export function Placements({ scopes, options, show, chips }: Props) {
+export function Placements({ scopes, options, show, chips, isListed }: Props) {
+  const box = useRef<HTMLDivElement>(null);
   const want = parseSize(options.fit);
   const anyBlock = options.any === "yes";
   const fits = useLoaded(want && `fits ${scopes} ${options.fit} ${anyBlock}`, async (signal) => {
@@ -73,6 +76,11 @@ export function Placements({ scopes, options, show, chips }: Props) {
     if (!answers.length) throw refusals[0];
     return { answers, refusals: refusals.map(({ message }) => String(message)) };
   });
+  const isFound = Boolean(isListed && (fits.data || fits.error));
+  useEffect(() => {
+    // on a phone the result is below the list and the maps
+    if (isFound && (box.current?.getBoundingClientRect().top ?? 0) > 0.8 * innerHeight) box.current?.scrollIntoView();
+  }, [isFound, options.fit, anyBlock]);
   return (
     <section class="card flush" aria-labelledby="fits">
       <h2 id="fits">Place a job</h2>
@@ -83,7 +91,7 @@ export function Placements({ scopes, options, show, chips }: Props) {
         </p>
       )}
       {want && (
-        <div class="found">
+        <div class="found" ref={box}>
           <Loading result={fits}>
             {({ answers, refusals }) => (
               <>
@@ -233,6 +241,7 @@ function PlacementList({ answers, scope, show, clusters }: ListProps) {
             unhealthy={unhealthy}
             picked={picked}
             pick={(placement) => look(places.indexOf(placement))}
+            isBest={placements === groups[0]?.placements && groups.length > 1}
           />
         ))}
       </ol>
@@ -277,20 +286,17 @@ interface EqualPlacesProps {
   isCut: boolean;
   scope: string;
   /** What is unhealthy in a domain, by its address. */
-  unhealthy: Map<string, Beside>;
+  unhealthy: Map<string, string>;
   picked: Placement;
   pick: (placement: Placement) => void;
-}
-
-/** Unhealthy chips of a domain: the worst state, and all in words. */
-interface Beside {
-  state: string;
-  words: string;
+  /** Whether they come before others. */
+  isBest: boolean;
 }
 
 const domainOf = (address: string) => address.split("/").slice(0, 2).join("/");
 
-function unhealthyDomains(clusters: ClusterChips[]): Map<string, Beside> {
+/** Unhealthy chips of domains, in words. */
+function unhealthyDomains(clusters: ClusterChips[]): Map<string, string> {
   const domains = new Map<string, Map<string, number>>();
   for (const { overview } of clusters)
     overview.states.forEach((code, chip) => {
@@ -301,15 +307,15 @@ function unhealthyDomains(clusters: ClusterChips[]): Map<string, Beside> {
       domains.set(domain, counts.set(state, (counts.get(state) ?? 0) + 1));
     });
   return new Map(
-    [...domains].map(([domain, counts]) => {
-      const words = [...counts].map(([state, count]) => `${pluralize(count, "chip")} ${stateWord(state)}`).join(", ");
-      return [domain, { state: counts.has("down") ? "down" : ([...counts.keys()][0] ?? "down"), words }];
-    }),
+    [...domains].map(([domain, counts]) => [
+      domain,
+      [...counts].map(([state, count]) => `${pluralize(count, "chip")} ${stateWord(state)}`).join(", "),
+    ]),
   );
 }
 
 /** Placements that are equally good, as one group with a button each. */
-function EqualPlaces({ placements, isCut, scope, unhealthy, picked, pick }: EqualPlacesProps) {
+function EqualPlaces({ placements, isCut, scope, unhealthy, picked, pick, isBest }: EqualPlacesProps) {
   const [isWhole, setWhole] = useState(false);
   const [first] = placements;
   if (!first) return null;
@@ -347,7 +353,7 @@ function EqualPlaces({ placements, isCut, scope, unhealthy, picked, pick }: Equa
             onFocus={() => pick(placement)}
           >
             {shortPlaces(scope, placement.places)}
-            <BesideGlyph beside={besideOf(placement)} />
+            <DomainWarning words={besideOf(placement)} />
           </button>
         ))}
         {count > shown.length && (
@@ -358,7 +364,8 @@ function EqualPlaces({ placements, isCut, scope, unhealthy, picked, pick }: Equa
       </div>
       {beside && (
         <p class="quiet">
-          {domainOf(picked.places[0] ?? "")} has {beside.words}; a repair may disturb the job.
+          ⚠ {domainOf(picked.places[0] ?? "")} has {beside}; a repair may disturb the job.
+          {isBest && " It comes first because it keeps more whole domains free for larger jobs."}
         </p>
       )}
     </li>
@@ -366,12 +373,12 @@ function EqualPlaces({ placements, isCut, scope, unhealthy, picked, pick }: Equa
 }
 
 /** Says that a place is in a domain with unhealthy chips. */
-const BesideGlyph = ({ beside }: { beside: Beside | undefined }) =>
-  beside ? (
-    <span title={`In its domain: ${beside.words}`}>
+const DomainWarning = ({ words }: { words: string | undefined }) =>
+  words ? (
+    <span title={`In its domain: ${words}`}>
       {" "}
-      <Glyph state={beside.state} />
-      <span class="unseen"> ({beside.words} in its domain)</span>
+      <span aria-hidden="true">⚠</span>
+      <span class="unseen"> ({words} in its domain)</span>
     </span>
   ) : null;
 

@@ -10,6 +10,7 @@ import type { Cell, Rows } from "../table/rows";
 import { DataTable, useVisibleRows } from "../table/table";
 import { number, pluralize } from "../words";
 import { propose, toRelease } from "./actions";
+import type { Effect } from "./affected";
 import type { JOBS } from "./documents";
 
 type JobList = Result<typeof JOBS>["jobs"];
@@ -33,10 +34,12 @@ function whereOf(job: Job, places: Map<string, string[]>): string {
   return all.length <= NAMED ? all.join(", ") : `${all[0]} and ${number(all.length - 1)} more`;
 }
 
-const COLUMNS: [string, (job: Job, places: Map<string, string[]>) => Cell][] = [
+type Read = (job: Job, places: Map<string, string[]>, effects: Map<string, Effect>) => Cell;
+
+const COLUMNS: [string, Read][] = [
   ["job", labelOf],
   ["chips", (job) => job.chips],
-  ["failed_chips", (job) => job.failedChips],
+  ["affected", (job, _, effects) => effects.get(nameOf(job))?.words ?? "no"],
   ["where", whereOf],
   ["servers", (job) => job.servers],
   ["who", (job) => job.who],
@@ -50,6 +53,7 @@ const RARE: [string, (job: Job) => Cell][] = [
 
 interface Props {
   jobs: JobList;
+  effects: Map<string, Effect>;
   sel: string;
   /** Letters by the names that chips of the map show. */
   letters: Map<string, Letter>;
@@ -58,16 +62,19 @@ interface Props {
   options: Record<string, string>;
 }
 
-export function JobTable({ jobs: { totalCount, nodes }, sel, letters, places, options }: Props) {
+export function JobTable({ jobs: { totalCount, nodes }, effects, sel, letters, places, options }: Props) {
   const { sort = "", where = "", cols = "" } = options;
   const all: Rows = useMemo(() => {
     const columns = [...COLUMNS, ...RARE.filter(([, read]) => nodes.some((job) => read(job)))];
-    const worstFirst = [...nodes].sort((a, b) => b.failedChips - a.failedChips || b.chips - a.chips);
+    const isAffected = (job: Job) => Number(effects.has(nameOf(job)));
+    const worstFirst = [...nodes].sort(
+      (a, b) => b.failedChips - a.failedChips || isAffected(b) - isAffected(a) || b.chips - a.chips,
+    );
     return {
       columns: columns.map(([name]) => name),
-      rows: worstFirst.map((job) => columns.map(([, read]) => read(job, places))),
+      rows: worstFirst.map((job) => columns.map(([, read]) => read(job, places, effects))),
     };
-  }, [nodes, places]);
+  }, [nodes, places, effects]);
   const lettered = useMemo(() => {
     const byName = new Map<string, Letter>();
     for (const job of nodes) {
@@ -110,7 +117,7 @@ export function JobTable({ jobs: { totalCount, nodes }, sel, letters, places, op
 }
 
 /** The selected job, and the button that ends it. */
-export function SelectedJob({ job }: { job: Job }) {
+export function SelectedJob({ job, effect }: { job: Job; effect: Effect | undefined }) {
   const { asof } = useAsOf();
   const may = useCanWrite();
   const name = nameOf(job);
@@ -124,11 +131,7 @@ export function SelectedJob({ job }: { job: Job }) {
         {job.pinned && "; pinned, so plans do not move it"}
       </p>
       <p>
-        {job.failedChips ? (
-          <StateLabel state="down">{pluralize(job.failedChips, "failed chip")}</StateLabel>
-        ) : (
-          <StateLabel state="up">all chips up</StateLabel>
-        )}
+        <StateLabel state={effect?.state ?? "up"}>{effect?.words ?? "not affected by unhealthy parts"}</StateLabel>
       </p>
       {may && job.system === "trninv" && (
         <button type="button" data-writes aria-haspopup="dialog" onClick={() => propose(toRelease(name, job.chips))}>

@@ -45,7 +45,8 @@ export function steps(route: Route): [string, string][] {
   return trail;
 }
 
-export function Bar({ route }: { route: Route }) {
+/** The bar; isDesign: no source has ever reported. */
+export function Bar({ route, isDesign }: { route: Route; isDesign: boolean }) {
   const trail = steps(route);
   return (
     <header class="bar">
@@ -61,7 +62,7 @@ export function Bar({ route }: { route: Route }) {
       </nav>
       <SignedIn />
       <Find />
-      <Clock route={route} />
+      <Clock route={route} isDesign={isDesign} />
       <Share />
       <ThemeSwitch />
     </header>

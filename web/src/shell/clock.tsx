@@ -18,7 +18,8 @@ function useTick(): number {
   return time;
 }
 
-export function Clock({ route }: { route: Route }) {
+/** The clock; isDesign: no source has ever reported, so that nothing is live. */
+export function Clock({ route, isDesign }: { route: Route; isDesign: boolean }) {
   const pageTime = usePageTime();
   const now = useTick();
   const how = livenessOf(pageTime);
@@ -28,7 +29,7 @@ export function Clock({ route }: { route: Route }) {
   };
   useEffect(shut, [route.view, route.subject, pageTime.asof]);
   const text = {
-    live: ["Now", `${formatTime(now)} UTC`],
+    live: isDesign ? ["Design", "only"] : ["Now", `${formatTime(now)} UTC`],
     behind: ["Outdated", "data has changed"],
     gone: ["Offline", `${pageTime.reached ? `since ${formatTime(pageTime.reached)} UTC, ` : ""}retrying`],
     refused: ["No access", "token required"],
@@ -38,7 +39,11 @@ export function Clock({ route }: { route: Route }) {
     <details class={`clock ${how}`} ref={box} onKeyDown={(event) => event.key === "Escape" && shut()}>
       <summary
         aria-keyshortcuts="A"
-        title="The time of the inventory that this page shows. Fleet says what is observed."
+        title={
+          isDesign && how === "live"
+            ? "No source has reported yet: this page shows the design, with the states that users recorded."
+            : "The time of the inventory that this page shows. Fleet says what is observed."
+        }
       >
         <span class="mark" aria-hidden="true" />
         <strong>{text[0]}</strong> <span class="when">{text[1]}</span>

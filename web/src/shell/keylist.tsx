@@ -22,7 +22,7 @@ const KEYS: [string, [keys: string, does: string][]][] = [
   [
     "Map of a cluster",
     [
-      ["N P", "next, previous cause"],
+      ["N P", "next, previous unhealthy place"],
       ["← → ↑ ↓", "move by chip, with Shift by domain"],
       ["Space Enter", "select; open the domain"],
       ["+ − 0", "zoom in, zoom out, show all"],

@@ -3,11 +3,18 @@ import { graphql, makeQuery, useQuery } from "../api";
 import { href } from "../route";
 import { Icon, type IconName } from "./icons";
 
-const OPEN = graphql(`
-  query OpenIncidents { incidents(first: 100) { totalCount nodes { severity } } }
+const SHELL = graphql(`
+  query Shell {
+    incidents(first: 100) { totalCount nodes { severity } }
+    discoveries(first: 1) { totalCount }
+    observations(first: 1) { totalCount }
+  }
 `);
 
-const QUERY = makeQuery(OPEN, {});
+const QUERY = makeQuery(SHELL, {});
+
+/** What the rail and the bar show on every page. */
+export const useShell = () => useQuery(QUERY).data;
 
 const PLACES: [string, IconName, string, string[]][] = [
   ["home", "fleet", "Fleet", ["cluster", "domain", "rack", "at", "measured"]],
@@ -19,8 +26,7 @@ const PLACES: [string, IconName, string, string[]][] = [
   ["sources", "sources", "Sources", ["disagreements"]],
 ];
 
-export function Rail({ view }: { view: string }) {
-  const { data } = useQuery(QUERY);
+export function Rail({ view, data }: { view: string; data: ReturnType<typeof useShell> }) {
   const high = data?.incidents.nodes.some(({ severity }) => severity === "high");
   const open = data?.incidents.totalCount ?? 0;
   return (

@@ -365,6 +365,12 @@ function Value({ column, cell, short, isFirst, decimals, letter, jobHref }: Valu
         <StateLabel state={text} />
       </td>
     );
+  if (column === "affected" && text !== "no")
+    return (
+      <td data-label={label}>
+        <StateLabel state={text.includes("failed") ? "down" : "degraded"}>{text}</StateLabel>
+      </td>
+    );
   const content = links.length ? (
     links.map((address, index) => (
       <>

@@ -2,23 +2,12 @@
 import { graphql, type Loaded, makeQuery, type Result, useQuery } from "../api";
 import { describeEvent, EventGlyph } from "../events";
 import { Miniature } from "../fleet/miniature";
-import { Bar, type Health, healthOf, Seed, tally } from "../health";
+import { Bar, type Health, healthOf, Seed, tally, worstFirst } from "../health";
 import { useAsOf } from "../live";
 import { CopyQueries, Loading, Reason } from "../parts";
 import { href } from "../route";
 import { type Column, Row, SimpleTable } from "../simpletable";
-import {
-  type Count,
-  Counts,
-  formatDuration,
-  Glyph,
-  nounOf,
-  STATES,
-  type State,
-  StateLabel,
-  shownTime,
-  stateWord,
-} from "../state";
+import { type Count, Counts, formatDuration, Glyph, nounOf, StateLabel, shownTime, stateWord } from "../state";
 import { Timeline } from "../timeline";
 import { number, pluralize, shortenAddress } from "../words";
 import { type Feed, feedsOf } from "./discovery";
@@ -47,17 +36,23 @@ const HOME = graphql(`
       nodes { address state }
       aggregates(by: [CLUSTER, STATE]) { cluster state count }
     }
-    nic: nics(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
+    nic: nics(first: 100, filter: { state: { ne: UP } }) {
+      nodes { address state }
+      aggregates(by: [CLUSTER, STATE]) { cluster state count }
+    }
     node: networkNodes(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
-    link: links(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
+    link: links(first: 100, filter: { state: { ne: UP } }) {
+      nodes { address state }
+      aggregates(by: [CLUSTER, STATE]) { cluster state count }
+    }
   }
 `);
 
 const OPEN = graphql(`
   query HomeIncidents {
-    incidents(first: 5) {
+    incidents(first: 1000) {
       totalCount
-      nodes { id severity place causes causeCount startedAt who why parts { kind state count } }
+      nodes { id severity place startedAt who why jobs parts { kind state count } }
     }
     failing: jobs(first: 1, filter: { failedChips: { gt: 0 } }) { totalCount }
     drift(first: 1) { totalCount }
@@ -152,12 +147,15 @@ function RecentActivity({ open }: { open: Loaded<Open> }) {
   );
 }
 
+const total = (counts: Count[]) => counts.reduce((sum, { count }) => sum + count, 0);
+
 function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
   const chips = tally(health.flatMap(({ unhealthy: notUp }) => notUp).filter(({ kind }) => kind === "chip"));
   const others = tally(health.flatMap(({ unhealthy: notUp }) => notUp).filter(({ kind }) => kind !== "chip"));
   const all = health.reduce((sum, cluster) => sum + cluster.chips, 0);
-  const unhealthyChips = chips.reduce((sum, { count }) => sum + count, 0);
-  const parts = others.reduce((sum, { count }) => sum + count, 0);
+  const unhealthyChips = total(chips);
+  const parts = total(others);
+  const largest = [...others].sort(worstFirst).slice(0, FEW);
   const live = health.filter((cluster) => cluster.live > 0).length;
   return (
     <div class="tiles">
@@ -177,12 +175,8 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
           <strong>{number(parts)}</strong> unhealthy
         </p>
         <p class="states">
-          {parts ? (
-            <Counts counts={[...others].sort(worst).slice(0, FEW)} />
-          ) : (
-            <StateLabel state="up">all healthy</StateLabel>
-          )}
-          {others.length > FEW && <span class="quiet">{others.length - FEW} more</span>}
+          {parts ? <Counts counts={largest} /> : <StateLabel state="up">all healthy</StateLabel>}
+          {parts > total(largest) && <span class="quiet">{number(parts - total(largest))} more</span>}
         </p>
       </a>
       <a class="card tile" href={href("incidents")}>
@@ -204,25 +198,31 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
   );
 }
 
+/** Incidents that the page lists; of all, it counts the jobs. */
+const LISTED = 5;
+
 /** What the open incidents cost, and how old they are. */
 function Impact({ open }: { open: Open }) {
   const { asof } = useAsOf();
-  const nodes = open.incidents.nodes.filter(({ startedAt }) => startedAt);
+  const nodes = open.incidents.nodes.slice(0, LISTED).filter(({ startedAt }) => startedAt);
   const oldest = nodes.reduce(
     (least, incident) => (!least || (incident.startedAt ?? "") < (least.startedAt ?? "") ? incident : least),
     nodes[0],
   );
   const failing = open.failing.totalCount;
+  // the rule of incidents: with failed or degraded chips, or at an unhealthy link, switch or NIC
+  const affected = new Set(open.incidents.nodes.flatMap(({ jobs }) => jobs)).size;
   return (
     <>
       <p class="states">
-        <StateLabel state={failing ? "down" : "up"}>
-          {failing ? `${pluralize(failing, "job")} with failed chips` : "no job with failed chips"}
+        <StateLabel state={failing ? "down" : affected ? "degraded" : "up"}>
+          {affected ? `${pluralize(affected, "job")} affected` : "no job affected"}
+          {failing > 0 && `, ${number(failing)} with failed chips`}
         </StateLabel>
       </p>
       {oldest && (
         <p class="quiet rest">
-          Oldest{open.incidents.totalCount > open.incidents.nodes.length && " of the worst"}:{" "}
+          Oldest{open.incidents.totalCount > LISTED && " of the worst"}:{" "}
           {formatDuration(oldest.startedAt ?? "", shownTime(asof))}, <span class="nowrap">{oldest.place}</span>
         </p>
       )}
@@ -255,7 +255,7 @@ function Sources({ open, designs }: { open: Open; designs: number }) {
           {seenAt ? age(seenAt) : "never read"}
         </p>
       ))}
-      <p class={drift.totalCount ? "warned rest" : "quiet rest"}>{rest.join(" · ")}</p>
+      <p class={drift.totalCount ? "warned rest" : "quiet rest"}>{rest.join("; ")}</p>
     </>
   );
 }
@@ -279,7 +279,7 @@ interface LineProps {
 }
 
 function Line({ health, sources }: LineProps) {
-  const counts = [...health.unhealthy].sort(worst);
+  const counts = [...health.unhealthy].sort(worstFirst);
   return (
     <Row content={JSON.stringify([health.unhealthy, health.live])}>
       <th scope="row" title={health.model}>
@@ -298,7 +298,7 @@ function Line({ health, sources }: LineProps) {
         {counts.length ? <Counts counts={counts.slice(0, SHOWN)} /> : <StateLabel state="up">all up</StateLabel>}
         {counts.length > SHOWN && (
           <a class="quiet" href={href("reports", "unhealthy", { cluster: health.slug })}>
-            {counts.length - SHOWN} more
+            {number(total(counts.slice(SHOWN)))} more
           </a>
         )}
       </td>
@@ -308,12 +308,6 @@ function Line({ health, sources }: LineProps) {
     </Row>
   );
 }
-
-const KINDS = ["server", "switch", "chip", "network_node", "link", "nic"];
-
-/** Down before degraded; servers and switches before what follows from them. */
-const worst = (a: Count, b: Count) =>
-  STATES.indexOf(a.state as State) - STATES.indexOf(b.state as State) || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind);
 
 /** Whether a cluster is reporting, late or only a design: by the sources that report about it. */
 function Liveness({ health, sources }: LineProps) {
@@ -343,14 +337,14 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
       </h2>
       {incidents.totalCount === 0 && <p class="inner">No open incidents. Every part is up.</p>}
       <ul class="rows">
-        {incidents.nodes.map((incident) => (
+        {incidents.nodes.slice(0, LISTED).map((incident) => (
           <li key={incident.id}>
             <a href={href("incidents", "", { sel: incident.id })}>
               <Glyph
                 state={incident.parts.find(({ state }) => state === "down")?.state ?? incident.parts[0]?.state ?? "up"}
               />
               <span>
-                <strong>{shortenAddress(incident.place ?? incident.causes[0] ?? "")}</strong>
+                <strong>{shortenAddress(incident.place ?? "several clusters")}</strong>
                 <span class="reason">
                   <Reason text={incident.why ?? "No reason given"} />
                 </span>
@@ -358,7 +352,7 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
                   {incident.parts
                     .map(({ kind, state, count }) => `${pluralize(count, nounOf(kind))} ${stateWord(state)}`)
                     .join(", ")}
-                  {incident.who && ` · ${incident.who}`}
+                  {incident.who && `; set by ${incident.who}`}
                 </span>
               </span>
               <span class="quiet">{incident.startedAt && formatDuration(incident.startedAt, shownTime(asof))}</span>
