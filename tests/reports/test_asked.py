@@ -47,7 +47,8 @@ def test_a_name_that_is_there_is_found_even_where_the_report_has_nothing_to_say_
     assert _found(fleet, find_report("unhealthy"), cluster="trn3-gen1").rows == []
     assert _found(fleet, find_report("disputed"), subject="h100").rows == []
     assert _found(fleet, find_report("capacity"), generation="").rows == _found(fleet, find_report("capacity")).rows
-    assert {row["generation"] for row in _found(fleet, find_report("capacity"), generation="trn2").records()} == {"trn2"}
+    rows = _found(fleet, find_report("capacity"), generation="trn2").records()
+    assert {row["generation"] for row in rows} == {"trn2"}
 
 
 def test_in_graphql(ask: Ask) -> None:

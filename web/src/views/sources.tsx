@@ -138,13 +138,7 @@ function Numbers({ data, route }: { data: Answer; route: Route }) {
     : all.filter((fact) => sectionOf(fact) === chosen);
   return (
     <>
-      <FactFilter
-        view="sources"
-        sections={sections}
-        chosen={chosen}
-        where={where}
-        placeholder="HBM, EFA, Trn2…"
-      />
+      <FactFilter view="sources" sections={sections} chosen={chosen} where={where} placeholder="HBM, EFA, Trn2…" />
       {chosen === DOCUMENTS && !where && <DocumentTable documents={documents} />}
       <p class="quiet" hidden={chosen === DOCUMENTS && !where}>
         Bandwidths are of one direction. Select a number for its source; <span class="mark">⚠</span> marks where sources
