@@ -283,7 +283,7 @@ function Space({ height }: { height: number }) {
 }
 
 /** With more columns a phone shows each row as a card. */
-const MOST_COLUMNS = 6;
+const MOST_COLUMNS = 11;
 /** A text longer than this, in one of the first columns, makes a phone show each row as a card. */
 const [WORDY, FIRST_COLUMNS] = [40, 5];
 
