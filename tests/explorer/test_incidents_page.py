@@ -124,6 +124,10 @@ def test_a_ticket_is_not_broken_over_lines(watched: Watched, databases: Database
         expect(tickets).to_have_count(8)  # of the list and of the panel
         assert set(tickets.evaluate_all("all => all.map(each => each.getClientRects().length)")) == {1}
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        row = page.locator(".pick tbody tr").first  # nothing of it is cut
+        assert page.locator(".list .scroll").evaluate("each => each.scrollWidth <= each.clientWidth")
+        assert row.locator(".why").evaluate("each => each.scrollWidth <= each.clientWidth")
+        expect(row.locator(".number").first).to_be_visible()
         watched.close()
 
 

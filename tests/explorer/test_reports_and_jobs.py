@@ -123,6 +123,38 @@ def test_unhealthy_parts_of_one_change_are_one_row(opened: Open) -> None:
 
 
 @pytest.mark.slow
+def test_a_share_of_less_than_all_is_not_shown_as_all(opened: Open) -> None:
+    page = opened("#/reports/availability?where=cluster%3Du-trn2x64+kind%3Dchip")
+    up = page.get_by_role("columnheader", name="up, %", exact=True)
+    expect(up).to_be_visible()
+    (share,) = column(page, 3)
+    assert 0 < float(share) < 100
+    expect(page.get_by_role("columnheader", name="measured since", exact=True)).to_be_visible()
+    expect(page.locator(".data tbody time")).to_contain_text(" ago")
+
+
+@pytest.mark.slow
+def test_the_kind_of_links_that_lost_the_most_is_first_and_named(opened: Open) -> None:
+    page = opened("#/reports/bandwidth")
+    row = page.locator(".data tbody tr").first
+    expect(row.locator("td").first).to_have_text("Within a server neuronlink-v3-plane")
+    assert int(column(page, 2)[0].replace(",", "")) > 1000
+    now, healthy = (column(page, at)[0] for at in (4, 5))
+    assert float(now.replace(",", "")) < float(healthy.replace(",", ""))
+    rows, chart = (page.locator(at).evaluate("box => box.offsetTop") for at in (".data", ".chart"))
+    assert rows < chart
+
+
+@pytest.mark.slow
+def test_what_sources_dispute_is_marked_beside_the_number(opened: Open) -> None:
+    page = opened("#/reports/capacity?where=u-trn2x64")
+    mark = page.get_by_role("link", name=re.compile("^sources disagree: 96 GiB; other sources: 512 GiB"))
+    expect(mark).to_have_attribute("href", "#/disagreements")
+    assert page.get_by_role("columnheader", name=re.compile("disputed")).count() == 0
+    assert "hbm_of_a_chip_disputed" in saved(page)[0]
+
+
+@pytest.mark.slow
 def test_parquet_has_all_rows_and_f_goes_to_the_filter(opened: Open) -> None:
     page = opened("#/reports/capacity?generation=trn3&where=gen1")
     with page.expect_download() as download:
@@ -340,7 +372,7 @@ def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> 
     assert "read these last" in groups[-1]
     expect(page.get_by_role("rowheader", name="HBM, GiB capacity")).to_be_visible()  # the unit, once
     assert cell(page, "HBM", 0) == "96"
-    assert cell(page, "HBM", 1) == "144 best × 1.50"
+    assert cell(page, "HBM", 1) == "144 best 1.50×"
     assert cell(page, "Scale-up links", 0) == "640"
     assert cell(page, "Working chips", 0) == "98.44"
     assert "1,984" in cell(page, "Bisection", 0)
@@ -418,7 +450,7 @@ def test_a_system_that_is_not_seeded_is_compared_by_its_design(opened: Open) -> 
     expect(head).to_contain_text("design only, not seeded: trninv seed rainier")
     assert head.get_by_role("link").count() == 0
     expect(page.get_by_role("status").filter(has_text="19 of 19 rows loaded")).to_be_visible(timeout=60_000)
-    assert cell(page, "Chips", 1) == "400,000 best × 6250.00"
+    assert cell(page, "Chips", 1) == "400,000 best 6250.00×"
     assert "38,400,000 best" in cell(page, "Total HBM", 1)
     assert "known after seeding" in cell(page, "Bisection", 1)
     assert "1,984" in cell(page, "Bisection", 0)

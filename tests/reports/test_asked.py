@@ -47,7 +47,8 @@ def test_a_name_that_is_there_is_found_even_where_the_report_has_nothing_to_say_
     assert _found(fleet, find_report("unhealthy"), cluster="trn3-gen1").rows == []
     assert _found(fleet, find_report("disputed"), subject="h100").rows == []
     assert _found(fleet, find_report("capacity"), generation="").rows == _found(fleet, find_report("capacity")).rows
-    assert {row[7] for row in _found(fleet, find_report("capacity"), generation="trn2").rows} == {"trn2"}
+    rows = _found(fleet, find_report("capacity"), generation="trn2").records()
+    assert {row["generation"] for row in rows} == {"trn2"}
 
 
 def test_in_graphql(ask: Ask) -> None:
@@ -90,8 +91,9 @@ def test_network_nodes_that_are_down_are_not_up(databases: Databases, backend: s
             cluster_seeding.seed(connection, default_catalog(), default_systems().get("rainier").resized(2), name="few")
             set_state(connection, ["few/fabric/t3/n0"], Condition.from_user("down", None), why="test", who="tests")
         found = run_query(engine, find_report("unhealthy").sql(backend, {}), seconds=30)
-    ((*what, _, why, who, factor, kind),) = found.rows
-    assert (what, why, who, factor, kind) == (["few/fabric/t3/n0", "down"], "test", "tests", None, "network node")
+    (row,) = found.records()
+    assert (row["address"], row["state"], row["kind"]) == ("few/fabric/t3/n0", "down", "network node")
+    assert (row["why"], row["who"], row["factor"]) == ("test", "tests", None)
 
 
 def test_domains_by_hbm_do_not_ask_what_their_links_carry(seeded: str) -> None:

@@ -30,6 +30,7 @@ from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state import bindings, condition, hash_chain, state_change
 from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.cordon import cordon
 from trninv.placement.changes.release import release
 from trninv.placement.changes.reserve import reserve
 from trninv.reports.query_compiler import compile_query
@@ -47,10 +48,11 @@ REPORTS = sorted(read_reports())
 LINK_BY_LINK = """
 SELECT
     model.slug || CASE WHEN model.technology = 'EFA' THEN ', ' || link.scope ELSE '' END AS kind,
-    CAST(model.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS gb_per_s_a_cable,
-    CAST(sum(link.nominal_gb_per_s) AS DOUBLE PRECISION) AS gb_per_s, count(*) AS links,
     sum(CASE WHEN link.bandwidth_gb_per_s = 0 THEN 1 ELSE 0 END) AS idle,
-    sum(CASE WHEN link.state = 'up' THEN 0 ELSE 1 END) AS unhealthy, sum(link.cables) AS cables,
+    sum(CASE WHEN link.state = 'up' THEN 0 ELSE 1 END) AS unhealthy,
+    CAST(sum(link.bandwidth_gb_per_s) AS DOUBLE PRECISION) AS gb_per_s_now,
+    CAST(sum(link.nominal_gb_per_s) AS DOUBLE PRECISION) AS gb_per_s, count(*) AS links,
+    CAST(model.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS gb_per_s_a_cable, sum(link.cables) AS cables,
     model.lanes, link.scope, link.technology,
     (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'bandwidth' AND picked = 'yes')
         AS cable_disputed, model.slug AS model
@@ -58,9 +60,19 @@ FROM v_link AS link
 JOIN link_model AS model ON model.slug = link.model
 WHERE link.cluster = :cluster OR :cluster = ''
 GROUP BY link.technology, link.scope, model.slug, model.technology, model.bandwidth_bytes_per_s, model.lanes
-ORDER BY gb_per_s_a_cable DESC, model.slug, link.scope
+ORDER BY round(CAST(sum(link.nominal_gb_per_s - link.bandwidth_gb_per_s) AS NUMERIC), 3) DESC, unhealthy DESC,
+    gb_per_s_a_cable DESC, model.slug, link.scope
 """
 """What the report on bandwidth says, counted by looking at each link's end."""
+
+
+USE_BY_CHIP = """
+SELECT cluster, count(*) AS chips, sum(CASE WHEN state IN ('up', 'degraded') THEN 1 ELSE 0 END) AS chips_up,
+    (SELECT count(*) FROM v_free_chip WHERE v_free_chip.cluster = v_chip.cluster) AS chips_free
+FROM v_chip
+GROUP BY cluster
+"""
+"""The same of the report on capacity."""
 
 
 CHIP_BY_CHIP = """
@@ -138,6 +150,23 @@ def test_bandwidth_by_kind_is_that_of_the_links_one_by_one(two: dict[str, str], 
     assert bool(fast.rows) == (cluster != "no-such")
     idle = fast.columns.index("idle")
     assert cluster or sum(row[idle] for row in fast.rows) > sum(row[idle + 1] for row in fast.rows)  # ends are down
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
+def test_capacity_counts_the_chips_that_are_up_and_free(databases: Databases, backend: str) -> None:
+    url = databases.seeded(backend)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        allocate(connection, "tune", ["u-trn2x64/d0/s1", "u-trn2x64/d0/s2/c2"], who="tests")
+        down = condition.Condition("down")
+        state_change.set_state(connection, ["u-trn2x64/d0/s1/c9", "u-trn2x64/d0/s2/c1"], down, why="HBM", who="tests")
+        cordon(connection, ["u-trn2x64/d0/s1", "u-trn2x64/d0/s2"], why="firmware", who="tests")
+    with temporary_engine(url) as engine:
+        slow = run_query(engine, compile_query(USE_BY_CHIP, backend, {}), seconds=30)
+        fast = run_query(engine, find_report("capacity").sql(backend, {}), seconds=30)
+    assert fast.columns[:4] == slow.columns
+    assert sorted(row[:4] for row in fast.rows) == sorted(slow.rows)
+    chips, up, free = next(row[1:4] for row in fast.rows if row[0] == "u-trn2x64")
+    assert chips > up > free > 0
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
@@ -294,11 +323,16 @@ def test_the_worst_and_the_largest_come_first(two: dict[str, str], backend: str)
             ("free-servers", "free_chips"),
             ("free-blocks", "free_servers"),
             ("incidents", "parts"),
-            ("bandwidth", "gb_per_s_a_cable"),
         ):
             assert column(report, name) == sorted(column(report, name), reverse=True), report
         for report, name in (("availability", "share_up"), ("documented", "agrees")):
             assert column(report, name) == sorted(column(report, name)), report
+        losses = [
+            round(healthy - now, 3)
+            for healthy, now in zip(column("bandwidth", "gb_per_s"), column("bandwidth", "gb_per_s_now"), strict=True)
+        ]
+        assert losses == sorted(losses, reverse=True)
+        assert losses[0] > 0
         kinds = dict.fromkeys(zip(column("unhealthy", "state"), column("unhealthy", "kind"), strict=True))
         assert list(dict.fromkeys(state for state, _ in kinds)) == ["down", "degraded", "maintenance"]
         ranks = ["server", "switch", "network node", "chip", "link", "nic"]

@@ -1,13 +1,14 @@
 -- title: Availability
--- answers: What share of the time were the parts of each kind up, their server's state included, how often did a part itself go down, and for how long?
+-- answers: What share of the time were the parts of each kind up, their server's state included, how often did a part itself go down, and how long did a repair take, with the time of ongoing ones?
 -- parameter: cluster = '' of v_cluster.address — only this one
--- parameter: since = '1970-01-01T00:00:00Z' — an ISO time with its zone; never before the start of the cluster's history
--- parameter: until = '9999-12-31T00:00:00Z' — an ISO time with its zone, for an earlier end; never after now
+-- parameter: since = '1970-01-01T00:00:00Z' — ISO time, such as 2026-11-01T00:00Z
+-- parameter: until = '9999-12-31T00:00:00Z' — ISO time, if not now
 WITH
 span AS (
     SELECT
         id, slug, known_from,
         CASE WHEN epoch(known_since) > epoch(:since) THEN epoch(known_since) ELSE epoch(:since) END AS start_time,
+        CASE WHEN epoch(known_since) > epoch(:since) THEN known_since ELSE :since END AS since,
         CASE WHEN epoch(now()) < epoch(:until) THEN epoch(now()) ELSE epoch(:until) END AS end_time
     FROM cluster
     WHERE known_since IS NOT NULL AND (slug = :cluster OR :cluster = '')
@@ -101,7 +102,7 @@ states_now AS (
 ),
 summed AS (
     SELECT
-        span.slug, states_now.kind, states_now.parts, 1.0 * states_now.parts * (span.end_time - span.start_time) AS total_seconds,
+        span.slug, span.since, states_now.kind, states_now.parts, 1.0 * states_now.parts * (span.end_time - span.start_time) AS total_seconds,
         states_now.degraded * (span.end_time - span.start_time) - coalesce(correction.degraded, 0) AS degraded,
         states_now.down * (span.end_time - span.start_time) - coalesce(correction.down, 0) AS down,
         states_now.maintenance * (span.end_time - span.start_time) - coalesce(correction.maintenance, 0) AS maintenance,
@@ -117,7 +118,7 @@ SELECT
     round((total_seconds - degraded - down - maintenance) / total_seconds, 9) AS share_up,
     failures, own_down AS ongoing,
     round(1.0 * repair_seconds / repairs / 3600, 6) AS mttr_hours,
-    round((total_seconds - down - maintenance) / failures / 3600, 6) AS mtbf_hours,
+    round((total_seconds - down - maintenance) / failures / 3600, 6) AS mtbf_hours, since AS measured_since,
     repairs, round(degraded / total_seconds, 9) AS share_degraded,
     round(down / total_seconds, 9) AS share_down, round(maintenance / total_seconds, 9) AS share_maintenance,
     parts

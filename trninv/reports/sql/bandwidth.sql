@@ -1,18 +1,26 @@
 -- title: Link bandwidth
--- answers: What bandwidth do healthy links of each kind have in one direction, per cable and in total, and how many are idle now?
+-- answers: Which kinds of links lost the most bandwidth, how many are idle, and what do they carry now and when healthy, in one direction?
 -- parameter: cluster = '' of v_cluster.address — only this one
--- chart: gb_per_s_a_cable by kind
-WITH idle AS ( -- it or an end is down or in maintenance: from the few unhealthy parts, so that an index finds them
-    SELECT link.id FROM link WHERE link.state <> 'up' AND link.state <> 'degraded'
-    UNION
-    SELECT link.id FROM node JOIN link ON link.a_id = node.id WHERE node.state <> 'up' AND node.state <> 'degraded'
-    UNION
-    SELECT link.id FROM node JOIN link ON link.b_id = node.id WHERE node.state <> 'up' AND node.state <> 'degraded'
+-- chart: idle by kind
+WITH condition AS ( -- of the few unhealthy links and ends of links, so that an index finds them
+    SELECT id AS link_id, state, factor_ppm FROM link WHERE state <> 'up'
+    UNION ALL
+    SELECT link.id, node.state, node.factor_ppm FROM node JOIN link ON link.a_id = node.id WHERE node.state <> 'up'
+    UNION ALL
+    SELECT link.id, node.state, node.factor_ppm FROM node JOIN link ON link.b_id = node.id WHERE node.state <> 'up'
 ),
-idle_count AS (
-    SELECT link.link_model_id, link.scope, node.cluster_id, count(*) AS number
-    FROM idle
-    JOIN link ON link.id = idle.id
+affected AS ( -- a link carries the least of what it and its ends do
+    SELECT link_id, min(CASE state WHEN 'degraded' THEN coalesce(factor_ppm, 1000000) ELSE 0 END) AS factor_ppm
+    FROM condition
+    GROUP BY link_id
+),
+loss AS (
+    SELECT
+        link.link_model_id, link.scope, node.cluster_id,
+        sum(CASE WHEN affected.factor_ppm = 0 THEN 1 ELSE 0 END) AS idle,
+        sum(CAST(link.bandwidth_bytes_per_s AS DOUBLE PRECISION) * (1000000 - affected.factor_ppm) / 1000000) AS bytes_per_s
+    FROM affected
+    JOIN link ON link.id = affected.link_id
     JOIN node ON node.id = link.a_id
     GROUP BY link.link_model_id, link.scope, node.cluster_id
 ),
@@ -26,17 +34,20 @@ link_count AS (
 )
 SELECT
     model.slug || CASE WHEN model.technology = 'EFA' THEN ', ' || link_count.scope ELSE '' END AS kind,
-    CAST(model.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS gb_per_s_a_cable,
+    coalesce(sum(loss.idle), 0) AS idle, sum(link_count.unhealthy) AS unhealthy,
+    (CAST(sum(link_count.bandwidth_bytes_per_s) AS DOUBLE PRECISION) - coalesce(sum(loss.bytes_per_s), 0)) / 1000000000
+        AS gb_per_s_now,
     CAST(sum(link_count.bandwidth_bytes_per_s) AS DOUBLE PRECISION) / 1000000000 AS gb_per_s,
-    sum(link_count.links) AS links, coalesce(sum(idle_count.number), 0) AS idle, sum(link_count.unhealthy) AS unhealthy,
+    sum(link_count.links) AS links,
+    CAST(model.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS gb_per_s_a_cable,
     sum(link_count.cables) AS cables, model.lanes, link_count.scope, model.technology,
     (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'bandwidth' AND picked = 'yes')
         AS cable_disputed,
     model.slug AS model
 FROM link_count
 JOIN link_model AS model ON model.id = link_count.model_id
-LEFT JOIN idle_count ON idle_count.link_model_id = link_count.model_id AND idle_count.scope = link_count.scope
-    AND idle_count.cluster_id = link_count.cluster_id
+LEFT JOIN loss ON loss.link_model_id = link_count.model_id AND loss.scope = link_count.scope
+    AND loss.cluster_id = link_count.cluster_id
 WHERE :cluster = '' OR link_count.cluster_id = (SELECT id FROM cluster WHERE slug = :cluster)
 GROUP BY model.technology, link_count.scope, model.slug, model.bandwidth_bytes_per_s, model.lanes
-ORDER BY gb_per_s_a_cable DESC, model.slug, link_count.scope
+ORDER BY coalesce(sum(loss.bytes_per_s), 0) DESC, unhealthy DESC, gb_per_s_a_cable DESC, model.slug, link_count.scope

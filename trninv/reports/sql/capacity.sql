@@ -1,12 +1,29 @@
 -- title: Capacity
--- answers: How many chips, how much HBM and how much dense BF16 compute does each cluster have, healthy or not?
+-- answers: How many chips, how much HBM and how much dense BF16 compute does each cluster have, healthy or not, and how many chips are up or degraded, and free for the next job?
 -- parameter: generation = '' of chip_model.generation — only this one, such as trn2
--- chart: hbm_gib by cluster
+-- chart: chips_free by cluster
 WITH domain_count AS (
     SELECT cluster_id, model_id AS domain_model_id, number AS domains FROM part_count WHERE kind = 'domain' AND number <> 0
+), cordoned AS ( -- CROSS JOIN makes SQLite start with the cordons, which are few
+    SELECT chip.chip_model_id, node.cluster_id, count(*) AS number
+    FROM cordon CROSS JOIN chip CROSS JOIN node
+    WHERE cordon.ended_at IS NULL AND chip.server_id = cordon.server_id AND node.id = chip.id
+        AND node.state IN ('up', 'degraded')
+        AND NOT EXISTS (SELECT 1 FROM allocation WHERE allocation.chip_id = chip.id AND allocation.ended_at IS NULL)
+    GROUP BY chip.chip_model_id, node.cluster_id
+), cluster_use AS (
+    SELECT
+        part_count.cluster_id, part_count.model_id AS chip_model_id,
+        sum(CASE part_count.kind WHEN 'chip' THEN part_count.number ELSE 0 END) AS chips_up,
+        sum(CASE part_count.kind WHEN 'chip' THEN part_count.number ELSE -part_count.number END)
+            - max(coalesce(cordoned.number, 0)) AS chips_free
+    FROM part_count
+    LEFT JOIN cordoned ON cordoned.cluster_id = part_count.cluster_id AND cordoned.chip_model_id = part_count.model_id
+    WHERE part_count.kind IN ('chip', 'allocation') AND part_count.state IN ('up', 'degraded')
+    GROUP BY part_count.cluster_id, part_count.model_id
 ), cluster_total AS (
     SELECT
-        chip.generation, cluster.slug AS cluster, cluster.system, chip.slug AS chip_model,
+        cluster.id AS cluster_id, chip.id AS chip_model_id, chip.generation, cluster.slug AS cluster, cluster.system, chip.slug AS chip_model,
         CAST(sum(domain_count.domains) AS INTEGER) AS domains,
         CAST(sum(domain_count.domains * model.servers) AS INTEGER) AS servers,
         CAST(sum(domain_count.domains * model.chips) AS INTEGER) AS chips,
@@ -17,10 +34,11 @@ WITH domain_count AS (
     JOIN domain_model AS model ON model.id = domain_count.domain_model_id
     JOIN server_model AS server ON server.id = model.server_model_id
     JOIN chip_model AS chip ON chip.id = server.chip_model_id
-    GROUP BY chip.generation, cluster.slug, cluster.system, chip.slug
+    GROUP BY cluster.id, chip.id, chip.generation, cluster.slug, cluster.system, chip.slug
 )
 SELECT
-    cluster, chips, hbm_gib, bf16_tflops,
+    cluster, chips, CAST(coalesce(chips_up, 0) AS BIGINT) AS chips_up,
+    CAST(coalesce(chips_free, 0) AS BIGINT) AS chips_free, hbm_gib, bf16_tflops,
     CAST(chips AS DOUBLE PRECISION) * 100 / sum(chips) OVER () AS percent_of_chips,
     servers, domains, generation, system,
     (SELECT dispute FROM v_fact WHERE subject = chip_model AND attribute = 'device_memory' AND picked = 'yes')
@@ -28,5 +46,7 @@ SELECT
     (SELECT dispute FROM v_fact WHERE subject = chip_model AND attribute = 'bf16_compute' AND picked = 'yes')
         AS bf16_of_a_chip_disputed
 FROM cluster_total
+LEFT JOIN cluster_use ON cluster_use.cluster_id = cluster_total.cluster_id
+    AND cluster_use.chip_model_id = cluster_total.chip_model_id
 WHERE generation = :generation OR :generation = ''
 ORDER BY chips DESC, cluster, generation

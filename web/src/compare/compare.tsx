@@ -201,7 +201,7 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
             <td class="quiet">
               {places.length > 1 && (
                 <>
-                  × is relative to the first
+                  1.07× is relative to the first
                   <br />
                   <span class="leads" aria-hidden="true" /> marks the best value
                   <br />a longer bar is better
@@ -288,7 +288,7 @@ function Head({ place, outcome, healthy, remove }: HeadProps) {
             </a>
           )}
           <button type="button" class="plain" aria-label={`Remove ${place}`} onClick={remove}>
-            ✕
+            remove
           </button>
         </span>
         <span class="quiet">{size ? sizeText(size) : "\u00a0"}</span>

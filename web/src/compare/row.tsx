@@ -66,7 +66,7 @@ function sharesOf(values: (number | null | undefined)[], better: Metric["better"
 function timesOf(values: (number | null | undefined)[], index: number): string {
   const [first, value] = [values[0], values[index]];
   return index > 0 && typeof first === "number" && first > 0 && typeof value === "number"
-    ? `× ${(value / first).toFixed(2)}`
+    ? `${(value / first).toFixed(2)}×`
     : "";
 }
 

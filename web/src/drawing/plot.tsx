@@ -32,7 +32,10 @@ export function plotOf(chart: Chart | null, columns: string[], rows: Cell[][]): 
       : [];
   });
   if (points.some((point) => point.x < 0 || point.y < 0)) return null;
-  return points.length ? { ...chart, points: y === null ? points.slice(0, MOST_BARS) : points } : null;
+  // bars without any length say nothing
+  return points.length && (y !== null || points.some((point) => point.x))
+    ? { ...chart, points: y === null ? points.slice(0, MOST_BARS) : points }
+    : null;
 }
 
 /** Width of a plot in a wide window and on a phone. */

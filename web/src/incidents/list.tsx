@@ -76,8 +76,8 @@ function Filter({ name, option, values, chosen }: FilterProps) {
   );
 }
 
-export const SeverityBadge = ({ severity }: { severity: Severity }) => (
-  <span class={`severity ${severity}`}>{SEVERITIES[severity]}</span>
+export const SeverityBadge = ({ severity, isPast }: { severity: Severity; isPast?: boolean }) => (
+  <span class={`severity ${severity}${isPast ? " past" : ""}`}>{SEVERITIES[severity]}</span>
 );
 
 /** Why several causes are one incident. */
@@ -179,7 +179,7 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
               "unknown"
             )}
           </td>
-          <td class="number" data-unit={incident.chipsLost === 1 ? "chip" : "chips"}>
+          <td class="number" data-unit={incident.chipsLost === 1 ? "chip lost" : "chips lost"}>
             <strong class={incident.chipsLost ? undefined : "none"}>{number(incident.chipsLost)}</strong>
           </td>
           <td class="number" data-unit="GB/s lost">
@@ -202,7 +202,7 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
         </th>
         <td class="roomy wider" />
         <td class="roomy" />
-        <td class="number" data-unit="chips">
+        <td class="number" data-unit="chips lost">
           <strong>{number(sum.chips)}</strong>
         </td>
         <td class="number" data-unit="GB/s lost">
@@ -231,7 +231,7 @@ export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; s
       {incidents.map((incident) => (
         <Row key={incident.id} content={incident.closedAt} isSelected={incident.id === sel}>
           <td class="level">
-            <SeverityBadge severity={incident.severity} />
+            <SeverityBadge severity={incident.severity} isPast />
           </td>
           <Name id={incident.id} place={placeOf(incident)} state="up" isChosen={incident.id === sel}>
             {incident.causeCount > 1 && pluralize(incident.causeCount, "cause")}

@@ -77,7 +77,7 @@ function describeParts(parts: Part[]): string {
   return partsOf({ parts: [...counts.values()] });
 }
 
-const COLUMNS: Column[] = [["Where"], ["Parts"], ["Reason"], ["By", "roomy"], ["Since"]];
+const COLUMNS: Column[] = [["Place"], ["Parts"], ["Cause"], ["By", "roomy"], ["For"]];
 /** Parts of a change that are listed. */
 const MOST = 200;
 

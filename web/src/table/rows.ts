@@ -1,4 +1,6 @@
 // Rows of a table: filtered, sorted, and as CSV.
+import { rounded } from "../words";
+
 export type Cell = string | number | boolean | null;
 
 export interface Rows {
@@ -28,6 +30,25 @@ export function sortRows({ columns, rows }: Rows, by: string): Cell[][] {
 
 /** Significant digits of a calculated number; sources have no more. */
 const DIGITS = 3;
+
+/** Whether a column is of shares from 0 to 1, which are shown in percent. */
+export const isShare = (column: string) => /^share_(?!of_)/.test(column);
+
+/** Most decimals of a share in percent, which tell one failure of a second from none. */
+const SHARE_DECIMALS = 7;
+
+/** Format a share in percent, with the decimals of its column; all and nothing have none, so that they are exact. */
+export const percent = (share: number, decimals: number) =>
+  rounded(100 * share, share === 0 || share === 1 ? 0 : decimals);
+
+/** How many decimals a column of shares needs in percent, so that none is rounded to 0 or 100. */
+export function shareDecimals(cells: Cell[]): number {
+  const rests = cells.flatMap((cell) =>
+    typeof cell === "number" && cell > 0 && cell < 1 ? [Math.min(cell, 1 - cell)] : [],
+  );
+  const least = 100 * Math.min(1, ...rests);
+  return Math.max(1, Math.min(SHARE_DECIMALS, 1 - Math.floor(Math.log10(least))));
+}
 
 /** How many decimals a column needs so that each of its numbers has three digits, and shares near 1 or 100 differ. */
 export function decimalsOf(cells: Cell[]): number {
@@ -140,7 +161,13 @@ const UNITS: [RegExp, string][] = [
   [/(^|_)percent(_|$)/, "%"],
   [/(^|_)hours(_|$)/, "h"],
   [/(^|_)seconds(_|$)/, "s"],
+  [/^share_(?!of_)/, "%"],
 ];
+/** Titles that need more than a column's name, which is public. */
+const TITLES: Record<string, string> = {
+  gb_per_s: "healthy, GB/s",
+  mttr_hours: "MTTR, h, with ongoing",
+};
 const NAMES: Record<string, string> = {
   hbm: "HBM",
   bf16: "BF16",
@@ -164,6 +191,8 @@ const inWords = (name: string) =>
 
 /** A column's title with its unit: hbm_gib is HBM, GiB; usd_a_chip is USD a chip. */
 export function columnLabel(column: string): string {
+  const title = TITLES[column];
+  if (title) return title;
   const [pattern, unit] = UNITS.find(([unitPattern]) => unitPattern.test(column)) ?? [/(?!)/, ""];
   const [before = "", after = ""] = column.replace(pattern, "\n").split("\n");
   if (/^(an?|for)_/.test(after)) return [inWords(before), unit, inWords(after)].filter(Boolean).join(" ");
@@ -179,6 +208,18 @@ export function addresses(column: string, cell: Cell): string[] {
   const parts = cell.split(/,? /);
   if (/(^|_)cluster$/.test(column)) return /^[a-z0-9][\w.-]*$/.test(cell) ? [cell] : [];
   return parts.every(isAddress) ? parts : [];
+}
+
+/** For each column of numbers the column that says of which documented number they are, if sources disagree on it. */
+export function disputesOf(columns: string[]): Map<string, string> {
+  const disputes = columns.filter((column) => column.endsWith("_disputed"));
+  return new Map(
+    disputes.flatMap((dispute): [string, string][] => {
+      const [subject = ""] = dispute.split("_");
+      const number = columns.find((column) => column !== dispute && column.split("_").includes(subject));
+      return number ? [[number, dispute]] : [];
+    }),
+  );
 }
 
 /** Whether a cell is a recorded time: date and time with a zone. */

@@ -16,10 +16,14 @@ import {
   columnLabel,
   csv,
   decimalsOf,
+  disputesOf,
   filterRows,
+  isShare,
   isTimestamp,
+  percent,
   type Rows,
   selectColumns,
+  shareDecimals,
   sortRows,
 } from "./rows";
 
@@ -191,15 +195,24 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
   const high = box.current?.clientHeight || 600;
   const first = many ? Math.max(0, Math.min(Math.floor(top / height), rows.length) - MARGIN) : 0;
   const last = many ? Math.min(rows.length, Math.ceil((top + high) / height) + MARGIN) : rows.length;
+  const disputes = useMemo(() => disputesOf(columns), [columns]);
+  const beside = new Set(disputes.values());
+  const drawn = columns.flatMap((column, place) => (beside.has(column) ? [] : [{ column, place }]));
   const numeric = useMemo(
     () => columns.map((_, index) => rows.some((row) => typeof row[index] === "number")),
     [columns, rows],
   );
   const decimals = useMemo(
-    () => columns.map((_, index) => decimalsOf(rows.map((row) => row[index] ?? null))),
+    () =>
+      columns.map((column, index) =>
+        (isShare(column) ? shareDecimals : decimalsOf)(rows.map((row) => row[index] ?? null)),
+      ),
     [columns, rows],
   );
-  const isStacked = useMemo(() => stacked || (!many && isWordy({ columns, rows })), [stacked, many, columns, rows]);
+  const isStacked = useMemo(
+    () => stacked || (!many && (drawn.length > MOST_COLUMNS || isWordy({ columns, rows }))),
+    [stacked, many, columns, rows],
+  );
   const widths = useMemo(
     () => (many ? widthsOf({ columns, rows }, decimals, lines) : []),
     [many, columns, rows, decimals, lines],
@@ -217,19 +230,19 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
       <table
         class="full frozen"
         aria-rowcount={many ? rows.length + 1 : undefined}
-        style={many ? { width: `${widths.reduce((sum, width) => sum + width, 0)}ch` } : undefined}
+        style={many ? { width: `${drawn.reduce((sum, { place }) => sum + (widths[place] ?? 0), 0)}ch` } : undefined}
       >
         {many && (
           <colgroup>
-            {widths.map((width, index) => (
-              <col key={columns[index]} style={{ width: `${width}ch` }} />
+            {drawn.map(({ column, place }) => (
+              <col key={column} style={{ width: `${widths[place]}ch` }} />
             ))}
           </colgroup>
         )}
         <thead>
           <tr aria-rowindex={many ? 1 : undefined}>
-            {columns.map((column, index) => (
-              <Header key={column} column={column} sort={sort} isNumber={numeric[index] ?? false} />
+            {drawn.map(({ column, place }) => (
+              <Header key={column} column={column} sort={sort} isNumber={numeric[place] ?? false} />
             ))}
           </tr>
         </thead>
@@ -241,15 +254,16 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
               class={chosen?.(row) ? "chosen" : undefined}
               aria-rowindex={many ? first + index + 2 : undefined}
             >
-              {row.map((cell, place) => (
+              {drawn.map(({ column, place }) => (
                 <Value
-                  key={columns[place]}
-                  column={columns[place] ?? ""}
-                  cell={cell}
+                  key={column}
+                  column={column}
+                  cell={row[place] ?? null}
+                  dispute={String(row[columns.indexOf(disputes.get(column) ?? "")] ?? "")}
                   short={many}
                   isFirst={place === 0}
                   decimals={decimals[place] ?? 0}
-                  letter={columns[place] === "job" ? letters?.get(String(cell)) : undefined}
+                  letter={column === "job" ? letters?.get(String(row[place])) : undefined}
                   jobHref={jobHref}
                 />
               ))}
@@ -268,6 +282,8 @@ function Space({ height }: { height: number }) {
   return <tr class="space" aria-hidden="true" style={{ height: `${height}px` }} />;
 }
 
+/** With more columns a phone shows each row as a card. */
+const MOST_COLUMNS = 11;
 /** A text longer than this, in one of the first columns, makes a phone show each row as a card. */
 const [WORDY, FIRST_COLUMNS] = [40, 5];
 
@@ -335,9 +351,24 @@ function Header({ column, sort, isNumber }: { column: string; sort: string; isNu
   );
 }
 
+/** What links of a model connect, by the end of its name, in the words of the legend of a domain. */
+const JOINED: Record<string, string> = {
+  plane: "Within a server",
+  ring: "Between servers",
+  server: "Server switch",
+  rack: "Rack switch",
+  twin: "Between racks",
+  host: "NICs to the fabric",
+  fabric: "Within the fabric",
+};
+const LINK_KINDS = /^(neuronlink|efa)-/;
+const linkName = (kind: string) => JOINED[/\w+$/.exec(kind)?.[0] ?? ""] ?? "Between chips";
+
 interface ValueProps {
   column: string;
   cell: Cell;
+  /** The values that sources state, if they disagree. */
+  dispute: string;
   short: boolean;
   isFirst: boolean;
   decimals: number;
@@ -345,13 +376,19 @@ interface ValueProps {
   jobHref: (job: string) => string;
 }
 
-function Value({ column, cell, short, isFirst, decimals, letter, jobHref }: ValueProps) {
+function Value({ column, cell, dispute, short, isFirst, decimals, letter, jobHref }: ValueProps) {
   const label = columnLabel(column);
   if (typeof cell === "number") {
-    const text = rounded(cell, decimals);
+    const text = isShare(column) ? percent(cell, decimals) : rounded(cell, decimals);
     return (
       <td class="number" data-label={label} title={text === exact(cell) ? undefined : String(cell)}>
         {column === "failed_chips" && cell > 0 ? <StateLabel state="down">{text}</StateLabel> : text}
+        {dispute && (
+          <a class="mark" href={href("disagreements")} title={dispute}>
+            <span aria-hidden="true"> ⚠</span>
+            <span class="unseen">sources disagree: {dispute}</span>
+          </a>
+        )}
       </td>
     );
   }
@@ -388,6 +425,10 @@ function Value({ column, cell, short, isFirst, decimals, letter, jobHref }: Valu
         </>
       )}
       <a href={jobHref(text)}>{text}</a>
+    </>
+  ) : column === "kind" && LINK_KINDS.test(text) ? (
+    <>
+      {linkName(text)} <span class="quiet">{text}</span>
     </>
   ) : (
     <Reason text={text} />

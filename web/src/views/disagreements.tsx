@@ -131,7 +131,6 @@ function Entries({ entries, route: { subject, options } }: { entries: Entry[]; r
               <span>Number</span>
               <span>Value used</span>
               <span class="others">{id === "derived" ? "From" : "Other values"}</span>
-              <span class="number">{id !== "derived" && "Sources"}</span>
             </div>
             {listed.map((entry) => (
               <Disagreement key={entry.key} entry={entry} isWanted={entry.key === wanted} />
@@ -152,17 +151,30 @@ function Disagreement({
 }) {
   const [used, ...others] = conflict?.facts ?? [];
   const values = [...new Set(others.map(({ value }) => value))].filter((value) => value !== used?.value);
+  const titlesOf = (value: string) =>
+    [...new Set(others.filter((other) => other.value === value).map(({ source }) => source.title))].join("; ");
+  const why = conflict?.note || DIFFERENCES[conflict?.disagreement ?? ""] || derived?.note;
   return (
     <details id={key} class={isWanted ? "wanted" : undefined} open={isWanted}>
       <summary>
         <h3>
           {subject} <span>{name}</span>
         </h3>
-        <strong>{used?.value ?? derived?.value}</strong>
-        <span class="quiet others" data-name={conflict ? "others: " : "from "}>
-          {conflict ? values.join(", ") || "another unit" : derived?.source.title}
+        <span class="used">
+          <strong>{used?.value ?? derived?.value}</strong> <span class="quiet">{used?.source.title}</span>
         </span>
-        <span class="quiet number">{conflict?.facts.length}</span>
+        <span class="quiet others" data-name={conflict ? "others: " : "from "}>
+          {conflict
+            ? values.length
+              ? values.map((value) => (
+                  <span key={value}>
+                    <span class="value">{value}</span> {titlesOf(value)}
+                  </span>
+                ))
+              : "another unit"
+            : derived?.source.title}
+        </span>
+        {why && <span class="quiet reason">{why}</span>}
       </summary>
       {conflict && <Sources name={`${subject}, ${name}`} conflict={conflict} />}
       {derived && (

@@ -194,18 +194,6 @@ function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
   const lacking = chart && columnsOf(chart).find((column) => !rows.columns.includes(column));
   return (
     <>
-      {plot && (
-        // a phone shows the rows first
-        <details class="card chart" open={!isNarrow}>
-          <summary>
-            Chart: {axesOf(plot)} by {columnLabel(plot.by)}
-          </summary>
-          <figure>
-            <Plot id="plot" plot={plot} />
-            <DownloadSvg name={name} picture={svgOf("plot")} />
-          </figure>
-        </details>
-      )}
       {lacking && (
         <p class="warned">No chart: the report header names {lacking}, which is not a column of the report.</p>
       )}
@@ -241,6 +229,18 @@ function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
           summary: { size: `in ${pluralize(groups.length, "change")}`, content: <ByChange groups={groups} /> },
         })}
       />
+      {plot && (
+        // the rows answer first, and a phone shows only them
+        <details class="card chart" open={!isNarrow}>
+          <summary>
+            Chart: {axesOf(plot)} by {columnLabel(plot.by)}
+          </summary>
+          <figure>
+            <Plot id="plot" plot={plot} />
+            <DownloadSvg name={name} picture={svgOf("plot")} />
+          </figure>
+        </details>
+      )}
     </>
   );
 }

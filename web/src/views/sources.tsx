@@ -138,17 +138,11 @@ function Numbers({ data, route }: { data: Answer; route: Route }) {
     : all.filter((fact) => sectionOf(fact) === chosen);
   return (
     <>
-      <FactFilter
-        view="sources"
-        sections={sections}
-        chosen={chosen}
-        where={where}
-        placeholder="HBM, Trainium2, BF16, EFA…"
-      />
+      <FactFilter view="sources" sections={sections} chosen={chosen} where={where} placeholder="HBM, EFA, Trn2…" />
       {chosen === DOCUMENTS && !where && <DocumentTable documents={documents} />}
       <p class="quiet" hidden={chosen === DOCUMENTS && !where}>
         Bandwidths are of one direction. Select a number for its source; <span class="mark">⚠</span> marks where sources
-        disagree.
+        disagree; — is not documented.
       </p>
       {where && shown.length === 0 && <p class="card">No number matches the filter.</p>}
       {sections.map(({ id, name }) => {
@@ -287,7 +281,13 @@ function List({ name, facts, systems }: SectionProps) {
 /** A number with its source; without its unit, if the row names it. */
 function Documented({ fact, unit = "" }: { fact: Fact | undefined; unit?: string }) {
   const [anchor, setAt] = useState<DOMRect | null>(null);
-  if (!fact) return null;
+  if (!fact)
+    return (
+      <span class="none">
+        <span aria-hidden="true">—</span>
+        <span class="unseen">not documented</span>
+      </span>
+    );
   const id = `source-${fact.subject}-${fact.attribute}`;
   const disagree = fact.others.filter((other) => other.value !== fact.value);
   return (
