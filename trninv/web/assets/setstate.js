@@ -1,4 +1,4 @@
-import{E as e,_ as t,c as n,p as r,r as i,t as a,w as o,x as s}from"./jsxRuntime.js";import{A as c,L as l,O as u,P as d,a as f,c as p,f as m,l as h,m as g,t as _,u as v}from"./words.js";import{c as y,i as b,n as x,p as S}from"./state.js";import{n as C,t as w}from"./confirmation.js";import{h as T}from"./index.js";var E=u(`fragment Seen on Event { event at who why }`),D=u(`
+import{E as e,_ as t,c as n,p as r,r as i,t as a,w as o,x as s}from"./jsxRuntime.js";import{A as c,L as l,O as u,P as d,a as f,c as p,f as m,l as h,m as g,t as _,u as v}from"./words.js";import{c as y,i as b,n as x,p as S}from"./state.js";import{n as C,t as w}from"./confirmation.js";import{_ as T}from"./index.js";var E=u(`fragment Seen on Event { event at who why }`),D=u(`
   query Named(
     $servers: [Address!]!, $chips: [Address!]!, $switches: [Address!]!, $nics: [Address!]!
     $nodes: [Address!]!, $links: [Address!]!
