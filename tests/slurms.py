@@ -2,7 +2,6 @@
 
 import getpass
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -11,8 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
+import programs
 from trninv.hostlist import expand
 
 CONF = """
@@ -82,11 +80,8 @@ _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 @contextmanager
 def slurm(work: Path, topology: str, nodes: str, gres: str = "Count=16", extra: str = "") -> Iterator[Srun]:
     """A cluster of what was exported; yields what runs a job and says on which nodes. ``extra`` is for slurm.conf."""
-    if missing := [name for name in ("slurmctld", "slurmd", "srun") if not shutil.which(name, path=_PATH)]:
-        pytest.fail(
-            f"no {', '.join(missing)}: apt-get install --no-install-recommends slurmctld slurmd slurm-client "
-            "slurm-wlm-basic-plugins"
-        )
+    packages = "slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
+    programs.require("slurmctld", "slurmd", "srun", packages=packages, path=_PATH)
     lines = [line for line in nodes.splitlines() if line.startswith("NodeName=")]
     names = [name for line in lines for name in expand(line.split()[0].removeprefix("NodeName="))]
     port, *ports = _ports(len(names) + 1)
@@ -121,8 +116,7 @@ def slurm(work: Path, topology: str, nodes: str, gres: str = "Count=16", extra: 
 @contextmanager
 def slurmrestd(work: Path, run: Srun) -> Iterator[tuple[str, str]]:
     """Debian's slurmrestd of a cluster that accepts tokens; yields its URL, and a token."""
-    if not shutil.which("slurmrestd", path=_PATH):
-        pytest.fail("no slurmrestd: apt-get install --no-install-recommends slurmrestd slurm-wlm-jwt-plugin")
+    programs.require("slurmrestd", packages="slurmrestd slurm-wlm-jwt-plugin", path=_PATH)
     token = run.ask("scontrol", "token").strip().partition("=")[2]
     (port,) = _ports(1)
     options = ["-u", "nobody"] if getpass.getuser() == "root" else []

@@ -2,7 +2,6 @@
 
 import configparser
 import shlex
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import click
 import pytest
 import yaml
 
+import programs
 from examples import ROOT
 from trninv.cli.import_commands import collect
 from trninv.importers.collection_schedule import parse_duration
@@ -43,8 +43,8 @@ def test_the_unit_starts_a_collection_that_ends_before_the_next() -> None:
     assert parse_duration(options["retry_for"], "") < 300
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 def test_systemd_reads_the_units(tmp_path: Path) -> None:
+    programs.require("systemd-analyze", packages="systemd")
     for file in SYSTEMD.glob("trninv-collector.*"):
         text = file.read_text().replace("ExecStart=/opt/trninv/bin/trninv", "ExecStart=/bin/true")
         (tmp_path / file.name).write_text(text)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -21,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import insert
 from starlette.testclient import TestClient
 
+import programs
 from conftest import Databases, wear
 from examples import ROOT
 from trninv.checks.check_report import CheckReport, CheckStatus, write_report
@@ -137,8 +137,7 @@ def test_panels_have_room_and_names_of_their_own() -> None:
 
 
 def _promtool(*words: str, given: str = "") -> str:
-    if not shutil.which("promtool"):
-        pytest.fail("no promtool: apt-get install --no-install-recommends prometheus")
+    programs.require("promtool", packages="prometheus")
     command = ["promtool", *words]
     done = subprocess.run(command, cwd=MONITORING, input=given, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -176,8 +175,7 @@ Ask = Callable[[str], list[dict[str, Any]]]
 @contextmanager
 def _prometheus(service: str, directory: Path) -> Iterator[Ask]:
     """Debian's Prometheus, which asks a service every second."""
-    if not shutil.which("prometheus"):
-        pytest.fail("no prometheus: apt-get install --no-install-recommends prometheus")
+    programs.require("prometheus", packages="prometheus")
     scraped = {"job_name": "trninv", "static_configs": [{"targets": [service.removeprefix("http://")]}]}
     every = {"scrape_interval": "1s", "evaluation_interval": "1s"}
     config = {"global": every, "rule_files": [str(MONITORING / "alerts.yml")], "scrape_configs": [scraped]}

@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from serving import serving
-from trninv.database.engine import open_engine, write_transaction
+from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.changes.create_token import create_token
 
 _BISECTION = {"scope": "u-trn2x64/d0"}
@@ -24,10 +24,11 @@ _BISECTION = {"scope": "u-trn2x64/d0"}
 def service(lite: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
     database = tmp_path_factory.mktemp("agents") / "fleet.db"
     shutil.copy(lite.removeprefix("sqlite:///"), database)
-    engine, tokens = open_engine(f"sqlite:///{database}"), {}
-    for scope in ("read", "sql", "operate", "observe"):
-        with write_transaction(engine) as connection:
-            tokens[scope] = create_token(connection, f"agent-{scope}", scope, who="tests")
+    tokens = {}
+    with temporary_engine(f"sqlite:///{database}") as engine:
+        for scope in ("read", "sql", "operate", "observe"):
+            with write_transaction(engine) as connection:
+                tokens[scope] = create_token(connection, f"agent-{scope}", scope, who="tests")
     with serving(f"sqlite:///{database}", TRNINV_AUTH="tokens") as url:
         yield url, tokens
 

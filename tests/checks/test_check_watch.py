@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -106,12 +107,12 @@ def test_results_stay_while_the_database_cannot_be_read(databases: Databases, tm
         watch = CheckWatch(fleet, CHECKS, file)
         watch.poll()
         before = report_of(file)
-        with sqlite3.connect(database) as connection:
+        with closing(sqlite3.connect(database)) as connection:
             connection.execute("ALTER TABLE node RENAME TO lost")
         with pytest.raises(DatabaseError):
             watch.poll()
         assert report_of(file) == before
-        with sqlite3.connect(database) as connection:
+        with closing(sqlite3.connect(database)) as connection:
             connection.execute("ALTER TABLE lost RENAME TO node")
         assert watch.poll()
 

@@ -65,6 +65,7 @@ def _status(url: str, path: str, body: bytes | None = None) -> int:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
+        error.close()
         return error.code
 
 

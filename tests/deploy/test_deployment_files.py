@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+import programs
 from examples import ROOT
 from release.artifacts import REQUIREMENTS
 from trninv.settings import Settings, resource_directory
@@ -57,6 +58,7 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def test_systemd_finds_no_fault_in_the_units(units: list[Path]) -> None:
+    programs.require("systemd-analyze", packages="systemd")
     for unit in units:
         done = subprocess.run(
             ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False
@@ -67,6 +69,7 @@ def test_systemd_finds_no_fault_in_the_units(units: list[Path]) -> None:
 
 @pytest.mark.parametrize("unit", [file for file in UNITS if file.suffix == ".service"], ids=lambda file: file.name)
 def test_systemd_rates_each_service_as_hardened(unit: Path) -> None:
+    programs.require("systemd-analyze", packages="systemd")
     words = ["systemd-analyze", "security", "--offline=yes", f"--threshold={_EXPOSURE}", "--no-pager", str(unit)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-200:]

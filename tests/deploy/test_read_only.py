@@ -101,7 +101,8 @@ def _ask(url: str, document: str | None = None) -> tuple[int, Any]:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
-        return error.code, json.load(error)
+        with error:
+            return error.code, json.load(error)
 
 
 @pytest.fixture

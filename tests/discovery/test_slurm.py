@@ -186,7 +186,7 @@ def test_slurmrestd_is_asked_for_a_version_that_it_has(
     def open_(request: Request, **_: object) -> BytesIO:
         asked.append(request)
         if version not in request.full_url:
-            raise HTTPError(request.full_url, 404, "", Message(), None)
+            raise HTTPError(request.full_url, 404, "", Message(), BytesIO())
         return BytesIO(NODE_LIST.encode())
 
     monkeypatch.setattr(OPENER, "open", open_)

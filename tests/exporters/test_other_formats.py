@@ -1,6 +1,5 @@
 """hwloc, OpenMetrics, ASTRA-sim and BookSim: what they say, what they can't, and how their own readers take them."""
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import yaml
 from prometheus_client.openmetrics import parser
 
 import exporting
+import programs
 from conftest import Databases, Run
 from exporting import exported
 from trninv.routing.fleet import BaseFleet
@@ -32,8 +32,7 @@ def refused(run: Run, database: str, scope: str, name: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(("scope", "chips"), [("lab/d0/s0", 16), ("lab/d1/s2", 15)])
 def test_lstopo_draws_a_server_and_says_nothing(run: Run, lab: str, tmp_path: Path, scope: str, chips: int) -> None:
-    if not shutil.which("lstopo-no-graphics"):
-        pytest.fail("no lstopo-no-graphics: apt-get install --no-install-recommends hwloc-nox")
+    programs.require("lstopo-no-graphics", packages="hwloc-nox")
     run("set", "lab/d1/s2/c3", "down", "--why", "it fell", database=lab)
     file = tmp_path / "server.xml"
     file.write_text(exported(run, lab, scope, "hwloc"))

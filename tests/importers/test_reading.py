@@ -268,6 +268,14 @@ def test_compact_json_is_refused_for_the_same_reasons_as_other_json(compact: byt
     assert reason(compact) == reason(b" " + compact)
 
 
+@pytest.mark.parametrize("indent", [b"", b" "])
+@pytest.mark.parametrize(("start", "end"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_json_is_nested_500_deep(start: bytes, end: bytes, indent: bytes) -> None:
+    assert parse_json(indent + start * 500 + b"1" + end * 500)
+    with pytest.raises(JsonError, match="nested too deeply"):
+        parse_json(indent + start * 501 + b"1" + end * 501)
+
+
 def test_escaped_quotes_take_linear_time() -> None:
     """A search that began at every quote would take hours."""
     value = {"quotes": '"' * 1_000_000, "more": ['\\"' * 1_000, '":' * 1_000]}

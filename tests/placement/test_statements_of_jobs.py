@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sqlalchemy import event, func, select
 
+import trninv
 from conftest import BACKENDS, Databases
 from trninv.database.engine import temporary_engine
 from trninv.database.sql_constructs import IsOneOf
@@ -33,8 +34,7 @@ def noted(fleet: Fleet) -> Iterator[list[tuple[str, Any]]]:
 
 def test_what_is_not_up_is_found_by_its_index(databases: Databases) -> None:
     """An UltraCluster has millions of links: by domain or cluster, SQLite would read every one of them."""
-    with temporary_engine(databases.seeded("sqlite")) as engine:
-        fleet = Fleet(engine)
+    with trninv.open(databases.seeded("sqlite")) as fleet:
         with noted(fleet) as statements:
             fleet.make_room(scope="u-trn2x64", servers=1)
         asked = [each for each in statements if "state != 'up'" in each[0]]
@@ -47,8 +47,7 @@ def test_what_is_not_up_is_found_by_its_index(databases: Databases) -> None:
 
 def test_chips_of_an_allocation_are_one_parameter_and_found_by_their_keys(databases: Databases) -> None:
     """Not a scan of all chips, on SQLite; psycopg prepares no statement with 64 parameters."""
-    with temporary_engine(databases.seeded("sqlite")) as engine:
-        fleet = Fleet(engine)
+    with trninv.open(databases.seeded("sqlite")) as fleet:
         with noted(fleet) as statements:
             fleet.allocate("train", ["u-trn2x64/d0"], who="ada")
         asked = [each for each in statements if "json_each" in each[0]]

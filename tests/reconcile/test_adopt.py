@@ -139,11 +139,11 @@ def test_a_job_on_two_models_moves_nowhere(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         keep(connection, "ec2", *fleet())
         adopt(connection, default_catalog(), default_systems(), "prod")
-    placing = Fleet(engine)
-    placing.allocate("both", ["prod/d5/s0/c0", "prod/d6/s2"], who="me")
-    placing.allocate("one", ["prod/d6/s0"], who="me")  # of two neighboring servers, one is now always in use
-    assert [move.job for move in placing.make_room(scope="prod/d6", chips=32).moves] == ["one"]
-    assert placing.make_room(scope="prod/d6", chips=32, pinned=["one"]).possible is False
+    with Fleet(engine) as placing:
+        placing.allocate("both", ["prod/d5/s0/c0", "prod/d6/s2"], who="me")
+        placing.allocate("one", ["prod/d6/s0"], who="me")  # of two neighboring servers, one is now always in use
+        assert [move.job for move in placing.make_room(scope="prod/d6", chips=32).moves] == ["one"]
+        assert placing.make_room(scope="prod/d6", chips=32, pinned=["one"]).possible is False
 
 
 def test_places_in_the_ring_are_the_servers(engine: Engine) -> None:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -176,8 +177,9 @@ def test_sqlite_opens_the_file_for_reading_only(databases: Databases) -> None:
     with temporary_engine(url) as engine:
         run_query(engine, "SELECT count(*) FROM v_link", seconds=10)
     assert file.read_bytes() == before
-    with pytest.raises(sqlite3.OperationalError):
-        sqlite3.connect(f"file:{file}?mode=ro", uri=True).execute("CREATE TABLE x (a)")
+    reader = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+    with closing(reader), pytest.raises(sqlite3.OperationalError):
+        reader.execute("CREATE TABLE x (a)")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, make_url
 from starlette.testclient import TestClient
 
 from conftest import Databases, Run
-from trninv.database.engine import open_engine, temporary_engine, write_transaction
+from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import SqlError, TimeLimitError
 from trninv.inventory.access import bearer_tokens
 from trninv.reports import postgresql_reader, sqlite_process
@@ -303,8 +303,8 @@ def test_migrate_makes_the_login(databases: Databases, run: Run, monkeypatch: py
     other = make_url(url).set(username="trninv_made", password=_QUOTED).render_as_string(hide_password=False)
     monkeypatch.setenv("TRNINV_SQL_URL", other)
     assert run("migrate", database=url)[0] == 0
-    with temporary_engine(url) as engine:
-        assert run_query(engine, "SELECT 1 AS one", seconds=10, login=open_engine(other)).rows == [(1,)]
+    with temporary_engine(url) as engine, temporary_engine(other) as login:
+        assert run_query(engine, "SELECT 1 AS one", seconds=10, login=login).rows == [(1,)]
 
 
 SLOW = {

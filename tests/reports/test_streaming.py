@@ -71,14 +71,16 @@ def test_an_export_that_fails_on_the_way_does_not_look_whole(
 
 @contextmanager
 def _served(url: str, settings: Settings) -> Iterator[int]:
-    server = uvicorn.Server(uvicorn.Config(create_app(url, settings), log_config=None, log_level="critical", ws="none"))
+    app = create_app(url, settings)
+    config = uvicorn.Config(app, log_config=None, log_level="critical", ws="none", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
     listener = open_socket("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
         yield listener.getsockname()[1]
     finally:
-        server.should_exit = server.force_exit = True
+        server.should_exit = True
         thread.join()
         listener.close()
 

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -48,6 +49,12 @@ def lite_copy(databases: Databases) -> Iterator[tuple[str, Engine]]:
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine:
         yield url, engine
+
+
+@pytest.fixture
+def tracker(lite_copy: tuple[str, Engine]) -> Iterator[RevisionTracker]:
+    with closing(RevisionTracker(lite_copy[1])) as made:
+        yield made
 
 
 @pytest.mark.slow
@@ -181,7 +188,7 @@ def test_listening_wants_a_token_and_ends_when_it_is_revoked(lite_copy: tuple[st
 
 
 def test_one_look_at_the_database_serves_all_who_listen(
-    lite_copy: tuple[str, Engine], monkeypatch: pytest.MonkeyPatch
+    lite_copy: tuple[str, Engine], tracker: RevisionTracker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_broadcast, "POLL_SECONDS", 0.01)
     _, engine = lite_copy
@@ -204,7 +211,7 @@ def test_one_look_at_the_database_serves_all_who_listen(
         return heard, looks[0]
 
     async def run() -> None:
-        told = EventBroadcaster(watch, read, RevisionTracker(engine), _QUIET)
+        told = EventBroadcaster(watch, read, tracker, _QUIET)
         listeners = [asyncio.create_task(listen(told)) for _ in range(50)]
         await asyncio.to_thread(_until, lambda: looks[0] >= 3)
         for address in (f"{U}/s0/c0", f"{U}/s0/c1"):
@@ -232,7 +239,7 @@ class _Noted:
 
 
 def test_a_look_that_fails_as_none_should_is_noted_and_not_the_last(
-    lite_copy: tuple[str, Engine], monkeypatch: pytest.MonkeyPatch
+    lite_copy: tuple[str, Engine], tracker: RevisionTracker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_broadcast, "POLL_SECONDS", 0.01)
     _, engine = lite_copy
@@ -245,7 +252,7 @@ def test_a_look_that_fails_as_none_should_is_noted_and_not_the_last(
         return await asyncio.to_thread(find, engine)
 
     async def run() -> None:
-        told = EventBroadcaster(watch, asyncio.to_thread, RevisionTracker(engine), log)
+        told = EventBroadcaster(watch, asyncio.to_thread, tracker, log)
         change(engine, f"{U}/s0/c0")
         told.subscribe(0)
         assert [each.number for each in await told.wait_for_events(0, 20)] == [1]
@@ -262,11 +269,11 @@ def _told(told: EventBroadcaster, tell: Callable[[BroadcastEvent], bytes]) -> As
     return event_stream._generate_frames(request, 0, None, tell)
 
 
-def _news(engine: Engine) -> EventBroadcaster:
+def _news(engine: Engine, tracker: RevisionTracker) -> EventBroadcaster:
     async def watch(find: Callable[[Engine], Any], /) -> Any:
         return await asyncio.to_thread(find, engine)
 
-    return EventBroadcaster(watch, asyncio.to_thread, RevisionTracker(engine), _QUIET)
+    return EventBroadcaster(watch, asyncio.to_thread, tracker, _QUIET)
 
 
 def _down(engine: Engine, most: int) -> None:
@@ -275,7 +282,9 @@ def _down(engine: Engine, most: int) -> None:
         hash_chain.seal_events(connection)
 
 
-def test_who_hears_much_at_once_lets_others_hear_between(lite_copy: tuple[str, Engine]) -> None:
+def test_who_hears_much_at_once_lets_others_hear_between(
+    lite_copy: tuple[str, Engine], tracker: RevisionTracker
+) -> None:
     """One change of 100 parts: each is told once, and nobody keeps the loop for all of them."""
     _, engine = lite_copy
     _down(engine, 100)
@@ -295,7 +304,7 @@ def test_who_hears_much_at_once_lets_others_hear_between(lite_copy: tuple[str, E
         told.unsubscribe()
 
     async def run() -> None:
-        told = _news(engine)
+        told = _news(engine, tracker)
         await asyncio.gather(*(listen(told, name) for name in "ab"))
 
     asyncio.run(run())
@@ -305,14 +314,14 @@ def test_who_hears_much_at_once_lets_others_hear_between(lite_copy: tuple[str, E
 
 
 def test_events_that_are_archived_before_they_are_told_are_no_silent_gap(
-    lite_copy: tuple[str, Engine], tmp_path: Path
+    lite_copy: tuple[str, Engine], tracker: RevisionTracker, tmp_path: Path
 ) -> None:
     _, engine = lite_copy
     happen(engine, at(1, 8), "UPDATE node SET state = 'down' WHERE id <= 3")
     change(engine, f"{U}/s0/c5")
 
     async def run() -> list[bytes]:
-        told = _news(engine)
+        told = _news(engine, tracker)
         told.subscribe(4)
         with open_for_writing(tmp_path) as store:
             archive_history(engine, store)
@@ -393,7 +402,7 @@ def test_what_is_no_subscription_is_said(quiet: str, document: str, headers: dic
 
 @pytest.mark.parametrize("position", range(7))
 def test_who_is_behind_what_is_kept_misses_nothing(
-    lite_copy: tuple[str, Engine], monkeypatch: pytest.MonkeyPatch, position: int
+    lite_copy: tuple[str, Engine], tracker: RevisionTracker, monkeypatch: pytest.MonkeyPatch, position: int
 ) -> None:
     """Of seven events the last three are kept: whoever is just behind them reads what is missing."""
     monkeypatch.setattr(event_broadcast, "_MAX_RECENT_EVENTS", 3)
@@ -401,7 +410,7 @@ def test_who_is_behind_what_is_kept_misses_nothing(
     _down(engine, 7)
 
     async def run() -> list[int]:
-        told, heard = _news(engine), list[int]()
+        told, heard = _news(engine, tracker), list[int]()
         told.subscribe(7)
         assert [each.number for each in await told.wait_for_events(6, 20)] == [7], "they are kept by now"
         while (heard or [position])[-1] < 7:

@@ -29,8 +29,8 @@ from trninv.settings import Settings, is_service
 if TYPE_CHECKING:
     from trninv.remote.remote_fleet import RemoteFleet
 
-_OPTIONAL_COLUMNS = ("answers", "parameters")
-"""Columns of the list of reports that a narrow terminal omits; results rarely have columns with these names."""
+_OPTIONAL_COLUMNS = ("answers", "parameters", "change", "cause")
+"""Columns that a narrow terminal omits: of the list of reports, and of unhealthy parts."""
 
 _format_option = click.option(
     "--format",

@@ -23,6 +23,8 @@ MAX_LINE: Final = 1 << 20
 """The maximum number of bytes of a line."""
 MAX_MEMORY: Final = 512 << 20
 """The maximum number of bytes of memory for a document's values, as estimated before parsing."""
+_MAX_DEPTH: Final = 500
+"""The maximum depth of nested objects and lists; json's own limit depends on Python's version and on the stack."""
 _MEMORY_COSTS: Final = {b"{": 240, b"[": 64, b",": 64}
 """Approximate bytes of memory per character that begins an object or a list, or separates items or members. Characters
 in strings are counted too, but are few."""
@@ -222,13 +224,26 @@ def parse_json(raw: bytes) -> Any:
         return value
     try:
         decoder = _CHECKED_DECODER if _has_long_number(raw) else _DECODER
-        return decoder.decode(raw.decode())
+        value = decoder.decode(raw.decode())
     except UnicodeDecodeError as error:
         raise JsonError(f"is not UTF-8 at byte {error.start + 1}") from None
     except json.JSONDecodeError as error:
         raise JsonError(f"is not JSON: {error.msg[:1].lower()}{error.msg[1:]}", error.lineno, error.colno) from None
     except RecursionError:
         raise JsonError("is nested too deeply") from None
+    if _is_deep(value):
+        raise JsonError("is nested too deeply")
+    return value
+
+
+def _is_deep(value: Any) -> bool:
+    """Return whether objects and lists are nested more than _MAX_DEPTH deep."""
+    level: list[Any] = [[value]]
+    for _ in range(_MAX_DEPTH + 1):
+        items = (item for each in level for item in (each.values() if isinstance(each, dict) else each))
+        if not (level := [item for item in items if isinstance(item, dict | list)]):
+            return False
+    return True
 
 
 def _parse_compact(raw: bytes) -> Any:

@@ -122,7 +122,8 @@ class ObservationSender:
             with OPENER.open(request, timeout=_TIMEOUT_SECONDS) as response:
                 return str(response.read(_MAX_RESPONSE).decode(errors="replace"))
         except HTTPError as error:
-            message = f"{self.service} responded with {error.code}: {_error_message(error.read(_MAX_RESPONSE))}"
+            with error:
+                message = f"{self.service} responded with {error.code}: {_error_message(error.read(_MAX_RESPONSE))}"
             if error.code in _RETRIED_STATUSES:
                 raise _RetryableError(UsageError(message), _retry_after(error.headers)) from None
             raise UsageError(message) from None

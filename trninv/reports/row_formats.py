@@ -213,7 +213,10 @@ def _json_query(snapshot: SharedSnapshot, sql: str, seconds: float) -> str | Non
 
 
 def _json_value(column: str) -> str:
-    """Return a column's value for JSON: SQLite's JSON has 15 digits, too few for fractions above 10⁶."""
+    """Return a column's value for JSON: Debian 12's SQLite writes 15 digits in JSON, too few for fractions above 10⁶.
+
+    Newer versions write up to 17 digits: not always those that Python writes, but of the same number.
+    """
     value = _quote(column, chr(34))
     if not is_fraction(column):
         return value

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
+from urllib.error import HTTPError
 
 import anyio.to_thread
 
@@ -53,9 +54,13 @@ def load_key_set(location: str) -> bytes:
         with Path(location).open("rb") as file:
             return file.read(MAX_BYTES + 1)
     opener = urllib.request.build_opener(_NoRedirects)
-    with opener.open(location, timeout=_TIMEOUT_SECONDS) as response:
-        body: bytes = response.read(MAX_BYTES + 1)
-        return body
+    try:
+        with opener.open(location, timeout=_TIMEOUT_SECONDS) as response:
+            body: bytes = response.read(MAX_BYTES + 1)
+            return body
+    except HTTPError as error:
+        error.close()
+        raise
 
 
 class JsonWebKeys:

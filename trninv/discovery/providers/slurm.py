@@ -134,6 +134,7 @@ def _fetch(target: Target) -> bytes:
             with OPENER.open(Request(url, headers=headers), timeout=_TIMEOUT_SECONDS) as response:  # noqa: S310 # as checked
                 return _limited(target, response.read(MAX_DOCUMENT + 1))
         except HTTPError as error:
+            error.close()
             if error.code != HTTPStatus.NOT_FOUND:
                 raise DiscoveryError(f"{target}: {url} responded with {error.code}; check SLURM_JWT") from None
         except (OSError, HTTPException) as error:
