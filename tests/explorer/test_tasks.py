@@ -82,7 +82,7 @@ def what_is_not_up(hand: Hand) -> None:
 
 def why_since_when_and_by_whom(hand: Hand) -> None:
     hand.click(hand.incident())
-    hand.reads(WHY, "m.chen", re.compile(r"\d min ago|\d s ago"))
+    hand.reads(WHY, "m.chen", re.compile(r"\d (s|min)\b"))
 
 
 def what_it_costs_and_whose_job_it_is(hand: Hand) -> None:
