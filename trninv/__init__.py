@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fleet", "connect", "connect_async", "open"]
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def open(url: str | None = None, *, seconds: float | None = None) -> "Fleet":  # noqa: A001 # used as trninv.open(…)
