@@ -273,7 +273,7 @@ def test_a_place_beside_unhealthy_chips_says_so(opened: Open) -> None:
 
 
 @pytest.mark.slow
-def test_jobs_are_affected_as_incidents_say(opened: Open, service_database: str) -> None:
+def test_jobs_have_the_unhealthy_parts_that_incidents_say(opened: Open, service_database: str) -> None:
     link = "u-trn2x64/d0/s2/c0--u-trn2x64/d0/s2/c1"
     worn = {link: "degraded", "u-trn2x64/d0/s0/c0": "degraded"}
     with trninv.open(service_database) as fleet:
@@ -281,12 +281,12 @@ def test_jobs_are_affected_as_incidents_say(opened: Open, service_database: str)
             fleet.set_state([address], state, factor=0.5, why="worn", who="tests")
         try:
             page = opened("#/jobs?in=u-trn2x64")
-            expect(page.locator(".title")).to_contain_text("2 jobs affected")
-            assert column(page, 3) == ["slower (link)", "1 degraded"]
+            expect(page.locator(".title")).to_contain_text("2 jobs with unhealthy parts")
+            assert column(page, 3) == ["link", "1 degraded"]
             expect(page.locator('.server[title*="link degraded"] .glyph.degraded')).to_have_count(1)
             expect(page.locator(".legend")).to_contain_text("degraded")
             page = opened()
-            expect(page.locator(".tile").nth(2)).to_contain_text("2 jobs affected")
+            expect(page.locator(".tile").nth(2)).to_contain_text("2 jobs with unhealthy parts")
             expect(page.locator(".tile").nth(2)).not_to_contain_text("with failed chips")
             page = opened("#/incidents")
             expect(page.locator(".jobs-hit a")).to_have_count(2)

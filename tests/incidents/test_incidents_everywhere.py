@@ -125,6 +125,8 @@ def test_reports_say_why_who_and_since(broken: Fleet, run: Run) -> None:
         "since": found[0].started_at,
         "who": "anna",
         "why": HOSTILE,
+        "cause": f"{T}/c5",
+        "change": found[0].id,
     }
     ours = "--set", "cluster=trn2-16.48xlarge", "--format", "json"
     _, out, _ = run("report", "incidents", *ours, database=_url(broken))

@@ -48,6 +48,7 @@ REPORTS = sorted(read_reports())
 LINK_BY_LINK = """
 SELECT
     model.slug || CASE WHEN model.technology = 'EFA' THEN ', ' || link.scope ELSE '' END AS kind,
+    CAST(sum(link.nominal_gb_per_s - link.bandwidth_gb_per_s) AS DOUBLE PRECISION) AS gb_per_s_lost,
     sum(CASE WHEN link.bandwidth_gb_per_s = 0 THEN 1 ELSE 0 END) AS idle,
     sum(CASE WHEN link.state = 'up' THEN 0 ELSE 1 END) AS unhealthy,
     CAST(sum(link.bandwidth_gb_per_s) AS DOUBLE PRECISION) AS gb_per_s_now,
@@ -67,7 +68,7 @@ ORDER BY round(CAST(sum(link.nominal_gb_per_s - link.bandwidth_gb_per_s) AS NUME
 
 
 USE_BY_CHIP = """
-SELECT cluster, count(*) AS chips, sum(CASE WHEN state IN ('up', 'degraded') THEN 1 ELSE 0 END) AS chips_up,
+SELECT cluster, count(*) AS chips, sum(CASE WHEN state IN ('up', 'degraded') THEN 1 ELSE 0 END) AS chips_working,
     (SELECT count(*) FROM v_free_chip WHERE v_free_chip.cluster = v_chip.cluster) AS chips_free
 FROM v_chip
 GROUP BY cluster

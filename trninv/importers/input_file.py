@@ -240,7 +240,7 @@ def _is_deep(value: Any) -> bool:
     """Return whether objects and lists are nested more than _MAX_DEPTH deep."""
     level: list[Any] = [[value]]
     for _ in range(_MAX_DEPTH + 1):
-        items = (item for each in level for item in (each.values() if isinstance(each, dict) else each))
+        items = (item for parent in level for item in (parent.values() if isinstance(parent, dict) else parent))
         if not (level := [item for item in items if isinstance(item, dict | list)]):
             return False
     return True

@@ -118,9 +118,9 @@ SELECT
     round((total_seconds - degraded - down - maintenance) / total_seconds, 9) AS share_up,
     failures, own_down AS ongoing,
     round(1.0 * repair_seconds / repairs / 3600, 6) AS mttr_hours,
-    round((total_seconds - down - maintenance) / failures / 3600, 6) AS mtbf_hours, since AS measured_since,
+    round((total_seconds - down - maintenance) / failures / 3600, 6) AS mtbf_hours,
     repairs, round(degraded / total_seconds, 9) AS share_degraded,
     round(down / total_seconds, 9) AS share_down, round(maintenance / total_seconds, 9) AS share_maintenance,
-    parts
+    parts, since AS measured_since
 FROM summed
 ORDER BY share_up, slug, kind

@@ -1,7 +1,7 @@
 -- title: Link bandwidth
 -- answers: Which kinds of links lost the most bandwidth, how many are idle, and what do they carry now and when healthy, in one direction?
 -- parameter: cluster = '' of v_cluster.address — only this one
--- chart: idle by kind
+-- chart: gb_per_s_lost by kind
 WITH condition AS ( -- of the few unhealthy links and ends of links, so that an index finds them
     SELECT id AS link_id, state, factor_ppm FROM link WHERE state <> 'up'
     UNION ALL
@@ -34,6 +34,7 @@ link_count AS (
 )
 SELECT
     model.slug || CASE WHEN model.technology = 'EFA' THEN ', ' || link_count.scope ELSE '' END AS kind,
+    coalesce(sum(loss.bytes_per_s), 0) / 1000000000 AS gb_per_s_lost,
     coalesce(sum(loss.idle), 0) AS idle, sum(link_count.unhealthy) AS unhealthy,
     (CAST(sum(link_count.bandwidth_bytes_per_s) AS DOUBLE PRECISION) - coalesce(sum(loss.bytes_per_s), 0)) / 1000000000
         AS gb_per_s_now,

@@ -1,5 +1,5 @@
 -- title: Capacity
--- answers: How many chips, how much HBM and how much dense BF16 compute does each cluster have, healthy or not, and how many chips are up or degraded, and free for the next job?
+-- answers: How many chips, how much HBM and how much dense BF16 compute does each cluster have, healthy or not, and how many chips work (up or degraded), and are free for the next job?
 -- parameter: generation = '' of chip_model.generation — only this one, such as trn2
 -- chart: chips_free by cluster
 WITH domain_count AS (
@@ -14,7 +14,7 @@ WITH domain_count AS (
 ), cluster_use AS (
     SELECT
         part_count.cluster_id, part_count.model_id AS chip_model_id,
-        sum(CASE part_count.kind WHEN 'chip' THEN part_count.number ELSE 0 END) AS chips_up,
+        sum(CASE part_count.kind WHEN 'chip' THEN part_count.number ELSE 0 END) AS chips_working,
         sum(CASE part_count.kind WHEN 'chip' THEN part_count.number ELSE -part_count.number END)
             - max(coalesce(cordoned.number, 0)) AS chips_free
     FROM part_count
@@ -37,7 +37,7 @@ WITH domain_count AS (
     GROUP BY cluster.id, chip.id, chip.generation, cluster.slug, cluster.system, chip.slug
 )
 SELECT
-    cluster, chips, CAST(coalesce(chips_up, 0) AS BIGINT) AS chips_up,
+    cluster, chips, CAST(coalesce(chips_working, 0) AS BIGINT) AS chips_working,
     CAST(coalesce(chips_free, 0) AS BIGINT) AS chips_free, hbm_gib, bf16_tflops,
     CAST(chips AS DOUBLE PRECISION) * 100 / sum(chips) OVER () AS percent_of_chips,
     servers, domains, generation, system,

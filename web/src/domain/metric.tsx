@@ -18,7 +18,7 @@ interface Props {
 export function Metric({ name, now, before, unit = "", less = false, isAnswer = false, note }: Props) {
   const shown = (value: number | null) => (value === null ? "none" : number(value));
   const unitOf = (value: number | null) => (value === null || !unit ? "" : ` ${unitLabel(unit, value)}`);
-  const changed = before !== undefined && (before !== now || note !== undefined);
+  const changed = before !== undefined && before !== now;
   const worse = changed && (now === null || (before !== null && (less ? now > before : now < before)));
   return (
     <div class={isAnswer ? "answer" : undefined}>
@@ -37,7 +37,7 @@ export function Metric({ name, now, before, unit = "", less = false, isAnswer = 
           {shown(now)}
           {unitOf(now)}
         </strong>
-        {changed && (note || (before !== null && now !== null)) && (
+        {(note || (changed && before !== null && now !== null)) && (
           <>
             {" "}
             <em class={note ? "quiet" : worse ? "worse" : "better"}>

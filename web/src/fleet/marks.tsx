@@ -10,14 +10,14 @@ import type { Marker } from "./markers";
 const SIZE = 20;
 const ROUND = 26;
 
-/** The markers; a square of a domain is filled unless its chips have other colors. */
+/** The markers; the square of a whole server is filled unless its chips have other colors. */
 export function Markers({ markers, isFilled }: { markers: Marker[]; isFilled: boolean }) {
   return useMemo(
     () =>
       markers.map(({ x, y, spot, count, side }) => (
         <span
           key={`${spot.address} ${x} ${y}`}
-          class={`marker ${spot.state}${side ? (isFilled ? " square filled" : " square") : ""}`}
+          class={`marker ${spot.state}${side ? (isFilled && spot.chips > 1 ? " square filled" : " square") : ""}`}
           data-at={spot.address}
           style={placeOf(x, y, side)}
         >

@@ -9,7 +9,7 @@ import type { ClusterChips } from "./allocated";
 
 export interface Effect {
   state: State;
-  /** In words: 1 failed, slower (link). */
+  /** In words: 1 failed, link. */
   words: string;
 }
 
@@ -30,10 +30,10 @@ export function effectsOn(jobs: Job[], causes: Cause[], clusters: ClusterChips[]
     const words = [
       failedChips > 0 && `${number(failedChips)} failed`,
       degraded.has(name) && `${number(degraded.get(name) ?? 0)} degraded`,
-      kinds.size > 0 && `slower (${[...kinds].join(", ")})`,
+      ...kinds,
     ].filter(Boolean);
     if (words.length || own.length)
-      effects.set(name, { state: failedChips ? "down" : "degraded", words: words.join(", ") || "affected" });
+      effects.set(name, { state: failedChips ? "down" : "degraded", words: words.join(", ") });
   }
   return effects;
 }

@@ -78,9 +78,13 @@ const summarize = ({ totalCount }: Jobs, scope: string) =>
 
 function Affected({ effects }: { effects: Map<string, Effect> | undefined }) {
   if (!effects) return <span class="state-label to-come">…</span>;
-  if (!effects.size) return <StateLabel state="up">no job affected</StateLabel>;
+  if (!effects.size) return <StateLabel state="up">no job with unhealthy parts</StateLabel>;
   const hasFailed = [...effects.values()].some(({ state }) => state === "down");
-  return <StateLabel state={hasFailed ? "down" : "degraded"}>{pluralize(effects.size, "job")} affected</StateLabel>;
+  return (
+    <StateLabel state={hasFailed ? "down" : "degraded"}>
+      {pluralize(effects.size, "job")} with unhealthy parts
+    </StateLabel>
+  );
 }
 
 function Scope({ clusters, scope }: { clusters: Cluster[]; scope: string }) {

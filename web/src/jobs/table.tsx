@@ -39,7 +39,7 @@ type Read = (job: Job, places: Map<string, string[]>, effects: Map<string, Effec
 const COLUMNS: [string, Read][] = [
   ["job", labelOf],
   ["chips", (job) => job.chips],
-  ["affected", (job, _, effects) => effects.get(nameOf(job))?.words ?? "no"],
+  ["unhealthy_parts", (job, _, effects) => effects.get(nameOf(job))?.words ?? "none"],
   ["where", whereOf],
   ["servers", (job) => job.servers],
   ["who", (job) => job.who],
@@ -131,7 +131,7 @@ export function SelectedJob({ job, effect }: { job: Job; effect: Effect | undefi
         {job.pinned && "; pinned, so plans do not move it"}
       </p>
       <p>
-        <StateLabel state={effect?.state ?? "up"}>{effect?.words ?? "not affected by unhealthy parts"}</StateLabel>
+        <StateLabel state={effect?.state ?? "up"}>{effect?.words ?? "no unhealthy parts"}</StateLabel>
       </p>
       {may && job.system === "trninv" && (
         <button type="button" data-writes aria-haspopup="dialog" onClick={() => propose(toRelease(name, job.chips))}>

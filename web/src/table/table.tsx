@@ -402,7 +402,7 @@ function Value({ column, cell, dispute, short, isFirst, decimals, letter, jobHre
         <StateLabel state={text} />
       </td>
     );
-  if (column === "affected" && text !== "no")
+  if (column === "unhealthy_parts" && text !== "none")
     return (
       <td data-label={label}>
         <StateLabel state={text.includes("failed") ? "down" : "degraded"}>{text}</StateLabel>

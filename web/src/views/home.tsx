@@ -216,7 +216,7 @@ function Impact({ open }: { open: Open }) {
     <>
       <p class="states">
         <StateLabel state={failing ? "down" : affected ? "degraded" : "up"}>
-          {affected ? `${pluralize(affected, "job")} affected` : "no job affected"}
+          {affected ? `${pluralize(affected, "job")} with unhealthy parts` : "no job with unhealthy parts"}
           {failing > 0 && `, ${number(failing)} with failed chips`}
         </StateLabel>
       </p>
