@@ -65,7 +65,7 @@ def test_paths_and_bisections_of_its_domains_are_those_of_their_models(
     one, other = ends
     page = opened(f"#/domain/prod/{domain}?from={one}&to={other}")
     expect(figure(page, "Shortest path")).to_have_text(f"{hops} hops")
-    expect(figure(page, "Bisection bandwidth")).to_have_text(bisection)
+    expect(figure(page, "Bisection bandwidth")).to_contain_text(bisection)
     expect(page.locator(".wire.path")).to_have_count(hops)
     table = page.get_by_role("table").filter(has=page.get_by_role("columnheader", name="instances"))
     expect(table.get_by_role("row").nth(1)).to_contain_text(re.compile("i-[0-9a-f]+|ip-|compute"))
