@@ -1,6 +1,7 @@
 """What a newcomer types first: trninv alone, help, and the database before or after a command."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,21 @@ def test_the_default_database_needs_no_option(
 ) -> None:
     monkeypatch.setenv("TRNINV_DATABASE_URL", lite)
     assert "\ntrninv incidents " in start(capfd)[1]
+
+
+def test_trninv_alone_explains_why_the_default_database_is_of_no_use(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "junk.db").write_text("no database " * 1000)
+    for url, reason in (
+        ("postgresql://nobody@127.0.0.1:1/x", "127.0.0.1"),
+        (f"sqlite:///{tmp_path}/junk.db", "file is not a database"),
+    ):
+        monkeypatch.setenv("TRNINV_DATABASE_URL", url)
+        status, out, error = start(capfd)
+        assert (status, out) == (1, "")
+        assert reason in error
+        assert error.startswith("trninv: ")
 
 
 def test_trninv_alone_names_a_service_without_asking_it(capfd: pytest.CaptureFixture[str]) -> None:
