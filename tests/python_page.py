@@ -33,8 +33,8 @@ and `answer.to_arrow("paths")`, `to_pandas` and `to_polars` return a list of the
 only list. Lists such as `fleet.jobs()` have the same methods. Names of quantities end with their unit:
 `bandwidth_bytes_per_s`, `memory_bytes`, `time_ns`. `fleet.sql("SELECT …")` returns a table of Arrow, and
 `fleet.graph(scope)` a networkx graph with the bandwidth of each link. `fleet.check_against(graph)` compares a graph of
-yours with the inventory. [Notebooks](../README.md) show all of this. Install what you use: `pip install
-'trninv[parquet]'` for Arrow, pandas, polars.
+yours with the inventory. [Notebooks](../README.md) show all of this. Install what you use:
+pandas, polars or, for Arrow, the [extra](../how-to/deploy.md#extras) parquet.
 """
 _EXAMPLE = re.compile(r"```python\n.*?```\n", re.DOTALL)
 

@@ -615,6 +615,11 @@ def explain_memory_error(error: BaseException) -> BaseException:
     return OutOfMemoryError("there is not enough memory: raise the limit (ulimit -v, MemoryMax), or ask for less")
 
 
+def how_to_install(extra: str) -> str:
+    """Return the end of a message about a missing extra, without a name for pip: trninv is on no package index."""
+    return f"install the extra {extra} (trninv docs deploy, Extras)"
+
+
 _MAX_NAMES = 20
 """The maximum number of names in a message."""
 

@@ -1,12 +1,16 @@
 """What a newcomer types first: trninv alone, help, and the database before or after a command."""
 
 import re
+from io import BytesIO
+from pathlib import Path
 
 import pytest
+from printed import node, text
 
 from conftest import Databases, Run
 from trninv.cli.main import main
-from trninv.database.engine import temporary_engine
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.importers.ingestion import ImportFile, import_files
 
 U = "u-trn2x64"
 
@@ -34,9 +38,20 @@ def test_trninv_alone_says_how_to_begin(run: Run, databases: Databases, tmp_path
     assert status == 0
     assert "does not exist yet: run trninv migrate\n\n" in out
     assert f"\ntrninv --database sqlite:///{tmp_path}/none.db migrate  # " in out
-    status, out, _ = run(database=databases.migrated("sqlite"))
+    url = databases.migrated("sqlite")
+    status, out, _ = run(database=url)
     assert status == 0
     assert re.search(r"nothing is seeded yet\n\ntrninv --database \S+ seed  # load documented systems\n", out)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        import_files(connection, "kubernetes", [ImportFile("nodes", BytesIO(text(node("n1", "i-0a1"))))])
+    status, out, _ = run(database=url)
+    assert status == 0
+    assert re.search(r"yet\n\ntrninv --database \S+ adopt prod  # make a cluster of the imported machines\n", out)
+
+
+def test_a_file_that_does_not_exist_is_named_in_full(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert f"\n{tmp_path}/none.db does not exist yet" in run(database="sqlite:///none.db")[1]
 
 
 def test_trninv_alone_does_not_migrate_what_is_newer(run: Run, databases: Databases) -> None:
@@ -57,9 +72,25 @@ def test_the_default_database_needs_no_option(
     assert "\ntrninv incidents " in start(capfd)[1]
 
 
+def test_trninv_alone_explains_why_the_default_database_is_of_no_use(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "junk.db").write_text("no database " * 1000)
+    for url, reason in (
+        ("postgresql://nobody@127.0.0.1:1/x", "127.0.0.1"),
+        (f"sqlite:///{tmp_path}/junk.db", "file is not a database"),
+    ):
+        monkeypatch.setenv("TRNINV_DATABASE_URL", url)
+        status, out, error = start(capfd)
+        assert (status, out) == (1, "")
+        assert reason in error
+        assert error.startswith("trninv: ")
+
+
 def test_trninv_alone_names_a_service_without_asking_it(capfd: pytest.CaptureFixture[str]) -> None:
     status, out, _ = start(capfd, "--service", "https://fleet.example")
     assert (status, out.splitlines()[0]) == (0, "service: https://fleet.example")
+    assert "\ntrninv --service https://fleet.example status" in out
     assert "\ntrninv --service https://fleet.example incidents" in out
 
 

@@ -100,7 +100,8 @@ def test_without_the_extra_the_cypher_tab_says_what_to_install(watched: Watched)
     body = '{"errors":[{"message":"Cypher needs the packages ladybug and pyarrow","extensions":{"code":"BAD_USE"}}]}'
     page.route("**/cypher", lambda route: route.fulfill(status=400, content_type="application/json", body=body))
     page.get_by_role("button", name="Run").click()
-    expect(page.locator(".result code").first).to_have_text("pip install 'trninv[graph]'")
+    expect(page.locator(".result")).to_contain_text("install the extra graph")
+    expect(page.locator(".result a")).to_have_attribute("href", "docs/how-to/deploy.html#extras")
     watched.said.clear()
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 import trninv
 from conftest import BACKENDS, Databases, Run, both_ways, seeds
-from trninv.errors import TrninvError
+from trninv.errors import TrninvError, UnknownAddressError
 from trninv.incidents import change_windows, closed_incidents, failure_history
 from trninv.placement.placement_fleet import Fleet
 
@@ -118,6 +118,9 @@ def test_every_interface_lists_them_and_a_scope_those_that_touched_it(fleet: Fle
     for scope in ("nowhere/d0", "x' OR 1=1 --"):
         with pytest.raises(TrninvError, match=r"no cluster nowhere|not an address"):
             fleet.closed_incidents(scope)
+    for ask in (fleet.incidents, fleet.closed_incidents):
+        with pytest.raises(UnknownAddressError, match=r"no cluster 1: .*; to list incidents, name a place, not an"):
+            ask("1")
 
 
 def test_only_the_latest_are_listed_in_whatever_batches_they_are_read(

@@ -299,7 +299,9 @@ def test_pinned_jobs_stay_and_no_is_no(own: Fleet) -> None:
         own.make_room("4x4x2", ULTRA, pinned="c")
     with pytest.raises(InvalidArgumentError, match=r"which place\? There are \d clusters: name one of "):
         own.make_room("4x4x2")
-    assert own.make_room(scope=ULTRA, domains=1).possible is False
+    no = own.make_room(scope=ULTRA, domains=1)
+    assert no.possible is False
+    assert f": no moves within {ULTRA} can free it" in str(next(iter(no.render())))
 
 
 def test_moves_that_no_plan_says_are_refused(own: Fleet) -> None:

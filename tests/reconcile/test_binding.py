@@ -277,6 +277,9 @@ def test_names_that_mean_nothing_say_what_there_is(engine: Engine) -> None:
         "@i-0a2": "@i-0a2 was observed but is bound to no slot: run trninv bind SLOT i-0a2",
         "@n1": "@n1 matches several hosts: @n1.ec2.internal, @n1.other; write one in full",
         "@zzz": "no instance or host zzz is bound to a slot: trninv bindings lists those that are",
+        "i-0a0": "no cluster i-0a0: did you mean @i-0a0?",
+        "n0.ec2.internal/d0": "no cluster n0.ec2.internal: did you mean @n0.ec2.internal?",
+        "n1": "no cluster n1: known: trn1.2xlarge, trn1.32xlarge, trn2-16.48xlarge, trn3-gen1, trn3-gen2, u-trn2x64",
         "@i-0a0/c99": "no u-trn2x64/d0/s0/c99: u-trn2x64/d0/s0 has c0 to c15",
     }
     with read_transaction(engine) as connection:

@@ -131,10 +131,10 @@ def test_a_library_that_is_missing_is_named_and_others_are_called(
     jobs = notebook.jobs()
     for name in ("pandas", "polars"):
         monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(UsageError, match=f"this needs {name}: pip install '{name}'"):
+        with pytest.raises(UsageError, match=f"this needs {name}: pip install {name}"):
             getattr(jobs, f"to_{name}")()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r"pip install 'trninv\[parquet\]'"):
+    with pytest.raises(UsageError, match=r"install the extra parquet \(trninv docs deploy, Extras\)"):
         jobs.to_arrow()
     made = SimpleNamespace(DataFrame=lambda *values, **options: (values, options))
     for name in ("pandas", "polars"):

@@ -47,5 +47,5 @@ def test_without_the_package_each_request_is_refused(client: TestClient, monkeyp
         for _ in range(2):
             answer = client.post("/mcp", json=_INITIALIZE, headers=_HEADERS)
             assert answer.status_code == 404
-            assert "pip install 'trninv[mcp]'" in answer.json()["errors"][0]["message"]
+            assert "install the extra mcp" in answer.json()["errors"][0]["message"]
     assert client.post("/mcp", json=_INITIALIZE, headers=_HEADERS).status_code == 200

@@ -76,5 +76,5 @@ def test_without_pyarrow_there_is_no_parquet_and_the_answer_says_what_to_install
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     answer = client.get("/reports/capacity.parquet")
     assert answer.status_code == 400
-    assert "pip install 'trninv[parquet]'" in answer.text
+    assert "install the extra parquet" in answer.text
     assert client.post("/graphql", json=FORMATS).json()["data"] == {"reportFormats": ["json", "csv", "ndjson"]}

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import click
@@ -311,7 +312,7 @@ def _add_database_option(error: TrninvError, words: Sequence[str]) -> str:
 
     urls = [
         next_word if word == "--database" else word.partition("=")[2]
-        for word, next_word in zip(words, [*words[1:], ""], strict=True)
+        for word, next_word in pairwise([*words, ""])
         if word.split("=")[0] == "--database"
     ]
     if not urls or not isinstance(error, SchemaOutdatedError):

@@ -13,7 +13,7 @@ from trninv.agents.runner import Caller, Runner, RunSql
 from trninv.agents.sql_rows import select_rows
 from trninv.database.engine import read_transaction
 from trninv.database.tables import TOKEN_SCOPES_ALLOWED
-from trninv.errors import UsageError
+from trninv.errors import UsageError, how_to_install
 from trninv.graphql.api import Api
 from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
@@ -32,7 +32,7 @@ def mcp(database: str, scope: str) -> None:
     """Answer an AI agent over the Model Context Protocol.
 
     An agent's program starts this command and talks to it over standard input and output. The service offers the same
-    at /mcp. Needs pip install 'trninv[mcp]'.
+    at /mcp. Needs the extra mcp (trninv docs deploy, Extras).
 
     \b
     trninv mcp --scope read
@@ -42,7 +42,7 @@ def mcp(database: str, scope: str) -> None:
 
         from trninv.agents.server import build_server  # noqa: PLC0415
     except ImportError:
-        raise UsageError("trninv mcp needs the package mcp: pip install 'trninv[mcp]'") from None
+        raise UsageError(f"trninv mcp needs the package mcp: {how_to_install('mcp')}") from None
 
     settings = replace(Settings.load(), database_url=database)
     with trninv.open(database) as fleet:

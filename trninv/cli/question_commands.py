@@ -12,7 +12,7 @@ from trninv.cli.output import encode, format_option, print_revision, print_value
 from trninv.cli.parameter_options import build_options, help_text
 from trninv.cli.progress_line import Progress
 from trninv.cli.scenario_options import open_scenario, scenario_options
-from trninv.errors import UsageError, WorkerError
+from trninv.errors import UsageError, WorkerError, how_to_install
 from trninv.placement import questions as placement_questions
 from trninv.routing import questions as routing_questions
 from trninv.routing.evidence import servers_in_answer
@@ -21,7 +21,7 @@ from trninv.routing.question import Question
 from trninv.units import Capacity
 
 SCHEDULER_OPTION = click.Option(
-    ["--scheduler"], metavar="TCP://…", help="Run on a Dask cluster (pip install trninv[dask])."
+    ["--scheduler"], metavar="TCP://…", help="Run on a Dask cluster (needs the extra dask)."
 )
 
 
@@ -34,7 +34,7 @@ def dask_executor(scheduler: str | None) -> Iterator[Executor | None]:
     try:
         from distributed import Client  # noqa: PLC0415 # an optional dependency
     except ImportError:
-        raise UsageError("--scheduler needs Dask: pip install 'trninv[dask]'") from None
+        raise UsageError(f"--scheduler needs Dask: {how_to_install('dask')}") from None
     try:
         client = Client(scheduler, timeout=10)
     except (OSError, TimeoutError, ValueError) as error:

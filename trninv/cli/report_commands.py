@@ -16,7 +16,7 @@ from trninv.cli.progress_line import Progress
 from trninv.database.query_result import MAX_RESULT_ROWS, QueryResult, RowStream
 from trninv.database.revision import RevisionTracker
 from trninv.database.snapshot import SharedSnapshot
-from trninv.errors import InvalidArgumentError, UsageError
+from trninv.errors import InvalidArgumentError, UsageError, how_to_install
 from trninv.graph_projection.cypher_query import copy_projection, run_cypher
 from trninv.graph_projection.projection_store import package_directory
 from trninv.reports.query_compiler import compile_query
@@ -223,7 +223,7 @@ def cypher(
     """Run one Cypher query over the fleet as a graph.
 
     QUERY cannot change anything. - reads it from stdin. The first query after a change updates the graph, which takes
-    about a second, or half a minute the first time. Needs pip install 'trninv[graph]'.
+    about a second, or half a minute the first time. Needs the extra graph (trninv docs deploy, Extras).
 
     \b
     trninv cypher "MATCH (c:Chip) RETURN c.state, count(*)"
@@ -283,7 +283,7 @@ def export(database: str, directory: Path, style: str, as_of: str | None) -> Non
         _export_graph(database, directory, style, as_of)
         return
     if style not in available_formats():
-        raise UsageError("Parquet needs PyArrow: pip install 'trninv[parquet]', or use --format csv or ndjson")
+        raise UsageError(f"Parquet needs PyArrow: {how_to_install('parquet')}, or use --format csv or ndjson")
     with _open_snapshot(database, as_of) as (snapshot, progress):
         for name, number in export_tables(snapshot, directory, style, progress):
             progress.print_above(f"{directory / name}.{style}: {number:,} rows")

@@ -77,7 +77,7 @@ def print_overview(target: str, options: Sequence[str]) -> None:
     """Print what a database holds, or which service is asked, and what to run next, with the options that chose it."""
     program = shlex.join(["trninv", *options])
     if is_service(target):
-        lines, steps = [f"service: {target}"], _STEPS | _HELP
+        lines, steps = [f"service: {target}"], {"status": "whether it answers, and what it holds"} | _STEPS | _HELP
     else:
         lines, steps = _read_overview(target)
         lines.insert(0, f"database: {redacted_url(target)}")
@@ -94,11 +94,13 @@ def _read_overview(database: str) -> tuple[list[str], dict[str, str]]:
             clusters, count = list_clusters(connection), TABLES["part_count"]
             query = select(count.c.state, func.sum(count.c.number)).where(count.c.kind == "chip")
             states = connection.execute(query.group_by(count.c.state).order_by(count.c.state)).all()
+            has_machines = not clusters and not is_table_empty(connection, "observed_server")
     except SchemaOutdatedError as error:
         is_older = "run trninv migrate" in str(error)  # else this trninv is
         return [str(error)], {"migrate": "create the tables, or bring them up to date"} | _HELP if is_older else _HELP
     if not clusters:
-        return ["nothing is seeded yet"], {"seed": "load documented systems", **_HELP}
+        adopt = {"adopt prod": "make a cluster of the imported machines"} if has_machines else {}
+        return ["nothing is seeded yet"], adopt | {"seed": "load documented systems"} | _HELP
     lines = [
         f"{row['slug']}: {row['system']}, {pluralize(row['domains'], 'domain')}, {pluralize(row['chips'], 'chip')}"
         for row in clusters[:_MAX_CLUSTERS]

@@ -144,7 +144,7 @@ def read_transaction(engine: Engine, *, exact: bool = False) -> Iterator[Connect
     """
     file = database_file(engine)
     if file and not file_exists(file):  # SQLite would create an empty one
-        raise SchemaOutdatedError(f"{file} does not exist yet: run trninv migrate")
+        raise SchemaOutdatedError(f"{Path(file).absolute()} does not exist yet: run trninv migrate")
     level = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
     with translate_connect_errors(engine):
         connection = engine.connect().execution_options(**level)

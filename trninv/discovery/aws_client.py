@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from trninv.discovery.provider import MAX_MACHINES, PullProgress
 from trninv.discovery.target import Target
-from trninv.errors import DiscoveryError, DiscoveryRefusedError, UsageError
+from trninv.errors import DiscoveryError, DiscoveryRefusedError, UsageError, how_to_install
 
 _TIMEOUT_SECONDS: Final = 30
 _MAX_ATTEMPTS: Final = 8
@@ -57,7 +57,7 @@ class AwsClients:
             from botocore.config import Config  # noqa: PLC0415
             from botocore.exceptions import BotoCoreError  # noqa: PLC0415
         except ImportError:
-            raise UsageError("discover aws needs boto3; run pip install 'trninv[aws]'") from None
+            raise UsageError(f"discover aws needs boto3: {how_to_install('aws')}") from None
         self._target, self._clients = target, dict[str, Any]()
         self._config = Config(
             retries={"mode": "adaptive", "total_max_attempts": _MAX_ATTEMPTS},

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from trninv.discovery.provider import MAX_MACHINES, PackedJson, PullProgress
 from trninv.discovery.target import Target
-from trninv.errors import DiscoveryError, DiscoveryRefusedError, UsageError
+from trninv.errors import DiscoveryError, DiscoveryRefusedError, UsageError, how_to_install
 from trninv.importers.input_file import JsonError, parse_json
 
 _TIMEOUT_SECONDS: Final = 30
@@ -83,7 +83,7 @@ class KubernetesClient:
             from kubernetes import client, config  # noqa: PLC0415 # an extra
             from kubernetes.config import ConfigException  # noqa: PLC0415
         except ImportError:
-            raise UsageError("discover kubernetes needs its client; run pip install 'trninv[kubernetes]'") from None
+            raise UsageError(f"discover kubernetes needs its client: {how_to_install('kubernetes')}") from None
         configuration = client.Configuration()
         try:
             try:

@@ -12,8 +12,8 @@ _HEADER = f"""# Cypher
 Generated from trninv/graph_projection/schema.py by `python -m trninv.graph_projection`; do not edit this page.
 
 `trninv cypher`, `POST /cypher` and `fleet.cypher(…)` run one read-only query over the whole fleet as a graph. They need
-`pip install 'trninv[graph]'`. [Ask in Cypher](../how-to/ask-in-cypher.md) has examples, and [the fleet as a
-graph](../explanation/graph.md) says when Cypher is the right language.
+the [extra](../how-to/deploy.md#extras) graph. [Ask in Cypher](../how-to/ask-in-cypher.md) has examples, and [the fleet
+as a graph](../explanation/graph.md) says when Cypher is the right language.
 
 The dialect is that of [ladybug](https://ladybugdb.com): openCypher with a fixed schema. `MATCH`, `OPTIONAL MATCH`,
 `WHERE`, `WITH`, `UNWIND`, `UNION`, `EXISTS {{ … }}`, `COUNT {{ … }}`, variable length (`*1..3`) and shortest paths

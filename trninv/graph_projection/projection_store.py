@@ -27,7 +27,7 @@ from trninv.atomic_file import fsync
 from trninv.database.as_of import as_of_event, as_of_time, omitted_clusters
 from trninv.database.engine import redacted_url
 from trninv.deadline import raise_if_expired
-from trninv.errors import DatabaseError, UnreachableError, UsageError
+from trninv.errors import DatabaseError, UnreachableError, UsageError, how_to_install
 from trninv.graph_projection import graph_file
 from trninv.graph_projection.changing_state import ChangingState
 from trninv.graph_projection.refresh import Statements, refresh_statements
@@ -55,7 +55,7 @@ def package_directory() -> Path:
     """
     specification = find_spec("ladybug")
     if specification is None or specification.origin is None or find_spec("pyarrow") is None:
-        raise UsageError("Cypher needs the packages ladybug and pyarrow: pip install 'trninv[graph]'")
+        raise UsageError(f"Cypher needs the packages ladybug and pyarrow: {how_to_install('graph')}")
     return Path(specification.origin).parent.parent
 
 

@@ -15,6 +15,7 @@ from itertools import islice
 from sqlalchemy import Connection
 
 from trninv.database.tables import PART_KINDS, STATES
+from trninv.errors import UnknownAddressError
 from trninv.incidents import change_windows, common_place, failures
 from trninv.incidents.failures import EventSummary, FailureEvent
 from trninv.incidents.incident_context import IncidentContext, enclosing_servers, load_notes
@@ -124,7 +125,12 @@ def list_incidents(connection: Connection, scope: str | None = None) -> list[Inc
 
 def resolve_scope(connection: Connection, scope: str) -> Place:
     """Return the place of an address; of a core, that of its chip, which has a state."""
-    place = resolve(connection, scope)
+    try:
+        place = resolve(connection, scope)
+    except UnknownAddressError as error:
+        if scope.strip().isdecimal():
+            raise UnknownAddressError(f"{error}; to list incidents, name a place, not an incident's number") from None
+        raise
     if place.level == "core":
         return replace(place, level="chip", id=connection.scalar(row_ids_in(place, "chip")) or 0)
     return place

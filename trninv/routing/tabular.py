@@ -13,14 +13,13 @@ from itertools import islice
 from types import NoneType, UnionType
 from typing import Any, Final, Generic, TypeVar, Union, get_args, get_origin
 
-from trninv.errors import InvalidArgumentError, UsageError
+from trninv.errors import InvalidArgumentError, UsageError, how_to_install
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing.answer import AnswerField, answer_fields, strip_annotations
 from trninv.units import Bandwidth, Capacity, Duration, pluralize
 
 T = TypeVar("T")
 _SUFFIX_BY_QUANTITY: Final = {Bandwidth: "_bytes_per_s", Capacity: "_bytes", Duration: "_ns"}
-_PACKAGES: Final = {"pyarrow": "trninv[parquet]", "pandas": "pandas", "polars": "polars"}
 _MAX_LINES: Final = 3
 _MAX_LENGTH: Final = 100
 """The maximum number and length of the lines of a short text."""
@@ -156,7 +155,8 @@ def _import_library(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise UsageError(f"this needs {name}: pip install '{_PACKAGES[name]}'") from None
+        remedy = how_to_install("parquet") if name == "pyarrow" else f"pip install {name}"
+        raise UsageError(f"this needs {name}: {remedy}") from None
 
 
 def short_text(name: str, blocks: Rendered) -> str:

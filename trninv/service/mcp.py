@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from trninv.agents.runner import Caller, Runner
 from trninv.agents.sql_rows import select_rows
-from trninv.errors import NotFoundError
+from trninv.errors import NotFoundError, how_to_install
 from trninv.routing.fleet import BaseFleet
 from trninv.service.authentication import authenticate
 from trninv.service.services import Services
@@ -66,7 +66,7 @@ class AgentServer:
 
             from trninv.agents.server import build_server  # noqa: PLC0415
         except ImportError:
-            raise NotFoundError("this service answers no agents; pip install 'trninv[mcp]' and restart it") from None
+            raise NotFoundError(f"this service answers no agents: {how_to_install('mcp')} and restart it") from None
         services = self._services
         is_on_postgresql = services.fleet.engine.dialect.name == "postgresql"
         run_sql = self._run_sql if services.readers.logins or not is_on_postgresql else None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trninv.errors import UnauthenticatedError, UsageError
+from trninv.errors import UnauthenticatedError, UsageError, how_to_install
 from trninv.inventory.access.bearer_tokens import Principal
 from trninv.service.json_web_keys import JsonWebKeys
 from trninv.service.people import find_person
@@ -22,7 +22,7 @@ class OpenIdVerifier:
         try:
             import jwt  # noqa: PLC0415 # an extra
         except ImportError:
-            raise UsageError("TRNINV_OIDC_ISSUER needs PyJWT: pip install 'trninv[oidc]'") from None
+            raise UsageError(f"TRNINV_OIDC_ISSUER needs PyJWT: {how_to_install('oidc')}") from None
         self._settings, self._keys, self._jwt = settings, keys, jwt
         self._reasons: Mapping[type[Exception], str] = {
             jwt.ExpiredSignatureError: "it has expired",

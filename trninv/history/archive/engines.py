@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
-from trninv.errors import InvalidFileError, UsageError
+from trninv.errors import InvalidFileError, UsageError, how_to_install
 
 _SPARK_SETTINGS: Final = {
     "spark.ui.enabled": "false",
@@ -47,7 +47,7 @@ def query_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[
     try:
         import duckdb  # noqa: PLC0415 # an extra
     except ImportError:
-        raise UsageError("this needs DuckDB: pip install 'trninv[duckdb]'") from None
+        raise UsageError(f"this needs DuckDB: {how_to_install('duckdb')}") from None
     with duckdb.connect() as connection:
         if threads:
             connection.execute(f"SET threads = {threads}")
@@ -84,7 +84,7 @@ def query_spark(directory: Path, sql: str, master: str | None = None) -> list[tu
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415 # an extra
     except ImportError:
-        raise UsageError("this needs PySpark and Java 17: pip install 'trninv[spark]'") from None
+        raise UsageError(f"this needs PySpark and Java 17: {how_to_install('spark')}") from None
     builder = SparkSession.builder.appName("trninv availability").config("spark.sql.session.timeZone", "UTC")
     for name, value in _SPARK_SETTINGS.items():
         builder = builder.config(name, value)

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 
 from sqlalchemy import Boolean, ColumnElement, Integer
 
-from trninv.errors import UsageError
+from trninv.errors import UsageError, how_to_install
 
 TIMES: Final = {"at": "time", "known_since": "since"}
 """For each column that has times as text, the name of an additional column of timestamps (UTC, microseconds)."""
@@ -30,7 +30,7 @@ def import_pyarrow() -> tuple[ModuleType, ModuleType]:
         import pyarrow as pa  # noqa: PLC0415 # an extra
         import pyarrow.parquet as files  # noqa: PLC0415
     except ImportError:
-        raise UsageError("Parquet needs PyArrow: pip install 'trninv[parquet]'") from None
+        raise UsageError(f"Parquet needs PyArrow: {how_to_install('parquet')}") from None
     return pa, files
 
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from trninv.errors import ForbiddenError, UnauthenticatedError, UsageError
+from trninv.errors import ForbiddenError, UnauthenticatedError, UsageError, how_to_install
 
 MAX_LENGTH: Final = 16_384
 """Maximum length of a message, in characters; AWS's have about 1,500."""
@@ -55,7 +55,7 @@ class IdentityDocumentVerifier:
             from cryptography import x509  # noqa: PLC0415
             from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415
         except ImportError:
-            raise UsageError("TRNINV_ENROLL_CERTIFICATES needs cryptography: pip install 'trninv[enroll]'") from None
+            raise UsageError(f"TRNINV_ENROLL_CERTIFICATES needs cryptography: {how_to_install('enroll')}") from None
         try:
             certificates = x509.load_pem_x509_certificates(certificate_file.read_bytes())
         except (OSError, ValueError):

@@ -7,6 +7,7 @@ A--B (a link)    @i-0abc, @hostname (the server to which that instance or host i
 """
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
@@ -15,7 +16,7 @@ from sqlalchemy import Connection, CursorResult, Select, bindparam, select
 
 from trninv.database.as_of import omitted_clusters
 from trninv.database.tables import NODE_KINDS, TABLES
-from trninv.errors import InvalidArgumentError, UnknownAddressError, WrongLevelError, suggestion
+from trninv.errors import AddressError, InvalidArgumentError, UnknownAddressError, WrongLevelError, suggestion
 from trninv.inventory.address.expressions import node_addresses, ordinal_column
 from trninv.inventory.address.machine_names import replace_machine_name, split_link
 from trninv.inventory.address.syntax import STEP_NAMES, Address, format_letters, is_link, parse
@@ -156,6 +157,9 @@ def _suggestion(connection: Connection, address: Address) -> str:
     while missing.steps and _select_place(connection, missing.parent).first() is None:
         missing = missing.parent
     if not missing.steps:
+        with suppress(AddressError, UnknownAddressError):
+            replace_machine_name(connection, f"@{missing}")
+            return f"no cluster {missing}: did you mean @{missing}?"
         slugs = connection.scalars(select(TABLES["cluster"].c.slug)).all()
         from trninv.catalog.models import default_systems  # noqa: PLC0415 # only to suggest a name
 

@@ -50,6 +50,8 @@ from trninv.routing.snapshot import Snapshot
 from trninv.solvers.torus_blocks import BlockLimits, MaskRows, pack_masks, unique_rows
 
 _T: Final = TABLES
+_MAX_EXAMPLES: Final = 3
+"""The maximum number of domains that a message names."""
 
 
 class DomainRun(NamedTuple):
@@ -376,15 +378,19 @@ def read_domain_run(connection: Connection, place: Place) -> DomainRun:
         .where(domain.c.cluster_id == row.id)
         .order_by(domain.c.ordinal)
     )
+    examples = list[str]()
     for slug, run in groupby(domains, key=lambda domain_row: domain_row.slug):
         ordinal_by_id = {domain_row.id: domain_row.ordinal for domain_row in run}
         if in_scope and in_scope <= ordinal_by_id.keys():
             first = min(ordinal_by_id)
             first_node = connection.scalars(select(func.min(node.c.id)).where(node.c.domain_id == first)).one()
             return DomainRun(row.id, row.slug, slug, ordinal_by_id[first], len(ordinal_by_id), first, first_node, False)
+        ordinals = [ordinal for key, ordinal in ordinal_by_id.items() if not in_scope or key in in_scope]
+        examples += [f"{row.slug}/d{ordinal}" for ordinal in ordinals[:1]]
     raise InvalidArgumentError(
         f"{place.address} has domains of several models, which placement does not support together; name one domain, "
-        "or allocate chips by address (the SQL view v_domain_free lists free ones)"
+        f"such as {' or '.join(examples[:_MAX_EXAMPLES])} (trninv list domain {row.slug} has their models), or "
+        "allocate chips by address (the SQL view v_domain_free lists free ones)"
     )
 
 

@@ -115,7 +115,7 @@ class MakeRoomAnswer(Answer):
         description = f"room for {self.request} in {self.scope}"
         if not self.possible:
             yield f"no {description}: " + (
-                "no moves can free it"
+                f"no moves within {self.scope} can free it"
                 if self.lower_bound_moves is None
                 else f"no plan was found; at least {pluralize(self.lower_bound_moves, 'job')} must move"
             )

@@ -272,8 +272,8 @@ function QueryError({ language, error }: { language: Language; error: ApiError }
     <section class="card" aria-label="Cypher is not installed">
       <p class="failure">This service has no Cypher: {error.message}</p>
       <p>
-        On the server, run <code>pip install 'trninv[graph]'</code> and restart <code>trninv serve</code>. SQL works
-        without it.
+        On the server, install the <a href="docs/how-to/deploy.html#extras">extra</a> graph and restart{" "}
+        <code>trninv serve</code>. SQL works without it.
       </p>
     </section>
   );

@@ -257,7 +257,7 @@ function Parquet({ name, values, has }: ParquetProps) {
   if (!has)
     return (
       <span class="quiet roomy">
-        For Parquet, run <code>pip install 'trninv[parquet]'</code> on the server
+        For Parquet, install the <a href="docs/how-to/deploy.html#extras">extra</a> parquet on the server
       </span>
     );
   const save = () => {
