@@ -3,6 +3,7 @@
 import configparser
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -26,11 +27,13 @@ _EXPOSURE = 20
 
 OPTIONAL = "discover.yaml"
 """Part of kustomization.yaml as a comment."""
+MAINTENANCE = "maintenance.yaml"
+"""Applied on its own, when an administrator needs it."""
 
 
 def _objects() -> list[dict[str, Any]]:
-    """What Kustomize applies, with what its comment offers."""
-    files = [*yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"], OPTIONAL]
+    """What Kustomize applies, with what its comment offers, and the pod for maintenance."""
+    files = [*yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"], OPTIONAL, MAINTENANCE]
     return [one for name in files for one in yaml.safe_load_all((KUBERNETES / name).read_text())]
 
 
@@ -45,6 +48,8 @@ def _pods() -> Iterator[dict[str, Any]]:
             yield one["spec"]["template"]
         elif one["kind"] == "CronJob":
             yield one["spec"]["jobTemplate"]["spec"]["template"]
+        elif one["kind"] == "Pod":
+            yield one
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +102,7 @@ def test_kubernetes_knows_every_field() -> None:
 
 def test_each_file_of_kubernetes_is_applied_or_says_how() -> None:
     files = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"]
-    alone = {"kustomization.yaml", "collector-daemonset.yaml", OPTIONAL}
+    alone = {"kustomization.yaml", "collector-daemonset.yaml", "prometheusrule.yaml", MAINTENANCE, OPTIONAL}
     assert {*files, *alone} == {file.name for file in KUBERNETES.iterdir()}
     assert f"# - {OPTIONAL}" in (KUBERNETES / "kustomization.yaml").read_text()
 
@@ -106,9 +111,11 @@ def test_kubernetes_images_name_one_release() -> None:
     (image,) = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["images"]
     collector = yaml.safe_load((KUBERNETES / "collector-daemonset.yaml").read_text())
     (container,) = collector["spec"]["template"]["spec"]["containers"]
-    assert container["image"] == f"{image['newName']}:{image['newTag']}"
     assert image["newTag"] != "latest"
-    images = {one["image"] for pod in _pods() for one in pod["spec"]["containers"]}
+    _, maintenance = _object("Pod", "trninv-maintenance")["spec"]["containers"]
+    for one in (container, maintenance):
+        assert one["image"] == f"{image['newName']}:{image['newTag']}"
+    images = {one["image"] for pod in _pods() if "name" not in pod["metadata"] for one in pod["spec"]["containers"]}
     assert images == {image["name"]}
 
 
@@ -136,6 +143,38 @@ def test_a_backup_dumps_before_it_verifies_and_keeps_older_dumps_of_a_history_th
     (dump,), (verify,) = pod["initContainers"], pod["containers"]
     assert re.findall("pg_dump|-delete", dump["command"][-1]) == ["pg_dump"]
     assert re.findall("verify|&&|-delete", verify["command"][-1]) == ["verify", "&&", "-delete"]
+
+
+def test_maintenance_reads_the_dumps_with_the_programs_that_wrote_them() -> None:
+    backup = _object("CronJob", "trninv-backup")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    maintenance = _object("Pod", "trninv-maintenance")["spec"]
+    assert maintenance["containers"][0]["image"] == backup["initContainers"][0]["image"]
+    assert maintenance["volumes"] == backup["volumes"]
+    for container in maintenance["containers"]:
+        (mount,) = (one for one in container["volumeMounts"] if one["name"] == "backup")
+        assert mount == {"name": "backup", "mountPath": "/backup", "readOnly": True}
+
+
+def test_the_service_does_not_log_in_as_the_owner() -> None:
+    owners = set()
+    for pod in _pods():
+        for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", [])):
+            (source,) = container["envFrom"]
+            if source["secretRef"]["name"] != "trninv":
+                assert source["secretRef"]["name"] == "trninv-owner"
+                owners.add(pod["metadata"].get("name") or pod["metadata"]["labels"]["app.kubernetes.io/name"])
+    assert owners == {"trninv-migrate", "trninv-backup", "trninv-maintenance"}
+    page = (ROOT / "docs/how-to/deploy.md").read_text()
+    for name in ("trninv", "trninv-owner", "trninv-files"):
+        assert f" create secret generic {name} " in page
+
+
+def test_the_page_makes_a_prometheus_rule_of_the_alerts() -> None:
+    (command,) = re.findall(r"<\((sed .*)\)$", (ROOT / "docs/how-to/deploy.md").read_text(), re.MULTILINE)
+    done = subprocess.run(shlex.split(command), cwd=ROOT, capture_output=True, text=True, check=True)
+    rule = yaml.safe_load(done.stdout)
+    assert (rule["apiVersion"], rule["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
+    assert rule["spec"] == yaml.safe_load((ROOT / "monitoring/alerts.yml").read_text())
 
 
 def test_the_objects_select_each_other() -> None:
