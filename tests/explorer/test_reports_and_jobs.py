@@ -249,7 +249,7 @@ def test_jobs_come_before_the_maps_and_what_has_failed_first(opened: Open, servi
 def test_unhealthy_single_servers_are_squares_and_n_goes_through_them(opened: Open) -> None:
     page = opened("#/cluster/lab", width=1280, height=900)
     expect(page.locator(".title")).to_contain_text("300 chips down")
-    expect(page.locator(".marker.square.filled.down")).to_have_count(300)
+    expect(page.locator(".marker.square.down")).to_have_count(300)
     expect(page.locator(".steps")).to_contain_text("100 places listed")
     page.get_by_role("button", name="Next").click()
     expect(page.locator(".steps")).to_contain_text("1 of 100 places")
