@@ -1,6 +1,7 @@
 """The collector's unit, timer and DaemonSet: systemd reads them, and they start a command that there is."""
 
 import configparser
+import copy
 import shlex
 import subprocess
 from pathlib import Path
@@ -28,7 +29,8 @@ def unit(name: str) -> dict[str, dict[str, str]]:
 
 def parsed(arguments: list[str]) -> dict[str, Any]:
     """Return the options that `trninv collect` reads from a command line."""
-    return collect.make_context("collect", arguments, resilient_parsing=False).params
+    command = copy.copy(collect)  # click keeps the help option of its first context, which is not the program's here
+    return command.make_context("collect", arguments, resilient_parsing=False).params
 
 
 def test_the_unit_starts_a_collection_that_ends_before_the_next() -> None:
