@@ -63,7 +63,7 @@ def _expected_of_agents() -> tuple[bytes, Mapping[str, object], int]:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     if find_spec("mcp"):
         return b'"bisection"', message, HTTPStatus.OK
-    return b"trninv[mcp]", message, HTTPStatus.NOT_FOUND
+    return b"install the extra mcp", message, HTTPStatus.NOT_FOUND
 
 
 def _documentation_probe() -> Probe:

@@ -34,7 +34,7 @@ link_count AS (
 )
 SELECT
     model.slug || CASE WHEN model.technology = 'EFA' THEN ', ' || link_count.scope ELSE '' END AS kind,
-    coalesce(sum(loss.bytes_per_s), 0) / 1000000000 AS gb_per_s_lost,
+    coalesce(sum(loss.bytes_per_s), 0.0) / 1000000000 AS gb_per_s_lost,
     coalesce(sum(loss.idle), 0) AS idle, sum(link_count.unhealthy) AS unhealthy,
     (CAST(sum(link_count.bandwidth_bytes_per_s) AS DOUBLE PRECISION) - coalesce(sum(loss.bytes_per_s), 0)) / 1000000000
         AS gb_per_s_now,
