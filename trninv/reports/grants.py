@@ -73,6 +73,8 @@ def grant(connection: Connection, roles: tuple[GroupRole, ...] = ROLES) -> list[
     list of str
         The statements that this login may not run, for an administrator; afterward, `grant` has to run again.
     """
+    # PostgreSQL refuses a GRANT beside another one: "tuple concurrently updated"; migrations take the same lock
+    connection.execute(text("SELECT pg_advisory_xact_lock(7474)"))
     refused = [statement for role in roles for statement in _run(connection, _create_statements(connection, role))]
     members = [f"{connection.scalar(text('SELECT quote_ident(current_user)'))}"]
     if _exists(connection, SERVICE.name):
