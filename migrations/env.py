@@ -17,7 +17,7 @@ from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import create_directory, temporary_engine
 from trninv.database.migration import oldest_reader, take_over
-from trninv.database.migration_lock import lock_schema
+from trninv.database.migration_lock import lock_migrations, lock_schema
 from trninv.database.part_counts import is_uncounted, store_counts
 from trninv.database.tables import METADATA
 from trninv.inventory.seeding.catalog_rows import store_facts, store_legal_sets
@@ -52,8 +52,9 @@ def run(connection: Connection | None) -> None:
         on_version_apply=cast("Any", record_version),  # Alembic's type is narrower than its calls, which use keywords
     )
     with context.begin_transaction():
+        if connection is not None:
+            lock_migrations(connection)
         if connection is not None and connection.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(7474)"))  # one migration at a time
             # no name may mean a table or function of another installation that is on the search path too
             connection.execute(text("SELECT set_config('search_path', quote_ident(current_schema()), true)"))
         if connection is not None and is_migration():

@@ -30,7 +30,7 @@ def forked_service(database: str, port: int = 0, **environment: str) -> Iterator
         finally:
             process.terminate()
             process.join(20)
-            failures = [line for line in Path(log.name).read_text().splitlines() if '"failure"' in line]
+            failures = [line for line in Path(log.name).read_text().splitlines() if '"event":"failure"' in line]
             assert not failures, "\n".join(failures).replace("\\n", "\n")
 
 

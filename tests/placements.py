@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from trninv.placement.candidates.free_capacity import FreeCapacity
+from trninv.placement.candidates.free_capacity import DomainRun, FreeCapacity
 from trninv.placement.candidates.link_failures import UnhealthyParts
 from trninv.placement.candidates.placement_model import LegalSets, PlacementModel, read_legal_sets
 from trninv.routing.fleet import BaseFleet
@@ -18,12 +18,19 @@ def legal(fleet: BaseFleet, model: PlacementModel) -> LegalSets:
         return read_legal_sets(connection, model)
 
 
+def run_of_domains(model: PlacementModel, domains: int) -> DomainRun:
+    """All domains of a cluster that no database has."""
+    return DomainRun(1, "fleet", model.slug, 0, domains, 1, 1, True)
+
+
 def stock_of(model: PlacementModel, free: list[int], damage: UnhealthyParts | None = None) -> FreeCapacity:
     """Domains of which only these chips are not held."""
     inside = pack_masks([model.full] * len(free), model.chips)
     held = inside & ~pack_masks(free, model.chips)
     ordinals = np.arange(len(free))
-    return FreeCapacity("fleet", model, ordinals, inside, inside, held, np.zeros_like(inside), damage or {})
+    return FreeCapacity(
+        run_of_domains(model, len(free)), model, ordinals, inside, inside, held, np.zeros_like(inside), damage or {}
+    )
 
 
 def sets_of(found: LegalSets, model: PlacementModel, size: int) -> list[int]:

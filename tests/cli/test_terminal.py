@@ -41,6 +41,12 @@ def test_a_list_fits_the_terminal_and_says_states_by_glyph(worn: str) -> None:
     assert "✕ down" in chip
 
 
+def test_no_column_of_a_query_is_left_out(worn: str) -> None:
+    query = "SELECT change, address, cause, address AS other, cause AS another FROM v_unhealthy"
+    told = CODE.sub("", on_a_terminal(worn, "sql", query, PAGER="cat"))
+    assert re.findall(r"^(change|cause) +\S+ *$", told, re.MULTILINE)[:2] == ["change", "cause"]  # a block for each row
+
+
 def test_a_word_has_a_glyph_where_it_is_a_state_and_nowhere_else(worn: str) -> None:
     query = "SELECT 'up' AS job, 'down' AS address, 'degraded to 0.5' AS state"
     told = CODE.sub("", on_a_terminal(worn, "sql", query, PAGER="cat"))

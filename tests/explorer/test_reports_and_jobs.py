@@ -123,6 +123,20 @@ def test_unhealthy_parts_of_one_change_are_one_row(opened: Open) -> None:
 
 
 @pytest.mark.slow
+def test_a_change_in_several_clusters_is_one_row(opened: Open, service_database: str) -> None:
+    switches = ["trn3-gen1/d0/sw0", "trn3-gen2/d0/sw0"]
+    with trninv.open(service_database) as fleet:
+        fleet.set_state(switches, "down", why="no power in the hall", who="tests")
+        try:
+            row = opened("#/reports/unhealthy").locator(".by-change tr", has_text="no power in the hall")
+            expect(row.get_by_role("rowheader")).to_have_text("down: several clusters")
+            expect(row.get_by_role("rowheader").get_by_role("link")).to_have_count(0)
+            expect(row.locator("td.parts summary")).to_have_text("2 switches")
+        finally:
+            fleet.set_state(switches, "up", why="power is back", who="tests")
+
+
+@pytest.mark.slow
 def test_a_share_of_less_than_all_is_not_shown_as_all(opened: Open) -> None:
     page = opened("#/reports/availability?where=cluster%3Du-trn2x64+kind%3Dchip")
     up = page.get_by_role("columnheader", name="up, %", exact=True)

@@ -8,6 +8,7 @@ from plans import plan_of
 from sqlalchemy import event
 
 import trninv
+from conftest import Databases
 from trninv.routing.fleet import BaseFleet
 
 UNHEALTHY = [
@@ -112,15 +113,13 @@ def test_generic_plans_use_the_indexes_too(fleet: BaseFleet, monkeypatch: pytest
     assert "ix_node_unhealthy" in plan or "state" not in filter_
 
 
-def test_showing_a_cluster_finds_unhealthy_nodes_and_links_by_their_index(seeded: str) -> None:
+def test_showing_a_cluster_finds_unhealthy_nodes_and_links_by_their_index(databases: Databases) -> None:
     statements = list[tuple[str, Any]]()
 
     def record(_connection: Any, _cursor: Any, sql: str, parameters: Any, *_: Any) -> None:
         statements.append((sql, parameters))
 
-    with trninv.open(seeded) as fleet:
-        if fleet.engine.dialect.name != "sqlite":
-            pytest.skip("its planner goes by the number of rows")
+    with trninv.open(databases.seeded("sqlite")) as fleet:  # PostgreSQL's planner goes by the number of rows
         event.listen(fleet.engine, "before_cursor_execute", record)
         fleet.describe("u-trn2x64")
         event.remove(fleet.engine, "before_cursor_execute", record)

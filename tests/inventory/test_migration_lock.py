@@ -10,9 +10,10 @@ from sqlalchemy.exc import OperationalError
 from conftest import Databases
 from trninv.database import migration, migration_lock
 from trninv.database.engine import temporary_engine
-from trninv.database.migration_lock import lock_schema
+from trninv.database.migration_lock import lock_migrations, lock_schema
 from trninv.database.tables import TABLES
 from trninv.inventory.triggers import registry
+from trninv.reports import grants
 
 _WAITS = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = CAST('node' AS regclass)"
 
@@ -60,6 +61,25 @@ def test_after_many_attempts_it_waits_for_each_lock(databases: Databases, monkey
         other.execute(text("SET lock_timeout = 10"))
         with pytest.raises(OperationalError, match="lock timeout"):
             other.execute(text("SELECT 1 FROM node"))
+
+
+def test_a_grant_waits_for_a_migration_and_for_another_grant(databases: Databases) -> None:
+    """PostgreSQL would refuse it: "tuple concurrently updated"."""
+    with (
+        temporary_engine(databases.migrated("postgresql")) as engine,
+        engine.connect() as migrating,
+        engine.connect() as granting,
+    ):
+        lock_migrations(migrating)
+        granting.execute(text("SET lock_timeout = 10"))
+        with pytest.raises(OperationalError, match="lock timeout"):
+            grants.grant(granting)
+        granting.rollback()
+        migrating.rollback()
+        assert grants.grant(granting) == []
+        migrating.execute(text("SET lock_timeout = 10"))
+        with pytest.raises(OperationalError, match="lock timeout"):
+            lock_migrations(migrating)
 
 
 def test_what_is_not_of_trninv_is_not_locked(databases: Databases) -> None:

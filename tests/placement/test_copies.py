@@ -278,15 +278,15 @@ def test_of_degraded_domains_those_that_carry_most_are_taken(lite_fleet: Asked) 
     links: Mapping[int, Mapping[int | tuple[int, int], int]] = {
         row: {(0, 1): left} for row, left in enumerate([100_000, 500_000, 900_000, 300_000])
     }
-    stock = replace(stock_of(found, [found.full] * 4, links), cluster="x")
+    stock = stock_of(found, [found.full] * 4, links)
     asked = Wanted("", 128, 2), Constraints(), ReplicaRequest(1, 0, SpreadLevel.CHIP, 1), 1
     (one,) = place_on_domains(stock, legal(lite_fleet, found), *asked).placements
-    assert (one.places, one.degraded) == (("x/d2", "x/d1"), True)
+    assert (one.places, one.degraded) == (("fleet/d2", "fleet/d1"), True)
 
 
 def test_jobs_of_whole_domains_at_once_and_to_spare(lite_fleet: Asked) -> None:
     found = placement_model("u-trn2x64")
-    stock = replace(stock_of(found, [found.full] * 20), cluster="x")
+    stock = stock_of(found, [found.full] * 20)
 
     laws = legal(lite_fleet, found)
     two = Wanted("", 128, 2)
@@ -309,11 +309,11 @@ def test_jobs_of_whole_domains_at_once_and_to_spare(lite_fleet: Asked) -> None:
         assert (len(placed), any(each.degraded for each in placed)) == (copies, degraded)
     three = ReplicaRequest(1, 1, SpreadLevel.DOMAIN, 1)
     (one,) = place_on_domains(_worn(stock, *range(1, 19)), laws, two, Constraints(), three, 1).placements
-    assert (one.places, one.degraded) == (("x/d19", "x/d16"), True)
+    assert (one.places, one.degraded) == (("fleet/d19", "fleet/d16"), True)
     (one,) = place_on_domains(
         _worn(stock, 0), laws, two, Constraints(), ReplicaRequest(1, 18, SpreadLevel.DOMAIN, 1), 1
     ).placements
-    assert one.spares[-1] == "x/d0"
+    assert one.spares[-1] == "fleet/d0"
 
 
 def _worn(stock: FreeCapacity, *rows: int) -> FreeCapacity:

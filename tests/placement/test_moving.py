@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from placements import run_of_domains
 from tampering import tamper
 
 import trninv
@@ -51,7 +52,13 @@ def held_by(
             masks[row] |= mask
     inside = pack_masks([model.full] * domains, model.chips)
     stock = FreeCapacity(
-        "f", model, np.arange(domains), inside, inside, pack_masks(masks, model.chips), np.zeros_like(inside)
+        run_of_domains(model, domains),
+        model,
+        np.arange(domains),
+        inside,
+        inside,
+        pack_masks(masks, model.chips),
+        np.zeros_like(inside),
     )
     return stock, [
         JobAllocation(key, f"j{key}", "trninv", pinned=False, work=dict(at), spare={}) for key, at in enumerate(jobs)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from job_events import done, happened, is_sound
+from placements import run_of_domains
 
 import trninv
 from conftest import BACKENDS, Databases, Run, examples
@@ -39,7 +40,15 @@ def _capacity(allocated: list[int]) -> FreeCapacity:
     every = pack_masks([_MODEL.full] * len(allocated), _MODEL.chips)
     rows = np.arange(len(allocated))
     nothing = np.zeros_like(every)
-    return FreeCapacity("lab", _MODEL, rows, every, every.copy(), pack_masks(allocated, _MODEL.chips), nothing)
+    return FreeCapacity(
+        run_of_domains(_MODEL, len(allocated)),
+        _MODEL,
+        rows,
+        every,
+        every.copy(),
+        pack_masks(allocated, _MODEL.chips),
+        nothing,
+    )
 
 
 def _tier(rows: set[int]) -> int:

@@ -29,8 +29,8 @@ from trninv.settings import Settings, is_service
 if TYPE_CHECKING:
     from trninv.remote.remote_fleet import RemoteFleet
 
-_OPTIONAL_COLUMNS = ("answers", "parameters", "change", "cause")
-"""Columns that a narrow terminal omits: of the list of reports, and of unhealthy parts."""
+_OPTIONAL_COLUMNS = {"unhealthy": ("change", "cause")}
+"""Columns of reports that a narrow terminal omits; of a user's own query, it omits none."""
 
 _format_option = click.option(
     "--format",
@@ -109,7 +109,7 @@ def report(  # one parameter per option
         result = run_report(snapshot, definition, values, seconds=seconds, max_rows=limit)
     if style == "table":
         click.echo(f"{definition.title}\n")
-    print_rows(result, style, _OPTIONAL_COLUMNS)
+    print_rows(result, style, _OPTIONAL_COLUMNS.get(name, ()))
 
 
 @contextmanager
@@ -158,9 +158,8 @@ def _print_reports(reports: Iterable[Mapping[str, Any]], style: str) -> None:
         )
         for report in reports
     ]
-    print_rows(
-        QueryResult(("name", "title", "answers", "parameters"), cells, truncated=False), style, _OPTIONAL_COLUMNS
-    )
+    columns = ("name", "title", "answers", "parameters")
+    print_rows(QueryResult(columns, cells, truncated=False), style, ("answers", "parameters"))
 
 
 def _print_service_report(
@@ -173,7 +172,7 @@ def _print_service_report(
     result = fleet.report(name, values, limit=limit)
     if style == "table":
         click.echo(f"{reports[name]['title']}\n")
-    print_rows(result, style, _OPTIONAL_COLUMNS)
+    print_rows(result, style, _OPTIONAL_COLUMNS.get(name, ()))
 
 
 @click.command()
@@ -195,12 +194,12 @@ def sql(database: str, query: str, as_of: str | None, style: str, limit: int, se
     if is_service(database):
         with _open_service(database, as_of, seconds) as fleet:
             result = fleet.sql_rows(text, max_rows=limit)
-        print_rows(result, style, _OPTIONAL_COLUMNS)
+        print_rows(result, style)
         return
     with _open_snapshot(database, as_of) as (snapshot, _):
         compiled = compile_query(text, snapshot.engine.dialect.name)
         result = run_query(snapshot, compiled, seconds=seconds, max_rows=limit)
-    print_rows(result, style, _OPTIONAL_COLUMNS)
+    print_rows(result, style)
 
 
 @click.command()
@@ -232,14 +231,14 @@ def cypher(
     if is_service(database):
         with _open_service(database, as_of, seconds) as fleet:
             result = fleet.cypher(text, parameters, limit=limit)
-        print_rows(result, style, _OPTIONAL_COLUMNS)
+        print_rows(result, style)
         return
     with _open_snapshot(database, as_of) as (snapshot, progress):
         result = run_cypher(snapshot, text, parameters, seconds=seconds, max_rows=limit, waiting=progress)
-    print_rows(result, style, _OPTIONAL_COLUMNS)
+    print_rows(result, style)
 
 
-def print_rows(result: QueryResult, style: str, optional_columns: Sequence[str]) -> None:
+def print_rows(result: QueryResult, style: str, optional_columns: Sequence[str] = ()) -> None:
     """Print rows as a table or in one of the `FORMATS`, and say on stderr if there are more rows."""
     if style not in ("json", "ndjson"):
         result = with_text_cells(result)

@@ -19,7 +19,7 @@ import trninv
 from trninv.cli.serve_commands import APPLICATION_PATH, open_socket
 from trninv.database.engine import read_transaction, temporary_engine
 from trninv.database.tables import TABLES
-from trninv.errors import InternalError
+from trninv.errors import InternalError, how_to_install
 from trninv.routing.cluster_overview import read_overview
 from trninv.settings import Settings, site_directory
 
@@ -63,7 +63,7 @@ def _expected_of_agents() -> tuple[bytes, Mapping[str, object], int]:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     if find_spec("mcp"):
         return b'"bisection"', message, HTTPStatus.OK
-    return b"install the extra mcp", message, HTTPStatus.NOT_FOUND
+    return how_to_install("mcp").encode(), message, HTTPStatus.NOT_FOUND
 
 
 def _documentation_probe() -> Probe:

@@ -1,4 +1,4 @@
-"""Lock the whole schema before a migration, so that running services wait for it and none is in a deadlock with it."""
+"""Lock migrations against each other, and the schema, so that running services are in no deadlock with a migration."""
 
 import time
 from typing import Final
@@ -8,6 +8,8 @@ from sqlalchemy.exc import OperationalError
 
 from trninv.database.tables import TABLES
 
+_MIGRATION_KEY: Final = 7474
+"""The key of the advisory lock, which other versions of trninv take too."""
 _ATTEMPTS: Final = 60
 _ATTEMPT_SECONDS: Final = 0.5
 """How long an attempt waits for locks; less than PostgreSQL's deadlock_timeout (1 s), after which it ends one of the
@@ -22,6 +24,15 @@ WHERE relnamespace = to_regnamespace(quote_ident(current_schema())) AND pg_has_r
     AND (relname = ANY(:tables) OR relkind = 'v')
 ORDER BY relkind, relname
 """
+
+
+def lock_migrations(connection: Connection) -> None:
+    """Wait on PostgreSQL for another migration or grant to end, and let none begin until the transaction ends.
+
+    A GRANT beside another one would fail: "tuple concurrently updated".
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_KEY})"))
 
 
 def lock_schema(connection: Connection) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import ProgrammingError
 
 from trninv.database.as_of import PAST_SCHEMA
+from trninv.database.migration_lock import lock_migrations
 from trninv.database.tables import METADATA, PRIVATE_TABLES
 from trninv.reports.views import READABLE, ROLE, VIEWS
 
@@ -73,8 +74,7 @@ def grant(connection: Connection, roles: tuple[GroupRole, ...] = ROLES) -> list[
     list of str
         The statements that this login may not run, for an administrator; afterward, `grant` has to run again.
     """
-    # PostgreSQL refuses a GRANT beside another one: "tuple concurrently updated"; migrations take the same lock
-    connection.execute(text("SELECT pg_advisory_xact_lock(7474)"))
+    lock_migrations(connection)
     refused = [statement for role in roles for statement in _run(connection, _create_statements(connection, role))]
     members = [f"{connection.scalar(text('SELECT quote_ident(current_user)'))}"]
     if _exists(connection, SERVICE.name):

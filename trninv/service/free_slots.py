@@ -84,7 +84,7 @@ def _count(
 ) -> _ClusterSlots:
     """Count the jobs that fit in a cluster; in domains that have not changed, as before."""
     connection, run = snapshot.connection, DomainRun.of_cluster(cluster)
-    capacity = with_current_reservations(snapshot, read_capacity_without_failures(connection, run), run)
+    capacity = with_current_reservations(snapshot, read_capacity_without_failures(connection, run))
     legal_sets, free = read_legal_sets(connection, placement_model(cluster.model)), capacity.free
     rows: Sequence[int] | None = None
     if previous and previous.legal_sets == legal_sets:
@@ -93,11 +93,11 @@ def _count(
         is_changed[ordinals[(ordinals >= 0) & (ordinals < cluster.domains)]] = True
         rows = np.flatnonzero(is_changed).tolist()
     if previous is None or rows is None or len(rows) > MAX_CHANGED_DOMAINS:
-        capacity = with_unhealthy_parts(connection, run, capacity)
+        capacity = with_unhealthy_parts(connection, capacity)
         return _ClusterSlots(legal_sets, free, jobs_by_domain(capacity, legal_sets))
     jobs = previous.jobs
     if rows:
-        capacity = with_unhealthy_parts(connection, run, capacity, rows)
+        capacity = with_unhealthy_parts(connection, capacity, rows)
         jobs = jobs.copy()
         jobs[rows] = jobs_by_domain(capacity.select(rows, capacity.in_scope), legal_sets)
     return _ClusterSlots(legal_sets, free, jobs)

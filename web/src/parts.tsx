@@ -200,6 +200,20 @@ export function Choice<T extends string>({
   );
 }
 
+/** Jobs as links, separated by commas; none: what to say if there are none. */
+export const JobLinks = ({ jobs, none }: { jobs: readonly string[]; none?: string }) => (
+  <>
+    {jobs.length
+      ? jobs.map((job, index) => (
+          <span key={job}>
+            {index > 0 && ", "}
+            <a href={href("jobs", "", { sel: job })}>{job}</a>
+          </span>
+        ))
+      : none}
+  </>
+);
+
 /** A number before and after a scenario, or one number without a scenario. */
 export function Change({ now, before }: { now: string; before?: string | undefined }) {
   if (before === undefined || before === now) return <strong>{now}</strong>;

@@ -15,7 +15,7 @@ from trninv.database.tables import TABLES
 from trninv.inventory.state.chip_ids import parse_chip_ids
 from trninv.placement.allocations.job_allocations import OWN_SYSTEM
 from trninv.placement.allocations.job_scenario import resolve_jobs
-from trninv.placement.candidates.free_capacity import DomainRun, FreeCapacity, masks_by_domain, run_of
+from trninv.placement.candidates.free_capacity import DomainRun, FreeCapacity, masks_by_domain
 from trninv.placement.candidates.placement_model import PlacementModel
 from trninv.routing.snapshot import Snapshot
 
@@ -59,7 +59,7 @@ class JobAllocation:
 
 def read_allocations(snapshot: Snapshot, capacity: FreeCapacity) -> list[JobAllocation]:
     """Return the jobs in a capacity's run of domains that have not ended, by key, under the snapshot's scenario."""
-    run = run_of(snapshot.connection, capacity)
+    run = capacity.run
     allocations: list[JobAllocation] = snapshot.cached(
         ("job allocations", run.first_domain_id), lambda: _load_allocations(snapshot.connection, run, capacity.model)
     )

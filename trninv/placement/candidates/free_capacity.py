@@ -93,10 +93,10 @@ class FreeCapacity:
 
     Attributes
     ----------
-    cluster
-        Slug of the cluster.
+    run
+        The run of domains that this is a part of.
     ordinals
-        Ordinals of the domains in their run, ascending: `first_ordinal` is that of the run's first domain.
+        Numbers of the domains in their run, ascending.
     in_scope, up, allocated, cordoned
         Masks of chips, as in the module's example.
     unhealthy_parts
@@ -108,7 +108,7 @@ class FreeCapacity:
 
     """
 
-    cluster: str
+    run: DomainRun
     model: PlacementModel
     ordinals: NDArray[np.int64]
     in_scope: MaskRows
@@ -117,7 +117,6 @@ class FreeCapacity:
     cordoned: MaskRows
     unhealthy_parts: UnhealthyParts = field(default_factory=dict)
     reserved: MaskRows | None = None
-    first_ordinal: int = 0
 
     @cached_property
     def usable(self) -> MaskRows:
@@ -258,7 +257,7 @@ class FreeCapacity:
 
     def domain_address(self, row: int) -> str:
         """Return the address of a row's domain."""
-        return f"{self.cluster}/d{self.first_ordinal + self.ordinals[row]}"
+        return f"{self.run.slug}/d{self.run.first_ordinal + self.ordinals[row]}"
 
 
 def count_chips(sets: MaskRows) -> int:
@@ -306,52 +305,50 @@ def _read_with_scope(snapshot: Snapshot, scope: str, avoid: Collection[str]) -> 
     Chips of places to avoid are not in the capacity's scope.
     """
     place = resolve_place(snapshot.connection, scope)
-    cluster = read_domain_run(snapshot.connection, place)
+    run = read_domain_run(snapshot.connection, place)
     capacity: FreeCapacity = snapshot.cached(
-        ("free capacity", cluster.first_domain_id), lambda: _load_capacity(snapshot.connection, cluster)
+        ("free capacity", run.first_domain_id), lambda: _load_capacity(snapshot.connection, run)
     )
     if snapshot.changes.assumed_allocations or snapshot.changes.assumed_released:
-        capacity = _apply_job_scenario(snapshot, cluster, capacity)
+        capacity = _apply_job_scenario(snapshot, run, capacity)
     if snapshot.changes.nodes or snapshot.changes.links:
-        capacity = _with_unhealthy_parts(capacity, _assumed_part_states(snapshot, cluster, capacity.model))
+        capacity = _with_unhealthy_parts(capacity, _assumed_part_states(snapshot, run, capacity.model))
     for address in expand_chip_ranges(avoid):
         avoided = resolve_place(snapshot.connection, address)
         if avoided.cluster_id == place.cluster_id:
             capacity = replace(
-                capacity, in_scope=capacity.in_scope & ~_chips_of_place(snapshot.connection, avoided, cluster, capacity)
+                capacity, in_scope=capacity.in_scope & ~_chips_of_place(snapshot.connection, avoided, run, capacity)
             )
-    return capacity, None if place.level == "cluster" else _chips_of_place(
-        snapshot.connection, place, cluster, capacity
-    )
+    return capacity, None if place.level == "cluster" else _chips_of_place(snapshot.connection, place, run, capacity)
 
 
-def _apply_job_scenario(snapshot: Snapshot, cluster: DomainRun, capacity: FreeCapacity) -> FreeCapacity:
+def _apply_job_scenario(snapshot: Snapshot, run: DomainRun, capacity: FreeCapacity) -> FreeCapacity:
     """Return a copy in which jobs have ended, or have got chips, as the scenario says."""
     jobs, allocated = resolve_jobs(snapshot.connection, snapshot.changes), capacity.allocated
     for chips in jobs.ended.values():
-        allocated = allocated & ~pack_by_domain(chips, cluster, capacity.model)
+        allocated = allocated & ~pack_by_domain(chips, run, capacity.model)
     for chips in jobs.allocated.values():
-        allocated = allocated | pack_by_domain(chips, cluster, capacity.model)
+        allocated = allocated | pack_by_domain(chips, run, capacity.model)
     return capacity.with_allocated(allocated)
 
 
-def masks_by_domain(chips: Iterable[int], cluster: DomainRun, model: PlacementModel) -> dict[int, int]:
+def masks_by_domain(chips: Iterable[int], run: DomainRun, model: PlacementModel) -> dict[int, int]:
     """Return masks of chips (ids) by the number of the domain in a run; chips of other domains are skipped.
 
     The nodes of a run have consecutive ids, domain by domain, and the chips of a domain come first.
     """
     masks: dict[int, int] = {}
     for chip in chips:
-        domain, bit = divmod(chip - cluster.first_node_id, model.node_count)
-        if 0 <= domain < cluster.domains:
+        domain, bit = divmod(chip - run.first_node_id, model.node_count)
+        if 0 <= domain < run.domains:
             masks[domain] = masks.get(domain, 0) | 1 << bit
     return masks
 
 
-def pack_by_domain(chips: Iterable[int], cluster: DomainRun, model: PlacementModel) -> MaskRows:
+def pack_by_domain(chips: Iterable[int], run: DomainRun, model: PlacementModel) -> MaskRows:
     """Return masks of chips (ids), one row per domain of the run."""
-    packed = np.zeros((cluster.domains, pack_masks([model.full], model.chips).shape[1]), np.uint64)
-    for row, mask in masks_by_domain(chips, cluster, model).items():
+    packed = np.zeros((run.domains, pack_masks([model.full], model.chips).shape[1]), np.uint64)
+    for row, mask in masks_by_domain(chips, run, model).items():
         packed[row] = pack_masks([mask], model.chips)[0]
     return packed
 
@@ -394,51 +391,37 @@ def read_domain_run(connection: Connection, place: Place) -> DomainRun:
     )
 
 
-def run_of(connection: Connection, capacity: FreeCapacity) -> DomainRun:
-    """Return the run of domains of which a capacity was read."""
-    return read_domain_run(connection, resolve_place(connection, f"{capacity.cluster}/d{capacity.first_ordinal}"))
-
-
-def _load_capacity(connection: Connection, cluster: DomainRun) -> FreeCapacity:
+def _load_capacity(connection: Connection, run: DomainRun) -> FreeCapacity:
     """Read the capacity of a run of domains, without any scenario."""
-    return with_unhealthy_parts(connection, cluster, read_capacity_without_failures(connection, cluster))
+    return with_unhealthy_parts(connection, read_capacity_without_failures(connection, run))
 
 
-def read_capacity_without_failures(connection: Connection, cluster: DomainRun) -> FreeCapacity:
+def read_capacity_without_failures(connection: Connection, run: DomainRun) -> FreeCapacity:
     """Read the capacity of a run of domains as if all parts were up."""
-    model = placement_model(cluster.model)
-    all_chips = np.tile(pack_masks([model.full], model.chips), (cluster.domains, 1))
-    allocated = _read_allocated_words(connection, cluster, all_chips.shape[1])
+    model = placement_model(run.model)
+    all_chips = np.tile(pack_masks([model.full], model.chips), (run.domains, 1))
+    allocated = _read_allocated_words(connection, run, all_chips.shape[1])
     cordoned = np.zeros_like(all_chips)
-    ids = {"first": cluster.first_domain_id, "end": cluster.first_domain_id + cluster.domains}
+    ids = {"first": run.first_domain_id, "end": run.first_domain_id + run.domains}
     for domain, server in connection.execute(_CORDONED, ids):
-        cordoned[domain - cluster.first_domain_id] |= pack_masks([model.server_masks[server]], model.chips)[0]
-    return FreeCapacity(
-        cluster.slug,
-        model,
-        np.arange(cluster.domains),
-        all_chips,
-        all_chips,
-        allocated,
-        cordoned,
-        first_ordinal=cluster.first_ordinal,
-    )
+        cordoned[domain - run.first_domain_id] |= pack_masks([model.server_masks[server]], model.chips)[0]
+    return FreeCapacity(run, model, np.arange(run.domains), all_chips, all_chips, allocated, cordoned)
 
 
 def with_unhealthy_parts(
-    connection: Connection, cluster: DomainRun, capacity: FreeCapacity, domains: Sequence[int] | None = None
+    connection: Connection, capacity: FreeCapacity, domains: Sequence[int] | None = None
 ) -> FreeCapacity:
     """Return a copy of a run's capacity with the states of its parts, or of those of some domains."""
-    return _with_unhealthy_parts(capacity, _read_unhealthy_parts(connection, cluster, capacity.model, domains))
+    return _with_unhealthy_parts(capacity, _read_unhealthy_parts(connection, capacity.run, capacity.model, domains))
 
 
-def _read_allocated_words(connection: Connection, cluster: DomainRun, width: int) -> MaskRows:
+def _read_allocated_words(connection: Connection, run: DomainRun, width: int) -> MaskRows:
     """Return the allocated chips, ``width`` words for each domain; a domain without allocations may have no row."""
-    first_id = cluster.first_domain_id
-    parameters = {"first": first_id, "end": first_id + cluster.domains}
+    first_id = run.first_domain_id
+    parameters = {"first": first_id, "end": first_id + run.domains}
     texts = connection.execute(_ALLOCATED_WORDS[width - 1], parameters).one()
     domain_ids, *words = (np.fromstring(text or "", np.int64, sep=",") for text in texts)
-    packed = np.zeros((cluster.domains, width), np.int64)
+    packed = np.zeros((run.domains, width), np.int64)
     packed[domain_ids - first_id] = np.column_stack(words)
     return packed.view(np.uint64)
 
@@ -464,7 +447,7 @@ _CORDONED: Final = (
 
 
 def _read_unhealthy_parts(
-    connection: Connection, cluster: DomainRun, model: PlacementModel, domains: Sequence[int] | None
+    connection: Connection, run: DomainRun, model: PlacementModel, domains: Sequence[int] | None
 ) -> UnhealthyParts:
     """Return the unhealthy nodes and links of a run of domains, or of some of them (by number)."""
     node, link = _T["node"], _T["link"]
@@ -474,25 +457,25 @@ def _read_unhealthy_parts(
         for table, keys in ((node, (node.c.id,)), (link, (link.c.a_id, link.c.b_id)))
     )
     if domains is not None:
-        ids = [cluster.first_domain_id + domain for domain in domains]
+        ids = [run.first_domain_id + domain for domain in domains]
         nodes, links = nodes.where(node.c.domain_id.in_(ids)), links.where(link.c.domain_id.in_(ids))
     rows = chain(connection.execute(nodes), connection.execute(links))
     carried = ((ids, (factor_ppm or PPM) if state in CARRYING_STATES else 0) for *ids, state, factor_ppm in rows)
-    return _to_local_parts(cluster, model, carried)
+    return _to_local_parts(run, model, carried)
 
 
-def _assumed_part_states(snapshot: Snapshot, cluster: DomainRun, model: PlacementModel) -> UnhealthyParts:
+def _assumed_part_states(snapshot: Snapshot, run: DomainRun, model: PlacementModel) -> UnhealthyParts:
     """Return the nodes and links that are down or degraded in the scenario."""
     link, changes = _T["link"], snapshot.changes
     link_ids = list(changes.links)
     link_rows = snapshot.connection.execute(select(link).where(link.c.id.in_(link_ids))) if link_ids else ()
     nodes = (((node,), carried_ppm) for node, carried_ppm in changes.nodes.items())
     links = (((row.a_id, row.b_id), changes.links[row.id]) for row in link_rows)
-    return _to_local_parts(cluster, model, [*nodes, *links])
+    return _to_local_parts(run, model, [*nodes, *links])
 
 
 def _to_local_parts(
-    cluster: DomainRun, model: PlacementModel, parts: Iterable[tuple[Sequence[int], int]]
+    run: DomainRun, model: PlacementModel, parts: Iterable[tuple[Sequence[int], int]]
 ) -> UnhealthyParts:
     """Map nodes (one id) and links (two ids) to rows and to the numbers of nodes in the domain.
 
@@ -500,9 +483,9 @@ def _to_local_parts(
     """
     parts_by_row: dict[int, dict[LocalPart, int]] = {}
     for node_ids, carried_ppm in parts:
-        row_numbers = [divmod(node_id - cluster.first_node_id, model.node_count) for node_id in node_ids]
+        row_numbers = [divmod(node_id - run.first_node_id, model.node_count) for node_id in node_ids]
         row = row_numbers[0][0]
-        if any(other != row for other, _ in row_numbers) or not 0 <= row < cluster.domains:
+        if any(other != row for other, _ in row_numbers) or not 0 <= row < run.domains:
             continue
         numbers = sorted(number for _, number in row_numbers)
         part: LocalPart = numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
@@ -523,8 +506,8 @@ def _with_unhealthy_parts(capacity: FreeCapacity, added: UnhealthyParts) -> Free
     return replace(capacity, up=up, unhealthy_parts=unhealthy_parts)
 
 
-def _chips_of_place(connection: Connection, place: Place, cluster: DomainRun, capacity: FreeCapacity) -> MaskRows:
-    """Return the chips of a place as masks, one row per domain of its cluster."""
+def _chips_of_place(connection: Connection, place: Place, run: DomainRun, capacity: FreeCapacity) -> MaskRows:
+    """Return the chips of a place as masks, one row per domain of the run."""
     if place.level == "cluster":
         return capacity.in_scope
-    return pack_by_domain(connection.scalars(row_ids_in(place, "chip")), cluster, capacity.model)
+    return pack_by_domain(connection.scalars(row_ids_in(place, "chip")), run, capacity.model)

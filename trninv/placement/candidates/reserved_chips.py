@@ -15,7 +15,7 @@ from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError
 from trninv.inventory.state.chip_ids import parse_chip_ids
 from trninv.placement.allocations.reservations import FOREVER, Window, ended_by, overlapping
-from trninv.placement.candidates.free_capacity import DomainRun, FreeCapacity, pack_by_domain, read_capacity, run_of
+from trninv.placement.candidates.free_capacity import FreeCapacity, pack_by_domain, read_capacity
 from trninv.routing.snapshot import Snapshot
 from trninv.solvers.torus_blocks import MaskRows
 from trninv.units import format_timestamp
@@ -28,29 +28,18 @@ def with_reservations(
     snapshot: Snapshot, capacity: FreeCapacity, window: Window, own: str | None = None
 ) -> FreeCapacity:
     """Return a copy of a capacity for a job in a window, which may have the chips of the reservation named ``own``."""
-    cluster = run_of(snapshot.connection, capacity)
-    reserved = _reserved_chips(snapshot, capacity, cluster, overlapping(window, own))
+    reserved = _reserved_chips(snapshot, capacity, overlapping(window, own))
     allocated, now = capacity.allocated, current_time(snapshot.connection)
     if window.start > format_timestamp(now):
         ended = _chips_of_jobs(snapshot.connection, ended_by(window.start, now))
-        allocated = allocated & ~pack_by_domain(ended, cluster, capacity.model)[capacity.ordinals]
+        allocated = allocated & ~pack_by_domain(ended, capacity.run, capacity.model)[capacity.ordinals]
     return replace(capacity, allocated=allocated, reserved=reserved)
 
 
-def with_current_reservations(
-    snapshot: Snapshot, capacity: FreeCapacity, cluster: DomainRun | None = None
-) -> FreeCapacity:
-    """Return a copy of a capacity in which chips that are reserved now are not free.
-
-    Parameters
-    ----------
-    cluster
-        Its run of domains, if it is at hand.
-
-    """
+def with_current_reservations(snapshot: Snapshot, capacity: FreeCapacity) -> FreeCapacity:
+    """Return a copy of a capacity in which chips that are reserved now are not free."""
     present = overlapping(Window.moment(current_time(snapshot.connection)))
-    cluster = cluster or run_of(snapshot.connection, capacity)
-    return replace(capacity, reserved=_reserved_chips(snapshot, capacity, cluster, present))
+    return replace(capacity, reserved=_reserved_chips(snapshot, capacity, present))
 
 
 def read_current_capacity(snapshot: Snapshot, scope: str) -> FreeCapacity | None:
@@ -78,32 +67,30 @@ def reserved_from_now(snapshot: Snapshot, capacity: FreeCapacity, until: str | N
     """
     now = format_timestamp(current_time(snapshot.connection))
     window = Window(now, until if until and until > now else FOREVER)
-    return _reserved_chips(snapshot, capacity, run_of(snapshot.connection, capacity), overlapping(window))
+    return _reserved_chips(snapshot, capacity, overlapping(window))
 
 
 def without_maintenance(snapshot: Snapshot, capacity: FreeCapacity, window: Window) -> FreeCapacity:
     """Return a copy in whose scope there are no chips that are in maintenance for a part of a window."""
     condition = overlapping(window) & _IS_MAINTENANCE
-    out_of_service = _reserved_chips(snapshot, capacity, run_of(snapshot.connection, capacity), condition)
+    out_of_service = _reserved_chips(snapshot, capacity, condition)
     return capacity if out_of_service is None else replace(capacity, up=capacity.up & ~out_of_service)
 
 
-def _reserved_chips(
-    snapshot: Snapshot, capacity: FreeCapacity, cluster: DomainRun, condition: ColumnElement[bool]
-) -> MaskRows | None:
+def _reserved_chips(snapshot: Snapshot, capacity: FreeCapacity, condition: ColumnElement[bool]) -> MaskRows | None:
     """Return the chips of the reservations that meet a condition, by the capacity's rows; None if none do."""
     query = select(_RESERVATION.c.id, _RESERVATION.c.chip_ids)
-    rows = snapshot.connection.execute(query.where(_RESERVATION.c.cluster_id == cluster.id, condition)).all()
+    rows = snapshot.connection.execute(query.where(_RESERVATION.c.cluster_id == capacity.run.id, condition)).all()
     masks: MaskRows | None = None
     for row in rows:
-        key = ("reserved chips", row.id, cluster.first_domain_id)
-        chips = snapshot.cached(key, partial(_pack_chips, row.chip_ids, cluster, capacity))[capacity.ordinals]
+        key = ("reserved chips", row.id, capacity.run.first_domain_id)
+        chips = snapshot.cached(key, partial(_pack_chips, row.chip_ids, capacity))[capacity.ordinals]
         masks = chips if masks is None else np.bitwise_or(masks, chips)
     return masks
 
 
-def _pack_chips(chip_ids: str, cluster: DomainRun, capacity: FreeCapacity) -> MaskRows:
-    return pack_by_domain(parse_chip_ids(chip_ids) or (), cluster, capacity.model)
+def _pack_chips(chip_ids: str, capacity: FreeCapacity) -> MaskRows:
+    return pack_by_domain(parse_chip_ids(chip_ids) or (), capacity.run, capacity.model)
 
 
 def _chips_of_jobs(connection: Connection, condition: ColumnElement[bool]) -> list[int]:

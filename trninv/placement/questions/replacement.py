@@ -193,7 +193,7 @@ def _lost_masks(snapshot: Snapshot, lost: Iterable[str], cluster: int, capacity:
     for ordinal, number in snapshot.connection.execute(
         query.where(server.c.id.in_(resolve_servers(snapshot.connection, addresses)))
     ):
-        row = ordinal - capacity.first_ordinal
+        row = ordinal - capacity.run.first_ordinal
         if 0 <= row < len(capacity.ordinals):
             masks[row] = masks.get(row, 0) | capacity.model.server_masks[number]
     return masks

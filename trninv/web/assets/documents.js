@@ -1,4 +1,4 @@
-import{A as e,O as t}from"./words.js";var n=t(`
+import{j as e,k as t}from"./words.js";var n=t(`
   query Jobs($scope: Address) {
     jobs(scope: $scope, first: 500) {
       totalCount

@@ -1,4 +1,4 @@
-import{A as e,L as t,O as n,a as r,c as i,u as a,x as o}from"./words.js";import{E as s,t as c}from"./jsxRuntime.js";import{v as l,y as u}from"./index.js";function d({name:e,now:t,before:n,unit:a=``,less:o=!1,isAnswer:l=!1,note:u}){let d=e=>e===null?`none`:i(e),p=e=>e===null||!a?``:` ${f(a,e)}`,m=n!==void 0&&n!==t,h=m&&(t===null||n!==null&&(o?t>n:t<n));return c(`div`,{class:l?`answer`:void 0,children:[c(`dt`,{children:e}),c(`dd`,{children:[m&&c(s,{children:[c(`s`,{children:[c(`span`,{class:`unseen`,children:`before `}),d(n)]}),` `,c(`span`,{"aria-hidden":`true`,children:`→`}),` `]}),c(`strong`,{children:[d(t),p(t)]}),(u||m&&n!==null&&t!==null)&&c(s,{children:[` `,c(`em`,{class:u?`quiet`:h?`worse`:`better`,children:u??r(n,t)})]})]})]})}var f=(e,t)=>e===`hop`||e===`link`||e===`chip`?`${e}${t===1?``:`s`}`:e,p=n(`
+import{R as e,S as t,a as n,c as r,j as i,k as a,u as o,x as s}from"./words.js";import{E as c,t as l}from"./jsxRuntime.js";import{v as u,y as d}from"./index.js";function f({name:e,now:t,before:i,unit:a=``,less:o=!1,isAnswer:s=!1,note:u}){let d=e=>e===null?`none`:r(e),f=e=>e===null||!a?``:` ${p(a,e)}`,m=i!==void 0&&i!==t,h=m&&(t===null||i!==null&&(o?t>i:t<i));return l(`div`,{class:s?`answer`:void 0,children:[l(`dt`,{children:e}),l(`dd`,{children:[m&&l(c,{children:[l(`s`,{children:[l(`span`,{class:`unseen`,children:`before `}),d(i)]}),` `,l(`span`,{"aria-hidden":`true`,children:`→`}),` `]}),l(`strong`,{children:[d(t),f(t)]}),(u||m&&i!==null&&t!==null)&&l(c,{children:[` `,l(`em`,{class:u?`quiet`:h?`worse`:`better`,children:u??n(i,t)})]})]})]})}var p=(e,t)=>e===`hop`||e===`link`||e===`chip`?`${e}${t===1?``:`s`}`:e,m=a(`
   fragment Surroundings on Server {
     address ordinal state model instance host vcpus
     hostMemory { gibibytes }
@@ -24,7 +24,7 @@ import{A as e,L as t,O as n,a as r,c as i,u as a,x as o}from"./words.js";import{
       }
     }
   }
-`,[l]),m=n(`
+`,[u]),h=a(`
   fragment Placed on Layout {
     box { x y width height }
     font
@@ -35,9 +35,9 @@ import{A as e,L as t,O as n,a as r,c as i,u as a,x as o}from"./words.js";import{
     routes { address strokes sign }
     wrapLinks
   }
-`),h=n(`
+`),g=a(`
   fragment History on EventConnection { totalCount nodes { ...Changed address batch } }
-`,[l]),g=n(`
+`,[u]),_=a(`
   query ServerPage($address: Address!, $domain: Address!, $inside: String!, $narrow: Boolean!) {
     incidents(scope: $address, first: 1) { nodes { id } }
     cordons(scope: $address, first: 1) { nodes { why who startedAt } }
@@ -54,7 +54,7 @@ import{A as e,L as t,O as n,a as r,c as i,u as a,x as o}from"./words.js";import{
     events(scope: $address, last: 500) { ...History }
     resolve(address: $address) { __typename ... on Server { factor ...Surroundings } }
   }
-`,[p,m,h]),_=n(`
+`,[m,h,g]),v=a(`
   query ChipPage($address: Address!, $server: Address!, $narrow: Boolean!) {
     incidents(scope: $address, first: 1) { nodes { id } }
     layout(place: $server, narrow: $narrow) { ...Placed }
@@ -73,7 +73,7 @@ import{A as e,L as t,O as n,a as r,c as i,u as a,x as o}from"./words.js";import{
       }
     }
   }
-`,[p,m,h,l,u]),v=n(`
+`,[m,h,g,u,d]),y=a(`
   fragment Capability on DomainImpact {
     domain chipsBefore chipsNow incomparable
     poolBefore { gibibytes }
@@ -83,9 +83,9 @@ import{A as e,L as t,O as n,a as r,c as i,u as a,x as o}from"./words.js";import{
     allGatherBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
     allGatherNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
   }
-`),y=n(`
+`),b=a(`
   query Loss($scope: Address!, $domain: Address!) {
     chips(filter: { domain: { eq: $domain } }, first: 1) { aggregates(by: [STATE]) { state count } }
     incidents(scope: $scope, first: 1) { nodes { jobs impact { domains { ...Capability } } } }
   }
-`,[v]),b=e=>e===`up`||e===`degraded`,x=({allGatherBefore:e,allGatherNow:t,bisectionBefore:n,bisectionNow:r,incomparable:i})=>t.upper.gigabytesPerSecond<e.lower.gigabytesPerSecond||!i&&r.upper.gigabytesPerSecond<n.lower.gigabytesPerSecond;function S({loss:e,of:t}){let n=e=>t?`${e} ${e===`Working chips`?`in`:`of`} ${t}`:e;return c(s,{children:[c(d,{name:n(`Working chips`),before:e.chipsBefore,now:e.chipsNow}),c(d,{name:n(`All-gather limit`),before:e.allGatherBefore.upper.gigabytesPerSecond,now:e.allGatherNow.upper.gigabytesPerSecond,unit:`GB/s`}),c(d,{name:n(`Bisection bandwidth`),before:e.bisectionBefore.upper.gigabytesPerSecond,now:e.bisectionNow.upper.gigabytesPerSecond,unit:`GB/s`,note:e.incomparable?`of ${e.chipsNow}, not ${e.chipsBefore} chips`:void 0}),c(d,{name:n(`Memory pool`),before:e.poolBefore.gibibytes,now:e.poolNow.gibibytes,unit:`GiB`})]})}var C=({incidents:e},t)=>e.nodes[0]?.impact.domains.find(e=>e.domain===t);function w({scope:n,domain:r,jobs:i=[]}){let a=t(e(y,{scope:n,domain:r}));return c(o,{result:a,children:({chips:e,incidents:t})=>{let[n]=t.nodes,a=C({incidents:t},r),o=e.aggregates.reduce((e,{state:t,count:n})=>e+(b(t)?n:0),0),s=a&&x(a)?i.filter(e=>!n?.jobs.includes(e)):[];return c(`dl`,{class:`figures`,children:[a?c(S,{loss:a}):c(d,{name:`Working chips`,before:void 0,now:o}),s.length>0&&c(`div`,{children:[c(`dt`,{children:`Slower jobs`}),c(`dd`,{children:s.join(`, `)})]})]})}})}var T=({scope:e,domain:t})=>c(`div`,{class:`inner loss`,children:[c(`h3`,{children:[`Domain `,a(t.split(`/`)[0]??``,t),`, before → now`]}),c(w,{scope:e,domain:t})]});function E({domain:n,jobs:r,causes:i,children:a}){let{data:o}=t(e(y,{scope:n,domain:n}));return c(s,{children:[c(`section`,{class:`card flush cost`,"aria-label":`What it costs`,children:[c(`h2`,{children:[`What `,i>1?`the worst cause`:`it`,` costs `,c(`span`,{class:`quiet`,children:`before → now`})]}),c(`div`,{class:`inner loss`,children:c(w,{scope:n,domain:n,jobs:r})})]}),o&&!C(o,n)&&a]})}export{v as a,d as c,x as i,T as n,_ as o,S as r,g as s,E as t};
+`,[y]),x=e=>e===`up`||e===`degraded`,S=({allGatherBefore:e,allGatherNow:t,bisectionBefore:n,bisectionNow:r,incomparable:i})=>t.upper.gigabytesPerSecond<e.lower.gigabytesPerSecond||!i&&r.upper.gigabytesPerSecond<n.lower.gigabytesPerSecond;function C({loss:e,of:t}){let n=e=>t?`${e} ${e===`Working chips`?`in`:`of`} ${t}`:e;return l(c,{children:[l(f,{name:n(`Working chips`),before:e.chipsBefore,now:e.chipsNow}),l(f,{name:n(`All-gather limit`),before:e.allGatherBefore.upper.gigabytesPerSecond,now:e.allGatherNow.upper.gigabytesPerSecond,unit:`GB/s`}),l(f,{name:n(`Bisection bandwidth`),before:e.bisectionBefore.upper.gigabytesPerSecond,now:e.bisectionNow.upper.gigabytesPerSecond,unit:`GB/s`,note:e.incomparable?`of ${e.chipsNow}, not ${e.chipsBefore} chips`:void 0}),l(f,{name:n(`Memory pool`),before:e.poolBefore.gibibytes,now:e.poolNow.gibibytes,unit:`GiB`})]})}var w=({incidents:e},t)=>e.nodes[0]?.impact.domains.find(e=>e.domain===t);function T({scope:n,domain:r,jobs:a=[]}){let o=e(i(b,{scope:n,domain:r}));return l(t,{result:o,children:({chips:e,incidents:t})=>{let[n]=t.nodes,i=w({incidents:t},r),o=e.aggregates.reduce((e,{state:t,count:n})=>e+(x(t)?n:0),0),c=i&&S(i)?a.filter(e=>!n?.jobs.includes(e)):[];return l(`dl`,{class:`figures`,children:[i?l(C,{loss:i}):l(f,{name:`Working chips`,before:void 0,now:o}),c.length>0&&l(`div`,{children:[l(`dt`,{children:`Slower jobs`}),l(`dd`,{children:l(s,{jobs:c})})]})]})}})}var E=({scope:e,domain:t})=>l(`div`,{class:`inner loss`,children:[l(`h3`,{children:[`Domain `,o(t.split(`/`)[0]??``,t),`, before → now`]}),l(T,{scope:e,domain:t})]});function D({domain:t,jobs:n,causes:r,children:a}){let{data:o}=e(i(b,{scope:t,domain:t}));return l(c,{children:[l(`section`,{class:`card flush cost`,"aria-label":`What it costs`,children:[l(`h2`,{children:[`What `,r>1?`the worst cause`:`it`,` costs `,l(`span`,{class:`quiet`,children:`before → now`})]}),l(`div`,{class:`inner loss`,children:l(T,{scope:t,domain:t,jobs:n})})]}),o&&!w(o,t)&&a]})}export{y as a,f as c,S as i,E as n,v as o,C as r,_ as s,D as t};

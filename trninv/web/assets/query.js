@@ -1,4 +1,4 @@
-import{E as e,a as t,g as n,n as r,r as i,t as a,v as o,w as s,x as c}from"./jsxRuntime.js";import{M as l,b as u,g as d,l as f}from"./words.js";import{r as p}from"./proposal.js";import{t as m}from"./wiring.js";import{r as h}from"./rows.js";import{n as g,t as _}from"./table.js";var v={sql:[{name:`Clusters by size`,text:`SELECT address, system, domains, servers, chips
+import{E as e,a as t,g as n,n as r,r as i,t as a,v as o,w as s,x as c}from"./jsxRuntime.js";import{N as l,b as u,g as d,l as f}from"./words.js";import{r as p}from"./proposal.js";import{t as m}from"./wiring.js";import{r as h}from"./rows.js";import{n as g,t as _}from"./table.js";var v={sql:[{name:`Clusters by size`,text:`SELECT address, system, domains, servers, chips
 FROM v_cluster
 ORDER BY chips DESC, address`},{name:`Unhealthy parts by change`,text:`SELECT change, min(since) AS since, min(why) AS why, count(*) AS parts
 FROM v_unhealthy

@@ -1,7 +1,7 @@
 // The jobs of an incident: those that it hits, and those that it slows down.
 import { graphql, makeQuery, useQuery } from "../api";
 import { isSlower } from "../part/loss";
-import { href } from "../route";
+import { JobLinks } from "../parts";
 import { Glyph } from "../state";
 import { number, pluralize } from "../words";
 import type { Incident } from "./documents";
@@ -14,8 +14,6 @@ const THERE = graphql(`
 /** Jobs that are named. */
 const NAMED = 3;
 
-const Job = ({ name }: { name: string }) => <a href={href("jobs", "", { sel: name })}>{name}</a>;
-
 export function HitJobs({ incident, costs }: { incident: Incident; costs: ImpactAnswer | undefined }) {
   const { jobs, jobCount } = incident;
   return (
@@ -27,7 +25,8 @@ export function HitJobs({ incident, costs }: { incident: Incident; costs: Impact
             const chips = costs?.jobs.find(({ name }) => name === job);
             return (
               <span key={job} class="line">
-                <Job name={job} /> hit{chips && `, ${number(chips.affectedChips)} of ${pluralize(chips.chips, "chip")}`}
+                <JobLinks jobs={[job]} /> hit
+                {chips && `, ${number(chips.affectedChips)} of ${pluralize(chips.chips, "chip")}`}
               </span>
             );
           })
@@ -51,13 +50,7 @@ function Slower({ domain, hit }: { domain: string; hit: readonly string[] }) {
   if (!slower.length) return null;
   return (
     <span class="line">
-      <Glyph state="degraded" />{" "}
-      {slower.slice(0, NAMED).map((name, index) => (
-        <span key={name}>
-          {index > 0 && ", "}
-          <Job name={name} />
-        </span>
-      ))}
+      <Glyph state="degraded" /> <JobLinks jobs={slower.slice(0, NAMED)} />
       {slower.length > NAMED && ` and ${number(slower.length - NAMED)} more`} slower
     </span>
   );

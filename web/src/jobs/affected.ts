@@ -33,7 +33,7 @@ export function effectsOn(jobs: Job[], causes: Cause[], clusters: ClusterChips[]
       ...kinds,
     ].filter(Boolean);
     if (words.length || own.length)
-      effects.set(name, { state: failedChips ? "down" : "degraded", words: words.join(", ") });
+      effects.set(name, { state: failedChips ? "down" : "degraded", words: words.join(", ") || "some" });
   }
   return effects;
 }

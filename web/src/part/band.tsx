@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useAsOf } from "../live";
 import { Actions } from "../panel/actions";
 import type { PanelPart, PartEvent } from "../panel/documents";
-import { Reason } from "../parts";
+import { JobLinks, Reason } from "../parts";
 import { href } from "../route";
 import { formatDateTime, formatDuration, Glyph, shownTime, stateWord } from "../state";
 import { number } from "../words";
@@ -45,15 +45,7 @@ export function Band({ part, last, domain, incident, server, jobs, lost, childre
         {state !== "up" && (
           <span class="hits">
             <span>
-              <b>Hits</b>{" "}
-              {jobs.length
-                ? jobs.map((job, index) => (
-                    <span key={job}>
-                      {index > 0 && ", "}
-                      <a href={href("jobs", "", { sel: job })}>{job}</a>
-                    </span>
-                  ))
-                : "no job"}
+              <b>Hits</b> <JobLinks jobs={jobs} none="no job" />
             </span>
             {lost && (
               <span>

@@ -1,6 +1,6 @@
 // Why parts of a place are unhealthy: a band for each root cause, with its reason, since when, by whom, and whose job it hits.
 import { useAsOf } from "../live";
-import { Reason } from "../parts";
+import { JobLinks, Reason } from "../parts";
 import { href } from "../route";
 import { formatDateTime, formatDuration, Glyph, STATES, shownTime, stateWord } from "../state";
 import "../style/causes.css";
@@ -56,20 +56,10 @@ export function Causes({ place: base, incidents }: Props) {
               {who && `, set by ${who}`}
             </span>
             <span class="hits">
-              {jobs.length ? (
-                <span>
-                  Hits{" "}
-                  {jobs.slice(0, 2).map((job, index) => (
-                    <span key={job}>
-                      {index > 0 && ", "}
-                      <a href={href("jobs", "", { sel: job })}>{job}</a>
-                    </span>
-                  ))}
-                  {jobCount > 2 && ` and ${number(jobCount - 2)} more`}
-                </span>
-              ) : (
-                <span>Hits no job</span>
-              )}
+              <span>
+                Hits <JobLinks jobs={jobs.slice(0, 2)} none="no job" />
+                {jobCount > 2 && ` and ${number(jobCount - 2)} more`}
+              </span>
               <a href={href("incidents", "", { sel: id })}>Incident {id}</a>
             </span>
           </div>

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { makeQuery, type Result, useQuery } from "../api";
 import { Metric } from "../domain/metric";
-import { Loading } from "../parts";
+import { JobLinks, Loading } from "../parts";
 import "../style/causes.css";
 import { relativeTo } from "../words";
 import { type Capability, LOSS } from "./documents";
@@ -71,7 +71,9 @@ function DomainLosses({ scope, domain, jobs = [] }: Props) {
             {slower.length > 0 && (
               <div>
                 <dt>Slower jobs</dt>
-                <dd>{slower.join(", ")}</dd>
+                <dd>
+                  <JobLinks jobs={slower} />
+                </dd>
               </div>
             )}
           </dl>

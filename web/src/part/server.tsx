@@ -2,7 +2,7 @@
 import { makeQuery, type Query, useQuery } from "../api";
 import { Metric } from "../domain/metric";
 import { useNarrow } from "../domain/wiring";
-import { CopyQueries, Loading } from "../parts";
+import { CopyQueries, JobLinks, Loading } from "../parts";
 import { href } from "../route";
 import { Glyph, STATES, StateLabel, stateWord } from "../state";
 import "../style/part.css";
@@ -191,14 +191,7 @@ function Instance({ server }: { server: ServerPart }) {
         <div>
           <dt>{jobs.length > 1 ? "Jobs" : "Job"}</dt>
           <dd>
-            {jobs.length
-              ? jobs.map((job, index) => (
-                  <span key={job}>
-                    {index > 0 && ", "}
-                    <a href={href("jobs", "", { sel: job })}>{job}</a>
-                  </span>
-                ))
-              : "none"}
+            <JobLinks jobs={jobs} none="none" />
           </dd>
         </div>
         <div>

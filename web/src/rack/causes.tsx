@@ -1,7 +1,7 @@
 // What the worst incident of a rack costs, and what to know before a server is pulled.
 import { makeQuery, useQuery } from "../api";
 import { Losses } from "../part/loss";
-import { Loading } from "../parts";
+import { JobLinks, Loading } from "../parts";
 import { href } from "../route";
 import { number } from "../words";
 import { COST, type RackServer } from "./documents";
@@ -63,14 +63,7 @@ export function Pull({ servers, rack }: { servers: RackServer[]; rack: string })
                 </a>
               </dt>
               <dd>
-                {jobs.length
-                  ? jobs.map((job, index) => (
-                      <span key={job}>
-                        {index > 0 && ", "}
-                        <a href={href("jobs", "", { sel: job })}>{job}</a>
-                      </span>
-                    ))
-                  : "no job"}
+                <JobLinks jobs={jobs} none="no job" />
                 <small>{[host, instance].filter(Boolean).join(" · ") || "no instance bound"}</small>
               </dd>
             </div>

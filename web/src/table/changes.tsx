@@ -24,7 +24,7 @@ interface Part {
 }
 
 interface Group {
-  /** The smallest place that contains its causes. */
+  /** The smallest place that contains its causes; empty: they are in several clusters. */
   place: string;
   /** The worst state of its parts. */
   state: string;
@@ -91,9 +91,13 @@ export function ByChange({ groups }: { groups: Group[] }) {
             <th scope="row">
               <Glyph state={state} />
               <span class="unseen">{state}: </span>
-              <a href={href(place.includes("/") ? "at" : "cluster", place)}>
-                <Address text={shortenAddress(place)} />
-              </a>
+              {place ? (
+                <a href={href(place.includes("/") ? "at" : "cluster", place)}>
+                  <Address text={shortenAddress(place)} />
+                </a>
+              ) : (
+                "several clusters"
+              )}
             </th>
             <td class="parts">
               {parts.length === 1 ? (

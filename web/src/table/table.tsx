@@ -197,7 +197,9 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
   const last = many ? Math.min(rows.length, Math.ceil((top + high) / height) + MARGIN) : rows.length;
   const disputes = useMemo(() => disputesOf(columns), [columns]);
   const beside = new Set(disputes.values());
-  const drawn = columns.flatMap((column, place) => (beside.has(column) ? [] : [{ column, place }]));
+  const drawn = columns.flatMap((column, place) =>
+    beside.has(column) ? [] : [{ column, place, disputeAt: columns.indexOf(disputes.get(column) ?? "") }],
+  );
   const numeric = useMemo(
     () => columns.map((_, index) => rows.some((row) => typeof row[index] === "number")),
     [columns, rows],
@@ -254,12 +256,12 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
               class={chosen?.(row) ? "chosen" : undefined}
               aria-rowindex={many ? first + index + 2 : undefined}
             >
-              {drawn.map(({ column, place }) => (
+              {drawn.map(({ column, place, disputeAt }) => (
                 <Value
                   key={column}
                   column={column}
                   cell={row[place] ?? null}
-                  dispute={String(row[columns.indexOf(disputes.get(column) ?? "")] ?? "")}
+                  dispute={String(row[disputeAt] ?? "")}
                   short={many}
                   isFirst={place === 0}
                   decimals={decimals[place] ?? 0}
