@@ -43,8 +43,11 @@ def is_shown(row: Row) -> bool:
 
 
 def _shown_rows(section: str) -> list[Row]:
-    recorded = results.read(results.file(section, _DOMAINS.get(section, RAINIER)))
-    return [row for row in recorded if is_shown(row)]
+    return [row for row in results.read(_file(section)) if is_shown(row)]
+
+
+def _file(section: str) -> Path:
+    return results.file(section, _DOMAINS.get(section, RAINIER))
 
 
 def _content(name: str, text: str) -> str:
@@ -56,7 +59,12 @@ def _content(name: str, text: str) -> str:
 
 def _table(section: str) -> str:
     if not (rows := _shown_rows(section)):
-        return f"No row to show: `./run bench --section {section}` records them."
+        is_recorded = bool(results.read(_file(section)))
+        return (
+            f"All rows meet marks of our own: `bench/{_file(section).name}`."
+            if is_recorded
+            else f"No row to show: `./run bench --section {section}` records them."
+        )
     lines = [_COLUMNS, ("---",) * len(_COLUMNS), *_lines(rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
