@@ -52,4 +52,4 @@ def test_what_is_missing_or_not_writable_is_named(run: Run, url: str, monkeypatc
         assert (status, "can't" in err) == (1, True)
     monkeypatch.setattr(projection_store, "find_spec", lambda _: None)
     status, _, err = run("export", "x", "--format", "neo4j", database=url)
-    assert (status, "trninv[graph]" in err) == (2, True)
+    assert (status, "install the extra graph" in err) == (2, True)

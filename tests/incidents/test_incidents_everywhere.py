@@ -126,13 +126,13 @@ def test_reports_say_why_who_and_since(broken: Fleet, run: Run) -> None:
         "who": "anna",
         "why": HOSTILE,
         "cause": f"{T}/c5",
-        "change": found[0].id,
+        "change": int(found[0].id),
     }
     ours = "--set", "cluster=trn2-16.48xlarge", "--format", "json"
     _, out, _ = run("report", "incidents", *ours, database=_url(broken))
     (row,) = json.loads(out)["rows"]
-    assert (str(row["change"]), row["since"], row["who"], row["why"]) == (
-        *(found[0].id, found[0].started_at, found[0].who, found[0].why),
+    assert (row["change"], row["since"], row["who"], row["why"]) == (
+        *(int(found[0].id), found[0].started_at, found[0].who, found[0].why),
     )
     assert (row["causes"], row["parts"], row["first_cause"]) == (1, 2, f"{T}/c5")
 
