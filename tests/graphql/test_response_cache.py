@@ -14,7 +14,6 @@ from sqlalchemy import insert
 
 import trninv
 from conftest import Databases
-from trninv.database.revision import revision_id
 from trninv.database.snapshot import AsOf
 from trninv.database.tables import TABLES
 from trninv.graphql.api import Api
@@ -30,7 +29,7 @@ from trninv.units import format_timestamp
 CHIP = "trn1.2xlarge/d0/s0/c0"
 STATE = Request(query="{ chips(filter: {state: {ne: UP}}) { nodes { address state } } }")
 AVAILABILITY = Request(query='{ availability(scope: "trn1.2xlarge") { until } }')
-REVISION = "r"
+STATE_ID = "s"
 
 
 def ask(api: Api, request: Request, scope: str = "admin") -> tuple[dict[str, Any], int]:
@@ -131,23 +130,20 @@ def test_what_follows_from_the_clock_or_from_no_revision_is_not_kept() -> None:
     for response in (
         replace(kept, reads_clock=True),
         replace(kept, reads_clock=None),
-        replace(kept, as_of=None),
-        replace(kept, as_of=AsOf.latest(None)),
+        replace(kept, state=None),
     ):
         cache.add(key, response)
         assert key not in cache
     cache.add(key, kept)
-    assert cache.get(key, None) is None
-    assert cache.get(key, "another") is None
-    found = cache.get(key, REVISION)
+    now = AsOf.latest("now")
+    for states in set[str](), {"another"}:
+        assert cache.get(key, now, states) is None
+    found = cache.get(key, now, {"another", STATE_ID})
     assert found
-    assert found.body == b"{}"
-    assert found.as_of
-    assert kept.as_of
-    assert found.as_of.time >= kept.as_of.time
-    cache.add(key, replace(_response(b"{}"), as_of=AsOf.latest("another")))
-    assert cache.get(key, REVISION) is None
-    assert cache.get(key, "another")
+    assert (found.body, found.as_of) == (b"{}", now)
+    cache.add(key, replace(kept, state="another"))
+    assert cache.get(key, now, {STATE_ID}) is None
+    assert cache.get(key, now, {"another"})
 
 
 def test_the_responses_used_longest_ago_are_dropped_beyond_the_limit() -> None:
@@ -155,7 +151,7 @@ def test_the_responses_used_longest_ago_are_dropped_beyond_the_limit() -> None:
     cache = ResponseCache(max_bytes=2_400)
     for key in keys[:2]:
         cache.add(key, _response(bytes(600)))
-    assert cache.get(keys[0], REVISION)
+    assert cache.get(keys[0], AsOf.latest(None), {STATE_ID})
     cache.add(keys[2], _response(bytes(600)))
     assert [key in cache for key in keys] == [True, False, True]
     cache.add(keys[1], _response(bytes(2_400)))
@@ -172,9 +168,7 @@ def test_a_response_of_the_maximum_size_is_kept_and_a_longer_one_is_not() -> Non
 
 
 def _response(body: bytes) -> Response:
-    as_of = AsOf.latest(REVISION)
-    assert as_of.revision == revision_id(REVISION)
-    return Response(body, as_of=as_of, reads_clock=False)
+    return Response(body, reads_clock=False, state=STATE_ID)
 
 
 def _key(request: Request) -> Key:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sqlite3
+from typing import Any
 
 import pytest
 from graphql import GraphQLObjectType, get_named_type
@@ -9,11 +11,14 @@ from sqlalchemy import Connection, event
 
 from conftest import services
 from trninv.database.postgresql import SNAPSHOT_QUERY
+from trninv.graphql.api import Api
 from trninv.graphql.document_request import Request
 from trninv.graphql.graphql_schema import schema
 from trninv.graphql.response_cache import ResponseCache
 from trninv.graphql.statement_runner import StatementCounter, statement_counter
+from trninv.inventory.state.observation_commits import TABLES_WRITTEN
 from trninv.routing.fleet import BaseFleet
+from trninv.settings import Settings
 
 pytestmark = pytest.mark.slow_on_postgresql
 
@@ -107,6 +112,30 @@ def test_statements_do_not_grow_with_objects(fleet: BaseFleet, document: str) ->
     }
     for runs in sent.values():
         assert len(runs[0]) == len(runs[1]) <= 2, "an address to resolve, and the statement: " + "\n\n".join(runs[-1])
+
+
+@pytest.mark.parametrize("document", ALL)
+def test_what_depends_on_observations_is_known(lite_fleet: BaseFleet, document: str) -> None:
+    """SQLite says which tables a statement reads, whatever views it names."""
+    api = Api(lite_fleet, Settings.load())
+    prepared = api._prepare(Request(f"query ($n: Int!) {{ {document} }}", {"n": 1}), "admin", reads_only=True)
+    assert prepared.plan.statement
+    statement, parameters = prepared.plan.statement.statement_for(lite_fleet.engine.dialect, prepared.variables)
+    read = set[str | None]()
+
+    def authorize(action: int, table: str | None, *_: str | None) -> int:
+        if action == sqlite3.SQLITE_READ:
+            read.add(table)
+        return sqlite3.SQLITE_OK
+
+    with lite_fleet.engine.connect() as connection:
+        driver: Any = connection.connection.driver_connection
+        driver.set_authorizer(authorize)
+        try:
+            driver.execute(f"EXPLAIN {statement.sql}", dict.fromkeys(parameters))
+        finally:
+            driver.set_authorizer(None)
+    assert statement.reads_observations >= bool(read & set(TABLES_WRITTEN)), read
 
 
 REFERRED = "conflicts(first: $n) { nodes { selected { value } facts { value source { title } } } }"

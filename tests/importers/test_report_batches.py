@@ -5,6 +5,7 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -16,6 +17,7 @@ from sqlalchemy import Engine, event, func, select, update
 
 from conftest import BACKENDS, Databases, seeds
 from trninv.database.engine import open_engine, read_transaction, temporary_engine, write_transaction
+from trninv.database.revision import RevisionTracker
 from trninv.database.tables import TABLES
 from trninv.errors import (
     BusyError,
@@ -34,6 +36,7 @@ from trninv.importers.ingestion import ImportFile, import_files
 from trninv.importers.report_batches import Outcome, PostedReport, ReportLimits, store_reports
 from trninv.inventory.access.bearer_tokens import PREFIX, Principal, create_token, revoke_token
 from trninv.inventory.access.quota import Quota
+from trninv.inventory.state.observation_commits import ObservationCommits
 from trninv.setting_parsers import LEAST_OBSERVATIONS as NEWEST
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -66,7 +69,8 @@ def report(number: int = 1, instance: str = "i-0a", at: datetime = START) -> Pos
 
 
 def store(engine: Engine, *reports: PostedReport, limits: ReportLimits = LIMITS) -> list[Outcome]:
-    return store_reports(engine, "neuron-ls", reports, limits)
+    with closing(RevisionTracker(engine)) as tracker:
+        return store_reports(engine, "neuron-ls", reports, limits, ObservationCommits(tracker))
 
 
 def rows(engine: Engine) -> dict[str, int]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hearing import change
 from printed import neuron_ls
+from sqlalchemy import Connection
 from starlette.testclient import TestClient
 
 from trninv.database.engine import temporary_engine, write_transaction
@@ -14,6 +15,7 @@ from trninv.database.tables import TOKEN_SCOPES
 from trninv.graphql import statement_runner
 from trninv.graphql.statement_runner import StatementRunner
 from trninv.inventory.access import bearer_tokens
+from trninv.inventory.access.bearer_tokens import Principal
 from trninv.service.application import create_app
 from trninv.service.direct_answers import DirectAnswers
 from trninv.settings import Settings
@@ -205,6 +207,31 @@ def test_a_token_is_refused_as_soon_as_it_is_revoked_or_expires(
     monkeypatch.setattr("trninv.service.token_lookup.current_timestamp", lambda: expires)
     monkeypatch.setattr("trninv.inventory.access.bearer_tokens.current_timestamp", lambda: expires)
     assert _answer(client, {"query": LIST}, _bearer(tokens["expires"]))[0] == 401
+
+
+def test_a_token_stays_known_while_observations_are_stored(
+    guarded: tuple[TestClient, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, tokens = guarded
+    engine = client.app.state.shared.fleet.engine  # type: ignore[attr-defined]
+    found = list[str]()
+    find_principal = bearer_tokens.find_principal
+
+    def find(connection: Connection, token: str) -> Principal:
+        found.append(token)
+        return find_principal(connection, token)
+
+    monkeypatch.setattr(bearer_tokens, "find_principal", find)
+    for number in range(10):
+        devices = neuron_ls()
+        devices[0]["memory_size"] = number
+        content = json.dumps({"host": "n0", "neuron_ls": devices, "sysfs": {}}).encode()
+        assert _report(client, "", content, _bearer(tokens["admin"]))[0] == 202
+        assert _answer(client, {"query": LIST, "variables": {"unused": number}}, _bearer(tokens["read"]))[0] == 200
+    assert found in ([tokens["read"]], [tokens["read"]] * 2), "PostgreSQL's own transactions are unknown"
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE token SET revoked = created, revoked_by = 'x' WHERE scope = 'read'")
+    assert _answer(client, {"query": LIST}, _bearer(tokens["read"]))[0] == 401
 
 
 def test_a_proxied_person_and_another_header_take_the_ordinary_way(seeded: str) -> None:

@@ -1,7 +1,7 @@
 """Streams share the look-ups of their tokens; requests do not; uses are stored together."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import pytest
@@ -18,6 +18,11 @@ from trninv.service.token_lookup import TokenLookup
 
 async def unknown_revision() -> None:
     """No principal is cached."""
+
+
+def itself(revision: Hashable | None) -> Hashable | None:
+    """Return the revision: each has a key of its own."""
+    return revision
 
 
 class Reads:
@@ -41,7 +46,7 @@ def test_one_look_up_serves_all_streams_of_a_token_and_a_heartbeat(engine: Engin
     reads, now = Reads(), [100.0]
 
     async def run() -> None:
-        lookup = TokenLookup(engine, reads, 15.0, unknown_revision, lambda: now[0])
+        lookup = TokenLookup(engine, reads, 15.0, unknown_revision, itself, lambda: now[0])
 
         async def heartbeat() -> set[str]:
             checks = (lookup.find_shared(token) for _ in range(50) for token in tokens)
@@ -76,7 +81,7 @@ def test_a_principal_is_cached_until_the_revision_changes(
         return revisions[0]
 
     async def run() -> None:
-        lookup = TokenLookup(engine, reads, 15.0, current_revision)
+        lookup = TokenLookup(engine, reads, 15.0, current_revision, itself)
         for _ in range(2):
             assert (await lookup.find(tokens[0])).name == "a"
         assert reads.count == 1
@@ -101,7 +106,7 @@ def test_one_who_leaves_does_not_take_the_look_up_along(engine: Engine, tokens: 
     reads = Reads()
 
     async def run() -> None:
-        lookup = TokenLookup(engine, reads, 15.0, unknown_revision)
+        lookup = TokenLookup(engine, reads, 15.0, unknown_revision, itself)
         leaves, stays = (asyncio.create_task(lookup.find_shared(tokens[0])) for _ in range(2))
         await asyncio.sleep(0)
         leaves.cancel()
@@ -133,7 +138,7 @@ def test_uses_are_stored_together_and_once_an_hour(
     monkeypatch.setattr(token_lookup, "write_transaction", count_writes)
 
     async def run() -> None:
-        lookup = TokenLookup(engine, Reads(), 15.0, unknown_revision)
+        lookup = TokenLookup(engine, Reads(), 15.0, unknown_revision, itself)
         for _ in range(3):
             await lookup.find(tokens[0])
         assert uses(engine) == [("a", False, 0), ("b", False, 0)]
@@ -157,7 +162,7 @@ def test_uses_that_cannot_be_stored_are_kept(
         raise ReadOnlyError("it can only be read")
 
     async def run() -> None:
-        lookup = TokenLookup(engine, Reads(), 15.0, unknown_revision)
+        lookup = TokenLookup(engine, Reads(), 15.0, unknown_revision, itself)
         await lookup.find(tokens[1])
         with monkeypatch.context() as patch:
             patch.setattr(token_lookup, "write_transaction", refuse)

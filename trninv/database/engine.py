@@ -4,7 +4,7 @@ Every reader and writer of the database goes through `read_transaction` and `wri
 version and turn the errors of drivers into those of `trninv.errors`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
@@ -272,7 +272,12 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def write_transaction(
-    engine: Engine, *, lock: str | None = "cluster", commits: bool = True, foreign_keys: bool = True
+    engine: Engine,
+    *,
+    lock: str | None = "cluster",
+    commits: bool = True,
+    foreign_keys: bool = True,
+    after_commit: Callable[[Connection], None] = lambda _: None,
 ) -> Iterator[Connection]:
     """Open a write transaction once no other one is open; commit at the end, or roll back on an exception or a kill.
 
@@ -285,6 +290,8 @@ def write_transaction(
         If False, the transaction is always rolled back.
     foreign_keys
         If False, SQLite does not check foreign keys; the caller does so before the end.
+    after_commit
+        Called with the connection after the commit.
 
     """
     with watch_change(engine, commits=commits):
@@ -306,6 +313,7 @@ def write_transaction(
                 yield connection
                 if not commits:
                     transaction.rollback()
+            after_commit(connection)
             if lock and connection.dialect.name == "sqlite":
                 sqlite.truncate_wal(connection)
 

@@ -29,6 +29,7 @@ from graphql import (
 from graphql.execution.values import VariableValues
 
 from trninv import characters, deadline
+from trninv.database.revision import revision_id
 from trninv.database.snapshot import AsOf
 from trninv.database.tables import TOKEN_SCOPES_ALLOWED
 from trninv.errors import (
@@ -62,6 +63,7 @@ from trninv.graphql.responses import (
 from trninv.graphql.revision_probe import RevisionProbe
 from trninv.graphql.statement_runner import StatementRunner
 from trninv.graphql.sweep_runner import SweepRunner
+from trninv.inventory.state.observation_commits import ObservationCommits
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.read_replicas import ReadReplicas
 from trninv.settings import Settings
@@ -96,6 +98,7 @@ class Api:
         )
         self._readers = readers or ReadReplicas(fleet)
         self._responses = ResponseCache()
+        self.observation_commits = ObservationCommits(fleet.revision_tracker)
         self._revision_probe = RevisionProbe(fleet.revision_tracker, self.threads.reading)
         self._serializers = WeakValueDictionary[Hashable, EventSerializer]()
         self._statement_runners = {
@@ -111,6 +114,7 @@ class Api:
         who: str = "",
         scope: str = "admin",
         reference: str = "",
+        revision: Hashable | None = None,
         prepared: PreparedOperation | None = None,
     ) -> Response:
         """Run a request and return its response; expected failures are responses too.
@@ -123,6 +127,8 @@ class Api:
             Name and scope of the client's token.
         reference
             Id of the request, which the client sees in place of internal errors.
+        revision
+            The database's revision, if the caller has read it since the request arrived.
         prepared
             The operation, if `run_inline` has prepared it and could not answer it.
 
@@ -130,7 +136,9 @@ class Api:
         with deadline.time_limit(self.settings.request_seconds) as clock:
             try:
                 if prepared is None:
-                    inline = await self.run_inline(request, reads_only=reads_only, scope=scope, reference=reference)
+                    inline = await self.run_inline(
+                        request, reads_only=reads_only, scope=scope, reference=reference, revision=revision
+                    )
                     if isinstance(inline, Response):
                         return inline
                     prepared = inline
@@ -172,7 +180,7 @@ class Api:
         try:
             if key is not None and key in self._responses:
                 revision = revision or await self.current_revision()
-                if cached := self._responses.get(key, revision):
+                if cached := self._responses.get(key, AsOf.latest(revision), self._states(revision)):
                     return self._add_extensions(cached)
             prepared = self._prepare_inline(request, scope, reads_only)
         except RequestRefused as refusal:
@@ -198,6 +206,10 @@ class Api:
         """Return the database's revision, or None if it is unknown."""
         revision = self.fleet.revision_tracker.current_if_cheap()
         return await self._revision_probe.current() if revision is None else revision
+
+    def _states(self, revision: Hashable | None) -> set[str]:
+        """Return the ids of the states that the database has at a revision."""
+        return set(filter(None, map(revision_id, (revision, self.observation_commits.key(revision)))))
 
     async def subscribe(self, request: Request) -> tuple[EventSerializer, str | None] | Response:
         """Return a subscription's event serializer and its scope, or the response that refuses the subscription.
@@ -450,23 +462,39 @@ class Api:
         if result is None:
             return None
         values, revision = result
-        return _statement_response(statement, prepared.plan.roots, values, AsOf.latest(revision))
+        return self._statement_response(statement, prepared.plan.roots, values, AsOf.latest(revision), revision)
 
     def _run_statement(self, plan: StatementPlan, prepared: PreparedOperation) -> Response:
         """Run the statement of a whole operation on the latest state, and write the response."""
         statement, parameters = plan.statement_for(self.fleet.engine.dialect, prepared.variables)
 
-        def run(fleet: BaseFleet) -> tuple[Sequence[str], AsOf | None]:
+        def run(fleet: BaseFleet) -> tuple[Sequence[str], AsOf | None, Hashable | None]:
             if not any(isinstance(value, AddressTest) for value in parameters.values()):
                 row, revision = self._statement_runners[fleet].fetch_row(statement.sql, parameters)
-                return row, AsOf.latest(revision)
+                return row, AsOf.latest(revision), revision
             # resolving addresses takes further statements, which must read the same snapshot
             with fleet.snapshot() as snapshot, snapshot.connect() as connection:
                 (row,) = plan.fetch(connection, prepared.variables)
-                return row, snapshot.as_of()
+                return row, snapshot.as_of(), None
 
-        values, as_of = self._readers.read(run)
-        return _statement_response(statement, prepared.plan.roots, values, as_of)
+        values, as_of, revision = self._readers.read(run)
+        return self._statement_response(statement, prepared.plan.roots, values, as_of, revision)
+
+    def _statement_response(
+        self,
+        statement: CompiledStatement,
+        keys: Iterable[str],
+        values: Iterable[str],
+        as_of: AsOf | None,
+        revision: Hashable | None,
+    ) -> Response:
+        """Return the response to a document, from the JSON of each root field."""
+        members = (f'"{key}":{value}' for key, value in zip(keys, values, strict=True))
+        body = f'{{"data":{{{",".join(members)}}}}}'.encode()
+        state = as_of.revision if as_of else None
+        if revision is not None and not statement.reads_observations:
+            state = revision_id(self.observation_commits.key(revision))
+        return Response(body, as_of=as_of, reads_clock=statement.reads_clock, state=state)
 
     async def _execute_selections(
         self,
@@ -505,18 +533,11 @@ class Api:
         return {**error.formatted, **format_error(root_cause(error), reference)}
 
 
-def _statement_response(
-    statement: CompiledStatement, keys: Iterable[str], values: Iterable[str], as_of: AsOf | None
-) -> Response:
-    """Return the response to a document, from the JSON of each root field."""
-    members = (f'"{key}":{value}' for key, value in zip(keys, values, strict=True))
-    return Response(f'{{"data":{{{",".join(members)}}}}}'.encode(), as_of=as_of, reads_clock=statement.reads_clock)
-
-
 def _answer_response(question: CompiledQuestion, answer_json: bytes, as_of: AsOf | None) -> Response:
     """Return the response to a document whose only field is the question."""
     body = b'{"data":{' + orjson.dumps(question.key) + b":" + answer_json + b"}}"
-    return Response(body, as_of=as_of, reads_clock=question.question.reads_clock)
+    state = as_of.revision if as_of else None
+    return Response(body, as_of=as_of, reads_clock=question.question.reads_clock, state=state)
 
 
 def _nest_error(key: str, error: GraphQLError) -> GraphQLError:

@@ -1,23 +1,22 @@
-"""Keep the encoded responses of one revision of the database, so that a repeated request is not run again.
+"""Keep encoded responses, so that a repeated request is not run again.
 
 A response that does not read the clock (`Response.reads_clock`) depends only on the document, its variables, the scope
-of the client's token and the revision. It is sent again as long as the database has the revision that it was read from.
+of the client's token and the state of the database. It is sent again as long as the database has that state.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Collection
 from threading import Lock
 from typing import Final
 
 import orjson
 
-from trninv.database.revision import revision_id
 from trninv.database.snapshot import AsOf
 from trninv.graphql.document_request import Request
 from trninv.graphql.responses import Response
 
 Key = tuple[str | None, ...]
-"""What a cached response depends on, besides the revision."""
+"""What a cached response depends on, besides the state of the database."""
 MAX_CACHED_BYTES: Final = 16 * 2**20
 """Maximum bytes of all cached responses."""
 MAX_RESPONSE_BYTES: Final = MAX_CACHED_BYTES // 16
@@ -41,34 +40,28 @@ class ResponseCache:
 
     def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:
         self._max_bytes, self._lock = max_bytes, Lock()
-        self._revision: str | None = None
         self._responses, self._bytes = OrderedDict[Key, Response](), 0
 
     def __contains__(self, key: Key) -> bool:
         return key in self._responses
 
-    def get(self, key: Key, revision: Hashable | None) -> Response | None:
-        """Return the cached response, dated now, if it was read from this revision."""
-        current = revision_id(revision)
+    def get(self, key: Key, as_of: AsOf, states: Collection[str]) -> Response | None:
+        """Return the cached response if it shows one of these states, as read at another time and revision."""
         with self._lock:
             response = self._responses.get(key)
-            if response is None or current is None or current != self._revision:
+            if response is None or response.state not in states:
                 return None
             self._responses.move_to_end(key)
-        return Response(response.body, cost=response.cost, as_of=AsOf.latest(revision), reads_clock=False)
+        return Response(response.body, cost=response.cost, as_of=as_of, reads_clock=False)
 
     def add(self, key: Key, response: Response) -> None:
-        """Add a response if it reads no clock and is small enough; first drop all responses of another revision."""
-        revision = response.as_of.revision if response.as_of else None
+        """Add a response if it reads no clock, shows a known state and is small enough."""
         size = _size(key, response)
-        if response.reads_clock is not False or revision is None or size > min(MAX_RESPONSE_BYTES, self._max_bytes):
+        if response.reads_clock is not False or not response.state or size > min(MAX_RESPONSE_BYTES, self._max_bytes):
             return
         with self._lock:
-            if revision != self._revision:
-                self._responses.clear()
-                self._revision, self._bytes = revision, 0
-            if key in self._responses:
-                return
+            if earlier := self._responses.pop(key, None):
+                self._bytes -= _size(key, earlier)
             self._responses[key] = response
             self._bytes += size
             while self._bytes > self._max_bytes:

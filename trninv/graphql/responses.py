@@ -52,6 +52,9 @@ class Response:
     reads_clock
         Whether it depends on the current time, so that it serves no later request; None: unknown, as graphql-core
         executed the document.
+    state
+        Id of the state of the database that it shows: a revision, or all that `ObservationCommits` gives one key; None
+        if it serves no later request.
 
     """
 
@@ -63,6 +66,7 @@ class Response:
     as_of_by_key: Mapping[str, AsOf | None] = field(default_factory=dict)
     failures: tuple[BaseException, ...] = ()
     reads_clock: bool | None = None
+    state: str | None = None
 
     def with_body(self, body: bytes) -> "Response":
         """Return the same response with another body."""
@@ -75,6 +79,7 @@ class Response:
             self.as_of_by_key,
             self.failures,
             self.reads_clock,
+            self.state,
         )
 
     def omitted_clusters(self) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ from trninv.importers.parsed_file import ImportOptions, ParsedFile, RowBuilder
 from trninv.importers.row_batches import RowBatch, load_batches
 from trninv.inventory.access.bearer_tokens import Principal, find_principals, invalid_token_error
 from trninv.inventory.access.quota import Quota, Usage, save_usage
+from trninv.inventory.state.observation_commits import ObservationCommits
 from trninv.inventory.state.observation_lock import lock_observations
 from trninv.inventory.state.observation_retention import remove_superseded
 from trninv.units import format_timestamp
@@ -110,12 +111,14 @@ def store_reports(
     kind: str,
     reports: Sequence[PostedReport],
     limits: ReportLimits,
+    commits: ObservationCommits,
     give_way: Callable[[], object] = lambda: None,
 ) -> list[Outcome]:
     """Store reports of one source, ``kind``, in the order in which they are given; return an outcome for each.
 
     Every report that is not refused is durable when this returns. An error of one report is its outcome and does not
-    concern the others. ``give_way`` is called after parsing each report, so that other threads get a turn.
+    concern the others. ``commits`` gets to know the transactions. ``give_way`` is called after parsing each report, so
+    that other threads get a turn.
     """
     digests = [hashlib.sha256(report.content).hexdigest() for report in reports]
     with read_transaction(engine) as connection:
@@ -132,7 +135,7 @@ def store_reports(
         except Exception as error:  # noqa: BLE001 # even a defect in a reader must not refuse the other reports
             outcomes[position] = error
         give_way()
-    outcomes |= _store_or_split(engine, kind, candidates, limits)
+    outcomes |= _store_or_split(engine, kind, candidates, limits, commits)
     return [outcomes[position] for position in range(len(reports))]
 
 
@@ -169,20 +172,23 @@ def _parse(kind: str, position: int, report: PostedReport, digest: str, stored: 
 
 
 def _store_or_split(
-    engine: Engine, kind: str, candidates: Sequence[_Candidate], limits: ReportLimits
+    engine: Engine, kind: str, candidates: Sequence[_Candidate], limits: ReportLimits, commits: ObservationCommits
 ) -> dict[int, Outcome]:
     """Store candidates in one transaction; if the rows of one can't be stored, store the others without it."""
     if not candidates:
         return {}
     try:
-        with write_transaction(engine, lock=None) as connection:
+        with write_transaction(engine, lock=None, after_commit=commits.end) as connection:
+            commits.begin(connection)
             outcomes = _store(connection, kind, candidates, limits)
     except Exception as error:  # noqa: BLE001 # whatever a driver raises for a value
         if len(candidates) == 1 or not _is_about_a_row(error):
             return {candidate.position: error for candidate in candidates}
         half = len(candidates) // 2
         halves = candidates[:half], candidates[half:]
-        return {key: outcome for part in halves for key, outcome in _store_or_split(engine, kind, part, limits).items()}
+        outcomes = {}
+        for part in halves:
+            outcomes |= _store_or_split(engine, kind, part, limits, commits)
     return outcomes
 
 

@@ -16,6 +16,8 @@ from trninv.service.services import Services, get_services
 
 ANONYMOUS: Final = Principal("", "admin")
 """Principal of every request if tokens are off."""
+REVISION: Final = "revision"
+"""Key, in a request's state, of the database's revision, if it was read since the request arrived."""
 
 
 async def authenticate(request: Request, scope: str, *, is_recheck: bool = False) -> Principal:
@@ -68,7 +70,9 @@ async def _find_bearer(request: Request, services: Services, is_recheck: bool) -
         raise UnauthenticatedError("no valid Authorization header; send Authorization: Bearer trninv_…")
     if services.openid and not token.startswith(PREFIX):
         return await services.openid.find_person(token)
-    return await (services.tokens.find_shared(token) if is_recheck else services.tokens.find(token))
+    if is_recheck:
+        return await services.tokens.find_shared(token)
+    return await services.tokens.find(token, request.scope["state"].get(REVISION))
 
 
 def deferred_token(request: Request) -> str:

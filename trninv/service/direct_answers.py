@@ -18,7 +18,7 @@ from trninv.graphql.document_request import Request as DocumentRequest
 from trninv.graphql.responses import Response as DocumentResponse
 from trninv.graphql.statement_runner import StatementCounter, statement_counter
 from trninv.service import graphql_http, observations
-from trninv.service.authentication import ANONYMOUS, find_cached_principal
+from trninv.service.authentication import ANONYMOUS, REVISION, find_cached_principal
 from trninv.service.error_responses import expected_error_response
 from trninv.service.request_parsing import is_cross_site_refused, is_host_allowed
 from trninv.service.services import Services
@@ -96,7 +96,7 @@ class DirectAnswers:
         """Run the request in a body; return None if its response takes long or is an internal error."""
         state, revision, principal = scope["state"], None, ANONYMOUS
         if self._services.settings.auth == "tokens":
-            revision = await self._services.api.current_revision()
+            revision = state[REVISION] = await self._services.api.current_revision()
             cached = find_cached_principal(Request(scope), "read", revision)
             if cached is None:
                 return None

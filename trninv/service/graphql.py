@@ -10,7 +10,7 @@ from trninv.errors import RequestError
 from trninv.graphql.responses import Response as DocumentResponse
 from trninv.graphql.statement_runner import StatementCounter, statement_counter
 from trninv.service import graphql_http
-from trninv.service.authentication import authenticate
+from trninv.service.authentication import REVISION, authenticate
 from trninv.service.direct_answers import PREPARED
 from trninv.service.event_stream import event_stream_response
 from trninv.service.explorer import WEB_DIRECTORY
@@ -55,6 +55,7 @@ async def serve_graphql(request: Request) -> Response:
             who=principal.name,
             scope=principal.scope,
             reference=request.state.request_id,
+            revision=request.scope["state"].get(REVISION),
             prepared=request.scope["state"].get(PREPARED + principal.scope),
         )
     finally:

@@ -1,8 +1,8 @@
 """Collect observations from concurrent requests and store them in batches, one transaction for each (group commit).
 
 A request waits until its batch is durable. While one batch is stored, the next requests are queued. There is at most
-one commit in `COMMIT_SECONDS`, since every commit makes the caches of the service's readers useless. The queue is
-bounded; a request that finds it full is refused, and its client should try again later.
+one commit in `COMMIT_SECONDS`, since every commit makes what reads observations be read again, and other processes read
+everything again. The queue is bounded; a request that finds it full is refused, and its client should try again later.
 """
 
 import time

@@ -96,7 +96,8 @@ class Services:
         self.cypher_workers = CypherWorkers()
         self.metrics.cypher_workers.set_function(lambda: len(self.cypher_workers))
         self._fleet_metrics = FleetMetrics(self.fleet.revision_tracker)
-        self.tokens = TokenLookup(self.fleet.engine, self.read, settings.heartbeat, self.api.current_revision)
+        key = self.api.observation_commits.key
+        self.tokens = TokenLookup(self.fleet.engine, self.read, settings.heartbeat, self.api.current_revision, key)
         keys = JsonWebKeys(settings.oidc_jwks, lambda error: self.log.error("loading keys failed", exc_info=error))
         self.openid = OpenIdVerifier(settings, keys) if settings.oidc_issuer else None
         certificates = settings.enroll_certificates
@@ -132,7 +133,8 @@ class Services:
         quota = Quota(self.settings.observe_rows, self.settings.observe_bytes)
         limits = ReportLimits(quota, self.settings.observations)
         turn = partial(give_way, self._is_answering)
-        return store_reports(self._observation_engine, neuron_ls.SOURCE.name, reports, limits, turn)
+        commits = self.api.observation_commits
+        return store_reports(self._observation_engine, neuron_ls.SOURCE.name, reports, limits, commits, turn)
 
     def _is_answering(self) -> bool:
         return self.api.threads.are_answering

@@ -25,9 +25,9 @@ STORE_SECONDS: Final = 60.0
 class TokenLookup:
     """Look tokens up in the database.
 
-    A request is checked against the database itself, or against what was read from it at the same revision, so that
-    revoking a token takes effect at once. Streams check their token again at each heartbeat; there, all streams with
-    the same token share one look-up.
+    A request is checked against the database itself, or against what was read from it before if only observations were
+    stored since, so that revoking a token takes effect at once. Streams check their token again at each heartbeat;
+    there, all streams with the same token share one look-up.
 
     Parameters
     ----------
@@ -37,6 +37,8 @@ class TokenLookup:
         Interval of the heartbeats, and the maximum age of a shared look-up.
     current_revision
         Returns the database's revision; None if it is unknown.
+    key
+        Returns a key that revisions have in common if they differ in observations only; see `ObservationCommits`.
     clock
         A clock in seconds; tests replace it.
     """
@@ -47,17 +49,23 @@ class TokenLookup:
         read: Callable[..., Awaitable[Any]],
         seconds: float,
         current_revision: Callable[[], Awaitable[Hashable | None]],
+        key: Callable[[Hashable | None], Hashable | None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine, self._read, self._seconds, self._clock = engine, read, seconds, clock
         self._shared: dict[bytes, tuple[float, asyncio.Task[Principal]]] = {}
         self._uses: dict[int, str] = {}
-        self._current_revision = current_revision
-        self._cached_revision: Hashable | None = None
-        self._cached = OrderedDict[bytes, Principal]()  # by digest, all read at the cached revision
+        self._current_revision, self._key = current_revision, key
+        self._cached_key: Hashable | None = None
+        self._cached = OrderedDict[bytes, Principal]()  # by digest, all read at a revision with the cached key
 
-    async def find(self, token: str) -> Principal:
+    async def find(self, token: str, revision: Hashable | None = None) -> Principal:
         """Return the principal of a valid token.
+
+        Parameters
+        ----------
+        revision
+            The database's revision, if the caller has read it since the request arrived.
 
         Raises
         ------
@@ -65,29 +73,29 @@ class TokenLookup:
             The token is unknown, revoked or expired.
 
         """
-        revision = await self._current_revision()
+        revision = revision or await self._current_revision()
         if cached := self.find_cached(token, revision):
             return cached
         principal: Principal = await self._read(self._find_now, token)
-        # if a commit came between, no later look-up has this revision
-        self._add(token, principal, revision)
+        # if another commit than one of observations came between, no later look-up has this revision's key
+        self._add(token, principal, self._key(revision))
         self.note_use(principal)
         return principal
 
     def find_cached(self, token: str, revision: Hashable | None) -> Principal | None:
-        """Return the principal of a valid token if it is cached at the database's revision, else None."""
+        """Return the principal of a valid token if it is cached for the database's revision, else None."""
         principal = self._cached.get(_digest(token)) if revision is not None else None
-        if principal is None or revision != self._cached_revision:
+        if principal is None or self._key(revision) != self._cached_key:
             return None
         if principal.expires is not None and principal.expires <= current_timestamp():
             return None
         self.note_use(principal)
         return principal
 
-    def _add(self, token: str, principal: Principal, revision: Hashable | None) -> None:
-        if revision != self._cached_revision:
+    def _add(self, token: str, principal: Principal, key: Hashable | None) -> None:
+        if key != self._cached_key:
             self._cached.clear()
-            self._cached_revision = revision
+            self._cached_key = key
         self._cached[_digest(token)] = principal
         if len(self._cached) > MAX_CACHED:
             self._cached.popitem(last=False)

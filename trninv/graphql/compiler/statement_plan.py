@@ -22,6 +22,7 @@ from trninv.graphql.compiler.selections import Nodes, SelectionCollector
 from trninv.graphql.compiler.table_aliases import TableAliases
 from trninv.graphql.list_conditions import RowSource, resolve_values
 from trninv.inventory.schema.thing import Thing
+from trninv.inventory.state.observation_commits import reads_observations
 
 _MAX_STATEMENTS: Final = 64
 """Maximum number of statements that a plan caches, one for each shape of its arguments."""
@@ -47,12 +48,14 @@ class DocumentParts:
 class CompiledStatement:
     """A statement that writes JSON, with the parameters that are the same for every request.
 
-    `reads_clock` says whether its result depends on the current time as well as on the tables.
+    `reads_clock` says whether its result depends on the current time as well as on the tables, and `reads_observations`
+    whether it depends on what machines have reported.
     """
 
     sql: str
     constants: Mapping[str, Any]
     reads_clock: bool
+    reads_observations: bool
 
 
 class StatementPlan:
@@ -96,7 +99,7 @@ class StatementPlan:
         constants = {name: value for name, value in compiled.params.items() if value is not None}
         sql = str(compiled)
         reads_clock = any(str(clock().compile(dialect=dialect)) in sql for clock in CLOCKS)
-        return CompiledStatement(sql, constants, reads_clock), objects.binders
+        return CompiledStatement(sql, constants, reads_clock, reads_observations(sql)), objects.binders
 
     def fetch(self, connection: Connection, variables: Variables, **parameters: Any) -> Sequence[Row[Any]]:
         """Run the statement and return its rows.
