@@ -150,7 +150,7 @@ def _describe_server(connection: Connection, _catalog: Catalog, place: Place) ->
 
 
 def _machine_names(bound: Binding | None) -> dict[str, str | None]:
-    return {"instance": bound and bound.instance, "host": bound and bound.host}
+    return {"instance": bound.instance if bound else None, "host": bound.host if bound else None}
 
 
 def _describe_chip(connection: Connection, _catalog: Catalog, place: Place) -> _AttributesAndSubjects:
