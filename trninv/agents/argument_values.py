@@ -4,6 +4,7 @@ The API would name types and variables of a document that the agent has not writ
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from graphql import (
@@ -34,7 +35,9 @@ _SCALARS: Final[Mapping[str, str]] = {
 _MAX_PROBLEMS: Final = 5
 
 
-def check_values(tool: str, arguments: Mapping[str, GraphQLArgument | GraphQLInputField], values: Any) -> None:
+def check_values(
+    tool: str, arguments: Mapping[str, GraphQLArgument | GraphQLInputField], values: Mapping[str, Any]
+) -> None:
     """Check the values of a call of a tool by the names of its arguments.
 
     Raises
@@ -52,8 +55,8 @@ def check_values(tool: str, arguments: Mapping[str, GraphQLArgument | GraphQLInp
         if name in arguments
         for problem in _problems(name, arguments[name].type, value)
     )
-    if found := [problem for problem, _ in zip(problems, range(_MAX_PROBLEMS), strict=False)]:
-        raise UsageError(f"{tool}: {'; '.join(found)}")
+    if listed := list(islice(problems, _MAX_PROBLEMS)):
+        raise UsageError(f"{tool}: {'; '.join(listed)}")
 
 
 def _is_required(argument: GraphQLArgument | GraphQLInputField) -> bool:
