@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 from mcp_clients import client
 
+import trninv
 from trninv.agents.abridge import MAX_CHARACTERS
 from trninv.agents.tool import all_tools
 from trninv.agents.tool_list import listed_kinds
@@ -115,6 +116,41 @@ def test_an_unknown_tool_names_that_of_the_command(lite_fleet: BaseFleet, name: 
 
     assert message in asyncio.run(ask("admin"))
     assert "setState" not in asyncio.run(ask("read"))
+
+
+@pytest.mark.parametrize("word", ["job", "jobs", "network-node", "incident-note", "closed-incident", "incident"])
+def test_a_list_takes_the_words_of_the_command_line_too(lite_fleet: BaseFleet, word: str) -> None:
+    async def ask() -> Any:
+        async with client(lite_fleet) as agent:
+            return await agent.call_tool("list", {"kind": word})
+
+    result = asyncio.run(ask())
+    assert not result.is_error, result.content
+    assert "nodes" in result.structured_content["answer"]
+
+
+def test_placements_and_incidents_name_instances_and_hosts(seeded: str) -> None:
+    servers = "trn2-16.48xlarge/d0/s0", "trn1.2xlarge/d0/s0"
+    bound = [{"server": server, "instance": f"i-{number}", "host": None} for number, server in enumerate(servers)]
+
+    async def ask(fleet: BaseFleet) -> list[Any]:
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("placements", {"scope": "trn1.2xlarge", "chips": 1}),
+            ("incidents", {}),
+            ("list", {"kind": "closed-incident"}),
+        ]
+        async with client(fleet) as agent:
+            return [(await agent.call_tool(name, arguments)).structured_content["answer"] for name, arguments in calls]
+
+    with trninv.open(seeded) as fleet:
+        for number, server in enumerate(servers):
+            fleet.bind(server, f"i-{number}", who="me")
+            fleet.set_state(f"{server}/c0", "down", who="me", why="x")
+        fleet.set_state(f"{servers[1]}/c0", "up", who="me", why="x")
+        placed, incidents, closed = asyncio.run(ask(fleet))
+    assert placed["instances"] == bound[1:]
+    assert incidents["nodes"][0]["instances"] == bound[:1]
+    assert closed["nodes"][0]["instances"] == bound[1:]
 
 
 def test_kinds_and_descriptions_are_those_that_the_scope_allows(lite_fleet: BaseFleet) -> None:

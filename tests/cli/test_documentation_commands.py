@@ -69,6 +69,18 @@ def test_words_find_the_pages_that_have_all_of_them(run: Run) -> None:
     assert out.splitlines()[0].split() == ["page", "section", "what"]
 
 
+def test_a_heading_with_all_words_comes_first_and_no_finds_without(run: Run) -> None:
+    for words in (("no", "network"), ("without", "network"), ("without a network",)):
+        lines = docs(run, *words)[1].splitlines()
+        assert lines[2].split()[:4] == ["how-to/deploy", "Without", "a", "network"]
+
+
+def test_below_a_page_others_with_its_word_are_named(lite: str) -> None:
+    printed = " ".join(on_a_terminal(lite, "docs", "cypher", size=(300, 2_000)).split())
+    assert "other pages: how-to/ask-in-cypher, " in printed
+    assert printed.endswith("; trninv docs cypher --search lists all")
+
+
 def test_no_word_lists_every_page(run: Run) -> None:
     assert sorted(names(docs(run)[1])) == sorted(page.name for page in read_pages())
 

@@ -10,6 +10,8 @@ from conftest import Databases, Run
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import UsageError
 from trninv.exporters import schedulers
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.state.bindings import ProposedBinding, bind
 
 pytestmark = pytest.mark.slow_on_postgresql
 
@@ -88,6 +90,24 @@ def test_lines_name_bound_hosts_as_topology_does(run: Run, databases: Databases)
     printed = run("place", "prod", "--chips", "16", database=url)[1]
     assert f"--nodelist={host.format(1)} --exclusive\n" in printed
     assert f"nodeSelector: {{kubernetes.io/hostname: {host.format(1)}}}\n" in printed
+
+
+def test_a_host_that_no_line_can_name_is_said_and_the_answer_still_printed(run: Run, databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        for number, host in enumerate(("n0", "Node_1")):
+            place = resolve_place(connection, f"{ULTRA}/s{number}")
+            slot = ProposedBinding(place.id, place.address, f"i-{number}", host, "pin", "certain", None)
+            bind(connection, [slot], who="me")
+    reason = f"{ULTRA}/s1: no line can name its host Node_1, which is no DNS name in lower case"
+    status, printed, _ = run("place", ULTRA, "--servers", "4", database=url)
+    assert (status, "Slurm: " in printed, reason in printed) == (0, False, True)
+    assert f"trninv:     trninv allocate JOB {ULTRA}" in printed
+    placed = json.loads(run("place", ULTRA, "--servers", "4", "--format", "json", database=url)[1])["placements"][0]
+    assert (placed["slurm"], placed["nameless"]) == (None, [reason])
+    assert [line.partition("hostname: ")[2] for line in placed["kubernetes"]] == [
+        f"{name}}}" for name in ("n0", "u-trn2x64-d0-s2", "u-trn2x64-d0-s3")
+    ]
 
 
 @pytest.mark.parametrize("words", [["jobs", "--limit", "0"], ["place", ULTRA], ["allocate", "a"], ["cordon", ULTRA]])

@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from printed import SYSFS, instance_topology, instances, listed, neuron_ls, node, text, ultraserver
+from printed import SYSFS, instance_topology, instances, listed, neuron_ls, node, resource_slice, text, ultraserver
 from sqlalchemy import Engine, func, select
 from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError
@@ -114,6 +114,25 @@ def test_an_import_names_the_fields_that_files_do_not_report(engine: Engine) -> 
             None,
             "serial ecc_uncorrected",
         ]
+
+
+def test_a_machine_counts_once_however_many_records_a_file_has_of_it(engine: Engine) -> None:
+    """A Node and its ResourceSlices are one machine, and a field that neither reports is missing once."""
+    nodes = [node(name, f"i-{name}") for name in ("n0", "n1")]
+    del nodes[1]["spec"]["providerID"]
+    for each in nodes:
+        del each["metadata"]["labels"]["node.kubernetes.io/instance-type"]
+    slices = [resource_slice(name) for name in ("n0", "n1", "n2")]
+    for device in (device for each in slices for device in each["spec"]["devices"]):
+        del device["attributes"]["instanceType"]
+    for is_known in (False, True):
+        (made,) = keep(engine, "kubernetes", {"kind": "List", "items": [*nodes, *slices]})
+        assert (made.servers, made.chips, made.is_duplicate) == (3, 48, is_known)
+        counts_by_field = {each.field: each.servers for each in made.missing_fields}
+        assert (counts_by_field["instance_type"], counts_by_field["instance"]) == (3, 1)
+    with read_transaction(engine) as connection:
+        assert connection.scalar(select(TABLES["observation"].c.servers)) == 3
+        assert connection.scalar(select(func.count()).select_from(TABLES["observed_server"])) == 5
 
 
 def test_what_comes_twice_at_once_is_kept_once(engine: Engine) -> None:

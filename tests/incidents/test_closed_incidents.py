@@ -80,6 +80,25 @@ def test_jobs_are_those_that_had_chips_while_it_was_open(fleet: Fleet) -> None:
     assert (closed.jobs, closed.severity.name, closed.bandwidth_lost) == (("hit",), "HIGH", lost)
 
 
+def test_the_instance_is_that_of_its_beginning(fleet: Fleet, run: Run) -> None:
+    url = fleet.engine.url.render_as_string(hide_password=False)
+    servers = [f"{U}/s0", "trn2-16.48xlarge/d0/s0", f"{G}/s0"]
+    for number, server in enumerate(servers):
+        if server != servers[-1]:
+            fleet.bind(server, f"i-{number}", who="me")
+        for state in ("down", "up"):
+            fleet.set_state(f"{server}/c1", state, who="me", why="x")
+    for number, server in enumerate(servers):
+        fleet.bind(server, f"i-9{number}", who="me")
+    instances = [[bound.instance for bound in incident.instances] for incident in fleet.closed_incidents()]
+    assert instances == [[], ["i-1"], ["i-0"]]
+    (node,) = both_ways(fleet)(
+        f'{{ closedIncidents(scope: "{U}") {{ nodes {{ instances {{ server instance host }} }} }} }}'
+    )["data"]["closedIncidents"]["nodes"]
+    assert node == {"instances": [{"server": f"{U}/s0", "instance": "i-0", "host": None}]}
+    assert f"{U}/s0/c1 (i-0) " in run("incidents", "--closed", database=url)[1]
+
+
 def test_each_counts_its_links_and_jobs_alone(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two at the ends of one link, each with a job of its own, and the first of them once more."""
     for module in (change_windows, closed_incidents):

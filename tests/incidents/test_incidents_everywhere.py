@@ -28,7 +28,7 @@ DOCUMENT = """query ($scope: Address) { incidents(scope: $scope, first: 2) { tot
     id rule severity place causes causeCount parts { kind state count } independentFailures startedAt who why source
     lastChange { event time who why source } instances { server instance host } findings { id rule address observed }
     truncated chipsLost bandwidthLost { ...r } jobs jobCount notes { incident writtenAt who source text }
-    impact { chips cores memory { bytes gibibytes } jobs { name system externalId chips affectedChips }
+    impact { chips cores memory { bytes gibibytes } jobs { name system externalId chips affectedChips who }
     jobCount reservations { name kind fromAt untilAt hasBegun chips affectedChips }
         domains { domain chipsBefore chipsNow poolBefore { bytes gibibytes } poolNow { bytes gibibytes }
             bisectionBefore { ...b } bisectionNow { ...b } idleLinksBefore idleLinksNow incomparable
@@ -85,6 +85,7 @@ def test_the_command_graphql_and_python_agree(broken: Fleet, run: Run) -> None:
     assert (chip["chipsLost"], chip["jobs"], [note["who"] for note in chip["notes"]]) == (1, ["train-7b"], ["bob"])
     (job,) = chip["impact"]["jobs"]
     assert (job["name"], job["chips"], job["affectedChips"]) == ("train-7b", 16, 1)
+    assert job["who"] == "anna"
     assert (chip["impact"]["chips"], chip["impact"]["memory"]["gibibytes"]) == (1, 96.0)
     (domain,) = chip["impact"]["domains"]
     assert (domain["chipsBefore"], domain["chipsNow"]) == (16, 15)
@@ -141,8 +142,20 @@ def test_a_terminal_obeys_no_reason(broken: Fleet, run: Run) -> None:
     _, out, _ = run("incidents", "--impact", database=_url(broken))
     assert "\x1b" not in out
     assert "\u202e" not in out
-    assert f"{T}/c5 (i-0a)" in out
-    assert "  job train-7b: 1 of its 16 chips" in out
+    assert f"{T}/c5 (i-0a, n0)" in out
+    assert "  job train-7b (anna): 1 of its 16 chips" in out
+    shown = json.loads(run("show", f"{T}/c5", "--format", "json", database=_url(broken))[1])["attributes"]
+    assert (shown["instance"], shown["host"]) == ("i-0a", "n0")
+
+
+def test_the_instances_of_several_causes_are_listed_with_the_impact(databases: Databases, run: Run) -> None:
+    url = databases.seeded("sqlite")
+    for server in range(2):
+        run("bind", f"u-trn2x64/d0/s{server}", f"i-{server}", database=url)
+    run("set", "u-trn2x64/d0/s0", "u-trn2x64/d0/s1", "down", "--why", "shelf", database=url)
+    assert "(i-0)" not in run("incidents", database=url)[1]
+    listed = "  instances: u-trn2x64/d0/s0 (i-0), u-trn2x64/d0/s1 (i-1)\n"
+    assert listed in run("incidents", "--impact", database=url)[1]
 
 
 def test_a_document_of_many_impacts_is_too_dear(broken: Fleet) -> None:

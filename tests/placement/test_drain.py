@@ -64,6 +64,18 @@ def test_what_is_broken_already_is_not_lost_again(own: Fleet, place: str, touche
         assert [job.job for job in state.drain_impact(place).jobs] == touched
 
 
+def test_the_chips_lost_are_those_of_the_place_with_failed_ones(own: Fleet) -> None:
+    own.allocate("all", [f"{ULTRA}/s2"], who="me")
+    own.set_state([f"{ULTRA}/s2/c2"], "down", who="me", why="x")
+    answer = own.drain_impact(f"{ULTRA}/s2")
+    assert (answer.chips, answer.failed_chips, answer.jobs[0].lost_chips) == (15, 1, 16)
+    assert next(iter(answer.render())) == (
+        f"{ULTRA}/s2: 16 chips lost (1 had failed), 1 job disrupted, 1 of them must stop"
+    )
+    for place in (f"{ULTRA}/s3", f"{ULTRA}/s0/c0--{ULTRA}/s0/c1"):
+        assert own.drain_impact(place).failed_chips == 0
+
+
 @pytest.mark.parametrize("place", [*PLACES[:2], *(pytest.param(place, marks=pytest.mark.slow) for place in PLACES[2:])])
 def test_a_drain_is_the_difference_of_free_and_fits_with_the_place_down(own: Fleet, place: str) -> None:
     fill(own, PLACES.index(place))

@@ -227,7 +227,7 @@ def test_servers_with_a_failed_chip_of_the_job_are_lost_by_default(lab: Fleet) -
             lab.replacement(job)
     lab.set_state(["lab/d1/s1/c7"], "maintenance", who="me", why="x")
     plan = lab.replacement("job")
-    assert (plan.lost, plan.possible) == (("lab/d1/s1",), True)
+    assert (plan.lost, plan.lost_chips, plan.failed_chips, plan.possible) == (("lab/d1/s1",), 16, 1, True)
     assert plan == lab.replacement("job", "lab/d1/s1")
 
 
@@ -235,8 +235,14 @@ def test_the_command_plans_and_applies(run: Run, databases: Databases) -> None:
     url = databases.copied("sqlite", _seed_lab)
     run("allocate", "job", "lab/d1/s0", "lab/d1/s1", database=url)
     assert "name the lost servers (--lost)" in run("replace", "job", database=url)[2]
+    run("set", "lab/d1/s1/c3", "down", "--why", "x", database=url)
+    assert "job gives up lab/d1/s1 (16 chips, 1 failed): 2 new servers" in run("replace", "job", database=url)[1]
+    run("set", "lab/d1/s1/c3", "up", "--why", "x", database=url)
     status, out, _ = run("replace", "job", "--lost", "lab/d1/s1", "--apply", "--dry-run", database=url)
-    assert (status, "job lost 16 chips: 2 new servers (the fewest possible), 32 new chips" in out) == (0, True)
+    assert (status, "job gives up lab/d1/s1 (16 chips): 2 new servers (the fewest possible), 32 new chips" in out) == (
+        0,
+        True,
+    )
     out = run("replace", "job", "--lost", "lab/d1/s1", "--apply", "--why", "fan", database=url)[1]
     assert "job has 32 chips in 2 servers" in out
     for name, place in (("whole", "lab/d2"), ("other", "lab/d0")):

@@ -25,6 +25,7 @@ from trninv.inventory.state.bindings import bind
 from trninv.placement import questions as placement_questions
 from trninv.placement.changes import all_changes
 from trninv.placement.changes.allocate import allocate
+from trninv.placement.changes.release import release
 from trninv.placement.placement_fleet import Fleet
 from trninv.reconcile.latest_observations import pinned_binding
 from trninv.remote.async_fleet import AsyncFleet
@@ -220,7 +221,9 @@ def test_changes_are_made_and_moves_are_carried_out(databases: Databases) -> Non
         assert [job.name for job in jobs] == [move.job for move in plan.moves]
         job = remote.allocate("new", ["lab/d0/s0"], who="tests")
         assert job in local.jobs()
-        assert remote.release("new", who="tests").name == "new"
+        released, again = (remote.release("new", who="tests") for _ in range(2))
+        assert (released.name, released.had_ended, again) == ("new", False, released)
+        assert [*release.render(again)] == [f"new: ended already at {released.ended_at}"]
         with pytest.raises(UsageError, match="past"):
             remote.at(1).release("train-7b", who="tests")
     databases.drop(url)

@@ -25,6 +25,8 @@ _OMITTED: Final = frozenset(
     {"facts", "fact", "baseline", "instances", "clientMutationId", "pageInfo", "edges", "aggregates"}
 )
 """Fields that no answer shows: evidence is a resource, and an answer in a scenario has the difference."""
+_NAMES_MACHINES: Final = frozenset({"PlacementsAnswer", "Incident", "ClosedIncident"})
+"""Types that show their instances and hosts nevertheless, because what the agent does next names the machines."""
 _EVIDENCE: Final = (
     "definition wiringSource disputed assumed facts { subject attribute value unit asWritten quote formula note "
     "picked disputed assumed differsIn source { slug title publisher date kind } }"
@@ -92,6 +94,9 @@ def _select_members(bare_type: GraphQLObjectType, depth: int, enclosing: tuple[s
     for name, field in bare_type.fields.items():
         member = get_named_type(field.type)
         is_in_row = any(map(_is_connection, enclosing[:-1]))
+        if name == "instances" and bare_type.name in _NAMES_MACHINES:
+            yield f"{name} {_select(field.type, depth - 1, enclosing)}"
+            continue
         if name in _OMITTED or member.name in enclosing or any(map(is_required_argument, field.args.values())):
             continue
         if is_in_row and (_is_list(field) or "price" in field_metadata(field)):

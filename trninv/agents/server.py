@@ -23,6 +23,7 @@ from trninv.agents.tool_list import (
     LIST,
     describe_briefly,
     describe_list,
+    find_kind,
     listed_kinds,
     listed_tools,
     suggest_tool,
@@ -224,7 +225,7 @@ def _find_tool(name: str, arguments: Mapping[str, Any], caller: Caller) -> tuple
     """Return the tool of a call, and its arguments: of a list, those of its kind."""
     if name == LIST:
         kind = arguments.get(KIND)
-        tool = listed_kinds().get(kind) if isinstance(kind, str) else None
+        tool = find_kind(kind) if isinstance(kind, str) else None
         if tool is None:
             raise UsageError(f"{KIND} {kind!r:.60}: choose one of {', '.join(listed_kinds())}")
         arguments = {key: value for key, value in arguments.items() if key != KIND}

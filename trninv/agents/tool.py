@@ -5,8 +5,17 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from graphql import GraphQLField, GraphQLInputObjectType, GraphQLSchema, get_named_type, is_leaf_type
+from graphql import (
+    GraphQLArgument,
+    GraphQLField,
+    GraphQLInputField,
+    GraphQLInputObjectType,
+    GraphQLSchema,
+    get_named_type,
+    is_leaf_type,
+)
 
+from trninv.agents.argument_values import check_values
 from trninv.agents.json_schema import arguments_schema, input_schema
 from trninv.agents.selection import select_answer, select_evidence, select_sources
 from trninv.errors import UsageError
@@ -70,7 +79,7 @@ class Tool:
         Raises
         ------
         UsageError
-            There is no such argument.
+            There is no such argument, or one is missing or of the wrong type.
 
         """
         selection = select_answer(self.field)
@@ -93,6 +102,7 @@ class Tool:
                 expected = ", ".join(self.input_schema["properties"])
                 raise UsageError(f"{self.name} takes no argument {name!r:.40}; use {expected}")
         sent = {name: value for name, value in arguments.items() if name not in (*_COMMON, *_CONFIRM)}
+        check_values(self.name, self._declared_arguments(), sent)
         if "after" in self.field.args:
             sent.setdefault(_FIRST, _ROWS)
         if self.is_change:
@@ -109,6 +119,12 @@ class Tool:
         declared = ", ".join(f"${name}: {kind}" for name, kind in (type_by_name | scenario_types).items())
         operation = "mutation" if self.is_change else "query"
         return f"{operation}{f'({declared})' if declared else ''} {{ {call} }}", variables
+
+    def _declared_arguments(self) -> Mapping[str, GraphQLArgument | GraphQLInputField]:
+        if not self.is_change:
+            return {**_scenario_arguments(), **self.field.args}
+        change_input = get_named_type(self.field.args["input"].type)
+        return change_input.fields if isinstance(change_input, GraphQLInputObjectType) else {}
 
     def read_data(self, data: Mapping[str, Any]) -> Any:
         """Return the field's value from the data of a response."""

@@ -8,8 +8,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from strawberry.utils.str_converters import to_camel_case
+
 from trninv.agents.tool import AT, PLAN, Tool, all_tools
 from trninv.errors import suggestion
+from trninv.graphql.thing_listing import LISTED_KINDS
 
 LIST: Final = "list"
 """The tool of all lists that take the same arguments."""
@@ -32,6 +35,8 @@ _LIST_ARGUMENTS: Final[Mapping[str, Any]] = {
 }
 _OWN_TOOLS: Final = frozenset({"incidents"})
 """Lists that have a tool of their own nevertheless, because agents begin with them."""
+_LIST_NAMES: Final[Mapping[str, str]] = {word: to_camel_case(thing.list_name) for word, thing in LISTED_KINDS.items()}
+"""The tools of lists, by the words of the command line."""
 _UNLISTED: Final = frozenset({"viewer", "cluster"})
 """Tools that agents do not need: `resolve` finds clusters too."""
 _EXPLAINED: Final = frozenset({AT, PLAN, "down", "why", "who", "first", "after", "filter", "orderBy"})
@@ -55,6 +60,12 @@ def listed_tools(allows: Callable[[str], bool]) -> Iterator[Tool]:
 def listed_kinds() -> Mapping[str, Tool]:
     """Return the tools that `LIST` stands for, by their name."""
     return {name: tool for name, tool in all_tools().items() if _is_listed(tool)}
+
+
+def find_kind(kind: str) -> Tool | None:
+    """Return the tool of a kind, by its name or by the word that ``trninv list`` takes, such as job for jobs."""
+    name = _LIST_NAMES.get(kind, kind)
+    return listed_kinds().get(name) or (all_tools().get(name) if name in _OWN_TOOLS else None)
 
 
 def suggest_tool(name: str, allows: Callable[[str], bool]) -> str:

@@ -19,6 +19,9 @@ from trninv.cli.output import format_option, print_table, print_value
 from trninv.errors import NotFoundError
 from trninv.settings import is_service
 
+_MAX_OTHERS = 4
+"""The most other pages that are named below a page."""
+
 
 @click.command()
 @click.argument("words", metavar="[PAGE|WORD]...", nargs=-1)
@@ -45,8 +48,18 @@ def docs(context: click.Context, words: tuple[str, ...], style: str, *, is_searc
         _open_page(page, context.obj)
     elif page:
         print_page(page, style)
+        if style == "table":
+            _hint_at_others(pages, page)
     else:
         _print_list(pages, words, style)
+
+
+def _hint_at_others(pages: Sequence[DocumentationPage], page: DocumentationPage) -> None:
+    """Name the other pages that have the word which names a page."""
+    word = page.name.rpartition("/")[2]
+    others = [match.page.name for match in search_pages(pages, [word]) if match.page is not page]
+    if others:
+        print_hint(f"other pages: {', '.join(others[:_MAX_OTHERS])}; trninv docs {word} --search lists all")
 
 
 def _print_list(pages: Sequence[DocumentationPage], words: Sequence[str], style: str) -> None:

@@ -14,8 +14,10 @@ _FENCE = re.compile(r"^```.*?^```\n", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _MARK = re.compile(r"\*\*|`|^- |^\| | \|$")
-_HEADING_WEIGHT, _TITLE_WEIGHT, _MAX_BODY_SCORE = 5, 50, 40
-"""How often a word counts in a heading and in the title or name of a page, and the maximum of a page's text."""
+_HEADING_WEIGHT, _TITLE_WEIGHT, _MAX_BODY_SCORE, _SECTION_WEIGHT = 5, 50, 40, 80
+"""How often a word counts in a heading and in the title or name of a page, the maximum of a page's text, and what a
+heading with several words, all of the search, counts.
+"""
 _EXCERPT_LEAD, _EXCERPT_LENGTH = 30, 160
 """Characters before the first match, and of the whole line."""
 
@@ -85,9 +87,14 @@ def find_page(pages: Sequence[DocumentationPage], name: str) -> DocumentationPag
 
 def search_pages(pages: Sequence[DocumentationPage], words: Sequence[str]) -> list[SearchMatch]:
     """Return the pages that have words beginning with each of some words, best first."""
-    patterns = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in words]
+    patterns = [re.compile(rf"(?<!\w){_expression(word)}", re.IGNORECASE) for word in words]
     matches = [match for page in pages if (match := _match(page, patterns))]
     return sorted(matches, key=lambda match: (-match.score, match.page.name))
+
+
+def _expression(word: str) -> str:
+    """Return the regular expression of a word and of those that begin with it; "no" stands for "without" too."""
+    return r"(?:no|without)\b" if word.casefold() in {"no", "without"} else re.escape(word)
 
 
 def _match(page: DocumentationPage, patterns: Sequence[re.Pattern[str]]) -> SearchMatch | None:
@@ -96,15 +103,19 @@ def _match(page: DocumentationPage, patterns: Sequence[re.Pattern[str]]) -> Sear
         return None
     section, best_section = "", ""
     best_line, best_count, body_score = page.title, 0, 0
+    is_section = False  # whether a heading has all words
     for line in _prose_lines(page.text):
         if line.startswith("#"):
             section = line.lstrip("# ")
         count = sum(bool(pattern.search(line)) for pattern in patterns)
         body_score += count * (_HEADING_WEIGHT if line.startswith("#") else 1)
+        is_section = is_section or (line.startswith("#") and count == len(patterns))
         if count > best_count:
             best_line, best_count, best_section = line, count, section
     in_title = sum(bool(pattern.search(heading)) for pattern in patterns)
     score = min(body_score, _MAX_BODY_SCORE) + in_title * _TITLE_WEIGHT
+    if len(patterns) > 1 and is_section:
+        score += _SECTION_WEIGHT
     is_background = page.name in _TOP_PAGES or page.name.startswith("decisions/")
     excerpt = _excerpt(best_line.lstrip("# "), patterns)
     return SearchMatch(page, best_section, excerpt, score // 3 if is_background else score)

@@ -19,6 +19,7 @@ from trninv.errors import InvalidArgumentError, UsageError
 from trninv.incidents.model import ClosedIncident, DomainImpact, Impact, Incident, PartCount
 from trninv.inventory.address.lookup import NO_CLUSTER_MESSAGE
 from trninv.placement.placement_fleet import Fleet
+from trninv.routing.evidence import ServerInstance
 from trninv.units import pluralize
 
 INCIDENT_HEADERS: Final = ("incident", "severity", "place", "what", "rule", "since", "who", "why")
@@ -36,6 +37,8 @@ _CLOSED_HEADERS: Final = (
 OPTIONAL_COLUMNS: Final = ("rule", "who", "severity")
 """Columns that are omitted on a narrow terminal, in this order."""
 EMPTY_DATABASE_HINT: Final = "nothing is seeded yet: trninv seed"
+_MAX_INSTANCES: Final = 8
+"""The most instances that the lines of an incident's impact name."""
 KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 
 
@@ -120,7 +123,7 @@ def _render_closed(incident_list: list[ClosedIncident], scope: str | None) -> No
         [
             incident.id,
             incident.severity.lower(),
-            incident.place or "several clusters",
+            _describe_place(incident),
             describe_parts(incident.parts),
             incident.started_at,
             incident.closed_at,
@@ -143,18 +146,26 @@ def describe_parts(parts: Iterable[PartCount]) -> str:
 
 def incident_row(incident: Incident) -> list[object]:
     """Return an incident as a row below `INCIDENT_HEADERS`."""
-    instances = [instance.instance or instance.host for instance in incident.instances]
-    place = f"{incident.place or 'several clusters'}{f' ({instances[0]})' if len(instances) == 1 else ''}"
     return [
         incident.id,
         incident.severity.lower(),
-        place,
+        _describe_place(incident),
         describe_parts(incident.parts),
         incident.rule.lower(),
         incident.started_at,
         incident.who,
         incident.why,
     ]
+
+
+def _describe_place(incident: Incident | ClosedIncident) -> str:
+    """Return the place of an incident, with the instance and host of its server if it is only one."""
+    place = incident.place or "several clusters"
+    return f"{place} ({_machine_names(incident.instances[0])})" if len(incident.instances) == 1 else place
+
+
+def _machine_names(instance: ServerInstance) -> str:
+    return ", ".join(filter(None, (instance.instance, instance.host)))
 
 
 def _format_state(state: str) -> str:
@@ -166,8 +177,12 @@ def _render_impact(incident: Incident, impact: Impact) -> Iterator[str]:
         f"{pluralize(impact.chips, 'chip')} with {pluralize(impact.cores, 'core')} and {impact.memory} out of service"
     )
     yield f"incident {incident.id}: {losses}"
+    if len(incident.instances) > 1:
+        listed = [f"{item.server} ({_machine_names(item)})" for item in incident.instances[:_MAX_INSTANCES]]
+        more = f" and {len(incident.instances) - len(listed)} more" if len(incident.instances) > len(listed) else ""
+        yield f"  instances: {', '.join(listed)}{more}"
     for job in impact.jobs:
-        yield f"  job {job.name}: {job.affected_chips:,} of its {pluralize(job.chips, 'chip')}"
+        yield f"  job {job.name} ({job.who}): {job.affected_chips:,} of its {pluralize(job.chips, 'chip')}"
     for reservation in impact.reservations:
         times = f"{'begun' if reservation.has_begun else 'begins'} {reservation.from_at}, until {reservation.until_at}"
         chips = f"{reservation.affected_chips:,} of its {pluralize(reservation.chips, 'chip')}"

@@ -12,7 +12,7 @@ from trninv.cli.progress_line import Progress
 from trninv.cli.question_commands import ask_and_print, build_command, pop_job_options, question_arguments
 from trninv.cli.scenario_options import open_scenario
 from trninv.exporters import schedulers
-from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE
+from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE, is_dns_name
 from trninv.placement.candidates.results import Placement, group_chips
 from trninv.placement.questions import find
 from trninv.routing import questions as routing_questions
@@ -96,10 +96,18 @@ def _memory_arguments(arguments: Mapping[str, Any], *, best: bool) -> dict[str, 
 
 
 def _scheduler_lines(placement: Placement, hostname: str, hosts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the lines for schedulers, and why servers are missing there: Slurm's line then can't be written at all."""
     chips = () if placement.whole_servers else placement.places
+    nameless = [server for server in placement.servers if server in hosts and not is_dns_name(hosts[server])]
+    servers = [server for server in placement.servers if server not in nameless]
+    slurm = None if nameless else schedulers.sbatch_arguments(placement.servers, hostname, hosts)
     return {
-        "slurm": schedulers.sbatch_arguments(placement.servers, hostname, hosts),
-        "kubernetes": list(schedulers.pod_selectors(placement.servers, chips, hostname, hosts)),
+        "slurm": slurm,
+        "kubernetes": list(schedulers.pod_selectors(servers, chips, hostname, hosts)),
+        "nameless": [
+            f"{server}: no line can name its host {hosts[server]}, which is no DNS name in lower case"
+            for server in nameless
+        ],
     }
 
 
@@ -112,10 +120,12 @@ def _render_commands(placements: Sequence[Placement], hostname: str, hosts: Mapp
         )
         spares = (f" --spare {place}" for place in group_chips(placement.spares))
         yield f"trninv:     trninv allocate JOB {' '.join(group_chips(placement.places))}{''.join(spares)}"
-        yield f"Slurm:      {lines['slurm']}{note}"
+        if lines["slurm"]:
+            yield f"Slurm:      {lines['slurm']}{note}"
         yield from (f"Kubernetes: {line}" for line in lines["kubernetes"][:_MAX_KUBERNETES_LINES])
-        if (more_servers := len(placement.servers) - _MAX_KUBERNETES_LINES) > 0:
+        if (more_servers := len(lines["kubernetes"]) - _MAX_KUBERNETES_LINES) > 0:
             yield f"            … {more_servers:,} more servers (--format json)"
+        yield from lines["nameless"]
 
 
 place = build_command(_PLACEMENTS, _run_place, _HOSTNAME_OPTION, _NEAREST_OPTION)

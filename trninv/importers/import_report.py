@@ -1,13 +1,50 @@
 """Report the result of an import, with the fields that a source should have reported and did not."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from trninv.catalog.instance_types import UnclaimedType
 from trninv.importers.records import shorten_keys
 from trninv.importers.source_register import find_source
 from trninv.units import pluralize
+
+
+@dataclass(slots=True)
+class ServerNames:
+    """The servers that some records name: by instance, or by a host that no other record names with an instance.
+
+    The same rule makes machines of all observations, in `trninv.reconcile.latest_observations`.
+    """
+
+    _instances: set[str] = field(default_factory=set)
+    _hosts_of_instances: set[str] = field(default_factory=set)
+    _hosts_alone: set[str] = field(default_factory=set)
+
+    def add(self, instance: str | None, host: str | None) -> None:
+        """Add the names in a record."""
+        if instance is None:
+            self._hosts_alone.add(host or "")
+            return
+        self._instances.add(instance)
+        if host is not None:
+            self._hosts_of_instances.add(host)
+
+    def count(self) -> int:
+        """Return the number of servers."""
+        return len(self._instances) + len(self._hosts_alone - self._hosts_of_instances)
+
+
+class MissingByField(defaultdict[str, ServerNames]):
+    """The servers that lack an expected field, by field."""
+
+    def __init__(self) -> None:
+        super().__init__(ServerNames)
+
+    def add(self, missing_fields: str | None, instance: str | None, host: str | None) -> None:
+        """Add a record with the fields that it lacks, as the column ``missing_fields`` has them."""
+        for name in (missing_fields or "").split():
+            self[name].add(instance, host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +94,10 @@ class ImportResult:
     unclaimed_types: tuple[UnclaimedType, ...] = ()
 
 
-def describe_missing_fields(kind: str, servers: Counter[str]) -> tuple[MissingField, ...]:
-    """Return the missing fields by name, from the number of servers that lack each; ``kind`` is the source's name."""
+def describe_missing_fields(kind: str, missing: Mapping[str, ServerNames]) -> tuple[MissingField, ...]:
+    """Return the missing fields by name, with the number of servers that lack each; ``kind`` is the source's name."""
     expected = find_source(kind).expected
-    return tuple(MissingField(name, expected.get(name, name), servers[name]) for name in sorted(servers))
+    return tuple(MissingField(name, expected.get(name, name), missing[name].count()) for name in sorted(missing))
 
 
 def render_unreported(files: Iterable[ImportResult]) -> Iterator[str]:

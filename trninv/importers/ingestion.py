@@ -6,7 +6,7 @@ stores them, so that parsing does not block other writers. Content that is store
 
 import hashlib
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from trninv.catalog.instance_types import count_unclaimed_types
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
 from trninv.errors import BusyError, InvalidArgumentError
-from trninv.importers.import_report import ImportResult, describe_missing_fields
+from trninv.importers.import_report import ImportResult, MissingByField, describe_missing_fields
 from trninv.importers.json_value import ImportErrors
 from trninv.importers.parsed_file import ImportOptions, ImportProgress, ParsedFile, RowBuilder, machine_name
 from trninv.importers.row_batches import BatchSpool, RowBatch, load_batches
@@ -55,7 +55,7 @@ class ParsedImport:
     @property
     def rows(self) -> int:
         """The number of rows to be added: observations, servers and chips of files not stored before."""
-        return sum(1 + file.servers + file.chips for file in self.files if not file.is_duplicate)
+        return sum(file.rows for file in self.files if not file.is_duplicate)
 
 
 def import_files(
@@ -76,7 +76,7 @@ def parse_files(
     trust_host_names: bool = False,
     allow_empty: bool = False,
     allowed_machine: str | None = None,
-    progress: ImportProgress = lambda _name, _servers: None,
+    progress: ImportProgress = lambda _name, _records: None,
 ) -> Iterator[ParsedImport]:
     """Parse and check files of one kind, except those stored before; nothing is written to the database.
 
@@ -185,7 +185,7 @@ def _store_file(
         connection.execute(update(_OBSERVATION).where(is_same).values(seen_at=max(existing.seen_at, parsed.taken_at)))
         for _ in batches:  # the content was stored after it was parsed, or earlier in this import; skip its batches
             pass
-        missing = describe_missing_fields(parsed.kind, _count_missing_fields(connection, existing.id))
+        missing = describe_missing_fields(parsed.kind, _read_missing_fields(connection, existing.id))
         return existing.id, ImportResult(
             file.name, existing.servers, existing.chips, is_duplicate=True, missing_fields=missing
         )
@@ -198,13 +198,13 @@ def _store_file(
     return observation, file.result(parsed.kind)
 
 
-def _count_missing_fields(connection: Connection, observation: int) -> Counter[str]:
-    """Return how many of an observation's servers lack a field, by field."""
-    by_fields = select(_SERVER.c.missing_fields, func.count()).where(_SERVER.c.observation_id == observation)
-    counts = Counter[str]()
-    for names, servers in connection.execute(by_fields.group_by(_SERVER.c.missing_fields)):
-        counts.update(dict.fromkeys((names or "").split(), servers))
-    return counts
+def _read_missing_fields(connection: Connection, observation: int) -> MissingByField:
+    """Return the servers of an observation that lack an expected field, by field."""
+    missing = MissingByField()
+    query = select(_SERVER.c.missing_fields, _SERVER.c.instance, _SERVER.c.host)
+    for row in connection.execute(query.where(_SERVER.c.observation_id == observation)):
+        missing.add(*row)
+    return missing
 
 
 def _is_same_content(kind: str, digests: Sequence[str]) -> ColumnElement[bool]:

@@ -3,14 +3,13 @@
 `ingestion` does this for the files of `trninv import`, and `report_batches` for what machines post to the service.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import IO, Any, Final
 
 from trninv.errors import ForbiddenError
-from trninv.importers.import_report import ImportResult, describe_missing_fields
+from trninv.importers.import_report import ImportResult, MissingByField, ServerNames, describe_missing_fields
 from trninv.importers.input_file import InputFile
 from trninv.importers.json_value import MAX_NAME, ImportErrors, JsonValue, quote_value
 from trninv.importers.records import (
@@ -42,7 +41,7 @@ def machine_name(file_name: str) -> str:
 _BATCH_SIZE = 2_000
 """The number of a file's records that form one batch of rows."""
 ImportProgress = Callable[[str, int], None]
-"""Called with a file's name and the number of servers read so far."""
+"""Called with a file's name and the number of records of servers read so far."""
 
 
 @dataclass(slots=True)
@@ -59,12 +58,15 @@ class ParsedFile:
         Whether it lists every instance of an account or cluster.
     is_named_by_file
         Whether a machine in it is named after the file.
+    records
+        Number of records of servers, each a row; a file may have several of one server, such as a Kubernetes Node and
+        its ResourceSlices.
     batches
         Number of batches that its rows came in.
     speaker
         The instance or host that reported, if the file is from a tool on a single machine; else None.
-    missing_counts
-        Number of its servers that lack an expected field, by field.
+    missing
+        Its servers that lack an expected field, by field.
 
     """
 
@@ -73,13 +75,24 @@ class ParsedFile:
     is_duplicate: bool = False
     is_complete: bool = False
     is_named_by_file: bool = False
-    servers: int = 0
+    names: ServerNames = field(default_factory=ServerNames)
+    records: int = 0
     chips: int = 0
     batches: int = 0
     speaker: str | None = None
-    missing_counts: Counter[str] = field(default_factory=Counter)
+    missing: MissingByField = field(default_factory=MissingByField)
     unknown_keys: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+
+    @property
+    def servers(self) -> int:
+        """The number of servers in it."""
+        return self.names.count()
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that storing it adds."""
+        return 1 + self.records + self.chips
 
     def row(self, observation: int, kind: str, stored_at: str, taken_at: str) -> dict[str, Any]:
         """Return its row of ``observation``."""
@@ -105,7 +118,7 @@ class ParsedFile:
             self.servers,
             self.chips,
             is_duplicate=False,
-            missing_fields=describe_missing_fields(kind, self.missing_counts),
+            missing_fields=describe_missing_fields(kind, self.missing),
             unknown_keys=self.unknown_keys,
             unread=self.unread,
         )
@@ -137,7 +150,7 @@ class RowBuilder:
         name: str,
         errors: ImportErrors,
         add_batch: Callable[[RowBatch], object],
-        progress: ImportProgress = lambda _name, _servers: None,
+        progress: ImportProgress = lambda _name, _records: None,
     ) -> None:
         self._options, self._name, self._add_batch, self._progress = options, name, add_batch, progress
         self.errors, self._is_named_by_file = errors, False
@@ -169,19 +182,21 @@ class RowBuilder:
                 rows = RowBatch.from_records(servers, links)
                 self._add_batch(rows)
                 parsed_file.batches += 1
-                parsed_file.missing_counts.update(rows.missing_fields())
+                for record, missing_fields in zip(servers, rows.missing_fields(), strict=True):
+                    parsed_file.missing.add(missing_fields, record.instance, record.host)
             for record in servers:
+                parsed_file.names.add(record.instance, record.host)
                 parsed_file.speaker = record.instance or record.host
                 parsed_file.unknown_keys = shorten_keys({*parsed_file.unknown_keys, *record.unknown_keys})
-            parsed_file.servers += len(servers)
+            parsed_file.records += len(servers)
             parsed_file.chips += sum(len(record.chips) for record in servers)
-            self._progress(self._name, parsed_file.servers)
+            self._progress(self._name, parsed_file.records)
         # a complete listing must have a server; any other listing needs only a record about a machine or its links
-        is_empty = has_listing and not (parsed_file.servers if parsed_file.is_complete else has_records)
+        is_empty = has_listing and not (parsed_file.records if parsed_file.is_complete else has_records)
         if is_empty and not self._options.allow_empty and self.errors.count == errors_before:
             self.errors.add(self._name, "lists no instances; add --allow-empty if there are none")
         parsed_file.is_named_by_file = self._is_named_by_file
-        if parsed_file.servers != 1 or all_sources()[self._options.kind].is_manager:
+        if parsed_file.records != 1 or all_sources()[self._options.kind].is_manager:
             parsed_file.speaker = None
         return parsed_file
 

@@ -6,21 +6,20 @@ already is not stored again, so a machine may repeat a report of which it got no
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, select
 
 from trninv.database.bulk_load import bulk_insert, bulk_update
 from trninv.database.engine import read_transaction, write_transaction
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
 from trninv.errors import BusyError, ForbiddenError, TrninvError
-from trninv.importers.import_report import ImportResult, describe_missing_fields
+from trninv.importers.import_report import ImportResult, MissingByField, describe_missing_fields
 from trninv.importers.json_value import ImportErrors
 from trninv.importers.parsed_file import ImportOptions, ParsedFile, RowBuilder
 from trninv.importers.row_batches import RowBatch, load_batches
@@ -103,7 +102,7 @@ class _StoredReport:
     servers: int
     chips: int
     machines: set[str] = field(default_factory=set)
-    missing_counts: Counter[str] = field(default_factory=Counter)
+    missing: MissingByField = field(default_factory=MissingByField)
 
 
 def store_reports(
@@ -267,20 +266,19 @@ class _Batch:
         if stored := self._stored.get(candidate.digest):
             if taken_at > stored.seen_at:
                 stored.seen_at = self._confirmed_at[stored.id] = taken_at
-            missing = describe_missing_fields(self._kind, stored.missing_counts)
+            missing = describe_missing_fields(self._kind, stored.missing)
             return ImportResult("observation", stored.servers, stored.chips, is_duplicate=True, missing_fields=missing)
         file = candidate.file
         if file is None:
             raise BusyError("newer observations have replaced the same one, which was stored before; send it again")
         if report.machine and report.principal and report.principal.usage:
-            rows = 1 + file.servers + file.chips
             usage = self._usages.get(report.machine, report.principal.usage)
-            self._usages[report.machine] = usage.check(rows, len(report.content), self._quota, self._now)
+            self._usages[report.machine] = usage.check(file.rows, len(report.content), self._quota, self._now)
         observation = self._first_id + len(self._rows)
         self._rows[candidate.digest] = file.row(observation, self._kind, format_timestamp(self._now), taken_at)
         self._batches += [(observation, rows_) for rows_ in candidate.batches]
         self._stored[candidate.digest] = _StoredReport(
-            observation, taken_at, file.servers, file.chips, missing_counts=file.missing_counts
+            observation, taken_at, file.servers, file.chips, missing=file.missing
         )
         return file.result(self._kind)
 
@@ -302,9 +300,10 @@ def _read_stored(connection: Connection, kind: str, digests: Iterable[str]) -> d
     by_digest = {digest: _StoredReport(*values) for digest, *values in connection.execute(query)}
     by_id = {stored.id: stored for stored in by_digest.values()}
     if by_id:
-        name = func.coalesce(_SERVER.c.instance, _SERVER.c.host)
-        servers = select(_SERVER.c.observation_id, name, _SERVER.c.missing_fields)
-        for observation, machine, missing in connection.execute(servers.where(_SERVER.c.observation_id.in_(by_id))):
-            by_id[observation].machines.add(machine)
-            by_id[observation].missing_counts.update((missing or "").split())
+        servers = select(*(_SERVER.c[name] for name in ("observation_id", "missing_fields", "instance", "host")))
+        for observation, missing, instance, host in connection.execute(
+            servers.where(_SERVER.c.observation_id.in_(by_id))
+        ):
+            by_id[observation].machines.add(instance or host)
+            by_id[observation].missing.add(missing, instance, host)
     return by_digest

@@ -38,9 +38,9 @@ class RowBatch(NamedTuple):
             [_link_row(record) for record in links],
         )
 
-    def missing_fields(self) -> Iterator[str]:
-        """Yield the expected fields that servers lack, once for each server that lacks one."""
-        return (name for row in self.servers for name in (row[_MISSING_FIELDS] or "").split())
+    def missing_fields(self) -> Iterator[str | None]:
+        """Yield the expected fields that each row of a server lacks, as its column has them."""
+        return (row[_MISSING_FIELDS] for row in self.servers)
 
 
 def load_batches(connection: Connection, batches: Sequence[tuple[int, RowBatch]]) -> None:

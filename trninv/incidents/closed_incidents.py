@@ -19,6 +19,7 @@ from trninv.incidents import common_place, failure_history, failures
 from trninv.incidents.change_windows import WINDOW, merge_spans, window_starts
 from trninv.incidents.failures import FailureEvent, PartSite
 from trninv.incidents.grouping import count_parts, grouping_rule, resolve_scope, root_causes
+from trninv.incidents.incident_context import instances_at
 from trninv.incidents.losses import load_losses
 from trninv.incidents.model import (
     MAX_LISTED,
@@ -172,7 +173,8 @@ def _build_incidents(connection: Connection, windows: Sequence[_Window]) -> Iter
     firsts = failures.load_event_summaries(connection, {window.first_change for window in windows})
     spans = [(firsts[window.first_change].time, closings[_closing(window)].at) for window in windows]
     losses = load_losses(connection, [window.members for window in windows], spans)
-    for window, window_causes, place, loss in zip(windows, causes, places, losses, strict=True):
+    instances = instances_at(connection, causes, [start for start, _ in spans])
+    for window, window_causes, place, loss, bound in zip(windows, causes, places, losses, instances, strict=True):
         closing, started_at = closings[_closing(window)], firsts[window.first_change].time
         changes = {window.failures[part.failure_event or 0].change for part in window_causes}
         failure = window.failures[window_causes[0].failure_event or 0]
@@ -195,6 +197,7 @@ def _build_incidents(connection: Connection, windows: Sequence[_Window]) -> Iter
             bandwidth_lost=loss.bandwidth,
             jobs=loss.jobs[:MAX_LISTED],
             job_count=len(loss.jobs),
+            instances=bound[:MAX_LISTED],
             closing_event=closing.id,
         )
 

@@ -18,7 +18,7 @@ from trninv.database.tables import PART_KINDS, STATES
 from trninv.errors import UnknownAddressError
 from trninv.incidents import change_windows, common_place, failures
 from trninv.incidents.failures import EventSummary, FailureEvent
-from trninv.incidents.incident_context import IncidentContext, enclosing_servers, load_notes
+from trninv.incidents.incident_context import IncidentContext, causing_servers, load_notes
 from trninv.incidents.losses import load_losses
 from trninv.incidents.model import (
     MAX_LISTED,
@@ -187,7 +187,7 @@ def _build_incident(
     first_summary = summaries.get(group.first_change or 0)  # no event has number 0
     cause_summary = summaries.get(group.causes[0].last_event or 0)
     cause_addresses = [part.address for part in group.causes[:MAX_LISTED]]
-    servers = dict.fromkeys(server for part in group.causes for server in enclosing_servers(part.address))
+    servers = causing_servers(group.causes)
     instances = [context.instances[server] for server in servers if server in context.instances]
     findings = list(islice(_related_findings(group, context), MAX_LISTED + 1))
     return Incident(

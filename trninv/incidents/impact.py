@@ -85,7 +85,7 @@ def _affected_job(connection: Connection, key: int, chips: int) -> AffectedJob:
     allocated = select(func.count()).where(
         _ALLOCATION.c.job_id == key, is_open_then(connection, _ALLOCATION.c.started_at, _ALLOCATION.c.ended_at)
     )
-    return AffectedJob(row.name, row.system, row.external_id, connection.scalar(allocated) or 0, chips)
+    return AffectedJob(row.name, row.system, row.external_id, connection.scalar(allocated) or 0, chips, row.who)
 
 
 def _affected_reservations(connection: Connection, incident: Incident) -> Iterator[AffectedReservation]:

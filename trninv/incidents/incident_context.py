@@ -1,7 +1,7 @@
 """Load what is recorded about incidents: the instances in their servers, open drift findings, and notes."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -47,6 +47,11 @@ def enclosing_servers(address: str) -> list[str]:
     return list(dict.fromkeys(str(server) for server in servers if server.level == "server"))
 
 
+def causing_servers(causes: Iterable[UnhealthyPart]) -> list[str]:
+    """Return the addresses of the servers of some causes, in their order."""
+    return list(dict.fromkeys(server for part in causes for server in enclosing_servers(part.address)))
+
+
 def is_open_then(connection: Connection, start: ColumnElement[str], end: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return the condition that a row is open at the time that the connection reads: now, or an earlier time."""
     if (earlier_time := as_of_time(connection.engine)) is None:
@@ -61,6 +66,30 @@ def _open_rows(connection: Connection, table: Table, start: str, end: str, addre
     if len(addresses) <= _MAX_LISTED:
         query = query.where(table.c.address.in_(addresses))
     return (row for row in connection.execute(query) if row.address in addresses)
+
+
+def instances_at(
+    connection: Connection, causes: Sequence[Sequence[UnhealthyPart]], times: Sequence[str]
+) -> list[tuple[ServerInstance, ...]]:
+    """Return the instances that stood in the servers of some causes at a time, for each list of causes and its time."""
+    servers = [causing_servers(parts) for parts in causes]
+    addresses = {address for group in servers for address in group}
+    query = select(_BINDING).where(_BINDING.c.started_at <= max(times, default="")).order_by(_BINDING.c.id)
+    if len(addresses) <= _MAX_LISTED:
+        query = query.where(_BINDING.c.address.in_(addresses))
+    bindings = defaultdict[str, list[Any]](list)
+    for row in connection.execute(query):
+        if row.address in addresses:
+            bindings[row.address].append(row)
+    return [
+        tuple(
+            ServerInstance(row.address, row.instance, row.host)
+            for address in group
+            for row in bindings[address]
+            if row.started_at <= time and (row.ended_at is None or row.ended_at > time)
+        )
+        for group, time in zip(servers, times, strict=True)
+    ]
 
 
 def load_notes(connection: Connection, incidents: Collection[str]) -> Mapping[str, list[IncidentNote]]:

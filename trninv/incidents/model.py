@@ -234,6 +234,9 @@ class ClosedIncident:
         f"Jobs that had chips in the incident, or at its links, switches and NICs, the first {MAX_LISTED} by name.",
     ]
     job_count: Annotated[int, "Number of these jobs."]
+    instances: Annotated[
+        tuple[ServerInstance, ...], f"Instances in the servers of its causes when it began, the first {MAX_LISTED}."
+    ]
     closing_event: HiddenInt
 
     @property
@@ -251,6 +254,7 @@ class AffectedJob:
     external_id: Annotated[str, "Its id in that system."]
     chips: Annotated[int, "All chips allocated to the job."]
     affected_chips: Annotated[int, "Chips of the job in the incident."]
+    who: Annotated[str, "Who runs it."]
 
 
 @dataclass(frozen=True, slots=True)

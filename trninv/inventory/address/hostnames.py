@@ -31,6 +31,11 @@ class ServerAddress(NamedTuple):
         return f"{self.cluster}/d{self.domain}/s{self.server}"
 
 
+def is_dns_name(name: str) -> bool:
+    """Return whether a scheduler's file or command can name a host so."""
+    return bool(_NAME.fullmatch(name)) and len(name) <= _MAX_LENGTH
+
+
 def hostnames(
     servers: Sequence[ServerAddress], template: str = DEFAULT_TEMPLATE, bound: Sequence[str | None] = ()
 ) -> list[str]:
@@ -51,7 +56,7 @@ def hostnames(
     names = [host or name for host, name in zip_longest(bound, template_names(servers, template))]
     server_by_name: dict[str, ServerAddress] = {}
     for name, server in zip(names, servers, strict=True):
-        if not _NAME.fullmatch(name) or len(name) > _MAX_LENGTH:
+        if not is_dns_name(name):
             raise NotExpressibleError(
                 f"{name[:_MAX_LENGTH]!r} can't name a machine: lower-case letters, digits, '-' and '.' make a host "
                 "name; give another --hostname, such as 'node-d{domain}-s{server}', "

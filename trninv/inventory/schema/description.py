@@ -18,7 +18,7 @@ from trninv.inventory.schema.listing import select_things
 from trninv.inventory.schema.things import THINGS
 from trninv.inventory.seeding.catalog_rows import compute_column
 from trninv.inventory.seeding.totals import cluster_totals
-from trninv.inventory.state.bindings import list_bindings
+from trninv.inventory.state.bindings import Binding, list_bindings
 from trninv.inventory.state.condition import condition_from_row
 from trninv.inventory.state.state_change import is_cascaded
 from trninv.topology.registry import get_pattern
@@ -139,8 +139,7 @@ def _describe_server(connection: Connection, _catalog: Catalog, place: Place) ->
     bound = next(list_bindings(connection, place), None)
     return {
         "model": model.slug,
-        "instance": bound and bound.instance,
-        "host": bound and bound.host,
+        **_machine_names(bound),
         "bound": bound and f"since {bound.started_at} by {bound.who}, {bound.method}, {bound.confidence}",
         "rack": f"{cluster}/r{_load_row(connection, 'rack', server.rack_id).ordinal}",
         "state": condition_from_row(server),
@@ -148,6 +147,10 @@ def _describe_server(connection: Connection, _catalog: Catalog, place: Place) ->
         "vCPUs": model.vcpus,
         "host memory": Capacity(model.host_memory_bytes),
     }, [model.slug]
+
+
+def _machine_names(bound: Binding | None) -> dict[str, str | None]:
+    return {"instance": bound.instance if bound else None, "host": bound.host if bound else None}
 
 
 def _describe_chip(connection: Connection, _catalog: Catalog, place: Place) -> _AttributesAndSubjects:
@@ -158,8 +161,10 @@ def _describe_chip(connection: Connection, _catalog: Catalog, place: Place) -> _
         for name in COMPUTE
         if (value := getattr(model, compute_column(name))) is not None
     }
+    server = Place(place.address.rsplit("/", 1)[0], "server", chip.server_id, place.cluster_id)
     return {
         "model": model.name,
+        **_machine_names(next(list_bindings(connection, server), None)),
         "state": condition_from_row(node),
         "tray": f"tray {_load_row(connection, 'tray', chip.tray_id).ordinal} of its server" if chip.tray_id else None,
         "cores": f"{model.cores} × {model.core_model}",

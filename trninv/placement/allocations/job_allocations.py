@@ -7,9 +7,9 @@ author and reason.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from sqlalchemy import Connection, Select, bindparam, func, select
 
@@ -22,7 +22,7 @@ from trninv.inventory.schema.things import THINGS
 from trninv.inventory.state.author import check_author
 from trninv.inventory.state.hash_chain import record_change
 from trninv.placement.allocations.allocation_rows import batches
-from trninv.routing.answer import HiddenInt
+from trninv.routing.answer import HiddenInt, SchemaScalar
 from trninv.units import format_timestamp, pluralize
 
 _T, _JOB = TABLES, THINGS["job"]
@@ -38,7 +38,14 @@ _MAX_SUGGESTIONS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job in a list; the declaration "job" in `trninv.inventory.schema.things` describes the fields."""
+    """A job in a list; the declaration "job" in `trninv.inventory.schema.things` describes the fields.
+
+    Attributes
+    ----------
+    had_ended
+        In the result of a release: whether the job had ended before, so that the release changed nothing.
+
+    """
 
     key: HiddenInt
     name: str
@@ -55,6 +62,7 @@ class Job:
     ended_at: str | None
     pinned: bool
     who: str
+    had_ended: Annotated[bool, SchemaScalar.HIDDEN] = field(default=False, compare=False)
 
 
 @contextmanager

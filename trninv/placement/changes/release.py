@@ -1,7 +1,7 @@
 """End a job and release its chips."""
 
 from collections.abc import Iterator
-from dataclasses import astuple
+from dataclasses import replace
 from typing import Annotated, Final
 
 from sqlalchemy import Connection, bindparam, select, update
@@ -23,14 +23,8 @@ from trninv.units import pluralize
 _T = TABLES
 
 
-class _EndedJob(Job):
-    """A job that had ended before, which only the command's text tells apart."""
-
-    __slots__ = ()
-
-
 def _render(job: Job) -> Iterator[str]:
-    if isinstance(job, _EndedJob):
+    if job.had_ended:
         yield f"{job.name}: ended already at {job.ended_at}"
     else:
         yield f"{job.name}: released {pluralize(job.chips, 'chip')}"
@@ -66,7 +60,7 @@ def release(
         last = connection.scalar(same_name.order_by(job.c.id.desc()).limit(1))
         if last is None:
             raise unknown_job_error(connection, name)
-        return _EndedJob(*astuple(read_job(connection, last)))
+        return replace(read_job(connection, last), had_ended=True)
     with change_transaction(connection, who=who or UNKNOWN_USER, why=why, source=source) as time:
         for statement in _END_JOB:
             connection.execute(statement, {"key": key, "time": time})

@@ -154,6 +154,12 @@ class DrainImpact:
         self._subtrees = list(_subtree_ordinals(snapshot.connection, place)) if place.level == "network_node" else []
 
     @property
+    def failed_chips(self) -> int:
+        """The number of chips in the place that are unusable already."""
+        usable = unpack_masks(self.before.usable)
+        return sum((mask & ~up).bit_count() for mask, up in zip(self._lost_chips, usable, strict=True))
+
+    @property
     def rows(self) -> list[int]:
         """Rows of the domains that lose chips or links."""
         lose_chips = (row for row, mask in enumerate(self._lost_chips) if mask)

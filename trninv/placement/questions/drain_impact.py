@@ -92,6 +92,7 @@ class DrainImpactAnswer(Answer):
     disrupted: Annotated[int, "Jobs that lose chips or links."]
     stopped: Annotated[int, "Jobs that must stop."]
     chips: Annotated[int, "Usable chips that the cluster loses."]
+    failed_chips: Annotated[int, "Chips of the place that are down or in maintenance already."]
     jobs: Annotated[tuple[DrainedJob, ...], "Disrupted jobs, largest first, in the order in which they are placed."]
     largest_block: Annotated[int, "Chips of the cluster's largest free block."]
     largest_block_after: Annotated[int, "That number after the drain."]
@@ -104,7 +105,10 @@ class DrainImpactAnswer(Answer):
 
     def render(self) -> Rendered:
         summary = f"{pluralize(self.disrupted, 'job')} disrupted, {self.stopped:,} of them must stop"
-        yield f"{self.scope}: {pluralize(self.chips, 'chip')} lost, {summary}"
+        # as in the column "lost" of jobs, which keep failed chips until they end or move
+        chips = pluralize(self.chips + self.failed_chips, "chip")
+        remark = f" ({self.failed_chips:,} had failed)" if self.failed_chips else ""
+        yield f"{self.scope}: {chips} lost{remark}, {summary}"
         if self.jobs:
             yield RenderedTable(
                 ["job", "chips", "lost", "must stop", "can go", "all-gather", "after"], map(_job_row, self.jobs)
@@ -188,6 +192,7 @@ def drain_impact(
         disrupted=len(disrupted),
         stopped=sum(job.must_stop(units) for job in disrupted),
         chips=count_chips(before.usable & ~after.usable),
+        failed_chips=impact.failed_chips,
         jobs=tuple(_drained_job(impact, job, outcome, units) for job, outcome in zip(reported, outcomes, strict=True)),
         largest_block=max_free_block(before, legal_sets),
         largest_block_after=max_free_block(after, legal_sets),

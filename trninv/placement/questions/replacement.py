@@ -3,7 +3,7 @@
 `trninv.placement.moves.replacement` plans them; this module declares the question and its answer.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -65,6 +65,7 @@ class ReplacementAnswer(Answer):
     job: Annotated[str, "Name of the job."]
     lost: Annotated[tuple[AddressText, ...], "The lost servers."]
     lost_chips: Annotated[int, "Chips of the job on them, without spares."]
+    failed_chips: Annotated[int, "Those of them that are down or in maintenance."]
     possible: Annotated[bool, "Whether the job can keep its shape and bandwidth."]
     parts: Annotated[tuple[ReplacedChips, ...], "What changes, by domain."]
     new_servers: Annotated[int, "Number of new servers."]
@@ -87,14 +88,16 @@ class ReplacementAnswer(Answer):
         return self.possible
 
     def render(self) -> Rendered:
+        failed = f", {self.failed_chips:,} failed" if self.failed_chips else ""
+        loss = f"{self.job} gives up {abbreviate_places(self.lost)} ({pluralize(self.lost_chips, 'chip')}{failed})"
         if not self.possible:
-            yield f"{self.job} lost {pluralize(self.lost_chips, 'chip')}: nothing free keeps its shape and bandwidth"
+            yield f"{loss}: nothing free keeps its shape and bandwidth"
             return
         is_exact = self.new_servers == self.lower_bound_new_servers
         proof = "the fewest possible" if is_exact else f"at least {self.lower_bound_new_servers} are needed"
         proof_of_chips = "the fewest possible" if self.is_best else "perhaps not the fewest"
         cost = f"{pluralize(self.new_servers, 'new server')} ({proof}), {pluralize(self.new_chips, 'new chip')}"
-        yield f"{self.job} lost {pluralize(self.lost_chips, 'chip')}: {cost} ({proof_of_chips})"
+        yield f"{loss}: {cost} ({proof_of_chips})"
         if self.tier and self.tier_after:
             yield f"its domains are below one network node of tier {self.tier}, and of tier {self.tier_after} after"
         yield RenderedTable(
@@ -147,7 +150,8 @@ def replacement(
     model = capacity.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(connection, model))
     allocation = next(item for item in read_allocations(snapshot, capacity) if item.key == key)
-    masks = _lost_masks(snapshot, lost, row.cluster_id, capacity) if lost else _failed_servers(capacity, allocation)
+    failed = _failed_chips(capacity, allocation)
+    masks = _lost_masks(snapshot, lost, row.cluster_id, capacity) if lost else _servers_of(model, failed)
     if not masks:
         raise InvalidArgumentError(f"no chip of job {job} is down or in maintenance; name the lost servers (--lost)")
     lost_chips = sum((mask & masks.get(domain, 0)).bit_count() for domain, mask in allocation.work.items())
@@ -164,6 +168,7 @@ def replacement(
             address for domain, mask in sorted(masks.items()) for address in capacity.server_addresses(domain, mask)
         ),
         lost_chips=lost_chips,
+        failed_chips=sum((mask & masks.get(row, 0)).bit_count() for row, mask in failed.items()),
         possible=plan is not None,
         parts=replaced,
         new_servers=plan.new_servers if plan else 0,
@@ -199,14 +204,15 @@ def _lost_masks(snapshot: Snapshot, lost: Iterable[str], cluster: int, capacity:
     return masks
 
 
-def _failed_servers(capacity: FreeCapacity, job: JobAllocation) -> dict[int, int]:
-    """Return the masks of the servers on which a chip that a job works on is not up, by row."""
-    masks: dict[int, int] = {}
-    for row, mask in job.work.items():
-        failed = mask & ~unpack_masks(capacity.up[[row]])[0]
-        if servers := sum(server for server in capacity.model.server_masks if server & failed):
-            masks[row] = servers
-    return masks
+def _failed_chips(capacity: FreeCapacity, job: JobAllocation) -> dict[int, int]:
+    """Return the masks of the chips that a job works on and that are not up, by row."""
+    failed = {row: mask & ~unpack_masks(capacity.up[[row]])[0] for row, mask in job.work.items()}
+    return {row: mask for row, mask in failed.items() if mask}
+
+
+def _servers_of(model: PlacementModel, chips: Mapping[int, int]) -> dict[int, int]:
+    """Return the masks of the servers with some chips, by row."""
+    return {row: sum(server for server in model.server_masks if server & mask) for row, mask in chips.items()}
 
 
 def _tier(model: PlacementModel, rows: Collection[int]) -> int | None:
