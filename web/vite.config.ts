@@ -48,6 +48,31 @@ function docsPages(): Plugin {
   };
 }
 
+/** The module virtual:tables: views of SQL and labels of Cypher with their columns, from their reference pages. */
+function queryTables(): Plugin {
+  const name = "virtual:tables";
+  const tablesOf = (page: string, heading: RegExp) =>
+    readFileSync(path.join(DOCS, "reference", page), "utf8")
+      .split(/^(?=###? )/m)
+      .flatMap((part) => {
+        const section = part.replace(/^### /, "");
+        const [, table] = heading.exec(section) ?? [];
+        if (!table) return [];
+        const names = [/ as above: (.*)/.exec(section)?.[1], ...(section.match(/^\| `.*?(?= \| )/gm) ?? [])];
+        const columns = names.flatMap((text) => [...(text ?? "").matchAll(/`(\w+)`/g)].map(([, column]) => column));
+        return [[table, /^\n*(.*?)[.:](?= |$)/m.exec(section.slice(table.length))?.[1] ?? "", [...new Set(columns)]]];
+      });
+  return {
+    name: "query-tables",
+    resolveId: (id) => (id === name ? `\0${name}` : undefined),
+    load(id) {
+      if (id !== `\0${name}`) return undefined;
+      const tables = { sql: tablesOf("sql.md", /^(v_\w+)\n/), cypher: tablesOf("cypher.md", /^([A-Z]\w+)\n/) };
+      return `export default ${JSON.stringify(tables)}`;
+    },
+  };
+}
+
 export default defineConfig({
   base: "./",
   publicDir: false,
@@ -67,7 +92,7 @@ export default defineConfig({
     },
   },
   worker: { format: "es", rollupOptions: { output: { entryFileNames: "assets/changes.js" } } },
-  plugins: [licences(), docsPages()],
+  plugins: [licences(), docsPages(), queryTables()],
   server: {
     proxy: Object.fromEntries(
       ["/graphql", "/changes", "/chips", "/pictures", "/reports", "/sql", "/cypher", "/docs"].map((at) => [

@@ -409,10 +409,24 @@ def test_a_number_shows_its_source_and_leads_to_the_disagreement(opened: Open) -
     row = page.locator("tr", has=page.get_by_role("rowheader", name="HBM, GiB", exact=True)).first
     row.get_by_role("button", name="96", exact=True).focus()
     expect(page.get_by_role("tooltip").filter(visible=True)).to_contain_text("Amazon EC2 Trn2 architecture")
-    row.locator("a.mark").nth(1).click()
+    # as in the report of capacity: other chips' sources only print another unit
+    expect(row.locator("a.mark")).to_have_count(1)
+    row.locator("a.mark").click()
     expect(page.locator(".wanted h3")).to_have_text("Trainium2 HBM")
+    wanted = page.locator(".wanted summary")
+    expect(wanted).to_contain_text("seed document")
+    expect(wanted.locator(".difference").first).to_have_text(re.compile(r"^[+−][\d,.]+ %$"))
     page.get_by_role("searchbox", name="Filter").fill("trainium1 hbm")
     expect(page.locator(".disagreements h3").first).to_contain_text("Trainium1")
+
+
+@pytest.mark.slow
+def test_a_note_on_several_numbers_is_read_once_and_a_source_is_named_with_its_publisher(opened: Open) -> None:
+    page = opened("#/disagreements")
+    notes = page.locator(".disagreements .reason").all_inner_texts()
+    own = [note for note in notes if not note.startswith("Note: as for ")]
+    assert len(own) == len(set(own)) < len(notes)
+    expect(page.locator(".disagreements .others", has_text="SemiAnalysis: ").first).to_be_visible()
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from examples import ROOT
 from forking import forked_service
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.access.bearer_tokens import create_token
+from trninv.reports.views import VIEWS
 
 EXAMPLES = re.findall(r'name: "(.*)"', (ROOT / "web/src/query/examples.ts").read_text())
 
@@ -69,6 +70,29 @@ def test_rows_are_sorted_copied_and_an_error_says_what_is_wrong(watched: Watched
     expect(page.locator(".result .failure")).to_contain_text("CREATE")
     assert all("status of 400" in each for each in watched.said)
     watched.said.clear()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("language", "table", "column"), [("sql", "v_chip", "hbm_gib"), ("cypher", "Chip", "hbm_gib")])
+def test_what_can_be_queried_is_listed_and_addresses_are_links(
+    opened: Open, language: str, table: str, column: str
+) -> None:
+    page = opened(f"#/query?lang={language}")
+    page.get_by_text(re.compile("and their (columns|properties)$")).click()
+    entry = page.locator(".tables div", has=page.get_by_role("button", name=table, exact=True))
+    expect(entry.locator("dd")).to_contain_text(column)
+    entry.get_by_role("button").click()
+    answered(page)
+    assert page.locator("main .failure").count() == 0
+    if language == "sql":
+        first = page.locator(".data tbody tr").first
+        expect(first.get_by_role("link").first).to_have_attribute("href", re.compile(r"^#/(at|cluster)/"))
+
+
+@pytest.mark.slow
+def test_every_view_of_sql_is_listed(opened: Open) -> None:
+    names = opened("#/query").locator(".tables dt button").all_text_contents()
+    assert set(names) == set(VIEWS)
 
 
 @pytest.mark.slow

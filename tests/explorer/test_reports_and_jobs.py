@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow.parquet
@@ -143,8 +144,48 @@ def test_a_share_of_less_than_all_is_not_shown_as_all(opened: Open) -> None:
     expect(up).to_be_visible()
     (share,) = column(page, 3)
     assert 0 < float(share) < 100
-    expect(page.get_by_role("columnheader", name="measured since", exact=True)).to_be_visible()
+    expect(page.get_by_text("MTTR: hours down per ended repair")).to_contain_text("Measured over the last ")
+    page.get_by_text(re.compile("^Columns")).click()
+    page.get_by_role("checkbox", name="measured since", exact=True).check()
     expect(page.locator(".data tbody time")).to_contain_text(" ago")
+    page.get_by_role("checkbox", name="measured since", exact=True).uncheck()
+    expect(page).not_to_have_url(re.compile("cols="))
+
+
+@pytest.mark.slow
+def test_availability_is_of_a_period_and_says_kinds_as_people_do(opened: Open) -> None:
+    page = opened("#/reports/availability")
+    kinds = column(page, 2)
+    assert "NIC" in kinds
+    assert "nic" not in kinds
+    with page.expect_request(lambda request: "query Report(" in (request.post_data or "")) as asked:
+        page.get_by_text("24 h", exact=True).click()
+    settled(page)
+    (since,) = asked.value.post_data_json["variables"]["values"]
+    age = datetime.now(UTC) - datetime.fromisoformat(since["value"])
+    assert timedelta(hours=24) <= age < timedelta(hours=24, minutes=5)
+    expect(page.locator("input[name=since]")).to_have_value("24 h ago")
+    expect(page.get_by_role("radio", name="24 h")).to_be_checked()
+    assert page.locator("main .failure").count() == 0
+
+
+@pytest.mark.slow
+def test_a_total_is_of_the_rows_that_are_shown(opened: Open) -> None:
+    page = opened("#/reports/capacity?where=chips<200")
+    total = page.locator(".data tfoot td").first
+    chips = [int(text.replace(",", "")) for text in column(page, 2)]
+    assert int(total.inner_text().replace(",", "")) == sum(chips)
+
+
+@pytest.mark.slow
+def test_lost_bandwidth_says_which_incidents_cost_it(opened: Open) -> None:
+    page = opened("#/reports/bandwidth?cluster=u-trn2x64")
+    causes = page.get_by_role("region", name="Causes").locator("tbody tr")
+    expect(causes).to_have_count(1)
+    expect(causes).to_contain_text("HBM errors")
+    assert float(causes.locator("td.number").inner_text()) > 0
+    causes.get_by_role("link").click()
+    expect(page.get_by_role("complementary", name=re.compile("Incident"))).to_contain_text("HBM errors")
 
 
 @pytest.mark.slow

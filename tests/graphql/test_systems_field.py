@@ -21,6 +21,15 @@ def test_its_numbers_name_the_fact_of_one_part(ask: Ask) -> None:
     assert of["hostMemory"]["fact"]["subject"] == default_systems().get("rainier").domain.server.slug
 
 
+def test_a_fact_says_what_contradicts_it_by_the_rule_of_the_catalog(ask: Ask) -> None:
+    found = ask("{ facts(filter: {picked: {eq: true}}, first: 1000) { nodes { subject attribute dispute } } }")
+    disputes = {(fact["subject"], fact["attribute"]): fact["dispute"] for fact in found["data"]["facts"]["nodes"]}
+    catalog = default_catalog()
+    assert disputes == {key: catalog.describe_dispute(catalog.picked_fact(*key)) for key in disputes}
+    assert disputes["trainium2", "device_memory"] == "96 GiB; other sources: 512 GiB"
+    assert disputes["trainium3", "device_memory"] is None  # only a unit is printed differently
+
+
 def test_a_large_system_counts_the_nodes_of_its_fabric() -> None:
     design = SystemTotals.from_system(default_catalog(), default_systems().get("rainier"))
     fabric = default_systems().get("rainier").fabric(default_catalog())

@@ -3,3 +3,9 @@ declare module "virtual:docs" {
   const pages: [title: string, path: string][];
   export default pages;
 }
+
+// The views of SQL and the labels of Cypher, which vite.config.ts derives from docs/reference/.
+declare module "virtual:tables" {
+  const tables: Record<"sql" | "cypher", [name: string, row: string, columns: string[]][]>;
+  export default tables;
+}

@@ -175,6 +175,17 @@ export const Reason = ({ text }: { text: string }) => (
   </>
 );
 
+/** The sign of numbers on which sources disagree. ⚠ is for unhealthy parts. */
+export const DISPUTED = "≠";
+
+/** The sign next to a disputed number, with a link to what each source states. */
+export const DisputeMark = ({ of, dispute }: { of?: string; dispute: string }) => (
+  <a class="mark" href={href("disagreements", "", { of })} title={dispute}>
+    <span aria-hidden="true"> {DISPUTED}</span>
+    <span class="unseen">sources disagree: {dispute}</span>
+  </a>
+);
+
 /** A choice as radio buttons in a row. */
 export function Choice<T extends string>({
   name,

@@ -771,6 +771,12 @@ THINGS: Final[Mapping[str, Thing]] = {
                     enumeration=DIFFERENCE,
                     is_filterable=False,
                 ),
+                column_field(
+                    _fact.c.dispute,
+                    "Its value with what contradicts it: other values, a disputed origin, or a note on how it is read; "
+                    "null: nothing contradicts it, or only a unit does.",
+                    is_filterable=False,
+                ),
                 column_field(_fact.c.note, "How to read the disagreement."),
                 Field(
                     "assumed",

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { Loaded } from "../api";
 import { type Ring, Rings } from "../drawing/rings";
-import { Loading } from "../parts";
+import { DISPUTED, Loading } from "../parts";
 import { citation, gibibytes, gigabytes, number, pluralize, relativeTo } from "../words";
 import type { BandwidthAnswer, BisectionAnswer, PathAnswer, PoolAnswer, SourceFact, WithBaseline } from "./documents";
 import { cutOf, type Hop, hopsOf, narrowestOf } from "./links";
@@ -299,7 +299,6 @@ function Hops({ pool, from }: { pool: PoolAnswer; from: string }) {
 
 interface Sourced {
   definition: string;
-  disputed: boolean;
   facts: SourceFact[];
 }
 
@@ -308,13 +307,16 @@ function Sources({ answer }: { answer: Sourced }) {
   const facts = new Map(answer.facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
   return (
     <details class="inner">
-      <summary>Definition and sources{answer.disputed && <span class="mark"> ⚠ sources disagree</span>}</summary>
+      <summary>
+        Definition and sources
+        {answer.facts.some(({ dispute }) => dispute) && <span class="mark"> {DISPUTED} sources disagree</span>}
+      </summary>
       <p>{answer.definition}.</p>
       <ul>
         {[...facts].map(([name, fact]) => (
           <li key={name}>
             {name.replaceAll("_", " ")}: <strong>{fact.value}</strong>, {fact.source.title}: {citation(fact)}
-            {fact.disputed && <p class="disputed">{fact.note}</p>}
+            {fact.note && <p class={fact.dispute ? "disputed" : "quiet"}>{fact.note}</p>}
           </li>
         ))}
       </ul>

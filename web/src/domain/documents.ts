@@ -43,7 +43,7 @@ export const WIRING = graphql(`
 `);
 
 const FACT_FIELDS = graphql(`
-  fragment Rests on Fact { subject attribute value quote formula disputed assumed note source { title } }
+  fragment Rests on Fact { subject attribute value quote formula dispute assumed note source { title } }
 `);
 
 // Without facts an answer compiles into a plan; the links of FLOW have the same facts.
@@ -62,7 +62,7 @@ const PATH_FIELDS = graphql(`
 const BANDWIDTH_FIELDS = graphql(
   `
   fragment Flow on BandwidthAnswer {
-    definition source target disputed
+    definition source target
     facts { ...Rests }
     maximumFlow { gigabytesPerSecond }
     minimumCut(first: 1000) { totalCount nodes { address bandwidth { gigabytesPerSecond } } }
@@ -124,7 +124,7 @@ export const BETWEEN_IF = graphql(
 const BISECTION_FIELDS = graphql(
   `
   fragment Halves on BisectionAnswer {
-    definition disputed exact method sideA sideB chipsA(first: 1000) { nodes }
+    definition exact method sideA sideB chipsA(first: 1000) { nodes }
     facts { ...Rests }
     lower { gigabytesPerSecond }
     upper { gigabytesPerSecond }
@@ -153,7 +153,7 @@ export const BISECTION_IF = graphql(
 const POOL_FIELDS = graphql(
   `
   fragment Pool on PoolAnswer {
-    definition scope disputed chips
+    definition scope chips
     facts { ...Rests }
     memory { gibibytes }
     own { gibibytes }

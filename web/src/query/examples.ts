@@ -41,7 +41,7 @@ WHERE state = 'down' AND until IS NULL AND at < now() - INTERVAL '7 days'
 ORDER BY at`,
     },
     {
-      name: "Link bandwidth now and when healthy",
+      name: "Bandwidth, now and healthy",
       text: `SELECT cluster, technology, count(*) AS links, sum(bandwidth_gb_per_s) AS now_gb_per_s,
     sum(nominal_gb_per_s) AS healthy_gb_per_s
 FROM v_link

@@ -1,4 +1,6 @@
 // The Query page: SQL and Cypher that the user writes, and their rows.
+
+import TABLES from "virtual:tables";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, postJson } from "../api";
 import { useViewer } from "../change/proposal";
@@ -16,6 +18,9 @@ const TABS: Record<Language, string> = { sql: "SQL", cypher: "Cypher" };
 
 /** Longer texts do not go into the address of the page. */
 const MOST = 4096;
+
+/** Lines of the field for an empty query. */
+const LEAST_LINES = 4;
 
 /** What was typed in each tab, until the page is left. */
 const drafts: Partial<Record<Language, string>> = {};
@@ -140,7 +145,7 @@ function Editor({ language, options }: EditorProps) {
           <span class="unseen">{TABS[language]} query</span>
           <textarea
             name="query"
-            rows={9}
+            rows={Math.max(LEAST_LINES, text.split("\n").length)}
             spellcheck={false}
             autocomplete="off"
             autocapitalize="off"
@@ -178,6 +183,13 @@ function Editor({ language, options }: EditorProps) {
       <Examples
         examples={examples}
         text={text}
+        choose={(text) => {
+          type(text);
+          start(text);
+        }}
+      />
+      <Tables
+        language={language}
         choose={(text) => {
           type(text);
           start(text);
@@ -237,6 +249,42 @@ function Examples({ examples, text, choose }: ExamplesProps) {
         ))}
       </ul>
     </section>
+  );
+}
+
+const ALL_OF: Record<Language, (table: string) => string> = {
+  sql: (view) => `SELECT *\nFROM ${view}\nLIMIT 100`,
+  cypher: (label) =>
+    /[a-z]/.test(label)
+      ? `MATCH (n:${label})\nRETURN n\nLIMIT 100`
+      : `MATCH (a)-[r:${label}]->(b)\nRETURN a.address AS a, b.address AS b, r\nLIMIT 100`,
+};
+
+/** What can be queried: each name with what a row of it is and its columns; a click shows its first rows. */
+function Tables({ language, choose }: { language: Language; choose: (text: string) => void }) {
+  const tables = TABLES[language];
+  return (
+    <details class="card tables">
+      <summary>{language === "sql" ? "Views and their columns" : "Labels, relationships and their properties"}</summary>
+      <dl>
+        {tables.map(([table, row, columns]) => (
+          <div key={table}>
+            <dt>
+              <button
+                type="button"
+                class="plain"
+                title="Show its first rows"
+                onClick={() => choose(ALL_OF[language](table))}
+              >
+                {table}
+              </button>{" "}
+              <span class="quiet">{row}</span>
+            </dt>
+            <dd>{columns.join(", ")}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
   );
 }
 

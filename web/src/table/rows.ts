@@ -166,7 +166,6 @@ const UNITS: [RegExp, string][] = [
 /** Titles that need more than a column's name, which is public. */
 const TITLES: Record<string, string> = {
   gb_per_s: "healthy, GB/s",
-  mttr_hours: "MTTR, h, with ongoing",
 };
 const NAMES: Record<string, string> = {
   hbm: "HBM",
@@ -202,11 +201,11 @@ export function columnLabel(column: string): string {
 const ADDRESS = /^[a-z0-9][\w.-]*\/(?:[dr]\d+|fabric)(?:\/[a-z]+\d+)*$/;
 const isAddress = (text: string) => text.split("--").every((end) => ADDRESS.test(end));
 
-/** The addresses of a cell that contains nothing else. */
+/** The addresses of a cell that contains nothing else; one word in a column of clusters or addresses is a cluster. */
 export function addresses(column: string, cell: Cell): string[] {
   if (typeof cell !== "string" || !cell) return [];
   const parts = cell.split(/,? /);
-  if (/(^|_)cluster$/.test(column)) return /^[a-z0-9][\w.-]*$/.test(cell) ? [cell] : [];
+  if (/(^|_)(cluster|address)$/.test(column) && /^[a-z0-9][\w.-]*$/.test(cell)) return [cell];
   return parts.every(isAddress) ? parts : [];
 }
 

@@ -5,10 +5,10 @@ import { type Letter, LetterBadge } from "../drawing/letter";
 import { saveFile } from "../drawing/save";
 import "../style/data.css";
 import { useAsOf } from "../live";
-import { Address, Reason } from "../parts";
+import { Address, DISPUTED, DisputeMark, Reason } from "../parts";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
-import { formatDateTime, formatDuration, isState, StateLabel, shownTime } from "../state";
+import { formatDateTime, formatDuration, isState, nounOf, StateLabel, shownTime } from "../state";
 import { exact, pluralize, rounded, shortenAddress } from "../words";
 import {
   addresses,
@@ -65,6 +65,10 @@ interface Props {
   jobHref?: (job: string) => string;
   /** More buttons next to the download. */
   tools?: preact.ComponentChildren;
+  /** Columns that are shown unless the address has others; by default all. */
+  usual?: string[] | undefined;
+  /** Columns whose numbers are added up below the rows. */
+  totals?: string[] | undefined;
   /** Rows that are shown until all are asked for. */
   few?: number | undefined;
   /** Whether a row is several lines on a phone; a table with long texts always does that. */
@@ -73,7 +77,21 @@ interface Props {
   summary?: { size: string; content: preact.ComponentChildren };
 }
 
-export function DataTable({ name, all, shown, view, chosen, letters, jobHref, tools, few, stacked, summary }: Props) {
+export function DataTable({
+  name,
+  all,
+  shown,
+  view,
+  chosen,
+  letters,
+  jobHref,
+  tools,
+  usual,
+  totals,
+  few,
+  stacked,
+  summary,
+}: Props) {
   const field = useRef<HTMLInputElement>(null);
   const [isWhole, setWhole] = useState(false);
   const drawn = useMemo(
@@ -99,7 +117,7 @@ export function DataTable({ name, all, shown, view, chosen, letters, jobHref, to
             onChange={(event) => change({ where: event.currentTarget.value.trim() || undefined })}
           />
         </label>
-        <Columns all={all.columns} shown={shown.columns} />
+        <Columns all={all.columns} shown={shown.columns} usual={usual ?? all.columns} />
         <button
           type="button"
           title="Save the rows and columns shown, in this order"
@@ -125,6 +143,7 @@ export function DataTable({ name, all, shown, view, chosen, letters, jobHref, to
             chosen={chosen}
             letters={letters}
             jobHref={jobHref}
+            totals={totals ?? []}
             stacked={stacked ?? false}
           />
           {rest > 0 && (
@@ -151,10 +170,11 @@ export function DataTable({ name, all, shown, view, chosen, letters, jobHref, to
   );
 }
 
-function Columns({ all, shown }: { all: string[]; shown: string[] }) {
+function Columns({ all, shown, usual }: { all: string[]; shown: string[]; usual: string[] }) {
   const toggle = (column: string) => {
     const next = all.filter((name) => shown.includes(name) !== (name === column));
-    if (next.length) change({ cols: next.length === all.length ? undefined : next.join(",") }, true);
+    const isUsual = next.length === usual.length && next.every((name) => usual.includes(name));
+    if (next.length) change({ cols: isUsual ? undefined : next.join(",") }, true);
   };
   return (
     <details class="columns-of">
@@ -182,12 +202,13 @@ interface BodyProps {
   chosen: Props["chosen"];
   letters: Props["letters"];
   jobHref: Props["jobHref"];
+  totals: string[];
   stacked: boolean;
 }
 
 const hrefOfJob = (job: string) => href("jobs", "", { sel: job });
 
-function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefOfJob, stacked }: BodyProps) {
+function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefOfJob, totals, stacked }: BodyProps) {
   const [top, scrolled] = useState(0);
   const box = useRef<HTMLElement>(null);
   const many = rows.length > MOST;
@@ -261,7 +282,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
                   key={column}
                   column={column}
                   cell={row[place] ?? null}
-                  dispute={String(row[disputeAt] ?? "")}
+                  dispute={disputeAt < 0 ? undefined : String(row[disputeAt] ?? "")}
                   short={many}
                   isFirst={place === 0}
                   decimals={decimals[place] ?? 0}
@@ -273,6 +294,33 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
           ))}
           <Space height={(rows.length - last) * height} />
         </tbody>
+        {rows.length > 1 && drawn.some(({ column }) => totals.includes(column)) && (
+          <tfoot>
+            <tr>
+              {drawn.map(({ column, place, disputeAt }) =>
+                totals.includes(column) ? (
+                  <Value
+                    key={column}
+                    column={column}
+                    cell={rows.reduce((sum, row) => sum + Number(row[place]), 0)}
+                    dispute={disputeAt < 0 ? undefined : rows.some((row) => row[disputeAt]) ? "a part of this sum" : ""}
+                    short={false}
+                    isFirst={false}
+                    decimals={decimals[place] ?? 0}
+                    letter={undefined}
+                    jobHref={jobHref}
+                  />
+                ) : place === drawn[0]?.place ? (
+                  <th key={column} scope="row">
+                    Total
+                  </th>
+                ) : (
+                  <td key={column} />
+                ),
+              )}
+            </tr>
+          </tfoot>
+        )}
       </table>
     </section>
   );
@@ -369,8 +417,8 @@ const linkName = (kind: string) => JOINED[/\w+$/.exec(kind)?.[0] ?? ""] ?? "Betw
 interface ValueProps {
   column: string;
   cell: Cell;
-  /** The values that sources state, if they disagree. */
-  dispute: string;
+  /** The values that sources state, empty if they agree; undefined: the column has no such numbers. */
+  dispute: string | undefined;
   short: boolean;
   isFirst: boolean;
   decimals: number;
@@ -385,11 +433,16 @@ function Value({ column, cell, dispute, short, isFirst, decimals, letter, jobHre
     return (
       <td class="number" data-label={label} title={text === exact(cell) ? undefined : String(cell)}>
         {column === "failed_chips" && cell > 0 ? <StateLabel state="down">{text}</StateLabel> : text}
-        {dispute && (
-          <a class="mark" href={href("disagreements")} title={dispute}>
-            <span aria-hidden="true"> ⚠</span>
-            <span class="unseen">sources disagree: {dispute}</span>
-          </a>
+        {dispute ? (
+          <DisputeMark dispute={dispute} />
+        ) : (
+          // the digits of a column stay below each other
+          dispute !== undefined && (
+            <span class="mark no" aria-hidden="true">
+              {" "}
+              {DISPUTED}
+            </span>
+          )
         )}
       </td>
     );
@@ -432,6 +485,8 @@ function Value({ column, cell, dispute, short, isFirst, decimals, letter, jobHre
     <>
       {linkName(text)} <span class="quiet">{text}</span>
     </>
+  ) : column === "kind" ? (
+    nounOf(text)
   ) : (
     <Reason text={text} />
   );

@@ -40,7 +40,11 @@ export function documentsOf(facts: readonly Fact[]): CitedDocument[] {
   );
 }
 
-const KINDS: Record<string, string> = {
+/** A document by its title, and by its publisher unless that is the vendor. */
+export const nameOf = ({ title, publisher }: Pick<Source, "title" | "publisher">) =>
+  /^(AWS|trninv)/.test(publisher) ? title : `${publisher}: ${title}`;
+
+export const KINDS: Record<string, string> = {
   seed: "seed document",
   vendor: "vendor’s documentation",
   driver: "vendor’s source code",

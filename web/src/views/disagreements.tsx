@@ -4,7 +4,8 @@ import { graphql, makeQuery, type Result, useQuery } from "../api";
 import { CopyQueries, Loading } from "../parts";
 import type { Route } from "../route";
 import "../style/facts.css";
-import { citation, pluralize } from "../words";
+import { citation, number, pluralize } from "../words";
+import { KINDS, nameOf } from "./cited";
 import { FactFilter } from "./factfilter";
 import { attributeName, passes, subjectName } from "./factnames";
 
@@ -13,11 +14,14 @@ const CONFLICTS = graphql(`
     conflicts(first: 1000) {
       nodes {
         subject attribute disagreement note
-        facts { value quote readingUnit readingDirection readingReason source { title } }
+        facts {
+          value exact quote readingUnit readingDirection readingReason
+          source { title publisher date kind }
+        }
       }
     }
     facts(filter: { picked: { eq: true }, disputed: { eq: true } }, first: 1000) {
-      nodes { subject attribute value quote formula note source { title } }
+      nodes { subject attribute value quote formula note source { title publisher date kind } }
     }
     systems { slug name }
   }
@@ -41,6 +45,21 @@ const SECTIONS: [id: string, name: string, title: string][] = [
   ["derived", "Derived", "Disputed because of their inputs or notation"],
 ];
 
+/** How much more or less than the used value another one is: −9.5 %; empty if it is no number. */
+function differenceTo(used: { exact: unknown }, other: { exact: unknown }): string {
+  const [from, to] = [Number(used.exact ?? Number.NaN), Number(other.exact ?? Number.NaN)];
+  if (!from || !Number.isFinite(to) || from === to) return "";
+  const percent = (100 * Math.abs(to - from)) / from;
+  return `${to < from ? "−" : "+"}${number(Number(percent.toPrecision(percent < 100 ? 2 : 3)))} %`;
+}
+
+/** A formula with names for people: Trn3 Gen1 HBM / Trn3 Gen1 chips. */
+const formulaInWords = (formula: string, systems: Map<string, string>) =>
+  formula.replace(
+    /([^\s:]+):(\w+)@[\w-]+/g,
+    (_, subject, attribute) => `${subjectName(subject, systems)} ${attributeName(attribute, subject)}`,
+  );
+
 interface Entry {
   key: string;
   section: string;
@@ -48,6 +67,11 @@ interface Entry {
   name: string;
   conflict?: Conflict;
   derived?: Derived;
+  /** What a derived number follows from. */
+  from?: string;
+  why: string;
+  /** The number above it that has the same reason. */
+  sameAs?: string;
 }
 
 function entriesOf(data: Answer): Entry[] {
@@ -62,11 +86,31 @@ function entriesOf(data: Answer): Entry[] {
       ...entry(conflict),
       section: conflict.disagreement === "VALUE" ? "" : "rounding",
       conflict,
+      why: conflict.note || DIFFERENCES[conflict.disagreement] || "",
     }),
   );
   const named = new Set(conflicts.map(({ key }) => key));
-  const derived = data.facts.nodes.map((fact): Entry => ({ ...entry(fact), section: "derived", derived: fact }));
+  const derived = data.facts.nodes.map(
+    (fact): Entry => ({
+      ...entry(fact),
+      section: "derived",
+      derived: fact,
+      from: fact.formula ? formulaInWords(fact.formula, systems) : nameOf(fact.source),
+      why: fact.note ?? "",
+    }),
+  );
   return [...conflicts, ...derived.filter(({ key }) => !named.has(key))];
+}
+
+/** Refer to the first of the shown numbers with the same reason, so that each is read once. */
+function withReferences(entries: Entry[]): Entry[] {
+  const first = new Map<string, string>();
+  return entries.map((entry) => {
+    const sameAs = first.get(entry.why);
+    if (sameAs) return { ...entry, sameAs };
+    if (entry.why) first.set(entry.why, `${entry.subject} ${entry.name}`);
+    return entry;
+  });
 }
 
 /** How many entries the page has, as its sections count them. */
@@ -120,9 +164,14 @@ function Entries({ entries, route: { subject, options } }: { entries: Entry[]; r
         where={where}
         placeholder="HBM, Trainium3, EFA…"
       />
+      <p class="quiet">
+        The value used is that of a seed document of this inventory, else of the vendor’s documentation, its source code
+        or a third party; of several, the newest. Where another one is right, the note says so. Open a row for the
+        quotes.
+      </p>
       {shown.length === 0 && <p class="card">{where ? "No number matches the filter." : "None."}</p>}
       {SECTIONS.map(([id, , title]) => {
-        const listed = shown.filter(({ section }) => section === id);
+        const listed = withReferences(shown.filter(({ section }) => section === id));
         if (!listed.length) return null;
         return (
           <section key={id} class="card flush disagreements" aria-label={title}>
@@ -130,7 +179,7 @@ function Entries({ entries, route: { subject, options } }: { entries: Entry[]; r
             <div class="heads" aria-hidden="true">
               <span>Number</span>
               <span>Value used</span>
-              <span class="others">{id === "derived" ? "From" : "Other values"}</span>
+              <span class="others">{id === "derived" ? "From" : "Other values, and by how much they differ"}</span>
             </div>
             {listed.map((entry) => (
               <Disagreement key={entry.key} entry={entry} isWanted={entry.key === wanted} />
@@ -143,17 +192,18 @@ function Entries({ entries, route: { subject, options } }: { entries: Entry[]; r
 }
 
 function Disagreement({
-  entry: { key, subject, name, conflict, derived },
+  entry: { key, subject, name, conflict, derived, from, why, sameAs },
   isWanted,
 }: {
   entry: Entry;
   isWanted: boolean;
 }) {
   const [used, ...others] = conflict?.facts ?? [];
-  const values = [...new Set(others.map(({ value }) => value))].filter((value) => value !== used?.value);
+  const different = others.filter(
+    ({ value }, at) => value !== used?.value && at === others.findIndex((other) => other.value === value),
+  );
   const titlesOf = (value: string) =>
-    [...new Set(others.filter((other) => other.value === value).map(({ source }) => source.title))].join("; ");
-  const why = conflict?.note || DIFFERENCES[conflict?.disagreement ?? ""] || derived?.note;
+    [...new Set(others.filter((other) => other.value === value).map(({ source }) => nameOf(source)))].join("; ");
   return (
     <details id={key} class={isWanted ? "wanted" : undefined} open={isWanted}>
       <summary>
@@ -161,26 +211,32 @@ function Disagreement({
           {subject} <span>{name}</span>
         </h3>
         <span class="used">
-          <strong>{used?.value ?? derived?.value}</strong> <span class="quiet">{used?.source.title}</span>
+          <strong>{used?.value ?? derived?.value}</strong>{" "}
+          {used && (
+            <span class="quiet">
+              {nameOf(used.source)} ({[KINDS[used.source.kind], used.source.date].filter(Boolean).join(", ")})
+            </span>
+          )}
         </span>
         <span class="quiet others" data-name={conflict ? "others: " : "from "}>
           {conflict
-            ? values.length
-              ? values.map((value) => (
-                  <span key={value}>
-                    <span class="value">{value}</span> {titlesOf(value)}
+            ? different.length
+              ? different.map((other) => (
+                  <span key={other.value}>
+                    <span class="value">{other.value}</span>{" "}
+                    {used && <span class="difference">{differenceTo(used, other)}</span>} {titlesOf(other.value)}
                   </span>
                 ))
               : "another unit"
-            : derived?.source.title}
+            : from}
         </span>
-        {why && <span class="quiet reason">{why}</span>}
+        {why && <span class="quiet reason">{sameAs ? `Note: as for ${sameAs}.` : why}</span>}
       </summary>
       {conflict && <Sources name={`${subject}, ${name}`} conflict={conflict} />}
       {derived && (
         <div class="inner">
           <p>
-            {derived.source.title}: {citation(derived)}
+            {nameOf(derived.source)}: {citation(derived)}
           </p>
           {derived.note && <p>{derived.note}</p>}
         </div>
@@ -209,7 +265,12 @@ function Sources({ name, conflict: { disagreement, note, facts } }: { name: stri
             {facts.map((fact, index) => (
               <tr key={index}>
                 <td>{index === 0 ? <strong>{fact.value} (used)</strong> : fact.value}</td>
-                <td>{fact.source.title}</td>
+                <td>
+                  {nameOf(fact.source)}
+                  <span class="quiet kind">
+                    {[KINDS[fact.source.kind], fact.source.date].filter(Boolean).join(", ")}
+                  </span>
+                </td>
                 <td>{citation(fact)}</td>
                 <td>
                   {[fact.readingUnit, DIRECTIONS[fact.readingDirection ?? ""], fact.readingReason]

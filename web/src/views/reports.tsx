@@ -4,13 +4,17 @@ import { download, graphql, makeQuery, type Result, useQuery } from "../api";
 import { useNarrow } from "../domain/wiring";
 import { axesOf, type Chart, columnsOf, Plot, plotOf } from "../drawing/plot";
 import { saveFile } from "../drawing/save";
+import { useAsOf } from "../live";
+import { timeOf } from "../palette/times";
 import { Choice, CopyQueries, DownloadSvg, ErrorPage, Loading, svgOf } from "../parts";
 import { change, href, oneOf, type Route } from "../route";
+import { formatDateTime, formatDuration, shownTime } from "../state";
 import "../style/tabs.css";
 import { ByChange, groupByChange, haveChanges } from "../table/changes";
 import { columnLabel, naturalOrder, type Rows } from "../table/rows";
 import { DataTable, useVisibleRows } from "../table/table";
 import { pluralize } from "../words";
+import { LostBandwidth } from "./lost";
 
 const REPORTS = graphql(`
   query Reports { reportFormats reports { name title summary parameters { name default description } chart { x y by } } }
@@ -100,6 +104,61 @@ const WHOLE: Record<string, string> = {
   "9999-12-31T00:00:00Z": "now",
 };
 
+interface Presentation {
+  /** The columns that answer the report's question; the others can be chosen. */
+  usual?: string[];
+  totals?: string[];
+  /** How to read its numbers, above the rows. */
+  note?: string;
+}
+
+const PRESENTATIONS: Record<string, Presentation> = {
+  availability: {
+    usual: [
+      ...["cluster", "kind", "share_up", "failures", "ongoing", "mttr_hours", "mtbf_hours"],
+      ...["share_degraded", "share_down", "share_maintenance"],
+    ],
+    note:
+      "MTTR: hours down per ended repair; repairs that go on count until now. MTBF: hours up or degraded per failure. " +
+      "A failure is of the part itself, not of its server.",
+  },
+  bandwidth: {
+    usual: [
+      ...["kind", "gb_per_s_lost", "idle", "unhealthy", "gb_per_s_now", "gb_per_s", "links"],
+      ...["gb_per_s_a_cable", "cable_disputed"],
+    ],
+    totals: ["gb_per_s_lost", "idle", "unhealthy", "gb_per_s_now", "gb_per_s", "links", "cables"],
+    note: "Idle links carry nothing, because they or a part at their ends are down or in maintenance. Unhealthy links are so themselves.",
+  },
+  capacity: {
+    usual: [
+      ...["cluster", "chips", "chips_working", "chips_free", "hbm_gib", "bf16_tflops", "percent_of_chips"],
+      ...["servers", "system", "hbm_of_a_chip_disputed", "bf16_of_a_chip_disputed"],
+    ],
+    totals: [
+      ...["chips", "chips_working", "chips_free", "hbm_gib", "bf16_tflops"],
+      ...["percent_of_chips", "servers", "domains"],
+    ],
+  },
+};
+
+/** Periods that a report can be of, as its time may be typed. */
+const PERIODS = { "": "All", "24 h ago": "24 h", "7 d ago": "7 d", "30 d ago": "30 d" };
+
+const MINUTE = 60_000;
+
+/** The values of a report's parameters: a time in words, such as 7 d ago, is the time that it means. */
+function valuesOf({ parameters }: Report, options: Record<string, string>, asof: string) {
+  const now = Math.floor(shownTime(asof) / MINUTE) * MINUTE;
+  return parameters.flatMap(({ name, default: usual }) => {
+    const value = OF_TABLE.has(name) ? undefined : options[name];
+    if (value === undefined) return [];
+    const isInWords = /^\d{4}-.*T/.test(usual) && !/^\d{4}-/.test(value);
+    const time = isInWords ? timeOf(value, now) : undefined;
+    return [{ name, value: time === undefined ? value : new Date(time).toISOString() }];
+  });
+}
+
 interface OneProps {
   report: Report;
   reports: Report[];
@@ -109,10 +168,12 @@ interface OneProps {
 }
 
 function One({ report, reports, route, formats }: OneProps) {
-  const values = report.parameters.flatMap(({ name }) => {
-    const value = OF_TABLE.has(name) ? undefined : route.options[name];
-    return value === undefined ? [] : [{ name, value }];
-  });
+  const { asof } = useAsOf();
+  // of the page's begin, so that a period does not move on while it is read
+  const values = useMemo(
+    () => valuesOf(report, route.options, asof),
+    [report, asof, ...report.parameters.map(({ name }) => route.options[name])],
+  );
   const query = makeQuery(ROWS, { name: report.name, values: values });
   return (
     <article class="reports">
@@ -140,18 +201,30 @@ function One({ report, reports, route, formats }: OneProps) {
         {report.parameters.length > 0 && (
           <form class="parameters" onSubmit={(event) => event.preventDefault()}>
             {report.parameters.map(({ name, default: usual, description }) => (
-              <label key={name}>
-                <span>{columnLabel(name)}</span>
-                <input
-                  name={name}
-                  placeholder={WHOLE[usual]}
-                  value={route.options[name] ?? (Object.hasOwn(WHOLE, usual) ? "" : usual)}
-                  onChange={({ currentTarget: { value } }) =>
-                    change({ [name]: value === usual || (!value && Object.hasOwn(WHOLE, usual)) ? undefined : value })
-                  }
-                />
-                <span class="quiet">{description}</span>
-              </label>
+              <>
+                {name === "since" && (
+                  <div class="period tabs">
+                    <Choice
+                      name="Period"
+                      options={PERIODS}
+                      chosen={(route.options.until ? undefined : (route.options.since ?? "")) as keyof typeof PERIODS}
+                      choose={(since) => change({ since: since || undefined, until: undefined })}
+                    />
+                  </div>
+                )}
+                <label key={name}>
+                  <span>{columnLabel(name)}</span>
+                  <input
+                    name={name}
+                    placeholder={WHOLE[usual]}
+                    value={route.options[name] ?? (Object.hasOwn(WHOLE, usual) ? "" : usual)}
+                    onChange={({ currentTarget: { value } }) =>
+                      change({ [name]: value === usual || (!value && Object.hasOwn(WHOLE, usual)) ? undefined : value })
+                    }
+                  />
+                  <span class="quiet">{description}</span>
+                </label>
+              </>
             ))}
           </form>
         )}
@@ -181,7 +254,8 @@ interface ReportRowsProps {
 
 function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
   const { sort = "", where = "", cols = "" } = options;
-  const view = { sort, where, cols };
+  const { usual, totals, note } = PRESENTATIONS[name] ?? {};
+  const view = { sort, where, cols: cols || (usual ?? []).join(",") };
   const shown = useVisibleRows(rows, view);
   // an order or a choice of columns is about parts
   const as = sort || cols ? "parts" : oneOf(ROWS_AS, options.rows, "changes");
@@ -203,8 +277,16 @@ function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
           <code>trninv report {name} --limit</code>.
         </p>
       )}
+      {name === "bandwidth" && <LostBandwidth scope={options.cluster || null} />}
+      {note && (
+        <p class="quiet">
+          {note} <Measured rows={rows} />
+        </p>
+      )}
       <DataTable
         name={name}
+        usual={usual}
+        totals={totals}
         all={rows}
         shown={shown}
         view={view}
@@ -241,6 +323,25 @@ function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
           </figure>
         </details>
       )}
+    </>
+  );
+}
+
+/** Since when the numbers are measured, which may be later than the time that was asked for. */
+function Measured({ rows: { columns, rows } }: { rows: Rows }) {
+  const now = shownTime(useAsOf().asof);
+  const place = columns.indexOf("measured_since");
+  const times = rows.flatMap((row) => (typeof row[place] === "string" ? [row[place]] : [])).sort();
+  const [first, last] = [times[0], times.at(-1)];
+  if (!first || !last) return null;
+  const [longest, shortest] = [formatDuration(first, now), formatDuration(last, now)];
+  return (
+    <>
+      Measured over the last{" "}
+      <time dateTime={first} title={formatDateTime(first)}>
+        {longest}
+      </time>
+      {shortest !== longest && `, of some clusters ${shortest}`}.
     </>
   );
 }

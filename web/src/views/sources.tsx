@@ -1,7 +1,7 @@
 // Where the inventory's data come from: what feeds it, the documented numbers by generation, and the documents.
 import { useState } from "preact/hooks";
 import { graphql, makeQuery, type Result, useQuery } from "../api";
-import { CopyQueries, Loading } from "../parts";
+import { CopyQueries, DISPUTED, DisputeMark, Loading } from "../parts";
 import { href, type Route } from "../route";
 import "../style/facts.css";
 import { citation, pluralize } from "../words";
@@ -15,7 +15,7 @@ const NUMBERS = graphql(`
   query Numbers {
     facts(filter: { picked: { eq: true } }, first: 1000) {
       nodes {
-        subject attribute value quote formula disputed assumed note
+        subject attribute value quote formula dispute assumed note
         source { title publisher date kind }
         others { value source { title publisher date kind } }
       }
@@ -141,8 +141,8 @@ function Numbers({ data, route }: { data: Answer; route: Route }) {
       <FactFilter view="sources" sections={sections} chosen={chosen} where={where} placeholder="HBM, EFA, Trn2…" />
       {chosen === DOCUMENTS && !where && <DocumentTable documents={documents} />}
       <p class="quiet" hidden={chosen === DOCUMENTS && !where}>
-        Bandwidths are of one direction. Select a number for its source; <span class="mark">⚠</span> marks where sources
-        disagree; — is not documented.
+        Bandwidths are of one direction. Select a number for its source; <span class="mark">{DISPUTED}</span> marks
+        where sources disagree; — is not documented.
       </p>
       {where && shown.length === 0 && <p class="card">No number matches the filter.</p>}
       {sections.map(({ id, name }) => {
@@ -304,12 +304,7 @@ function Documented({ fact, unit = "" }: { fact: Fact | undefined; unit?: string
         {unit && fact.value.endsWith(` ${unit}`) ? fact.value.slice(0, -unit.length - 1) : fact.value}
         {fact.assumed && <span class="assumed"> assumed</span>}
       </button>
-      {(fact.disputed || disagree.length > 0) && (
-        <a class="mark" href={href("disagreements", "", { of: `${fact.subject} ${fact.attribute}` })}>
-          <span aria-hidden="true"> ⚠</span>
-          <span class="unseen">sources disagree</span>
-        </a>
-      )}
+      {fact.dispute && <DisputeMark of={`${fact.subject} ${fact.attribute}`} dispute={fact.dispute} />}
       {anchor && (
         <span role="tooltip" id={id} style={tooltipPosition(anchor)}>
           {fact.source.title}: {citation(fact)}
