@@ -181,6 +181,8 @@ def test_in_space_each_server_is_a_sheet_with_its_name(opened: Open) -> None:
     )
     depths = "[...new Set([...document.querySelectorAll('.wire')].map(wire => getComputedStyle(wire).opacity))].length"
     assert page.evaluate(depths) <= 3
+    tints = "[...new Set([...document.querySelectorAll('.wiring .chip:not(.down) .body')].map(each => getComputedStyle(each).fill))].length"
+    assert page.evaluate(tints) == 4  # so that it is seen which chip is of which server
     page = opened("#/domain/lab/d7?view=3d", width=1440)
     expect(page.locator(".wiring .reason polyline")).to_have_count(0)  # it would look like a link
     expect(page.locator(".wiring .reason")).to_have_text(f"s2/c0 and 15 more down: {WHY}", use_inner_text=False)

@@ -265,6 +265,10 @@ def test_unhealthy_single_servers_are_squares_and_n_goes_through_them(opened: Op
     expect(page.locator(".title")).to_contain_text("300 chips down")
     expect(page.locator(".marker.square.down")).to_have_count(300)
     expect(page.locator(".steps")).to_contain_text("100 places listed")
+    first = page.locator(".marker.square.soft", has_text="d0")  # with its name, and no pixel of a chip
+    expect(first.first).to_have_css("background-color", "rgb(253, 234, 236)")
+    expect(page.locator(".under .hint")).to_have_text("Each square is a domain. Click to select, double-click to open it.")
+    expect(page.locator(".side")).to_contain_text("In 300 of 300 domains.")
     page.get_by_role("button", name="Next").click()
     expect(page.locator(".steps")).to_contain_text("1 of 100 places")
     page.get_by_role("button", name="Next").click()
@@ -273,12 +277,21 @@ def test_unhealthy_single_servers_are_squares_and_n_goes_through_them(opened: Op
     expect(page.locator(".marker.square")).to_have_count(300)
     page.get_by_label("Color by").select_option("job")
     page.wait_for_url(re.compile("color=job"))
-    expect(page.locator(".marker.filled")).to_have_count(0)  # the colors of jobs stay visible
+    expect(page.locator(".marker:is(.filled, .soft)")).to_have_count(0)  # the colors of jobs stay visible
 
 
 @pytest.mark.slow
 def test_a_place_beside_unhealthy_chips_says_so(opened: Open) -> None:
     page = opened("#/jobs?in=u-trn2x64&fit=chips:8")
+    chosen = page.locator(".fits [aria-pressed=true]")
+    expect(chosen).to_have_text("d1/s0 · c0–c7")  # as fast, with nothing to repair beside it
+    expect(page.locator(".fits .picked")).to_contain_text("Preselected: as fast as the first")
+    expect(page.locator(".fits > li").first).to_contain_text("listed first because it keeps more whole domains free")
+    half, server = page.locator(".server .proposed"), page.locator(".server", has=page.locator(".proposed"))
+    boxes = [each.bounding_box() for each in (half, server)]
+    assert boxes[0]
+    assert boxes[1]
+    assert boxes[0]["height"] / boxes[1]["height"] == pytest.approx(0.5, abs=0.1)
     place = page.locator(".choices button", has_text="d0/s3").first
     expect(place).to_contain_text("1 chip down in its domain")
     place.click()
@@ -296,6 +309,7 @@ def test_jobs_have_the_unhealthy_parts_that_incidents_say(opened: Open, service_
         try:
             page = opened("#/jobs?in=u-trn2x64")
             expect(page.locator(".title")).to_contain_text("2 jobs with unhealthy parts")
+            expect(page.locator(".title .glyph:not(.warning)")).to_have_count(0)  # a job has no state
             assert column(page, 3) == ["link", "1 degraded"]
             expect(page.locator('.server[title*="link degraded"] .glyph.degraded')).to_have_count(1)
             expect(page.locator(".legend")).to_contain_text("degraded")
@@ -412,9 +426,12 @@ def left_of(locator: Locator) -> float:
 def test_on_a_phone_names_and_the_first_of_several_places_stay_in_view(opened: Open) -> None:
     page = opened("#/compare?of=u-trn2x64/d0,trn3-gen1,trn3-gen2", width=390, height=844)
     table = page.get_by_role("region", name="Comparison")
+    assert table.evaluate("box => box.scrollWidth <= box.clientWidth")  # three fit
+    page = opened("#/compare?of=u-trn2x64/d0,trn3-gen1,trn3-gen2,lab", width=390, height=844)
+    table = page.get_by_role("region", name="Comparison")
     name = table.get_by_role("rowheader", name="BF16 compute, TFLOPS dense").locator("div")
     first = table.locator("tr", has_text="BF16 compute").locator("td")
-    expect(first).to_have_count(3)
+    expect(first).to_have_count(4)
     assert name.bounding_box()["y"] < 844  # type: ignore[index]
     before = [left_of(each) for each in (name, first.nth(0), first.nth(1))]
     table.evaluate("box => box.scrollTo(90, 0)")
@@ -422,7 +439,7 @@ def test_on_a_phone_names_and_the_first_of_several_places_stay_in_view(opened: O
     assert after == pytest.approx([before[0], before[1], before[2] - 90], abs=2)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     names = page.locator(".compare .names").last
-    expect(names.locator("td")).to_have_text(["u-trn2x64/d0", "trn3-gen1", "trn3-gen2"])
+    expect(names.locator("td")).to_have_text(["u-trn2x64/d0", "trn3-gen1", "trn3-gen2", "lab"])
     expect(names).to_be_visible()
     page.set_viewport_size({"width": 1280, "height": 800})
     expect(names).to_be_hidden()
