@@ -231,7 +231,9 @@ def test_n_and_p_go_from_cause_to_cause_the_worst_first(opened: Open) -> None:
     expect(page.locator(".steps")).to_contain_text("5 of 6")
     go(page, f"{FLEET}?zoom=3&at=d40")
     expect(page.locator(".mini")).to_be_visible()
-    assert page.locator(".layer").evaluate("layer => new DOMMatrix(layer.style.transform).f") == 12  # no empty half
+    go(page, f"{FLEET}?zoom=3&at=d0")  # in the corner, without an empty half
+    transform = "layer => [new DOMMatrix(layer.style.transform)].map(({ e, f }) => [e, f])[0]"
+    assert page.locator(".layer").evaluate(transform) == [12, 12]
     go(page, FLEET)
     expect(page.get_by_role("radio", name="Fabric tiers: 1 cause")).to_be_visible()
     expect(page.locator(".mini")).to_have_count(0)

@@ -265,14 +265,17 @@ def test_unhealthy_single_servers_are_squares_and_n_goes_through_them(opened: Op
     expect(page.locator(".title")).to_contain_text("300 chips down")
     expect(page.locator(".marker.square.down")).to_have_count(300)
     expect(page.locator(".steps")).to_contain_text("100 places listed")
-    first = page.locator(".marker.square.soft", has_text="d0")  # with its name, and no pixel of a chip
-    expect(first.first).to_have_css("background-color", "rgb(253, 234, 236)")
-    expect(page.locator(".under .hint")).to_have_text("Each square is a domain. Click to select, double-click to open it.")
+    expect(page.locator(".marker.square.soft").first).to_have_css("background-color", "rgb(253, 234, 236)")
+    expect(page.locator(".under .hint")).to_have_text(
+        "Each square is a domain. Click to select, double-click to open it."
+    )
     expect(page.locator(".side")).to_contain_text("In 300 of 300 domains.")
     page.get_by_role("button", name="Next").click()
     expect(page.locator(".steps")).to_contain_text("1 of 100 places")
     page.get_by_role("button", name="Next").click()
     page.wait_for_url(re.compile("sel=d1/s0/c3"))
+    page = opened("#/cluster/lab", width=1440, height=1000)
+    expect(page.locator('.marker.soft[data-at^="lab/d7/"]')).to_have_text("d7")  # where its name fits
     page = opened("#/cluster/lab", width=390, height=844)
     expect(page.locator(".marker.square")).to_have_count(300)
     page.get_by_label("Color by").select_option("job")
@@ -283,15 +286,6 @@ def test_unhealthy_single_servers_are_squares_and_n_goes_through_them(opened: Op
 @pytest.mark.slow
 def test_a_place_beside_unhealthy_chips_says_so(opened: Open) -> None:
     page = opened("#/jobs?in=u-trn2x64&fit=chips:8")
-    chosen = page.locator(".fits [aria-pressed=true]")
-    expect(chosen).to_have_text("d1/s0 · c0–c7")  # as fast, with nothing to repair beside it
-    expect(page.locator(".fits .picked")).to_contain_text("Preselected: as fast as the first")
-    expect(page.locator(".fits > li").first).to_contain_text("listed first because it keeps more whole domains free")
-    half, server = page.locator(".server .proposed"), page.locator(".server", has=page.locator(".proposed"))
-    boxes = [each.bounding_box() for each in (half, server)]
-    assert boxes[0]
-    assert boxes[1]
-    assert boxes[0]["height"] / boxes[1]["height"] == pytest.approx(0.5, abs=0.1)
     place = page.locator(".choices button", has_text="d0/s3").first
     expect(place).to_contain_text("1 chip down in its domain")
     place.click()
