@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+import trninv
 from browsing import Open, violations
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
@@ -195,16 +196,22 @@ def test_in_space_each_server_is_a_sheet_with_its_name(opened: Open) -> None:
     assert max(width / frame["width"], height / frame["height"]) > 0.8
 
 
-def test_a_place_with_nothing_to_repair_beside_it_is_preselected(opened: Open) -> None:
-    page = opened("#/jobs?in=lab&fit=chips:8", width=1440)
-    first = page.locator(".fits > li").first
-    expect(first).to_contain_text("lab/d7 has 16 chips down; a repair may disturb the job.")
-    expect(first).to_contain_text("listed first because it keeps more whole domains free")
-    chosen = page.locator(".fits [aria-pressed=true]")
-    expect(chosen).to_have_text(re.compile(r"^d[09]/s\d · c(0–c7|8–c15)$"))
-    expect(page.locator(".fits .picked")).to_contain_text("Preselected: as fast as the first")
-    half, server = page.locator(".server .proposed"), page.locator(".server", has=page.locator(".proposed"))
-    heights = [each.evaluate("each => each.offsetHeight") for each in (half, server)]
-    assert heights[0] == pytest.approx(heights[1] / 2, abs=2)
-    first.get_by_role("button").first.click()
-    expect(page.locator(".fits .picked")).not_to_contain_text("Preselected")
+def test_a_place_with_nothing_to_repair_beside_it_is_preselected(opened: Open, service_database: str) -> None:
+    with trninv.open(service_database) as fleet:
+        rest = [f"lab/d{domain}/s{server}" for domain in (0, 9) for server in range(4)]
+        fleet.allocate("rest", [place for place in rest if place not in {"lab/d0/s0", "lab/d9/s1"}], who="tests")
+        try:
+            page = opened("#/jobs?in=lab&fit=chips:8", width=1440)
+            first = page.locator(".fits > li").first
+            expect(first).to_contain_text("lab/d7 has 16 chips down; a repair may disturb the job.")
+            expect(first).to_contain_text("listed first because it splits fewer free blocks")
+            chosen = page.locator(".fits [aria-pressed=true]")
+            expect(chosen).to_have_text(re.compile(r"^d1/s\d · c(0–c7|8–c15)$"))
+            expect(page.locator(".fits .picked")).to_contain_text("Preselected: as fast as the first")
+            half, server = page.locator(".server .proposed"), page.locator(".server", has=page.locator(".proposed"))
+            heights = [each.evaluate("each => each.offsetHeight") for each in (half, server)]
+            assert heights[0] == pytest.approx(heights[1] / 2, abs=2)
+            first.get_by_role("button").first.click()
+            expect(page.locator(".fits .picked")).not_to_contain_text("Preselected")
+        finally:
+            fleet.release("rest")

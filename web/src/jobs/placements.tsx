@@ -402,7 +402,7 @@ function EqualPlaces(props: EqualPlacesProps) {
       {beside && (
         <p class="note">
           ⚠ {domainOf(warned.places[0] ?? "")} has {beside}; a repair may disturb the job.
-          {isKept && " It is listed first because it keeps more whole domains free for larger jobs."}
+          {isKept && " It is listed first because it splits fewer free blocks, so whole domains stay for larger jobs."}
         </p>
       )}
     </li>
