@@ -49,6 +49,8 @@ def test_a_part_that_is_down_is_named_with_reason_who_and_since(opened: Open, ki
     expect(row).to_contain_text(f"1 {kind} down")
     expect(row).not_to_contain_text("all up")
     expect(page.locator(".tiles")).not_to_contain_text("all up")
+    page.evaluate("to => { location.hash = to }", f"#/compare?of={cluster}")
+    expect(page.get_by_role("columnheader", name=cluster)).to_contain_text(f"1 {kind} down")
     page.evaluate("to => { location.hash = to }", f"#/at/{PARTS[kind]}")
     settled(page)
     for text in says:

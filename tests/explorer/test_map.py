@@ -179,7 +179,7 @@ def test_markers_merge_with_their_count_and_very_many_are_a_grid(opened: Open) -
 
 @pytest.mark.slow
 def test_a_click_selects_a_chip_enter_opens_its_domain_and_back_returns(opened: Open) -> None:
-    page = opened(f"{FLEET}?zoom=4&at=d7")
+    page = opened(f"{FLEET}?zoom=4&at=d7,0.5,0.5")
     canvas = page.locator("canvas.fleet")
     box = canvas.bounding_box()
     assert box
@@ -231,6 +231,9 @@ def test_n_and_p_go_from_cause_to_cause_the_worst_first(opened: Open) -> None:
     expect(page.locator(".steps")).to_contain_text("5 of 6")
     go(page, f"{FLEET}?zoom=3&at=d40")
     expect(page.locator(".mini")).to_be_visible()
+    go(page, f"{FLEET}?zoom=3&at=d0")  # in the corner, without an empty half
+    transform = "layer => [new DOMMatrix(layer.style.transform)].map(({ e, f }) => [e, f])[0]"
+    assert page.locator(".layer").evaluate(transform) == [12, 12]
     go(page, FLEET)
     expect(page.get_by_role("radio", name="Fabric tiers: 1 cause")).to_be_visible()
     expect(page.locator(".mini")).to_have_count(0)

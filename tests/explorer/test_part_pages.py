@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+import trninv
 from browsing import Open, violations
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
@@ -181,6 +182,9 @@ def test_in_space_each_server_is_a_sheet_with_its_name(opened: Open) -> None:
     )
     depths = "[...new Set([...document.querySelectorAll('.wire')].map(wire => getComputedStyle(wire).opacity))].length"
     assert page.evaluate(depths) <= 3
+    bodies = page.locator(".wiring .chip:not(.down) .body")
+    tints = bodies.evaluate_all("all => [...new Set(all.map(each => getComputedStyle(each).fill))]")
+    assert len(tints) == 4  # so that it is seen which chip is of which server
     page = opened("#/domain/lab/d7?view=3d", width=1440)
     expect(page.locator(".wiring .reason polyline")).to_have_count(0)  # it would look like a link
     expect(page.locator(".wiring .reason")).to_have_text(f"s2/c0 and 15 more down: {WHY}", use_inner_text=False)
@@ -190,3 +194,24 @@ def test_in_space_each_server_is_a_sheet_with_its_name(opened: Open) -> None:
     width = max(box["x"] + box["width"] for box in boxes) - min(box["x"] for box in boxes)
     height = max(box["y"] + box["height"] for box in boxes) - min(box["y"] for box in boxes)
     assert max(width / frame["width"], height / frame["height"]) > 0.8
+
+
+def test_a_place_with_nothing_to_repair_beside_it_is_preselected(opened: Open, service_database: str) -> None:
+    with trninv.open(service_database) as fleet:
+        rest = [f"lab/d{domain}/s{server}" for domain in (0, 9) for server in range(4)]
+        fleet.allocate("rest", [place for place in rest if place not in {"lab/d0/s0", "lab/d9/s1"}], who="tests")
+        try:
+            page = opened("#/jobs?in=lab&fit=chips:8", width=1440)
+            first = page.locator(".fits > li").first
+            expect(first).to_contain_text("lab/d7 has 16 chips down; a repair may disturb the job.")
+            expect(first).to_contain_text("listed first because it splits fewer free blocks")
+            chosen = page.locator(".fits [aria-pressed=true]")
+            expect(chosen).to_have_text(re.compile(r"^d1/s\d · c(0–c7|8–c15)$"))
+            expect(page.locator(".fits .picked")).to_contain_text("Preselected: as fast as the first")
+            half, server = page.locator(".server .proposed"), page.locator(".server", has=page.locator(".proposed"))
+            heights = [each.evaluate("each => each.offsetHeight") for each in (half, server)]
+            assert heights[0] == pytest.approx(heights[1] / 2, abs=2)
+            first.get_by_role("button").first.click()
+            expect(page.locator(".fits .picked")).not_to_contain_text("Preselected")
+        finally:
+            fleet.release("rest")

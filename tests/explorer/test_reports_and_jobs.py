@@ -306,15 +306,22 @@ def test_unhealthy_single_servers_are_squares_and_n_goes_through_them(opened: Op
     expect(page.locator(".title")).to_contain_text("300 chips down")
     expect(page.locator(".marker.square.down")).to_have_count(300)
     expect(page.locator(".steps")).to_contain_text("100 places listed")
+    expect(page.locator(".marker.square.soft").first).to_have_css("background-color", "rgb(253, 234, 236)")
+    expect(page.locator(".under .hint")).to_have_text(
+        "Each square is a domain. Click to select, double-click to open it."
+    )
+    expect(page.locator(".side")).to_contain_text("In 300 of 300 domains.")
     page.get_by_role("button", name="Next").click()
     expect(page.locator(".steps")).to_contain_text("1 of 100 places")
     page.get_by_role("button", name="Next").click()
     page.wait_for_url(re.compile("sel=d1/s0/c3"))
+    page = opened("#/cluster/lab", width=1440, height=1000)
+    expect(page.locator('.marker.soft[data-at^="lab/d7/"]')).to_have_text("d7")  # where its name fits
     page = opened("#/cluster/lab", width=390, height=844)
     expect(page.locator(".marker.square")).to_have_count(300)
     page.get_by_label("Color by").select_option("job")
     page.wait_for_url(re.compile("color=job"))
-    expect(page.locator(".marker.filled")).to_have_count(0)  # the colors of jobs stay visible
+    expect(page.locator(".marker:is(.filled, .soft)")).to_have_count(0)  # the colors of jobs stay visible
 
 
 @pytest.mark.slow
@@ -337,6 +344,7 @@ def test_jobs_have_the_unhealthy_parts_that_incidents_say(opened: Open, service_
         try:
             page = opened("#/jobs?in=u-trn2x64")
             expect(page.locator(".title")).to_contain_text("2 jobs with unhealthy parts")
+            expect(page.locator(".title .glyph:not(.warning)")).to_have_count(0)  # a job has no state
             assert column(page, 3) == ["link", "1 degraded"]
             expect(page.locator('.server[title*="link degraded"] .glyph.degraded')).to_have_count(1)
             expect(page.locator(".legend")).to_contain_text("degraded")
@@ -453,9 +461,12 @@ def left_of(locator: Locator) -> float:
 def test_on_a_phone_names_and_the_first_of_several_places_stay_in_view(opened: Open) -> None:
     page = opened("#/compare?of=u-trn2x64/d0,trn3-gen1,trn3-gen2", width=390, height=844)
     table = page.get_by_role("region", name="Comparison")
+    assert table.evaluate("box => box.scrollWidth <= box.clientWidth")  # three fit
+    page = opened("#/compare?of=u-trn2x64/d0,trn3-gen1,trn3-gen2,lab", width=390, height=844)
+    table = page.get_by_role("region", name="Comparison")
     name = table.get_by_role("rowheader", name="BF16 compute, TFLOPS dense").locator("div")
     first = table.locator("tr", has_text="BF16 compute").locator("td")
-    expect(first).to_have_count(3)
+    expect(first).to_have_count(4)
     assert name.bounding_box()["y"] < 844  # type: ignore[index]
     before = [left_of(each) for each in (name, first.nth(0), first.nth(1))]
     table.evaluate("box => box.scrollTo(90, 0)")
@@ -463,7 +474,7 @@ def test_on_a_phone_names_and_the_first_of_several_places_stay_in_view(opened: O
     assert after == pytest.approx([before[0], before[1], before[2] - 90], abs=2)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     names = page.locator(".compare .names").last
-    expect(names.locator("td")).to_have_text(["u-trn2x64/d0", "trn3-gen1", "trn3-gen2"])
+    expect(names.locator("td")).to_have_text(["u-trn2x64/d0", "trn3-gen1", "trn3-gen2", "lab"])
     expect(names).to_be_visible()
     page.set_viewport_size({"width": 1280, "height": 800})
     expect(names).to_be_hidden()

@@ -201,10 +201,11 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
             <td class="quiet">
               {places.length > 1 && (
                 <>
-                  1.07× is relative to the first
-                  <br />
-                  <span class="leads" aria-hidden="true" /> marks the best value
-                  <br />a longer bar is better
+                  <span class="key">1.07× is relative to the first;</span>{" "}
+                  <span class="key">
+                    <span class="leads" aria-hidden="true" /> marks the best value;
+                  </span>{" "}
+                  <span class="key">a longer bar is better</span>
                 </>
               )}
             </td>

@@ -1,5 +1,6 @@
 // GraphQL documents of the Compare page's heads, and the places that it compares.
 import { type ApiError, graphql, makeQuery, type Result, runQuery, useLoaded } from "../api";
+import { worstFirst } from "../health";
 import type { Count } from "../state";
 import { designOf, SYSTEMS } from "./design";
 
@@ -110,13 +111,10 @@ export function useSizes(places: string[], at: string | undefined) {
   );
 }
 
-/** Unhealthy parts of a place; servers stand for their NICs, and chips for their servers. */
+/** Unhealthy parts of a place in the order of the Fleet page. */
 export function unhealthyCounts(size: Size): Count[] {
-  const statesOf = (kind: "chip" | "server") => size[kind].aggregates.map(({ state }) => state);
-  const hidden = { server: statesOf("chip"), nic: statesOf("server"), chip: [], switch: [], link: [] };
-  return (["chip", "server", "switch", "link", "nic"] as const).flatMap((kind) =>
-    size[kind].aggregates
-      .filter(({ state }) => !hidden[kind].some((other) => other === state))
-      .map(({ state, count }) => ({ kind, state: state ?? "down", count })),
+  const counts = (["chip", "server", "switch", "link", "nic"] as const).flatMap((kind) =>
+    size[kind].aggregates.map(({ state, count }) => ({ kind, state: state ?? "down", count })),
   );
+  return counts.sort(worstFirst);
 }

@@ -221,7 +221,7 @@ export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
   ],
   [
     "Availability",
-    "",
+    "at the time shown",
     [
       metric(
         { name: "Working chips", unit: "%", description: "up or degraded, of all", better: "more" },

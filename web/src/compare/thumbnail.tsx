@@ -5,6 +5,8 @@ import type { Size } from "./documents";
 const STEP = 8;
 /** Maximum number of squares; in larger clusters consecutive domains share one. */
 const MOST = 240;
+/** Number of domains up to which their squares are twice as large. */
+const FEW = 12;
 
 interface Spot {
   x: number;
@@ -64,6 +66,7 @@ export function Thumbnail({ size }: { size: Size }) {
   }
   const spots = Array.from({ length: grid.count }, (_, index) => grid.spotAt(index));
   const [width, height] = [Math.max(...spots.map(({ x }) => x)) + 1, Math.max(...spots.map(({ y }) => y)) + 1];
+  const scale = STEP * (domains > 1 && domains <= FEW ? 2 : 1);
   const isFlat = domains < 2 && chips / servers <= 4 && servers >= 8;
   const dot = {
     width: isFlat ? STEP - 1 : STEP - 2,
@@ -74,8 +77,8 @@ export function Thumbnail({ size }: { size: Size }) {
     <svg
       class="little"
       viewBox={`0 0 ${width * STEP} ${height * STEP}`}
-      width={width * STEP}
-      height={height * STEP}
+      width={width * scale}
+      height={height * scale}
       aria-hidden="true"
     >
       {spots.map(({ x, y }, index) => (

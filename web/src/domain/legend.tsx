@@ -92,7 +92,7 @@ export function Legend({ wiring, mode, marks, idle, derated, awaited = false, so
           <span class="swatch assumed" /> what if
         </li>
       )}
-      {solid && <li>each sheet is a server</li>}
+      {solid && <li>each sheet is a server, and its chips have its tint</li>}
       {wiring.wrapLinks.size > 0 && wiring.solid.size > 16 && <li>short stubs wrap around</li>}
     </ul>
   );

@@ -58,6 +58,7 @@ export interface Label extends Point {
 
 /** The sheet in which a server's chips lie. */
 export interface Plane {
+  server: number;
   corners: Point[];
   label: Label;
 }
@@ -208,7 +209,11 @@ function planesOf(sheets: Sheet[], project: (solid: Solid) => Projected): { plan
   const planes = drawn.map(({ server, corners }) => {
     const { x, y } = corners.reduce((a, b) => (outside(b) > outside(a) ? b : a));
     const anchor = across > 0 ? "end" : "start";
-    return { corners, label: { text: `server s${server}`, x, y: y + (down > 0 ? 19 : -8), anchor, strong: true } };
+    return {
+      server,
+      corners,
+      label: { text: `server s${server}`, x, y: y + (down > 0 ? 19 : -8), anchor, strong: true },
+    };
   });
   return { planes, free: { x: -across, y: -down } };
 }

@@ -168,8 +168,8 @@ export function WiringPicture(props: Props) {
         {layout.panels.map((panel) => (
           <rect key={`${panel.x} ${panel.y}`} class="panel" {...sized(panel)} rx="10" />
         ))}
-        {layout.planes?.map(({ corners, label }) => (
-          <g key={label.text} class="plane">
+        {layout.planes?.map(({ server, corners, label }) => (
+          <g key={label.text} class={`plane ${tintOf(server)}`}>
             <polygon points={pointsOf(corners)} />
           </g>
         ))}
@@ -195,7 +195,7 @@ export function WiringPicture(props: Props) {
               place={layout.places.get(part.address) as Place}
               font={layout.font}
               state={stateOf(part, props)}
-              classes={classesOf(part, props)}
+              classes={`${classesOf(part, props)}${layout.planes && part.server !== null ? ` ${tintOf(part.server)}` : ""}`}
               pressed={chosen.includes(part.address)}
               tab={part.address === focus}
               press={press(part)}
@@ -247,6 +247,10 @@ export function WiringPicture(props: Props) {
     </>
   );
 }
+
+/** Tints that sheets have in turn. */
+const TINTS = 4;
+const tintOf = (server: number) => `tint-${server % TINTS}`;
 
 const pointsOf = (points: Point[]) => points.map(({ x, y }) => `${fixed(x)},${fixed(y)}`).join(" ");
 

@@ -9,8 +9,10 @@ export type Pixel = [number, number];
 /** Maximum pixels per chip. */
 const LARGEST = 64;
 /** Pixels per tile from which tiles have names, and the space for a name. */
-export const NAMED = 48;
-const NEAR = { left: 0.1, top: 0.19, size: 0.79 };
+const NAMED = 48;
+const NEAR = { left: 0.1, top: 0.22, size: 0.76 };
+/** Pixels per tile from which the tile of a single server has its name in itself. */
+const NAMED_INSIDE = 40;
 /** Margin in pixels; on the left also for the names of rows. */
 export const MARGIN = 12;
 const [NAMES, DIGIT] = [58, 7];
@@ -45,7 +47,8 @@ export class Camera {
   }
 
   private get left(): number {
-    const isNamed = (this.width - 2 * MARGIN) / this.to.columns >= NAMED; // then every tile has its name
+    const [across, down] = [(this.width - 2 * MARGIN) / this.to.columns, (this.height - 2 * MARGIN) / this.to.rows];
+    const isNamed = Math.min(across, down) >= (this.isSingle ? NAMED_INSIDE : NAMED); // then every tile has its name
     return this.to.rows >= NAMED_ROWS && !isNamed ? namesWidth(this.overview, this.width) : MARGIN;
   }
 
@@ -56,6 +59,16 @@ export class Camera {
 
   get isNear(): boolean {
     return this.scale >= NAMED;
+  }
+
+  /** Whether every domain is a single server. */
+  get isSingle(): boolean {
+    return this.overview.parts.every(({ servers }) => servers === 1);
+  }
+
+  /** Whether tiles have their names in themselves. */
+  get isNamedInside(): boolean {
+    return this.isSingle && this.scale >= NAMED_INSIDE && !this.isNear;
   }
 
   /** The camera of the page's options zoom and at (the domain in the middle); the whole cluster without them. */
@@ -69,6 +82,7 @@ export class Camera {
     if (match && domain < this.overview.domains) {
       const part = (text: string | undefined) => numberIn(text, [-1000, 1000], 0.5);
       this.centre([(domain % columns) + part(match[2]), Math.floor(domain / columns) + part(match[3])]);
+      if (match[2] === undefined) this.fill();
     } else if (this.scale > this.fit) this.centre([columns / 2, rows / 2]);
     else this.home();
   }
@@ -82,6 +96,16 @@ export class Camera {
     this.x = x - this.width / 2 / this.scale;
     this.y = y - this.height / 2 / this.scale;
     this.stay();
+  }
+
+  /** Leave no more than a margin empty beyond the outer tiles, if they fill the view. */
+  private fill(): void {
+    const within = (value: number, view: number, count: number) => {
+      const [least, most] = [-MARGIN / this.scale, count + (MARGIN - view) / this.scale];
+      return least < most ? Math.max(least, Math.min(most, value)) : value;
+    };
+    this.x = within(this.x, this.width, this.to.columns);
+    this.y = within(this.y, this.height, this.to.rows);
   }
 
   private get largest(): number {

@@ -15,12 +15,14 @@ interface Props {
   causes: Cause[];
   /** Number of all causes. */
   all: number;
+  /** How many of the domains they are in. */
+  domains: [unhealthy: number, all: number];
   /** Index of the selected cause, or -1. */
   index: number;
   to: (cause: Cause) => string;
 }
 
-export function CauseList({ cluster, causes, all, index, to }: Props) {
+export function CauseList({ cluster, causes, all, domains: [unhealthy, domains], index, to }: Props) {
   const list = useRef<HTMLUListElement>(null);
   useEffect(() => {
     const current = list.current?.querySelector<HTMLElement>("[aria-current]")?.parentElement;
@@ -63,6 +65,9 @@ export function CauseList({ cluster, causes, all, index, to }: Props) {
           </li>
         ))}
       </ul>
+      <p class="foot quiet">
+        In {number(unhealthy)} of {pluralize(domains, "domain")}.
+      </p>
       {all > MOST && (
         <p class="foot quiet">
           {number(Math.min(MOST, causes.length))} shown. Press N and P to step through their places.

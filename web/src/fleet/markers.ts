@@ -3,6 +3,7 @@ import { STATES, type State } from "../state";
 import type { AllocationMap } from "./allocations";
 import type { Camera, Pixel } from "./camera";
 import { cellOf } from "./layout";
+import { domainOf } from "./overview";
 import type { Spot } from "./spots";
 
 /** Pixels from the corner of the whole. */
@@ -12,8 +13,9 @@ export interface Marker {
   /** The worst spot of a marker. */
   spot: Spot;
   count: number;
-  /** Pixels of its side if it is the square of a domain. */
+  /** Pixels of its side if it is the square of a domain, and the domain's name if it fits. */
   side?: number;
+  name?: string | undefined;
 }
 
 /** Pixels of a tile from which it can be a marker itself. */
@@ -29,8 +31,8 @@ export const GLYPHS = 16;
 /** Build markers from spots in order, worst first; they leave the letters of jobs uncovered. */
 export function mergeSpots(spots: Spot[], camera: Camera, jobs: AllocationMap | undefined): Marker[] {
   const tile = camera.inset.size * camera.scale;
-  const isSquare = camera.overview.parts.every(({ servers }) => servers === 1);
-  if (isSquare && tile >= SQUARE && camera.chip < MIN_CORNER_CHIP) return squares(spots, camera, tile);
+  if (camera.isSingle && !camera.isNear && tile >= SQUARE && camera.chip < MIN_CORNER_CHIP)
+    return squares(spots, camera, tile);
   const markers: Marker[] = [];
   const near = new Map<string, Marker[]>();
   for (const spot of spots) {
@@ -62,7 +64,14 @@ function squares(spots: Spot[], camera: Camera, side: number): Marker[] {
       continue;
     }
     const [x, y] = camera.corner([column, row, 0, 0]);
-    markers.set(`${column} ${row}`, { x: x + side / 2, y: y + side / 2, spot, count: 1, side });
+    markers.set(`${column} ${row}`, {
+      x: x + side / 2,
+      y: y + side / 2,
+      spot,
+      count: 1,
+      side,
+      name: camera.isNamedInside ? domainOf(spot.address).split("/")[1] : undefined,
+    });
   }
   return [...markers.values()];
 }

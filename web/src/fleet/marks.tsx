@@ -6,34 +6,46 @@ import { number, pluralize, shortenAddress } from "../words";
 import type { Camera } from "./camera";
 import { cellOf } from "./layout";
 import type { Marker } from "./markers";
+import type { Spot } from "./spots";
 
 const SIZE = 20;
 const ROUND = 26;
 
-/** The markers; the square of a whole server is filled unless its chips have other colors. */
-export function Markers({ markers, isFilled }: { markers: Marker[]; isFilled: boolean }) {
+interface MarkersProps {
+  markers: Marker[];
+  /** What fills the square of a domain: where states are the only colors all of it, else a whole server, or nothing. */
+  fill: "all" | "whole" | "none";
+}
+
+export function Markers({ markers, fill }: MarkersProps) {
   return useMemo(
     () =>
-      markers.map(({ x, y, spot, count, side }) => (
+      markers.map(({ x, y, spot, count, side, name }) => (
         <span
           key={`${spot.address} ${x} ${y}`}
-          class={`marker ${spot.state}${side ? (isFilled && spot.chips > 1 ? " square filled" : " square") : ""}`}
+          class={`marker ${spot.state}${side ? ` square${fillOf(spot, fill)}` : ""}`}
           data-at={spot.address}
           style={placeOf(x, y, side)}
         >
           <Glyph state={spot.state} />
+          {name && fillOf(spot, fill) && <i>{name}</i>}
           {count > 1 && <b>{count > 999 ? `${Math.floor(count / 1000)}k` : number(count)}</b>}
         </span>
       )),
-    [markers, isFilled],
+    [markers, fill],
   );
 }
 
-const placeOf = (x: number, y: number, side: number | undefined) => ({
-  left: `${Math.round(x - (side ?? SIZE) / 2)}px`,
-  top: `${Math.round(y - (side ?? SIZE) / 2)}px`,
-  ...(side && { width: `${Math.round(side)}px`, height: `${Math.round(side)}px` }),
-});
+const fillOf = ({ chips }: Spot, fill: MarkersProps["fill"]) =>
+  chips > 1 && fill !== "none" ? " filled" : fill === "all" ? " soft" : "";
+
+/** A square covers every pixel of its domain. */
+function placeOf(x: number, y: number, side: number | undefined) {
+  if (!side) return { left: `${Math.round(x - SIZE / 2)}px`, top: `${Math.round(y - SIZE / 2)}px` };
+  const [left, top] = [Math.floor(x - side / 2), Math.floor(y - side / 2)];
+  const size = `${Math.ceil(side) + 1}px`;
+  return { left: `${left}px`, top: `${top}px`, width: size, height: size };
+}
 
 /** The outline of the selected chips. */
 export function Ring({ camera, first, chips }: { camera: Camera; first: number; chips: number }) {

@@ -11,7 +11,7 @@ import { type AllocationMap, fetchAllocations } from "./allocations";
 import { CauseList, CauseTable, Preview } from "./causes";
 import { type ChipColors, COLOR_BY, type ColorBy, colorChips, needsAllocations } from "./color";
 import { inkOf } from "./ink";
-import { decodeOverview, type Overview } from "./overview";
+import { decodeOverview, domainOf, type Overview } from "./overview";
 import "../style/map.css";
 import "../style/map-forced.css";
 import { useNarrow } from "../domain/wiring";
@@ -157,10 +157,19 @@ function Opened({ overview, FleetMap, cluster, others, causes, coloring, allocat
   const causeList = useMemo(
     () => (
       <Loading result={causes}>
-        {({ incidents }) => <CauseList cluster={slug} all={incidents.totalCount} causes={list} index={index} to={to} />}
+        {({ incidents }) => (
+          <CauseList
+            cluster={slug}
+            all={incidents.totalCount}
+            causes={list}
+            domains={[new Set(spots.map(({ address }) => domainOf(address))).size, overview.domains]}
+            index={index}
+            to={to}
+          />
+        )}
       </Loading>
     ),
-    [causes, list, index, options, fit],
+    [causes, list, spots, index, options, fit],
   );
   const picture = () => overviewSvg(overview, colors, inkOf("surface"));
   return (

@@ -1,11 +1,11 @@
 // Draw what the camera shows: from an image of the whole, or tile by tile, with names, numbers and glyphs where they fit.
 import { number } from "../words";
-import { type Camera, NAMED, NAMED_ROWS, namesWidth } from "./camera";
+import { type Camera, NAMED_ROWS, namesWidth } from "./camera";
 import { type Inks, plain, renderImage, sizeOf } from "./image";
 import type { JobLayer } from "./joblayer";
 import { blockAt, type Cell, cellOf, chipAt, domainAt } from "./layout";
 import { GLYPHS } from "./markers";
-import { placeOf } from "./overview";
+import { chipsOf, placeOf } from "./overview";
 
 /** Maximum pixels of an image of the whole, unless chips are smaller than a pixel; above, tiles are drawn one by one. */
 const MOST = 1.5e6;
@@ -23,6 +23,8 @@ export interface Look {
   paper: string;
   ink: string;
   accent: string;
+  /** Whether states are the only colors. */
+  isPlain: boolean;
   /** Letters of jobs, if chips are colored by them. */
   jobs: JobLayer | undefined;
 }
@@ -49,7 +51,8 @@ export class Painter {
     } else this.tiles(context, camera, ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.font = FONT;
-    if (camera.scale < NAMED) this.rows(context, camera);
+    if (camera.isNamedInside) this.namesInside(context, camera);
+    else if (!camera.isNear) this.rows(context, camera);
     this.look.jobs?.paint(context, camera, this.seen(camera));
     context.font = FONT;
     if (camera.chip >= GLYPHS) this.glyphs(context, camera);
@@ -112,6 +115,23 @@ export class Painter {
     }
   }
 
+  /** The name of each single server, in the lower left corner of its tile. */
+  private namesInside(context: CanvasRenderingContext2D, camera: Camera): void {
+    const [x, y] = camera.origin;
+    const size = camera.chip * camera.to.side;
+    context.textAlign = "left";
+    context.lineJoin = "round";
+    context.lineWidth = 3;
+    context.strokeStyle = this.look.paper;
+    for (const [domain, column, row] of this.seen(camera)) {
+      const [left, top] = camera.corner([column, row, 0, 0]);
+      const place = [Math.round(left + x) + 3, Math.round(top + y + size) - 4] as const;
+      context.fillStyle = this.look.isPlain ? legible(this.look, chipsOf(camera.overview, domain)[0]) : this.look.ink;
+      if (!this.look.isPlain) context.strokeText(`d${domain}`, ...place);
+      context.fillText(`d${domain}`, ...place);
+    }
+  }
+
   /** The first domain of every row whose name fits. */
   private rows(context: CanvasRenderingContext2D, camera: Camera): void {
     const [left, top] = camera.origin;
@@ -121,7 +141,11 @@ export class Painter {
     context.fillStyle = this.look.ink;
     context.textAlign = "right";
     for (let row = 0; row < rows; row += stride)
-      context.fillText(`d${number(row * columns)}`, left - 7, top + row * camera.scale + 9);
+      context.fillText(
+        `d${number(row * columns)}`,
+        left - 7,
+        top + row * camera.scale + (camera.chip * camera.to.side) / 2 + 4,
+      );
   }
 
   /** Draw glyphs on unhealthy chips, and the numbers of chips. */

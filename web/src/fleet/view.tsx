@@ -64,6 +64,7 @@ export function FleetMap(props: Props) {
   );
   const looks = useLooks();
   const only = useMemo(() => new Set((options.only ?? "").split(",").filter(Boolean)), [options.only]);
+  const isPlain = colored.shades.length === STATES.length;
   const painter = useMemo(() => {
     const [paper, ink, accent] = ["surface", "ink", "accent"].map((token) => inkOf(token)) as [string, string, string];
     const badges = colored.shades.map(({ mark }) => mark && inkOf(mark));
@@ -71,7 +72,7 @@ export function FleetMap(props: Props) {
     const inks = inksOf(colored, only);
     const isFaded = (chip: number) => (inks.colors[codes[chip] ?? 0] ?? 0) >>> 24 < 255;
     const jobs = colored.jobs && new JobLayer(colored.jobs, paper, isFaded);
-    return new Painter({ codes, badges, inks, paper, ink, accent, jobs });
+    return new Painter({ codes, badges, inks, paper, ink, accent, isPlain, jobs });
   }, [colored, only, looks]);
   const marked = useMemo(() => {
     const states = new Set(STATES.filter((state) => only.has(state)));
@@ -193,6 +194,7 @@ export function FleetMap(props: Props) {
     camera?.zoom(factor, [width / 2, height / 2]);
     rest();
   };
+  const fill = colored.jobs ? "none" : isPlain ? "all" : "whole";
   const target = sel ? chipsAt(overview, sel) : undefined;
   return (
     <section class="card flush map" aria-label={`Map of ${overview.cluster}`}>
@@ -207,7 +209,7 @@ export function FleetMap(props: Props) {
         />
         <div class="over" aria-hidden="true">
           <div ref={layer} class="layer">
-            {camera && shown && <Markers markers={shown.some} isFilled={!colored.jobs} />}
+            {camera && shown && <Markers markers={shown.some} fill={fill} />}
             {camera && shown && target && <Ring camera={camera} first={target.first} chips={target.chips} />}
           </div>
           {tip && camera && <Tip marker={tip} camera={camera} />}
@@ -235,8 +237,8 @@ export function FleetMap(props: Props) {
 
 const hint = (camera: Camera | null) =>
   camera?.isNear
-    ? "Each block is a server. Arrow keys move by chip."
-    : "Each square is a domain. Click to select a chip.";
+    ? "Each block is a server. Click a chip to select it, double-click to open its domain."
+    : "Each square is a domain. Click to select, double-click to open it.";
 
 /** A layout that fills a box; the same object while its columns stay the same. */
 function useColumns(overview: Overview, width: number, height: number): Layout {

@@ -5,7 +5,7 @@ import { type Cause, causesOf } from "../fleet/spots";
 import { lazyView } from "../lazy";
 import { CopyQueries, Failure, Loading } from "../parts";
 import { change } from "../route";
-import { StateLabel } from "../state";
+import { StateLabel, Warning } from "../state";
 import "../style/jobs.css";
 import { number, pluralize } from "../words";
 import { type Effect, effectsOn } from "./affected";
@@ -13,9 +13,9 @@ import { busiestFirst, type ClusterChips, lettersIn, placesByJob, useClusterChip
 import { FREE, JOBS, SCOPES } from "./documents";
 import { ClusterJobs, DomainJobs, Legend, type Proposal } from "./map";
 import { Placements } from "./placements";
-import { Reservations } from "./reservations";
 import { JobTable, nameOf, SelectedJob } from "./table";
 
+const Reservations = lazyView(async () => (await import("./reservations")).Reservations);
 const DrainImpact = lazyView(async () => (await import("./plans")).DrainImpact);
 
 type Jobs = Result<typeof JOBS>["jobs"];
@@ -81,9 +81,7 @@ function Affected({ effects }: { effects: Map<string, Effect> | undefined }) {
   if (!effects.size) return <StateLabel state="up">no job with unhealthy parts</StateLabel>;
   const hasFailed = [...effects.values()].some(({ state }) => state === "down");
   return (
-    <StateLabel state={hasFailed ? "down" : "degraded"}>
-      {pluralize(effects.size, "job")} with unhealthy parts
-    </StateLabel>
+    <Warning state={hasFailed ? "down" : "degraded"}>{pluralize(effects.size, "job")} with unhealthy parts</Warning>
   );
 }
 
@@ -187,7 +185,7 @@ function Page({ scope, scopes, title, jobs, chips, causes, effects, options }: P
             sel && jobs.loading && <div class="card chosen-job" />
           )}
           {scopes.length > 0 && (
-            <Placements {...{ scopes, options, isListed }} show={propose} chips={chips.data ?? NO_CHIPS} />
+            <Placements {...{ scopes, options, causes, isListed }} show={propose} chips={chips.data ?? NO_CHIPS} />
           )}
         </aside>
       </div>

@@ -253,8 +253,8 @@ function Server({ server: { uses, states, chips }, letters, mark, sel, address, 
   const isIdle = uses.every(({ job, kind }) => !job && !isKept(kind));
   const isWhole = worst !== undefined && isIdle && states.get(worst) === chips;
   const isChosen = Boolean(sel) && uses.some(({ job }) => job === sel);
-  const isProposed =
-    isWithin(address, proposal.places) || proposal.places.some((place) => place.startsWith(`${address}/`));
+  const isProposed = isWithin(address, proposal.places);
+  const proposed = proposal.places.flatMap((place) => (place.startsWith(`${address}/c`) ? [chipNumber(place)] : []));
   return (
     <span
       class={[
@@ -286,6 +286,9 @@ function Server({ server: { uses, states, chips }, letters, mark, sel, address, 
             </span>
           );
         })}
+      {blocksOf(proposed, chips).map((style) => (
+        <span key={Object.values(style).join()} class="proposed" style={style} />
+      ))}
       {state && (
         <span class={isWhole ? "whole" : "corner"}>
           <Glyph state={state} />
@@ -293,6 +296,27 @@ function Server({ server: { uses, states, chips }, letters, mark, sel, address, 
       )}
     </span>
   );
+}
+
+const chipNumber = (address: string) => Number(/\d+$/.exec(address)?.[0]);
+
+/** Where some of a server's chips are in its square: one block if they fill one, else a block each. */
+function blocksOf(numbers: number[], chips: number): Record<"left" | "top" | "width" | "height", string>[] {
+  const wide = columnsOf(chips);
+  const high = Math.ceil(chips / wide);
+  const cells = numbers.map((chip) => [chip % wide, Math.floor(chip / wide)] as const);
+  if (!cells.length) return [];
+  const [xs, ys] = [cells.map(([x]) => x), cells.map(([, y]) => y)];
+  const [left, top] = [Math.min(...xs), Math.min(...ys)];
+  const [across, down] = [Math.max(...xs) - left + 1, Math.max(...ys) - top + 1];
+  const percent = (part: number, whole: number) => `${(100 * part) / whole}%`;
+  const block = (x: number, y: number, w: number, h: number) => ({
+    left: percent(x, wide),
+    top: percent(y, high),
+    width: percent(w, wide),
+    height: percent(h, high),
+  });
+  return across * down === cells.length ? [block(left, top, across, down)] : cells.map(([x, y]) => block(x, y, 1, 1));
 }
 
 interface LegendProps {

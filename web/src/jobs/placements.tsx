@@ -3,12 +3,14 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { makeQuery, runQuery, useLoaded } from "../api";
 import { useCanWrite } from "../change/proposal";
 import { addressOf, STATES } from "../fleet/overview";
+import type { Cause } from "../fleet/spots";
 import { lazyView } from "../lazy";
 import { Loading } from "../parts";
 import { change } from "../route";
 import { stateWord } from "../state";
 import { gigabytes, number, pluralize, relativeTo } from "../words";
 import { propose, toAllocate } from "./actions";
+import { linkMarks } from "./affected";
 import type { ClusterChips } from "./allocated";
 import {
   amounts,
@@ -50,15 +52,16 @@ interface Props {
   options: Record<string, string>;
   /** The places of the selected placement, and those that are as good. */
   show: (proposal: Proposal) => void;
-  /** The chips of the clusters. */
+  /** The chips of the clusters, and what is unhealthy in them. */
   chips: ClusterChips[];
-  /** Whether what is above the form on a phone has its height. */
+  causes: Cause[];
+  /** Whether the jobs and the chips are known. */
   isListed: boolean;
 }
 
 const NOTHING: Proposal = { places: [], equal: [] };
 
-export function Placements({ scopes, options, show, chips, isListed }: Props) {
+export function Placements({ scopes, options, show, chips, causes, isListed }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const want = parseSize(options.fit);
   const anyBlock = options.any === "yes";
@@ -92,10 +95,11 @@ export function Placements({ scopes, options, show, chips, isListed }: Props) {
       )}
       {want && (
         <div class="found" ref={box}>
-          <Loading result={fits}>
+          {/* which place is preselected depends on the chips */}
+          <Loading result={isListed ? fits : { ...fits, data: undefined, error: undefined, loading: true }}>
             {({ answers, refusals }) => (
               <>
-                <Found answers={answers} scopes={scopes} want={want} show={show} chips={chips} />
+                <Found key={options.fit} {...{ answers, scopes, want, show, chips, causes }} />
                 {refusals.map((message) => (
                   <p key={message} class="inner quiet">
                     Not searched: {message}.
@@ -116,14 +120,15 @@ interface FoundProps {
   want: JobSize;
   show: Props["show"];
   chips: ClusterChips[];
+  causes: Cause[];
 }
 
-function Found({ answers, scopes, want, show, chips }: FoundProps) {
+function Found({ answers, scopes, want, show, chips, causes }: FoundProps) {
   const scope = scopes.length === 1 ? (scopes[0] ?? "") : "";
   const [first] = answers;
   if (!first) return null;
   if (answers.some(({ placements }) => placements.length))
-    return <PlacementList answers={answers} scope={scope} show={show} clusters={chips} />;
+    return <PlacementList answers={answers} scope={scope} show={show} clusters={chips} causes={causes} />;
   return (
     <>
       <NoPlacement answer={first} isOnly={answers.length === 1} />
@@ -201,23 +206,31 @@ interface ListProps {
   scope: string;
   show: Props["show"];
   clusters: ClusterChips[];
+  causes: Cause[];
 }
 
-function PlacementList({ answers, scope, show, clusters }: ListProps) {
+function PlacementList({ answers, scope, show, clusters, causes }: ListProps) {
   const groups = useMemo(() => groupPlacements(merge(answers.map(({ placements }) => placements))), [answers]);
   // the last one of a list that is full may not be the last one of its kind
   const ends = answers.flatMap(({ placements }) => (placements.length < MOST_PLACES ? [] : placements.slice(-1)));
   const places = groups.flatMap(({ placements }) => placements);
   const may = useCanWrite();
-  const [index, look] = useState(0);
-  const picked = places[Math.min(index, places.length - 1)] as Placement;
+  const unhealthy = useMemo(() => unhealthyDomains(clusters, causes), [clusters, causes]);
+  const first = places[0] as Placement;
+  const isClean = (placement: Placement) => !placement.degraded && !unhealthyBeside(placement, unhealthy);
+  // the first place that is as fast as the best one and where no repair disturbs the job
+  const clean = Math.max(
+    0,
+    places.findIndex((placement) => isAsFast(placement, first) && isClean(placement)),
+  );
+  const [choice, look] = useState<number>();
+  const picked = places[Math.min(choice ?? clean, places.length - 1)] as Placement;
   const group = groups.find(({ placements }) => placements.includes(picked));
   useEffect(
     () => show({ places: picked.places, equal: group?.placements.flatMap((equal) => equal.places) ?? [] }),
     [picked],
   );
   useEffect(() => () => show(NOTHING), []);
-  const unhealthy = useMemo(() => unhealthyDomains(clusters), [clusters]);
   const sum = (name: "positions" | "free") => answers.reduce((total, answer) => total + answer[name], 0);
   const chips = answers[0]?.chips ?? picked.chips;
   const name = shortPlaces(scope, picked.places);
@@ -241,7 +254,8 @@ function PlacementList({ answers, scope, show, clusters }: ListProps) {
             unhealthy={unhealthy}
             picked={picked}
             pick={(placement) => look(places.indexOf(placement))}
-            isBest={placements === groups[0]?.placements && groups.length > 1}
+            isKept={placements === groups[0]?.placements && isAsFast(first, groups[1]?.placements[0])}
+            isPreselected={choice === undefined && clean > 0}
           />
         ))}
       </ol>
@@ -289,14 +303,24 @@ interface EqualPlacesProps {
   unhealthy: Map<string, string>;
   picked: Placement;
   pick: (placement: Placement) => void;
-  /** Whether they come before others. */
-  isBest: boolean;
+  /** Whether they come before others that are as fast. */
+  isKept: boolean;
+  /** Whether the picked one was not picked by the user, and is not the first. */
+  isPreselected: boolean;
 }
 
 const domainOf = (address: string) => address.split("/").slice(0, 2).join("/");
 
-/** Unhealthy chips of domains, in words. */
-function unhealthyDomains(clusters: ClusterChips[]): Map<string, string> {
+const isAsFast = (placement: Placement, other: Placement | undefined) =>
+  placement.allGather.gigabytesPerSecond === other?.allGather.gigabytesPerSecond &&
+  placement.bisection.gigabytesPerSecond === other.bisection.gigabytesPerSecond;
+
+/** What is unhealthy in the domains of a placement. */
+const unhealthyBeside = ({ places }: Placement, unhealthy: Map<string, string>) =>
+  places.map((place) => unhealthy.get(domainOf(place))).find(Boolean);
+
+/** Unhealthy chips, links, switches and NICs of domains, in words. */
+function unhealthyDomains(clusters: ClusterChips[], causes: Cause[]): Map<string, string> {
   const domains = new Map<string, Map<string, number>>();
   for (const { overview } of clusters)
     overview.states.forEach((code, chip) => {
@@ -306,25 +330,35 @@ function unhealthyDomains(clusters: ClusterChips[]): Map<string, string> {
       const state = STATES[code] ?? "down";
       domains.set(domain, counts.set(state, (counts.get(state) ?? 0) + 1));
     });
-  return new Map(
+  const words = new Map(
     [...domains].map(([domain, counts]) => [
       domain,
-      [...counts].map(([state, count]) => `${pluralize(count, "chip")} ${stateWord(state)}`).join(", "),
+      new Set([...counts].map(([state, count]) => `${pluralize(count, "chip")} ${stateWord(state)}`)),
     ]),
   );
+  for (const { overview } of clusters)
+    for (const [place, effect] of linkMarks(overview, causes))
+      words.set(domainOf(place), (words.get(domainOf(place)) ?? new Set()).add(`a ${effect.words}`));
+  return new Map([...words].map(([domain, parts]) => [domain, [...parts].join(", ")]));
 }
 
 /** Placements that are equally good, as one group with a button each. */
-function EqualPlaces({ placements, isCut, scope, unhealthy, picked, pick, isBest }: EqualPlacesProps) {
+function EqualPlaces(props: EqualPlacesProps) {
+  const { placements, isCut, scope, unhealthy, picked, pick, isKept, isPreselected } = props;
   const [isWhole, setWhole] = useState(false);
   const [first] = placements;
   if (!first) return null;
-  const shown = isWhole ? placements : placements.slice(0, FEW);
+  const few = placements.slice(0, FEW);
+  const shown = isWhole
+    ? placements
+    : !placements.includes(picked) || few.includes(picked)
+      ? few
+      : [...few.slice(1), picked];
   const count = placements.length;
   const connected = isConnected(first);
-  const besideOf = ({ places }: Placement) => places.map((place) => unhealthy.get(domainOf(place))).find(Boolean);
   const isPicked = placements.includes(picked);
-  const beside = isPicked ? besideOf(picked) : undefined;
+  const warned = isPicked ? picked : first;
+  const beside = isPicked || isKept ? unhealthyBeside(warned, unhealthy) : undefined;
   return (
     <li class={isPicked ? "picked" : undefined}>
       <p class="head">
@@ -342,6 +376,9 @@ function EqualPlaces({ placements, isCut, scope, unhealthy, picked, pick, isBest
           .filter(Boolean)
           .join(", ")}
       </p>
+      {isPicked && isPreselected && (
+        <p class="note">Preselected: as fast as the first, and every part of its domain is up.</p>
+      )}
       <div class="choices">
         {shown.map((placement) => (
           <button
@@ -353,7 +390,7 @@ function EqualPlaces({ placements, isCut, scope, unhealthy, picked, pick, isBest
             onFocus={() => pick(placement)}
           >
             {shortPlaces(scope, placement.places)}
-            <DomainWarning words={besideOf(placement)} />
+            <DomainWarning words={unhealthyBeside(placement, unhealthy)} />
           </button>
         ))}
         {count > shown.length && (
@@ -363,9 +400,9 @@ function EqualPlaces({ placements, isCut, scope, unhealthy, picked, pick, isBest
         )}
       </div>
       {beside && (
-        <p class="quiet">
-          ⚠ {domainOf(picked.places[0] ?? "")} has {beside}; a repair may disturb the job.
-          {isBest && " It comes first because it keeps more whole domains free for larger jobs."}
+        <p class="note">
+          ⚠ {domainOf(warned.places[0] ?? "")} has {beside}; a repair may disturb the job.
+          {isKept && " It is listed first because it splits fewer free blocks, so whole domains stay for larger jobs."}
         </p>
       )}
     </li>

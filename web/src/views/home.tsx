@@ -7,7 +7,7 @@ import { useAsOf } from "../live";
 import { CopyQueries, Loading, Reason } from "../parts";
 import { href } from "../route";
 import { type Column, Row, SimpleTable } from "../simpletable";
-import { type Count, Counts, formatDuration, Glyph, nounOf, StateLabel, shownTime, stateWord } from "../state";
+import { type Count, Counts, formatDuration, Glyph, nounOf, StateLabel, shownTime, stateWord, Warning } from "../state";
 import { Timeline } from "../timeline";
 import { number, pluralize, shortenAddress } from "../words";
 import { type Feed, feedsOf } from "./discovery";
@@ -215,15 +215,20 @@ function Impact({ open }: { open: Open }) {
   return (
     <>
       <p class="states">
-        <StateLabel state={failing ? "down" : affected ? "degraded" : "up"}>
-          {affected ? `${pluralize(affected, "job")} with unhealthy parts` : "no job with unhealthy parts"}
-          {failing > 0 && `, ${number(failing)} with failed chips`}
-        </StateLabel>
+        {affected ? (
+          <Warning state={failing ? "down" : "degraded"}>
+            {pluralize(affected, "job")} with unhealthy parts
+            {failing > 0 && `, ${number(failing)} with failed chips`}
+          </Warning>
+        ) : (
+          <StateLabel state="up">no job with unhealthy parts</StateLabel>
+        )}
       </p>
       {oldest && (
         <p class="quiet rest">
-          Oldest{open.incidents.totalCount > LISTED && " of the worst"}:{" "}
-          {formatDuration(oldest.startedAt ?? "", shownTime(asof))}, <span class="nowrap">{oldest.place}</span>
+          Open longest{open.incidents.totalCount > LISTED && ` of the worst ${LISTED}`}:{" "}
+          <span class="nowrap">{formatDuration(oldest.startedAt ?? "", shownTime(asof))}</span>,{" "}
+          <span class="nowrap">{oldest.place}</span>
         </p>
       )}
     </>
