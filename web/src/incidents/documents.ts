@@ -56,5 +56,8 @@ export const stateOf = ({ parts }: Pick<Incident, "parts">) =>
 
 export const placeOf = (incident: Pick<Incident, "place" | "causes">) => incident.place ?? incident.causes[0] ?? "";
 
+/** Whether an incident's id is a number that people can say; it is an address if its first change is not known. */
+export const isNumber = (id: string) => /^\d+$/.test(id);
+
 export const SEVERITIES = { high: "High", medium: "Medium", low: "Low", info: "Planned" };
 export type Severity = Incident["severity"];

@@ -7,20 +7,28 @@ import { change, href } from "../route";
 import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
 import { Consequences, MoreCauses } from "./consequences";
-import { type ClosedIncident, type Incident, placeOf, type Severity, stateOf } from "./documents";
+import { type ClosedIncident, type Incident, isNumber, placeOf, type Severity, stateOf } from "./documents";
 import { HitJobs } from "./hitjobs";
 import { ImpactSection, useImpact } from "./impact";
 import { SeverityBadge } from "./list";
 import { Notes } from "./notes";
-import { describeParts } from "./rows";
+import { describeParts, linksOf } from "./rows";
 
-function Heading({ state, place, severity }: { state: string; place: string; severity: Severity }) {
+interface HeadingProps {
+  id: string;
+  state: string;
+  place: string;
+  severity: Severity;
+}
+
+function Heading({ id, state, place, severity }: HeadingProps) {
   return (
     <h2>
       <Glyph state={state} />{" "}
       <a class="name" href={href("at", place)}>
         {shortenAddress(place)}
       </a>
+      {isNumber(id) && <span class="quiet">Incident {id}</span>}
       <SeverityBadge severity={severity} />
       <button type="button" class="square" aria-label="Close" onClick={() => change({ sel: undefined })}>
         <span aria-hidden="true">×</span>
@@ -37,7 +45,7 @@ export function OpenPanel({ incident, after }: { incident: Incident; after: stri
   const isChanging = useCanWrite();
   return (
     <aside class="card flush panel" aria-label={`Incident ${incident.id}`}>
-      <Heading state={stateOf(incident)} place={placeOf(incident)} severity={incident.severity} />
+      <Heading id={incident.id} state={stateOf(incident)} place={placeOf(incident)} severity={incident.severity} />
       <div class={`band ${stateOf(incident)}`}>
         <strong>
           <Reason text={incident.why || "No reason given"} />
@@ -66,7 +74,7 @@ export function OpenPanel({ incident, after }: { incident: Incident; after: stri
           <dt>Lost</dt>
           <dd>
             {incident.chipsLost > 0 && `${pluralize(incident.chipsLost, "chip")}, `}
-            {number(Math.round(incident.bandwidthLost.gigabytesPerSecond))} GB/s of links
+            {number(Math.round(incident.bandwidthLost.gigabytesPerSecond))} GB/s of {linksOf(incident)}
           </dd>
         </div>
       </dl>
@@ -134,7 +142,7 @@ export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
   const place = placeOf(incident);
   return (
     <aside class="card flush panel" aria-label={`Incident ${id}`}>
-      <Heading state="up" place={place} severity={severity} />
+      <Heading id={id} state="up" place={place} severity={severity} />
       <div class="band">
         <strong>
           <Reason text={why || "No reason given"} />
