@@ -161,6 +161,9 @@ def test_a_note_is_added_and_kept_also_of_one_that_has_closed(watched: Watched, 
         page.get_by_role("table").get_by_role("link", name=CHIP).click()
         panel = page.get_by_role("complementary", name="Incident 1")
         expect(panel).to_contain_text(re.compile(r"hot, ticket 12.*m\.chen.*swapped", re.DOTALL))
+        expect(panel.locator(".summary")).to_contain_text(
+            re.compile(r"Parts1 chip down.*Jobs hitnone.*Lost1 chip, \d+ GB/s of NeuronLinks")
+        )
         expect(panel.get_by_role("region", name="Notes")).to_contain_text("kim")
         watched.close()
 

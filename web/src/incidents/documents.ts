@@ -25,7 +25,12 @@ const CLOSED = graphql(`
   query ClosedIncidents {
     closedIncidents(first: 200) {
       totalCount
-      nodes { id severity place causes causeCount why who startedAt closedAt closedBy closedWhy }
+      nodes {
+        id severity place causes causeCount why who startedAt closedAt closedBy closedWhy
+        parts { kind state count }
+        chipsLost jobs jobCount
+        bandwidthLost { gigabytesPerSecond }
+      }
     }
   }
 `);

@@ -8,7 +8,13 @@ import type { ImpactAnswer } from "./impact";
 /** Jobs that are named. */
 const NAMED = 3;
 
-export function HitJobs({ incident, costs }: { incident: Incident; costs: ImpactAnswer | undefined }) {
+export function HitJobs({
+  incident,
+  costs,
+}: {
+  incident: Pick<Incident, "jobs" | "jobCount">;
+  costs: ImpactAnswer | undefined;
+}) {
   const { jobs, jobCount } = incident;
   const slower = [...new Set(costs?.domains.flatMap(({ slowerJobs }) => slowerJobs))];
   return (

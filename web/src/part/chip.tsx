@@ -34,6 +34,20 @@ function Opened({ answer, chip, query }: { answer: Result<typeof CHIP>; chip: Ch
   const { address, state, server } = chip;
   const domain = server.domain.address;
   const short = relativeTo(domain, address);
+  const { box } = answer.layout;
+  // below a picture that is low, else below the links, so that the columns are about as long
+  const isLow = 2 * box.height < box.width;
+  const cost = state !== "up" && (
+    <section class="card flush" aria-label="What it costs">
+      <h2>
+        Domain <a href={href("domain", domain)}>{relativeTo(domain.split("/")[0] ?? "", domain)}</a>
+        <span class="quiet">before → now</span>
+      </h2>
+      <div class="inner loss">
+        <DomainLosses scope={address} domain={domain} />
+      </div>
+    </section>
+  );
   return (
     <article class="domain part">
       <header class="title">
@@ -68,19 +82,12 @@ function Opened({ answer, chip, query }: { answer: Result<typeof CHIP>; chip: Ch
             </h2>
             <ServerWiring server={server} placed={answer.layout} selected={address} />
           </section>
-          {state !== "up" && (
-            <section class="card flush" aria-label="What it costs">
-              <h2>
-                Domain <a href={href("domain", domain)}>{relativeTo(domain.split("/")[0] ?? "", domain)}</a>
-                <span class="quiet">before → now</span>
-              </h2>
-              <div class="inner loss">
-                <DomainLosses scope={address} domain={domain} />
-              </div>
-            </section>
-          )}
+          {isLow && cost}
         </div>
-        <Links chip={chip} domain={domain} />
+        <div class="part-side">
+          <Links chip={chip} domain={domain} />
+          {!isLow && cost}
+        </div>
         <div class="part-side tall">
           <Where server={server} tray={chip.tray} />
           <About chip={chip} />
