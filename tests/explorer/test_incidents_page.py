@@ -54,14 +54,18 @@ def test_the_tree_says_what_carries_nothing_and_what_is_reached_and_the_head_who
     page = opened("#/incidents")
     expect(page.locator("header.title")).to_contain_text("3 open: 1 server, 17 chips, 1 switch down")
     for cause, jobs, says in (
-        (SWITCH, "serve-eu hit sweep slower", ["72 links idle", "144 of 144 chips still reachable"]),
-        (SERVER, "llama-ft hit, 16 of", [f"{LINKS} links idle", f"{CUBE - 16} of {CUBE} chips still reachable"]),
-        (CHIP, "none hit", ["5 links idle", "15 of 16 chips still reachable"]),
+        (SWITCH, r"Jobs hit\s+serve-eu.*Jobs slower\s+sweep", ["72 links idle", "144 of 144 chips still reachable"]),
+        (
+            SERVER,
+            r"Jobs hit\s+llama-ft, 16 of (?!.*slower)",
+            [f"{LINKS} links idle", f"{CUBE - 16} of {CUBE} chips still reachable"],
+        ),
+        (CHIP, r"Jobs hit\s+none(?!.*slower)", ["5 links idle", "15 of 16 chips still reachable"]),
     ):
         found = panel(page, cause)
         for text in says:
             expect(found.locator(".tree").first).to_contain_text(text)
-        expect(found.locator(".summary div").nth(1)).to_contain_text(jobs, use_inner_text=True)
+        expect(found.locator(".summary")).to_contain_text(re.compile(jobs, re.DOTALL), use_inner_text=True)
         expect(found.locator(".tree").first).not_to_contain_text(re.compile("job", re.IGNORECASE))
 
 
@@ -76,12 +80,15 @@ def test_an_incident_says_first_which_parts_since_when_whose_jobs_and_what_is_lo
     expect(summary).to_have_text(
         [
             "Parts1 server, 16 chips down",
-            re.compile(r"Jobsllama-ft hit, 16 of \d+ chips"),
-            re.compile(r"Lost16 chips, [\d,]+ GB/s of links"),
+            re.compile(r"Jobs hitllama-ft, 16 of \d+ chips"),
+            re.compile(r"Lost16 chips, [\d,]+ GB/s of NeuronLinks and EFA links"),
         ]
     )
+    expect(found.get_by_role("heading").first).to_contain_text("Incident 5")
     for name in ("Restore…", "Add a note"):
         expect(found.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+    row = page.locator("table.pick tbody tr", has_text=SERVER)
+    assert row.locator(".id").inner_text() == "5"
     columns = page.locator("table.pick").first
     assert columns.evaluate("table => table.parentElement.scrollWidth - table.parentElement.clientWidth") <= 0
 
@@ -154,6 +161,9 @@ def test_a_note_is_added_and_kept_also_of_one_that_has_closed(watched: Watched, 
         page.get_by_role("table").get_by_role("link", name=CHIP).click()
         panel = page.get_by_role("complementary", name="Incident 1")
         expect(panel).to_contain_text(re.compile(r"hot, ticket 12.*m\.chen.*swapped", re.DOTALL))
+        expect(panel.locator(".summary")).to_contain_text(
+            re.compile(r"Parts1 chip down.*Jobs hitnone.*Lost1 chip, \d+ GB/s of NeuronLinks")
+        )
         expect(panel.get_by_role("region", name="Notes")).to_contain_text("kim")
         watched.close()
 

@@ -74,7 +74,7 @@ def test_a_server_names_the_part_of_each_change(opened: Open) -> None:
     expect(cell(page, "Working chips")).to_contain_text(re.compile(r"64.*48"))
     expect(page.locator(".miniature [aria-current]")).to_contain_text("s2")
     expect(band).to_contain_text("Hits no job")
-    expect(band).to_contain_text("Lost 16 chips, 6,544 GB/s of its links")
+    expect(band).to_contain_text("Lost 16 chips, 6,544 GB/s of its NeuronLinks and EFA links")
     expect(page.locator(".legend")).not_to_contain_text("within a server")  # no link of it carries anything
     assert violations(page) == ""
     page.set_viewport_size({"width": 390, "height": 844})
@@ -104,9 +104,10 @@ def test_the_links_of_a_degraded_chip_say_how_much_they_carry_and_why(opened: Op
     band = page.get_by_role("region", name="State")
     expect(band).to_contain_text("Lost 320 of 640 GB/s of its NeuronLinks")
     links = page.get_by_role("region", name="Links", exact=True).locator("tbody tr")
+    expect(links.locator(".glyph.degraded")).to_have_count(links.count())
     expect(links.first).to_contain_text(re.compile(r"up, at 50 %.*c2 is degraded.*128 → 64 GB/s|64 → 32 GB/s"))
     band.get_by_role("link", name="Incident").click()
-    expect(page.locator(".incidents .panel .summary")).to_contain_text("320 GB/s of links")
+    expect(page.locator(".incidents .panel .summary")).to_contain_text("320 GB/s of NeuronLinks")
     page = opened("#/at/lab/d5/s1/c2", width=390, height=844)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     table = page.locator('[aria-label="Links"] table')

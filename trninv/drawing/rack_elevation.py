@@ -190,6 +190,10 @@ def _narrow_lines(server: RackServer, width: float, job_ordinals: Mapping[str, i
 
 
 def _chips_up(server: RackServer) -> str:
+    """Return how many chips are up, or how many are in the state of their server if it is unhealthy."""
+    along = sum(chip.state == server.state != "up" for chip in server.chips)
+    if along:
+        return f"{pluralize(along, 'chip')} {'in ' if server.state == 'maintenance' else ''}{server.state} with it"
     return f"{sum(chip.state == 'up' for chip in server.chips)} of {pluralize(len(server.chips), 'chip')} up"
 
 
@@ -324,5 +328,6 @@ def _draw_chip(root: Element, server: RackServer, chip: RackChip, area: tuple[fl
     draw_state_symbol(link, (x + 10, baseline - 4), chip.state)
     draw_label(link, (x + 19, baseline), name, 11 if width < _MIN_NOTE_WIDTH else 12, color, font_weight="600")
     if width >= _MIN_NOTE_WIDTH:
-        note = truncate(reason, width - 27 - 9 * len(name), 11)
+        # what failed with its server is said once, at the server
+        note = "" if chip.state == server.state else truncate(reason, width - 27 - 9 * len(name), 11)
         draw_label(link, (x + width - 5, baseline), note, 11, color, text_anchor="end")

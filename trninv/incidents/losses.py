@@ -142,8 +142,13 @@ def _jobs_by_group(
     for row in select_by_ids(connection, query, _ALLOCATION.c.chip_id, groups_by_chip):
         for group in groups_by_chip[row.chip_id]:
             if not spans or _overlaps(row, spans[group]):
-                jobs[group].add(row.name if row.system == "trninv" else f"{row.system}:{row.external_id}")
+                jobs[group].add(job_name(row))
     return jobs
+
+
+def job_name(row: Any) -> str:
+    """Return the name of a job's row as `trninv release` takes it."""
+    return str(row.name) if row.system == "trninv" else f"{row.system}:{row.external_id}"
 
 
 def _overlaps(row: Any, span: Span) -> bool:

@@ -34,6 +34,8 @@ from trninv.service.snapshot_response import clock_version, snapshot_response
 
 _MIN_WIDTH, _NARROW_WIDTH, _DEFAULT_WIDTH, _MAX_WIDTH = 240, 600, 900, 4_000
 _MAX_HOURS: Final = 1_000_000
+_TIMELINE_HEIGHT: Final = 72
+"""Height of the bars in pixels, as in web/src/style/timeline.css."""
 
 
 async def picture(request: Request) -> Response:
@@ -57,7 +59,9 @@ def _draw_timeline(snapshot: Snapshot, parameters: Mapping[str, str], width: int
     until = datetime.now(UTC)
     hours = _read_number(parameters, "hours", (1, _MAX_HOURS))
     since = until - timedelta(hours=hours) if hours else None
-    return draw_timeline(read_history(snapshot.connection, parameters.get("scope"), since, until), width, height=44)
+    return draw_timeline(
+        read_history(snapshot.connection, parameters.get("scope"), since, until), width, height=_TIMELINE_HEIGHT
+    )
 
 
 def _draw_rack(snapshot: Snapshot, parameters: Mapping[str, str], width: int) -> SvgDocument:

@@ -7,7 +7,7 @@ import { bandwidths } from "../drawing/wiring";
 import { fetchLetters } from "../fleet/allocations";
 import { lazyView } from "../lazy";
 import { Causes } from "../part/causes";
-import { DomainCost } from "../part/loss";
+import { DomainCost, useSlowerJobs } from "../part/loss";
 import { CopyQueries, DownloadSvg, Loading, svgOf } from "../parts";
 import { href, type Route } from "../route";
 import { type Count, Counts } from "../state";
@@ -75,9 +75,9 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
   const solid = canTurn && options.view === "3d";
   useKeys(route, from, to, scenario);
   const isAnswered = isAsked(mode, from, to);
-  const jobs = [...new Set(wiring.parts.flatMap(({ job }) => job ?? []))];
+  const slower = useSlowerJobs(incidents.totalCount > 0 ? place : null, place);
   const cost = incidents.totalCount > 0 && !isChanged(scenario) && (
-    <DomainCost domain={place} jobs={jobs} causes={incidents.totalCount}>
+    <DomainCost domain={place} causes={incidents.totalCount}>
       <Whole scenarioText="" halves={answers.halves} pool={answers.pool} />
     </DomainCost>
   );
@@ -109,7 +109,7 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
           <Timeline scope={place} span={options.span} />
         </section>
         <div class="beside">
-          {incidents.totalCount > 0 && <Causes place={place} incidents={incidents} />}
+          {incidents.totalCount > 0 && <Causes place={place} incidents={incidents} slower={slower} />}
           {!isAnswered && cost}
           <section
             class="answers"

@@ -18,7 +18,7 @@ interface Props {
 export function Metric({ name, now, before, unit = "", less = false, isAnswer = false, note }: Props) {
   const shown = (value: number | null) => (value === null ? "none" : number(value));
   const unitOf = (value: number | null) => (value === null || !unit ? "" : ` ${unitLabel(unit, value)}`);
-  const changed = before !== undefined && before !== now;
+  const changed = before !== undefined && (before !== now || note !== undefined);
   const worse = changed && (now === null || (before !== null && (less ? now > before : now < before)));
   return (
     <div class={isAnswer ? "answer" : undefined}>

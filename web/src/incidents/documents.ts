@@ -25,7 +25,12 @@ const CLOSED = graphql(`
   query ClosedIncidents {
     closedIncidents(first: 200) {
       totalCount
-      nodes { id severity place causes causeCount why who startedAt closedAt closedBy closedWhy }
+      nodes {
+        id severity place causes causeCount why who startedAt closedAt closedBy closedWhy
+        parts { kind state count }
+        chipsLost jobs jobCount
+        bandwidthLost { gigabytesPerSecond }
+      }
     }
   }
 `);
@@ -55,6 +60,9 @@ export const stateOf = ({ parts }: Pick<Incident, "parts">) =>
   ["down", "degraded", "maintenance"].find((state) => parts.some((part) => part.state === state)) ?? "down";
 
 export const placeOf = (incident: Pick<Incident, "place" | "causes">) => incident.place ?? incident.causes[0] ?? "";
+
+/** Whether an incident's id is a number that people can say; it is an address if its first change is not known. */
+export const isNumber = (id: string) => /^\d+$/.test(id);
 
 export const SEVERITIES = { high: "High", medium: "Medium", low: "Low", info: "Planned" };
 export type Severity = Incident["severity"];

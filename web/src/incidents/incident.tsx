@@ -7,25 +7,59 @@ import { change, href } from "../route";
 import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
 import { Consequences, MoreCauses } from "./consequences";
-import { type ClosedIncident, type Incident, placeOf, type Severity, stateOf } from "./documents";
+import { type ClosedIncident, type Incident, isNumber, placeOf, type Severity, stateOf } from "./documents";
 import { HitJobs } from "./hitjobs";
-import { ImpactSection, useImpact } from "./impact";
+import { type ImpactAnswer, ImpactSection, useImpact } from "./impact";
 import { SeverityBadge } from "./list";
 import { Notes } from "./notes";
-import { describeParts } from "./rows";
+import { describeParts, linksOf } from "./rows";
 
-function Heading({ state, place, severity }: { state: string; place: string; severity: Severity }) {
+interface HeadingProps {
+  id: string;
+  state: string;
+  place: string;
+  severity: Severity;
+  isPast?: boolean;
+}
+
+function Heading({ id, state, place, severity, isPast = false }: HeadingProps) {
   return (
     <h2>
       <Glyph state={state} />{" "}
       <a class="name" href={href("at", place)}>
         {shortenAddress(place)}
       </a>
-      <SeverityBadge severity={severity} />
+      {isNumber(id) && <span class="quiet">Incident {id}</span>}
+      <SeverityBadge severity={severity} isPast={isPast} />
       <button type="button" class="square" aria-label="Close" onClick={() => change({ sel: undefined })}>
         <span aria-hidden="true">×</span>
       </button>
     </h2>
+  );
+}
+
+interface SummaryProps {
+  incident: Pick<Incident, "parts" | "jobs" | "jobCount" | "chipsLost" | "bandwidthLost">;
+  costs?: ImpactAnswer | undefined;
+}
+
+/** Which parts, whose jobs, and what is lost. */
+function Summary({ incident, costs }: SummaryProps) {
+  return (
+    <dl class="figures inner summary">
+      <div>
+        <dt>Parts</dt>
+        <dd>{describeParts([incident])}</dd>
+      </div>
+      <HitJobs incident={incident} costs={costs} />
+      <div>
+        <dt>Lost</dt>
+        <dd>
+          {incident.chipsLost > 0 && `${pluralize(incident.chipsLost, "chip")}, `}
+          {number(Math.round(incident.bandwidthLost.gigabytesPerSecond))} GB/s of {linksOf(incident)}
+        </dd>
+      </div>
+    </dl>
   );
 }
 
@@ -37,7 +71,7 @@ export function OpenPanel({ incident, after }: { incident: Incident; after: stri
   const isChanging = useCanWrite();
   return (
     <aside class="card flush panel" aria-label={`Incident ${incident.id}`}>
-      <Heading state={stateOf(incident)} place={placeOf(incident)} severity={incident.severity} />
+      <Heading id={incident.id} state={stateOf(incident)} place={placeOf(incident)} severity={incident.severity} />
       <div class={`band ${stateOf(incident)}`}>
         <strong>
           <Reason text={incident.why || "No reason given"} />
@@ -56,20 +90,7 @@ export function OpenPanel({ incident, after }: { incident: Incident; after: stri
           {incident.source && incident.source !== "command" && ` from ${incident.source}`}
         </span>
       </div>
-      <dl class="figures inner summary">
-        <div>
-          <dt>Parts</dt>
-          <dd>{describeParts([incident])}</dd>
-        </div>
-        <HitJobs incident={incident} costs={costs.data} />
-        <div>
-          <dt>Lost</dt>
-          <dd>
-            {incident.chipsLost > 0 && `${pluralize(incident.chipsLost, "chip")}, `}
-            {number(Math.round(incident.bandwidthLost.gigabytesPerSecond))} GB/s of links
-          </dd>
-        </div>
-      </dl>
+      <Summary incident={incident} costs={costs.data} />
       <div class="inner row">
         {isChanging && incident.causeCount === incident.causes.length && (
           <button
@@ -134,7 +155,7 @@ export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
   const place = placeOf(incident);
   return (
     <aside class="card flush panel" aria-label={`Incident ${id}`}>
-      <Heading state="up" place={place} severity={severity} />
+      <Heading id={id} state="up" place={place} severity={severity} isPast />
       <div class="band">
         <strong>
           <Reason text={why || "No reason given"} />
@@ -143,6 +164,7 @@ export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
           {who}, {formatDateTime(startedAt)}
         </span>
       </div>
+      <Summary incident={incident} />
       <div class="inner row">
         <a class="button" href={href("at", place, { asof: secondBefore(closedAt) })}>
           View before it closed

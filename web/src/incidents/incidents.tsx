@@ -83,7 +83,7 @@ export function Incidents({ route }: { route: Route }) {
           {loaded.data && resolved.data && (
             <p class="quiet">
               {shows === "open"
-                ? "The most severe come first, and of these the worst loss. Bandwidth: NeuronLink and EFA, one direction."
+                ? "The most severe come first, and of these the worst loss. GB/s lost: NeuronLinks of chips and switches, EFA links of NICs, one direction."
                 : `Latest first, the last ${MOST_CLOSED} at most. An incident closes once all of its parts are up again.`}
             </p>
           )}

@@ -7,7 +7,7 @@ import { useKey } from "../shortcuts";
 import { type Column, Row, SimpleTable } from "../simpletable";
 import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
-import { type ClosedIncident, type Incident, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
+import { type ClosedIncident, type Incident, isNumber, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
 import { type Filters, partsOf, totals } from "./rows";
 
 const STATES = { down: "down", degraded: "degraded", maintenance: "in maintenance" };
@@ -112,6 +112,8 @@ function Name({ id, place, state, isChosen, children }: NameProps) {
   );
 }
 
+const Id = ({ id }: { id: string }) => <td class="id">{isNumber(id) && id}</td>;
+
 /** The reason on one line, in full on hover and in the panel. */
 const Why = ({ why }: { why: string | null }) => (
   <td class="why" title={why ?? undefined}>
@@ -134,6 +136,7 @@ function When({ time, now }: { time: string; now: number }) {
 }
 
 const OPEN: Column[] = [
+  ["ID"],
   ["Severity"],
   ["Place"],
   ["Cause"],
@@ -141,7 +144,7 @@ const OPEN: Column[] = [
   ["Since, UTC"],
   ["Chips lost", "number"],
   ["GB/s lost", "number"],
-  ["Jobs"],
+  ["Jobs hit"],
 ];
 /** Jobs that a row names. */
 const NAMED = 1;
@@ -157,6 +160,7 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
           content={JSON.stringify([incident.parts, incident.why])}
           isSelected={incident.id === sel}
         >
+          <Id id={incident.id} />
           <td class="level">
             <SeverityBadge severity={incident.severity} />
           </td>
@@ -197,7 +201,7 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
         </Row>
       ))}
       <tr class="total">
-        <th scope="row" colSpan={3}>
+        <th scope="row" colSpan={4}>
           Total, each part counted once
         </th>
         <td class="roomy wider" />
@@ -215,6 +219,7 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
 }
 
 const CLOSED: Column[] = [
+  ["ID"],
   ["Severity"],
   ["Place"],
   ["Cause"],
@@ -230,6 +235,7 @@ export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; s
     <SimpleTable name="Incidents that have closed" columns={CLOSED} isPick>
       {incidents.map((incident) => (
         <Row key={incident.id} content={incident.closedAt} isSelected={incident.id === sel}>
+          <Id id={incident.id} />
           <td class="level">
             <SeverityBadge severity={incident.severity} isPast />
           </td>

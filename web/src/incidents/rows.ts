@@ -46,6 +46,14 @@ export function partsOf({ parts }: Parts): string {
     .join(", ");
 }
 
+/** Which links the lost bandwidth of an incident is of: a chip or switch has no EFA links, as those are its NICs'. */
+export const linksOf = ({ parts }: Parts) =>
+  parts.every(({ kind }) => kind === "chip" || kind === "switch")
+    ? "NeuronLinks"
+    : parts.every(({ kind }) => kind === "link")
+      ? "links"
+      : "NeuronLinks and EFA links";
+
 const clusterOf = (place: string) => place.split("/")[0] ?? "";
 
 function passes({ where, severity, cluster }: Filters, row: { severity: Severity; place: string; texts: unknown[] }) {

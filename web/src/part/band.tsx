@@ -3,10 +3,12 @@ import type { ComponentChildren } from "preact";
 import { useAsOf } from "../live";
 import { Actions } from "../panel/actions";
 import type { PanelPart, PartEvent } from "../panel/documents";
-import { JobLinks, Reason } from "../parts";
+import { Reason } from "../parts";
 import { href } from "../route";
 import { formatDateTime, formatDuration, Glyph, shownTime, stateWord } from "../state";
 import { number } from "../words";
+import { Hits } from "./hits";
+import { useSlowerJobs } from "./loss";
 
 interface Props {
   part: Pick<PanelPart, "address" | "state" | "__typename"> & { factor: number | null };
@@ -26,6 +28,7 @@ interface Props {
 export function Band({ part, last, domain, incident, server, jobs, lost, children }: Props) {
   const { asof } = useAsOf();
   const { state, factor } = part;
+  const slower = useSlowerJobs(part.state === "up" ? null : part.address, domain);
   const before = last && new Date(Date.parse(last.at) - 1000).toISOString();
   const word = `${stateWord(state)}${factor === null ? "" : ` at ${number(100 * factor)} %`}`;
   return (
@@ -44,9 +47,7 @@ export function Band({ part, last, domain, incident, server, jobs, lost, childre
         </span>
         {state !== "up" && (
           <span class="hits">
-            <span>
-              <b>Hits</b> <JobLinks jobs={jobs} none="no job" />
-            </span>
+            <Hits jobs={jobs} slower={slower} />
             {lost && (
               <span>
                 <b>Lost</b> {lost}

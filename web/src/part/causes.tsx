@@ -1,10 +1,14 @@
 // Why parts of a place are unhealthy: a band for each root cause, with its reason, since when, by whom, and whose job it hits.
 import { useAsOf } from "../live";
-import { JobLinks, Reason } from "../parts";
+import { Reason } from "../parts";
 import { href } from "../route";
 import { formatDateTime, formatDuration, Glyph, STATES, shownTime, stateWord } from "../state";
 import "../style/causes.css";
 import { number, pluralize, relativeTo, shortenAddress } from "../words";
+import { Hits } from "./hits";
+
+/** Jobs that a cause names. */
+const NAMED = 2;
 
 interface Cause {
   id: string;
@@ -23,9 +27,11 @@ interface Props {
   /** Addresses are shown relative to it. */
   place: string;
   incidents: { totalCount: number; nodes: readonly Cause[] };
+  /** The jobs that the worst of them slows down without hitting them. */
+  slower: readonly string[];
 }
 
-export function Causes({ place: base, incidents }: Props) {
+export function Causes({ place: base, incidents, slower }: Props) {
   const { asof } = useAsOf();
   const more = incidents.totalCount - incidents.nodes.length;
   return (
@@ -36,7 +42,7 @@ export function Causes({ place: base, incidents }: Props) {
           Incidents
         </a>
       </h2>
-      {incidents.nodes.map(({ id, place, causes, causeCount, why, who, startedAt, parts, jobs, jobCount }) => {
+      {incidents.nodes.map(({ id, place, causes, causeCount, why, who, startedAt, parts, jobs, jobCount }, index) => {
         const state = STATES.find((state) => parts.some((part) => part.state === state)) ?? "down";
         const address = causes[0] ?? place ?? "";
         return (
@@ -56,10 +62,7 @@ export function Causes({ place: base, incidents }: Props) {
               {who && `, set by ${who}`}
             </span>
             <span class="hits">
-              <span>
-                Hits <JobLinks jobs={jobs.slice(0, 2)} none="no job" />
-                {jobCount > 2 && ` and ${number(jobCount - 2)} more`}
-              </span>
+              <Hits jobs={jobs.slice(0, NAMED)} more={jobCount - NAMED} slower={index ? [] : slower} />
               <a href={href("incidents", "", { sel: id })}>Incident {id}</a>
             </span>
           </div>

@@ -13,7 +13,7 @@ import { Band } from "./band";
 import { ownChange } from "./changes";
 import { CHIP, type ChipPart } from "./documents";
 import { History } from "./history";
-import { DomainLoss } from "./loss";
+import { DomainLosses } from "./loss";
 import { Where } from "./where";
 import { ServerWiring } from "./wiring";
 
@@ -34,6 +34,20 @@ function Opened({ answer, chip, query }: { answer: Result<typeof CHIP>; chip: Ch
   const { address, state, server } = chip;
   const domain = server.domain.address;
   const short = relativeTo(domain, address);
+  const { box } = answer.layout;
+  // below a picture that is low, else below the links, so that the columns are about as long
+  const isLow = 2 * box.height < box.width;
+  const cost = state !== "up" && (
+    <section class="card flush" aria-label="What it costs">
+      <h2>
+        Domain <a href={href("domain", domain)}>{relativeTo(domain.split("/")[0] ?? "", domain)}</a>
+        <span class="quiet">before → now</span>
+      </h2>
+      <div class="inner loss">
+        <DomainLosses scope={address} domain={domain} />
+      </div>
+    </section>
+  );
   return (
     <article class="domain part">
       <header class="title">
@@ -61,14 +75,20 @@ function Opened({ answer, chip, query }: { answer: Result<typeof CHIP>; chip: Ch
         lost={lostOf(chip)}
       />
       <div class="part-columns">
-        <section class="card flush" aria-label="In its server">
-          <h2>
-            In server <a href={href("at", server.address)}>{relativeTo(domain, server.address)}</a>
-          </h2>
-          <ServerWiring server={server} placed={answer.layout} selected={address} />
-        </section>
-        <Links chip={chip} domain={domain} />
         <div class="part-side">
+          <section class="card flush" aria-label="In its server">
+            <h2>
+              In server <a href={href("at", server.address)}>{relativeTo(domain, server.address)}</a>
+            </h2>
+            <ServerWiring server={server} placed={answer.layout} selected={address} />
+          </section>
+          {isLow && cost}
+        </div>
+        <div class="part-side">
+          <Links chip={chip} domain={domain} />
+          {!isLow && cost}
+        </div>
+        <div class="part-side tall">
           <Where server={server} tray={chip.tray} />
           <About chip={chip} />
         </div>
@@ -123,7 +143,6 @@ function Links({ chip, domain }: { chip: ChipPart; domain: string }) {
           <LinkRow key={link.address} link={link} chip={chip} domain={domain} />
         ))}
       </SimpleTable>
-      {chip.state !== "up" && <DomainLoss scope={chip.address} domain={domain} />}
     </section>
   );
 }
@@ -171,7 +190,8 @@ function LinkRow({ link, chip, domain }: { link: ChipLink; chip: ChipPart; domai
       </th>
       <td>
         <a href={href("at", link.address)} class="state-link">
-          {isIdle(link) ? <IdleSign /> : <Glyph state={link.state} />} {isIdle(link) ? "idle" : stateWord(link.state)}
+          {isIdle(link) ? <IdleSign /> : <Glyph state={isReduced(link) ? "degraded" : link.state} />}{" "}
+          {isIdle(link) ? "idle" : stateWord(link.state)}
           {!isIdle(link) && isReduced(link) && `, at ${share(link)} %`}
         </a>
         {isIdle(link) && <small>{whyIdle(link, domain, chip.address)}</small>}

@@ -103,7 +103,7 @@ export const CHIP = graphql(
 /** What a domain could do before an incident, and now. */
 export const CAPABILITY = graphql(`
   fragment Capability on DomainImpact {
-    domain chipsBefore chipsNow incomparable
+    domain chipsBefore chipsNow incomparable slowerJobs
     poolBefore { gibibytes }
     poolNow { gibibytes }
     bisectionBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
@@ -118,7 +118,7 @@ export const LOSS = graphql(
   `
   query Loss($scope: Address!, $domain: Address!) {
     chips(filter: { domain: { eq: $domain } }, first: 1) { aggregates(by: [STATE]) { state count } }
-    incidents(scope: $scope, first: 1) { nodes { jobs impact { domains { ...Capability } } } }
+    incidents(scope: $scope, first: 1) { nodes { impact { domains { ...Capability } } } }
   }
 `,
   [CAPABILITY],

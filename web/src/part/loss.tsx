@@ -2,23 +2,12 @@
 import type { ComponentChildren } from "preact";
 import { makeQuery, type Result, useQuery } from "../api";
 import { Metric } from "../domain/metric";
-import { JobLinks, Loading } from "../parts";
+import { Loading } from "../parts";
 import "../style/causes.css";
 import { relativeTo } from "../words";
 import { type Capability, LOSS } from "./documents";
 
 const isWorking = (state: unknown) => state === "up" || state === "degraded";
-
-/** Whether what a domain lost slows down jobs that lost no chip. */
-export const isSlower = ({
-  allGatherBefore,
-  allGatherNow,
-  bisectionBefore,
-  bisectionNow,
-  incomparable,
-}: Pick<Capability, "allGatherBefore" | "allGatherNow" | "bisectionBefore" | "bisectionNow" | "incomparable">) =>
-  allGatherNow.upper.gigabytesPerSecond < allGatherBefore.lower.gigabytesPerSecond ||
-  (!incomparable && bisectionNow.upper.gigabytesPerSecond < bisectionBefore.lower.gigabytesPerSecond);
 
 /** What a domain can do, before → now; of: its name, where there are several. */
 export function Losses({ loss, of }: { loss: Capability; of?: string | undefined }) {
@@ -48,34 +37,28 @@ interface Props {
   /** Whose worst incident it is. */
   scope: string;
   domain: string;
-  /** The names of the domain's jobs, of which those are listed that are slower. */
-  jobs?: string[];
 }
 
 const lossOf = ({ incidents }: Pick<Result<typeof LOSS>, "incidents">, domain: string) =>
   incidents.nodes[0]?.impact.domains.find((impact) => impact.domain === domain);
 
+/** The jobs that the worst incident at a place slows down in a domain without hitting them; none until it is loaded. */
+export function useSlowerJobs(scope: string | null, domain: string): readonly string[] {
+  const { data } = useQuery(scope ? makeQuery(LOSS, { scope, domain }) : null);
+  return (data && lossOf(data, domain)?.slowerJobs) ?? [];
+}
+
 /** What a domain lost by the worst incident at a place. */
-function DomainLosses({ scope, domain, jobs = [] }: Props) {
+export function DomainLosses({ scope, domain }: Props) {
   const result = useQuery(makeQuery(LOSS, { scope, domain }));
   return (
     <Loading result={result}>
       {({ chips, incidents }) => {
-        const [incident] = incidents.nodes;
         const loss = lossOf({ incidents }, domain);
         const working = chips.aggregates.reduce((sum, { state, count }) => sum + (isWorking(state) ? count : 0), 0);
-        const slower = loss && isSlower(loss) ? jobs.filter((job) => !incident?.jobs.includes(job)) : [];
         return (
           <dl class="figures">
             {loss ? <Losses loss={loss} /> : <Metric name="Working chips" before={undefined} now={working} />}
-            {slower.length > 0 && (
-              <div>
-                <dt>Slower jobs</dt>
-                <dd>
-                  <JobLinks jobs={slower} />
-                </dd>
-              </div>
-            )}
           </dl>
         );
       }}
@@ -83,7 +66,7 @@ function DomainLosses({ scope, domain, jobs = [] }: Props) {
   );
 }
 
-/** On the page of a part, below what it lost itself. */
+/** On the page of a server, below what it lost itself. */
 export const DomainLoss = ({ scope, domain }: Props) => (
   <div class="inner loss">
     <h3>Domain {relativeTo(domain.split("/")[0] ?? "", domain)}, before → now</h3>
@@ -93,14 +76,13 @@ export const DomainLoss = ({ scope, domain }: Props) => (
 
 interface CostProps {
   domain: string;
-  jobs: string[];
   causes: number;
   /** Shown as well if the incident is in so many domains that the service does not compare this one. */
   children: ComponentChildren;
 }
 
 /** On the page of the domain, as the rack has it. */
-export function DomainCost({ domain, jobs, causes, children }: CostProps) {
+export function DomainCost({ domain, causes, children }: CostProps) {
   const { data } = useQuery(makeQuery(LOSS, { scope: domain, domain }));
   return (
     <>
@@ -109,7 +91,7 @@ export function DomainCost({ domain, jobs, causes, children }: CostProps) {
           What {causes > 1 ? "the worst cause" : "it"} costs <span class="quiet">before → now</span>
         </h2>
         <div class="inner loss">
-          <DomainLosses scope={domain} domain={domain} jobs={jobs} />
+          <DomainLosses scope={domain} domain={domain} />
         </div>
       </section>
       {data && !lossOf(data, domain) && children}

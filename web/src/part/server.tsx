@@ -106,7 +106,7 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
           </div>
           <DomainLoss scope={address} domain={domain.address} />
         </section>
-        <div class="part-side">
+        <div class="part-side tall">
           <Where server={server} />
           <Instance server={server} />
         </div>
@@ -118,11 +118,11 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
 
 const jobsOf = ({ chips }: ServerPart) => [...new Set(chips.nodes.flatMap(({ job }) => job ?? []))];
 
-/** What an unhealthy server takes from its jobs and its domain: 16 chips, 6,544 GB/s of links. */
+/** What an unhealthy server takes from its jobs and its domain: 16 chips, 6,544 GB/s of NeuronLinks and EFA links. */
 function lostOf(server: ServerPart, nicLinks: number): string {
   const chips = server.chips.nodes.filter(({ state }) => state === "down" || state === "maintenance").length;
   const bandwidth = linkSums(server, nicLinks).reduce((sum, { before, now }) => sum + before - now, 0);
-  return [chips && pluralize(chips, "chip"), bandwidth && `${number(bandwidth)} GB/s of its links`]
+  return [chips && pluralize(chips, "chip"), bandwidth && `${number(bandwidth)} GB/s of its NeuronLinks and EFA links`]
     .filter(Boolean)
     .join(", ");
 }

@@ -1,14 +1,13 @@
 // What the worst incident of a rack costs, and what to know before a server is pulled.
-import { makeQuery, useQuery } from "../api";
+import type { Loaded } from "../api";
 import { Losses } from "../part/loss";
 import { JobLinks, Loading } from "../parts";
 import { href } from "../route";
 import { number } from "../words";
-import { COST, type RackServer } from "./documents";
+import type { CostAnswer, RackServer } from "./documents";
 
 /** What the rack's worst incident costs its domains, before → now. */
-export function Cost({ rack }: { rack: string }) {
-  const result = useQuery(makeQuery(COST, { address: rack }));
+export function Cost({ result }: { result: Loaded<CostAnswer> }) {
   return (
     <section class="card flush cost" aria-label="What it costs">
       <h2>
@@ -24,10 +23,6 @@ export function Cost({ rack }: { rack: string }) {
                 {impact.domains.slice(0, 2).map((loss) => (
                   <Losses key={loss.domain} loss={loss} of={loss.domain.split("/")[1]} />
                 ))}
-                <div>
-                  <dt>Jobs hit</dt>
-                  <dd>{impact.jobs.map(({ name }) => name).join(", ") || "none"}</dd>
-                </div>
               </dl>
             );
           }}

@@ -37,10 +37,7 @@ export const COST = graphql(
     incidents(scope: $address, first: 1) {
       nodes {
         id
-        impact {
-          jobs { name affectedChips chips }
-          domains { ...Capability }
-        }
+        impact { domains { ...Capability } }
       }
     }
   }
@@ -62,6 +59,7 @@ export const ROW = graphql(`
   }
 `);
 
+export type CostAnswer = Result<typeof COST>;
 export type RackAnswer = Result<typeof RACK>;
 export type Rack = Extract<RackAnswer["resolve"], { rackUnits: unknown }>;
 export type RackServer = Rack["servers"]["nodes"][number];

@@ -9,7 +9,7 @@ import { type Count, nounOf, STATES, StateLabel, stateWord } from "../state";
 import "../style/rack.css";
 import { pluralize } from "../words";
 import { Cost, Pull } from "./causes";
-import { RACK, type Rack, type RackAnswer, type RackServer } from "./documents";
+import { COST, RACK, type Rack, type RackAnswer, type RackServer } from "./documents";
 import { Facts } from "./facts";
 import { Neighbors } from "./neighbors";
 
@@ -33,6 +33,8 @@ function Opened({ answer, rack, query }: { answer: RackAnswer; rack: Rack; query
   const domains = [...new Set(servers.map((server) => server.domain.address))];
   const used = servers.flatMap(({ trays }) => trays).reduce((sum, { rackUnits }) => sum + (rackUnits ?? 0), 0);
   const isHealthy = !answer.incidents.totalCount;
+  const cost = useQuery(isHealthy ? null : makeQuery(COST, { address: rack.address }));
+  const slower = cost.data?.incidents.nodes[0]?.impact.domains.flatMap(({ slowerJobs }) => slowerJobs) ?? [];
   return (
     <article class="rack">
       <header class="title">
@@ -76,8 +78,8 @@ function Opened({ answer, rack, query }: { answer: RackAnswer; rack: Rack; query
             <p class="card quiet">Every part of this rack is up.</p>
           ) : (
             <>
-              <Causes place={rack.cluster.slug} incidents={answer.incidents} />
-              <Cost rack={rack.address} />
+              <Causes place={rack.cluster.slug} incidents={answer.incidents} slower={slower} />
+              <Cost result={cost} />
             </>
           )}
           <Pull servers={servers} rack={rack.address} />

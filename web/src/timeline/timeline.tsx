@@ -6,6 +6,7 @@ import { Choice } from "../parts";
 import { Picture } from "../picture";
 import { change, oneOf } from "../route";
 import { formatDateTime, shownTime } from "../state";
+import "../style/tabs.css";
 import "../style/timeline.css";
 import { number, pluralize } from "../words";
 
@@ -51,7 +52,7 @@ export function Timeline({ scope, span: spanOption, usual = "24h" }: Props) {
   }, []);
   return (
     <section class="card timeline" aria-label="Timeline">
-      <header>
+      <header class="tabs">
         <h2>Unhealthy parts over time</h2>
         <Choice
           name="Time"
