@@ -6,6 +6,7 @@ import io
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet
 import pytest
@@ -161,7 +162,8 @@ def test_availability_is_of_a_period_and_says_kinds_as_people_do(opened: Open) -
     with page.expect_request(lambda request: "query Report(" in (request.post_data or "")) as asked:
         page.get_by_text("24 h", exact=True).click()
     settled(page)
-    (since,) = asked.value.post_data_json["variables"]["values"]
+    variables: Any = asked.value.post_data_json
+    (since,) = variables["variables"]["values"]
     age = datetime.now(UTC) - datetime.fromisoformat(since["value"])
     assert timedelta(hours=24) <= age < timedelta(hours=24, minutes=5)
     expect(page.locator("input[name=since]")).to_have_value("24 h ago")
