@@ -26,6 +26,7 @@ from examples import ROOT
 from trninv.checks.check_report import CheckReport, CheckStatus, write_report
 from trninv.checks.evaluation import Verdict
 from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.finding_rules import FINDING_RULES
 from trninv.database.tables import TABLES
 from trninv.errors import TrninvError
 from trninv.service.application import create_app
@@ -111,6 +112,16 @@ def test_alerts_are_tested_with_labels_and_codes_that_there_are(told: dict[str, 
     assert [rule["alert"] for rule in RULES if rule["alert"] not in of_tests] == []
     codes = {code for rule in RULES for code in re.findall(r'code="(\w+)"', rule["expr"])}
     assert codes <= _codes(TrninvError)
+
+
+def test_an_alert_names_each_finding_that_drift_applies_and_another_the_rest() -> None:
+    text = "\n".join(rule["expr"] for rule in RULES)
+    (excluded,) = re.findall(r'rule!~"(.*?)"', text)
+    named = {name for names in re.findall(r'rule=~?"(.*?)"', text) for name in names.split("|")}
+    assert named == set(excluded.split("|"))
+    assert {FINDING_RULES[name].severity for name in named} == {"high"}
+    states = (ROOT / "docs/reference/drift.md").read_text().partition("\n## States\n")[2]
+    assert named == set(re.findall(r"^\| `(.*?)`", states, re.MULTILINE))
 
 
 def _codes(kind: type[TrninvError]) -> set[str]:

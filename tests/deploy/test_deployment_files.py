@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from every_command import EVERY, parsed
 
 import programs
 from examples import ROOT
@@ -25,15 +26,15 @@ _EXPOSURE = 20
 """The highest exposure that systemd-analyze may report, of 100."""
 
 
-OPTIONAL = "discover.yaml"
-"""Part of kustomization.yaml as a comment."""
+OPTIONAL = ("discover.yaml", "drift-cronjob.yaml")
+"""Parts of kustomization.yaml as comments."""
 MAINTENANCE = "maintenance.yaml"
 """Applied on its own, when an administrator needs it."""
 
 
 def _objects() -> list[dict[str, Any]]:
     """What Kustomize applies, with what its comment offers, and the pod for maintenance."""
-    files = [*yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"], OPTIONAL, MAINTENANCE]
+    files = [*yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"], *OPTIONAL, MAINTENANCE]
     return [one for name in files for one in yaml.safe_load_all((KUBERNETES / name).read_text())]
 
 
@@ -102,9 +103,9 @@ def test_kubernetes_knows_every_field() -> None:
 
 def test_each_file_of_kubernetes_is_applied_or_says_how() -> None:
     files = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"]
-    alone = {"kustomization.yaml", "collector-daemonset.yaml", "prometheusrule.yaml", MAINTENANCE, OPTIONAL}
+    alone = {"kustomization.yaml", "collector-daemonset.yaml", "prometheusrule.yaml", MAINTENANCE, *OPTIONAL}
     assert {*files, *alone} == {file.name for file in KUBERNETES.iterdir()}
-    assert f"# - {OPTIONAL}" in (KUBERNETES / "kustomization.yaml").read_text()
+    assert all(f"# - {name}" in (KUBERNETES / "kustomization.yaml").read_text() for name in OPTIONAL)
 
 
 def test_kubernetes_images_name_one_release() -> None:
@@ -153,6 +154,15 @@ def test_maintenance_reads_the_dumps_with_the_programs_that_wrote_them() -> None
     for container in maintenance["containers"]:
         (mount,) = (one for one in container["volumeMounts"] if one["name"] == "backup")
         assert mount == {"name": "backup", "mountPath": "/backup", "readOnly": True}
+
+
+def test_what_failed_is_set_down_on_a_schedule() -> None:
+    unit = (DEPLOY / "systemd/trninv-drift.service").read_text()
+    pod = _object("CronJob", "trninv-drift")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (command,) = re.findall("^ExecStart=/opt/trninv/bin/trninv drift (.*)$", unit, re.MULTILINE)
+    assert pod["containers"][0]["args"] == ["drift", *shlex.split(command)]
+    parsed(EVERY["drift",], shlex.split(command))
+    assert "--apply" in shlex.split(command)
 
 
 def test_the_service_does_not_log_in_as_the_owner() -> None:
