@@ -41,6 +41,13 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
             assert f"def {test}(" in (ROOT / file).read_text(), name
 
 
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_an_empty_line_is_before_each_table(page: Path) -> None:
+    """Otherwise, the table is part of the paragraph before it."""
+    fenceless = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    assert re.findall(r"^(?! *\|).*\S.*\n *\|.*\n *\|[ :|-]+\|$", fenceless, re.MULTILINE) == []
+
+
 @pytest.mark.parametrize("page", reference_pages.PAGES, ids=lambda page: page.stem)
 def test_what_follows_from_declarations_is_written_from_them(page: Path) -> None:
     assert page.read_text() == reference_pages.render(page), "run: ./run generate"

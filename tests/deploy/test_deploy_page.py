@@ -37,6 +37,7 @@ _RUN = {
         "curl",
         "deploy/rolling-restart",
         "ln",
+        "mkdir",
         "nginx",
         *(f"/opt/trninv-{version}/bin/pip" for version in _VERSIONS),
         "printf",
@@ -160,8 +161,18 @@ def test_the_page_runs_nothing_that_is_not_known_here() -> None:
 def test_the_files_that_it_copies_exist() -> None:
     for line in _commands():
         for word in shlex.split(line)[1:]:
-            if re.match(r"(deploy|monitoring)/", word) and not word.endswith("/.env"):
-                assert any(ROOT.glob(word.rstrip("/)"))), word
+            file = re.sub(r"^trninv-[\d.]+/", "", word)
+            if re.match(r"(deploy|monitoring)/", file) and not file.endswith("/.env"):
+                assert any(ROOT.glob(file.rstrip("/)"))), file
+
+
+def test_an_image_is_built_from_a_whole_checkout() -> None:
+    """What *Get a release* unpacks is not enough for it."""
+    (directory,) = re.findall(r"^tar --extract --file \S+ --directory (\S+)$", PAGE, re.MULTILINE)
+    builds = [shlex.split(line) for line in _commands() if line.startswith("podman build")]
+    assert [(words[-1], words[words.index("--file") + 1]) for words in builds] == [
+        (directory, f"{directory}/deploy/Containerfile")
+    ] * 2
 
 
 def _script() -> str:

@@ -258,6 +258,9 @@ def test_claims_name_devices(engine: Engine) -> None:
         with pytest.raises(InvalidFileError) as refused:
             told(connection, claim("a", ("p", "what")), "kubernetes")
         assert "has a device that no ResourceSlice lists" in refused.value.errors[0]
+        with pytest.raises(InvalidFileError, match="nothing was imported") as refused:
+            told(connection, {"kind": "List", "items": [*items, {"kind": "Pod"}]}, "kubernetes")
+        assert "items[4]: is a Pod, which does not say which chips it has" in refused.value.errors[0]
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,7 @@ def test_sql_over_http_wants_its_scope_and_on_postgresql_its_login(login: tuple[
     assert found == {"read": 403, "sql": 200, "operate": 403, "admin": 200}
     assert status(settings, "read", "/reports/capacity.json")[0] == 200
     refused, says = status(Settings(database_url=url, log="off", auth="tokens"), "sql")
-    assert (refused, "set TRNINV_SQL_URL" in says) == (400, True)
+    assert (refused, "set TRNINV_SQL_URL" in says, "IN ROLE trninv_read" in says) == (400, True, True)
 
 
 def test_migrate_makes_the_login(databases: Databases, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

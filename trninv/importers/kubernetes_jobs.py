@@ -33,6 +33,11 @@ def read(source: InputFile) -> Iterator[SchedulerJob]:
                 claims.append(resource)
             elif kind == "ResourceSlice":
                 devices |= _read_devices(resource.get("spec"))
+            elif kind == "Pod":  # with the device plugin, it may have chips: without an error, they would count as free
+                resource.add_error(
+                    "is a Pod, which does not say which chips it has; "
+                    "use kubectl get resourceclaims,resourceslices -A -o json"
+                )
         page = value if is_list(value) else page
     if page is not None and next_page_token(page) is not None:
         page.get("metadata").get("continue").add_error("has more pages; put all of them into one file, one per line")

@@ -34,8 +34,8 @@ async def run_sql(request: Request) -> Response:
 
 
 _NO_LOGIN = (
-    "POST /sql needs its own PostgreSQL login: set TRNINV_SQL_URL to a login that has only the role "
-    f"{ROLE}, and run trninv migrate, which creates it"
+    "POST /sql needs its own PostgreSQL login: set TRNINV_SQL_URL to the URL of a login that has only the role "
+    f"{ROLE}; create it with CREATE ROLE fleet_sql LOGIN PASSWORD '…' IN ROLE {ROLE}"
 )
 
 _FORMAT = {"type": "string", "enum": list(MEDIA_TYPES)}
