@@ -142,6 +142,13 @@ trninv() { as_trninv trninv "$@"; }
 ask() { curl --silent --cacert /etc/ssl/trninv.pem "https://trninv.example$1"; }
 ask /readyz | grep -F '"ok"'
 ask /chips/u-trn2x64 | grep -F UNAUTHENTICATED
+token=$(trninv token create asks --scope sql | grep -Eo 'trninv_[A-Za-z0-9_-]{43}')
+curl --silent --cacert /etc/ssl/trninv.pem --header "Authorization: Bearer $token" \\
+    --header 'Content-Type: application/json' --data '{"sql": "SELECT count(*) AS n FROM v_chip"}' \\
+    https://trninv.example/sql | grep -F '"n":64'
+curl --silent --cacert /etc/ssl/trninv.pem --header "Authorization: Bearer $token" \\
+    https://trninv.example/reports/capacity.csv | grep -F u-trn2x64,
+as_trninv $(sed -n 's/^ExecStart=//p' /etc/systemd/system/trninv-drift.service)
 pg_restore --list /var/lib/trninv-backup/fleet-*.dump | grep -c 'TABLE DATA'
 trninv verify
 trninv token list
