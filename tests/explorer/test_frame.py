@@ -45,7 +45,7 @@ def test_from_a_switch_down_to_its_reason_impact_and_past_in_three_clicks(opened
     panel = page.get_by_role("complementary", name=re.compile("Incident"))
     for says in (SWITCH, WHY, "m.chen"):
         expect(panel).to_contain_text(says)
-    expect(panel).to_contain_text(re.compile(r"none hit.*Bisection.*GB/s", re.DOTALL), timeout=60_000)
+    expect(panel).to_contain_text(re.compile(r"Jobs hit\s*none.*Bisection.*GB/s", re.DOTALL), timeout=60_000)
     panel.get_by_role("heading", level=2).get_by_role("link", name=SWITCH).click()
     thing = page.get_by_role("complementary", name=f"About {SWITCH}")
     expect(thing.locator(".band")).to_contain_text(WHY)
