@@ -1,6 +1,7 @@
 """deploy/: what systemd, Kubernetes and the parts of it ask of each other."""
 
 import configparser
+import copy
 import os
 import re
 import shlex
@@ -161,7 +162,8 @@ def test_what_failed_is_set_down_on_a_schedule() -> None:
     pod = _object("CronJob", "trninv-drift")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     (command,) = re.findall("^ExecStart=/opt/trninv/bin/trninv drift (.*)$", unit, re.MULTILINE)
     assert pod["containers"][0]["args"] == ["drift", *shlex.split(command)]
-    parsed(EVERY["drift",], shlex.split(command))
+    drift = copy.copy(EVERY["drift",])  # click keeps the help option of its first context
+    parsed(drift, shlex.split(command))
     assert "--apply" in shlex.split(command)
 
 
