@@ -166,6 +166,9 @@ const UNITS: [RegExp, string][] = [
   [/(^|_)seconds(_|$)/, "s"],
   [/^share_(?!of_)/, "%"],
 ];
+/** Whether a column's name says the unit of its numbers. */
+export const hasUnit = (column: string) => UNITS.some(([pattern]) => pattern.test(column));
+
 /** Titles that need more than a column's name, which is public. */
 const TITLES: Record<string, string> = {
   gb_per_s: "healthy, GB/s",

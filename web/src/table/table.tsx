@@ -19,6 +19,7 @@ import {
   disputesOf,
   filterRows,
   formatCell,
+  hasUnit,
   isShare,
   isTimestamp,
   type Rows,
@@ -250,7 +251,10 @@ function Body({
       : [{ column, place, disputeAt: columns.indexOf(disputes.get(column) ?? "") }],
   );
   const numeric = useMemo(
-    () => columns.map((_, index) => rows.some((row) => typeof row[index] === "number")),
+    () =>
+      columns.map((column, index) =>
+        rows.every((row) => row[index] === null) ? hasUnit(column) : rows.some((row) => typeof row[index] === "number"),
+      ),
     [columns, rows],
   );
   const decimals = useMemo(() => {
