@@ -421,10 +421,31 @@ def test_a_number_shows_its_source_and_leads_to_the_disagreement(opened: Open) -
 
 
 @pytest.mark.slow
+def test_documented_numbers_of_one_kind_are_together_in_the_unit_of_their_sources(opened: Open) -> None:
+    page = opened("#/sources")
+    names = page.locator(".numbers tbody th[scope=row]").all_inner_texts()
+    assert names[0] == "HBM, GiB"
+    compute = names[names.index("BF16 compute, TFLOPS") :]
+    assert all("compute" in name for name in compute[: compute.index("Cores")])
+    assert "INT8 compute, TOPS" in compute  # which no source gives in TFLOPS
+
+
+@pytest.mark.slow
+def test_the_largest_disagreement_is_first(opened: Open) -> None:
+    page = opened("#/disagreements")
+    told = page.locator(".disagreements details").evaluate_all(
+        "all => all.map(one => [...one.querySelectorAll('.difference')].map(each => each.textContent))"
+    )
+    sizes = [max(float(re.sub("[^0-9.]", "", text) or 0) for text in [*texts, "0"]) for texts in told]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > 100
+
+
+@pytest.mark.slow
 def test_a_note_on_several_numbers_is_read_once_and_a_source_is_named_with_its_publisher(opened: Open) -> None:
     page = opened("#/disagreements")
     notes = page.locator(".disagreements .reason").all_inner_texts()
-    own = [note for note in notes if not note.startswith("Note: as for ")]
+    own = [note for note in notes if not note.startswith("As for ")]
     assert len(own) == len(set(own)) < len(notes)
     expect(page.locator(".disagreements .others", has_text="SemiAnalysis: ").first).to_be_visible()
 

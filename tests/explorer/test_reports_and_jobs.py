@@ -108,16 +108,22 @@ def test_many_rows_are_drawn_as_they_come_into_view_and_every_address_is_a_link(
 
 
 @pytest.mark.slow
-def test_unhealthy_parts_of_one_change_are_one_row(opened: Open) -> None:
+def test_unhealthy_parts_of_one_incident_are_one_row(opened: Open) -> None:
     page = opened("#/reports/unhealthy")
     expect(page.get_by_role("status").filter(has_text="301 rows in ")).to_be_visible()
-    changes = page.locator(".by-change tbody tr")
-    assert changes.count() < 10
-    largest = changes.first
+    rows = page.locator(".by-change tbody tr")
+    assert rows.count() < 10
+    largest = rows.first
     expect(largest.locator("td.parts summary")).to_contain_text("chips")
     largest.locator("summary").click()
     assert largest.get_by_role("listitem").count() > 100
     expect(largest.locator("td.why")).to_contain_text(WHY)
+    expect(largest.locator("td.who")).to_have_text("tests")
+    expect(largest.locator("td.when")).to_contain_text(re.compile(r"\d\d:\d\d"))
+    places = rows.locator("th a").all_inner_texts()
+    page.evaluate("location.hash = '#/incidents'")
+    expect(page.locator(".incidents a.cause > span:last-child")).to_have_text(places)  # in the same order
+    page.go_back()
     assert len(saved(page)) == 302  # the file has every part
     page.get_by_text("Each part", exact=True).click()
     page.wait_for_url("**rows=parts")
@@ -125,14 +131,16 @@ def test_unhealthy_parts_of_one_change_are_one_row(opened: Open) -> None:
 
 
 @pytest.mark.slow
-def test_a_change_in_several_clusters_is_one_row(opened: Open, service_database: str) -> None:
+def test_an_incident_in_several_clusters_is_one_row(opened: Open, service_database: str) -> None:
     switches = ["trn3-gen1/d0/sw0", "trn3-gen2/d0/sw0"]
     with trninv.open(service_database) as fleet:
         fleet.set_state(switches, "down", why="no power in the hall", who="tests")
         try:
             row = opened("#/reports/unhealthy").locator(".by-change tr", has_text="no power in the hall")
             expect(row.get_by_role("rowheader")).to_have_text("down: several clusters")
-            expect(row.get_by_role("rowheader").get_by_role("link")).to_have_count(0)
+            expect(row.get_by_role("rowheader").get_by_role("link")).to_have_attribute(
+                "href", re.compile(r"#/incidents\?sel=\d+$")
+            )
             expect(row.locator("td.parts summary")).to_have_text("2 switches")
         finally:
             fleet.set_state(switches, "up", why="power is back", who="tests")
@@ -143,9 +151,9 @@ def test_a_share_of_less_than_all_is_not_shown_as_all(opened: Open) -> None:
     page = opened("#/reports/availability?where=cluster%3Du-trn2x64+kind%3Dchip")
     up = page.get_by_role("columnheader", name="up, %", exact=True)
     expect(up).to_be_visible()
-    (share,) = column(page, 3)
+    (share,) = column(page, 2)
     assert 0 < float(share) < 100
-    expect(page.get_by_text("MTTR: hours down per ended repair")).to_contain_text("Measured over the last ")
+    expect(page.get_by_text("Mean repair: from the failure")).to_contain_text("Measured over the last ")
     page.get_by_text(re.compile("^Columns")).click()
     page.get_by_role("checkbox", name="measured since", exact=True).check()
     expect(page.locator(".data tbody time")).to_contain_text(" ago")
@@ -156,9 +164,22 @@ def test_a_share_of_less_than_all_is_not_shown_as_all(opened: Open) -> None:
 @pytest.mark.slow
 def test_availability_is_of_a_period_and_says_kinds_as_people_do(opened: Open) -> None:
     page = opened("#/reports/availability")
-    kinds = column(page, 2)
+    expect(page.get_by_role("radio", name="7 d")).to_be_checked()
+    clusters = page.locator(".data .topic a").all_inner_texts()
+    assert clusters[0] == "lab"  # the worst
+    assert len(clusters) == len(set(clusters)) < len(column(page, 1)) + 1
+    still_down = page.locator(".data td.number .state-label.down")
+    expect(still_down).to_have_text([re.compile("300$"), re.compile("1$")])
+    expect(page.locator(".data tbody tr:not(.topic) td:nth-child(5)").first).to_have_text("—not known")
+    page.get_by_role("button", name=re.compile("Show .* more rows, up all the time")).click()
+    kinds = column(page, 1)
     assert "NIC" in kinds
     assert "nic" not in kinds
+    digits = [text.partition(".")[2] for at in (2, 7, 8, 9) for text in column(page, at) if "." in text]
+    assert len({len(text) for text in digits}) == 1
+    page.get_by_text("All", exact=True).click()
+    expect(page.locator("input[name=since]")).to_have_value("")
+    expect(page).to_have_url(re.compile("since=all"))
     with page.expect_request(lambda request: "query Report(" in (request.post_data or "")) as asked:
         page.get_by_text("24 h", exact=True).click()
     settled(page)
@@ -185,7 +206,9 @@ def test_lost_bandwidth_says_which_incidents_cost_it(opened: Open) -> None:
     causes = page.get_by_role("region", name="Causes").locator("tbody tr")
     expect(causes).to_have_count(1)
     expect(causes).to_contain_text("HBM errors")
-    assert float(causes.locator("td.number").inner_text()) > 0
+    lost = causes.locator("td.number").inner_text()
+    assert float(lost) > 0
+    expect(page.get_by_text(f"All incidents together: {lost} GB/s.")).to_be_visible()
     causes.get_by_role("link").click()
     expect(page.get_by_role("complementary", name=re.compile("Incident"))).to_contain_text("HBM errors")
 
@@ -195,11 +218,14 @@ def test_the_kind_of_links_that_lost_the_most_is_first_and_named(opened: Open) -
     page = opened("#/reports/bandwidth")
     row = page.locator(".data tbody tr").first
     expect(row.locator("td").first).to_have_text("Within a server neuronlink-v3-plane")
-    assert int(column(page, 2)[0].replace(",", "")) > 1000
-    now, healthy = (column(page, at)[0] for at in (4, 5))
+    shares = [float(text) for text in column(page, 2)]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 1
+    assert int(column(page, 3)[0].replace(",", "")) > 1000
+    now, healthy = (column(page, at)[0] for at in (6, 7))
     assert float(now.replace(",", "")) < float(healthy.replace(",", ""))
-    rows, chart = (page.locator(at).evaluate("box => box.offsetTop") for at in (".data", ".chart"))
-    assert rows < chart
+    tops = [page.locator(at).evaluate("box => box.offsetTop") for at in (".data", ".losses", ".chart")]
+    assert tops == sorted(tops)
 
 
 @pytest.mark.slow

@@ -56,12 +56,14 @@ SELECT
     CAST(model.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS gb_per_s_a_cable, sum(link.cables) AS cables,
     model.lanes, link.scope, link.technology,
     (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'bandwidth' AND picked = 'yes')
-        AS cable_disputed, model.slug AS model
+        AS cable_disputed, model.slug AS model,
+    round(CAST(sum(link.nominal_gb_per_s - link.bandwidth_gb_per_s) / sum(link.nominal_gb_per_s) AS DOUBLE PRECISION), 9)
+        AS share_lost
 FROM v_link AS link
 JOIN link_model AS model ON model.slug = link.model
 WHERE link.cluster = :cluster OR :cluster = ''
 GROUP BY link.technology, link.scope, model.slug, model.technology, model.bandwidth_bytes_per_s, model.lanes
-ORDER BY round(CAST(sum(link.nominal_gb_per_s - link.bandwidth_gb_per_s) AS NUMERIC), 3) DESC, unhealthy DESC,
+ORDER BY share_lost DESC, gb_per_s_lost DESC, unhealthy DESC,
     gb_per_s_a_cable DESC, model.slug, link.scope
 """
 """What the report on bandwidth says, counted by looking at each link's end."""
@@ -329,7 +331,7 @@ def test_the_worst_and_the_largest_come_first(two: dict[str, str], backend: str)
         for report, name in (("availability", "share_up"), ("documented", "agrees")):
             assert column(report, name) == sorted(column(report, name)), report
         losses = [
-            round(healthy - now, 3)
+            round((healthy - now) / healthy, 9)
             for healthy, now in zip(column("bandwidth", "gb_per_s"), column("bandwidth", "gb_per_s_now"), strict=True)
         ]
         assert losses == sorted(losses, reverse=True)

@@ -89,6 +89,16 @@ export const formatTime = (time: string | number | Date) => new Date(time).toISO
 export const formatDateTime = (time: string | number | Date) =>
   `${new Date(time).toISOString().slice(0, 10)} ${formatTime(time)} UTC`;
 
+/** A time: of the same day without its date. */
+export function ShortTime({ time, now }: { time: string; now: number }) {
+  const isToday = time.slice(0, 10) === new Date(now).toISOString().slice(0, 10);
+  return (
+    <time dateTime={time} title={formatDateTime(time)}>
+      {isToday ? formatTime(time).slice(0, 5) : formatDateTime(time).slice(5, 16)}
+    </time>
+  );
+}
+
 /** Whether an `asof` is a time, not the number of an event. */
 export const isTime = (asof: string) => !/^\d*$/.test(asof) && !Number.isNaN(Date.parse(asof));
 

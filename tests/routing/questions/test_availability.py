@@ -178,6 +178,29 @@ def test_the_report_says_what_the_question_says(url: str, run: Run) -> None:
     assert sum(row["failures"] for row in found)
 
 
+@pytest.mark.parametrize("seed", [8, 9])
+def test_the_report_has_the_mean_of_the_repairs_that_ended(url: str, run: Run, seed: int) -> None:
+    history = _lived(url, seed, back=False)
+    means = []
+    for begin, end in ((0, SPAN), (13, 44), (30, SPAN)):
+        since, ended = dict[int, float](), list[float]()
+        for second, chip, state in history:
+            if chip in since and state != "down":
+                began = since.pop(chip)
+                if begin < second <= end:
+                    ended.append(second - began)  # all of it, also what is before the period
+            elif state == "down":
+                since[chip] = second
+        given = [word for of in (f"cluster={U}", f"since={_at(begin)}", f"until={_at(end)}") for word in ("--set", of)]
+        found = json.loads(run("report", "availability", *given, "--format", "json", database=url)[1])["rows"]
+        hours = {row["kind"]: row["ended_repair_hours"] for row in found}
+        mean = sum(ended) / len(ended) / 3600 if ended else None
+        assert hours.pop("chip") == (mean and pytest.approx(mean, abs=1e-6))
+        assert set(hours.values()) == {None}
+        means.append(mean)
+    assert len(set(means)) > 1
+
+
 def test_what_its_server_took_along_has_not_failed_itself(url: str, run: Run) -> None:
     with temporary_engine(url) as engine, engine.begin() as connection:
         connection.execute(text("UPDATE node SET state = 'up' WHERE state <> 'up'"))

@@ -1,5 +1,5 @@
 -- title: Availability
--- answers: What share of the time were the parts of each kind up, their server's state included, how often did a part itself go down, and how long did a repair take, with the time of ongoing ones?
+-- answers: How much of the time was each kind of part up, how often did parts fail, and how long did repairs take?
 -- parameter: cluster = '' of v_cluster.address — only this one
 -- parameter: since = '1970-01-01T00:00:00Z' — ISO time, such as 2026-11-01T00:00Z
 -- parameter: until = '9999-12-31T00:00:00Z' — ISO time, if not now
@@ -62,6 +62,7 @@ event_of_cluster AS (
 ),
 change AS (
     SELECT
+        event_of_cluster.id, event_of_cluster.part_id, event_of_cluster.at, span.known_from,
         event_of_cluster.cluster_id, event_of_cluster.kind, event_of_cluster.before, event_of_cluster.state,
         CASE WHEN coalesce(event_of_cluster.own_state, event_of_cluster.state) = 'down' THEN 1 ELSE 0 END
             - CASE WHEN coalesce(event_of_cluster.own_before, event_of_cluster.before) = 'down' THEN 1 ELSE 0 END
@@ -89,6 +90,19 @@ correction AS ( -- states_now assumes today's states for the whole span; this su
     FROM change
     GROUP BY cluster_id, kind
 ),
+ended_repair AS ( -- from the failure, which may be before the span; not known if it is before the history
+    SELECT change.cluster_id, change.kind, avg(epoch(change.at) - epoch(failure.at)) AS seconds
+    FROM change
+    JOIN state_event AS failure ON failure.id = (
+        SELECT max(event.id + 0) FROM state_event AS event
+        WHERE event.kind = change.kind AND event.part_id = change.part_id
+            AND event.id > change.known_from AND event.id < change.id
+            AND coalesce(event.own_state, event.state) = 'down'
+            AND coalesce(event.own_before, event.before) <> 'down'
+    )
+    WHERE change.down_change < 0 AND change.is_in_span = 1
+    GROUP BY change.cluster_id, change.kind
+),
 states_now AS (
     SELECT
         known_part.cluster_id, known_part.kind, known_part.parts,
@@ -108,10 +122,11 @@ summed AS (
         states_now.maintenance * (span.end_time - span.start_time) - coalesce(correction.maintenance, 0) AS maintenance,
         states_now.own_down * (span.end_time - span.start_time) - coalesce(correction.repair_seconds, 0) AS repair_seconds,
         coalesce(correction.failures, 0) AS failures, coalesce(correction.repairs, 0) AS repairs,
-        states_now.own_down - coalesce(correction.later_down_change, 0) AS own_down
+        states_now.own_down - coalesce(correction.later_down_change, 0) AS own_down, ended_repair.seconds AS ended_repair_seconds
     FROM states_now
     JOIN span ON span.id = states_now.cluster_id AND span.end_time > span.start_time
     LEFT JOIN correction ON correction.cluster_id = states_now.cluster_id AND correction.kind = states_now.kind
+    LEFT JOIN ended_repair ON ended_repair.cluster_id = states_now.cluster_id AND ended_repair.kind = states_now.kind
 )
 SELECT
     slug AS cluster, replace(kind, '_', ' ') AS kind,
@@ -121,6 +136,6 @@ SELECT
     round((total_seconds - down - maintenance) / failures / 3600, 6) AS mtbf_hours,
     repairs, round(degraded / total_seconds, 9) AS share_degraded,
     round(down / total_seconds, 9) AS share_down, round(maintenance / total_seconds, 9) AS share_maintenance,
-    parts, since AS measured_since
+    parts, since AS measured_since, round(ended_repair_seconds / 3600, 6) AS ended_repair_hours
 FROM summed
 ORDER BY share_up, slug, kind

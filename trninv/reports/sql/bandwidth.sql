@@ -1,5 +1,5 @@
 -- title: Link bandwidth
--- answers: Which kinds of links lost the most bandwidth, how many are idle, and what do they carry now and when healthy, in one direction?
+-- answers: Which kinds of links lost the largest share of their bandwidth, and what do they carry now and when healthy, in one direction?
 -- parameter: cluster = '' of v_cluster.address — only this one
 -- chart: gb_per_s_lost by kind
 WITH condition AS ( -- of the few unhealthy links and ends of links, so that an index finds them
@@ -44,11 +44,12 @@ SELECT
     sum(link_count.cables) AS cables, model.lanes, link_count.scope, model.technology,
     (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'bandwidth' AND picked = 'yes')
         AS cable_disputed,
-    model.slug AS model
+    model.slug AS model,
+    round(coalesce(sum(loss.bytes_per_s), 0.0) / CAST(sum(link_count.bandwidth_bytes_per_s) AS DOUBLE PRECISION), 9) AS share_lost
 FROM link_count
 JOIN link_model AS model ON model.id = link_count.model_id
 LEFT JOIN loss ON loss.link_model_id = link_count.model_id AND loss.scope = link_count.scope
     AND loss.cluster_id = link_count.cluster_id
 WHERE :cluster = '' OR link_count.cluster_id = (SELECT id FROM cluster WHERE slug = :cluster)
 GROUP BY model.technology, link_count.scope, model.slug, model.bandwidth_bytes_per_s, model.lanes
-ORDER BY coalesce(sum(loss.bytes_per_s), 0) DESC, unhealthy DESC, gb_per_s_a_cable DESC, model.slug, link_count.scope
+ORDER BY share_lost DESC, gb_per_s_lost DESC, unhealthy DESC, gb_per_s_a_cable DESC, model.slug, link_count.scope

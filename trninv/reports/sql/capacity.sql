@@ -1,5 +1,5 @@
 -- title: Capacity
--- answers: How many chips, how much HBM and how much dense BF16 compute does each cluster have, healthy or not, and how many chips work (up or degraded), and are free for the next job?
+-- answers: How many chips, HBM and dense BF16 compute does each cluster have, and how many of the chips work and are free?
 -- parameter: generation = '' of chip_model.generation — only this one, such as trn2
 -- chart: chips_free by cluster
 WITH domain_count AS (

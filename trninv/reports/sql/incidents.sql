@@ -1,4 +1,4 @@
--- title: Changes that left parts unhealthy
+-- title: Incidents by change
 -- answers: Which changes still leave parts unhealthy, since when, by whom and why, and how many parts?
 -- parameter: cluster = '' of v_cluster.address — only this one
 SELECT

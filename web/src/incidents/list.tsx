@@ -5,7 +5,7 @@ import { Address, Choice, Reason } from "../parts";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
 import { type Column, Row, SimpleTable } from "../simpletable";
-import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
+import { formatDuration, Glyph, ShortTime, shownTime } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
 import { type ClosedIncident, type Incident, isNumber, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
 import { type Filters, partsOf, totals } from "./rows";
@@ -124,17 +124,6 @@ const Why = ({ why }: { why: string | null }) => (
 /** The options of the open page, which a link of its list keeps. */
 const options = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? ""));
 
-const today = (time: string, now: number) => time.slice(0, 10) === new Date(now).toISOString().slice(0, 10);
-
-/** A time: of the same day without its date. */
-function When({ time, now }: { time: string; now: number }) {
-  return (
-    <time dateTime={time} title={formatDateTime(time)}>
-      {today(time, now) ? formatTime(time).slice(0, 5) : formatDateTime(time).slice(5, 16)}
-    </time>
-  );
-}
-
 const OPEN: Column[] = [
   ["ID"],
   ["Severity"],
@@ -176,7 +165,7 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
           <td class="when">
             {incident.startedAt ? (
               <>
-                <When time={incident.startedAt} now={now} />{" "}
+                <ShortTime time={incident.startedAt} now={now} />{" "}
                 <span class="quiet">{formatDuration(incident.startedAt, now)}</span>
               </>
             ) : (
@@ -245,7 +234,7 @@ export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; s
           <Why why={incident.why} />
           <td class="roomy wider">{incident.who}</td>
           <td class="when">
-            <When time={incident.closedAt} now={now} />
+            <ShortTime time={incident.closedAt} now={now} />
           </td>
           <td class="number" data-unit="open">
             {formatDuration(incident.startedAt, Date.parse(incident.closedAt))}

@@ -37,11 +37,14 @@ export const isShare = (column: string) => /^share_(?!of_)/.test(column);
 /** Most decimals of a share in percent, which tell one failure of a second from none. */
 const SHARE_DECIMALS = 7;
 
-/** Format a share in percent, with the decimals of its column; all and nothing have none, so that they are exact. */
-export const percent = (share: number, decimals: number) =>
-  rounded(100 * share, share === 0 || share === 1 ? 0 : decimals);
+/** Format a number, shares in percent: an exact one has no decimals, but the room of those of its column. */
+export function formatCell(column: string, cell: number, decimals: number): { text: string; room: string } {
+  const shown = isShare(column) ? 100 * cell : cell;
+  const isExact = isShare(column) ? cell === 0 || cell === 1 : decimals === 1 && Number.isInteger(cell);
+  return { text: rounded(shown, isExact ? 0 : decimals), room: isExact ? `.${"0".repeat(decimals)}` : "" };
+}
 
-/** How many decimals a column of shares needs in percent, so that none is rounded to 0 or 100. */
+/** How many decimals shares need in percent, so that none is rounded to 0 or 100. */
 export function shareDecimals(cells: Cell[]): number {
   const rests = cells.flatMap((cell) =>
     typeof cell === "number" && cell > 0 && cell < 1 ? [Math.min(cell, 1 - cell)] : [],
@@ -163,9 +166,14 @@ const UNITS: [RegExp, string][] = [
   [/(^|_)seconds(_|$)/, "s"],
   [/^share_(?!of_)/, "%"],
 ];
+/** Whether a column's name says the unit of its numbers. */
+export const hasUnit = (column: string) => UNITS.some(([pattern]) => pattern.test(column));
+
 /** Titles that need more than a column's name, which is public. */
 const TITLES: Record<string, string> = {
   gb_per_s: "healthy, GB/s",
+  ended_repair_hours: "mean repair, h",
+  ongoing: "still down",
 };
 const NAMES: Record<string, string> = {
   hbm: "HBM",

@@ -18,9 +18,10 @@ import {
   decimalsOf,
   disputesOf,
   filterRows,
+  formatCell,
+  hasUnit,
   isShare,
   isTimestamp,
-  percent,
   type Rows,
   selectColumns,
   shareDecimals,
@@ -71,8 +72,12 @@ interface Props {
   totals?: string[] | undefined;
   /** Rows that are shown until all are asked for. */
   few?: number | undefined;
+  /** What the other rows have in common. */
+  rest?: string | undefined;
   /** Whether a row is several lines on a phone; a table with long texts always does that. */
   stacked?: boolean;
+  /** Whether rows with the same first cell are below it, in the order of the first of each. */
+  grouped?: boolean;
   /** What to show in place of the rows, and its size in words. */
   summary?: { size: string; content: preact.ComponentChildren };
 }
@@ -89,7 +94,9 @@ export function DataTable({
   usual,
   totals,
   few,
+  rest: others,
   stacked,
+  grouped,
   summary,
 }: Props) {
   const field = useRef<HTMLInputElement>(null);
@@ -145,10 +152,12 @@ export function DataTable({
             jobHref={jobHref}
             totals={totals ?? []}
             stacked={stacked ?? false}
+            grouped={grouped ?? false}
           />
           {rest > 0 && (
             <button type="button" class="rest-of-rows" onClick={() => setWhole(true)}>
               Show {pluralize(rest, "more row")}
+              {others && `, ${others}`}
             </button>
           )}
         </>
@@ -204,11 +213,28 @@ interface BodyProps {
   jobHref: Props["jobHref"];
   totals: string[];
   stacked: boolean;
+  grouped: boolean;
 }
 
 const hrefOfJob = (job: string) => href("jobs", "", { sel: job });
 
-function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefOfJob, totals, stacked }: BodyProps) {
+/** Rows by their first cell. */
+function groupsOf(rows: Cell[][]): Cell[][][] {
+  const groups = new Map<Cell, Cell[][]>();
+  for (const row of rows) groups.set(row[0] ?? null, [...(groups.get(row[0] ?? null) ?? []), row]);
+  return [...groups.values()];
+}
+
+function Body({
+  shown: { columns, rows },
+  sort,
+  chosen,
+  letters,
+  jobHref = hrefOfJob,
+  totals,
+  stacked,
+  grouped,
+}: BodyProps) {
   const [top, scrolled] = useState(0);
   const box = useRef<HTMLElement>(null);
   const many = rows.length > MOST;
@@ -218,20 +244,25 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
   const last = many ? Math.min(rows.length, Math.ceil((top + high) / height) + MARGIN) : rows.length;
   const disputes = useMemo(() => disputesOf(columns), [columns]);
   const beside = new Set(disputes.values());
+  const isGrouped = grouped && !many;
   const drawn = columns.flatMap((column, place) =>
-    beside.has(column) ? [] : [{ column, place, disputeAt: columns.indexOf(disputes.get(column) ?? "") }],
+    beside.has(column) || (isGrouped && !place)
+      ? []
+      : [{ column, place, disputeAt: columns.indexOf(disputes.get(column) ?? "") }],
   );
   const numeric = useMemo(
-    () => columns.map((_, index) => rows.some((row) => typeof row[index] === "number")),
-    [columns, rows],
-  );
-  const decimals = useMemo(
     () =>
       columns.map((column, index) =>
-        (isShare(column) ? shareDecimals : decimalsOf)(rows.map((row) => row[index] ?? null)),
+        rows.every((row) => row[index] === null) ? hasUnit(column) : rows.some((row) => typeof row[index] === "number"),
       ),
     [columns, rows],
   );
+  const decimals = useMemo(() => {
+    const cellsOf = (index: number) => rows.map((row) => row[index] ?? null);
+    // shares of one table have the same number of digits
+    const ofShares = shareDecimals(columns.flatMap((column, index) => (isShare(column) ? cellsOf(index) : [])));
+    return columns.map((column, index) => (isShare(column) ? ofShares : decimalsOf(cellsOf(index))));
+  }, [columns, rows]);
   const isStacked = useMemo(
     () => stacked || (!many && (drawn.length > MOST_COLUMNS || isWordy({ columns, rows }))),
     [stacked, many, columns, rows],
@@ -243,7 +274,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
   return (
     <section
       ref={box}
-      class={`card flush data ${many ? "many" : isStacked ? "scroll stacked" : "scroll"}`}
+      class={`card flush data ${isGrouped ? "grouped " : ""}${many ? "many" : isStacked ? "scroll stacked" : "scroll"}`}
       style={many ? { "--row": `${height}px`, "--lines": lines } : undefined}
       aria-label="Rows"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
@@ -269,31 +300,35 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
             ))}
           </tr>
         </thead>
-        <tbody>
-          <Space height={first * height} />
-          {rows.slice(first, last).map((row, index) => (
-            <tr
-              key={first + index}
-              class={chosen?.(row) ? "chosen" : undefined}
-              aria-rowindex={many ? first + index + 2 : undefined}
-            >
-              {drawn.map(({ column, place, disputeAt }) => (
-                <Value
-                  key={column}
-                  column={column}
-                  cell={row[place] ?? null}
-                  dispute={disputeAt < 0 ? undefined : String(row[disputeAt] ?? "")}
-                  short={many}
-                  isFirst={place === 0}
-                  decimals={decimals[place] ?? 0}
-                  letter={column === "job" ? letters?.get(String(row[place])) : undefined}
-                  jobHref={jobHref}
-                />
-              ))}
-            </tr>
-          ))}
-          <Space height={(rows.length - last) * height} />
-        </tbody>
+        {(isGrouped ? groupsOf(rows) : [rows.slice(first, last)]).map((group, at) => (
+          <tbody key={at}>
+            <Space height={first * height} />
+            {isGrouped && <Heading column={columns[0] ?? ""} cell={group[0]?.[0] ?? null} span={drawn.length} />}
+            {group.map((row, index) => (
+              <tr
+                key={first + index}
+                class={chosen?.(row) ? "chosen" : undefined}
+                aria-rowindex={many ? first + index + 2 : undefined}
+              >
+                {drawn.map(({ column, place, disputeAt }) => (
+                  <Value
+                    key={column}
+                    column={column}
+                    cell={row[place] ?? null}
+                    dispute={disputeAt < 0 ? undefined : String(row[disputeAt] ?? "")}
+                    short={many}
+                    isFirst={place === drawn[0]?.place}
+                    isNumber={numeric[place] ?? false}
+                    decimals={decimals[place] ?? 0}
+                    letter={column === "job" ? letters?.get(String(row[place])) : undefined}
+                    jobHref={jobHref}
+                  />
+                ))}
+              </tr>
+            ))}
+            <Space height={(rows.length - last) * height} />
+          </tbody>
+        ))}
         {rows.length > 1 && drawn.some(({ column }) => totals.includes(column)) && (
           <tfoot>
             <tr>
@@ -306,6 +341,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
                     dispute={disputeAt < 0 ? undefined : rows.some((row) => row[disputeAt]) ? "a part of this sum" : ""}
                     short={false}
                     isFirst={false}
+                    isNumber
                     decimals={decimals[place] ?? 0}
                     letter={undefined}
                     jobHref={jobHref}
@@ -323,6 +359,18 @@ function Body({ shown: { columns, rows }, sort, chosen, letters, jobHref = hrefO
         )}
       </table>
     </section>
+  );
+}
+
+/** What the rows below have in common. */
+function Heading({ column, cell, span }: { column: string; cell: Cell; span: number }) {
+  const [address] = addresses(column, cell);
+  return (
+    <tr class="topic">
+      <th scope="rowgroup" colSpan={span}>
+        {address ? <a href={href("cluster", address)}>{address}</a> : String(cell ?? "")}
+      </th>
+    </tr>
   );
 }
 
@@ -408,11 +456,14 @@ const JOINED: Record<string, string> = {
   server: "Server switch",
   rack: "Rack switch",
   twin: "Between racks",
-  host: "NICs to the fabric",
-  fabric: "Within the fabric",
+  host: "Chips to NICs",
+  fabric: "NICs and fabric",
 };
 const LINK_KINDS = /^(neuronlink|efa)-/;
 const linkName = (kind: string) => JOINED[/\w+$/.exec(kind)?.[0] ?? ""] ?? "Between chips";
+
+/** Columns that count what is down. */
+const DOWN = new Set(["failed_chips", "ongoing"]);
 
 interface ValueProps {
   column: string;
@@ -421,18 +472,25 @@ interface ValueProps {
   dispute: string | undefined;
   short: boolean;
   isFirst: boolean;
+  /** Whether its column is of numbers. */
+  isNumber: boolean;
   decimals: number;
   letter: Letter | undefined;
   jobHref: (job: string) => string;
 }
 
-function Value({ column, cell, dispute, short, isFirst, decimals, letter, jobHref }: ValueProps) {
+function Value({ column, cell, dispute, short, isFirst, isNumber, decimals, letter, jobHref }: ValueProps) {
   const label = columnLabel(column);
   if (typeof cell === "number") {
-    const text = isShare(column) ? percent(cell, decimals) : rounded(cell, decimals);
+    const { text, room } = formatCell(column, cell, decimals);
     return (
-      <td class="number" data-label={label} title={text === exact(cell) ? undefined : String(cell)}>
-        {column === "failed_chips" && cell > 0 ? <StateLabel state="down">{text}</StateLabel> : text}
+      <td
+        class={cell === 0 ? "number zero" : "number"}
+        data-label={label}
+        title={text === exact(cell) ? undefined : String(cell)}
+      >
+        {DOWN.has(column) && cell > 0 ? <StateLabel state="down">{text}</StateLabel> : text}
+        {room && <span class="room" data-room={room} />}
         {dispute ? (
           <DisputeMark dispute={dispute} />
         ) : (
@@ -449,6 +507,13 @@ function Value({ column, cell, dispute, short, isFirst, decimals, letter, jobHre
   }
   const text = String(cell ?? "");
   const links = addresses(column, cell);
+  if (!text && isNumber)
+    return (
+      <td class="number none">
+        <span aria-hidden="true">—</span>
+        <span class="unseen">not known</span>
+      </td>
+    );
   if (!text) return <td />;
   if (isTimestamp(text)) return <Ago time={text} label={label} />;
   if (column === "state" && isState(text))

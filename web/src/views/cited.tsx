@@ -44,6 +44,10 @@ export function documentsOf(facts: readonly Fact[]): CitedDocument[] {
 export const nameOf = ({ title, publisher }: Pick<Source, "title" | "publisher">) =>
   /^(AWS|trninv)/.test(publisher) ? title : `${publisher}: ${title}`;
 
+/** A value as sources write it: the catalog counts operations per second of any type in FLOPS, but integers have none. */
+export const asWritten = (attribute: string, value: string) =>
+  attribute === "int8_compute" ? value.replace("FLOPS", "OPS") : value;
+
 export const KINDS: Record<string, string> = {
   seed: "seed document",
   vendor: "vendor’s documentation",

@@ -5,7 +5,7 @@ import { CopyQueries, Loading } from "../parts";
 import type { Route } from "../route";
 import "../style/facts.css";
 import { citation, number, pluralize } from "../words";
-import { KINDS, nameOf } from "./cited";
+import { asWritten, KINDS, nameOf } from "./cited";
 import { FactFilter } from "./factfilter";
 import { attributeName, passes, subjectName } from "./factnames";
 
@@ -45,13 +45,22 @@ const SECTIONS: [id: string, name: string, title: string][] = [
   ["derived", "Derived", "Disputed because of their inputs or notation"],
 ];
 
-/** How much more or less than the used value another one is: −9.5 %; empty if it is no number. */
-function differenceTo(used: { exact: unknown }, other: { exact: unknown }): string {
-  const [from, to] = [Number(used.exact ?? Number.NaN), Number(other.exact ?? Number.NaN)];
-  if (!from || !Number.isFinite(to) || from === to) return "";
-  const percent = (100 * Math.abs(to - from)) / from;
-  return `${to < from ? "−" : "+"}${number(Number(percent.toPrecision(percent < 100 ? 2 : 3)))} %`;
+/** How much more or less than the used value another one is, as a share of it; 0 if it is no number. */
+function differenceOf(used: { exact: unknown } | undefined, other: { exact: unknown }): number {
+  const [from, to] = [Number(used?.exact ?? Number.NaN), Number(other.exact ?? Number.NaN)];
+  return from && Number.isFinite(to) ? (to - from) / from : 0;
 }
+
+/** A difference in percent: −9.5 %. */
+function percentOf(difference: number): string {
+  if (!difference) return "";
+  const percent = 100 * Math.abs(difference);
+  return `${difference < 0 ? "−" : "+"}${number(Number(percent.toPrecision(percent < 100 ? 2 : 3)))} %`;
+}
+
+/** The largest difference between what sources state and what is used. */
+const largestOf = ({ conflict }: Entry) =>
+  Math.max(0, ...(conflict?.facts ?? []).map((fact) => Math.abs(differenceOf(conflict?.facts[0], fact))));
 
 /** A formula with names for people: Trn3 Gen1 HBM / Trn3 Gen1 chips. */
 const formulaInWords = (formula: string, systems: Map<string, string>) =>
@@ -99,7 +108,7 @@ function entriesOf(data: Answer): Entry[] {
       why: fact.note ?? "",
     }),
   );
-  return [...conflicts, ...derived.filter(({ key }) => !named.has(key))];
+  return [...conflicts.sort((a, b) => largestOf(b) - largestOf(a)), ...derived.filter(({ key }) => !named.has(key))];
 }
 
 /** Refer to the first of the shown numbers with the same reason, so that each is read once. */
@@ -113,12 +122,6 @@ function withReferences(entries: Entry[]): Entry[] {
   });
 }
 
-/** How many entries the page has, as its sections count them. */
-function countOf(entries: Entry[]): string {
-  const derived = entries.filter(({ section }) => section === "derived").length;
-  return `${pluralize(entries.length - derived, "number")} disputed, and ${derived} derived from them`;
-}
-
 const QUERY = makeQuery(CONFLICTS, {});
 
 export function Disagreements({ route }: { route: Route }) {
@@ -127,7 +130,7 @@ export function Disagreements({ route }: { route: Route }) {
     <article>
       <header class="title">
         <h1>Where sources disagree</h1>
-        <p>{loaded.data ? countOf(entriesOf(loaded.data)) : "…"}</p>
+        <p>{loaded.data ? pluralize(entriesOf(loaded.data).length, "number") : "…"}</p>
         <div class="tools">
           <CopyQueries queries={[QUERY]} />
         </div>
@@ -165,9 +168,8 @@ function Entries({ entries, route: { subject, options } }: { entries: Entry[]; r
         placeholder="HBM, Trainium3, EFA…"
       />
       <p class="quiet">
-        The value used is that of a seed document of this inventory, else of the vendor’s documentation, its source code
-        or a third party; of several, the newest. Where another one is right, the note says so. Open a row for the
-        quotes.
+        Used is what a seed document of this inventory states, else the vendor’s documentation, its source code or a
+        third party; of several, the newest. Where another value is right, the note says so.
       </p>
       {shown.length === 0 && <p class="card">{where ? "No number matches the filter." : "None."}</p>}
       {SECTIONS.map(([id, , title]) => {
@@ -179,7 +181,15 @@ function Entries({ entries, route: { subject, options } }: { entries: Entry[]; r
             <div class="heads" aria-hidden="true">
               <span>Number</span>
               <span>Value used</span>
-              <span class="others">{id === "derived" ? "From" : "Other values, and by how much they differ"}</span>
+              {id === "derived" ? (
+                <span class="others">From</span>
+              ) : (
+                <span class="others other">
+                  <span>Other values</span>
+                  <span class="difference">{id === "" && "Differ by ↓"}</span>
+                </span>
+              )}
+              <span class="reason">Note</span>
             </div>
             {listed.map((entry) => (
               <Disagreement key={entry.key} entry={entry} isWanted={entry.key === wanted} />
@@ -202,6 +212,7 @@ function Disagreement({
   const different = others.filter(
     ({ value }, at) => value !== used?.value && at === others.findIndex((other) => other.value === value),
   );
+  const attribute = (conflict ?? derived)?.attribute ?? "";
   const titlesOf = (value: string) =>
     [...new Set(others.filter((other) => other.value === value).map(({ source }) => nameOf(source)))].join("; ");
   return (
@@ -211,26 +222,28 @@ function Disagreement({
           {subject} <span>{name}</span>
         </h3>
         <span class="used">
-          <strong>{used?.value ?? derived?.value}</strong>{" "}
+          <strong>{asWritten(attribute, used?.value ?? derived?.value ?? "")}</strong>{" "}
           {used && (
             <span class="quiet">
               {nameOf(used.source)} ({[KINDS[used.source.kind], used.source.date].filter(Boolean).join(", ")})
             </span>
           )}
         </span>
-        <span class="quiet others" data-name={conflict ? "others: " : "from "}>
+        <span class="quiet others" data-name={conflict ? "others" : "from"}>
           {conflict
             ? different.length
               ? different.map((other) => (
-                  <span key={other.value}>
-                    <span class="value">{other.value}</span>{" "}
-                    {used && <span class="difference">{differenceTo(used, other)}</span>} {titlesOf(other.value)}
+                  <span key={other.value} class="other">
+                    <span>
+                      <span class="value">{asWritten(attribute, other.value)}</span> {titlesOf(other.value)}
+                    </span>
+                    <span class="difference">{percentOf(differenceOf(used, other))}</span>
                   </span>
                 ))
               : "another unit"
             : from}
         </span>
-        {why && <span class="quiet reason">{sameAs ? `Note: as for ${sameAs}.` : why}</span>}
+        {why && <span class="quiet reason">{sameAs ? `As for ${sameAs}.` : why}</span>}
       </summary>
       {conflict && <Sources name={`${subject}, ${name}`} conflict={conflict} />}
       {derived && (
@@ -245,7 +258,7 @@ function Disagreement({
   );
 }
 
-function Sources({ name, conflict: { disagreement, note, facts } }: { name: string; conflict: Conflict }) {
+function Sources({ name, conflict: { attribute, disagreement, note, facts } }: { name: string; conflict: Conflict }) {
   return (
     <div class="inner">
       {DIFFERENCES[disagreement] && <p>{DIFFERENCES[disagreement]}</p>}
@@ -264,7 +277,13 @@ function Sources({ name, conflict: { disagreement, note, facts } }: { name: stri
           <tbody>
             {facts.map((fact, index) => (
               <tr key={index}>
-                <td>{index === 0 ? <strong>{fact.value} (used)</strong> : fact.value}</td>
+                <td>
+                  {index === 0 ? (
+                    <strong>{asWritten(attribute, fact.value)} (used)</strong>
+                  ) : (
+                    asWritten(attribute, fact.value)
+                  )}
+                </td>
                 <td>
                   {nameOf(fact.source)}
                   <span class="quiet kind">

@@ -19,7 +19,7 @@ interface Props {
 export function FactFilter({ view, sections, chosen, where, placeholder }: Props) {
   return (
     <div class="fact-index">
-      <nav aria-label="Sections">
+      <nav class="scroll" aria-label="Sections">
         {sections.map(({ id, name, count }) => (
           <a key={id} href={href(view, id)} aria-current={id === chosen && !where ? "page" : undefined}>
             {name} <span class="quiet">{count}</span>

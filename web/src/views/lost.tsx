@@ -1,7 +1,6 @@
 // Why links carry less than when healthy: the open incidents that cost bandwidth.
 import { graphql, makeQuery, useQuery } from "../api";
 import { placeOf, stateOf } from "../incidents/documents";
-import { partsOf } from "../incidents/rows";
 import { useAsOf } from "../live";
 import { Address, Loading, Reason } from "../parts";
 import { href } from "../route";
@@ -20,7 +19,7 @@ const LOSSES = graphql(`
 /** Incidents that are listed; all are on their page. */
 const MOST = 5;
 
-const COLUMNS: Column[] = [["Incident"], ["Lost, GB/s", "number"], ["Parts", "roomy"], ["Cause"], ["For", "roomy"]];
+const COLUMNS: Column[] = [["Incident"], ["Lost, GB/s", "number"], ["Cause"], ["For", "roomy"]];
 
 /** The incidents at or below a cluster, or in all, by the bandwidth that they cost. */
 export function LostBandwidth({ scope }: { scope: string | null }) {
@@ -48,7 +47,6 @@ export function LostBandwidth({ scope }: { scope: string | null }) {
                       </a>
                     </th>
                     <td class="number">{exact(incident.lost)}</td>
-                    <td class="roomy">{partsOf(incident)}</td>
                     <td class="why">
                       {incident.why ? <Reason text={incident.why} /> : <span class="quiet">no reason given</span>}
                     </td>
@@ -62,11 +60,13 @@ export function LostBandwidth({ scope }: { scope: string | null }) {
                   </tr>
                 ))}
               </SimpleTable>
-              {rows.length > MOST && (
-                <p class="foot">
-                  <a href={href("incidents")}>{pluralize(rows.length - MOST, "more incident")}</a>
-                </p>
-              )}
+              <p class="foot">
+                {rows.length > MOST && <a href={href("incidents")}>{pluralize(rows.length - MOST, "more incident")}</a>}{" "}
+                <span class="quiet">
+                  All incidents together: {exact(rows.reduce((sum, { lost }) => sum + lost, 0))} GB/s. Links between
+                  chips and NICs are in the rows above, but not in incidents.
+                </span>
+              </p>
             </>
           );
         }}

@@ -4,14 +4,15 @@ import { download, graphql, makeQuery, type Result, useQuery } from "../api";
 import { useNarrow } from "../domain/wiring";
 import { axesOf, type Chart, columnsOf, Plot, plotOf } from "../drawing/plot";
 import { saveFile } from "../drawing/save";
+import { QUERY as INCIDENTS } from "../incidents/documents";
 import { useAsOf } from "../live";
 import { timeOf } from "../palette/times";
-import { Choice, CopyQueries, DownloadSvg, ErrorPage, Loading, svgOf } from "../parts";
+import { Choice, CopyQueries, DISPUTED, DownloadSvg, ErrorPage, Loading, svgOf } from "../parts";
 import { change, href, oneOf, type Route } from "../route";
 import { formatDateTime, formatDuration, shownTime } from "../state";
 import "../style/tabs.css";
-import { ByChange, groupByChange, haveChanges } from "../table/changes";
-import { columnLabel, naturalOrder, type Rows } from "../table/rows";
+import { ByIncident, groupByIncident, haveIncidents } from "../table/incidents";
+import { columnLabel, disputesOf, naturalOrder, type Rows } from "../table/rows";
 import { DataTable, useVisibleRows } from "../table/table";
 import { pluralize } from "../words";
 import { LostBandwidth } from "./lost";
@@ -95,7 +96,7 @@ function List({ reports }: { reports: Report[] }) {
 /** Options of the address that belong to the table, not to the report. */
 const OF_TABLE = new Set(["sort", "where", "cols", "rows"]);
 
-const ROWS_AS = { changes: "By change", parts: "Each part" };
+const ROWS_AS = { incidents: "By incident", parts: "Each part" };
 
 /** Defaults that leave nothing out, in words. */
 const WHOLE: Record<string, string> = {
@@ -108,27 +109,33 @@ interface Presentation {
   /** The columns that answer the report's question; the others can be chosen. */
   usual?: string[];
   totals?: string[];
-  /** How to read its numbers, above the rows. */
+  /** The period that it is of unless the address has another. */
+  since?: string;
+  /** Whether the rows are by their first column. */
+  grouped?: boolean;
+  /** How to read its numbers, below the rows. */
   note?: string;
 }
 
 const PRESENTATIONS: Record<string, Presentation> = {
   availability: {
     usual: [
-      ...["cluster", "kind", "share_up", "failures", "ongoing", "mttr_hours", "mtbf_hours"],
+      ...["cluster", "kind", "share_up", "failures", "ongoing", "ended_repair_hours", "mtbf_hours"],
       ...["share_degraded", "share_down", "share_maintenance"],
     ],
+    since: "7 d ago",
+    grouped: true,
     note:
-      "MTTR: hours down per ended repair; repairs that go on count until now. MTBF: hours up or degraded per failure. " +
-      "A failure is of the part itself, not of its server.",
+      "Mean repair: from the failure, of the repairs that ended; — if none did. MTBF: hours up or degraded per failure. " +
+      "Failures, and what is still down, are of the part itself, not of its server.",
   },
   bandwidth: {
     usual: [
-      ...["kind", "gb_per_s_lost", "idle", "unhealthy", "gb_per_s_now", "gb_per_s", "links"],
+      ...["kind", "share_lost", "gb_per_s_lost", "idle", "unhealthy", "gb_per_s_now", "gb_per_s", "links"],
       ...["gb_per_s_a_cable", "cable_disputed"],
     ],
     totals: ["gb_per_s_lost", "idle", "unhealthy", "gb_per_s_now", "gb_per_s", "links", "cables"],
-    note: "Idle links carry nothing, because they or a part at their ends are down or in maintenance. Unhealthy links are so themselves.",
+    note: "Idle: the link or a part at one of its ends is down or in maintenance. Unhealthy: the link itself is.",
   },
   capacity: {
     usual: [
@@ -142,17 +149,22 @@ const PRESENTATIONS: Record<string, Presentation> = {
   },
 };
 
+const ALL = "all";
 /** Periods that a report can be of, as its time may be typed. */
-const PERIODS = { "": "All", "24 h ago": "24 h", "7 d ago": "7 d", "30 d ago": "30 d" };
+const PERIODS = { "24 h ago": "24 h", "7 d ago": "7 d", "30 d ago": "30 d", [ALL]: "All" };
+
+/** When the period of a report starts, in words. */
+const sinceOf = (report: string, { since, until }: Record<string, string>) =>
+  since || (until ? undefined : PRESENTATIONS[report]?.since) || ALL;
 
 const MINUTE = 60_000;
 
 /** The values of a report's parameters: a time in words, such as 7 d ago, is the time that it means. */
-function valuesOf({ parameters }: Report, options: Record<string, string>, asof: string) {
+function valuesOf({ name: report, parameters }: Report, options: Record<string, string>, asof: string) {
   const now = Math.floor(shownTime(asof) / MINUTE) * MINUTE;
   return parameters.flatMap(({ name, default: usual }) => {
-    const value = OF_TABLE.has(name) ? undefined : options[name];
-    if (value === undefined) return [];
+    const value = OF_TABLE.has(name) ? undefined : name === "since" ? sinceOf(report, options) : options[name];
+    if (value === undefined || (name === "since" && value === ALL)) return [];
     const isInWords = /^\d{4}-.*T/.test(usual) && !/^\d{4}-/.test(value);
     const time = isInWords ? timeOf(value, now) : undefined;
     return [{ name, value: time === undefined ? value : new Date(time).toISOString() }];
@@ -175,6 +187,9 @@ function One({ report, reports, route, formats }: OneProps) {
     [report, asof, ...report.parameters.map(({ name }) => route.options[name])],
   );
   const query = makeQuery(ROWS, { name: report.name, values: values });
+  // the filter of rows that have their cluster does the same
+  const isFiltered = PRESENTATIONS[report.name]?.usual?.includes("cluster") && !route.options.cluster;
+  const shown = report.parameters.filter(({ name }) => name !== "cluster" || !isFiltered);
   return (
     <article class="reports">
       <nav aria-label="Reports">
@@ -198,33 +213,10 @@ function One({ report, reports, route, formats }: OneProps) {
           </div>
           <p>{report.summary}</p>
         </header>
-        {report.parameters.length > 0 && (
+        {shown.length > 0 && (
           <form class="parameters" onSubmit={(event) => event.preventDefault()}>
-            {report.parameters.map(({ name, default: usual, description }) => (
-              <>
-                {name === "since" && (
-                  <div class="period tabs">
-                    <Choice
-                      name="Period"
-                      options={PERIODS}
-                      chosen={(route.options.until ? undefined : (route.options.since ?? "")) as keyof typeof PERIODS}
-                      choose={(since) => change({ since: since || undefined, until: undefined })}
-                    />
-                  </div>
-                )}
-                <label key={name}>
-                  <span>{columnLabel(name)}</span>
-                  <input
-                    name={name}
-                    placeholder={WHOLE[usual]}
-                    value={route.options[name] ?? (Object.hasOwn(WHOLE, usual) ? "" : usual)}
-                    onChange={({ currentTarget: { value } }) =>
-                      change({ [name]: value === usual || (!value && Object.hasOwn(WHOLE, usual)) ? undefined : value })
-                    }
-                  />
-                  <span class="quiet">{description}</span>
-                </label>
-              </>
+            {shown.map((parameter) => (
+              <Parameter key={parameter.name} report={report.name} parameter={parameter} options={route.options} />
             ))}
           </form>
         )}
@@ -244,6 +236,46 @@ function One({ report, reports, route, formats }: OneProps) {
   );
 }
 
+interface ParameterProps {
+  report: string;
+  parameter: Report["parameters"][number];
+  options: Record<string, string>;
+}
+
+function Parameter({ report, parameter: { name, default: usual, description }, options }: ParameterProps) {
+  const isWhole = Object.hasOwn(WHOLE, usual);
+  const given = name === "since" ? sinceOf(report, options) : options[name];
+  const set = (value: string) => {
+    if (name === "since") change({ since: (value || ALL) === sinceOf(report, {}) ? undefined : value || ALL });
+    else change({ [name]: value === usual || (!value && isWhole) ? undefined : value });
+  };
+  return (
+    <>
+      {name === "since" && (
+        <div class="period tabs">
+          <span aria-hidden="true">Period</span>
+          <Choice
+            name="Period"
+            options={PERIODS}
+            chosen={(options.until ? undefined : given) as keyof typeof PERIODS}
+            choose={(since) => change({ since: since === sinceOf(report, {}) ? undefined : since, until: undefined })}
+          />
+        </div>
+      )}
+      <label>
+        <span>{isWhole ? columnLabel(name) : description}</span>
+        <input
+          name={name}
+          placeholder={WHOLE[usual]}
+          title={description}
+          value={name === "since" && given === ALL ? "" : (given ?? (isWhole ? "" : usual))}
+          onChange={({ currentTarget: { value } }) => set(value)}
+        />
+      </label>
+    </>
+  );
+}
+
 interface ReportRowsProps {
   name: string;
   chart: Chart | null;
@@ -254,15 +286,21 @@ interface ReportRowsProps {
 
 function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
   const { sort = "", where = "", cols = "" } = options;
-  const { usual, totals, note } = PRESENTATIONS[name] ?? {};
+  const { usual, totals, grouped, note } = PRESENTATIONS[name] ?? {};
   const view = { sort, where, cols: cols || (usual ?? []).join(",") };
   const shown = useVisibleRows(rows, view);
   // an order or a choice of columns is about parts
-  const as = sort || cols ? "parts" : oneOf(ROWS_AS, options.rows, "changes");
+  const as = sort || cols ? "parts" : oneOf(ROWS_AS, options.rows, "incidents");
+  const isByIncident = as === "incidents" && haveIncidents(rows.columns);
+  const incidents = useQuery(isByIncident ? INCIDENTS : null);
   const groups = useMemo(
-    () => (as === "changes" && haveChanges(rows.columns) ? groupByChange(shown) : undefined),
-    [as, rows.columns, shown],
+    () => (isByIncident ? groupByIncident(shown, incidents.data?.incidents.edges ?? []) : undefined),
+    [isByIncident, shown, incidents.data],
   );
+  const isGrouped = Boolean(grouped && !sort && !cols);
+  const upAt = shown.columns.indexOf("share_up");
+  const disputes = [...disputesOf(shown.columns).values()].map((column) => shown.columns.indexOf(column));
+  const isDisputed = shown.rows.some((row) => disputes.some((place) => row[place]));
   const plot = plotOf(chart, shown.columns, shown.rows);
   const isNarrow = useNarrow();
   const lacking = chart && columnsOf(chart).find((column) => !rows.columns.includes(column));
@@ -277,30 +315,27 @@ function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
           <code>trninv report {name} --limit</code>.
         </p>
       )}
-      {name === "bandwidth" && <LostBandwidth scope={options.cluster || null} />}
-      {note && (
-        <p class="quiet">
-          {note} <Measured rows={rows} />
-        </p>
-      )}
       <DataTable
         name={name}
         usual={usual}
         totals={totals}
+        grouped={isGrouped}
+        few={isGrouped ? shown.rows.filter((row) => row[upAt] !== 1).length || undefined : undefined}
+        rest="up all the time"
         all={rows}
         shown={shown}
         view={view}
         tools={
           <>
             {tools}
-            {haveChanges(rows.columns) && (
+            {haveIncidents(rows.columns) && (
               <div class="tabs">
                 <Choice
                   name="Rows"
                   options={ROWS_AS}
                   chosen={as}
                   choose={(value) =>
-                    change({ rows: value === "changes" ? undefined : value, sort: undefined, cols: undefined })
+                    change({ rows: value === "incidents" ? undefined : value, sort: undefined, cols: undefined })
                   }
                 />
               </div>
@@ -308,9 +343,24 @@ function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
           </>
         }
         {...(groups && {
-          summary: { size: `in ${pluralize(groups.length, "change")}`, content: <ByChange groups={groups} /> },
+          summary: {
+            size: incidents.data ? `in ${pluralize(groups.length, "incident")}` : "",
+            content: <Loading result={incidents}>{() => <ByIncident groups={groups} />}</Loading>,
+          },
         })}
       />
+      {(note || isDisputed) && (
+        <p class="quiet">
+          {note} <Measured rows={rows} />
+          {isDisputed && (
+            <>
+              <span class="mark">{DISPUTED}</span> marks numbers on which sources disagree; select it for what they
+              state.
+            </>
+          )}
+        </p>
+      )}
+      {name === "bandwidth" && <LostBandwidth scope={options.cluster || null} />}
       {plot && (
         // the rows answer first, and a phone shows only them
         <details class="card chart" open={!isNarrow}>

@@ -5,7 +5,7 @@ import { CopyQueries, DISPUTED, DisputeMark, Loading } from "../parts";
 import { href, type Route } from "../route";
 import "../style/facts.css";
 import { citation, pluralize } from "../words";
-import { DocumentTable, documentsOf } from "./cited";
+import { asWritten, DocumentTable, documentsOf } from "./cited";
 import { feedsOf } from "./discovery";
 import { FactFilter } from "./factfilter";
 import { attributeName, passes, subjectName, TOPICS, topicOf } from "./factnames";
@@ -87,6 +87,7 @@ const sectionOf = ({ subject }: Fact) => SECTIONS.get(subject) ?? OTHERS;
 
 export function Sources({ route }: { route: Route }) {
   const facts = useQuery(FACTS);
+  const feeds = facts.data ? feedsOf(facts.data) : [];
   return (
     <article>
       <header class="title">
@@ -100,8 +101,9 @@ export function Sources({ route }: { route: Route }) {
       <Loading result={facts}>
         {(data) => (
           <>
-            <Feeds feeds={feedsOf(data)} />
+            {feeds.length > 0 && <Feeds feeds={feeds} />}
             <Numbers data={data} route={route} />
+            {!feeds.length && <Feeds feeds={feeds} />}
           </>
         )}
       </Loading>
@@ -165,11 +167,15 @@ interface SectionProps {
 }
 
 /** Whether a value is a number, with a unit or without. */
-const isNumber = ({ value }: Fact) => /^\$?[\d.,]+( \S+)?$/.test(value);
+const isNumber = ({ value }: Pick<Fact, "value">) => /^\$?[\d.,]+( \S+)?$/.test(value);
 
 /** The unit that all numbers of a row have. */
 function unitOf(facts: Fact[]): string {
-  const units = new Set(facts.filter(isNumber).map(({ value }) => /^[\d.,]+ ([^\s\d]+)$/.exec(value)?.[1] ?? ""));
+  const units = new Set(
+    facts
+      .filter(isNumber)
+      .map(({ attribute, value }) => /^[\d.,]+ ([^\s\d]+)$/.exec(asWritten(attribute, value))?.[1] ?? ""),
+  );
   return units.size === 1 ? ([...units][0] ?? "") : "";
 }
 
@@ -192,7 +198,14 @@ function NumbersAndWords({ name, facts, systems }: SectionProps) {
   );
 }
 
-/** Rows by topic, those with the most values first. */
+/** What comes first in its topic: memory by its distance from the cores, then compute by type. */
+const FIRST = [
+  ...["device_memory", "device_memory_bandwidth", "hbm_stacks", "sbuf", "psum"],
+  ...["bf16", "fp8", "mxfp8", "sparse", "fp32", "int8", "tensor"].map((type) => `${type}_compute`),
+];
+const rankOf = (attribute: string) => FIRST.indexOf(attribute) + 1 || FIRST.length + 1;
+
+/** Rows by topic, quantities with the same unit together, then counts; of these, those with the most values first. */
 function Table({ name, facts, systems }: SectionProps) {
   const byName = new Map(facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
   const subjects = subjectsOf(facts);
@@ -202,7 +215,14 @@ function Table({ name, facts, systems }: SectionProps) {
       const all = facts.filter((fact) => fact.attribute === attribute);
       return { attribute, name: attributeName(attribute), unit: unitOf(all), count: all.length };
     })
-    .sort((a, b) => b.count - a.count || a.name.localeCompare(b.name));
+    .sort(
+      (a, b) =>
+        rankOf(a.attribute) - rankOf(b.attribute) ||
+        Number(!a.unit) - Number(!b.unit) ||
+        a.unit.localeCompare(b.unit) ||
+        b.count - a.count ||
+        a.name.localeCompare(b.name),
+    );
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="card flush scroll" aria-label={name} tabIndex={0}>
@@ -234,7 +254,7 @@ function Table({ name, facts, systems }: SectionProps) {
                   </th>
                   {subjects.map((subject) => (
                     <td key={subject} data-of={heads.get(subject)}>
-                      <Documented fact={byName.get(`${subject} ${attribute}`)} unit={unit} />
+                      <Documented fact={byName.get(`${subject} ${attribute}`)} unit={unit} isAligned />
                     </td>
                   ))}
                 </tr>
@@ -278,17 +298,34 @@ function List({ name, facts, systems }: SectionProps) {
   );
 }
 
+const NO_MARK = (
+  <span class="mark no" aria-hidden="true">
+    {" "}
+    {DISPUTED}
+  </span>
+);
+
+interface DocumentedProps {
+  fact: Fact | undefined;
+  /** The unit that the row names. */
+  unit?: string;
+  /** Whether digits stay below each other. */
+  isAligned?: boolean;
+}
+
 /** A number with its source; without its unit, if the row names it. */
-function Documented({ fact, unit = "" }: { fact: Fact | undefined; unit?: string }) {
+function Documented({ fact, unit = "", isAligned }: DocumentedProps) {
   const [anchor, setAt] = useState<DOMRect | null>(null);
   if (!fact)
     return (
       <span class="none">
         <span aria-hidden="true">—</span>
         <span class="unseen">not documented</span>
+        {isAligned && NO_MARK}
       </span>
     );
   const id = `source-${fact.subject}-${fact.attribute}`;
+  const value = asWritten(fact.attribute, fact.value);
   const disagree = fact.others.filter((other) => other.value !== fact.value);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: it only shows what is said of the number
@@ -301,17 +338,21 @@ function Documented({ fact, unit = "" }: { fact: Fact | undefined; unit?: string
       onKeyDown={(event) => event.key === "Escape" && setAt(null)}
     >
       <button type="button" class="plain" aria-describedby={anchor ? id : undefined}>
-        {unit && fact.value.endsWith(` ${unit}`) ? fact.value.slice(0, -unit.length - 1) : fact.value}
+        {unit && value.endsWith(` ${unit}`) ? value.slice(0, -unit.length - 1) : value}
         {fact.assumed && <span class="assumed"> assumed</span>}
       </button>
-      {fact.dispute && <DisputeMark of={`${fact.subject} ${fact.attribute}`} dispute={fact.dispute} />}
+      {fact.dispute ? (
+        <DisputeMark of={`${fact.subject} ${fact.attribute}`} dispute={fact.dispute} />
+      ) : (
+        isAligned && NO_MARK
+      )}
       {anchor && (
         <span role="tooltip" id={id} style={tooltipPosition(anchor)}>
           {fact.source.title}: {citation(fact)}
           {disagree.map((other) => (
             <span key={other.source.title}>
               <br />
-              but {other.source.title}: {other.value}
+              but {other.source.title}: {asWritten(fact.attribute, other.value)}
             </span>
           ))}
           {fact.note && (
