@@ -86,6 +86,12 @@ def test_a_rack_says_what_is_down_why_and_whose_job_it_is(run: Run, databases: D
     assert "42" not in narrow
 
 
+def test_a_server_without_jobs_says_so_once(databases: Databases) -> None:
+    says = texts(drawn(databases.seeded("sqlite"), "u-trn2x64/r0", 900))
+    assert says.count("no jobs") == 2
+    assert "no job" not in says
+
+
 def test_a_narrow_rack_keeps_what_names_differ_in(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
     hosts = [f"trn2-prod-use2-az1-row3-hall-2-host-{number:04}.us-east-2.compute.internal" for number in range(2)]

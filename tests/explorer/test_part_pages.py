@@ -141,6 +141,17 @@ def test_a_rack_fits_the_window_and_says_why(opened: Open, width: int, height: i
     assert page.evaluate("window.shifted || 0") < 0.05
 
 
+def test_a_rack_names_the_other_racks_with_unhealthy_links(opened: Open, service_database: str) -> None:
+    link = "lab/d9/s0/c0--lab/d9/s1/c0"
+    with trninv.open(service_database) as fleet:
+        fleet.set_state(link, "degraded", factor=0.5, why="retimer", who="tests")
+        try:
+            elsewhere = opened(f"#/rack/{RACK}", width=1440).locator(".elsewhere li")
+            expect(elsewhere.filter(has_text="1 link")).to_have_text(re.compile(r"r18\s*1 link degraded"))
+        finally:
+            fleet.set_state(link, "up", why="replaced", who="tests")
+
+
 def test_a_rack_is_read_on_a_phone(opened: Open) -> None:
     page = opened(f"#/rack/{RACK}", width=390, height=844)
     expect(page.locator("#rack")).to_be_visible()
