@@ -189,9 +189,7 @@ def test_a_fabric_tells_its_ratios_and_the_jobs_that_cross(opened: Open) -> None
 def test_in_space_each_server_is_a_sheet_with_its_name(opened: Open) -> None:
     page = opened("#/domain/lab/d0?view=3d", width=1440)
     expect(page.locator(".wiring .plane polygon")).to_have_count(4)
-    expect(page.locator(".wiring .label")).to_have_text(
-        [f"s{server}" for server in range(4)], use_inner_text=False
-    )
+    expect(page.locator(".wiring .label")).to_have_text([f"s{server}" for server in range(4)], use_inner_text=False)
     depths = "[...new Set([...document.querySelectorAll('.wire')].map(wire => getComputedStyle(wire).opacity))].length"
     assert page.evaluate(depths) <= 3
     bodies = page.locator(".wiring .chip:not(.down) .body")
