@@ -81,9 +81,16 @@ def test_a_rack_says_what_is_down_why_and_whose_job_it_is(run: Run, databases: D
     assert {"16 of 16 NICs down", "16 NICs", "A", "c5: swap"} <= set(says)
     narrow = texts(drawn(url, "u-trn2x64/r0", 320))
     assert {"s0", "s1", "down", "Power & <fan>", "tray 8", "head", "U37 to U42: not documented"} <= set(narrow)
-    assert {"15 of 16 chips up · A ft", "16 chips down with it", "host ip-10-4-7-23", "U1 to U18"} <= set(narrow)
+    assert {"15 of 16 chips up · A ft", "16 chips down with it · no jobs"} <= set(narrow)
+    assert {"host ip-10-4-7-23", "U1 to U18"} <= set(narrow)
     assert {"c5: swap", "cordoned: firmware", "A", "i-0c31f07ab62e8d915"} <= set(narrow)
     assert "42" not in narrow
+
+
+def test_a_server_without_jobs_says_so_once(databases: Databases) -> None:
+    says = texts(drawn(databases.seeded("sqlite"), "u-trn2x64/r0", 900))
+    assert says.count("no jobs") == 2
+    assert "no job" not in says
 
 
 def test_a_narrow_rack_keeps_what_names_differ_in(run: Run, databases: Databases) -> None:

@@ -83,8 +83,8 @@ def test_every_address_asks_its_question(opened: Open, options: str, name: str, 
 def test_the_answer_is_the_largest_text_and_says_what_limits_it(opened: Open) -> None:
     page = opened(f"{U}?{ENDS}")
     settled(page)
-    limits = page.locator(".figures div", has=page.get_by_text("Limited by", exact=True)).locator("dd")
-    expect(limits).to_have_text(["s0/c10 – s1/c10 and 1 more", "the links of s2/c10"])
+    assert figure(page, "Narrowest at") == "s0/c10 – s1/c10 and 1 more"
+    assert figure(page, "Limited by") == "the links of s2/c10"
     sizes = page.locator(".answers .figures strong").evaluate_all(
         "all => all.map(each => [each.textContent, parseFloat(getComputedStyle(each).fontSize)])"
     )
@@ -284,6 +284,28 @@ def test_on_a_phone_a_domain_is_flat(opened: Open) -> None:
     page = opened(f"{U}?view=3d", width=390, height=844)
     expect(page.locator(".wiring .chip")).to_have_count(64)
     expect(page.locator(".wiring.turns")).to_have_count(0)
+    note = page.locator(".flat")
+    expect(note).to_contain_text("chips in 3D would cover each other")
+    note.get_by_role("button", name="Flat").click()
+    expect(note).to_have_count(0)
+    expect(page.get_by_role("navigation", name="Main").get_by_role("link", name="Docs")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.slow
+def test_a_bisection_asks_for_no_ends(opened: Open) -> None:
+    page = opened(f"{U}?show=bisection")
+    ends = page.get_by_role("combobox", name="From", exact=True)
+    expect(page.get_by_role("region", name="Bisection of u-trn2x64/d0")).to_be_visible()
+    expect(ends).to_have_count(0)
+    page.get_by_role("tab", name="Cut").click()
+    expect(ends).to_have_count(1)
+
+
+@pytest.mark.slow
+def test_the_list_of_incidents_names_a_job_that_one_only_slows(opened: Open) -> None:
+    row = opened("#/incidents").locator(".incidents .pick tbody tr", has_text="u-trn2x64/d0/s1/c5").first
+    expect(row.locator(".jobs-hit")).to_have_text("slower: train-7b")
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ def panel(page: Page, cause: str) -> Locator:
 
 def test_the_tree_says_what_carries_nothing_and_what_is_reached_and_the_head_whose_job_is_slower(opened: Open) -> None:
     page = opened("#/incidents")
-    expect(page.locator("header.title")).to_contain_text("3 open: 1 server, 17 chips, 1 switch down")
+    expect(page.locator("header.title")).to_contain_text("3 open: 1 server, 17 chips, 1 switch, 16 NICs down")
     for cause, jobs, says in (
         (SWITCH, r"Jobs hit\s+serve-eu.*Jobs slower\s+sweep", ["72 links idle", "144 of 144 chips still reachable"]),
         (
@@ -79,7 +79,7 @@ def test_an_incident_says_first_which_parts_since_when_whose_jobs_and_what_is_lo
     summary = found.locator(".summary div")
     expect(summary).to_have_text(
         [
-            "Parts1 server, 16 chips down",
+            "Parts1 server, 16 chips, 16 NICs down",
             re.compile(r"Jobs hitllama-ft, 16 of \d+ chips"),
             re.compile(r"Lost16 chips, [\d,]+ GB/s of NeuronLinks and EFA links"),
         ]

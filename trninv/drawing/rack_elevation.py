@@ -180,7 +180,9 @@ def _narrow_lines(server: RackServer, width: float, job_ordinals: Mapping[str, i
     # a tray of a narrow picture has room for its jobs' letters only
     names = [f"{job_letters(job_ordinals[job])} {job}" for job in jobs]
     use = [_chips_up(server), *(names if len(jobs) <= _MAX_NAMED_JOBS else [pluralize(len(jobs), "job")])]
-    if text_width(" · ".join(use), 12) > width:
+    if not jobs:
+        use.append("no jobs")
+    if names and text_width(" · ".join(use), 12) > width:
         room = (width - text_width(use[0], 12)) / len(names) - text_width(" · ", 12)
         use[1:] = [truncate_name(name, room, 12) for name in names]
     machine = list(_machine_texts(server, width - text_width(f" · {server.instance}", 12)))
@@ -281,7 +283,8 @@ def _draw_tray(
     baseline = (x + width - _job_width(width) + 6, y + height / 2 + 4)
     label_width = _job_width(width) - 10
     if not jobs:
-        draw_label(root, baseline, "no job", 12, MUTED)
+        if any(chip.job for chip in server.chips):  # else it is said once, at the server
+            draw_label(root, baseline, "no job", 12, MUTED)
         return
     domain = server.address.rsplit("/", 1)[0]
     options = {"in": domain} | ({"sel": jobs[0]} if len(jobs) == 1 else {})

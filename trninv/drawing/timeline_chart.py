@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import groupby
 from typing import Any, Final
 from xml.etree.ElementTree import Element
@@ -33,6 +34,7 @@ from trninv.units import pluralize
 
 MAX_CLUSTERS, MAX_CHANGES, INTERVALS = 16, 500, 120
 _AXIS_WIDTH, _PADDING, _MARK_SPACING, _TICK_SPACING, _MIN_BAR_HEIGHT = 52.0, 14.0, 26.0, 90.0, 2.0
+_EQUAL_HEIGHT: Final = 20.0
 _STATE_COLORS: Final = {"degraded": DEGRADED, "down": DOWN, "maintenance": MAINTENANCE}
 _WORST_COLOR: Final = "var(--link-idle)"
 _MINUTES: Final = (1, 5, 15, 60, 240, 720, 1_440, 2_880, 10_080, 43_200, 129_600)
@@ -115,8 +117,11 @@ def read_history(
 def draw_timeline(history: History, width: float = 900, height: float = 200) -> SvgDocument:
     """Return bars of the unhealthy parts in each interval, behind them the most at once, and marks of changes below.
 
-    ``height`` is that of the bars. Marks lead to the time of their last change.
+    ``height`` is that of the bars. Marks lead to the time of their last change. Bars that say the same all along are
+    low.
     """
+    if history.worst and len({(interval.worst.all, interval.at_end.counts) for interval in history.intervals}) == 1:
+        height = min(height, _EQUAL_HEIGHT)
     document = SvgDocument(history.title, _summarize(history))
     root, span = document.drawing, max(history.until - history.since, timedelta.resolution)
 
@@ -130,7 +135,8 @@ def draw_timeline(history: History, width: float = 900, height: float = 200) -> 
         # whole units, since the pixels between two bars that meet within one would look like a recovery
         ends = round(x_of(intervals[0].begin)), round(x_of(intervals[-1].end))
         _draw_intervals(root, intervals, ends, height, max(history.worst, 1))
-    for changes in _merge_changes(history.changes, span * (_MARK_SPACING / width)):
+    marks = list(_merge_changes(history.changes, span * (_MARK_SPACING / width)))
+    for changes in marks:
         _draw_mark(root, changes, (x_of(_time_of(changes[0])), height + 13))
     for time, text in _ticks(history.since, history.until, max(2, int(width / _TICK_SPACING))):
         draw_label(root, (x_of(time), height + 36), text, 11, MUTED, text_anchor="middle")
@@ -138,13 +144,15 @@ def draw_timeline(history: History, width: float = 900, height: float = 200) -> 
     document.legend = [(color, state) for state, color in _STATE_COLORS.items() if state in drawn]
     if history.worst:
         document.legend.append((_WORST_COLOR, "most at once"))
-    if history.changes:
-        document.legend.append((_draw_sample, "changes, and how many"))
+    if most := max(marks, key=len, default=[]):
+        text = "change" if len(most) == 1 else "2 changes close together"
+        document.legend.append((partial(_draw_glyph, most[:2]), text))
     # above the bars, the explorer writes the time of its cursor
     document.bounds = (0, -20, width, height + 44)
     document.data = {
         "since": format_time(history.since),
         "until": format_time(history.until),
+        "height": format_number(height),
         "counts": " ".join(str(interval.worst.all) for interval in history.intervals),
         "changes": " ".join(format_time(_time_of(change)) for change in history.changes),
     }
@@ -188,10 +196,14 @@ def _draw_axes(root: Element, ends: tuple[float, float], height: float, worst: i
     draw_label(root, (0, height + 36), "UTC", 11, MUTED)
 
 
-def _draw_sample(root: Element, center: tuple[float, float]) -> Element:
+def _draw_glyph(changes: Sequence[Event], root: Element, center: tuple[float, float]) -> Element:
+    """Draw the worst state that changes led to, and their number if there are several."""
     entry = add_element(root, "g")
-    draw_state_symbol(entry, center, "down")
-    draw_label(entry, (center[0] + 7, center[1] + 4), "2", 11)
+    x, y = center
+    state = min(map(_state_after, changes), key=SEVERITY.index)
+    draw_state_symbol(entry, (x - 4 if len(changes) > 1 else x, y), state)
+    if len(changes) > 1:
+        draw_label(entry, (x + 3, y + 4), str(len(changes)), 11)
     return entry
 
 
@@ -260,9 +272,7 @@ def _draw_mark(root: Element, changes: Sequence[Event], center: tuple[float, flo
     mark = add_link(root, "", f"Show {title}", {"asof": format_time(_time_of(last))})
     x, y = center
     add_element(mark, "rect", x=x - 12, y=y - 12, width=24.0, height=24.0, fill="transparent")
-    draw_state_symbol(mark, (x - 4 if len(changes) > 1 else x, y), min(map(_state_after, changes), key=SEVERITY.index))
-    if len(changes) > 1:
-        draw_label(mark, (x + 3, y + 4), str(len(changes)), 11)
+    _draw_glyph(changes, mark, center)
 
 
 def _ticks(since: datetime, until: datetime, count: int) -> Iterator[tuple[datetime, str]]:

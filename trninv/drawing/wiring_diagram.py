@@ -213,10 +213,7 @@ def _draw_link(
         if is_highlighted:
             if not highlight.is_cut:
                 draw_polyline(root, stroke, stroke=PAPER, stroke_width=8.5)
-            dashed: Style = {"stroke_dasharray": "7 4"} if highlight.is_cut else {}
-            draw_polyline(
-                root, stroke, title, stroke=CUT_COLOR if highlight.is_cut else HIGHLIGHT, stroke_width=4.5, **dashed
-            )
+            draw_polyline(root, stroke, title, stroke=CUT_COLOR if highlight.is_cut else HIGHLIGHT, stroke_width=4.5)
         elif not is_up:
             draw_polyline(
                 root, stroke, title, stroke=INACTIVE, stroke_width=1.4, stroke_dasharray="1 4", stroke_linecap="round"

@@ -116,7 +116,7 @@ def _links_at(connection: Connection, parts: Collection[PartKey]) -> Iterator[An
         lost.label("lost"),
         *(part.c.state.label(f"state_{name}") for name, part in (("link", _LINK), ("a", _END_A), ("b", _END_B))),
     )
-    query = query.join(_END_A, _END_A.c.id == _LINK.c.a_id).join(_END_B, _END_B.c.id == _LINK.c.b_id)
+    query = query.select_from(_LINK).join(_END_A, _END_A.c.id == _LINK.c.a_id).join(_END_B, _END_B.c.id == _LINK.c.b_id)
     ids = {name: [number for kind, number in parts if kind == name] for name in ("node", "link")}
     yielded = set[int]()
     for column, numbers in ((_LINK.c.id, ids["link"]), (_LINK.c.a_id, ids["node"]), (_LINK.c.b_id, ids["node"])):

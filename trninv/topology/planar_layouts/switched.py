@@ -21,13 +21,15 @@ from trninv.topology.planar_layout import (
     straight_lines,
 )
 
-_ROW_HEIGHT, _CHIPS_PER_ROW, _SERVER_GAP = 31.0, 4, 12.0
+_ROW_HEIGHT, _CHIPS_PER_ROW, _SERVER_GAP = 35.0, 4, 12.0
 """Distance between rows, number of chips per row, and gap between servers if servers have several rows."""
-_RACK_BUS, _SERVER_BUS, _TWIN_PITCH = 12.5, 12.0, 3.0
-"""Distances of the buses above (to the rack's switch) and below (to the server's switch) from the middle of a row, and
-distance between the parallel links of neighboring chips to their twins."""
+_RACK_BUS, _SERVER_BUS = 10.5, 10.5
+"""Distances of the buses above (to the rack's switch) and below (to the server's switch) from the middle of a row."""
+_TWIN_LANE, _TWIN_PITCH, _TWIN_SIDE = 14.0, 2.5, 16.0
+"""Distance from the middle of a row to the first of the links to twins, which run below the bus; distance between them;
+and distance from the middle of a chip to where such a link leaves it."""
 _MIN_BAR_HEIGHT = 46.0
-_TITLE_HEIGHT, _BOTTOM_MARGIN = 36.0, 6.0
+_TITLE_HEIGHT, _BOTTOM_MARGIN = 36.0, 10.0
 """Space in a panel above the first row and below the last one."""
 _RACK_GAP, _STACKED_RACK_GAP = 168.0, 16.0
 """Gaps between panels that are side by side, and between stacked panels."""
@@ -169,15 +171,23 @@ class _RackRows:
         return LinkPath((stroke,), bend)
 
     def link_twins(self, ordinal: int, a: Point2D, b: Point2D) -> LinkPath:
-        """Route a link between twins across the gap between their racks or, if narrow, along the panels' inner edge."""
-        offset_steps = ordinal % _CHIPS_PER_ROW - (_CHIPS_PER_ROW - 1) / 2
-        offset = _TWIN_PITCH * offset_steps
-        start, end = Point2D(a.x, a.y + offset), Point2D(b.x, b.y + offset)
-        if not self.narrow:
-            return LinkPath(((start, end),), Point2D((start.x + end.x) / 2, (start.y + end.y) / 2))
-        channel = self.columns.panel - 12 + _TWIN_PITCH * offset_steps
-        line = (start, Point2D(channel, start.y), Point2D(channel, end.y), end)
-        return LinkPath((line,), Point2D(channel, (start.y + end.y) / 2))
+        """Route a link between twins across the gap between their racks or, if narrow, along the panels' inner edge.
+
+        It runs below its row, so that it is seen at which chip it ends.
+        """
+        column = ordinal % _CHIPS_PER_ROW
+        offset = _TWIN_LANE + _TWIN_PITCH * (_CHIPS_PER_ROW - 1 - column)
+        if self.narrow:
+            channel = self.columns.panel - 12 + _TWIN_PITCH * (column - (_CHIPS_PER_ROW - 1) / 2)
+            xs = (a.x + _TWIN_SIDE, channel, channel, b.x + _TWIN_SIDE)
+        else:
+            side = _TWIN_SIDE if a.x < b.x else -_TWIN_SIDE
+            middle = (a.x + b.x) / 2
+            xs = (a.x + side, middle, middle, b.x - side)
+        ys = (a.y + offset, a.y + offset, b.y + offset, b.y + offset)
+        stroke = [Point2D(x, y) for x, y in dict.fromkeys(zip(xs, ys, strict=True))]
+        down, up = (Point2D(x, _edge(chip, 1).y) for x, chip in ((xs[0], a), (xs[-1], b)))
+        return LinkPath(((down, *stroke, up),), Point2D(xs[1], (ys[0] + ys[-1]) / 2))
 
     def labels(self) -> list[TextLabel]:
         """Return the names of racks and servers."""

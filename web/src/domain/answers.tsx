@@ -43,7 +43,7 @@ function Limit({ domain, links, isCut = false }: { domain: string; links: Hop[];
     isCut && rest.length ? first.ends.find((end) => rest.every(({ ends }) => ends.includes(end))) : undefined;
   return (
     <div>
-      <dt>Limited by</dt>
+      <dt>{isCut ? "Limited by" : "Narrowest at"}</dt>
       <dd>
         {shared
           ? `the links of ${relativeTo(domain, shared)}`

@@ -7,6 +7,7 @@ export const WIRING = graphql(`
       totalCount
       nodes { id place causes causeCount why who startedAt jobs jobCount parts { kind state count } }
     }
+    nics(filter: { domain: { eq: $address }, state: { ne: UP } }, first: 1) { aggregates(by: [STATE]) { state count } }
     layout(place: $address, narrow: $narrow) {
       box { x y width height }
       font

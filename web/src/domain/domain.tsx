@@ -9,7 +9,7 @@ import { lazyView } from "../lazy";
 import { Causes } from "../part/causes";
 import { DomainCost, useSlowerJobs } from "../part/loss";
 import { CopyQueries, DownloadSvg, Loading, svgOf } from "../parts";
-import { href, type Route } from "../route";
+import { change, href, type Route } from "../route";
 import { type Count, Counts } from "../state";
 import "../style/questions.css";
 import "../style/pictured.css";
@@ -57,7 +57,7 @@ interface OpenedProps {
   narrow: boolean;
 }
 
-function Opened({ domain, answer: { layout, incidents }, route, query, narrow }: OpenedProps) {
+function Opened({ domain, answer: { layout, incidents, nics }, route, query, narrow }: OpenedProps) {
   const place = domain.address;
   const { options } = route;
   const [breaking, setBreaking] = useState(false);
@@ -72,7 +72,8 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
     useLoaded(mode === "jobs" ? `letters ${cluster}` : null, (signal) => fetchLetters(cluster, signal)).data ?? NONE;
   // on a phone, chips in space would cover each other
   const canTurn = wiring.solid.size > 0 && !narrow;
-  const solid = canTurn && options.view === "3d";
+  const isTurned = wiring.solid.size > 0 && options.view === "3d";
+  const solid = canTurn && isTurned;
   useKeys(route, from, to, scenario);
   const isAnswered = isAsked(mode, from, to);
   const slower = useSlowerJobs(incidents.totalCount > 0 ? place : null, place);
@@ -83,15 +84,23 @@ function Opened({ domain, answer: { layout, incidents }, route, query, narrow }:
   );
   return (
     <article class="domain">
-      <Heading domain={domain} wiring={wiring} queries={[...answers.queries, query]} />
+      <Heading domain={domain} wiring={wiring} nics={nics.aggregates} queries={[...answers.queries, query]} />
       <div class="questions">
         <Modes mode={mode} narrow={narrow} />
-        <Ends wiring={wiring} from={from} to={to} narrow={narrow} />
+        {mode !== "bisection" && mode !== "jobs" && <Ends wiring={wiring} from={from} to={to} narrow={narrow} />}
         <div class="drawn">
           {canTurn && <FlatOrSolid solid={solid} />}
           <More breaking={breaking} setBreaking={setBreaking} />
         </div>
       </div>
+      {isTurned && narrow && (
+        <p class="card hint flat">
+          Drawn flat: on so narrow a screen, chips in 3D would cover each other.{" "}
+          <button type="button" onClick={() => change({ view: undefined })}>
+            Flat
+          </button>
+        </p>
+      )}
       <WhatIf domain={place} scenario={scenario} />
       <div class={isAnswered ? "split asked" : "split"}>
         <section aria-label="Wiring">
@@ -257,7 +266,15 @@ function Choose({ what }: { what: string }) {
   );
 }
 
-function Heading({ domain, wiring, queries }: { domain: Domain; wiring: Wiring; queries: Query[] }) {
+interface HeadingProps {
+  domain: Domain;
+  wiring: Wiring;
+  /** Unhealthy NICs by state. */
+  nics: Result<typeof WIRING>["nics"]["aggregates"];
+  queries: Query[];
+}
+
+function Heading({ domain, wiring, nics, queries }: HeadingProps) {
   const { parts, wires } = wiring;
   const servers = domain.servers.nodes;
   const racks = [...new Set(servers.map((server) => server.rack.address))];
@@ -268,7 +285,12 @@ function Heading({ domain, wiring, queries }: { domain: Domain; wiring: Wiring; 
     <header class="title">
       <h1>{domain.address}</h1>
       <div class="states">
-        <Counts counts={unhealthyCounts([...parts, ...kinds("server", servers), ...kinds("link", wires)])} />
+        <Counts
+          counts={[
+            ...unhealthyCounts([...parts, ...kinds("server", servers), ...kinds("link", wires)]),
+            ...nics.map(({ state, count }) => ({ kind: "nic", state: state ?? "up", count })),
+          ]}
+        />
       </div>
       <p>
         {[

@@ -1,12 +1,12 @@
 // The legend: lines, colors and signs that occur in the picture.
 import type { Wire, Wiring } from "../drawing/layout";
-import { bandwidths, type Marks } from "../drawing/wiring";
+import { bandwidths, isReduced, type Marks } from "../drawing/wiring";
 import { STATES, StateLabel, stateWord } from "../state";
 import { number } from "../words";
 import type { Mode } from "./modes";
 
 const PATH: [string, string] = ["line path", "path"];
-const CUT = "line cut dashed";
+const CUT = "line cut";
 const MEANS: Record<Mode, [string, string][]> = {
   path: [PATH],
   widest: [PATH],
@@ -51,7 +51,7 @@ export function Legend({ wiring, mode, marks, idle, derated, awaited = false, so
         (bandwidth, index) =>
           carrying.has(bandwidth) && (
             <li key={bandwidth}>
-              <span class={`swatch line w${index % 3}`} />
+              <span class={`swatch line w${index % 3}${marks.links.size ? " faded" : ""}`} />
               {joins(wiring, bandwidth)}, {number(bandwidth)} GB/s
             </li>
           ),
@@ -71,7 +71,7 @@ export function Legend({ wiring, mode, marks, idle, derated, awaited = false, so
           <span class="swatch line before" /> previous path
         </li>
       )}
-      {wires.some((wire) => wire.state === "degraded" || derated.has(wire.address)) && (
+      {wires.some((wire) => isReduced(wire) || derated.has(wire.address)) && (
         <li>
           <span class="swatch line degraded dashed" />
           degraded link

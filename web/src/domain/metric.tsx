@@ -11,14 +11,14 @@ interface Props {
   less?: boolean;
   /** Whether it is what was asked for, which is the largest on the page. */
   isAnswer?: boolean;
-  /** Shown instead of the difference, with both values even if they are equal: why they do not compare. */
+  /** Shown instead of the difference: why they do not compare. */
   note?: string | undefined;
 }
 
 export function Metric({ name, now, before, unit = "", less = false, isAnswer = false, note }: Props) {
   const shown = (value: number | null) => (value === null ? "none" : number(value));
   const unitOf = (value: number | null) => (value === null || !unit ? "" : ` ${unitLabel(unit, value)}`);
-  const changed = before !== undefined && (before !== now || note !== undefined);
+  const changed = before !== undefined && before !== now;
   const worse = changed && (now === null || (before !== null && (less ? now > before : now < before)));
   return (
     <div class={isAnswer ? "answer" : undefined}>
@@ -33,6 +33,7 @@ export function Metric({ name, now, before, unit = "", less = false, isAnswer = 
             <span aria-hidden="true">→</span>{" "}
           </>
         )}
+        {note && before === now && <span class="quiet">unchanged, </span>}
         <strong>
           {shown(now)}
           {unitOf(now)}

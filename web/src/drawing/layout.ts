@@ -63,12 +63,6 @@ export interface Plane {
   label: Label;
 }
 
-/** Why a part is unhealthy, joined to it by a line. */
-export interface Reason {
-  state: string;
-  label: Label;
-}
-
 interface Solid extends Point {
   z: number;
 }
@@ -81,8 +75,6 @@ export interface Layout {
   labels: Label[];
   /** Of a picture in space, the sheet of each server, the farthest first. */
   planes?: Plane[];
-  /** Of a picture in space, why parts are unhealthy. */
-  reasons?: Reason[];
   box: Box;
   /** Height of text, and width of the widest link. */
   font: number;
@@ -105,9 +97,9 @@ const STUB = 26;
 /** How far a sheet reaches beyond its outer chips. */
 const EDGE = 40;
 /** How much farther apart sheets are drawn than they are wide, so that they can be told apart. */
-const SPREAD = 2;
-/** Space around the sheets, in which their names and the reasons of failures stand. */
-const [SIDE, ABOVE] = [64, 40];
+const SPREAD = 3.8;
+/** Space around the sheets, in which their names stand. */
+const [SIDE, ABOVE] = [30, 40];
 /** Depths that are told apart: few enough that each has a tone of its own. */
 const TONES = 2;
 
@@ -115,7 +107,7 @@ type Projected = Point & { depth: number };
 
 /** A domain from a viewing angle, in degrees, as large as its frame. */
 export function rotate(wiring: Wiring, yaw: number, pitch: number): Layout {
-  const [radius, font, width, height] = [18, 15, 900, 650];
+  const [radius, font, width, height] = [18, 15, 900, 540];
   const [a, b] = [(yaw * Math.PI) / 180, (pitch * Math.PI) / 180];
   const turn = ({ x, y, z }: Solid): Projected => {
     const away = SPREAD * z * Math.cos(a) - x * Math.sin(a);
@@ -151,7 +143,6 @@ export function rotate(wiring: Wiring, yaw: number, pitch: number): Layout {
     }),
   );
   const box = { x: -width / 2, y: -height / 2, width, height };
-  const { planes, free } = planesOf(sheets, project);
   return {
     places,
     routes: new Map(
@@ -159,8 +150,7 @@ export function rotate(wiring: Wiring, yaw: number, pitch: number): Layout {
     ),
     panels: [],
     labels: [],
-    planes,
-    reasons: reasonsOf(wiring, places, box, free, font),
+    planes: planesOf(sheets, project),
     box,
     font,
     strokeWidth: 4,
@@ -195,8 +185,8 @@ function sheetsOf({ parts, solid: positions }: Wiring): Sheet[] {
   });
 }
 
-/** The sheets, the farthest first, each with its name beside a corner that no other covers; and the free corner. */
-function planesOf(sheets: Sheet[], project: (solid: Solid) => Projected): { planes: Plane[]; free: Point } {
+/** The sheets, the farthest first, each with its name beside a corner that no other covers. */
+function planesOf(sheets: Sheet[], project: (solid: Solid) => Projected): Plane[] {
   const drawn = sheets.map(({ server, corners }) => {
     const projected = corners.map(project);
     return { server, corners: projected, depth: projected.reduce((sum, { depth }) => sum + depth, 0) };
@@ -206,36 +196,14 @@ function planesOf(sheets: Sheet[], project: (solid: Solid) => Projected): { plan
   // sheets shifted to the lower right, or to the upper left, leave their upper right and lower left corners free
   const [across, down] = [(near?.x ?? 0) < (far?.x ?? 0) ? -1 : 1, (near?.y ?? 0) < (far?.y ?? 0) ? 1 : -1];
   const outside = ({ x, y }: Point) => across * x + down * y;
-  const planes = drawn.map(({ server, corners }) => {
+  return drawn.map(({ server, corners }) => {
     const { x, y } = corners.reduce((a, b) => (outside(b) > outside(a) ? b : a));
     const anchor = across > 0 ? "end" : "start";
     return {
       server,
       corners,
-      label: { text: `server s${server}`, x, y: y + (down > 0 ? 19 : -8), anchor, strong: true },
+      label: { text: `s${server}`, x, y: y + (down > 0 ? 19 : -8), anchor, strong: true },
     };
-  });
-  return { planes, free: { x: -across, y: -down } };
-}
-
-/** Reasons that are written out in a picture in space, and their longest text. */
-const [MOST_REASONS, LONGEST] = [3, 52];
-
-/** Why chips are unhealthy, in the corner that the sheets leave free: a line to the chip would look like a link. */
-function reasonsOf({ parts }: Wiring, places: Map<string, Place>, box: Box, free: Point, font: number): Reason[] {
-  const groups = new Map<string, Part[]>();
-  for (const part of parts) {
-    if (part.state === "up" || !places.has(part.address)) continue;
-    const key = `${part.state}${part.why ? `: ${part.why}` : ""}`;
-    groups.set(key, [...(groups.get(key) ?? []), part]);
-  }
-  return [...groups].slice(0, MOST_REASONS).map(([why, [first, ...rest]], index) => {
-    const { address, state } = first as Part;
-    const whole = `${address.split("/").slice(2).join("/")}${rest.length ? ` and ${rest.length} more` : ""} ${why}`;
-    const text = whole.length > LONGEST ? `${whole.slice(0, LONGEST - 1)}…` : whole;
-    const x = free.x < 0 ? box.x + 12 : box.x + box.width - 12;
-    const y = (free.y > 0 ? box.y + box.height - 12 : box.y + font + 8) - 1.5 * font * index * free.y;
-    return { state, label: { text, x, y, anchor: free.x < 0 ? "start" : "end", strong: true } };
   });
 }
 

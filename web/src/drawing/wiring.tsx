@@ -110,6 +110,7 @@ export function WiringPicture(props: Props) {
     const [a, b] = [layout.places.get(wire.a), layout.places.get(wire.b)];
     return (a?.depth ?? 0) + (b?.depth ?? 0);
   };
+  const degraded = (wire: Wire) => isReduced(wire) || derated.has(wire.address);
   /** A changed look gets a new element: Chromium may keep the old look of an element that moves at the same time. */
   const line = (wire: Wire) => {
     const marked = marks.before.has(wire.address)
@@ -119,7 +120,7 @@ export function WiringPicture(props: Props) {
           ? "cut"
           : "path"
         : "";
-    const state = idle.has(wire.address) ? "off" : derated.has(wire.address) ? "degraded" : wire.state;
+    const state = idle.has(wire.address) ? "off" : degraded(wire) ? "degraded" : wire.state;
     return (
       <Line
         key={`${wire.address} ${marked} ${state}`}
@@ -138,7 +139,6 @@ export function WiringPicture(props: Props) {
       />
     );
   };
-  const degraded = (wire: Wire) => wire.state === "degraded" || derated.has(wire.address);
   /** Flat, idle links lie below the others, with which they share a bus; turned, unhealthy links lie above all. */
   const rank = (wire: Wire) =>
     idle.has(wire.address) ? (turn ? 30 : 0) : (degraded(wire) ? 20 : 10) + (turn ? far(wire) : 0);
@@ -178,13 +178,6 @@ export function WiringPicture(props: Props) {
         {turn && idleLines}
         {sorted.filter((wire) => marks.before.has(wire.address)).map(line)}
         {sorted.filter((wire) => marks.links.has(wire.address)).map(line)}
-        {layout.reasons?.map(({ state, label }) => (
-          <g key={label.text} class={`reason ${state}`}>
-            <text class="label strong" x={fixed(label.x)} y={fixed(label.y)} style={`text-anchor: ${label.anchor}`}>
-              {label.text}
-            </text>
-          </g>
-        ))}
         {[...wiring.parts]
           .sort((a, b) => height(a) - height(b))
           .map((part) => (
@@ -206,7 +199,7 @@ export function WiringPicture(props: Props) {
             />
           ))}
         {wiring.wires
-          .filter((wire) => degraded(wire) && !idle.has(wire.address))
+          .filter((wire) => (wire.state === "degraded" || derated.has(wire.address)) && !idle.has(wire.address))
           .map((wire) => (
             <Sign
               key={wire.address}
@@ -359,6 +352,9 @@ function linkCounts({ wires }: Wiring): Map<string, number> {
   for (const { a, b } of wires) for (const end of [a, b]) counts.set(end, (counts.get(end) ?? 0) + 1);
   return counts;
 }
+
+/** Whether a link carries less than it could, by its own state or that of an end. */
+export const isReduced = ({ now, nominal, state }: Wire) => state === "degraded" || (now > 0 && now < nominal);
 
 /** Distinct bandwidths, widest first. */
 export const bandwidths = ({ wires }: Wiring) => [...new Set(wires.map((wire) => wire.nominal))].sort((a, b) => b - a);

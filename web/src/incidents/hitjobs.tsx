@@ -3,7 +3,7 @@ import { JobLinks } from "../parts";
 import { Glyph } from "../state";
 import { number, pluralize } from "../words";
 import type { Incident } from "./documents";
-import type { ImpactAnswer } from "./impact";
+import { type ImpactAnswer, slowerJobs } from "./impact";
 
 /** Jobs that are named. */
 const NAMED = 3;
@@ -16,7 +16,7 @@ export function HitJobs({
   costs: ImpactAnswer | undefined;
 }) {
   const { jobs, jobCount } = incident;
-  const slower = [...new Set(costs?.domains.flatMap(({ slowerJobs }) => slowerJobs))];
+  const slower = slowerJobs(costs);
   return (
     <>
       <div>

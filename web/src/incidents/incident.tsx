@@ -31,7 +31,7 @@ function Heading({ id, state, place, severity, isPast = false }: HeadingProps) {
       </a>
       {isNumber(id) && <span class="quiet">Incident {id}</span>}
       <SeverityBadge severity={severity} isPast={isPast} />
-      <button type="button" class="square" aria-label="Close" onClick={() => change({ sel: undefined })}>
+      <button type="button" class="square close" aria-label="Close" onClick={() => change({ sel: undefined })}>
         <span aria-hidden="true">×</span>
       </button>
     </h2>

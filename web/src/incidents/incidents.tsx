@@ -42,8 +42,8 @@ export function Incidents({ route }: { route: Route }) {
   );
   const past = filterClosed(closed ?? [], filters);
   const sel = options.sel ?? "";
-  const index = edges.findIndex(({ node }) => node.id === sel);
-  const chosen = edges[index]?.node;
+  const cursors = new Map(edges.map(({ node }, index) => [node.id, edges[index - 1]?.cursor ?? null]));
+  const chosen = edges.find(({ node }) => node.id === sel)?.node;
   const chosenClosed = chosen ? undefined : closed?.find(({ id }) => id === sel);
   const summary =
     shows === "open" ? loaded.data && summarize(loaded.data) : closed && `${number(closed.length)} closed`;
@@ -71,7 +71,7 @@ export function Incidents({ route }: { route: Route }) {
             <List result={shows === "open" ? loaded : resolved}>
               {shows === "open" ? (
                 <OpenList data={loaded.data} shown={open.length} closed={closed}>
-                  <OpenTable incidents={open} sel={sel} />
+                  <OpenTable incidents={open} sel={sel} cursors={cursors} />
                 </OpenList>
               ) : past.length ? (
                 <ClosedTable incidents={past} sel={sel} />
@@ -96,7 +96,7 @@ export function Incidents({ route }: { route: Route }) {
             </>
           )}
         </div>
-        {chosen && <OpenPanel incident={chosen} after={edges[index - 1]?.cursor ?? null} />}
+        {chosen && <OpenPanel incident={chosen} after={cursors.get(sel) ?? null} />}
         {chosenClosed && <ClosedPanel incident={chosenClosed} />}
         {sel && !chosen && !chosenClosed && (
           <aside class="card panel to-come" aria-label={`Incident ${sel.slice(0, 80)}`}>

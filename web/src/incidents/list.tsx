@@ -1,13 +1,14 @@
 // The table of incidents, open or closed, with its tabs, search, filters and CSV.
 import { useRef } from "preact/hooks";
 import { useAsOf } from "../live";
-import { Address, Choice, Reason } from "../parts";
+import { Address, Choice, JobLinks, Reason } from "../parts";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
 import { type Column, Row, SimpleTable } from "../simpletable";
 import { formatDuration, Glyph, ShortTime, shownTime } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
 import { type ClosedIncident, type Incident, isNumber, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
+import { slowerJobs, useImpact } from "./impact";
 import { type Filters, partsOf, totals } from "./rows";
 
 const STATES = { down: "down", degraded: "degraded", maintenance: "in maintenance" };
@@ -137,8 +138,37 @@ const OPEN: Column[] = [
 ];
 /** Jobs that a row names. */
 const NAMED = 1;
+/** Incidents that hit no job of which it is asked whether they slow some, since each is a question. */
+const ASKED = 12;
 
-export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: string }) {
+/** Jobs that an incident slows without hitting them: the first, and how many more. */
+function Slower({ id, after }: { id: string; after: string | null }) {
+  const { data } = useImpact(id, after);
+  const jobs = slowerJobs(data);
+  if (!jobs.length) return <span class="quiet">none</span>;
+  return (
+    <>
+      <span class="quiet">slower: </span>
+      <JobLinks jobs={jobs.slice(0, NAMED)} />
+      {jobs.length > NAMED && <span class="quiet">{` and ${number(jobs.length - NAMED)}`}</span>}
+    </>
+  );
+}
+
+interface OpenTableProps {
+  incidents: Incident[];
+  sel: string;
+  /** The cursor before each incident, by its id, for a question about it. */
+  cursors: Map<string, string | null>;
+}
+
+export function OpenTable({ incidents, sel, cursors }: OpenTableProps) {
+  const unhit = new Set(
+    incidents
+      .filter(({ jobCount }) => !jobCount)
+      .slice(0, ASKED)
+      .map(({ id }) => id),
+  );
   const now = shownTime(useAsOf().asof);
   const sum = totals(incidents);
   return (
@@ -162,7 +192,7 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
           </Name>
           <Why why={incident.why} />
           <td class="roomy wider">{incident.who}</td>
-          <td class="when">
+          <td class="when" data-word="since">
             {incident.startedAt ? (
               <>
                 <ShortTime time={incident.startedAt} now={now} />{" "}
@@ -185,7 +215,11 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
               </a>
             ))}
             {incident.jobCount > NAMED && <span class="quiet">{` and ${number(incident.jobCount - NAMED)}`}</span>}
-            {!incident.jobCount && <span class="quiet">none</span>}
+            {unhit.has(incident.id) ? (
+              <Slower id={incident.id} after={cursors.get(incident.id) ?? null} />
+            ) : (
+              !incident.jobCount && <span class="quiet">none</span>
+            )}
           </td>
         </Row>
       ))}
@@ -201,7 +235,7 @@ export function OpenTable({ incidents, sel }: { incidents: Incident[]; sel: stri
         <td class="number" data-unit="GB/s lost">
           <strong>{number(Math.round(sum.bandwidth))}</strong>
         </td>
-        <td>{pluralize(sum.jobs, "job")}</td>
+        <td>{pluralize(sum.jobs, "job")} hit</td>
       </tr>
     </SimpleTable>
   );
@@ -233,7 +267,7 @@ export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; s
           </Name>
           <Why why={incident.why} />
           <td class="roomy wider">{incident.who}</td>
-          <td class="when">
+          <td class="when" data-word="closed">
             <ShortTime time={incident.closedAt} now={now} />
           </td>
           <td class="number" data-unit="open">

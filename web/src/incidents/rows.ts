@@ -16,15 +16,11 @@ const KINDS = ["server", "chip", "switch", "network_node", "link", "nic"];
 
 type Parts = Pick<Incident, "parts">;
 
-/** Parts of incidents in words: 1 server, 17 chips down, 1 link degraded. NICs and links of servers are left out. */
+/** Parts of incidents in words: 1 server, 17 chips, 16 NICs down; 1 link degraded. */
 export function describeParts(incidents: Parts[]): string {
   const counts = new Map<string, number>();
-  for (const { parts } of incidents) {
-    const hasServer = parts.some(({ kind }) => kind === "server");
-    for (const { kind, state, count } of parts)
-      if (!hasServer || !["nic", "link"].includes(kind))
-        counts.set(`${state} ${kind}`, (counts.get(`${state} ${kind}`) ?? 0) + count);
-  }
+  for (const { kind, state, count } of incidents.flatMap(({ parts }) => parts))
+    counts.set(`${state} ${kind}`, (counts.get(`${state} ${kind}`) ?? 0) + count);
   return ["down", "degraded", "maintenance"]
     .map((state) => {
       const words = KINDS.flatMap((kind) => {

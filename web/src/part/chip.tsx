@@ -35,7 +35,7 @@ function Opened({ answer, chip, query }: { answer: Result<typeof CHIP>; chip: Ch
   const domain = server.domain.address;
   const short = relativeTo(domain, address);
   const { box } = answer.layout;
-  // below a picture that is low, else below the links, so that the columns are about as long
+  // below a picture that is low stand also the chip's own facts, so that the columns are about as long
   const isLow = 2 * box.height < box.width;
   const cost = state !== "up" && (
     <section class="card flush" aria-label="What it costs">
@@ -80,17 +80,17 @@ function Opened({ answer, chip, query }: { answer: Result<typeof CHIP>; chip: Ch
             <h2>
               In server <a href={href("at", server.address)}>{relativeTo(domain, server.address)}</a>
             </h2>
-            <ServerWiring server={server} placed={answer.layout} selected={address} />
+            <ServerWiring server={server} placed={answer.layout} selected={address} links={chip.links.nodes} />
           </section>
-          {isLow && cost}
+          {isLow && <About chip={chip} />}
         </div>
         <div class="part-side">
           <Links chip={chip} domain={domain} />
-          {!isLow && cost}
+          {cost}
         </div>
         <div class="part-side tall">
-          <Where server={server} tray={chip.tray} />
-          <About chip={chip} />
+          <Where server={server} tray={chip.tray} state={state} />
+          {!isLow && <About chip={chip} />}
         </div>
         <History events={answer.events} place={address} jobs={chip.job ? [chip.job] : []} />
       </div>
@@ -191,8 +191,14 @@ function LinkRow({ link, chip, domain }: { link: ChipLink; chip: ChipPart; domai
       <td>
         <a href={href("at", link.address)} class="state-link">
           {isIdle(link) ? <IdleSign /> : <Glyph state={isReduced(link) ? "degraded" : link.state} />}{" "}
-          {isIdle(link) ? "idle" : stateWord(link.state)}
-          {!isIdle(link) && isReduced(link) && `, at ${share(link)} %`}
+          {isIdle(link)
+            ? "idle"
+            : [
+                (!isReduced(link) || link.state !== "up") && stateWord(link.state),
+                isReduced(link) && `at ${share(link)} %`,
+              ]
+                .filter(Boolean)
+                .join(", ")}
         </a>
         {isIdle(link) && <small>{whyIdle(link, domain, chip.address)}</small>}
         {!isIdle(link) && isReduced(link) && <small>{whyReduced(link, chip.server.address)}</small>}

@@ -17,7 +17,14 @@ function unitsOf(servers: Neighbor[], address: string): [number, number] | null 
   return [below + 1, below + (heights[index] ?? 0)];
 }
 
-export function Where({ server, tray }: { server: Surroundings; tray?: number | null }) {
+interface WhereProps {
+  server: Surroundings;
+  /** Of a chip, its tray and its state. */
+  tray?: number | null;
+  state?: string;
+}
+
+export function Where({ server, tray, state = server.state }: WhereProps) {
   const { rack, domain } = server;
   const servers = rack.servers.nodes;
   const index = servers.findIndex(({ address }) => address === server.address);
@@ -35,7 +42,7 @@ export function Where({ server, tray }: { server: Surroundings; tray?: number | 
         </a>
       </h2>
       <div class="inner where">
-        <Miniature servers={servers} sel={server.address} tray={tray ?? null} units={rack.rackUnits} />
+        <Miniature servers={servers} sel={server.address} state={state} tray={tray ?? null} units={rack.rackUnits} />
         <dl class="figures">
           <Fact name="Rack">
             <a href={href("rack", rack.address)}>{rack.address}</a>
@@ -79,12 +86,14 @@ const Beside = ({ name, neighbor, domain }: { name: string; neighbor: Neighbor; 
 interface MiniatureProps {
   servers: Neighbor[];
   sel: string;
+  /** The state of the part that is shown, which is in the selected server. */
+  state: string;
   tray: number | null;
   units: number;
 }
 
 /** The rack from the front, as high as its units; with many servers, without their trays. */
-function Miniature({ servers, sel, tray, units }: MiniatureProps) {
+function Miniature({ servers, sel, state, tray, units }: MiniatureProps) {
   const free = Math.max(0, units - servers.reduce((sum, server) => sum + heightOf(server), 0));
   const isKnown = servers.every((server) => heightOf(server) > 0);
   const hasTrays = servers.length <= 4;
@@ -95,12 +104,13 @@ function Miniature({ servers, sel, tray, units }: MiniatureProps) {
       {[...servers].reverse().map((server) => (
         <li
           key={server.address}
-          class={`${server.state} ${server.address === sel ? "here" : ""}`}
-          style={{ flexGrow: heightOf(server) || 1 }}
+          class={server.address === sel ? `${state} here` : server.state}
+          // the name of the selected server fits
+          style={{ flexGrow: heightOf(server) || (server.address === sel && !hasTrays ? 3 : 1) }}
         >
           <a href={href("at", server.address)} aria-current={server.address === sel ? "true" : undefined}>
             {(server.state !== "up" || hasTrays) && <Glyph state={server.state} />}
-            <span class={hasTrays ? "" : "unseen"}>
+            <span class={hasTrays || server.address === sel ? "" : "unseen"}>
               {server.address
                 .split("/")
                 .slice(hasOneDomain ? 2 : 1)

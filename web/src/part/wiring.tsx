@@ -21,20 +21,43 @@ export function serverWiring(server: Surroundings, placed: LayoutAnswer): Wiring
     switches: { nodes: domain.switches.nodes.filter(({ address }) => places.has(address)) },
     links: { nodes: domain.links.nodes.filter(({ a, b }) => places.has(a.address) && places.has(b.address)) },
   };
-  return wiringOf(own, placed);
+  return wiringOf(own, withoutRack(placed));
 }
+
+/** Space that the name of a rack takes above its servers. */
+const TITLE = 26;
+
+/** A picture of one server without the name of its rack, which is not what is shown. */
+function withoutRack(placed: LayoutAnswer): LayoutAnswer {
+  const labels = placed.labels.filter(({ text, strong }) => !(strong && /^r\d+$/.test(text)));
+  if (labels.length === placed.labels.length) return placed;
+  const cut = <B extends { y: number; height: number }>(box: B) => ({
+    ...box,
+    y: box.y + TITLE,
+    height: box.height - TITLE,
+  });
+  return { ...placed, labels, panels: placed.panels.map(cut), box: cut(placed.box) };
+}
+
+type Ends = { a: { address: string }; b: { address: string } };
 
 interface Props {
   server: Surroundings;
   placed: LayoutAnswer;
   /** The chip whose page this is. */
   selected?: string;
+  /** Its links. */
+  links?: readonly Ends[];
 }
 
-export function ServerWiring({ server, placed, selected = "" }: Props) {
+export function ServerWiring({ server, placed, selected = "", links = [] }: Props) {
   const wiring = useMemo(() => serverWiring(server, placed), [server, placed]);
   const idle = useMemo(() => idleParts(wiring, NOTHING), [wiring]);
   const faults = useMemo(() => idleReasons(wiring, idle), [wiring, idle]);
+  const drawn = new Set(placed.places.map(({ address }) => address));
+  const outside = links
+    .map(({ a, b }) => (a.address === selected ? b : a).address)
+    .filter((address) => !drawn.has(address));
   const open = (address: string) => {
     location.hash = href("at", address);
   };
@@ -61,6 +84,11 @@ export function ServerWiring({ server, placed, selected = "" }: Props) {
         />
       </section>
       <Legend wiring={wiring} mode="path" marks={NO_MARKS} idle={idle} derated={new Set()} />
+      {outside.length > 0 && (
+        <p class="inner quiet">
+          Links not drawn: to {outside.map((address) => relativeTo(wiring.domain, address)).join(", ")}
+        </p>
+      )}
     </>
   );
 }

@@ -45,7 +45,15 @@ export const COST = graphql(
   [CAPABILITY],
 );
 
-export const ROW = graphql(`
+const IN_RACK = graphql(`
+  fragment InRack on Located {
+    ... on Chip { rack { ordinal } }
+    ... on Switch { rack { ordinal } }
+  }
+`);
+
+export const ROW = graphql(
+  `
   query RackRow($cluster: Address!, $from: Int!, $to: Int!) {
     racks(filter: { cluster: { eq: $cluster }, ordinal: { gte: $from, lte: $to } }, first: 20) {
       nodes { address ordinal servers(first: 36) { nodes { address state } } }
@@ -56,8 +64,14 @@ export const ROW = graphql(`
     chips(filter: { cluster: { eq: $cluster }, state: { ne: UP } }, first: 500) {
       nodes { address state server { address state } rack { address ordinal } }
     }
+    switches(filter: { cluster: { eq: $cluster }, state: { ne: UP } }, first: 200) { nodes { state rack { ordinal } } }
+    links(filter: { cluster: { eq: $cluster }, state: { ne: UP } }, first: 200) {
+      nodes { state a { ...InRack } b { ...InRack } }
+    }
   }
-`);
+`,
+  [IN_RACK],
+);
 
 export type CostAnswer = Result<typeof COST>;
 export type RackAnswer = Result<typeof RACK>;

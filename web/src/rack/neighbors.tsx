@@ -59,13 +59,14 @@ function statesOf({ servers, chips }: RowAnswer): Map<string, State> {
 
 function Row({ row, rack }: { row: RowAnswer; rack: Rack }) {
   const states = statesOf(row);
+  const racks = unhealthyOf(row);
   return (
     <ol class="row-of-racks">
       {[...row.racks.nodes]
         .sort((a, b) => a.ordinal - b.ordinal)
         .map(({ address, ordinal, servers }) => {
           const all = servers.nodes.map((server) => states.get(server.address) ?? server.state);
-          const state = worst(all);
+          const state = worst([...all, ...(racks.get(ordinal)?.states ?? [])]);
           return (
             <li key={address}>
               <a href={href("rack", address)} aria-current={ordinal === rack.ordinal ? "page" : undefined}>
@@ -93,25 +94,30 @@ function Row({ row, rack }: { row: RowAnswer; rack: Rack }) {
   );
 }
 
+interface Unhealthy {
+  counts: Map<string, number>;
+  states: string[];
+}
+
+/** What is unhealthy in each rack, by its ordinal; a chip that is in the state of its server counts with it. */
+function unhealthyOf({ servers, chips, switches, links }: RowAnswer): Map<number, Unhealthy> {
+  const racks = new Map<number, Unhealthy>();
+  const note = (kind: string, state: string, ordinal: number) => {
+    const { counts, states } = racks.get(ordinal) ?? { counts: new Map<string, number>(), states: [] };
+    racks.set(ordinal, { counts: counts.set(kind, (counts.get(kind) ?? 0) + 1), states: [...states, state] });
+  };
+  for (const { state, rack } of servers.nodes) note("server", state, rack.ordinal);
+  for (const { state, server, rack } of chips.nodes) if (server.state !== state) note("chip", state, rack.ordinal);
+  for (const { state, rack } of switches.nodes) note("switch", state, rack.ordinal);
+  for (const { state, a, b } of links.nodes)
+    for (const ordinal of new Set([a, b].flatMap((end) => ("rack" in end ? [end.rack.ordinal] : []))))
+      note("link", state, ordinal);
+  return racks;
+}
+
 /** Other racks with unhealthy parts: ✕ r6 1 chip. */
 function Elsewhere({ row, rack }: { row: RowAnswer; rack: Rack }) {
-  const racks = new Map<number, { servers: number; chips: number; states: string[] }>();
-  const at = (ordinal: number) => {
-    const entry = racks.get(ordinal) ?? { servers: 0, chips: 0, states: [] };
-    racks.set(ordinal, entry);
-    return entry;
-  };
-  for (const { state, rack } of row.servers.nodes) {
-    const entry = at(rack.ordinal);
-    entry.servers++;
-    entry.states.push(state);
-  }
-  for (const { state, server, rack } of row.chips.nodes) {
-    if (server.state === state) continue; // with its server
-    const entry = at(rack.ordinal);
-    entry.chips++;
-    entry.states.push(state);
-  }
+  const racks = unhealthyOf(row);
   racks.delete(rack.ordinal);
   const rank = (states: string[]) => STATES.indexOf(worst(states));
   const list = [...racks].sort((a, b) => rank(a[1].states) - rank(b[1].states) || a[0] - b[0]);
@@ -120,14 +126,12 @@ function Elsewhere({ row, rack }: { row: RowAnswer; rack: Rack }) {
       <h2>Unhealthy, elsewhere</h2>
       {list.length ? (
         <ul>
-          {list.slice(0, MOST).map(([ordinal, { servers, chips, states }]) => (
+          {list.slice(0, MOST).map(([ordinal, { counts, states }]) => (
             <li key={ordinal}>
               <Glyph state={worst(states)} />
               <a href={href("rack", `${rack.cluster.slug}/r${ordinal}`)}>r{ordinal}</a>
               <span class="quiet">
-                {[servers && pluralize(servers, "server"), chips && pluralize(chips, "chip")]
-                  .filter(Boolean)
-                  .join(", ")}
+                {[...counts].map(([kind, count]) => pluralize(count, kind)).join(", ")}
                 <span class="unseen"> {stateWord(worst(states))}</span>
               </span>
             </li>

@@ -20,8 +20,9 @@ const REST = 400;
 interface Drawn {
   since: number;
   until: number;
-  /** Height of the text above the bars. */
+  /** Height of the text above the bars, and of the bars. */
   top: number;
+  height: number;
   /** The most unhealthy parts at once in intervals of equal length. */
   counts: number[];
   /** Times of changes, the earliest first. */
@@ -46,6 +47,7 @@ export function Timeline({ scope, span: spanOption, usual = "24h" }: Props) {
       since: Date.parse(dataset.since ?? ""),
       until: Date.parse(dataset.until ?? ""),
       top: -svg.viewBox.baseVal.y,
+      height: Number(dataset.height),
       counts: list(dataset.counts).map(Number),
       changes: list(dataset.changes).map(Date.parse),
     });
@@ -100,10 +102,10 @@ function useCursor({ since, until }: Drawn) {
   return { time: moved ?? clamp(asof ? shownTime(asof) : until), to, settle, later };
 }
 
-const NOTHING: Drawn = { since: 0, until: 0, top: 0, counts: [], changes: [] };
+const NOTHING: Drawn = { since: 0, until: 0, top: 0, height: 0, counts: [], changes: [] };
 
 function Line({ drawn = NOTHING, children }: { drawn: Drawn | undefined; children: ComponentChildren }) {
-  const { since, until, top, counts, changes } = drawn;
+  const { since, until, top, height, counts, changes } = drawn;
   const { time, to, settle, later } = useCursor(drawn);
   const box = useRef<HTMLDivElement>(null);
   const length = Math.max(1, until - since);
@@ -139,7 +141,7 @@ function Line({ drawn = NOTHING, children }: { drawn: Drawn | undefined; childre
   return (
     <div class="line" onPointerDown={press} onPointerMove={drag} onPointerUp={drop}>
       {children}
-      <div class="overlay" ref={box} style={{ top: `${top}px` }}>
+      <div class="overlay" ref={box} style={{ top: `${top}px`, height: `${height}px` }}>
         {until > 0 && (
           <div
             class={share < 1 / 4 ? "cursor early" : "cursor"}

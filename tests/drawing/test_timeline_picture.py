@@ -1,0 +1,25 @@
+"""The timeline: how high its bars are."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from trninv.drawing.timeline_chart import History, draw_timeline
+from trninv.history.timeline import TimelineInterval, UnhealthyCounts
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def history(*unhealthy: int) -> History:
+    counts = [UnhealthyCounts((0, count, 0), count) for count in unhealthy]
+    hours = [START + timedelta(hours=hour) for hour in range(len(counts) + 1)]
+    intervals = [
+        TimelineInterval(begin, end, count, count, 0)
+        for begin, end, count in zip(hours[:-1], hours[1:], counts, strict=True)
+    ]
+    return History("t", START, hours[-1], is_short=False, intervals=intervals, changes=[], is_cut=False, omitted=0)
+
+
+@pytest.mark.parametrize(("unhealthy", "height"), [((1, 1, 1), "20"), ((0, 1, 1), "72"), ((0, 0, 0), "72")])
+def test_bars_that_say_the_same_all_along_are_low(unhealthy: tuple[int, ...], height: str) -> None:
+    assert draw_timeline(history(*unhealthy), height=72).data["height"] == height
