@@ -4,7 +4,7 @@ import { describeEvent, EventGlyph } from "../events";
 import { Miniature } from "../fleet/miniature";
 import { Bar, type Health, healthOf, Seed, tally, worstFirst } from "../health";
 import { SEVERITIES } from "../incidents/documents";
-import { partsOf } from "../incidents/rows";
+import { describeParts } from "../incidents/rows";
 import { useAsOf } from "../live";
 import { CopyQueries, Loading, Reason } from "../parts";
 import { href } from "../route";
@@ -117,7 +117,10 @@ function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span
         <div>
           <section class="card flush" aria-labelledby="clusters">
             <h2 id="clusters">
-              Clusters <span class="quiet">worst first; squares are domains, or the chips of few domains</span>
+              Clusters{" "}
+              <span class="quiet">
+                worst first<span class="roomy">; squares are domains, or the chips of few domains</span>
+              </span>
             </h2>
             <SimpleTable name="Clusters" columns={isLive ? [...COLUMNS, ["Source", "roomy"]] : COLUMNS}>
               {health.map((cluster) => (
@@ -298,7 +301,7 @@ const COLUMNS: Column[] = [
   ["Cluster"],
   ["System", "roomy wider"],
   ["Chips", "number roomy"],
-  ["Servers", "number roomy"],
+  ["Servers", "number roomy wider"],
   ["Unhealthy"],
 ];
 
@@ -319,7 +322,7 @@ function Line({ health, sources, hasSource }: LineProps) {
       </th>
       <td class="roomy quiet wider">{health.model}</td>
       <td class="number roomy">{number(health.chips)}</td>
-      <td class="number roomy">{number(health.servers)}</td>
+      <td class="number roomy wider">{number(health.servers)}</td>
       <td class="states">
         {health.unhealthy.length ? <ByState counts={health.unhealthy} /> : <StateLabel state="up">all up</StateLabel>}
       </td>
@@ -372,14 +375,11 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
                   <Reason text={incident.why ?? "No reason given"} />
                 </span>
                 <span class="quiet">
-                  {partsOf(incident)}
-                  {incident.jobs.length > 0 && `; hits ${listJobs(incident.jobs)}`}
+                  {SEVERITIES[incident.severity]} · {describeParts([incident])}
+                  {incident.jobs.length > 0 && ` · hits ${listJobs(incident.jobs)}`}
                 </span>
               </span>
-              <span class="quiet">
-                {SEVERITIES[incident.severity]}
-                {incident.startedAt && `, ${formatDuration(incident.startedAt, shownTime(asof))}`}
-              </span>
+              <span class="quiet">{incident.startedAt && formatDuration(incident.startedAt, shownTime(asof))}</span>
             </a>
           </li>
         ))}
