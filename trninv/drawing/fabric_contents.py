@@ -33,12 +33,17 @@ class FabricServer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FabricDomain:
-    """The servers of a domain below one network node; ``state`` is that of its worst part outside its servers."""
+    """The servers of a domain below one network node; ``state`` is that of its worst part outside its servers.
+
+    ``links`` has the states of unhealthy links by the ordinals of the servers at their ends, if nothing else outside
+    the servers is unhealthy.
+    """
 
     ordinal: int
     state: str
     servers: Sequence[FabricServer]
     counts: PartCounts
+    links: Mapping[tuple[int, int], str]
 
     @property
     def worst_state(self) -> str:
@@ -190,8 +195,11 @@ def _group_domains(
 ) -> dict[int, list[FabricDomain]]:
     """Return the domains below each network node; the states of their parts are read, which are few."""
     in_servers, elsewhere = defaultdict[int, list[tuple[str, str]]](list), defaultdict[int, list[tuple[str, str]]](list)
-    for domain, server, kind, state in _unhealthy_parts(connection, cluster):
+    links: dict[int, dict[tuple[int, int] | None, str]] = defaultdict(dict)
+    for domain, server, kind, state, ends in _unhealthy_parts(connection, cluster):
         (elsewhere[domain] if server is None else in_servers[server]).append((kind, state))
+        if server is None:
+            links[domain][ends] = state
     domains: dict[tuple[int, int], list[Any]] = defaultdict(list)
     for server in servers:
         domains[server.b_id, server.domain].append(server)
@@ -209,12 +217,16 @@ def _group_domains(
             is_partial = row.state == "up" != state
             drawn.append(FabricServer(row.ordinal, state, jobs.get(row.id, {}).keys(), is_partial))
         state = min(("up", *(state for _, state in others)), key=SEVERITY.index)
-        grouped[node].append(FabricDomain(ordinal, state, drawn, counts))
+        ends = links.get(rows[0].domain_id, {})
+        own = {} if None in ends or len(drawn) <= max((max(pair) for pair in ends if pair), default=0) else ends
+        grouped[node].append(FabricDomain(ordinal, state, drawn, counts, {k: v for k, v in own.items() if k}))
     return grouped
 
 
-def _unhealthy_parts(connection: Connection, cluster: Place) -> Iterator[tuple[int, int | None, str, str]]:
-    """Yield the domain, server or None, kind and state of unhealthy chips, NICs, switches and links.
+def _unhealthy_parts(
+    connection: Connection, cluster: Place
+) -> Iterator[tuple[int, int | None, str, str, tuple[int, int] | None]]:
+    """Yield domain, server or None, kind, state and a link's servers' ordinals of unhealthy chips, NICs and so on.
 
     Those of other clusters are read too, since a condition on the cluster would make a database read all its nodes.
     """
@@ -232,14 +244,19 @@ def _unhealthy_parts(connection: Connection, cluster: Place) -> Iterator[tuple[i
     ):  # fmt: skip
         if cluster_id == cluster.cluster_id:
             domain, server, kind, state = part
-            yield domain, server, kind, state
-    for cluster_id, domain, state in connection.execute(
-        select(_DOMAIN.c.cluster_id, _LINK.c.domain_id, _LINK.c.state)
+            yield domain, server, kind, state, None
+    chips, servers = [_CHIP.alias(end) for end in "ab"], [_SERVER.alias(f"{end}_server") for end in "ab"]
+    for cluster_id, domain, state, a, b in connection.execute(
+        select(_DOMAIN.c.cluster_id, _LINK.c.domain_id, _LINK.c.state, *(server.c.ordinal for server in servers))
         .join(_DOMAIN, _DOMAIN.c.id == _LINK.c.domain_id)
+        .outerjoin(chips[0], chips[0].c.id == _LINK.c.a_id)
+        .outerjoin(chips[1], chips[1].c.id == _LINK.c.b_id)
+        .outerjoin(servers[0], servers[0].c.id == chips[0].c.server_id)
+        .outerjoin(servers[1], servers[1].c.id == chips[1].c.server_id)
         .where(is_unhealthy(_LINK))
     ):
         if cluster_id == cluster.cluster_id:
-            yield domain, None, "link", state
+            yield domain, None, "link", state, None if a is None or b is None else (a, b)
 
 
 def _describe_jobs(

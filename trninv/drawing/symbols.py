@@ -71,15 +71,17 @@ def draw_polyline(root: Element, points: Sequence[Coordinates], title: str = "",
     add_element(root, "polyline", title, points=coordinates, fill="none", stroke_linejoin="round", **style)
 
 
-def draw_state_symbol(root: Element, center: Coordinates, state: str, *, backed: bool = False) -> None:
-    """Draw the glyph of a state, on a disc if ``backed``, so that what is below does not show through."""
+def draw_state_symbol(
+    root: Element, center: Coordinates, state: str, *, backed: bool = False, color: str | None = None
+) -> None:
+    """Draw the glyph of a state, in its color or another, on a disc if ``backed``, so that nothing shows through."""
     x, y = center
     if backed:
         add_element(root, "circle", cx=x, cy=y, r=6.5, fill=PAPER)
     if state == "up":
         add_element(root, "circle", cx=x, cy=y, r=3.5, fill=UP)
         return
-    stroke = STATE_STYLES[state].stroke
+    stroke = color or STATE_STYLES[state].stroke
     if state == "degraded":
         add_element(root, "circle", cx=x, cy=y, r=4.4, fill="none", stroke=stroke, stroke_width=1.6)
         add_element(root, "path", d=f"M{format_number(x)},{format_number(y - 4.4)}a4.4,4.4 0 0 1 0,8.8z", fill=stroke)

@@ -84,7 +84,7 @@ def draw_fabric(fabric: Fabric, width: float = 900, *, has_tiers: bool = True) -
             break
     document.legend = [
         *([(partial(_draw_sample, UP), "darker: more servers allocated")] if has_many else []),
-        (partial(_draw_sample, PAPER), "free"),
+        (partial(_draw_sample, "var(--free)"), "free"),
         *([(_draw_partial_sample, "unhealthy parts of a server")] if _has_partial(fabric) and not has_many else []),
     ]
     document.bounds = (0, 0, width, y)
@@ -99,9 +99,18 @@ def _draw_sample(fill: str, root: Element, center: Coordinates) -> Element:
 
 
 def _draw_partial_sample(root: Element, center: Coordinates) -> Element:
-    sample = _draw_sample(PAPER, root, center)
-    draw_state_symbol(sample, (center[0] + 3, center[1] - 3), "down", backed=True)
+    sample = _draw_sample("var(--free)", root, center)
+    _draw_part(sample, (center[0] + 7, center[1] - 7), "down")
     return sample
+
+
+def _draw_part(root: Element, corner: Coordinates, state: str) -> None:
+    """Draw the mark of unhealthy parts of a server into its upper right corner."""
+    x, y = corner
+    color = STATE_STYLES[state].stroke
+    add_element(root, "rect", x=x - 11, y=y, width=11.0, height=11.0, rx=1.5, fill=color, stroke=PAPER)
+    symbol = add_element(root, "g", transform=f"translate({x - 5.5:.1f} {y + 5.5:.1f}) scale(0.75)")
+    draw_state_symbol(symbol, (0, 0), state, color=PAPER)
 
 
 def _has_partial(fabric: Fabric) -> bool:
@@ -274,10 +283,15 @@ class _TierDrawing:
                 down, across = divmod(number, columns)
                 corner = domain_x + across * (self._size + 2), top + _LABEL_HEIGHT + down * (self._size + 2)
                 self._draw_server(server, f"{address}/s{server.ordinal}", corner)
-            if domain.state != "up":  # a switch or link between servers: amid them
-                height = ceil(len(domain.servers) / columns) * (self._size + 2) - 2
-                middle = domain_x + columns * (self._size + 2) / 2 - 1, top + _LABEL_HEIGHT + height / 2
-                draw_state_symbol(add_element(self._root, "g"), middle, domain.state, backed=True)
+            # a link between two servers is between them, a switch amid all
+            everywhere = (0, len(domain.servers) - 1)
+            for ends, state in (domain.links or {everywhere: domain.state}).items() if domain.state != "up" else ():
+                down, across = zip(*(divmod(number, columns) for number in ends), strict=True)
+                middle = (
+                    domain_x + (sum(across) / 2 + 0.5) * (self._size + 2) - 1,
+                    top + _LABEL_HEIGHT + (sum(down) / 2 + 0.5) * (self._size + 2) - 1,
+                )
+                draw_state_symbol(add_element(self._root, "g"), middle, state, backed=True)
 
     def _draw_server(self, server: FabricServer, address: str, corner: Coordinates) -> None:
         job = min(
@@ -292,19 +306,19 @@ class _TierDrawing:
         # a small square has no space for a mark beside its job
         has_corner_mark = server.is_partial and size >= _MIN_CORNER_SIZE
         is_filled = server.state != "up" and not has_corner_mark
-        style = body_style(server.state if is_filled else "up")
-        if job and not is_filled:
-            style = {"fill": job_color(job.ordinal), "stroke": job_color(job.ordinal)}
+        style: Style = {"fill": "var(--free)", "stroke": "var(--link-idle)"}
+        if is_filled or job:
+            color = STATE_STYLES[server.state].stroke if is_filled or not job else job_color(job.ordinal)
+            style = {"fill": color, "stroke": color}
         add_element(link, "rect", x=corner[0], y=corner[1], width=size, height=size, rx=2.0, **style)
         if is_filled:
-            draw_state_symbol(link, center, server.state)
+            draw_state_symbol(link, center, server.state, color=PAPER)
         elif job and size >= (_MIN_LETTER_SIZE if has_corner_mark else _MIN_SYMBOL_SIZE):
-            shift = -3 if has_corner_mark else 0  # away from the mark
-            baseline, color = (center[0] + shift, center[1] + 4 - shift), on_job_color(job.ordinal)
+            baseline, color = (center[0], center[1] + 4), on_job_color(job.ordinal)
             letters = truncate(job_letters(job.ordinal), size, 9)
             draw_label(link, baseline, letters, 11, color, text_anchor="middle", font_weight="600")
         if has_corner_mark:
-            draw_state_symbol(link, (corner[0] + size - 6, corner[1] + 6), server.state, backed=True)
+            _draw_part(link, (corner[0] + size, corner[1]), server.state)
 
     def _draw_states(self, domains: Sequence[FabricDomain], area: tuple[float, float, float]) -> float:
         """Write what is unhealthy below a node in words, a line for each state; return the bottom y."""

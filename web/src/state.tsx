@@ -36,12 +36,14 @@ export function StateLabel({ state, children }: { state: string; children?: prea
   );
 }
 
+export const WARNING = <path d="M8 2l6.5 12h-13zM8 6.5v3.6m0 1.4v1" />;
+
 /** What unhealthy parts mean for something that has no state itself, such as a job. */
 export function Warning({ state, children }: { state: State; children: preact.ComponentChildren }) {
   return (
     <span class={`state-label ${state}`}>
       <svg class="glyph warning" viewBox="0 0 16 16" aria-hidden="true">
-        <path d="M8 2l6.5 12h-13zM8 6.5v3.6m0 1.4v1" />
+        {WARNING}
       </svg>{" "}
       {children}
     </span>

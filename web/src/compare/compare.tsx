@@ -1,5 +1,6 @@
 // Two to four places side by side: as they are, as they were seeded, or now against an earlier time.
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { Miniature } from "../fleet/miniature";
 import { useAsOf } from "../live";
 import { Address, Choice, CopyQueries, Failure } from "../parts";
 import { change, href, oneOf } from "../route";
@@ -14,7 +15,6 @@ import { Add, comparePlaces, Earlier, GetStarted } from "./forms";
 import { GROUPS, METRICS } from "./metrics";
 import { MetricRow } from "./row";
 import { SaveCsv } from "./save";
-import { Thumbnail } from "./thumbnail";
 
 // biome-ignore lint/suspicious/noThenProperty: an option of the address, never awaited
 const AS = { now: "Now", healthy: "When healthy", then: "Now and earlier" };
@@ -201,11 +201,10 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
             <td class="quiet">
               {places.length > 1 && (
                 <>
-                  <span class="key">1.07× is relative to the first;</span>{" "}
+                  <span class="key">1.07× is relative to the first.</span>{" "}
                   <span class="key">
-                    <span class="leads" aria-hidden="true" /> marks the best value;
-                  </span>{" "}
-                  <span class="key">a longer bar is better</span>
+                    <span class="leads" aria-hidden="true" /> is the best value, and has the longest bar.
+                  </span>
                 </>
               )}
             </td>
@@ -259,6 +258,15 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
   );
 }
 
+const shapeOf = (size: Size) => ({
+  domains: size.domains.totalCount,
+  servers: size.servers.totalCount,
+  chips: size.chips.totalCount,
+  switches: size.domains.nodes[0]?.switches.totalCount ?? 0,
+  // servers are not among them: their chips have their state
+  unhealthy: [size.chip, size.switch, size.link, size.nic].flatMap(({ nodes }) => [...nodes]),
+});
+
 interface HeadProps {
   place: string;
   outcome: Outcome<Size> | undefined;
@@ -278,7 +286,7 @@ function Head({ place, outcome, healthy, remove }: HeadProps) {
   const unhealthy = size ? unhealthyCounts(size) : [];
   return (
     <div class="head">
-      <div class="thumb">{size && <Thumbnail size={size} />}</div>
+      <div class="thumb">{size && <Miniature shape={shapeOf(size)} />}</div>
       <div>
         <span class="place">
           {size?.design ? (
@@ -288,8 +296,8 @@ function Head({ place, outcome, healthy, remove }: HeadProps) {
               <Address text={place} />
             </a>
           )}
-          <button type="button" class="plain" aria-label={`Remove ${place}`} onClick={remove}>
-            remove
+          <button type="button" class="square" aria-label={`Remove ${place}`} title="Remove" onClick={remove}>
+            ×
           </button>
         </span>
         <span class="quiet">{size ? sizeText(size) : "\u00a0"}</span>

@@ -13,7 +13,7 @@ const SIZE = graphql(`
     chips(first: 1, filter: $chips) { totalCount }
     carrying: chips(first: 1, filter: { and: [$chips, { state: { in: [UP, DEGRADED] } }] }) { nodes { address } }
     servers(first: 1, filter: $servers) { totalCount }
-    domains(first: 1, filter: $domains) { totalCount }
+    domains(first: 1, filter: $domains) { totalCount nodes { switches(first: 1) { totalCount } } }
     chip: chips(first: 1000, filter: { and: [$chips, { state: { ne: UP } }] }) {
       nodes { address state }
       aggregates(by: [STATE]) { state count }
@@ -96,7 +96,7 @@ const sizeOfDesign = (design: Design): Size => ({
   chips: { totalCount: design.chips },
   carrying: { nodes: [] },
   servers: { totalCount: design.servers },
-  domains: { totalCount: design.domains },
+  domains: { totalCount: design.domains, nodes: [] },
   chip: NONE,
   server: NONE,
   nic: NONE,

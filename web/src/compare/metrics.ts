@@ -178,7 +178,7 @@ export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
   ],
   [
     "Wiring, per chip",
-    "as links carry traffic, one direction; between domains over EFA",
+    "as links carry traffic, one direction; in a cluster over NeuronLinks and EFA together",
     [
       metric(
         {

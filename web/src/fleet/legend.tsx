@@ -1,7 +1,7 @@
 // The legend of the map's colors, with counts; an entry fades everything else.
 import { LetterBadge } from "../drawing/letter";
 import { change } from "../route";
-import { type Count, Counts, Glyph, stateWord } from "../state";
+import { type Count, Counts, Glyph, isState, stateWord } from "../state";
 import { number } from "../words";
 import { type AllocationMap, UNAVAILABLE } from "./allocations";
 import type { ChipColors, Entry } from "./color";
@@ -33,7 +33,9 @@ export function Legend({ overview, colored, only, others }: LegendProps) {
         .map((entry) => (
           <li key={entry.key}>
             <button type="button" aria-pressed={only.has(entry.key)} onClick={() => toggle(entry.key)}>
-              <Sign entry={entry} /> <b>{number(entry.count)}</b> {stateWord(entry.label)}
+              <Sign entry={entry} /> <b>{number(entry.count)}</b>{" "}
+              {isState(entry.key) && `${entry.count === 1 ? "chip" : "chips"} `}
+              {stateWord(entry.label)}
             </button>
           </li>
         ))}

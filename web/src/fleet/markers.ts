@@ -53,7 +53,10 @@ export function mergeSpots(spots: Spot[], camera: Camera, jobs: AllocationMap | 
   return markers;
 }
 
-/** A domain of one server with an unhealthy part as a square: a marker would be as large as the domain. */
+/** Pixels of the square of a single chip, in small domains this share of their side. */
+const [CHIP, SHARE] = [14, 0.45];
+
+/** A domain of one server that is unhealthy as a square; for a single chip a smaller one, in its corner as on Jobs. */
 function squares(spots: Spot[], camera: Camera, side: number): Marker[] {
   const markers = new Map<string, Marker>();
   for (const spot of spots) {
@@ -63,14 +66,16 @@ function squares(spots: Spot[], camera: Camera, side: number): Marker[] {
       known.count++;
       continue;
     }
-    const [x, y] = camera.corner([column, row, 0, 0]);
+    const [left, top] = camera.corner([column, row, 0, 0]);
+    const isWhole = spot.chips > 1;
+    const own = isWhole ? side : Math.min(CHIP, SHARE * side);
     markers.set(`${column} ${row}`, {
-      x: x + side / 2,
-      y: y + side / 2,
+      x: left + side - own / 2,
+      y: top + own / 2,
       spot,
       count: 1,
-      side,
-      name: camera.isNamedInside ? domainOf(spot.address).split("/")[1] : undefined,
+      side: own,
+      name: isWhole && camera.isNamedInside ? domainOf(spot.address).split("/")[1] : undefined,
     });
   }
   return [...markers.values()];

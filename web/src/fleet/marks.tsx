@@ -6,38 +6,34 @@ import { number, pluralize, shortenAddress } from "../words";
 import type { Camera } from "./camera";
 import { cellOf } from "./layout";
 import type { Marker } from "./markers";
-import type { Spot } from "./spots";
 
 const SIZE = 20;
 const ROUND = 26;
 
 interface MarkersProps {
   markers: Marker[];
-  /** What fills the square of a domain: where states are the only colors all of it, else a whole server, or nothing. */
-  fill: "all" | "whole" | "none";
+  /** Whether a whole server that is not up fills the square of its domain. */
+  isFilled: boolean;
 }
 
-export function Markers({ markers, fill }: MarkersProps) {
+export function Markers({ markers, isFilled }: MarkersProps) {
   return useMemo(
     () =>
       markers.map(({ x, y, spot, count, side, name }) => (
         <span
           key={`${spot.address} ${x} ${y}`}
-          class={`marker ${spot.state}${side ? ` square${fillOf(spot, fill)}` : ""}`}
+          class={`marker ${spot.state}${side ? (spot.chips > 1 && !isFilled ? " square" : " square filled") : ""}`}
           data-at={spot.address}
           style={placeOf(x, y, side)}
         >
           <Glyph state={spot.state} />
-          {name && fillOf(spot, fill) && <i>{name}</i>}
+          {name && isFilled && <i>{name}</i>}
           {count > 1 && <b>{count > 999 ? `${Math.floor(count / 1000)}k` : number(count)}</b>}
         </span>
       )),
-    [markers, fill],
+    [markers, isFilled],
   );
 }
-
-const fillOf = ({ chips }: Spot, fill: MarkersProps["fill"]) =>
-  chips > 1 && fill !== "none" ? " filled" : fill === "all" ? " soft" : "";
 
 /** A square covers every pixel of its domain. */
 function placeOf(x: number, y: number, side: number | undefined) {

@@ -14,7 +14,7 @@ export interface Shape {
   chips: number;
   /** Switches of a domain; those after the servers' own are the racks'. */
   switches: number;
-  /** Unhealthy chips, switches, links and NICs, as in the thumbnails of Compare. */
+  /** Unhealthy chips, switches, links and NICs, here and on Compare. */
   unhealthy: Part[];
 }
 
@@ -71,7 +71,7 @@ function byChip({ domains, chips, servers, switches }: Shape): Drawing {
   return {
     unit: "a chip",
     spots: Array.from({ length: domains }, (_, domain) => one.spots.map((spot) => move(domain, spot) as Spot)).flat(),
-    spotOf: (address) => move(ordinal(address, "d"), one.spotOf(address)),
+    spotOf: (address) => move(ordinal(address, "d") % domains, one.spotOf(address)),
   };
 }
 
@@ -143,7 +143,7 @@ export function Miniature({ shape }: { shape: Shape }) {
     ({ x, y, width, height }) => `M${fixed(x)} ${fixed(y)}h${fixed(width)}v${fixed(height)}h${fixed(-width)}z`,
   );
   return (
-    <span class="cluster-miniature" aria-hidden="true">
+    <span class="cluster-miniature" aria-hidden="true" title={`A square is ${unit}.`}>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT} aria-hidden="true">
         <path class="up" d={path.join("")} />
         {beside && <rect class={`around ${beside}`} x="1" y="1" width={WIDTH - 2} height={HEIGHT - 2} rx="2" />}
@@ -151,7 +151,6 @@ export function Miniature({ shape }: { shape: Shape }) {
           <rect key={index} class={state} rx="1" {...spot} />
         ))}
       </svg>
-      <span class="quiet" data-unit={unit} />
     </span>
   );
 }

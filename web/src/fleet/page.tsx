@@ -186,15 +186,15 @@ function Opened({ overview, FleetMap, cluster, others, causes, coloring, allocat
         </div>
       </header>
       <div class="tools modes">
-        {!isFabric && (
-          <Options name="Color by" options={COLOR_BY} chosen={coloring} choose={(value) => change({ color: value })} />
-        )}
         <Options
           name="Show"
           options={{ chips: "Chips", fabric: above ? `Fabric tiers: ${pluralize(above, "cause")}` : "Fabric tiers" }}
           chosen={isFabric ? "fabric" : "chips"}
           choose={(value) => change({ fabric: value === "fabric" ? "yes" : undefined })}
         />
+        {!isFabric && (
+          <Options name="Color by" options={COLOR_BY} chosen={coloring} choose={(value) => change({ color: value })} />
+        )}
         {list.length > 0 && (
           <span class="steps">
             <button type="button" onClick={() => go(-1)}>

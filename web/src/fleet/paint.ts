@@ -5,7 +5,7 @@ import { type Inks, plain, renderImage, sizeOf } from "./image";
 import type { JobLayer } from "./joblayer";
 import { blockAt, type Cell, cellOf, chipAt, domainAt } from "./layout";
 import { GLYPHS } from "./markers";
-import { chipsOf, placeOf } from "./overview";
+import { placeOf } from "./overview";
 
 /** Maximum pixels of an image of the whole, unless chips are smaller than a pixel; above, tiles are drawn one by one. */
 const MOST = 1.5e6;
@@ -126,7 +126,7 @@ export class Painter {
     for (const [domain, column, row] of this.seen(camera)) {
       const [left, top] = camera.corner([column, row, 0, 0]);
       const place = [Math.round(left + x) + 3, Math.round(top + y + size) - 4] as const;
-      context.fillStyle = this.look.isPlain ? legible(this.look, chipsOf(camera.overview, domain)[0]) : this.look.ink;
+      context.fillStyle = this.look.ink;
       if (!this.look.isPlain) context.strokeText(`d${domain}`, ...place);
       context.fillText(`d${domain}`, ...place);
     }

@@ -78,14 +78,14 @@ export function Fabric({ cluster, causes, table }: Props) {
   );
 }
 
-/** Over-subscription; 1 where less comes from below than goes upward, as format_ratio of the picture has it. */
-const ratioOf = (below: number, upward: number) => Math.max(1, below / Math.max(upward, 1));
+const ratioOf = (below: number, upward: number) => below / Math.max(upward, 1);
 const ratio = (value: number) => `${number(Math.round(100 * value) / 100)} : 1`;
 
 function Tiers({ tiers }: { tiers: Tier[] }) {
   const steps = tiers.filter((tier): tier is Tier & { upward: number; upwardDesigned: number } => tier.upward !== null);
   const changed = steps.some(
-    (step) => ratio(ratioOf(step.below, step.upward)) !== ratio(ratioOf(step.belowDesigned, step.upwardDesigned)),
+    ({ below, upward, belowDesigned, upwardDesigned }) =>
+      ratio(Math.max(1, ratioOf(below, upward))) !== ratio(Math.max(1, ratioOf(belowDesigned, upwardDesigned))),
   );
   const columns: Column[] = [["Step"], ["From below", "number"], ["Upward", "number"], ["Ratio", "number"]];
   if (changed) columns.push(["Designed", "number"]);
@@ -115,6 +115,15 @@ function Tiers({ tiers }: { tiers: Tier[] }) {
       <p class="inner quiet">
         {!steps.length && "There is one tier."}
         {steps.length > 0 && !over.length && "Non-blocking: every node carries upward what comes from below."}
+        {steps
+          .filter(({ below, belowDesigned }) => below < belowDesigned)
+          .map(({ tier, below, belowDesigned }) => (
+            <span key={tier}>
+              {" "}
+              Of the {number(Math.round(belowDesigned / GB))} GB/s below tier {tier},{" "}
+              {number(Math.round((belowDesigned - below) / GB))} are down.
+            </span>
+          ))}
         {over.map(({ tier, worst }, index) => (
           <span key={tier} class="warned">
             {index > 0 && " "}

@@ -194,7 +194,6 @@ export function FleetMap(props: Props) {
     camera?.zoom(factor, [width / 2, height / 2]);
     rest();
   };
-  const fill = colored.jobs ? "none" : isPlain ? "all" : "whole";
   const target = sel ? chipsAt(overview, sel) : undefined;
   return (
     <section class="card flush map" aria-label={`Map of ${overview.cluster}`}>
@@ -209,7 +208,7 @@ export function FleetMap(props: Props) {
         />
         <div class="over" aria-hidden="true">
           <div ref={layer} class="layer">
-            {camera && shown && <Markers markers={shown.some} fill={fill} />}
+            {camera && shown && <Markers markers={shown.some} isFilled={!colored.jobs} />}
             {camera && shown && target && <Ring camera={camera} first={target.first} chips={target.chips} />}
           </div>
           {tip && camera && <Tip marker={tip} camera={camera} />}
@@ -236,9 +235,11 @@ export function FleetMap(props: Props) {
 }
 
 const hint = (camera: Camera | null) =>
-  camera?.isNear
-    ? "Each block is a server. Click a chip to select it, double-click to open its domain."
-    : "Each square is a domain. Click to select, double-click to open it.";
+  camera?.isSingle
+    ? "Each square is a server. Click to select, double-click to open it."
+    : camera?.isNear
+      ? "Each block is a server. Click a chip to select it, double-click to open its domain."
+      : "Each square is a domain. Click to select, double-click to open it.";
 
 /** A layout that fills a box; the same object while its columns stay the same. */
 function useColumns(overview: Overview, width: number, height: number): Layout {

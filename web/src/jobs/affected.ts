@@ -1,16 +1,24 @@
-// How jobs are affected by unhealthy parts. Which jobs are is the rule of incidents: those with chips of theirs in an open
-// incident, or at its links, switches and NICs.
+// How incidents affect jobs. Those with chips of theirs in an open incident, or at its links, switches and NICs, are hit;
+// others in a domain that lost bandwidth by one are slower. Both are the rules of incidents.
 
+import { useMemo } from "preact/hooks";
+import { graphql, makeQuery, runQuery, useLoaded } from "../api";
 import { addressOf, domainOf, type Overview, STATES } from "../fleet/overview";
 import { addressOfCause, type Cause, chipsAt, chipsIn, stateOf } from "../fleet/spots";
-import { nounOf, type State, stateWord } from "../state";
-import { number } from "../words";
+import { tally } from "../health";
+import { nounOf, type State, stateWord, STATES as WORST_FIRST } from "../state";
+import { pluralize, shortenAddress } from "../words";
 import type { ClusterChips } from "./allocated";
 
 export interface Effect {
   state: State;
-  /** In words: 1 failed, link. */
+  /** In words: 1 chip down, 1 link degraded. */
   words: string;
+}
+
+/** An unhealthy link, switch or NIC; a link between two servers has their numbers, as it is drawn between them. */
+export interface Mark extends Effect {
+  between?: [number, number];
 }
 
 interface Job {
@@ -18,52 +26,108 @@ interface Job {
   failedChips: number;
 }
 
-/** Return the effect on each affected one of these jobs, by its name as `trninv release` takes it. */
+/** Return the effect on each of these jobs that an incident hits, by its name as `trninv release` takes it. */
 export function effectsOn(jobs: Job[], causes: Cause[], clusters: ClusterChips[]): Map<string, Effect> {
-  const degraded = degradedChips(clusters);
+  const unhealthy = unhealthyChips(clusters);
   const effects = new Map<string, Effect>();
   for (const { name, failedChips } of jobs) {
     const own = causes.filter((cause) => cause.jobs.includes(name));
-    const kinds = new Set(
-      own.filter((cause) => !chipsIn(cause)).flatMap(({ parts }) => parts.map(({ kind }) => nounOf(kind))),
-    );
-    const words = [
-      failedChips > 0 && `${number(failedChips)} failed`,
-      degraded.has(name) && `${number(degraded.get(name) ?? 0)} degraded`,
-      ...kinds,
-    ].filter(Boolean);
+    // chips of clusters that are not drawn have no state here
+    const chips = unhealthy.get(name) ?? (failedChips ? new Map<State, number>([["down", failedChips]]) : new Map());
+    const others = tally(own.filter((cause) => !chipsIn(cause)).flatMap(({ parts }) => parts));
+    const counts = [...[...chips].map(([state, count]) => ({ kind: "chip", state, count })), ...others];
+    const state = WORST_FIRST.find((each) => counts.some((count) => count.state === each));
+    const words = counts.map((count) => `${pluralize(count.count, nounOf(count.kind))} ${stateWord(count.state)}`);
     if (words.length || own.length)
-      effects.set(name, { state: failedChips ? "down" : "degraded", words: words.join(", ") || "some" });
+      effects.set(name, { state: state ?? "degraded", words: words.join(", ") || "some" });
   }
   return effects;
 }
 
-function degradedChips(clusters: ClusterChips[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  const degraded = STATES.indexOf("degraded");
+/** Chips of jobs that are not up, by state. */
+function unhealthyChips(clusters: ClusterChips[]): Map<string, Map<State, number>> {
+  const counts = new Map<string, Map<State, number>>();
   for (const { overview, allocations } of clusters)
     overview.states.forEach((code, chip) => {
-      const job = code === degraded && allocations.jobs[(allocations.jobNumbers[chip] ?? 0) - 1];
-      if (job) counts.set(job.name, (counts.get(job.name) ?? 0) + 1);
+      const job = code && allocations.jobs[(allocations.jobNumbers[chip] ?? 0) - 1];
+      if (!job) return;
+      const own = counts.get(job.name) ?? new Map<State, number>();
+      const state = STATES[code] as State;
+      counts.set(job.name, own.set(state, (own.get(state) ?? 0) + 1));
     });
   return counts;
 }
 
+const SLOWER = graphql(`
+  query SlowerJobs($scope: Address!) {
+    incidents(scope: $scope, first: 1) { nodes { place impact { domains { domain slowerJobs } } } }
+  }
+`);
+/** The most domains of which slower jobs are asked for. */
+const MOST = 12;
+
+/** The jobs that the worst incident of their domain slows without hitting them, with its place; undefined: not known. */
+export function useSlowerJobs(
+  effects: Map<string, Effect> | undefined,
+  causes: Cause[],
+  places: Map<string, string[]>,
+) {
+  const unhealthy = new Set(
+    causes.flatMap(({ causes: addresses }) => addresses.flatMap((each) => each.split("--").map(domainOf))),
+  );
+  const beside = [...places].filter(([job]) => !effects?.has(job)).flatMap(([, all]) => all.map(domainOf));
+  const domains = [...new Set(beside)].filter((domain) => unhealthy.has(domain)).slice(0, MOST);
+  const result = useLoaded(effects && domains.length ? `slower in ${domains}` : null, async (signal) => {
+    const slower = new Map<string, string>();
+    const answers = await Promise.all(domains.map((scope) => runQuery(makeQuery(SLOWER, { scope }), signal)));
+    for (const { incidents } of answers)
+      for (const { place, impact } of incidents.nodes)
+        for (const { domain, slowerJobs } of impact.domains)
+          for (const job of slowerJobs) slower.set(job, place ?? domain);
+    return slower;
+  });
+  const isKnown = effects && (!domains.length || result.data || result.error);
+  return useMemo(
+    () =>
+      isKnown
+        ? new Map(
+            [...(result.data ?? [])]
+              .filter(([job]) => !effects.has(job))
+              .map(([job, place]): [string, Effect] => [
+                job,
+                { state: "degraded", words: `slower: ${shortenAddress(place).replace(/^[^/]+\//, "")}` },
+              ]),
+          )
+        : undefined,
+    [isKnown, effects, result.data],
+  );
+}
+
 /** Unhealthy links, switches and NICs by the servers at their ends, or by the domain that they are in. */
-export function linkMarks(overview: Overview, causes: Cause[]): Map<string, Effect> {
-  const marks = new Map<string, Effect>();
+export function linkMarks(overview: Overview, causes: Cause[]): Map<string, Mark> {
+  const marks = new Map<string, Mark>();
   for (const cause of causes) {
     if (chipsIn(cause)) continue;
     const state = stateOf(cause);
-    const words = cause.parts.map(({ kind, state: own }) => `${nounOf(kind)} ${stateWord(own)}`).join(", ");
-    for (const end of (cause.causes.length ? cause.causes : [addressOfCause(cause)]).flatMap((each) =>
-      each.split("--"),
-    )) {
-      const place = chipsAt(overview, end);
-      if (!place) continue;
-      const server = addressOf(overview, place.first).replace(/\/c\d+$/, "");
-      marks.set(/\/s\d+/.test(end) ? server : domainOf(server), { state, words });
+    const words = cause.parts
+      .map(({ kind, state: own, count }) => `${pluralize(count, nounOf(kind))} ${stateWord(own)}`)
+      .join(", ");
+    for (const address of cause.causes.length ? cause.causes : [addressOfCause(cause)]) {
+      const ends = new Set(address.split("--").flatMap((end) => placeIn(overview, end) ?? []));
+      const [a, b] = [...ends].map((end) => Number(/\/s(\d+)$/.exec(end)?.[1]));
+      const [domain, ...others] = new Set([...ends].map(domainOf));
+      if (domain && !others.length && a !== undefined && b !== undefined)
+        marks.set(domain, { state, words, between: [a, b] });
+      else for (const end of ends) marks.set(end, { state, words });
     }
   }
   return marks;
+}
+
+/** The server of an end of a link, or the domain of a part outside servers. */
+function placeIn(overview: Overview, end: string): string | undefined {
+  const place = chipsAt(overview, end);
+  if (!place) return undefined;
+  const server = addressOf(overview, place.first).replace(/\/c\d+$/, "");
+  return /\/s\d+/.test(end) ? server : domainOf(server);
 }

@@ -8,7 +8,7 @@ import { change } from "../route";
 import { StateLabel, Warning } from "../state";
 import "../style/jobs.css";
 import { number, pluralize } from "../words";
-import { type Effect, effectsOn } from "./affected";
+import { type Effect, effectsOn, useSlowerJobs } from "./affected";
 import { busiestFirst, type ClusterChips, lettersIn, placesByJob, useClusterChips } from "./allocated";
 import { FREE, JOBS, SCOPES } from "./documents";
 import { ClusterJobs, DomainJobs, Legend, type Proposal } from "./map";
@@ -41,7 +41,11 @@ export function Jobs({ options }: { options: Record<string, string> }) {
   const clusterNames = useMemo(() => [...new Set(scopes.map((each) => each.split("/")[0] ?? ""))], [scopes.join()]);
   const chips = useClusterChips(clusterNames);
   const causes = useQuery(CAUSES);
-  const effects = useMemo(
+  const places = useMemo(
+    () => new Map((chips.data ?? []).flatMap((cluster) => [...placesByJob(cluster)])),
+    [chips.data],
+  );
+  const hit = useMemo(
     () =>
       jobs.data && (causes.data || causes.error) && (chips.data || chips.error)
         ? effectsOn(
@@ -52,13 +56,15 @@ export function Jobs({ options }: { options: Record<string, string> }) {
         : undefined,
     [jobs.data, causes.data, causes.error, chips.data, chips.error],
   );
+  const slower = useSlowerJobs(hit, causes.data?.incidents.nodes ?? NO_CAUSES, places);
+  const effects = useMemo(() => hit && slower && new Map([...hit, ...slower]), [hit, slower]);
   const title = scope || (isPart ? `the ${MOST_CLUSTERS} largest clusters` : "all clusters");
   return (
     <article class="jobs">
       <header class="title">
         <h1>Jobs</h1>
         <p>{jobs.data && summarize(jobs.data.jobs, scope)}</p>
-        <Affected effects={effects} />
+        <Affected hit={effects && hit} slower={slower?.size ?? 0} />
         <div class="tools">
           <Scope clusters={clusters.data?.clusters.nodes ?? []} scope={scope} />
           <CopyQueries queries={[query]} />
@@ -66,7 +72,7 @@ export function Jobs({ options }: { options: Record<string, string> }) {
       </header>
       {clusters.error && <Failure error={clusters.error} again={clusters.again} />}
       <Page
-        {...{ scope, scopes, title, jobs, chips, effects, options }}
+        {...{ scope, scopes, title, jobs, chips, effects, places, options }}
         causes={causes.data?.incidents.nodes ?? NO_CAUSES}
       />
     </article>
@@ -76,12 +82,17 @@ export function Jobs({ options }: { options: Record<string, string> }) {
 const summarize = ({ totalCount }: Jobs, scope: string) =>
   `${pluralize(totalCount, "job")} in ${scope || "all clusters"}`;
 
-function Affected({ effects }: { effects: Map<string, Effect> | undefined }) {
-  if (!effects) return <span class="state-label to-come">…</span>;
-  if (!effects.size) return <StateLabel state="up">no job with unhealthy parts</StateLabel>;
-  const hasFailed = [...effects.values()].some(({ state }) => state === "down");
+/** How many jobs incidents hit, as the Fleet and Incidents pages count them, and how many others they slow. */
+function Affected({ hit, slower }: { hit: Map<string, Effect> | undefined; slower: number }) {
+  if (!hit) return <span class="state-label to-come">…</span>;
+  if (!hit.size && !slower) return <StateLabel state="up">no job hit</StateLabel>;
+  const isDown = [...hit.values()].some(({ state }) => state === "down");
   return (
-    <Warning state={hasFailed ? "down" : "degraded"}>{pluralize(effects.size, "job")} with unhealthy parts</Warning>
+    <Warning state={isDown ? "down" : "degraded"}>
+      {[hit.size > 0 && `${pluralize(hit.size, "job")} hit`, slower > 0 && `${number(slower)} slower`]
+        .filter(Boolean)
+        .join(", ")}
+    </Warning>
   );
 }
 
@@ -117,21 +128,19 @@ interface PageProps {
   causes: Cause[];
   /** By the names of affected jobs; undefined: not known yet. */
   effects: Map<string, Effect> | undefined;
+  /** Domains and servers by the names of jobs. */
+  places: Map<string, string[]>;
   options: Record<string, string>;
 }
 
 const domainOf = (address: string) => /^[^/]+\/d\d+/.exec(address)?.[0];
 
-function Page({ scope, scopes, title, jobs, chips, causes, effects, options }: PageProps) {
-  const [proposal, propose] = useState<Proposal>({ places: [], equal: [] });
+function Page({ scope, scopes, title, jobs, chips, causes, effects, places, options }: PageProps) {
+  const [proposal, propose] = useState<Proposal>({ places: [] });
   const [drawn, setDrawn] = useState("");
   const sel = options.sel ?? "";
   const domain = domainOf(scope);
   const letters = useMemo(() => lettersIn(chips.data ?? []), [chips.data]);
-  const places = useMemo(
-    () => new Map((chips.data ?? []).flatMap((cluster) => [...placesByJob(cluster)])),
-    [chips.data],
-  );
   const chosen = jobs.data?.jobs.nodes.find(
     ({ name, system, externalId }) => sel && [name, `${system}:${externalId}`].includes(sel),
   );
@@ -227,11 +236,10 @@ function Capacity({ scopes }: { scopes: string[] }) {
   const cordoned = total(all, "cordoned");
   const down = total(all, "unusable") - cordoned;
   const failed = chips - total(all, "usable") - down;
-  const causes = [down && `${number(down)} down or in maintenance`, cordoned && `${number(cordoned)} cordoned`];
+  const notUp = [down && `${number(down)} unusable`, failed > 0 && `${number(failed)} allocated`].filter(Boolean);
   const notes = [
-    failed > 0 &&
-      `Of the ${number(total(all, "allocated"))} allocated, ${number(failed)} ${failed === 1 ? "has" : "have"} failed.`,
-    down + cordoned > 0 && `Unusable: ${causes.filter(Boolean).join(", ")}.`,
+    notUp.length > 0 && `Down or in maintenance: ${notUp.join(", ")}.`,
+    cordoned > 0 && `Cordoned: ${number(cordoned)} unusable.`,
   ].filter(Boolean);
   return (
     <div class={all.length ? "capacity" : "capacity to-come"}>

@@ -8,7 +8,7 @@ import { Picture } from "../picture";
 import { href } from "../route";
 import { Counts, Glyph, stateWord } from "../state";
 import { number, pluralize } from "../words";
-import { type Effect, linkMarks } from "./affected";
+import { type Effect, linkMarks, type Mark } from "./affected";
 import { type ClusterChips, clusterUse, type DomainUse, domainUse, type ServerUse, type Use } from "./allocated";
 
 const isWithin = (address: string, places: string[]) =>
@@ -16,10 +16,9 @@ const isWithin = (address: string, places: string[]) =>
 
 const domainOf = (address: string) => address.split("/").slice(0, 2).join("/");
 
-/** What the placement form proposes: all places that are equally good, and the chosen one. */
+/** The place that is chosen in the placement form. */
 export interface Proposal {
   places: string[];
-  equal: string[];
 }
 
 interface DomainProps {
@@ -75,11 +74,10 @@ export function ClusterJobs({ cluster, causes, letters, proposal, sel, isNamed }
   const isSmall = overview.domains > FEW && overview.parts.every(({ servers }) => servers === 1);
   const most = isSmall ? MOST_SMALL : MOST;
   const isEmpty = isNamed && !use.allocated && !use.reserved && !use.cordoned && !use.states.size;
-  const hasFits = proposal.equal.some((place) => place.startsWith(`${overview.cluster}/`));
+  const hasFits = proposal.places.some((place) => place.startsWith(`${overview.cluster}/`));
   const numbers = Array.from({ length: overview.domains }, (_, domain) => domain);
   const shown = isEmpty && !hasFits ? [] : numbers.length > most ? busyFirst(cluster, proposal, marks, most) : numbers;
   const uses = shown.map((domain) => domainUse(cluster, domain));
-  const widest = Math.max(1, ...uses.map(({ servers }) => columnsOf(servers.length)));
   const looks = { letters, marks, proposal, sel };
   return (
     <section class="inner" aria-label={`Jobs in ${overview.cluster}`}>
@@ -108,13 +106,7 @@ export function ClusterJobs({ cluster, causes, letters, proposal, sel, isNamed }
           ))}
         </ul>
       ) : (
-        <ul class="domains" style={{ "--wide": `${Math.max(68, 22 * widest)}px` }}>
-          {uses.map((domain) => (
-            <li key={domain.address}>
-              <Domain use={domain} {...looks} isNamed />
-            </li>
-          ))}
-        </ul>
+        <Domains uses={uses} {...looks} />
       )}
       {shown.length > 0 && numbers.length > shown.length && (
         <p class="quiet">
@@ -139,8 +131,8 @@ function tens(uses: DomainUse[]): DomainUse[][] {
 }
 
 /** The first domains with a job, a reservation, a failure or a proposed place, and then idle ones, in their order. */
-function busyFirst(cluster: ClusterChips, { equal }: Proposal, marks: Map<string, Effect>, most: number): number[] {
-  const fits = new Set([...equal, ...marks.keys()].map(domainOf));
+function busyFirst(cluster: ClusterChips, { places }: Proposal, marks: Map<string, Effect>, most: number): number[] {
+  const fits = new Set([...places, ...marks.keys()].map(domainOf));
   const [busy, idle]: [number[], number[]] = [[], []];
   for (let domain = 0; domain < cluster.overview.domains && busy.length < most; domain++) {
     const { address, isIdle } = domainUse(cluster, domain);
@@ -151,11 +143,27 @@ function busyFirst(cluster: ClusterChips, { equal }: Proposal, marks: Map<string
 
 const columnsOf = (servers: number) => Math.ceil(Math.sqrt(servers));
 
+type DomainsProps = Omit<DomainUseProps, "use" | "isNamed"> & { uses: DomainUse[] };
+
+/** Domains of servers, with their names. */
+export function Domains({ uses, ...looks }: DomainsProps) {
+  const widest = Math.max(1, ...uses.map(({ servers }) => columnsOf(servers.length)));
+  return (
+    <ul class="domains" style={{ "--wide": `${Math.max(68, 22 * widest)}px` }}>
+      {uses.map((domain) => (
+        <li key={domain.address}>
+          <Domain use={domain} {...looks} isNamed />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 interface DomainUseProps {
   use: DomainUse;
   letters: Map<string, Letter>;
   /** Unhealthy links, switches and NICs by servers and domains. */
-  marks: Map<string, Effect>;
+  marks: Map<string, Mark>;
   proposal: Proposal;
   sel: string;
   isNamed?: boolean;
@@ -164,17 +172,16 @@ interface DomainUseProps {
 function Domain({ use: { address, servers }, letters, marks, proposal, sel, isNamed }: DomainUseProps) {
   const own = marks.get(address);
   const isHere = proposal.places.some((place) => domainOf(place) === address);
-  const fits = isHere || proposal.equal.some((place) => domainOf(place) === address);
   return (
     <a
-      class={isHere ? "here" : fits ? "fits" : undefined}
+      class={isHere ? "here" : undefined}
       href={href("domain", address, { show: "jobs" })}
-      aria-label={describe(address, servers, marks, isHere, fits)}
+      aria-label={describe(address, servers, marks, isHere)}
     >
       {isNamed && (
         <span class="name">
           {nameOf(address)}
-          {own && (
+          {own && !own.between && (
             <span title={own.words}>
               <Glyph state={own.state} />
             </span>
@@ -194,18 +201,28 @@ function Domain({ use: { address, servers }, letters, marks, proposal, sel, isNa
             proposal={proposal}
           />
         ))}
+        {own?.between && (
+          <span class="between" title={own.words} style={middleOf(own.between, servers.length)}>
+            <Glyph state={own.state} />
+          </span>
+        )}
       </span>
     </a>
   );
 }
 
-function describe(
-  address: string,
-  servers: ServerUse[],
-  marks: Map<string, Effect>,
-  isHere: boolean,
-  fits: boolean,
-): string {
+/** The middle between two servers of a domain. */
+function middleOf([a, b]: [number, number], servers: number) {
+  const columns = columnsOf(servers);
+  const middle = (x: number, y: number, all: number) => `${(50 * (x + y + 1)) / all}%`;
+  const row = (server: number) => Math.floor(server / columns);
+  return {
+    left: middle(a % columns, b % columns, columns),
+    top: middle(row(a), row(b), Math.ceil(servers / columns)),
+  };
+}
+
+function describe(address: string, servers: ServerUse[], marks: Map<string, Mark>, isHere: boolean): string {
   const uses = servers.flatMap((server) => server.uses);
   const jobs = sums(uses.flatMap(({ job, chips }) => (job ? [[job, chips]] : [])));
   const kept = sums(uses.flatMap(({ kind, chips }) => (isKept(kind) ? [[kind, chips]] : [])));
@@ -217,7 +234,7 @@ function describe(
     jobs.length ? jobs.map(([job, chips]) => `job ${job} on ${pluralize(chips, "chip")}`).join(", ") : "no job",
     ...[...kept, ...states].map(([word, chips]) => `${pluralize(chips, "chip")} ${stateWord(word)}`),
     ...[...links].filter((link) => link !== undefined),
-    ...(isHere ? ["the chosen place"] : fits ? ["a place that fits"] : []),
+    ...(isHere ? ["the chosen place"] : []),
   ];
   return `${address}: ${words.join(", ")}`;
 }
@@ -290,7 +307,7 @@ function Server({ server: { uses, states, chips }, letters, mark, sel, address, 
         <span key={Object.values(style).join()} class="proposed" style={style} />
       ))}
       {state && (
-        <span class={isWhole ? "whole" : "corner"}>
+        <span class={`${isWhole ? "whole" : "corner"} ${state}`}>
           <Glyph state={state} />
         </span>
       )}
@@ -364,11 +381,6 @@ export function Legend({ clusters, causes, letters, proposal }: LegendProps) {
       {proposal.places.length > 0 && (
         <span>
           <span class="key here" /> the chosen place
-        </span>
-      )}
-      {proposal.equal.some((place) => !proposal.places.map(domainOf).includes(domainOf(place))) && (
-        <span>
-          <span class="key fits" /> domain with an equal place
         </span>
       )}
     </p>

@@ -2,16 +2,17 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { makeQuery, runQuery, useLoaded } from "../api";
 import { useCanWrite } from "../change/proposal";
+import { useNarrow } from "../domain/wiring";
 import { addressOf, STATES } from "../fleet/overview";
 import type { Cause } from "../fleet/spots";
 import { lazyView } from "../lazy";
 import { Loading } from "../parts";
 import { change } from "../route";
-import { stateWord } from "../state";
+import { stateWord, WARNING } from "../state";
 import { gigabytes, number, pluralize, relativeTo } from "../words";
 import { propose, toAllocate } from "./actions";
 import { linkMarks } from "./affected";
-import type { ClusterChips } from "./allocated";
+import { type ClusterChips, domainUse, lettersIn } from "./allocated";
 import {
   amounts,
   bytes,
@@ -24,8 +25,8 @@ import {
   type PlacementsAnswer,
   parseSize,
 } from "./documents";
-import { groupPlacements, isConnected, merge } from "./groups";
-import type { Proposal } from "./map";
+import { type Group, groupPlacements, isConnected, merge } from "./groups";
+import { Domains, type Proposal } from "./map";
 
 const MakeRoom = lazyView(async () => (await import("./plans")).MakeRoom);
 
@@ -50,7 +51,7 @@ interface Props {
   /** A place, or several clusters. */
   scopes: string[];
   options: Record<string, string>;
-  /** The places of the selected placement, and those that are as good. */
+  /** The places of the selected placement. */
   show: (proposal: Proposal) => void;
   /** The chips of the clusters, and what is unhealthy in them. */
   chips: ClusterChips[];
@@ -59,10 +60,10 @@ interface Props {
   isListed: boolean;
 }
 
-const NOTHING: Proposal = { places: [], equal: [] };
+const NOTHING: Proposal = { places: [] };
 
 export function Placements({ scopes, options, show, chips, causes, isListed }: Props) {
-  const box = useRef<HTMLDivElement>(null);
+  const box = useRef<HTMLElement>(null);
   const want = parseSize(options.fit);
   const anyBlock = options.any === "yes";
   const fits = useLoaded(want && `fits ${scopes} ${options.fit} ${anyBlock}`, async (signal) => {
@@ -85,7 +86,7 @@ export function Placements({ scopes, options, show, chips, causes, isListed }: P
     if (isFound && (box.current?.getBoundingClientRect().top ?? 0) > 0.8 * innerHeight) box.current?.scrollIntoView();
   }, [isFound, options.fit, anyBlock]);
   return (
-    <section class="card flush" aria-labelledby="fits">
+    <section class="card flush" aria-labelledby="fits" ref={box}>
       <h2 id="fits">Place a job</h2>
       <Form want={want} any={anyBlock} />
       {options.fit && !want && (
@@ -94,7 +95,7 @@ export function Placements({ scopes, options, show, chips, causes, isListed }: P
         </p>
       )}
       {want && (
-        <div class="found" ref={box}>
+        <div class="found">
           {/* which place is preselected depends on the chips */}
           <Loading result={isListed ? fits : { ...fits, data: undefined, error: undefined, loading: true }}>
             {({ answers, refusals }) => (
@@ -210,26 +211,18 @@ interface ListProps {
 }
 
 function PlacementList({ answers, scope, show, clusters, causes }: ListProps) {
-  const groups = useMemo(() => groupPlacements(merge(answers.map(({ placements }) => placements))), [answers]);
+  const unhealthy = useMemo(() => unhealthyDomains(clusters, causes), [clusters, causes]);
+  const groups = useMemo(
+    () => recommended(groupPlacements(merge(answers.map(({ placements }) => placements))), unhealthy),
+    [answers, unhealthy],
+  );
   // the last one of a list that is full may not be the last one of its kind
   const ends = answers.flatMap(({ placements }) => (placements.length < MOST_PLACES ? [] : placements.slice(-1)));
   const places = groups.flatMap(({ placements }) => placements);
   const may = useCanWrite();
-  const unhealthy = useMemo(() => unhealthyDomains(clusters, causes), [clusters, causes]);
-  const first = places[0] as Placement;
-  const isClean = (placement: Placement) => !placement.degraded && !unhealthyBeside(placement, unhealthy);
-  // the first place that is as fast as the best one and where no repair disturbs the job
-  const clean = Math.max(
-    0,
-    places.findIndex((placement) => isAsFast(placement, first) && isClean(placement)),
-  );
-  const [choice, look] = useState<number>();
-  const picked = places[Math.min(choice ?? clean, places.length - 1)] as Placement;
-  const group = groups.find(({ placements }) => placements.includes(picked));
-  useEffect(
-    () => show({ places: picked.places, equal: group?.placements.flatMap((equal) => equal.places) ?? [] }),
-    [picked],
-  );
+  const [choice, look] = useState(0);
+  const picked = places[Math.min(choice, places.length - 1)] as Placement;
+  useEffect(() => show({ places: picked.places }), [picked]);
   useEffect(() => () => show(NOTHING), []);
   const sum = (name: "positions" | "free") => answers.reduce((total, answer) => total + answer[name], 0);
   const chips = answers[0]?.chips ?? picked.chips;
@@ -241,9 +234,9 @@ function PlacementList({ answers, scope, show, clusters, causes }: ListProps) {
       <p class="inner quiet sum">
         {answers.length > 1 ? pluralize(chips, "chip") : answers[0]?.request}: {pluralize(fitting, "place")} among{" "}
         {pluralize(sum("free"), "free chip")}
-        {listed < fitting && `, the best ${number(listed)} listed`}. Best first: all-gather, bisection, then what splits
-        the fewest blocks for larger jobs.
+        {listed < fitting && `, the best ${number(listed)} listed`}.
       </p>
+      {useNarrow() && <Place clusters={clusters} causes={causes} places={picked.places} />}
       <ol class="fits" onKeyDown={step}>
         {groups.map(({ placements }) => (
           <EqualPlaces
@@ -254,8 +247,6 @@ function PlacementList({ answers, scope, show, clusters, causes }: ListProps) {
             unhealthy={unhealthy}
             picked={picked}
             pick={(placement) => look(places.indexOf(placement))}
-            isKept={placements === groups[0]?.placements && isAsFast(first, groups[1]?.placements[0])}
-            isPreselected={choice === undefined && clean > 0}
           />
         ))}
       </ol>
@@ -289,6 +280,31 @@ function PlacementList({ answers, scope, show, clusters, causes }: ListProps) {
   );
 }
 
+/** The domains of a place that are drawn. */
+const DRAWN = 4;
+
+/** The domains of a place, where the map is out of view. */
+function Place({ clusters, causes, places }: { clusters: ClusterChips[]; causes: Cause[]; places: string[] }) {
+  const letters = useMemo(() => lettersIn(clusters), [clusters]);
+  const domains = [...new Set(places.map(domainOf))].slice(0, DRAWN);
+  return (
+    <div class="inner drawn">
+      {clusters.map((cluster) => (
+        <Domains
+          key={cluster.overview.cluster}
+          uses={domains
+            .filter((domain) => domain.startsWith(`${cluster.overview.cluster}/`))
+            .map((domain) => domainUse(cluster, Number(/\/d(\d+)$/.exec(domain)?.[1])))}
+          letters={letters}
+          marks={linkMarks(cluster.overview, causes)}
+          proposal={{ places }}
+          sel=""
+        />
+      ))}
+    </div>
+  );
+}
+
 /** Characters of a place that the button has. */
 const NAME = 18;
 /** Places of a group that are shown until all are asked for. */
@@ -303,10 +319,6 @@ interface EqualPlacesProps {
   unhealthy: Map<string, string>;
   picked: Placement;
   pick: (placement: Placement) => void;
-  /** Whether they come before others that are as fast. */
-  isKept: boolean;
-  /** Whether the picked one was not picked by the user, and is not the first. */
-  isPreselected: boolean;
 }
 
 const domainOf = (address: string) => address.split("/").slice(0, 2).join("/");
@@ -314,6 +326,19 @@ const domainOf = (address: string) => address.split("/").slice(0, 2).join("/");
 const isAsFast = (placement: Placement, other: Placement | undefined) =>
   placement.allGather.gigabytesPerSecond === other?.allGather.gigabytesPerSecond &&
   placement.bisection.gigabytesPerSecond === other.bisection.gigabytesPerSecond;
+
+/** Put places first that are as fast as the best one, and in domains that no repair disturbs, if there are any. */
+function recommended(groups: Group[], unhealthy: Map<string, string>): Group[] {
+  const best = groups[0]?.placements[0];
+  const isClean = (each: Placement) => isAsFast(each, best) && !each.degraded && !unhealthyBeside(each, unhealthy);
+  const split = groups.map(({ placements, ...group }) => ({
+    clean: { ...group, placements: placements.filter(isClean) },
+    other: { ...group, placements: placements.filter((each) => !isClean(each)) },
+  }));
+  return [...split.map(({ clean }) => clean), ...split.map(({ other }) => other)].filter(
+    ({ placements }) => placements.length,
+  );
+}
 
 /** What is unhealthy in the domains of a placement. */
 const unhealthyBeside = ({ places }: Placement, unhealthy: Map<string, string>) =>
@@ -344,7 +369,7 @@ function unhealthyDomains(clusters: ClusterChips[], causes: Cause[]): Map<string
 
 /** Placements that are equally good, as one group with a button each. */
 function EqualPlaces(props: EqualPlacesProps) {
-  const { placements, isCut, scope, unhealthy, picked, pick, isKept, isPreselected } = props;
+  const { placements, isCut, scope, unhealthy, picked, pick } = props;
   const [isWhole, setWhole] = useState(false);
   const [first] = placements;
   if (!first) return null;
@@ -357,13 +382,13 @@ function EqualPlaces(props: EqualPlacesProps) {
   const count = placements.length;
   const connected = isConnected(first);
   const isPicked = placements.includes(picked);
-  const warned = isPicked ? picked : first;
-  const beside = isPicked || isKept ? unhealthyBeside(warned, unhealthy) : undefined;
+  const warned = isPicked ? picked : (placements.find((each) => unhealthyBeside(each, unhealthy)) ?? first);
+  const beside = unhealthyBeside(warned, unhealthy);
   return (
     <li class={isPicked ? "picked" : undefined}>
       <p class="head">
-        <strong>{count === 1 ? "1 place" : `${number(count)} equal places${isCut ? " listed" : ""}`}</strong>
-        <strong>{connected ? gigabytes(first.allGather) : "not connected"}</strong>
+        <strong>{count === 1 ? "1 place" : `${number(count)}${isCut ? "+" : ""} equal places`}</strong>
+        <strong>{connected ? `all-gather ${gigabytes(first.allGather)}` : "not connected"}</strong>
       </p>
       <p class="quiet">
         {[
@@ -376,9 +401,6 @@ function EqualPlaces(props: EqualPlacesProps) {
           .filter(Boolean)
           .join(", ")}
       </p>
-      {isPicked && isPreselected && (
-        <p class="note">Preselected: as fast as the first, and every part of its domain is up.</p>
-      )}
       <div class="choices">
         {shown.map((placement) => (
           <button
@@ -401,20 +423,25 @@ function EqualPlaces(props: EqualPlacesProps) {
       </div>
       {beside && (
         <p class="note">
-          ⚠ {domainOf(warned.places[0] ?? "")} has {beside}; a repair may disturb the job.
-          {isKept && " It is listed first because it splits fewer free blocks, so whole domains stay for larger jobs."}
+          <Sign /> {domainOf(warned.places[0] ?? "")} has {beside}; a repair may disturb the job.
         </p>
       )}
     </li>
   );
 }
 
+const Sign = () => (
+  <svg class="glyph warning" viewBox="0 0 16 16" aria-hidden="true">
+    {WARNING}
+  </svg>
+);
+
 /** Says that a place is in a domain with unhealthy chips. */
 const DomainWarning = ({ words }: { words: string | undefined }) =>
   words ? (
     <span title={`In its domain: ${words}`}>
       {" "}
-      <span aria-hidden="true">⚠</span>
+      <Sign />
       <span class="unseen"> ({words} in its domain)</span>
     </span>
   ) : null;

@@ -6,7 +6,7 @@ import type { Letter } from "../drawing/letter";
 import { useAsOf } from "../live";
 import { href } from "../route";
 import { formatDuration, StateLabel, shownTime } from "../state";
-import type { Cell, Rows } from "../table/rows";
+import { ALL_UP, type Cell, type Rows } from "../table/rows";
 import { DataTable, useVisibleRows } from "../table/table";
 import { number, pluralize } from "../words";
 import { propose, toRelease } from "./actions";
@@ -39,9 +39,8 @@ type Read = (job: Job, places: Map<string, string[]>, effects: Map<string, Effec
 const COLUMNS: [string, Read][] = [
   ["job", labelOf],
   ["chips", (job) => job.chips],
-  ["unhealthy_parts", (job, _, effects) => effects.get(nameOf(job))?.words ?? "none"],
+  ["health", (job, _, effects) => effects.get(nameOf(job))?.words ?? ALL_UP],
   ["where", whereOf],
-  ["servers", (job) => job.servers],
   ["who", (job) => job.who],
   ["started", (job) => job.startedAt],
 ];

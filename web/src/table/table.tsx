@@ -11,6 +11,7 @@ import { useKey } from "../shortcuts";
 import { formatDateTime, formatDuration, isState, nounOf, StateLabel, shownTime } from "../state";
 import { exact, pluralize, rounded, shortenAddress } from "../words";
 import {
+  ALL_UP,
   addresses,
   type Cell,
   columnLabel,
@@ -522,10 +523,10 @@ function Value({ column, cell, dispute, short, isFirst, isNumber, decimals, lett
         <StateLabel state={text} />
       </td>
     );
-  if (column === "unhealthy_parts" && text !== "none")
+  if (column === "health" && text !== ALL_UP)
     return (
       <td data-label={label}>
-        <StateLabel state={text.includes("failed") ? "down" : "degraded"}>{text}</StateLabel>
+        <StateLabel state={/\bdown$|\bdown,/.test(text) ? "down" : "degraded"}>{text}</StateLabel>
       </td>
     );
   const content = links.length ? (

@@ -3,11 +3,24 @@ import { graphql, type Loaded, makeQuery, type Result, useQuery } from "../api";
 import { describeEvent, EventGlyph } from "../events";
 import { Miniature } from "../fleet/miniature";
 import { Bar, type Health, healthOf, Seed, tally, worstFirst } from "../health";
+import { SEVERITIES } from "../incidents/documents";
+import { describeParts } from "../incidents/rows";
 import { useAsOf } from "../live";
 import { CopyQueries, Loading, Reason } from "../parts";
 import { href } from "../route";
 import { type Column, Row, SimpleTable } from "../simpletable";
-import { type Count, Counts, formatDuration, Glyph, nounOf, StateLabel, shownTime, stateWord, Warning } from "../state";
+import {
+  type Count,
+  Counts,
+  formatDuration,
+  Glyph,
+  nounOf,
+  STATES,
+  StateLabel,
+  shownTime,
+  stateWord,
+  Warning,
+} from "../state";
 import { Timeline } from "../timeline";
 import { number, pluralize, shortenAddress } from "../words";
 import { type Feed, feedsOf } from "./discovery";
@@ -54,7 +67,6 @@ const OPEN = graphql(`
       totalCount
       nodes { id severity place startedAt who why jobs parts { kind state count } }
     }
-    failing: jobs(first: 1, filter: { failedChips: { gt: 0 } }) { totalCount }
     drift(first: 1) { totalCount }
     driftComparedAt
     discoveries(first: 100) { nodes { target readAt late everySeconds error clusters } }
@@ -95,6 +107,8 @@ export function Home({ span }: { span: string | undefined }) {
 function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span: string | undefined }) {
   const health = healthOf(data);
   const seeded = new Set(data.clusters.nodes.map(({ system }) => system));
+  // if all are only designs, the tile says so
+  const isLive = health.some(({ live }) => live > 0);
   const missing = data.systems.filter(({ slug }) => !seeded.has(slug));
   return (
     <>
@@ -103,11 +117,19 @@ function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span
         <div>
           <section class="card flush" aria-labelledby="clusters">
             <h2 id="clusters">
-              Clusters <span class="quiet">worst first</span>
+              Clusters{" "}
+              <span class="quiet">
+                worst first<span class="roomy">; squares are domains, or the chips of few domains</span>
+              </span>
             </h2>
-            <SimpleTable name="Clusters" columns={COLUMNS}>
+            <SimpleTable name="Clusters" columns={isLive ? [...COLUMNS, ["Source", "roomy"]] : COLUMNS}>
               {health.map((cluster) => (
-                <Line key={cluster.slug} health={cluster} sources={open.data && feedsOf(open.data)} />
+                <Line
+                  key={cluster.slug}
+                  health={cluster}
+                  sources={open.data && feedsOf(open.data)}
+                  hasSource={isLive}
+                />
               ))}
             </SimpleTable>
             {missing.length > 0 && (
@@ -155,7 +177,6 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
   const all = health.reduce((sum, cluster) => sum + cluster.chips, 0);
   const unhealthyChips = total(chips);
   const parts = total(others);
-  const largest = [...others].sort(worstFirst).slice(0, FEW);
   const live = health.filter((cluster) => cluster.live > 0).length;
   return (
     <div class="tiles">
@@ -174,20 +195,16 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
         <p class="big">
           <strong>{number(parts)}</strong> unhealthy
         </p>
-        <p class="states">
-          {parts ? <Counts counts={largest} /> : <StateLabel state="up">all healthy</StateLabel>}
-          {parts > total(largest) && <span class="quiet">{number(parts - total(largest))} more</span>}
-        </p>
+        <p class="states">{parts ? <ByState counts={others} /> : <StateLabel state="up">all healthy</StateLabel>}</p>
       </a>
       <a class="card tile" href={href("incidents")}>
-        <h2>Open incidents</h2>
+        <h2>Incidents</h2>
         <p class="big">
-          <strong>{open ? number(open.incidents.totalCount) : "…"}</strong>{" "}
-          {open?.incidents.totalCount === 1 ? "root cause" : "root causes"}
+          <strong>{open ? number(open.incidents.totalCount) : "…"}</strong> open
         </p>
         {open ? <Impact open={open} /> : <p class="quiet">…</p>}
       </a>
-      <a class="card tile" href={href("sources")}>
+      <a class={live ? "card tile" : "card tile roomy"} href={href("sources")}>
         <h2>Bound to machines</h2>
         <p class="big">
           <strong>{number(live)}</strong> of {pluralize(health.length, "cluster")}
@@ -198,36 +215,51 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
   );
 }
 
-/** Incidents that the page lists; of all, it counts the jobs. */
+/** Counts by kind with one line per state, worst first: ✕ 1 server, 16 NICs down. */
+function ByState({ counts }: { counts: Count[] }) {
+  const sorted = [...counts].sort(worstFirst);
+  return (
+    <>
+      {STATES.filter((state) => counts.some((count) => count.state === state)).map((state) => (
+        <StateLabel key={state} state={state}>
+          {sorted
+            .filter((count) => count.state === state)
+            .map(({ kind, count }) => pluralize(count, nounOf(kind)))
+            .join(", ")}{" "}
+          {stateWord(state)}
+        </StateLabel>
+      ))}
+    </>
+  );
+}
+
+/** Incidents that the page lists. */
 const LISTED = 5;
 
 /** What the open incidents cost, and how old they are. */
 function Impact({ open }: { open: Open }) {
   const { asof } = useAsOf();
-  const nodes = open.incidents.nodes.slice(0, LISTED).filter(({ startedAt }) => startedAt);
+  const nodes = open.incidents.nodes.filter(({ startedAt }) => startedAt);
   const oldest = nodes.reduce(
     (least, incident) => (!least || (incident.startedAt ?? "") < (least.startedAt ?? "") ? incident : least),
     nodes[0],
   );
-  const failing = open.failing.totalCount;
-  // the rule of incidents: with failed or degraded chips, or at an unhealthy link, switch or NIC
-  const affected = new Set(open.incidents.nodes.flatMap(({ jobs }) => jobs)).size;
+  // the rule of incidents: with unhealthy chips, or at an unhealthy link, switch or NIC
+  const hitting = open.incidents.nodes.filter(({ jobs }) => jobs.length);
+  const hit = new Set(hitting.flatMap(({ jobs }) => jobs)).size;
+  const isDown = hitting.some(({ parts }) => parts.some(({ state }) => state === "down"));
   return (
     <>
       <p class="states">
-        {affected ? (
-          <Warning state={failing ? "down" : "degraded"}>
-            {pluralize(affected, "job")} with unhealthy parts
-            {failing > 0 && `, ${number(failing)} with failed chips`}
-          </Warning>
+        {hit ? (
+          <Warning state={isDown ? "down" : "degraded"}>{pluralize(hit, "job")} hit</Warning>
         ) : (
-          <StateLabel state="up">no job with unhealthy parts</StateLabel>
+          <StateLabel state="up">no job hit</StateLabel>
         )}
       </p>
       {oldest && (
         <p class="quiet rest">
-          Open longest{open.incidents.totalCount > LISTED && ` of the worst ${LISTED}`}:{" "}
-          <span class="nowrap">{formatDuration(oldest.startedAt ?? "", shownTime(asof))}</span>,{" "}
+          Oldest: <span class="nowrap">{formatDuration(oldest.startedAt ?? "", shownTime(asof))}</span>,{" "}
           <span class="nowrap">{oldest.place}</span>
         </p>
       )}
@@ -235,8 +267,8 @@ function Impact({ open }: { open: Open }) {
   );
 }
 
-/** Counts and sources that a tile has room for. */
-const [FEW, FEW_SOURCES] = [3, 1];
+/** Sources that a tile has room for. */
+const FEW_SOURCES = 1;
 
 function Sources({ open, designs }: { open: Open; designs: number }) {
   const { asof } = useAsOf();
@@ -267,24 +299,19 @@ function Sources({ open, designs }: { open: Open; designs: number }) {
 
 const COLUMNS: Column[] = [
   ["Cluster"],
-  ["System", "roomy widest"],
+  ["System", "roomy wider"],
   ["Chips", "number roomy"],
   ["Servers", "number roomy wider"],
-  ["Health", "roomy wider"],
   ["Unhealthy"],
-  ["Source", "roomy"],
 ];
-
-/** Counts that a line has room for. */
-const SHOWN = 2;
 
 interface LineProps {
   health: Health;
   sources: Feed[] | undefined;
+  hasSource: boolean;
 }
 
-function Line({ health, sources }: LineProps) {
-  const counts = [...health.unhealthy].sort(worstFirst);
+function Line({ health, sources, hasSource }: LineProps) {
   return (
     <Row content={JSON.stringify([health.unhealthy, health.live])}>
       <th scope="row" title={health.model}>
@@ -293,29 +320,23 @@ function Line({ health, sources }: LineProps) {
           {health.slug}
         </a>
       </th>
-      <td class="roomy quiet widest">{health.model}</td>
+      <td class="roomy quiet wider">{health.model}</td>
       <td class="number roomy">{number(health.chips)}</td>
       <td class="number roomy wider">{number(health.servers)}</td>
-      <td class="roomy wider">
-        <Bar chips={health.chips} counts={health.unhealthy.filter(({ kind }: Count) => kind === "chip")} />
-      </td>
       <td class="states">
-        {counts.length ? <Counts counts={counts.slice(0, SHOWN)} /> : <StateLabel state="up">all up</StateLabel>}
-        {counts.length > SHOWN && (
-          <a class="quiet" href={href("reports", "unhealthy", { cluster: health.slug })}>
-            {number(total(counts.slice(SHOWN)))} more
-          </a>
-        )}
+        {health.unhealthy.length ? <ByState counts={health.unhealthy} /> : <StateLabel state="up">all up</StateLabel>}
       </td>
-      <td class="roomy quiet source">
-        <Liveness health={health} sources={sources} />
-      </td>
+      {hasSource && (
+        <td class="roomy quiet source">
+          <Liveness health={health} sources={sources} />
+        </td>
+      )}
     </Row>
   );
 }
 
 /** Whether a cluster is reporting, late or only a design: by the sources that report about it. */
-function Liveness({ health, sources }: LineProps) {
+function Liveness({ health, sources }: Omit<LineProps, "hasSource">) {
   if (!health.live) return "design only";
   const bound =
     health.live < health.servers ? `${number(health.live)} of ${number(health.servers)} bound` : "all bound";
@@ -354,10 +375,8 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
                   <Reason text={incident.why ?? "No reason given"} />
                 </span>
                 <span class="quiet">
-                  {incident.parts
-                    .map(({ kind, state, count }) => `${pluralize(count, nounOf(kind))} ${stateWord(state)}`)
-                    .join(", ")}
-                  {incident.who && `; set by ${incident.who}`}
+                  {SEVERITIES[incident.severity]} · {describeParts([incident])}
+                  {incident.jobs.length > 0 && ` · hits ${listJobs(incident.jobs)}`}
                 </span>
               </span>
               <span class="quiet">{incident.startedAt && formatDuration(incident.startedAt, shownTime(asof))}</span>
@@ -368,6 +387,8 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
     </section>
   );
 }
+
+const listJobs = (jobs: readonly string[]) => (jobs.length > LISTED ? pluralize(jobs.length, "job") : jobs.join(", "));
 
 function Changes({ events }: { events: Open["events"]["nodes"] }) {
   if (!events.length) return null;
