@@ -10,10 +10,11 @@ from urllib.parse import urlencode
 from anyio import to_thread
 
 from trninv.agents.abridge import abridge
-from trninv.agents.tool import AT, PLAN, Tool
+from trninv.agents.tool import AT, PLAN, UNAPPLIED, Tool
 from trninv.errors import TrninvError, UsageError
 from trninv.graphql.api import Api
 from trninv.graphql.document_request import Request
+from trninv.units import pluralize
 
 _UNITS: Final = "bandwidths in 10^9 bytes per second (GB/s) for one direction; memory in GiB; times in UTC"
 
@@ -56,6 +57,11 @@ class Runner:
         answer = tool.read_data(data)
         sources = _name_sources(answer.pop("facts", ())) if isinstance(answer, dict) else []
         content = await paged(answer, arguments) | {"asOf": as_of, "units": _UNITS}
+        if count := data.get(UNAPPLIED):
+            content["unappliedFindings"] = (
+                f"{pluralize(count, 'high finding')} of drift not applied: list with kind drift has them, and "
+                "detectDrift with apply sets what failed down"
+            )
         if sources:
             content |= {"sources": sources, "explain": explain_uri(tool, arguments)}
         return content

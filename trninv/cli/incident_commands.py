@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import click
 
 from trninv.cli.database_connection import NOT_ANSWERING, at_option, open_fleet, read_revision
-from trninv.cli.messages import print_hint, print_wrapped
+from trninv.cli.messages import format_unapplied, print_hint, print_wrapped
 from trninv.cli.output import encode, format_option, print_table, print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.shell_completion import ADDRESS
@@ -84,13 +84,18 @@ def incidents(database: str, scope: str | None, with_impact: bool, closed: bool,
             incident_list = snapshot.incidents(scope)
             is_empty = not incident_list and has_no_cluster(snapshot)
             impacts = [snapshot.impact(incident) for incident in incident_list] if with_impact else []
+            unapplied_count = len(snapshot.unapplied_findings(scope))
     answer_json = [encode(incident) for incident in incident_list]
     for incident, impact in zip(answer_json, impacts, strict=False):  # no impacts without --impact
         incident["impact"] = encode(impact)
     print_value(
         style,
         answer_json,
-        lambda: print_wrapped(EMPTY_DATABASE_HINT) if is_empty else _render_incidents(incident_list, impacts, scope),
+        lambda: (
+            print_wrapped(EMPTY_DATABASE_HINT)
+            if is_empty
+            else _render_incidents(incident_list, impacts, scope, unapplied_count)
+        ),
     )
 
 
@@ -103,9 +108,12 @@ def has_no_cluster(fleet: Fleet) -> bool:
     return False
 
 
-def _render_incidents(incident_list: list[Incident], impacts: list[Impact], scope: str | None) -> None:
+def _render_incidents(
+    incident_list: list[Incident], impacts: list[Impact], scope: str | None, unapplied_count: int
+) -> None:
     if not incident_list:
-        print_wrapped("everything is up" if scope is None else f"{scope}: everything is up")
+        start = "" if scope is None else f"{scope}: "
+        print_wrapped(f"{start}everything is up{format_unapplied(unapplied_count, scope, '; ')}")
         return
     print_table(
         INCIDENT_HEADERS, (incident_row(incident) for incident in incident_list), optional_columns=OPTIONAL_COLUMNS
@@ -116,6 +124,8 @@ def _render_incidents(incident_list: list[Incident], impacts: list[Impact], scop
         click.echo()
         for line in _render_impact(incident, impact):
             print_wrapped(line)
+    if unapplied_count:
+        print_wrapped(f"\n{format_unapplied(unapplied_count, scope)}")
 
 
 def _render_closed(incident_list: list[ClosedIncident], scope: str | None) -> None:
@@ -242,13 +252,14 @@ def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, lis
     If the database is unreachable at the start, UnreachableError is raised.
     """
     last_revision, last_incidents = None, None
-    last_empty_text, is_waiting = "", False
+    last_remarks, is_waiting = ("", ""), False
     while True:
         revision = read_revision(fleet)
         if revision is None or revision != last_revision:
             try:
                 with fleet.snapshot() as snapshot:
                     incidents = snapshot.incidents(scope)
+                    unapplied = format_unapplied(len(snapshot.unapplied_findings(scope)), scope, "; ")
                     empty_text = EMPTY_DATABASE_HINT if has_no_cluster(snapshot) else "everything is up"
             except NOT_ANSWERING as error:
                 if last_incidents is None:
@@ -257,9 +268,10 @@ def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, lis
                     yield f"{error}: retrying; this is the last known state", last_incidents
                 revision, is_waiting = None, True
             else:
-                if incidents != last_incidents or empty_text != last_empty_text or is_waiting:
-                    yield _format_heading(scope, incidents, empty_text), incidents
-                last_incidents, last_empty_text, is_waiting = incidents, empty_text, False
+                remarks = empty_text, unapplied
+                if incidents != last_incidents or remarks != last_remarks or is_waiting:
+                    yield _format_heading(scope, incidents, empty_text) + unapplied, incidents
+                last_incidents, last_remarks, is_waiting = incidents, remarks, False
             last_revision = revision
         time.sleep(_POLL_SECONDS)
 
