@@ -11,7 +11,6 @@ from release.changelog import ROOT, Changelog
 from release.records import fleet_file
 from trninv.units import pluralize
 
-
 _MAX_NAMED = 5
 """The most differences between two public surfaces that a message names."""
 

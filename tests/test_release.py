@@ -107,7 +107,7 @@ def test_a_version_without_a_tag_is_recorded_again(monkeypatch: pytest.MonkeyPat
     assert (tmp_path / "__init__.py").read_text() == '__version__ = "1.0.0"\n'
 
 
-@pytest.mark.parametrize(("unreleased", "tag", "reason"), [("", True, "its tag v1.0.0 exists"), ("- A.", False, "move")])
+@pytest.mark.parametrize(("unreleased", "tag", "reason"), [("", True, "its tag v1.0.0"), ("- A.", False, "move")])
 def test_a_version_with_a_tag_or_further_entries_is_not_recorded_again(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
