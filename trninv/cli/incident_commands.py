@@ -1,5 +1,6 @@
 """List incidents and their impact, and watch them (`incidents`, `watch`)."""
 
+import shlex
 import sys
 import time
 from collections import Counter
@@ -39,6 +40,8 @@ OPTIONAL_COLUMNS: Final = ("rule", "who", "severity")
 EMPTY_DATABASE_HINT: Final = "nothing is seeded yet: trninv seed"
 _MAX_INSTANCES: Final = 8
 """The most instances that the lines of an incident's impact name."""
+_MAX_COMMANDS: Final = 3
+"""The most jobs for which a command is named."""
 KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 
 
@@ -115,9 +118,8 @@ def _render_incidents(
         start = "" if scope is None else f"{scope}: "
         print_wrapped(f"{start}everything is up{format_unapplied(unapplied_count, scope, '; ')}")
         return
-    print_table(
-        INCIDENT_HEADERS, (incident_row(incident) for incident in incident_list), optional_columns=OPTIONAL_COLUMNS
-    )
+    headers, rows = _with_notes(INCIDENT_HEADERS, map(incident_row, incident_list), incident_list)
+    print_table(headers, rows, optional_columns=OPTIONAL_COLUMNS)
     if not impacts:
         print_hint(f"what they affect: trninv incidents{'' if scope is None else f' {scope}'} --impact")
     for incident, impact in zip(incident_list, impacts, strict=False):
@@ -144,7 +146,20 @@ def _render_closed(incident_list: list[ClosedIncident], scope: str | None) -> No
         for incident in incident_list
     )
     empty_text = f"{'' if scope is None else f'{scope}: '}no incident has closed"
-    print_table(_CLOSED_HEADERS, rows, optional_columns=("closing reason", "severity", "since"), empty_text=empty_text)
+    headers, rows = _with_notes(_CLOSED_HEADERS, rows, incident_list)
+    print_table(headers, rows, optional_columns=("closing reason", "severity", "since"), empty_text=empty_text)
+
+
+def _with_notes(
+    headers: Sequence[str], rows: Iterable[list[object]], incident_list: Sequence[Incident | ClosedIncident]
+) -> tuple[Sequence[str], Iterable[list[object]]]:
+    """Return headers and rows with a column of the last notes, if there are notes; --impact and the API have all."""
+    if not any(incident.notes for incident in incident_list):
+        return headers, rows
+    return (*headers, "last note"), (
+        [*row, f"{incident.notes[-1].who}: {incident.notes[-1].text}" if incident.notes else ""]
+        for row, incident in zip(rows, incident_list, strict=True)
+    )
 
 
 def describe_parts(parts: Iterable[PartCount]) -> str:
@@ -201,6 +216,9 @@ def _render_impact(incident: Incident, impact: Impact) -> Iterator[str]:
         yield from _render_domain_impact(domain)
     for note in incident.notes:
         yield f"  note {note.written_at} {note.who}: {note.text}"
+    if incident.jobs:
+        commands = [shlex.join(["trninv", "replace", job]) for job in incident.jobs[:_MAX_COMMANDS]]
+        yield f"  where its jobs can go: {'; '.join(commands)}{'; …' if len(incident.jobs) > _MAX_COMMANDS else ''}"
     if impact.truncated:
         yield (
             f"  omitted: {impact.domain_count - len(impact.domains):,} of {pluralize(impact.domain_count, 'domain')}, "
