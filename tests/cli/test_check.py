@@ -79,9 +79,8 @@ def test_a_fleet_gets_no_demonstration(
     assert (status, served) == (0, [0])
     assert "it has 1 cluster (prod), so nothing is seeded; trninv seed adds the documented systems\n" in out
     assert "four questions" not in out
-    assert [row["cluster"] for row in json.loads(run("status", "--format", "json", database=url)[1])["clusters"]] == [
-        "prod"
-    ]
+    found = json.loads(run("status", "--format", "json", database=url)[1])["clusters"]
+    assert [row["slug"] for row in found] == ["prod"]
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ def url_of(fleet: Fleet) -> str:
 
 
 def test_set_names_the_jobs_that_it_hits_and_the_impact_where_they_can_go(fleet: Fleet, run: Run) -> None:
-    url, hit = url_of(fleet), "this hits train-7b of anna; where it can go: trninv replace train-7b\n"
+    url, hit = url_of(fleet), "this hits train-7b; where it can go: trninv replace train-7b\n"
     out = run("set", f"{U}/s1", f"{U}/s2/c3", "down", "--why", "power", database=url)[1]
     assert out.endswith(f"{U}/s2/c3: up → down\n{hit}")
     assert "hits" not in run("set", f"{U}/s1", "up", "--why", "back", database=url)[1]
@@ -43,7 +43,7 @@ def test_set_names_the_jobs_that_it_hits_and_the_impact_where_they_can_go(fleet:
 def test_a_dry_run_says_so_first(fleet: Fleet, run: Run) -> None:
     status, out, err = run("set", f"{U}/s3", "down", "--why", "power", "--dry-run", database=url_of(fleet))
     assert (status, err) == (0, "dry run: nothing was changed\n")
-    assert "this hits eval of bob" in out
+    assert "this hits eval;" in out
     assert fleet.incidents() == []
 
 

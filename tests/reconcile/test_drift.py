@@ -411,7 +411,7 @@ def test_two_types_of_one_machine_by_one_source_are_a_conflict(alive: Engine) ->
             taken_at=START + 10 * MINUTES,
         )
     told = [each.observed for each in found(alive, START + 11 * MINUTES).findings if each.rule.startswith("conflict")]
-    first, second = told[0].split("; ")
+    first, second = str(told[0]).split("; ")
     assert (len(told), first) == (1, "trn2.48xlarge by ec2")
     assert second.startswith("trn2u.48xlarge by ec2 and ")
 

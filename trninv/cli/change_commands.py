@@ -161,7 +161,7 @@ def _run_set(database: str, /, style: str, *, dry_run: bool, **values: Any) -> N
         yield from (f"{address} stays {kept} as long as its server is {kept}" for address, kept in kept_states.items())
         for job in hit_jobs:
             name = job_name(job)
-            yield f"this hits {name} of {job.who}; where it can go: {shlex.join(['trninv', 'replace', name])}"
+            yield f"this hits {name}; where it can go: {shlex.join(['trninv', 'replace', name])}"
 
     rows = [{"address": entry.address, "before": str(entry.before), "after": str(entry.after)} for entry in changes]
     print_result(style, rows, lines(), dry_run=dry_run)

@@ -146,13 +146,13 @@ def _render_closed(incident_list: list[ClosedIncident], scope: str | None) -> No
         for incident in incident_list
     )
     empty_text = f"{'' if scope is None else f'{scope}: '}no incident has closed"
-    headers, rows = _with_notes(_CLOSED_HEADERS, rows, incident_list)
-    print_table(headers, rows, optional_columns=("closing reason", "severity", "since"), empty_text=empty_text)
+    headers, cells = _with_notes(_CLOSED_HEADERS, rows, incident_list)
+    print_table(headers, cells, optional_columns=("closing reason", "severity", "since"), empty_text=empty_text)
 
 
 def _with_notes(
-    headers: Sequence[str], rows: Iterable[list[object]], incident_list: Sequence[Incident | ClosedIncident]
-) -> tuple[Sequence[str], Iterable[list[object]]]:
+    headers: Sequence[str], rows: Iterable[Sequence[object]], incident_list: Sequence[Incident | ClosedIncident]
+) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
     """Return headers and rows with a column of the last notes, if there are notes; --impact and the API have all."""
     if not any(incident.notes for incident in incident_list):
         return headers, rows

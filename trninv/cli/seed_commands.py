@@ -37,9 +37,9 @@ _TOUR_PLACES = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
 @click.pass_context
 def up(context: click.Context, checking: bool, host: str, port: int) -> None:
-    """Migrate, seed an empty database, answer four questions and serve the explorer.
+    """Migrate, seed, answer four questions and serve the explorer.
 
-    A database that has a cluster gets no other.
+    Only a database without clusters is seeded.
 
     \b
     trninv up --check

@@ -50,8 +50,8 @@ def parse_or_look_up(connection: Connection, text: str) -> Address:
 def _in_only_cluster(connection: Connection, relative: str) -> str | None:
     """Return the address of the place that an address without its cluster names, if just one cluster has such one."""
     with suppress(AddressError):
-        found = list(find_in_other_clusters(connection, parse(f"{_ANY_CLUSTER}/{relative.strip()}"), (), 2))
-        return found[0] if len(found) == 1 else None
+        places = list(find_in_other_clusters(connection, parse(f"{_ANY_CLUSTER}/{relative.strip()}"), (), 2))
+        return places[0] if len(places) == 1 else None
     return None
 
 
