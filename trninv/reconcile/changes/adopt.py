@@ -32,12 +32,12 @@ def _render(result: AdoptionResult) -> Rendered:
         )
     if result.type_conflicts:
         count, whose = len(result.type_conflicts), "its" if len(result.type_conflicts) == 1 else "their"
-        named = ", ".join(
+        conflicts = ", ".join(
             f"{conflict.name} ({conflict.type} counts, not {' or '.join(conflict.other_types)})"
             for conflict in result.type_conflicts[:_MAX_NAMES]
         )
         ellipsis = ", …" if count > _MAX_NAMES else ""
-        yield f"{pluralize(count, 'machine')} with several instance types in {whose} records: {named}{ellipsis}"
+        yield f"{pluralize(count, 'machine')} with several instance types in {whose} records: {conflicts}{ellipsis}"
     if ordered_by_id := sum(model.placed_by_order for model in result.models):
         yield (
             f"{pluralize(ordered_by_id, 'instance')} of UltraServers placed in the order of their ids, because no "
