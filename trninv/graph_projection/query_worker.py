@@ -20,7 +20,7 @@ from trninv.database.query_result import RowStream
 from trninv.errors import CypherError, suggestion
 from trninv.graph_projection import graph_file
 from trninv.graph_projection.projection_store import package_directory
-from trninv.graph_projection.schema import LABELS, RELATIONSHIPS
+from trninv.graph_projection.schema import LABELS, RELATIONSHIPS, NodeLabel, Relationship
 
 try:
     from trninv.graph_projection import query_process
@@ -190,7 +190,8 @@ def _hint(refusal: str) -> str:
     """Return which name may be meant, if the graph refuses a query because of a name that it does not have."""
     if (match := _UNKNOWN.search(refusal)) is None:
         return ""
-    word, kinds = match[2] or match[3], (*LABELS, *RELATIONSHIPS)
+    kinds: tuple[NodeLabel | Relationship, ...] = (*LABELS, *RELATIONSHIPS)
+    word = match[2] or match[3]
     names = (
         {kind.name for kind in kinds} if match["table"] else {item.name for kind in kinds for item in kind.properties}
     )
