@@ -13,7 +13,7 @@ from pathlib import Path
 
 from release.artifacts import BuildError, build_artifacts
 from release.changelog import ROOT, Changelog
-from release.checks import problems
+from release.checks import has_tag, problems
 from release.records import write_records
 
 _VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
@@ -36,14 +36,19 @@ def main(arguments: Sequence[str]) -> int:
 
 def _prepare(version: str) -> int:
     changelog = Changelog.read()
-    if not changelog.unreleased.strip():
+    is_again = version in changelog.versions
+    if is_again and has_tag(version):
+        print(f"CHANGELOG.md already has {version}, and its tag v{version} exists", file=sys.stderr)
+        return 1
+    if is_again and changelog.unreleased.strip():
+        print(f"CHANGELOG.md has {version} and entries under Unreleased; move these into its section", file=sys.stderr)
+        return 1
+    if not is_again and not changelog.unreleased.strip():
         print("CHANGELOG.md has no entries under Unreleased", file=sys.stderr)
         return 1
-    if version in changelog.versions:
-        print(f"CHANGELOG.md already has {version}", file=sys.stderr)
-        return 1
     write_records(version)
-    changelog.release(version, datetime.now(UTC).date())
+    if not is_again:
+        changelog.release(version, datetime.now(UTC).date())
     _SOURCE.write_text(
         re.sub(r'^__version__ = ".*"$', f'__version__ = "{version}"', _SOURCE.read_text(), flags=re.MULTILINE)
     )

@@ -4,12 +4,21 @@ import json
 import subprocess
 from collections.abc import Iterator
 
-from public_surface import RELEASES, current_surface
+from public_surface import RELEASES, current_surface, differences
 
 import trninv
 from release.changelog import ROOT, Changelog
 from release.records import fleet_file
 from trninv.units import pluralize
+
+_MAX_NAMED = 5
+"""The most differences between two public surfaces that a message names."""
+
+
+def has_tag(version: str) -> bool:
+    """Return whether a version is tagged, so that its records may not change any more."""
+    command = ["git", "tag", "--list", f"v{version}"]
+    return bool(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip())
 
 
 def problems(version: str) -> Iterator[str]:
@@ -32,7 +41,12 @@ def problems(version: str) -> Iterator[str]:
     surface = RELEASES / f"{version}.json"
     if not surface.exists():
         yield f"there is no {surface.relative_to(ROOT)}; run ./run release {version} --prepare"
-    elif json.loads(surface.read_text()) != current_surface():
-        yield f"the public surface is not that of {surface.relative_to(ROOT)}; prepare the release again"
+    elif (recorded := json.loads(surface.read_text())) != (current := current_surface()):
+        found = [f"{item.area} {item.name} ({item.what})" for item in differences(recorded, current)]
+        named = ", ".join(found[:_MAX_NAMED]) + (", …" if len(found) > _MAX_NAMED else "") or "its order or texts"
+        yield (
+            f"the public surface is not that of {surface.relative_to(ROOT)}: {named}; prepare the release again: "
+            f"./run release {version} --prepare"
+        )
     if not fleet_file(version).exists():
         yield f"there is no {fleet_file(version).relative_to(ROOT)}; run ./run release {version} --prepare"

@@ -12,7 +12,7 @@ from public_surface import RELEASES
 
 from conftest import BACKENDS, Databases
 from release import __main__ as command
-from release import artifacts, changelog, records
+from release import artifacts, changelog, checks, records
 from release.changelog import Changelog
 from release.checks import problems
 
@@ -88,6 +88,61 @@ def test_preparing_says_how_to_commit_new_files_too(
     assert command.main(["1.0.0", "--prepare"]) == 0
     assert source.read_text() == '__version__ = "1.0.0"\n'
     assert 'git add -A && git commit -m "Release 1.0.0" && ./run release 1.0.0' in capsys.readouterr().out
+
+
+def prepare_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unreleased: str = "", tag: bool = False) -> int:
+    (source := tmp_path / "__init__.py").write_text('__version__ = "0"\n')
+    monkeypatch.setattr(command, "_SOURCE", source)
+    monkeypatch.setattr(command, "write_records", lambda version: (tmp_path / version).touch())
+    monkeypatch.setattr(command, "has_tag", lambda _version: tag)
+    monkeypatch.setattr(Changelog, "release", None)  # the section stays
+    monkeypatch.setattr(Changelog, "versions", ["1.0.0"])
+    monkeypatch.setattr(Changelog, "unreleased", unreleased)
+    return command.main(["1.0.0", "--prepare"])
+
+
+def test_a_version_without_a_tag_is_recorded_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert prepare_again(monkeypatch, tmp_path) == 0
+    assert (tmp_path / "1.0.0").exists()
+    assert (tmp_path / "__init__.py").read_text() == '__version__ = "1.0.0"\n'
+
+
+@pytest.mark.parametrize(("unreleased", "tag", "reason"), [("", True, "its tag v1.0.0"), ("- A.", False, "move")])
+def test_a_version_with_a_tag_or_further_entries_is_not_recorded_again(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    unreleased: str,
+    tag: bool,
+    reason: str,
+) -> None:
+    assert prepare_again(monkeypatch, tmp_path, unreleased, tag) == 1
+    assert reason in capsys.readouterr().err
+    assert not (tmp_path / "1.0.0").exists()
+
+
+def test_what_differs_from_the_record_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    recorded = {"graphql": {"schema": "type Query { a: Int }"}, "cli": {"path": "", "show": ""}}
+    now = {"graphql": {"schema": "type Query { a: Int b: Int }"}, "cli": {"show": "", "trace": ""}}
+    (tmp_path / "9.0.0.json").write_text(json.dumps(recorded))
+    monkeypatch.setattr(checks, "RELEASES", tmp_path)
+    monkeypatch.setattr(checks, "ROOT", tmp_path)
+    monkeypatch.setattr(checks, "current_surface", lambda: now)
+    monkeypatch.setattr(checks, "fleet_file", lambda _version: tmp_path / "9.0.0.json")
+    monkeypatch.setattr(subprocess, "run", lambda *_args, **_options: Status)
+    (told,) = (problem for problem in problems("9.0.0") if "public surface" in problem)
+    assert told == (
+        "the public surface is not that of 9.0.0.json: graphql Query.b (added), cli path (removed), "
+        "cli trace (added); prepare the release again: ./run release 9.0.0 --prepare"
+    )
+    monkeypatch.setattr(checks, "current_surface", lambda: recorded)
+    assert not [problem for problem in problems("9.0.0") if "public surface" in problem]
+
+
+class Status:
+    """What git prints of a clean checkout."""
+
+    stdout = ""
 
 
 def within(part: Any, whole: Any) -> bool:

@@ -16,6 +16,7 @@ from mcp_clients import client
 
 import trninv
 from trninv.agents.abridge import MAX_CHARACTERS
+from trninv.agents.prompts import PROMPTS
 from trninv.agents.tool import all_tools
 from trninv.agents.tool_list import listed_kinds
 from trninv.routing.fleet import BaseFleet
@@ -116,6 +117,22 @@ def test_an_unknown_tool_names_that_of_the_command(lite_fleet: BaseFleet, name: 
 
     assert message in asyncio.run(ask("admin"))
     assert "setState" not in asyncio.run(ask("read"))
+
+
+def test_prompts_name_listed_tools_and_their_arguments(lite_fleet: BaseFleet) -> None:
+    tools = {tool.name: tool.input_schema["properties"].keys() for tool in _listed(lite_fleet, "read")}
+    told = " ".join(prompt.text for prompt in PROMPTS.values())
+    calls = re.findall(
+        r"\b(?:[Cc]all|or|and) (?!call)(\w+)(?: with (\w+)(?: (\w+))?(?: and (?:its place as )?(scope|chips))?)?", told
+    )
+    called = [call for call in calls if call[0] in tools]
+    assert {"incidents", "list", "drift", "replacement", "drainImpact", "placements", "makeRoom"} <= {
+        name for name, *_ in called
+    }
+    for name, first, value, second in called:
+        assert {first, second} - {""} <= tools[name]
+        assert first != "kind" or value in listed_kinds()
+    assert not [name for name in re.findall(r"[Cc]all (\w+)", told) if name not in tools]
 
 
 @pytest.mark.parametrize("word", ["job", "jobs", "network-node", "incident-note", "closed-incident", "incident"])

@@ -1,5 +1,6 @@
 """``trninv up --check`` sends a request to every route of a running service, and notices any wrong answer."""
 
+import json
 from collections.abc import Callable
 from http import HTTPStatus
 from http.client import HTTPConnection
@@ -11,8 +12,8 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.importer import import_from_string
 
-from conftest import Databases, Run
-from trninv.cli import self_test
+from conftest import BACKENDS, Databases, Run
+from trninv.cli import self_test, serve_commands
 from trninv.cli.serve_commands import APPLICATION_PATH
 from trninv.errors import InternalError
 from trninv.settings import Settings
@@ -64,6 +65,22 @@ def test_every_probe_notices_a_wrong_answer(
     assert len(told) == len(probes)
     wanted = (fault if probe.status == HTTPStatus.OK or "500" in fault else "status 200" for probe in probes)
     assert all(each in failure for each, failure in zip(wanted, told, strict=True))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_fleet_gets_no_demonstration(
+    run: Run, databases: Databases, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    served = list[object]()
+    monkeypatch.setattr(serve_commands.serve, "callback", lambda **options: served.append(options["port"]))
+    url = databases.migrated(backend)
+    assert run("seed", "trn1.2xlarge", "--name", "prod", database=url)[0] == 0
+    status, out, _ = run("up", "--port", "0", database=url)
+    assert (status, served) == (0, [0])
+    assert "it has 1 cluster (prod), so nothing is seeded; trninv seed adds the documented systems\n" in out
+    assert "four questions" not in out
+    found = json.loads(run("status", "--format", "json", database=url)[1])["clusters"]
+    assert [row["slug"] for row in found] == ["prod"]
 
 
 @pytest.mark.slow

@@ -75,6 +75,14 @@ def test_a_heading_with_all_words_comes_first_and_no_finds_without(run: Run) -> 
         assert lines[2].split()[:4] == ["how-to/deploy", "Without", "a", "network"]
 
 
+def test_a_heading_is_found_by_its_word_and_by_a_question(run: Run) -> None:
+    lines = docs(run, "replace")[1].splitlines()
+    assert lines[2].split()[:4] == ["placement", "Replace", "lost", "servers"]
+    for question in ("where can my job run", "Where can my job run?", "how do I replace the lost servers of a job"):
+        assert {"placement", "incident"} & set(names(docs(run, question)[1])[:2])
+    assert docs(run, "where", "is", "it")[0] == 0  # nothing else to search for
+
+
 def test_below_a_page_others_with_its_word_are_named(lite: str) -> None:
     printed = " ".join(on_a_terminal(lite, "docs", "cypher", size=(300, 2_000)).split())
     assert "other pages: how-to/ask-in-cypher, " in printed

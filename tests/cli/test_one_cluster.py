@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Databases, Run
+from conftest import BACKENDS, Databases, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.cli import report_commands
@@ -60,3 +60,23 @@ def test_watch_does_not_say_up_of_what_is_not_there(databases: Databases) -> Non
         heading = process.stdout.readline()
         process.terminate()
     assert "nothing is seeded yet: trninv seed" in heading
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_address_without_its_cluster_is_completed_if_only_one_has_the_place(
+    run: Run, databases: Databases, backend: str
+) -> None:
+    url = databases.migrated(backend)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        for system, name in (("u-trn2x64", "prod"), ("trn1.32xlarge", "lab")):
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get(system), name=name)
+    for address, whole in (("d0/s3", "prod/d0/s3"), ("d0/s3/c1", "prod/d0/s3/c1")):
+        status, _, err = run("show", address, database=url)
+        assert (status, err) == (2, f"trninv: '{address}' names no cluster: did you mean {whole}?\n")
+    assert "did you mean prod/d0/s3/c1?" in run("path", "d0/s3/c1", "prod/d0/s0/c2", database=url)[2]
+    assert "did you mean prod/d0/s3?" in run("events", "d0/s3", database=url)[2]
+    assert "is not an address: write CLUSTER" in run("show", "d0/s0", database=url)[2]  # both clusters have it
+    assert "is not an address: write CLUSTER" in run("show", "d99/s0", database=url)[2]
+    assert "no cluster d0: " in run("show", "d0", database=url)[2]
+    assert run("unseed", "lab", "--yes", database=url)[0] == 0
+    assert "no cluster d0: did you mean prod/d0?" in run("show", "d0", database=url)[2]

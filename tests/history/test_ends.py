@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, Row, insert, select, text
 
-from trninv.database.as_of import _END_COLUMNS, engine_as_of
+from trninv.database.as_of import _END_COLUMNS, engine_as_of, is_open_then
 from trninv.database.engine import read_transaction, write_transaction
 from trninv.database.tables import TABLES
 from trninv.history import history_diff
 from trninv.history.point_in_time import PointInTime
-from trninv.incidents.incident_context import is_open_then
 from trninv.inventory.address.lookup import resolve_place
 from trninv.placement.changes.allocate import allocate
 from trninv.placement.changes.cordon import cordon

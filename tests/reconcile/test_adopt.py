@@ -41,6 +41,20 @@ def ultra(*numbers: int, block: str = "cb-1", node: str = "nn-c") -> Iterator[di
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_two_types_of_one_machine_are_said(databases: Databases, run: Run, backend: str) -> None:
+    """A source can have them in two records, such as an instance and its place in the topology."""
+    url = databases.migrated(backend)
+    first, second = instance(1, "trn2.48xlarge"), instance(2, "trn2.48xlarge")
+    topology = {"Instances": [below(each, TOP, "nn-b") for each in (first | {"InstanceType": "trn2.3xlarge"}, second)]}
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        keep(connection, "ec2", {"Reservations": [{"Instances": [first, second]}]}, topology)
+    said = run("adopt", "prod", "--dry-run", database=url)[1]
+    types = "trn2.48xlarge counts, not trn2.3xlarge", "trn2.3xlarge counts, not trn2.48xlarge"
+    name = first["InstanceId"]
+    assert any(f"1 machine with several instance types in its records: {name} ({each})" in said for each in types)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_mixed_fleet_is_one_import_and_one_cluster(databases: Databases, backend: str) -> None:
     with temporary_engine(databases.migrated(backend)) as engine:
         with write_transaction(engine) as connection:

@@ -374,6 +374,21 @@ def test_graphql_and_python_infer_bindings_as_the_command_does(seeded: str) -> N
                 fleet.infer_bindings(who="anna", hostname=template)
 
 
+def test_nodes_of_slurm_that_are_called_after_slots_are_bound(run: Run, seeded: str, tmp_path: Path) -> None:
+    file = tmp_path / "nodes.txt"
+    file.write_text("".join(f"NodeName={name} State=IDLE\n" for name in ("u-trn2x64-d0-s0", "u-trn2x64-d0-s1", "head")))
+    assert run("import", "slurm", str(file), database=seeded)[0] == 0
+    said = run("infer-bindings", "trn1.2xlarge", database=seeded)[1]
+    assert said == "no new bindings: 3 machines without a slot fit none of this cluster: trninv infer-bindings\n"
+    made = run("infer-bindings", "u-trn2x64", "--who", "anna", database=seeded)[1]
+    assert "host u-trn2x64-d0-s1" in made
+    rows = json.loads(run("bindings", "--format", "json", database=seeded)[1])
+    assert {(row["slot"], row["host"]) for row in rows} == {(SLOT.format(n), f"u-trn2x64-d0-s{n}") for n in (0, 1)}
+    again = run("infer-bindings", "u-trn2x64", database=seeded)[1]
+    assert again == "no new bindings: 1 machine without a slot fits none of this cluster: trninv infer-bindings\n"
+    assert "no source reports its instance type" in run("infer-bindings", database=seeded)[1]
+
+
 def test_the_command_line(run: Run, seeded: str, tmp_path: Path) -> None:
     file = tmp_path / "nodes.json"
     file.write_bytes(b"\n".join(text(ring(number)) for number in range(4)))

@@ -391,6 +391,31 @@ def test_of_what_sources_disagree_on_neither_is_taken_for_true(alive: Engine) ->
     assert block in [each.observed for each in made.findings]
 
 
+@pytest.mark.parametrize(("name", "conflicts"), [("usw2-az4", 0), ("us-west-2d", 0), ("usw2-az1", 1)])
+def test_the_name_of_a_zone_and_its_id_are_no_conflict(alive: Engine, name: str, conflicts: int) -> None:
+    """DescribeInstances has the zone's name alone in older versions of the API, Kubernetes its id."""
+    reported = {"InstanceId": machines()[1].instance, "Placement": {"AvailabilityZone": name}}
+    with write_transaction(alive) as connection:
+        content = json.dumps({"Reservations": [{"Instances": [reported]}], "NextToken": "x"}).encode()
+        import_files(connection, "ec2", [ImportFile("i", BytesIO(content))], taken_at=START + 10 * MINUTES)
+    assert rules(found(alive, START + 11 * MINUTES)).count("conflict-between-sources") == conflicts
+
+
+def test_two_types_of_one_machine_by_one_source_are_a_conflict(alive: Engine) -> None:
+    reported = {"InstanceId": machines()[1].instance, "InstanceType": "trn2.48xlarge", "NetworkNodes": []}
+    with write_transaction(alive) as connection:
+        import_files(
+            connection,
+            "ec2",
+            [ImportFile("i", BytesIO(json.dumps({"Instances": [reported], "NextToken": "x"}).encode()))],
+            taken_at=START + 10 * MINUTES,
+        )
+    told = [each.observed for each in found(alive, START + 11 * MINUTES).findings if each.rule.startswith("conflict")]
+    first, second = str(told[0]).split("; ")
+    assert (len(told), first) == (1, "trn2.48xlarge by ec2")
+    assert second.startswith("trn2u.48xlarge by ec2 and ")
+
+
 def test_a_fault_that_a_stale_source_shows_gives_way_to_what_is_fresh(alive: Engine) -> None:
     faulty(alive, "chip-missing", START)
     late = START + 100 * MINUTES

@@ -175,6 +175,29 @@ def test_hosts_that_are_called_after_slots_stand_there_and_take_the_others_along
     }
 
 
+def test_a_machine_of_unknown_type_gets_the_slot_of_its_name_and_no_other() -> None:
+    of = slots("u-trn2x64", "trn2-16.48xlarge")
+    hosts = "lab-d0-s1", "lab-d1-s0", "head", "lab-d9-s0"
+    nodes = [machine(f"i-{n}", host=host, instance_type=None) for n, host in enumerate(hosts)]
+    found = match_machines(of, [], seen(nodes))
+    assert given_to(found) == {"i-0": "d0/s1", "i-1": "d1/s0"}
+    assert {each.confidence for each in found.proposed_bindings} == {"likely"}
+    unnamed = "no source reports its instance type, and no free slot has its host name"
+    assert {each.name: each.why for each in found.unassigned} == dict.fromkeys(("i-2", "i-3"), unnamed)
+    # of two that have the name, one gets the slot, and the other not the only one that is left
+    twins = [
+        machine(f"i-{n}", host=host, instance_type=None) for n, host in enumerate(["lab-d0-s1", "lab-d0-s1.local"])
+    ]
+    stands = [bound(of[n], f"i-{n}0") for n in (2, 3)]
+    found = match_machines(of, stands, seen([*twins, machine("i-20"), machine("i-30")]))
+    assert [each.address for each in found.proposed_bindings] == ["lab/d0/s1"]
+    assert [each.why for each in found.unassigned] == [
+        "no source reports its instance type, and the slot of its name is taken"
+    ]
+    taken = match_machines(of, [bound(of[1], "i-a")], seen([twins[0], machine("i-a")]))
+    assert (taken.proposed_bindings, [each.why for each in taken.unassigned]) == ((), [unnamed])
+
+
 def test_the_network_node_above_it_tells_the_domain() -> None:
     of = slots("trn2-16.48xlarge", "trn2-16.48xlarge", "trn2-16.48xlarge", below={0: 100, 1: 100, 2: 200})
     kind = "trn2-16.48xlarge"

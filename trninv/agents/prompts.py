@@ -41,18 +41,20 @@ PROMPTS: Final[Mapping[str, Prompt]] = {
         "Find out what failed, what it affects and what to do first.",
         {"place": "Address of the affected cluster, domain, rack or server"},
         "Something is wrong in {place}. 1. Call incidents with scope {place}: which causes, since when, how severe. "
-        "2. For the worst incident call events and drift with its place, to see what changed and what machines report. "
-        "3. Call jobs with scope {place} for the jobs affected, and bisection or capability of its domain for what "
-        "still flows. 4. Report in five lines: cause, since when, what is lost in chips and GB/s, which jobs, and the "
-        "next step. Do not change anything.",
+        "2. For the worst incident call list with kind events and its place as scope, to see what changed, and call "
+        "drift with scope {place} for what machines report. 3. Call list with kind jobs and scope {place} for the jobs "
+        "affected, and bisection or capability of its domain for what still flows. 4. Call replacement with job for "
+        "where each of these jobs could continue, or drainImpact with scope for all jobs of a place to repair. "
+        "5. Report in five lines: cause, since when, what is lost in chips and GB/s, which jobs, and the next step. "
+        "Do not change anything.",
     ),
     "placement": Prompt(
         "Find the best place for a job, and what it would get there.",
         {"chips": "Number of chips", "scope": "Address of a cluster or domain"},
         "Place a job of {chips} chips in {scope}. 1. Call placements with scope {scope} and chips {chips}. 2. If there "
-        "is none, call makeRoom with the same values, and free for what there is. 3. Compare the first three "
-        "candidates by all-gather and bisection bandwidth and by what they leave free. 4. Recommend one, with its "
-        "places, and say what would change your mind. Allocate only if the user asks for it.",
+        "is none, call makeRoom with scope and chips alike, and free with scope for what there is. 3. Compare the "
+        "first three candidates by all-gather and bisection bandwidth and by what they leave free. 4. Recommend one, "
+        "with its places, and say what would change your mind. Allocate only if the user asks for it.",
     ),
     "comparison": Prompt(
         "Compare what two places can do.",
@@ -60,6 +62,6 @@ PROMPTS: Final[Mapping[str, Prompt]] = {
         "Compare {first} with {second}. 1. Call capability for each domain, or for one domain of each cluster. "
         "2. Call bisection, memoryPool and collectives for both. 3. Make a table with a row for each figure: value, "
         "unit, per chip, source, and whether it is exact or a bound. 4. Name the figures whose sources disagree (call "
-        "conflicts), and what follows for training and for inference.",
+        "list with kind conflicts), and what follows for training and for inference.",
     ),
 }

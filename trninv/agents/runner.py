@@ -10,10 +10,11 @@ from urllib.parse import urlencode
 from anyio import to_thread
 
 from trninv.agents.abridge import abridge
-from trninv.agents.tool import AT, PLAN, Tool
+from trninv.agents.tool import AT, PLAN, UNAPPLIED, Tool
 from trninv.errors import TrninvError, UsageError
 from trninv.graphql.api import Api
 from trninv.graphql.document_request import Request
+from trninv.units import pluralize
 
 _UNITS: Final = "bandwidths in 10^9 bytes per second (GB/s) for one direction; memory in GiB; times in UTC"
 
@@ -56,6 +57,13 @@ class Runner:
         answer = tool.read_data(data)
         sources = _name_sources(answer.pop("facts", ())) if isinstance(answer, dict) else []
         content = await paged(answer, arguments) | {"asOf": as_of, "units": _UNITS}
+        if count := data.get(UNAPPLIED):
+            content["unappliedFindings"] = (
+                f"{pluralize(count, 'high finding')} of drift not applied: drift has them, and detectDrift with "
+                "apply sets what failed down"
+            )
+        if tool.name == "incidents" and any(incident.get("jobs") for incident in answer["nodes"]):
+            content["next"] = "replacement with job says where each of these jobs can go"
         if sources:
             content |= {"sources": sources, "explain": explain_uri(tool, arguments)}
         return content
@@ -74,14 +82,16 @@ class Runner:
         page, cut = await to_thread.run_sync(abridge, result, 1)
         omitted = {"shortened": {"lengths": cut}} if cut else {}
         plan = _plan_of(tool, variables, result, caller)
-        return {"change": tool.name, "wouldChange": page, PLAN: plan} | omitted
+        hint = _hint_at_state(page, arguments) if tool.name == "setState" else {}
+        return {"change": tool.name, "wouldChange": page, PLAN: plan} | hint | omitted
 
     async def change(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Make a change."""
         document, variables = tool.document(arguments)
         data, as_of = await self._execute(document, variables, caller)
         page, cut = await to_thread.run_sync(abridge, tool.read_data(data), 1)
-        return {"answer": page, "asOf": as_of} | ({"shortened": {"lengths": cut}} if cut else {})
+        hint = _hint_at_state(page, arguments) if tool.name == "setState" else {}
+        return {"answer": page, "asOf": as_of} | hint | ({"shortened": {"lengths": cut}} if cut else {})
 
     async def run_document(
         self, document: str, variables: Mapping[str, Any], caller: Caller, as_of: str | None = None
@@ -110,6 +120,16 @@ class Runner:
         if content.get("errors"):
             raise ToolError("; ".join(_describe(error) for error in content["errors"]))
         return content["data"], content.get("extensions", {}).get("asOf")
+
+
+def _hint_at_state(result: Any, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return what to ask after a state was set, or that all parts have had it before."""
+    state = str(arguments.get("state"))
+    if not result["changes"]:
+        return {"note": f"nothing changes: already {state.lower()}"}
+    if state in ("DOWN", "MAINTENANCE"):
+        return {"next": "incidents names the jobs that this hits, and replacement with job says where each can go"}
+    return {}
 
 
 async def paged(answer: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:

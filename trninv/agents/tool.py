@@ -32,6 +32,9 @@ _COMMON: Final[Mapping[str, Any]] = {
 _DOWN: Final = "down"
 """The argument of `whatIf` that every question takes."""
 _FIRST: Final = "first"
+_INCIDENTS: Final = "incidents"
+UNAPPLIED: Final = "unappliedFindingCount"
+"""The field that says whether drift found failed parts that are still up; the answer of incidents has it too."""
 _ROWS: Final = 20
 """Rows of a list if a call does not set `first`."""
 _BACKWARD: Final = frozenset({"last", "before"})
@@ -116,6 +119,8 @@ class Tool:
         call = f"{self.name}{_pass(type_by_name)} {selection}"
         if scenario_types:
             call = f"whatIf{_pass(scenario_types)} {{ {call} }}"
+        if self.name == _INCIDENTS:
+            call += f" {UNAPPLIED}{'(scope: $scope)' if 'scope' in sent else ''}"
         declared = ", ".join(f"${name}: {kind}" for name, kind in (type_by_name | scenario_types).items())
         operation = "mutation" if self.is_change else "query"
         return f"{operation}{f'({declared})' if declared else ''} {{ {call} }}", variables

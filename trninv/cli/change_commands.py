@@ -4,8 +4,10 @@
 """
 
 import getpass
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -16,10 +18,13 @@ from trninv.cli.output import format_option, print_value
 from trninv.cli.parameter_options import build_options, help_text
 from trninv.cli.progress_line import Progress
 from trninv.errors import UsageError
+from trninv.incidents.losses import job_name
+from trninv.inventory.address.syntax import level_of
 from trninv.inventory.change import Change
 from trninv.inventory.changes.set_state import set_state
 from trninv.inventory.state.condition import Condition
-from trninv.inventory.state.state_change import overridden_by_server
+from trninv.inventory.state.state_change import ConditionChange, overridden_by_server
+from trninv.placement.allocations.job_allocations import Job, list_jobs
 from trninv.placement.changes import find
 from trninv.rendered_text import Rendered
 from trninv.settings import is_service
@@ -81,10 +86,10 @@ def _has_token() -> bool:
 
 
 def print_result(style: str, result: Any, text: Rendered, *, dry_run: bool) -> None:
-    """Print what a change did, or what it would do."""
-    print_value(style, result, lambda: print_blocks(text))
+    """Print what a change did, or first that it was not made and then what it would do."""
     if dry_run:
         print_wrapped("dry run: nothing was changed", err=True)
+    print_value(style, result, lambda: print_blocks(text))
 
 
 def build_command(
@@ -137,13 +142,16 @@ def current_user() -> str:
 
 @click.pass_obj
 def _run_set(database: str, /, style: str, *, dry_run: bool, **values: Any) -> None:
-    kept_states = dict[str, Condition]()
+    kept_states, hit_jobs = dict[str, Condition](), list[Job]()
     if is_service(database):
         changes = request_change(database, set_state, values, dry_run=dry_run)
+        with open_fleet(database) as fleet:
+            hit_jobs = _jobs_on(changes, fleet.jobs)
     else:
         with write_connection(database, commits=not dry_run) as (connection, progress):
             changes = set_state(connection, **change_arguments(set_state, values, progress))
             kept_states = dict(overridden_by_server(connection, values["addresses"]))
+            hit_jobs = _jobs_on(changes, partial(list_jobs, connection, limit=_MAX_JOBS))
 
     def lines() -> Iterator[str]:
         yield from (f"{change.address}: {change.before} → {change.after}" for change in changes)
@@ -151,9 +159,26 @@ def _run_set(database: str, /, style: str, *, dry_run: bool, **values: Any) -> N
             condition = Condition.from_user(values["state"], values["factor"])
             yield f"{'it is' if len(values['addresses']) == 1 else 'all are'} already {condition}"
         yield from (f"{address} stays {kept} as long as its server is {kept}" for address, kept in kept_states.items())
+        for job in hit_jobs:
+            name = job_name(job)
+            yield f"this hits {name}; where it can go: {shlex.join(['trninv', 'replace', name])}"
 
     rows = [{"address": entry.address, "before": str(entry.before), "after": str(entry.after)} for entry in changes]
     print_result(style, rows, lines(), dry_run=dry_run)
 
 
+def _jobs_on(changes: Sequence[ConditionChange], jobs_in: Callable[[str], Sequence[Job]]) -> list[Job]:
+    """Return the first jobs with chips in servers and chips that went down or in maintenance."""
+    lost = [
+        change.address
+        for change in changes[:_MAX_PLACES]
+        if not change.after.carries and level_of(change.address) in ("server", "chip")
+    ]
+    return list({job.key: job for address in lost for job in jobs_in(address)}.values())[:_MAX_JOBS]
+
+
+_MAX_PLACES: Final = 50
+"""The most places of a change whose jobs are read."""
+_MAX_JOBS: Final = 5
+"""The most jobs that the output of a change names."""
 set_ = build_command(set_state, _run_set)

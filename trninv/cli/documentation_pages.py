@@ -14,10 +14,15 @@ _FENCE = re.compile(r"^```.*?^```\n", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _MARK = re.compile(r"\*\*|`|^- |^\| | \|$")
-_HEADING_WEIGHT, _TITLE_WEIGHT, _MAX_BODY_SCORE, _SECTION_WEIGHT = 5, 50, 40, 80
+_HEADING_WEIGHT, _TITLE_WEIGHT, _MAX_BODY_SCORE, _SECTION_WEIGHT, _WORD_WEIGHT = 5, 50, 40, 80, 30
 """How often a word counts in a heading and in the title or name of a page, the maximum of a page's text, and what a
-heading with several words, all of the search, counts.
+heading with all words of the search counts, if these are several and if it is one; in a reference, one counts half.
 """
+_COMMON_WORDS: Final = frozenset(
+    "a an and any are as at be by can could do does for from has have how i if in is it its me my of on or our should "  # noqa: SIM905
+    "so that the their them then there they this to was we what when where which who why will with you your".split()
+)
+"""Words of questions, which nearly all pages have; a search for other words too ignores them."""
 _EXCERPT_LEAD, _EXCERPT_LENGTH = 30, 160
 """Characters before the first match, and of the whole line."""
 
@@ -86,8 +91,10 @@ def find_page(pages: Sequence[DocumentationPage], name: str) -> DocumentationPag
 
 
 def search_pages(pages: Sequence[DocumentationPage], words: Sequence[str]) -> list[SearchMatch]:
-    """Return the pages that have words beginning with each of some words, best first."""
-    patterns = [re.compile(rf"(?<!\w){_expression(word)}", re.IGNORECASE) for word in words]
+    """Return the pages that have words beginning with each of some words, best first; common words do not count."""
+    words = [word.rstrip("?!.,") or word for word in words]
+    telling = [word for word in words if word.casefold() not in _COMMON_WORDS] or words
+    patterns = [re.compile(rf"(?<!\w){_expression(word)}", re.IGNORECASE) for word in telling]
     matches = [match for page in pages if (match := _match(page, patterns))]
     return sorted(matches, key=lambda match: (-match.score, match.page.name))
 
@@ -102,7 +109,7 @@ def _match(page: DocumentationPage, patterns: Sequence[re.Pattern[str]]) -> Sear
     if not all(pattern.search(heading) or pattern.search(page.text) for pattern in patterns):
         return None
     section, best_section = "", ""
-    best_line, best_count, body_score = page.title, 0, 0
+    best_line, best_rank, body_score = page.title, (0, False), 0
     is_section = False  # whether a heading has all words
     for line in _prose_lines(page.text):
         if line.startswith("#"):
@@ -110,12 +117,14 @@ def _match(page: DocumentationPage, patterns: Sequence[re.Pattern[str]]) -> Sear
         count = sum(bool(pattern.search(line)) for pattern in patterns)
         body_score += count * (_HEADING_WEIGHT if line.startswith("#") else 1)
         is_section = is_section or (line.startswith("#") and count == len(patterns))
-        if count > best_count:
-            best_line, best_count, best_section = line, count, section
+        if count and (rank := (count, line.startswith("#"))) > best_rank:
+            best_line, best_rank, best_section = line, rank, section
     in_title = sum(bool(pattern.search(heading)) for pattern in patterns)
     score = min(body_score, _MAX_BODY_SCORE) + in_title * _TITLE_WEIGHT
-    if len(patterns) > 1 and is_section:
+    if is_section and len(patterns) > 1:
         score += _SECTION_WEIGHT
+    elif is_section:
+        score += _WORD_WEIGHT // 2 if page.name.startswith("reference/") else _WORD_WEIGHT
     is_background = page.name in _TOP_PAGES or page.name.startswith("decisions/")
     excerpt = _excerpt(best_line.lstrip("# "), patterns)
     return SearchMatch(page, best_section, excerpt, score // 3 if is_background else score)

@@ -1,5 +1,6 @@
 """List incidents and their impact, and watch them (`incidents`, `watch`)."""
 
+import shlex
 import sys
 import time
 from collections import Counter
@@ -11,7 +12,7 @@ from typing import Final, TypeAlias
 import click
 
 from trninv.cli.database_connection import NOT_ANSWERING, at_option, open_fleet, read_revision
-from trninv.cli.messages import print_hint, print_wrapped
+from trninv.cli.messages import format_unapplied, print_hint, print_wrapped
 from trninv.cli.output import encode, format_option, print_table, print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.shell_completion import ADDRESS
@@ -39,6 +40,8 @@ OPTIONAL_COLUMNS: Final = ("rule", "who", "severity")
 EMPTY_DATABASE_HINT: Final = "nothing is seeded yet: trninv seed"
 _MAX_INSTANCES: Final = 8
 """The most instances that the lines of an incident's impact name."""
+_MAX_COMMANDS: Final = 3
+"""The most jobs for which a command is named."""
 KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 
 
@@ -84,13 +87,18 @@ def incidents(database: str, scope: str | None, with_impact: bool, closed: bool,
             incident_list = snapshot.incidents(scope)
             is_empty = not incident_list and has_no_cluster(snapshot)
             impacts = [snapshot.impact(incident) for incident in incident_list] if with_impact else []
+            unapplied_count = len(snapshot.unapplied_findings(scope))
     answer_json = [encode(incident) for incident in incident_list]
     for incident, impact in zip(answer_json, impacts, strict=False):  # no impacts without --impact
         incident["impact"] = encode(impact)
     print_value(
         style,
         answer_json,
-        lambda: print_wrapped(EMPTY_DATABASE_HINT) if is_empty else _render_incidents(incident_list, impacts, scope),
+        lambda: (
+            print_wrapped(EMPTY_DATABASE_HINT)
+            if is_empty
+            else _render_incidents(incident_list, impacts, scope, unapplied_count)
+        ),
     )
 
 
@@ -103,19 +111,23 @@ def has_no_cluster(fleet: Fleet) -> bool:
     return False
 
 
-def _render_incidents(incident_list: list[Incident], impacts: list[Impact], scope: str | None) -> None:
+def _render_incidents(
+    incident_list: list[Incident], impacts: list[Impact], scope: str | None, unapplied_count: int
+) -> None:
     if not incident_list:
-        print_wrapped("everything is up" if scope is None else f"{scope}: everything is up")
+        start = "" if scope is None else f"{scope}: "
+        print_wrapped(f"{start}everything is up{format_unapplied(unapplied_count, scope, '; ')}")
         return
-    print_table(
-        INCIDENT_HEADERS, (incident_row(incident) for incident in incident_list), optional_columns=OPTIONAL_COLUMNS
-    )
+    headers, rows = _with_notes(INCIDENT_HEADERS, map(incident_row, incident_list), incident_list)
+    print_table(headers, rows, optional_columns=OPTIONAL_COLUMNS)
     if not impacts:
         print_hint(f"what they affect: trninv incidents{'' if scope is None else f' {scope}'} --impact")
     for incident, impact in zip(incident_list, impacts, strict=False):
         click.echo()
         for line in _render_impact(incident, impact):
             print_wrapped(line)
+    if unapplied_count:
+        print_wrapped(f"\n{format_unapplied(unapplied_count, scope)}")
 
 
 def _render_closed(incident_list: list[ClosedIncident], scope: str | None) -> None:
@@ -134,7 +146,20 @@ def _render_closed(incident_list: list[ClosedIncident], scope: str | None) -> No
         for incident in incident_list
     )
     empty_text = f"{'' if scope is None else f'{scope}: '}no incident has closed"
-    print_table(_CLOSED_HEADERS, rows, optional_columns=("closing reason", "severity", "since"), empty_text=empty_text)
+    headers, cells = _with_notes(_CLOSED_HEADERS, rows, incident_list)
+    print_table(headers, cells, optional_columns=("closing reason", "severity", "since"), empty_text=empty_text)
+
+
+def _with_notes(
+    headers: Sequence[str], rows: Iterable[Sequence[object]], incident_list: Sequence[Incident | ClosedIncident]
+) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+    """Return headers and rows with a column of the last notes, if there are notes; --impact and the API have all."""
+    if not any(incident.notes for incident in incident_list):
+        return headers, rows
+    return (*headers, "last note"), (
+        [*row, f"{incident.notes[-1].who}: {incident.notes[-1].text}" if incident.notes else ""]
+        for row, incident in zip(rows, incident_list, strict=True)
+    )
 
 
 def describe_parts(parts: Iterable[PartCount]) -> str:
@@ -191,6 +216,9 @@ def _render_impact(incident: Incident, impact: Impact) -> Iterator[str]:
         yield from _render_domain_impact(domain)
     for note in incident.notes:
         yield f"  note {note.written_at} {note.who}: {note.text}"
+    if incident.jobs:
+        commands = [shlex.join(["trninv", "replace", job]) for job in incident.jobs[:_MAX_COMMANDS]]
+        yield f"  where its jobs can go: {'; '.join(commands)}{'; …' if len(incident.jobs) > _MAX_COMMANDS else ''}"
     if impact.truncated:
         yield (
             f"  omitted: {impact.domain_count - len(impact.domains):,} of {pluralize(impact.domain_count, 'domain')}, "
@@ -242,13 +270,14 @@ def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, lis
     If the database is unreachable at the start, UnreachableError is raised.
     """
     last_revision, last_incidents = None, None
-    last_empty_text, is_waiting = "", False
+    last_remarks, is_waiting = ("", ""), False
     while True:
         revision = read_revision(fleet)
         if revision is None or revision != last_revision:
             try:
                 with fleet.snapshot() as snapshot:
                     incidents = snapshot.incidents(scope)
+                    unapplied = format_unapplied(len(snapshot.unapplied_findings(scope)), scope, "; ")
                     empty_text = EMPTY_DATABASE_HINT if has_no_cluster(snapshot) else "everything is up"
             except NOT_ANSWERING as error:
                 if last_incidents is None:
@@ -257,9 +286,10 @@ def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, lis
                     yield f"{error}: retrying; this is the last known state", last_incidents
                 revision, is_waiting = None, True
             else:
-                if incidents != last_incidents or empty_text != last_empty_text or is_waiting:
-                    yield _format_heading(scope, incidents, empty_text), incidents
-                last_incidents, last_empty_text, is_waiting = incidents, empty_text, False
+                remarks = empty_text, unapplied
+                if incidents != last_incidents or remarks != last_remarks or is_waiting:
+                    yield _format_heading(scope, incidents, empty_text) + unapplied, incidents
+                last_incidents, last_remarks, is_waiting = incidents, remarks, False
             last_revision = revision
         time.sleep(_POLL_SECONDS)
 

@@ -7,6 +7,7 @@ from shutil import get_terminal_size
 import click
 
 from trninv.characters import escape_controls
+from trninv.units import pluralize
 
 
 def print_wrapped(text: str, *, err: bool = False) -> None:
@@ -37,6 +38,13 @@ def print_hint(text: str) -> None:
     """Print a hint, such as the next command, on stderr if stdout is a terminal."""
     if sys.stdout.isatty():
         print_wrapped(text, err=True)
+
+
+def format_unapplied(count: int, scope: str | None = None, start: str = "") -> str:
+    """Return what to do about findings of drift on parts that are up; an empty text if there are none."""
+    command = "trninv drift" if scope is None else f"trninv drift {scope}"
+    finding = pluralize(count, "high finding")
+    return f"{start}{finding} of drift not applied: {command}, and --apply sets what failed down" if count else ""
 
 
 def _cell_count(text: str) -> int:

@@ -15,7 +15,7 @@ from trninv.cli.output import format_option, print_table, print_value
 from trninv.cli.progress_line import Progress
 from trninv.database import migration
 from trninv.database.engine import read_transaction, redacted_url, temporary_engine, write_transaction
-from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLevelError
+from trninv.errors import TrninvError, UsageError, WrongLevelError
 from trninv.inventory.address.lookup import Place, resolve_place
 from trninv.inventory.address.syntax import parse_cluster_name
 from trninv.inventory.database_contents import list_clusters
@@ -26,6 +26,8 @@ from trninv.inventory.state.replay import unverifiable
 from trninv.inventory.state.seals import parse_anchor
 from trninv.units import Capacity, pluralize
 
+_MAX_NAMED = 7
+"""The most clusters that `up` names."""
 _TOUR_PLACES = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
 
 
@@ -37,19 +39,25 @@ _TOUR_PLACES = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
 def up(context: click.Context, checking: bool, host: str, port: int) -> None:
     """Migrate, seed, answer four questions and serve the explorer.
 
+    Only a database without clusters is seeded.
+
     \b
     trninv up --check
     """
     with temporary_engine(context.obj) as engine:
         migration.migrate(engine)
-        for system in _seeded_by_default():
-            try:
-                _seed_systems(engine, [system])
-            except ClusterExistsError as error:
-                click.echo(f"{system.slug}: unchanged: {error}")
+        with read_transaction(engine) as connection:
+            slugs = [str(row["slug"]) for row in list_clusters(connection)]
+        if not slugs:
+            _seed_systems(engine, _seeded_by_default())
     click.echo(f"database: {redacted_url(context.obj)}")
+    if slugs:
+        more = ", …" if len(slugs) > _MAX_NAMED else ""
+        clusters = f"{pluralize(len(slugs), 'cluster')} ({', '.join(slugs[:_MAX_NAMED])}{more})"
+        click.echo(f"it has {clusters}, so nothing is seeded; trninv seed adds the documented systems")
     try:
-        _run_tour(context.obj)
+        if checking or not slugs or _TOUR_PLACES[-1] in slugs:
+            _run_tour(context.obj)
     except TrninvError as error:  # not fatal: the fleet may have been changed since it was seeded
         click.echo(f"the four questions: {error}")
         if checking:

@@ -21,9 +21,9 @@ Clusters that were seeded later have no history at the event and are omitted wit
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, column, select, table, true
+from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, column, or_, select, table, true
 
 from trninv.database.part_counts import as_of_query
 from trninv.database.tables import BITMASK_WORDS, NODE_KINDS, TABLES
@@ -124,6 +124,14 @@ def as_of_time(engine: Engine) -> datetime | None:
 def current_time(connection: Connection) -> datetime:
     """Return the time as of which a connection reads: now, or an earlier time."""
     return as_of_time(connection.engine) or datetime.now(UTC)
+
+
+def is_open_then(connection: Connection, start: ColumnElement[str], end: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that a row is open at the time that the connection reads: now, or an earlier time."""
+    if (earlier_time := as_of_time(connection.engine)) is None:
+        return end.is_(None)
+    timestamp = format_timestamp(earlier_time)
+    return and_(start <= timestamp, or_(end.is_(None), end > timestamp))
 
 
 def as_of_event(source: Engine | Connection) -> int | None:

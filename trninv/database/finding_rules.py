@@ -222,8 +222,8 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
     ),
     "conflict-between-sources": FindingRule(
         "medium",
-        "Fresh observations from different sources disagree.",
+        "Fresh observations disagree.",
         "what a source freshly reports about an instance",
-        "what other sources freshly report about it",
+        "what other sources freshly report about it; for its type, other records of the same source too",
     ),
 }

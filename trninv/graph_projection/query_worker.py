@@ -6,6 +6,7 @@ for the next one (`query_process`).
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -16,9 +17,10 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from trninv.database.query_result import RowStream
-from trninv.errors import CypherError
+from trninv.errors import CypherError, suggestion
 from trninv.graph_projection import graph_file
 from trninv.graph_projection.projection_store import package_directory
+from trninv.graph_projection.schema import LABELS, RELATIONSHIPS, NodeLabel, Relationship
 
 try:
     from trninv.graph_projection import query_process
@@ -27,6 +29,8 @@ except ImportError:  # no module resource: Windows
 
 MAX_WARM: Final = 2
 """Maximum number of processes that wait for a query, in each process of a service."""
+_UNKNOWN: Final = re.compile(r"(?P<table>Table) (\w+) does not exist|Cannot find property (\w+) ")
+"""What the graph says of a label, relationship or property that it does not have."""
 _MAX_WAIT: Final = 500
 """Seconds for which a process is offered a query: well below `query_process.IDLE_SECONDS`, when it ends."""
 _ENVIRONMENT: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG")
@@ -113,7 +117,7 @@ class QueryWorker:
             raise CypherError("the process that runs the query ended before the query did: it asks for too much")
         value = json.loads(line)
         if isinstance(value, str):
-            raise CypherError(f"the graph refuses: {value}")
+            raise CypherError(f"the graph refuses: {value}{_hint(value)}")
         return value
 
     def _read_columns(self) -> tuple[str, ...]:
@@ -180,3 +184,16 @@ class CypherWorkers:
             self._wait()
             while self._workers:
                 self._workers.pop().kill()
+
+
+def _hint(refusal: str) -> str:
+    """Return which name may be meant, if the graph refuses a query because of a name that it does not have."""
+    if (match := _UNKNOWN.search(refusal)) is None:
+        return ""
+    kinds: tuple[NodeLabel | Relationship, ...] = (*LABELS, *RELATIONSHIPS)
+    word = match[2] or match[3]
+    names = (
+        {kind.name for kind in kinds} if match["table"] else {item.name for kind in kinds for item in kind.properties}
+    )
+    beginnings = {name for name in names if word.startswith(name)}  # host of hostname
+    return f" ({suggestion(word, beginnings or names)})"

@@ -33,6 +33,7 @@ from trninv.graphql.search_field import MAX_HITS, FirstArgument, HitType, NearAr
 from trninv.graphql.sweep_fields import SweepIdArgument, SweepJobType
 from trninv.graphql.sweep_runner import find_sweep
 from trninv.incidents.incident_thing import CLOSED_INCIDENT, INCIDENT
+from trninv.incidents.unapplied_findings import list_unapplied_findings
 from trninv.inventory.address.syntax import level_of
 from trninv.inventory.schema.things import THINGS
 from trninv.reconcile.findings import last_comparison_time
@@ -60,6 +61,7 @@ class ViewerType:
     )
 
 
+ScopeArgument = Annotated[Address | None, strawberry.argument(description="Only those at or below this place.")]
 TimeArgument = Annotated[
     str, strawberry.argument(description="An ISO time with its zone (2026-11-22T02:00:00Z), or the number of an event.")
 ]
@@ -255,6 +257,13 @@ class Query(QuestionFields, _ThingLists):  # type: ignore[misc] # the generated 
     @strawberry.field(description="When trninv drift last compared observations with the design (UTC); null: never.")
     async def drift_compared_at(self, info: AppInfo) -> str | None:
         return await info.context.read(last_comparison_time)
+
+    @strawberry.field(
+        description="Number of open high findings of drift on parts that are up, of a place or of all: unless somebody "
+        "runs trninv drift --apply, no incident shows them."
+    )
+    async def unapplied_finding_count(self, info: AppInfo, scope: ScopeArgument = None) -> int:
+        return len(await info.context.read(list_unapplied_findings, None if scope is None else str(scope)))
 
     incidents = paged_field(
         health_fields.IncidentType,

@@ -32,10 +32,12 @@ from trninv.inventory.schema.things import THINGS
 
 def in_scope(connection: Connection, scope: str) -> Sql:
     """Return the condition that an event belongs to the place with an address, as users write it."""
+    ends = split_link(scope)  # the two ends of a link, or the address alone
+    for end in ends:  # whose errors say which place may be meant
+        parse_or_look_up(connection, end)
     level = level_of(scope)
     if level == "rack":
         return in_place(level, lambda: literal(resolve_place(connection, scope).id))
-    ends = split_link(scope)  # the two ends of a link, or the address alone
     values: list[str | int] = [
         "--".join(str(parse_or_look_up(connection, end)) for end in ordered_ends) for ordered_ends in (ends, ends[::-1])
     ]

@@ -19,7 +19,7 @@ from trninv.incidents import common_place, failure_history, failures
 from trninv.incidents.change_windows import WINDOW, merge_spans, window_starts
 from trninv.incidents.failures import FailureEvent, PartSite
 from trninv.incidents.grouping import count_parts, grouping_rule, resolve_scope, root_causes
-from trninv.incidents.incident_context import instances_at
+from trninv.incidents.incident_context import instances_at, load_notes
 from trninv.incidents.losses import load_losses
 from trninv.incidents.model import (
     MAX_LISTED,
@@ -174,6 +174,7 @@ def _build_incidents(connection: Connection, windows: Sequence[_Window]) -> Iter
     spans = [(firsts[window.first_change].time, closings[_closing(window)].at) for window in windows]
     losses = load_losses(connection, [window.members for window in windows], spans)
     instances = instances_at(connection, causes, [start for start, _ in spans])
+    notes = load_notes(connection, {str(window.first_change) for window in windows})
     for window, window_causes, place, loss, bound in zip(windows, causes, places, losses, instances, strict=True):
         closing, started_at = closings[_closing(window)], firsts[window.first_change].time
         changes = {window.failures[part.failure_event or 0].change for part in window_causes}
@@ -198,6 +199,7 @@ def _build_incidents(connection: Connection, windows: Sequence[_Window]) -> Iter
             jobs=loss.jobs[:MAX_LISTED],
             job_count=len(loss.jobs),
             instances=bound[:MAX_LISTED],
+            notes=tuple(notes.get(str(window.first_change), ())[-MAX_LISTED:]),
             closing_event=closing.id,
         )
 

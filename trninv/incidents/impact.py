@@ -9,11 +9,10 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, func, select
 
-from trninv.database.as_of import current_time
+from trninv.database.as_of import current_time, is_open_then
 from trninv.database.tables import TABLES
 from trninv.incidents.common_place import place_addresses
 from trninv.incidents.failures import select_by_ids
-from trninv.incidents.incident_context import is_open_then
 from trninv.incidents.losses import job_name
 from trninv.incidents.model import (
     MAX_DOMAINS,

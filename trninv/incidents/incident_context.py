@@ -5,15 +5,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, or_, select
+from sqlalchemy import Connection, Table, select
 
-from trninv.database.as_of import as_of_time
+from trninv.database.as_of import is_open_then
 from trninv.database.tables import TABLES
 from trninv.incidents.model import IncidentNote, RelatedFinding, UnhealthyPart
 from trninv.inventory.address.machine_names import split_link
 from trninv.inventory.address.syntax import Address, parse
 from trninv.routing.evidence import ServerInstance
-from trninv.units import format_timestamp
 
 _MAX_LISTED: Final = 500
 """The most addresses or incidents that a query lists; if there are more, all rows are read and filtered here."""
@@ -50,14 +49,6 @@ def enclosing_servers(address: str) -> list[str]:
 def causing_servers(causes: Iterable[UnhealthyPart]) -> list[str]:
     """Return the addresses of the servers of some causes, in their order."""
     return list(dict.fromkeys(server for part in causes for server in enclosing_servers(part.address)))
-
-
-def is_open_then(connection: Connection, start: ColumnElement[str], end: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition that a row is open at the time that the connection reads: now, or an earlier time."""
-    if (earlier_time := as_of_time(connection.engine)) is None:
-        return end.is_(None)
-    timestamp = format_timestamp(earlier_time)
-    return and_(start <= timestamp, or_(end.is_(None), end > timestamp))
 
 
 def _open_rows(connection: Connection, table: Table, start: str, end: str, addresses: Collection[str]) -> Iterator[Any]:

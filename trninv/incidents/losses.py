@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, func, literal_column, or_, select
 
+from trninv.database.as_of import is_open_then
 from trninv.database.tables import TABLES
 from trninv.incidents.failures import select_by_ids
-from trninv.incidents.incident_context import is_open_then
 from trninv.incidents.model import Loss, PartKey, UnhealthyPart
 from trninv.inventory.state.condition import carried_bandwidth, carried_bandwidth_expression
 from trninv.units import Bandwidth

@@ -237,6 +237,7 @@ class ClosedIncident:
     instances: Annotated[
         tuple[ServerInstance, ...], f"Instances in the servers of its causes when it began, the first {MAX_LISTED}."
     ]
+    notes: Annotated[tuple[IncidentNote, ...], f"Notes on it, oldest first, the latest {MAX_LISTED}."] = ()
     closing_event: HiddenInt
 
     @property

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from trninv.database.query_result import QueryResult
     from trninv.importers.ingestion import ImportFile
-    from trninv.incidents.model import ClosedIncident, Impact, Incident
+    from trninv.incidents.model import ClosedIncident, Impact, Incident, RelatedFinding
     from trninv.inventory.change import Change
     from trninv.inventory.database_contents import DatabaseContents
     from trninv.inventory.schema.description import Description
@@ -56,6 +56,15 @@ class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
 
         with self.connect() as connection:
             return RowList(list_closed_incidents(connection, scope), ClosedIncident)
+
+    @reading
+    def unapplied_findings(self, scope: str | None = None) -> "RowList[RelatedFinding]":
+        """List open high findings of drift on parts of a place or of all that are up: `drift --apply` was not run."""
+        from trninv.incidents.model import RelatedFinding  # noqa: PLC0415 # loaded on first use
+        from trninv.incidents.unapplied_findings import list_unapplied_findings  # noqa: PLC0415
+
+        with self.connect() as connection:
+            return RowList(list_unapplied_findings(connection, scope), RelatedFinding)
 
     @reading
     def impact(self, incident: "Incident") -> "Impact":

@@ -6,9 +6,9 @@ slots to down.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
@@ -36,7 +36,7 @@ from trninv.reconcile.latest_observations import (
     load_latest_observations,
     valid_host_name,
 )
-from trninv.reconcile.machine_groups import group_machines, load_chip_counts, recent_machines
+from trninv.reconcile.machine_groups import group_machines, instance_type_of, load_chip_counts, recent_machines
 from trninv.reconcile.missing_machines import missing_machines
 from trninv.topology.fabric_tree import ServerOrdinals
 
@@ -66,6 +66,14 @@ class AdoptedModel:
     placed_by_order: int
 
 
+class TypeConflict(NamedTuple):
+    """A machine with different instance types in its records: the type that counts, and the others."""
+
+    name: str
+    type: str
+    other_types: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class AdoptionResult:
     """What an adoption created or added.
@@ -82,6 +90,8 @@ class AdoptionResult:
         Whether the cluster had been adopted before, so that this adoption could only extend it.
     filled_slots
         Addresses of slots that were empty and have an instance now; their state is up again.
+    type_conflicts
+        Machines that have different instance types in their records; the latest type counts.
 
     """
 
@@ -91,6 +101,7 @@ class AdoptionResult:
     skipped: tuple[SkippedMachine, ...]
     is_extended: bool = False
     filled_slots: tuple[str, ...] = ()
+    type_conflicts: tuple[TypeConflict, ...] = ()
 
 
 def adopt(
@@ -122,10 +133,12 @@ def adopt(
         raise ClusterExistsError(f"cluster {slug} already exists, as {current_system}; adopt under another name")
     if current_system == ADOPTED:
         return _grow_adopted(connection, catalog, systems, slug, progress)
-    plan = _plan_new_cluster(connection, systems)
+    unbound = _unbound_machines(connection, load_latest_observations(connection))
+    plan = _plan_new_cluster(connection, systems, unbound)
     cluster_seeding.create_cluster(connection, catalog, plan.plan, slug, progress)
     _bind_new_slots(connection, slug, plan.slots, plan.empty_slots)
-    return _build_result(slug, plan.domains, plan.plan, plan.skipped)
+    result = _build_result(slug, plan.domains, plan.plan, plan.skipped)
+    return replace(result, type_conflicts=tuple(_type_conflicts(unbound)))
 
 
 def _grow_adopted(
@@ -153,7 +166,8 @@ def _grow_adopted(
     filled = sorted({binding.address for binding in list_bindings(connection, place)} & empty)
     set_state(connection, filled, UP, why="an instance is bound now", who=AUTHOR, source="import")
     result = _build_result(slug, extension.domains, extension.plan, extension.skipped, plan)
-    return replace(result, is_extended=True, filled_slots=tuple(filled))
+    conflicts = tuple(_type_conflicts(unbound))
+    return replace(result, is_extended=True, filled_slots=tuple(filled), type_conflicts=conflicts)
 
 
 def _bind_new_slots(
@@ -178,9 +192,8 @@ def _empty_slots(connection: Connection) -> set[str]:
     return set(connection.scalars(empty.where(event.c.state == "down", event.c.who == AUTHOR)))
 
 
-def _plan_new_cluster(connection: Connection, systems: SystemCatalog) -> PlannedCluster:
+def _plan_new_cluster(connection: Connection, systems: SystemCatalog, unbound: Sequence[Machine]) -> PlannedCluster:
     """Plan a cluster from all machines without a slot."""
-    unbound = _unbound_machines(connection, load_latest_observations(connection))
     sizes = {slug: model.blueprint.servers for slug, model in systems.domains.items()}
     if not unbound and next(list_bindings(connection), None):
         raise AdoptionError("every imported machine already has a slot; trninv bindings lists them")
@@ -198,6 +211,14 @@ def _unbound_machines(connection: Connection, latest: LatestObservations) -> lis
         if entry.name not in missing and not {entry.name, entry.host} & bound_names
     )
     return [entry for entry in machines if is_instance_id(entry.name) or is_host_name(entry.name)]
+
+
+def _type_conflicts(machines: Iterable[Machine]) -> Iterator[TypeConflict]:
+    """Yield the machines that have different instance types in their records."""
+    for machine in machines:
+        types, counting = {str(entry.value) for entry in machine.reported_types()}, instance_type_of(machine)
+        if len(types) > 1 and counting:
+            yield TypeConflict(machine.name, counting, tuple(sorted(types - {counting})))
 
 
 def _servers_by_ordinals(connection: Connection, slug: str) -> Mapping[ServerOrdinals, tuple[int, str]]:

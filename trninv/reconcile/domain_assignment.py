@@ -11,7 +11,14 @@ from typing import Annotated, Final, NamedTuple
 
 from trninv.catalog.instance_types import UNCLAIMED_REASON
 from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE, ServerAddress, template_names
-from trninv.reconcile.machine_groups import ULTRASERVER, GroupMember, MachineGroup, Slot, replaced_members
+from trninv.reconcile.machine_groups import (
+    ULTRASERVER,
+    GroupMember,
+    MachineGroup,
+    Slot,
+    instance_type_of,
+    replaced_members,
+)
 
 _MAX_CANDIDATES: Final = 8
 """The maximum number of possible slots that are named for a machine without a slot."""
@@ -90,6 +97,8 @@ class DomainAssigner:
         Slots by the host name that the template derives; names that several slots share are omitted.
     unassigned
         Machines of groups without a domain.
+    unlisted_count
+        Number of machines of groups that may belong to slots that were not given.
 
     """
 
@@ -102,7 +111,7 @@ class DomainAssigner:
         covers_all_slots: bool = True,
     ) -> None:
         self.free_slots, self.unassigned = defaultdict[int, list[Slot]](list), list[UnassignedMachine]()
-        self._covers_all_slots = covers_all_slots
+        self._covers_all_slots, self.unlisted_count = covers_all_slots, 0
         names = template_names(
             [ServerAddress(slot.cluster, slot.domain_ordinal, slot.ordinal) for slot in slots], template
         )
@@ -188,7 +197,9 @@ class DomainAssigner:
                 self.free_slots[member.slot.domain] = sorted([*self.free_slots[member.slot.domain], member.slot])
         max_servers = max((self._sizes[model] for model in group.domain_models), default=0)
         is_unclaimed = any(group_member.is_unclaimed for group_member in group.members)
-        if not max_servers:
+        if not max_servers and all(instance_type_of(member.machine) is None for member in group.members):
+            reason = "no source reports its instance type, and no free slot has its host name"
+        elif not max_servers:
             reason = UNCLAIMED_REASON if is_unclaimed else "no slot has its instance type"
         elif len(group.members) > max_servers:
             reason = f"{group.key} has {len(group.members)} instances, but its domain has {max_servers} servers"
@@ -196,6 +207,8 @@ class DomainAssigner:
             reason = group.duplicate_reason
         if reason and (max_servers or self._covers_all_slots or is_unclaimed):
             self._leave_unassigned(group, reason)
+        elif reason:
+            self.unlisted_count += len(group.unbound)
         return not reason
 
     def _assign_by_bindings(self, group: MachineGroup) -> None:

@@ -20,7 +20,7 @@ from trninv.database.tables import TABLES
 from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE
 from trninv.inventory.address.lookup import Place
 from trninv.inventory.state.bindings import Binding, ProposedBinding, list_bindings
-from trninv.reconcile.domain_assignment import DomainAssigner, UnassignedMachine
+from trninv.reconcile.domain_assignment import DomainAssigner, UnassignedMachine, slot_for_host
 from trninv.reconcile.latest_observations import (
     LatestObservations,
     Machine,
@@ -53,12 +53,15 @@ class Identification:
     ----------
     unclaimed_types
         Instance types that no model in the catalog claims; their machines get no slot.
+    unlisted_count
+        Number of machines without a slot that are not among ``unassigned``, as they may belong to another cluster.
 
     """
 
     proposed_bindings: tuple[ProposedBinding, ...]
     unassigned: tuple[UnassignedMachine, ...]
     unclaimed_types: tuple[UnclaimedType, ...] = ()
+    unlisted_count: int = 0
 
 
 def identify(
@@ -118,6 +121,7 @@ def drop_undone_inferences(connection: Connection, identification: Identificatio
         tuple(entry for entry in identification.proposed_bindings if entry not in repeated),
         tuple(sorted([*identification.unassigned, *unassigned], key=lambda entry: entry.name)),
         identification.unclaimed_types,
+        identification.unlisted_count,
     )
 
 
@@ -150,10 +154,14 @@ def match_machines(
     attached = attach_bindings(machines, slots, open_bindings, latest)
     present = [(machine, slot) for machine, slot in attached if slot or machine.name not in missing]
     groups = group_machines(present, {slot.model: slot.servers for slot in slots}, chips, missing)
-    unclaimed_machines = [entry.machine for group in groups for entry in group.unbound if entry.is_unclaimed]
     assigner = DomainAssigner(
         slots, {entry.server_id for entry in open_bindings}, template, covers_all_slots=covers_all_slots
     )
+    for member in (member for group in groups for member in group.unbound if instance_type_of(member.machine) is None):
+        # its name alone decides: `assign_slots` gives it no other slot
+        if (slot := slot_for_host(member, assigner.slots_by_hostname)) and slot in assigner.free_slots[slot.domain]:
+            member.domain_models = frozenset([slot.model])
+    unclaimed_machines = [entry.machine for group in groups for entry in group.unbound if entry.is_unclaimed]
     proposals, unassigned = list[ProposedBinding](), list[UnassignedMachine]()
     for group, assignment in assigner.assign(groups, in_order=in_order):
         group_proposals, group_unassigned = assign_slots(
@@ -164,7 +172,7 @@ def match_machines(
     bound_ids = {entry.server_id for entry in proposals}
     renamed = [entry for entry in _renamed_bindings(open_bindings, slots, latest) if entry.server_id not in bound_ids]
     types = count_unclaimed_types(name for entry in unclaimed_machines if (name := instance_type_of(entry)))
-    return Identification((*renamed, *proposals), (*assigner.unassigned, *unassigned), types)
+    return Identification((*renamed, *proposals), (*assigner.unassigned, *unassigned), types, assigner.unlisted_count)
 
 
 def attach_bindings(

@@ -157,6 +157,17 @@ class Machine:
                 )
         return by_source
 
+    def reported_types(self) -> list[ObservedValue]:
+        """Return the instance types in all of its records, also in several of one source, latest first.
+
+        Sources whose types are inexact are left out.
+        """
+        return [
+            ObservedValue(entry.instance_type, entry.source, entry.observation, entry.observed_at)
+            for entry in self.observations
+            if entry.instance_type is not None and find_source(entry.source).is_exact("instance_type")
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class LatestObservations:

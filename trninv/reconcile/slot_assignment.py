@@ -10,7 +10,7 @@ from typing import Final
 from trninv.inventory.state.bindings import ProposedBinding
 from trninv.reconcile.domain_assignment import DomainAssignment, UnassignedMachine, slot_for_host
 from trninv.reconcile.latest_observations import valid_host_name
-from trninv.reconcile.machine_groups import ULTRASERVER, GroupMember, MachineGroup, Slot
+from trninv.reconcile.machine_groups import ULTRASERVER, GroupMember, MachineGroup, Slot, instance_type_of
 from trninv.reconcile.ring_order import matching_orders, server_ring
 
 _CONFIDENCE_ORDER: Final = ("certain", "likely", "interchangeable")
@@ -107,7 +107,12 @@ class _SlotAssigner:
                 self._assign(member, slot, "likely")
 
     def assign_rest(self, *, in_order: bool) -> None:
-        """Assign a last machine to a last slot, or several in order if requested; leave the others unassigned."""
+        """Assign a last machine to a last slot, or several in order if requested; leave the others unassigned.
+
+        A machine of unknown type gets only the slot that has its host name, which is taken.
+        """
+        for member in [member for member in self._waiting if instance_type_of(member.machine) is None]:
+            self._leave_unassigned(member, "no source reports its instance type, and the slot of its name is taken")
         if len(self._waiting) == len(self._free_slots) == 1:
             self._assign(self._waiting[0], self._free_slots[0], "certain")
         elif in_order:

@@ -8,7 +8,7 @@ from pathlib import Path
 from trninv.catalog.instance_types import UnclaimedType
 from trninv.history.events import Event
 from trninv.history.point_in_time import Time
-from trninv.incidents.model import ClosedIncident, Impact, Incident, IncidentNote
+from trninv.incidents.model import ClosedIncident, Impact, Incident, IncidentNote, RelatedFinding
 from trninv.inventory.database_contents import DatabaseContents
 from trninv.inventory.schema.description import Description
 from trninv.inventory.state.bindings import Binding, BindingChanges
@@ -479,6 +479,10 @@ class AsyncMethods:
         coarse: bool = ...,
         check: bool = ...,
     ) -> str: ...
+    async def unapplied_findings(
+        self,
+        scope: str | None = ...,
+    ) -> RowList[RelatedFinding]: ...
     async def unclaimed_types(
         self,
     ) -> tuple[UnclaimedType, ...]: ...

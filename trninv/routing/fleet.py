@@ -5,7 +5,7 @@ notebooks all ask through that class.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Engine
 from trninv.database.engine import close_engine
 from trninv.database.revision import RevisionTracker, revision_id
 from trninv.database.snapshot import AsOf
+from trninv.errors import AddressError
 from trninv.history.point_in_time import Time
 from trninv.inventory.address.lookup import only_cluster, resolve, resolve_place
 from trninv.inventory.state import bindings
@@ -247,13 +248,10 @@ class BaseFleet(NotebookMethods, RoutingMethods):
         """
         values = question.coerce_values(*arguments, **keywords)
         scenario = self._source.scenario
-        if (
-            scenario is None
-            and question.answer_from_cache
-            and (revision := self._source.revision()) is not None
-            and (cached := question.answer_from_cache(self._path_cache(revision), **values))
-        ):
-            return with_origin(cached, self, revision_id(revision))
+        if scenario is None and question.answer_from_cache and (revision := self._source.revision()) is not None:
+            with suppress(AddressError):  # the error of the database's answer says which place may be meant
+                if cached := question.answer_from_cache(self._path_cache(revision), **values):
+                    return with_origin(cached, self, revision_id(revision))
 
         with self._source.open_without_scenario() as snapshot:
             answer = question.function(snapshot.with_scenario(scenario), **values)

@@ -21,6 +21,8 @@ from trninv.inventory.address.expressions import node_addresses, ordinal_column
 from trninv.inventory.address.machine_names import replace_machine_name, split_link
 from trninv.inventory.address.syntax import STEP_NAMES, Address, format_letters, is_link, parse
 
+_ANY_CLUSTER: Final = "any"
+"""Stands for the cluster of an address that has none."""
 NO_CLUSTER_MESSAGE: Final = "nothing is seeded yet; run trninv seed"
 
 
@@ -36,7 +38,21 @@ class Place:
 
 def parse_or_look_up(connection: Connection, text: str) -> Address:
     """Parse the address of one place, after replacing a leading instance or host name by the address of its slot."""
-    return parse(replace_machine_name(connection, text))
+    address = replace_machine_name(connection, text)
+    try:
+        return parse(address)
+    except AddressError:
+        if (whole := _in_only_cluster(connection, address)) is None:
+            raise
+        raise AddressError(f"{address!r} names no cluster: did you mean {whole}?") from None
+
+
+def _in_only_cluster(connection: Connection, relative: str) -> str | None:
+    """Return the address of the place that an address without its cluster names, if just one cluster has such one."""
+    with suppress(AddressError):
+        places = list(find_in_other_clusters(connection, parse(f"{_ANY_CLUSTER}/{relative.strip()}"), (), 2))
+        return places[0] if len(places) == 1 else None
+    return None
 
 
 def resolve(connection: Connection, text: str) -> Place:
@@ -160,6 +176,8 @@ def _suggestion(connection: Connection, address: Address) -> str:
         with suppress(AddressError, UnknownAddressError):
             replace_machine_name(connection, f"@{missing}")
             return f"no cluster {missing}: did you mean @{missing}?"
+        if whole := _in_only_cluster(connection, str(address)):
+            return f"no cluster {missing}: did you mean {whole}?"
         slugs = connection.scalars(select(TABLES["cluster"].c.slug)).all()
         from trninv.catalog.models import default_systems  # noqa: PLC0415 # only to suggest a name
 

@@ -9,6 +9,8 @@ from sqlalchemy import ColumnElement, Connection, func, or_, select
 
 from trninv.catalog.facts import EFA_FABRIC, Catalog, Fact, render_value
 from trninv.catalog.models import COMPUTE
+from trninv.database.as_of import is_open_then
+from trninv.database.finding_rules import SEVERITIES
 from trninv.database.tables import CARRYING_STATES, NODE_KINDS, TABLES, is_unhealthy
 from trninv.inventory.address.completion import children
 from trninv.inventory.address.expressions import node_addresses
@@ -22,7 +24,7 @@ from trninv.inventory.state.bindings import Binding, list_bindings
 from trninv.inventory.state.condition import condition_from_row
 from trninv.inventory.state.state_change import is_cascaded
 from trninv.topology.registry import get_pattern
-from trninv.units import Bandwidth, Capacity, Compute
+from trninv.units import Bandwidth, Capacity, Compute, pluralize
 
 MAX_UNHEALTHY = 20
 """The maximum number of unhealthy parts that a description lists."""
@@ -48,7 +50,8 @@ class Description:
     attributes
         Names and values, formatted for people; totals cover everything installed.
     unhealthy
-        The first MAX_UNHEALTHY unhealthy servers, nodes and links of the place, with their states.
+        The first MAX_UNHEALTHY unhealthy servers, nodes and links of the place, with their states. The nodes of a
+        server that are unhealthy only with it are counted beside it.
     has_more_unhealthy
         Whether the place has further unhealthy parts.
     """
@@ -71,6 +74,7 @@ def describe(connection: Connection, catalog: Catalog, place: Place) -> Descript
     if last := connection.execute(select(event).where(*is_own_change).order_by(event.c.id.desc()).limit(1)).first():
         condition = condition_from_row(last, "own_" if last.own_state else "")
         attributes["last set"] = f"{condition} at {last.at} by {last.who}: {last.why}"
+    attributes |= _describe_use(connection, place) | _describe_findings(connection, place)
     unhealthy = tuple(islice(_unhealthy_parts(connection, place), MAX_UNHEALTHY + 1))
     fact_keys = dict.fromkeys(fact.key for fact in catalog.facts if fact.subject in subjects)
     return Description(
@@ -83,6 +87,34 @@ def describe(connection: Connection, catalog: Catalog, place: Place) -> Descript
         len(unhealthy) > MAX_UNHEALTHY,
         tuple(catalog.facts_about(*key)[0] for key in fact_keys),  # the first fact is the selected one
     )
+
+
+def _describe_use(connection: Connection, place: Place) -> dict[str, str]:
+    """Return the jobs, the reservations and the cordon of a server or chip, as far as there are any."""
+    if place.level not in ("server", "chip"):
+        return {}
+    jobs = connection.execute(select_things(THINGS["job"], place)).all()
+    reservations = connection.execute(select_things(THINGS["reservation"], place)).all()
+    cordons = connection.execute(select_things(THINGS["cordon"], place)).all() if place.level == "server" else ()
+    uses = {
+        "jobs": [f"{row.name} by {row.who}" for row in jobs],
+        "reserved": [f"for {row.name} from {row.from_at} until {row.until_at} by {row.who}" for row in reservations],
+        "cordoned": [f"since {row.started_at} by {row.who}: {row.why}" for row in cordons],
+    }
+    return {name: "; ".join(texts) for name, texts in uses.items() if texts}
+
+
+def _describe_findings(connection: Connection, place: Place) -> dict[str, str]:
+    """Return the number of open findings at and below a place by severity and rule, the worst first, if any."""
+    finding, columns = TABLES["finding"], ("severity", "rule")
+    query = (
+        select(*(finding.c[name] for name in columns), func.count().label("count"))
+        .where(is_open_then(connection, finding.c.first_seen, finding.c.cleared_at), rows_in(place, "finding"))
+        .group_by(*(finding.c[name] for name in columns))
+    )
+    rows = sorted(connection.execute(query), key=lambda row: (-SEVERITIES.index(row.severity), row.rule))
+    counts = ", ".join(f"{row.count:,} {row.severity} ({row.rule})" for row in rows)
+    return {"open findings": f"{counts}: trninv drift {place.address}"} if rows else {}
 
 
 _AttributesAndSubjects = tuple[dict[str, Any], Sequence[str]]
@@ -284,15 +316,26 @@ def _unhealthy_parts(connection: Connection, place: Place) -> Iterator[str]:
     # "+ 0", also on what rows are ordered by, leaves the database no index but that of unhealthy nodes or links
     is_in_place = node.c.cluster_id + 0 == place.id if place.level == "cluster" else rows_in(place, "node")
     servers = select_things(THINGS["server"], place).add_columns(server.c.factor_ppm).where(is_unhealthy(server))
-    for row in connection.execute(servers.limit(MAX_UNHEALTHY + 1)):
-        yield f"{row.address} ({condition_from_row(row)})"
-    unhealthy_nodes = _addresses_and_states(connection, is_in_place, is_unhealthy(node), limit=MAX_UNHEALTHY + 1)
+    for row in connection.execute(servers.limit(MAX_UNHEALTHY + 1)).all():
+        yield f"{row.address} ({condition_from_row(row)}{_count_with_server(connection, row, place.cluster_id)})"
+    failed_itself = is_unhealthy(node), func.coalesce(node.c.own_state, node.c.state) != "up"
+    unhealthy_nodes = _addresses_and_states(connection, is_in_place, *failed_itself, limit=MAX_UNHEALTHY + 1)
     yield from (f"{address} ({state})" for address, state in unhealthy_nodes.values())
     links = select(link).join(node, node.c.id == link.c.a_id).where(is_unhealthy(link), is_in_place)
     links = links.order_by(link.c.id + 0).limit(MAX_UNHEALTHY + 1)
     rows = connection.execute(links).all()
     nodes = _addresses_and_states(connection, node.c.id.in_([end for row in rows for end in (row.a_id, row.b_id)]))
     yield from (f"{nodes[row.a_id][0]}--{nodes[row.b_id][0]} ({row.state})" for row in rows)
+
+
+def _count_with_server(connection: Connection, server: Any, cluster: int) -> str:
+    """Return how many nodes of a server are unhealthy only because it is, as the end of its state."""
+    node = TABLES["node"]
+    with_it = rows_in(Place(server.address, "server", server.id, cluster), "node"), node.c.own_state == "up"
+    query = select(node.c.kind, func.count()).where(*with_it).group_by(node.c.kind).order_by(func.min(node.c.id))
+    names = {"nic": "NIC"}
+    counts = [pluralize(count, names.get(kind, kind)) for kind, count in connection.execute(query)]
+    return f", with {', '.join(counts)}" if counts else ""
 
 
 def _addresses_and_states(

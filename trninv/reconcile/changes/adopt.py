@@ -30,6 +30,14 @@ def _render(result: AdoptionResult) -> Rendered:
             ["model", "domains", "instances", "empty slots"],
             ((model.model, model.domains, model.machines, model.empty_slots) for model in result.models),
         )
+    if result.type_conflicts:
+        count, whose = len(result.type_conflicts), "its" if len(result.type_conflicts) == 1 else "their"
+        conflicts = ", ".join(
+            f"{conflict.name} ({conflict.type} counts, not {' or '.join(conflict.other_types)})"
+            for conflict in result.type_conflicts[:_MAX_NAMES]
+        )
+        ellipsis = ", …" if count > _MAX_NAMES else ""
+        yield f"{pluralize(count, 'machine')} with several instance types in {whose} records: {conflicts}{ellipsis}"
     if ordered_by_id := sum(model.placed_by_order for model in result.models):
         yield (
             f"{pluralize(ordered_by_id, 'instance')} of UltraServers placed in the order of their ids, because no "
@@ -59,6 +67,7 @@ def _render(result: AdoptionResult) -> Rendered:
         "skipped": "Machines that are in no domain, and why.",
         "is_extended": "Whether the cluster was adopted before.",
         "filled_slots": "Slots that were empty and have an instance now; they are up again.",
+        "type_conflicts": "Machines with different instance types in their records; the latest type counts.",
     },
     undo="`trninv unseed NAME` removes the cluster; domains that were added to it can't be removed alone.",
     render=_render,

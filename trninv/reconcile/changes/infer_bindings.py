@@ -17,6 +17,7 @@ from trninv.inventory.state.bindings import BindingChanges
 from trninv.reconcile.domain_assignment import UnassignedMachine
 from trninv.reconcile.identification import MACHINE_EXPIRY, identify
 from trninv.rendered_text import Rendered, RenderedTable
+from trninv.units import pluralize
 
 _HOUR: Final = timedelta(hours=1)
 
@@ -29,18 +30,26 @@ class InferredBindings(BindingChanges):
     ----------
     unclaimed_types
         Instance types that no model in the catalog claims; their machines get no slot.
+    unlisted_count
+        Number of machines without a slot that fit none of the cluster, and perhaps one of another.
 
     """
 
     unassigned: tuple[UnassignedMachine, ...] = ()
     unclaimed_types: tuple[UnclaimedType, ...] = ()
+    unlisted_count: int = 0
 
 
 def _render(inferred: InferredBindings) -> Rendered:
     # machines of unclaimed types are not listed one by one: render_unclaimed counts them by type
     unassigned = [machine for machine in inferred.unassigned if machine.why != UNCLAIMED_REASON]
     if not inferred.created and not unassigned:
-        yield "no new bindings: every reported machine is bound already"
+        if (count := inferred.unlisted_count) == 0:
+            yield "no new bindings: every reported machine has a slot"
+        else:
+            fit = "fits" if count == 1 else "fit"
+            machines = f"{pluralize(count, 'machine')} without a slot {fit} none of this cluster"
+            yield f"no new bindings: {machines}: trninv infer-bindings"
     yield from inferred.render()
     if unassigned:
         yield ""
@@ -61,6 +70,7 @@ def _render_candidates(machine: UnassignedMachine) -> str:
         "ended": "Bindings that ended: the previous ones of these slots and instances.",
         "unassigned": "Machines without a slot, and why.",
         "unclaimed_types": "Instance types that no model in the catalog claims; their machines get no slot.",
+        "unlisted_count": "Number of machines without a slot that fit none of the cluster, and perhaps one of another.",
     },
     undo="`trninv unbind SLOT` for each new binding; the same observations do not infer it again.",
     render=_render,
@@ -98,7 +108,9 @@ def infer_bindings(
     expiry = timedelta(hours=max_age)
     identified = identify(connection, place, template=hostname, expiry=expiry, in_order=in_order)
     changes = bindings.bind(connection, identified.proposed_bindings, who=who)
-    return InferredBindings(changes.created, changes.ended, identified.unassigned, identified.unclaimed_types)
+    return InferredBindings(
+        changes.created, changes.ended, identified.unassigned, identified.unclaimed_types, identified.unlisted_count
+    )
 
 
 def _require_cluster(place: Place) -> Place:

@@ -4,7 +4,9 @@ A slot is a server's place in the design. A source is a tool on the machines, or
 Kubernetes or EC2, whose output was imported.
 """
 
+import re
 from collections import defaultdict
+from collections.abc import Collection, Iterable
 from functools import reduce
 from operator import or_
 
@@ -26,6 +28,9 @@ _DISPUTABLE_FACTS = {
     "logical_cores": "logical cores",
 }
 """Labels of the observed facts that more than one source may report."""
+
+_ZONE_ID = re.compile(r"[a-z0-9-]+-az\d+")
+"""The id of a zone, such as usw2-az4; its name, such as us-west-2d, differs between accounts."""
 
 
 @SERVER_RULES("instance-type-unexpected")
@@ -157,16 +162,29 @@ def check_stale(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
 def check_conflict_between_sources(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
     """Find facts on which fresh sources disagree; other rules then use none of the values."""
     for fact, label in _DISPUTABLE_FACTS.items():
-        fresh, by_value = drift_input.fresh_values(slot.machine, fact).values(), defaultdict(list)
-        for observed in fresh if len(fresh) > 1 else ():
+        by_value = defaultdict[str, list[ObservedValue]](list)
+        for observed in _fresh_reports(slot.machine, fact, drift_input):
             by_value[_format_value(observed.value)].append(observed)
-        if len(by_value) > 1:
+        if len(by_value) > 1 and not (fact == "zone" and _may_be_one_zone(by_value)):
             parts = (
-                f"{value} by {' and '.join(sorted(item.source for item in observed))}"
+                f"{value} by {' and '.join(sorted({item.source for item in observed}))}"
                 for value, observed in sorted(by_value.items())
             )
             conflicting = [item for observed in by_value.values() for item in observed]
             yield _finding_for(slot, f"one {label}", "; ".join(parts), *conflicting)
+
+
+def _fresh_reports(machine: Machine | None, fact: str, drift_input: DriftInput) -> Iterable[ObservedValue]:
+    """Return each source's fresh value of a fact; of the type, all, as a source may have it in several records."""
+    if fact == "instance_type":
+        return filter(drift_input.is_fresh, machine.reported_types() if machine else ())
+    return drift_input.fresh_values(machine, fact).values()
+
+
+def _may_be_one_zone(zones: Collection[str]) -> bool:
+    """Return whether different texts are at most one id and one name of a zone, which can be of the same zone."""
+    ids = sum(bool(_ZONE_ID.fullmatch(zone)) for zone in zones)
+    return ids <= 1 and len(zones) - ids <= 1
 
 
 def _finding_for(
