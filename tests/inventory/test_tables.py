@@ -1,8 +1,13 @@
-"""The tables refuse impossible rows."""
+"""The tables refuse impossible rows, and threads may share their aliases."""
+
+import importlib
+import pkgutil
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import AliasedReturnsRows, Engine, text
 from sqlalchemy.exc import IntegrityError
+
+import trninv
 
 
 @pytest.mark.parametrize(
@@ -28,3 +33,18 @@ from sqlalchemy.exc import IntegrityError
 def test_a_constraint_refuses(engine: Engine, statement: str) -> None:
     with pytest.raises(IntegrityError), engine.begin() as connection:
         connection.execute(text(statement))
+
+
+def test_an_alias_that_threads_share_has_its_columns() -> None:
+    """Two threads that use it at first would otherwise make other columns each (`shared_alias`)."""
+    names = [
+        module.name for module in pkgutil.walk_packages(trninv.__path__, "trninv.") if "__main__" not in module.name
+    ]
+    shared = {
+        f"{name}.{variable}": value
+        for name in names
+        for variable, value in vars(importlib.import_module(name)).items()
+        if isinstance(value, AliasedReturnsRows)
+    }
+    assert "trninv.incidents.losses._END_A" in shared
+    assert [name for name, alias in shared.items() if "c" not in vars(alias)] == []

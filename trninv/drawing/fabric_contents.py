@@ -217,9 +217,10 @@ def _group_domains(
             is_partial = row.state == "up" != state
             drawn.append(FabricServer(row.ordinal, state, jobs.get(row.id, {}).keys(), is_partial))
         state = min(("up", *(state for _, state in others)), key=SEVERITY.index)
-        ends = links.get(rows[0].domain_id, {})
-        own = {} if None in ends or len(drawn) <= max((max(pair) for pair in ends if pair), default=0) else ends
-        grouped[node].append(FabricDomain(ordinal, state, drawn, counts, {k: v for k, v in own.items() if k}))
+        own = {pair: link_state for pair, link_state in links.get(rows[0].domain_id, {}).items() if pair}
+        if len(own) != len(links.get(rows[0].domain_id, {})) or any(max(pair) >= len(drawn) for pair in own):
+            own = {}
+        grouped[node].append(FabricDomain(ordinal, state, drawn, counts, own))
     return grouped
 
 

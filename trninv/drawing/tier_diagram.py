@@ -286,10 +286,10 @@ class _TierDrawing:
             # a link between two servers is between them, a switch amid all
             everywhere = (0, len(domain.servers) - 1)
             for ends, state in (domain.links or {everywhere: domain.state}).items() if domain.state != "up" else ():
-                down, across = zip(*(divmod(number, columns) for number in ends), strict=True)
+                (row_a, column_a), (row_b, column_b) = (divmod(number, columns) for number in ends)
                 middle = (
-                    domain_x + (sum(across) / 2 + 0.5) * (self._size + 2) - 1,
-                    top + _LABEL_HEIGHT + (sum(down) / 2 + 0.5) * (self._size + 2) - 1,
+                    domain_x + (column_a + column_b + 1) / 2 * (self._size + 2) - 1,
+                    top + _LABEL_HEIGHT + (row_a + row_b + 1) / 2 * (self._size + 2) - 1,
                 )
                 draw_state_symbol(add_element(self._root, "g"), middle, state, backed=True)
 

@@ -7,14 +7,14 @@ from typing import Any, Final
 from sqlalchemy import Connection, func, literal_column, or_, select
 
 from trninv.database.as_of import is_open_then
-from trninv.database.tables import TABLES
+from trninv.database.tables import TABLES, shared_alias
 from trninv.incidents.failures import select_by_ids
 from trninv.incidents.model import Loss, PartKey, UnhealthyPart
 from trninv.inventory.state.condition import carried_bandwidth, carried_bandwidth_expression
 from trninv.units import Bandwidth
 
 _CLUSTER, _NODE, _LINK, _JOB, _ALLOCATION = (TABLES[name] for name in ("cluster", "node", "link", "job", "allocation"))
-_END_A, _END_B = (TABLES["node"].alias(f"end_{name}") for name in "ab")
+_END_A, _END_B = (shared_alias(TABLES["node"], f"end_{name}") for name in "ab")
 _PCIE_SCOPE: Final = "host"
 """The scope of links between chips and NICs, which are neither NeuronLinks nor EFA."""
 _PLANNED_STATES: Final = frozenset({"up", "maintenance"})

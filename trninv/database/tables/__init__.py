@@ -20,6 +20,7 @@ from trninv.database.tables.columns import (
     is_unhealthy,
     make_indexes_partial,
     primary_key,
+    shared_alias,
 )
 from trninv.database.tables.jobs import BITMASK_WORDS, JOB_TABLES, allocated_mask, allocation_bits_row
 from trninv.database.tables.vocabulary import (
@@ -99,6 +100,7 @@ __all__ = [
     "is_unhealthy",
     "make_indexes_partial",
     "primary_key",
+    "shared_alias",
 ]
 
 INSERT_ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "network_node", "core", "link")

@@ -40,6 +40,17 @@ _IS_UNHEALTHY = text("state <> 'up'")
 IS_OPEN = text("ended_at IS NULL")
 
 
+def shared_alias(table: Table, name: str) -> FromClause:
+    """Return an alias for a module's constant, with its columns.
+
+    SQLAlchemy makes the columns of an alias at their first use. Two threads would make other ones each, and a join with
+    columns of both fails.
+    """
+    alias = table.alias(name)
+    list(alias.c)
+    return alias
+
+
 def check_one_of(column: str, values: tuple[str, ...], *, nullable: bool = False) -> CheckConstraint:
     """Return the constraint that a column holds one of ``values``."""
     quoted = ", ".join(f"'{value}'" for value in values)

@@ -10,12 +10,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, func, or_, select
 
-from trninv.database.tables import BINDING_END_MEANINGS, TABLES
+from trninv.database.tables import BINDING_END_MEANINGS, TABLES, shared_alias
 from trninv.inventory.address.expressions import address_expression
 from trninv.inventory.state.replay import MAX_EXAMPLES, HistoryMismatch
 
 _BINDING, _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("binding", "server", "domain", "cluster"))
-_NEXT = _BINDING.alias("next")
+_NEXT = shared_alias(_BINDING, "next")
 """The binding that may have replaced another."""
 _WITHOUT_SUCCESSOR = ("undone", "unseeded")
 """The values of ``ending`` for bindings that no other one replaced."""
