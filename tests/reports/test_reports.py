@@ -57,8 +57,9 @@ SELECT
     model.lanes, link.scope, link.technology,
     (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'bandwidth' AND picked = 'yes')
         AS cable_disputed, model.slug AS model,
-    round(CAST(sum(link.nominal_gb_per_s - link.bandwidth_gb_per_s) / sum(link.nominal_gb_per_s) AS DOUBLE PRECISION), 9)
-        AS share_lost
+    round(
+        CAST(sum(link.nominal_gb_per_s - link.bandwidth_gb_per_s) / sum(link.nominal_gb_per_s) AS DOUBLE PRECISION), 9
+    ) AS share_lost
 FROM v_link AS link
 JOIN link_model AS model ON model.slug = link.model
 WHERE link.cluster = :cluster OR :cluster = ''

@@ -1,4 +1,4 @@
-import{A as e}from"./words.js";import{v as t,y as n}from"./index.js";var r=e(`
+import{A as e}from"./words.js";import{I as t,L as n}from"./index.js";var r=e(`
   fragment Surroundings on Server {
     address ordinal state model instance host vcpus
     hostMemory { gibibytes }

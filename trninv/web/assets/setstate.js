@@ -1,4 +1,4 @@
-import{E as e,_ as t,c as n,p as r,r as i,t as a,w as o,x as s}from"./jsxRuntime.js";import{A as c,I as l,M as u,a as d,c as f,f as p,l as m,m as h,t as g,u as _,z as v}from"./words.js";import{i as y,l as b,m as x,n as S}from"./state.js";import{n as C,t as w}from"./confirmation.js";import{_ as T}from"./index.js";var E=c(`fragment Seen on Event { event at who why }`),D=c(`
+import{E as e,_ as t,c as n,p as r,r as i,t as a,w as o,x as s}from"./jsxRuntime.js";import{A as c,I as l,M as u,a as d,c as f,f as p,l as m,m as h,t as g,u as _,z as v}from"./words.js";import{a as y,d as b,g as x,n as S}from"./state.js";import{n as C,t as w}from"./confirmation.js";import{F as T}from"./index.js";var E=c(`fragment Seen on Event { event at who why }`),D=c(`
   query Named(
     $servers: [Address!]!, $chips: [Address!]!, $switches: [Address!]!, $nics: [Address!]!
     $nodes: [Address!]!, $links: [Address!]!
