@@ -451,6 +451,20 @@ def test_a_note_on_several_numbers_is_read_once_and_a_source_is_named_with_its_p
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_row_says_which_value_is_right(opened: Open, width: int) -> None:
+    page = opened("#/disagreements")
+    page.set_viewport_size({"width": width, "height": 900})
+    notes = page.locator(".disagreements summary .reason")
+    assert notes.evaluate_all("all => all.every(note => note.clientHeight || note.offsetHeight)")
+    assert notes.evaluate_all("all => all.every(note => note.scrollHeight <= note.clientHeight)")
+    row = page.locator("[id='u-trn2x64 efa_bandwidth'] summary")
+    expect(row).to_contain_text("not used: 1,600 GB/s computed")
+    expect(row).to_contain_text("the inventory holds 64 NICs of 200 Gbps.")
+    expect(page.locator(".disagreements .computed")).to_have_count(1)
+
+
+@pytest.mark.slow
 def test_documents_are_listed_the_newest_first_and_lead_to_their_numbers(opened: Open) -> None:
     page = opened("#/sources/documents")
     dates = page.locator(".documents .date").all_inner_texts()

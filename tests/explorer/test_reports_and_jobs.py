@@ -174,6 +174,10 @@ def test_availability_is_of_a_period_and_says_kinds_as_people_do(opened: Open) -
     page.get_by_role("button", name=re.compile("Show .* more rows, up all the time")).click()
     kinds = column(page, 1)
     assert "NIC" in kinds
+    lead = page.get_by_text("Chips, NICs and switches that are down with their server count in Down only.")
+    assert (lead.bounding_box() or {})["y"] < (page.locator(".data").bounding_box() or {})["y"]
+    # a zero is at the edge of its column, below the head
+    assert page.locator(".data .zero .room").count() == 0
     assert "nic" not in kinds
     digits = [text.partition(".")[2] for at in (2, 7, 8, 9) for text in column(page, at) if "." in text]
     assert len({len(text) for text in digits}) == 1
@@ -224,8 +228,33 @@ def test_the_kind_of_links_that_lost_the_most_is_first_and_named(opened: Open) -
     assert int(column(page, 3)[0].replace(",", "")) > 1000
     now, healthy = (column(page, at)[0] for at in (6, 7))
     assert float(now.replace(",", "")) < float(healthy.replace(",", ""))
+    expect(page.get_by_role("columnheader", name="slower", exact=True)).to_be_visible()
+    expect(page.get_by_text("Incidents do not count what links between chips and NICs lost.")).to_be_visible()
     tops = [page.locator(at).evaluate("box => box.offsetTop") for at in (".data", ".losses", ".chart")]
     assert tops == sorted(tops)
+
+
+@pytest.mark.slow
+def test_healthy_less_lost_is_now_as_printed(opened: Open) -> None:
+    def halve(route: Route) -> None:
+        answer = route.fetch()
+        content = answer.json()
+        report = content["data"]["report"]
+        lost, now, healthy = map(report["columns"].index, ("gb_per_s_lost", "gb_per_s_now", "gb_per_s"))
+        row = report["rows"][0]
+        row[lost], row[now] = 37.5, row[healthy] - 37.5
+        route.fulfill(response=answer, json=content)
+
+    page = opened("#/reports")
+    page.route(
+        "**/graphql",
+        lambda route: halve(route) if "query Report(" in str(route.request.post_data) else route.continue_(),
+    )
+    page.get_by_role("link", name=re.compile("^Link bandwidth")).click()
+    settled(page)
+    lost, now, healthy = (column(page, at)[0] for at in (3, 6, 7))
+    assert lost == "37.5"
+    assert float(now.replace(",", "")) == float(healthy.replace(",", "")) - 37.5
 
 
 @pytest.mark.slow

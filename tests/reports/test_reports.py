@@ -59,7 +59,9 @@ SELECT
         AS cable_disputed, model.slug AS model,
     round(
         CAST(sum(link.nominal_gb_per_s - link.bandwidth_gb_per_s) / sum(link.nominal_gb_per_s) AS DOUBLE PRECISION), 9
-    ) AS share_lost
+    ) AS share_lost,
+    sum(CASE WHEN link.bandwidth_gb_per_s > 0 AND link.bandwidth_gb_per_s < link.nominal_gb_per_s THEN 1 ELSE 0 END)
+        AS slower
 FROM v_link AS link
 JOIN link_model AS model ON model.slug = link.model
 WHERE link.cluster = :cluster OR :cluster = ''
@@ -154,6 +156,7 @@ def test_bandwidth_by_kind_is_that_of_the_links_one_by_one(two: dict[str, str], 
     assert bool(fast.rows) == (cluster != "no-such")
     idle = fast.columns.index("idle")
     assert cluster or sum(row[idle] for row in fast.rows) > sum(row[idle + 1] for row in fast.rows)  # ends are down
+    assert cluster or sum(row[fast.columns.index("slower")] for row in fast.rows)
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])

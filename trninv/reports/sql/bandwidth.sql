@@ -18,6 +18,7 @@ loss AS (
     SELECT
         link.link_model_id, link.scope, node.cluster_id,
         sum(CASE WHEN affected.factor_ppm = 0 THEN 1 ELSE 0 END) AS idle,
+        sum(CASE WHEN affected.factor_ppm > 0 AND affected.factor_ppm < 1000000 THEN 1 ELSE 0 END) AS slower,
         sum(CAST(link.bandwidth_bytes_per_s AS DOUBLE PRECISION) * (1000000 - affected.factor_ppm) / 1000000) AS bytes_per_s
     FROM affected
     JOIN link ON link.id = affected.link_id
@@ -45,7 +46,8 @@ SELECT
     (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'bandwidth' AND picked = 'yes')
         AS cable_disputed,
     model.slug AS model,
-    round(coalesce(sum(loss.bytes_per_s), 0.0) / CAST(sum(link_count.bandwidth_bytes_per_s) AS DOUBLE PRECISION), 9) AS share_lost
+    round(coalesce(sum(loss.bytes_per_s), 0.0) / CAST(sum(link_count.bandwidth_bytes_per_s) AS DOUBLE PRECISION), 9) AS share_lost,
+    coalesce(sum(loss.slower), 0) AS slower
 FROM link_count
 JOIN link_model AS model ON model.id = link_count.model_id
 LEFT JOIN loss ON loss.link_model_id = link_count.model_id AND loss.scope = link_count.scope

@@ -40,11 +40,11 @@ export const isShare = (column: string) => /^share_(?!of_)/.test(column);
 /** Most decimals of a share in percent, which tell one failure of a second from none. */
 const SHARE_DECIMALS = 7;
 
-/** Format a number, shares in percent: an exact one has no decimals, but the room of those of its column. */
+/** Format a number, shares in percent: an exact one has no decimals, but the room of those of its column; 0 has none. */
 export function formatCell(column: string, cell: number, decimals: number): { text: string; room: string } {
   const shown = isShare(column) ? 100 * cell : cell;
   const isExact = isShare(column) ? cell === 0 || cell === 1 : decimals === 1 && Number.isInteger(cell);
-  return { text: rounded(shown, isExact ? 0 : decimals), room: isExact ? `.${"0".repeat(decimals)}` : "" };
+  return { text: rounded(shown, isExact ? 0 : decimals), room: isExact && cell ? `.${"0".repeat(decimals)}` : "" };
 }
 
 /** How many decimals shares need in percent, so that none is rounded to 0 or 100. */
@@ -169,8 +169,10 @@ const UNITS: [RegExp, string][] = [
   [/(^|_)seconds(_|$)/, "s"],
   [/^share_(?!of_)/, "%"],
 ];
+/** The unit of a column's numbers, empty if its name does not say it. */
+export const unitOf = (column: string) => UNITS.find(([pattern]) => pattern.test(column))?.[1] ?? "";
 /** Whether a column's name says the unit of its numbers. */
-export const hasUnit = (column: string) => UNITS.some(([pattern]) => pattern.test(column));
+export const hasUnit = (column: string) => unitOf(column) !== "";
 
 /** Titles that need more than a column's name, which is public. */
 const TITLES: Record<string, string> = {

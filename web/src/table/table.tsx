@@ -27,6 +27,7 @@ import {
   selectColumns,
   shareDecimals,
   sortRows,
+  unitOf,
 } from "./rows";
 
 /** Tables with more rows than this draw them as they come into view. */
@@ -219,6 +220,10 @@ interface BodyProps {
 
 const hrefOfJob = (job: string) => href("jobs", "", { sel: job });
 
+/** Whether two columns with totals are in the same unit; counts have none. */
+const isSummedLike = (column: string, other: string, totals: string[]) =>
+  other === column || (totals.includes(other) && hasUnit(column) && unitOf(other) === unitOf(column));
+
 /** Rows by their first cell. */
 function groupsOf(rows: Cell[][]): Cell[][][] {
   const groups = new Map<Cell, Cell[][]>();
@@ -262,8 +267,14 @@ function Body({
     const cellsOf = (index: number) => rows.map((row) => row[index] ?? null);
     // shares of one table have the same number of digits
     const ofShares = shareDecimals(columns.flatMap((column, index) => (isShare(column) ? cellsOf(index) : [])));
-    return columns.map((column, index) => (isShare(column) ? ofShares : decimalsOf(cellsOf(index))));
-  }, [columns, rows]);
+    const own = columns.map((column, index) => (isShare(column) ? ofShares : decimalsOf(cellsOf(index))));
+    // and so have columns of one unit that are added up, so that their differences are right as printed
+    return columns.map((column, place) =>
+      totals.includes(column)
+        ? Math.max(...own.filter((_, other) => isSummedLike(column, columns[other] ?? "", totals)))
+        : (own[place] ?? 0),
+    );
+  }, [columns, rows, totals]);
   const isStacked = useMemo(
     () => stacked || (!many && (drawn.length > MOST_COLUMNS || isWordy({ columns, rows }))),
     [stacked, many, columns, rows],

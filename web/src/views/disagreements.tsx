@@ -4,7 +4,7 @@ import { graphql, makeQuery, type Result, useQuery } from "../api";
 import { CopyQueries, Loading } from "../parts";
 import type { Route } from "../route";
 import "../style/facts.css";
-import { citation, number, pluralize } from "../words";
+import { citation, gigabytes, number, pluralize } from "../words";
 import { asWritten, KINDS, nameOf } from "./cited";
 import { FactFilter } from "./factfilter";
 import { attributeName, passes, subjectName } from "./factnames";
@@ -23,7 +23,7 @@ const CONFLICTS = graphql(`
     facts(filter: { picked: { eq: true }, disputed: { eq: true } }, first: 1000) {
       nodes { subject attribute value quote formula note source { title publisher date kind } }
     }
-    systems { slug name }
+    systems { slug name efaBandwidth { bytesPerSecond gigabytesPerSecond } }
   }
 `);
 
@@ -79,6 +79,8 @@ interface Entry {
   /** What a derived number follows from. */
   from?: string;
   why: string;
+  /** What the inventory computes from its parts instead of what it takes from sources. */
+  computed?: string | undefined;
   /** The number above it that has the same reason. */
   sameAs?: string;
 }
@@ -90,11 +92,17 @@ function entriesOf(data: Answer): Entry[] {
     subject: subjectName(fact.subject, systems),
     name: attributeName(fact.attribute, fact.subject),
   });
+  const bandwidths = new Map(data.systems.map(({ slug, efaBandwidth }) => [`${slug} efa_bandwidth`, efaBandwidth]));
+  const computedOf = ({ subject, attribute, facts: [picked] }: Conflict) => {
+    const sum = bandwidths.get(`${subject} ${attribute}`);
+    return sum && Number(sum.bytesPerSecond) !== Number(picked?.exact) ? gigabytes(sum) : undefined;
+  };
   const conflicts = data.conflicts.nodes.map(
     (conflict): Entry => ({
       ...entry(conflict),
       section: conflict.disagreement === "VALUE" ? "" : "rounding",
       conflict,
+      computed: computedOf(conflict),
       why: conflict.note || DIFFERENCES[conflict.disagreement] || "",
     }),
   );
@@ -202,7 +210,7 @@ function Entries({ entries, route: { subject, options } }: { entries: Entry[]; r
 }
 
 function Disagreement({
-  entry: { key, subject, name, conflict, derived, from, why, sameAs },
+  entry: { key, subject, name, conflict, derived, from, why, computed, sameAs },
   isWanted,
 }: {
   entry: Entry;
@@ -221,13 +229,15 @@ function Disagreement({
         <h3>
           {subject} <span>{name}</span>
         </h3>
-        <span class="used">
+        <span class={computed ? "used not" : "used"}>
           <strong>{asWritten(attribute, used?.value ?? derived?.value ?? "")}</strong>{" "}
           {used && (
             <span class="quiet">
-              {nameOf(used.source)} ({[KINDS[used.source.kind], used.source.date].filter(Boolean).join(", ")})
+              {nameOf(used.source)}{" "}
+              <span class="whole">({[KINDS[used.source.kind], used.source.date].filter(Boolean).join(", ")})</span>
             </span>
           )}
+          {computed && <strong class="computed">not used: {computed} computed</strong>}
         </span>
         <span class="quiet others" data-name={conflict ? "others" : "from"}>
           {conflict
@@ -245,7 +255,7 @@ function Disagreement({
         </span>
         {why && <span class="quiet reason">{sameAs ? `As for ${sameAs}.` : why}</span>}
       </summary>
-      {conflict && <Sources name={`${subject}, ${name}`} conflict={conflict} />}
+      {conflict && <Sources name={`${subject}, ${name}`} conflict={conflict} isUsed={!computed} />}
       {derived && (
         <div class="inner">
           <p>
@@ -258,7 +268,13 @@ function Disagreement({
   );
 }
 
-function Sources({ name, conflict: { attribute, disagreement, note, facts } }: { name: string; conflict: Conflict }) {
+interface SourcesProps {
+  name: string;
+  conflict: Conflict;
+  isUsed: boolean;
+}
+
+function Sources({ name, conflict: { attribute, disagreement, note, facts }, isUsed }: SourcesProps) {
   return (
     <div class="inner">
       {DIFFERENCES[disagreement] && <p>{DIFFERENCES[disagreement]}</p>}
@@ -278,7 +294,7 @@ function Sources({ name, conflict: { attribute, disagreement, note, facts } }: {
             {facts.map((fact, index) => (
               <tr key={index}>
                 <td>
-                  {index === 0 ? (
+                  {index === 0 && isUsed ? (
                     <strong>{asWritten(attribute, fact.value)} (used)</strong>
                   ) : (
                     asWritten(attribute, fact.value)

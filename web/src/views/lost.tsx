@@ -63,8 +63,7 @@ export function LostBandwidth({ scope }: { scope: string | null }) {
               <p class="foot">
                 {rows.length > MOST && <a href={href("incidents")}>{pluralize(rows.length - MOST, "more incident")}</a>}{" "}
                 <span class="quiet">
-                  All incidents together: {exact(rows.reduce((sum, { lost }) => sum + lost, 0))} GB/s. Links between
-                  chips and NICs are in the rows above, but not in incidents.
+                  All incidents together: {exact(rows.reduce((sum, { lost }) => sum + lost, 0))} GB/s.
                 </span>
               </p>
             </>

@@ -113,6 +113,8 @@ interface Presentation {
   since?: string;
   /** Whether the rows are by their first column. */
   grouped?: boolean;
+  /** What explains numbers that seem to contradict each other, above the rows. */
+  lead?: string;
   /** How to read its numbers, below the rows. */
   note?: string;
 }
@@ -125,17 +127,20 @@ const PRESENTATIONS: Record<string, Presentation> = {
     ],
     since: "7 d ago",
     grouped: true,
-    note:
-      "Mean repair: from the failure, of the repairs that ended; — if none did. MTBF: hours up or degraded per failure. " +
-      "Failures, and what is still down, are of the part itself, not of its server.",
+    lead:
+      "Failures, and what is still down, are of the part itself. " +
+      "Chips, NICs and switches that are down with their server count in Down only.",
+    note: "Mean repair: from the failure, of the repairs that ended; — if none did. MTBF: hours up or degraded per failure.",
   },
   bandwidth: {
     usual: [
-      ...["kind", "share_lost", "gb_per_s_lost", "idle", "unhealthy", "gb_per_s_now", "gb_per_s", "links"],
+      ...["kind", "share_lost", "gb_per_s_lost", "idle", "slower", "gb_per_s_now", "gb_per_s", "links"],
       ...["gb_per_s_a_cable", "cable_disputed"],
     ],
-    totals: ["gb_per_s_lost", "idle", "unhealthy", "gb_per_s_now", "gb_per_s", "links", "cables"],
-    note: "Idle: the link or a part at one of its ends is down or in maintenance. Unhealthy: the link itself is.",
+    totals: ["gb_per_s_lost", "idle", "slower", "unhealthy", "gb_per_s_now", "gb_per_s", "links", "cables"],
+    note:
+      "Idle: the link or a part at one of its ends is down or in maintenance; slower: one of them is degraded. " +
+      "Incidents do not count what links between chips and NICs lost.",
   },
   capacity: {
     usual: [
@@ -286,7 +291,7 @@ interface ReportRowsProps {
 
 function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
   const { sort = "", where = "", cols = "" } = options;
-  const { usual, totals, grouped, note } = PRESENTATIONS[name] ?? {};
+  const { usual, totals, grouped, lead, note } = PRESENTATIONS[name] ?? {};
   const view = { sort, where, cols: cols || (usual ?? []).join(",") };
   const shown = useVisibleRows(rows, view);
   // an order or a choice of columns is about parts
@@ -315,6 +320,7 @@ function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
           <code>trninv report {name} --limit</code>.
         </p>
       )}
+      {lead && <p class="quiet">{lead}</p>}
       <DataTable
         name={name}
         usual={usual}
