@@ -101,9 +101,30 @@ def test_a_server_with_an_unhealthy_chip_keeps_its_job_and_a_whole_one_does_not(
         link.get("href", "")[-2:]: link for link in root.iter(f"{SVG}a") if "/at/lab/d0/s" in link.get("href", "")
     }
     assert [texts(servers[f"s{server}"]) for server in range(4)] == [["A"], [], ["A"], ["A"]]
+    (badge,) = (each for each in servers["s0"].iter(f"{SVG}rect") if each.get("width") == "11")
+    (letter,) = servers["s0"].iter(f"{SVG}text")
+    assert float(letter.get("y", "")) - 9 > float(badge.get("y", "")) + 11 - 2  # below the mark
     titles = [servers[name].findtext(f"{SVG}title") for name in ("s0", "s1")]
     assert titles == ["lab/d0/s0, parts down, 1 job", "lab/d0/s1, down, 1 job"]
     assert "unhealthy parts of a server" in texts(root)
+
+
+def test_the_ratio_of_an_uplink_is_of_what_is_up_and_the_legend_has_each_mark(databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    seed(url, "u-trn2x64", 16)
+    with temporary_engine(url) as engine:
+        for place, condition in (
+            ("lab/d3/s0", Condition.from_user("down", None)),
+            ("lab/d12/s0/c0--lab/d12/s1/c0", Condition.from_user("degraded", 0.5)),
+        ):
+            with write_transaction(engine) as connection:
+                set_state(connection, [place], condition, why="x", who="tests")
+    root = drawn(url, 900)
+    assert {"12,800 GB/s · 0.97 : 1", "12,800 GB/s · 1 : 1"} <= set(texts(root))
+    assert {"unhealthy server", "unhealthy link or switch"} <= set(texts(root))
+    assert "unhealthy parts of a server" not in texts(root)
+    (node,) = (link for link in root.iter(f"{SVG}a") if link.get("href") == "#/at/lab/fabric/t3/n0")
+    assert not list(node.iter(f"{SVG}circle"))  # no sign of up above a server that is down
 
 
 @pytest.mark.parametrize("width", [240, 900])

@@ -178,6 +178,23 @@ def test_markers_merge_with_their_count_and_very_many_are_a_grid(opened: Open) -
 
 
 @pytest.mark.slow
+def test_a_link_between_servers_is_marked_between_them(opened: Open, service_database: str) -> None:
+    link, chip = "lab/d21/s0/c0--lab/d21/s1/c0", "lab/d21/s0/c0"
+    with temporary_engine(service_database) as engine:
+        try:
+            with write_transaction(engine) as connection:
+                set_state(connection, [link, chip], Condition.from_user("down", None), why="x", who="tests")
+            page = opened(FLEET, width=1200, height=800)
+            at, other = (page.locator(f'.marker[data-at="{each}"]').bounding_box() for each in (link, chip))
+            assert at
+            assert other
+            assert at["x"] - other["x"] > 20
+        finally:
+            with write_transaction(engine) as connection:
+                set_state(connection, [link, chip], Condition.from_user("up", None), why="x", who="tests")
+
+
+@pytest.mark.slow
 def test_a_click_selects_a_chip_enter_opens_its_domain_and_back_returns(opened: Open) -> None:
     page = opened(f"{FLEET}?zoom=4&at=d7,0.5,0.5")
     canvas = page.locator("canvas.fleet")

@@ -38,7 +38,8 @@ def service_database(databases: Databases) -> str:
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2").resized(300), name="lab")
         down = Condition.from_user("down", None)
-        set_state(connection, [f"lab/d{domain}/s0/c3" for domain in range(300)], down, why=WHY, who="tests")
+        chips = [f"lab/d{domain}/s0/c{12 if domain == 2 else 3}" for domain in range(300)]
+        set_state(connection, chips, down, why=WHY, who="tests")
         set_state(connection, ["u-trn2x64/d0/s1/c5"], down, why="HBM errors", who="tests")
         allocate(connection, "llama-ft", ["u-trn2x64/d0/s2"], who="tests")
         allocate(connection, "dpo-sweep", ["u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s0/c1"], who="tests")
@@ -365,6 +366,9 @@ def test_unhealthy_single_servers_are_squares_and_n_goes_through_them(opened: Op
     expect(page.locator(".steps")).to_contain_text("100 places listed")
     sides = [each["width"] for each in (page.locator(".marker.square").first.bounding_box(),) if each]
     assert sides[0] < 20  # a chip of a server, not the server
+    boxes = [page.locator(f'.marker[data-at="lab/{chip}"]').bounding_box() for chip in ("d1/s0/c3", "d2/s0/c12")]
+    right, left = (box for box in boxes if box)
+    assert left["y"] > right["y"] + 10  # each over its own chip: c12 in the last row
     expect(page.locator(".keys")).to_contain_text("300 chips down")
     expect(page.locator(".under .hint")).to_have_text(
         "Each square is a server. Click to select, double-click to open it."
@@ -379,6 +383,18 @@ def test_unhealthy_single_servers_are_squares_and_n_goes_through_them(opened: Op
     page.get_by_label("Color by").select_option("job")
     page.wait_for_url(re.compile("color=job"))
     expect(page.locator(".marker.square")).to_have_count(300)
+
+
+@pytest.mark.slow
+def test_on_a_phone_the_button_that_allocates_is_above_the_navigation(opened: Open) -> None:
+    page = opened("#/jobs?in=u-trn2x64&fit=chips:8", width=390, height=600)
+    button = page.get_by_role("button", name="Allocate 8 chips")
+    page.locator(".choices").first.scroll_into_view_if_needed()
+    expect(button).to_be_in_viewport()
+    boxes = button.bounding_box(), page.locator(".rail").bounding_box()
+    assert boxes[0]
+    assert boxes[1]
+    assert boxes[0]["y"] + boxes[0]["height"] <= boxes[1]["y"]
 
 
 @pytest.mark.slow

@@ -73,5 +73,5 @@ def _name_job(job: FabricJob) -> dict[str, Any]:
 
 
 def format_ratio(below: int, upward: int) -> str:
-    """Return over-subscription with at most two decimals: 1.33; 1 if less comes from below than goes upward."""
-    return f"{max(1.0, below / max(upward, 1)):.2f}".rstrip("0").rstrip(".")
+    """Return over-subscription with at most two decimals: 1.33; less than 1 if less comes from below than upward."""
+    return f"{below / max(upward, 1):.2f}".rstrip("0").rstrip(".")

@@ -6,7 +6,7 @@ drawn by `trninv.drawing.fabric_rows`.
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import ceil, sqrt
 from textwrap import wrap
@@ -26,6 +26,7 @@ from trninv.drawing.svg import (
     PAPER,
     UP,
     Coordinates,
+    Sample,
     Style,
     SvgDocument,
     add_element,
@@ -85,7 +86,7 @@ def draw_fabric(fabric: Fabric, width: float = 900, *, has_tiers: bool = True) -
     document.legend = [
         *([(partial(_draw_sample, UP), "darker: more servers allocated")] if has_many else []),
         (partial(_draw_sample, "var(--free)"), "free"),
-        *([(_draw_partial_sample, "unhealthy parts of a server")] if _has_partial(fabric) and not has_many else []),
+        *([] if has_many else _state_samples(fabric)),
     ]
     document.bounds = (0, 0, width, y)
     document.data = {"tiers": json.dumps(tiers), "jobs": json.dumps(describe_jobs(fabric))}
@@ -98,10 +99,37 @@ def _draw_sample(fill: str, root: Element, center: Coordinates) -> Element:
     return root
 
 
-def _draw_partial_sample(root: Element, center: Coordinates) -> Element:
-    sample = _draw_sample("var(--free)", root, center)
-    _draw_part(sample, (center[0] + 7, center[1] - 7), "down")
+def _state_samples(fabric: Fabric) -> list[tuple[Sample, str]]:
+    """Return an entry for each mark of what is unhealthy, in the worst state that the picture shows with it."""
+    domains = [domain for domains in fabric.domains.values() for domain in domains]
+    servers = [server for domain in domains for server in domain.servers if server.state != "up"]
+    marks: list[tuple[Callable[[str, Element, Coordinates], Element], str, list[str]]] = [
+        (_draw_server_sample, "unhealthy server", [server.state for server in servers if not server.is_partial]),
+        (_draw_part_sample, "unhealthy parts of a server", [server.state for server in servers if server.is_partial]),
+        (
+            _draw_link_sample,
+            "unhealthy link or switch",
+            [domain.state for domain in domains if domain.state != "up"],
+        ),
+    ]
+    return [(partial(draw, min(states, key=SEVERITY.index)), words) for draw, words, states in marks if states]
+
+
+def _draw_server_sample(state: str, root: Element, center: Coordinates) -> Element:
+    sample = _draw_sample(STATE_STYLES[state].stroke, root, center)
+    draw_state_symbol(sample, center, state, color=PAPER)
     return sample
+
+
+def _draw_part_sample(state: str, root: Element, center: Coordinates) -> Element:
+    sample = _draw_sample("var(--free)", root, center)
+    _draw_part(sample, (center[0] + 7, center[1] - 7), state)
+    return sample
+
+
+def _draw_link_sample(state: str, root: Element, center: Coordinates) -> Element:
+    draw_state_symbol(root, center, state)
+    return root
 
 
 def _draw_part(root: Element, corner: Coordinates, state: str) -> None:
@@ -111,11 +139,6 @@ def _draw_part(root: Element, corner: Coordinates, state: str) -> None:
     add_element(root, "rect", x=x - 11, y=y, width=11.0, height=11.0, rx=1.5, fill=color, stroke=PAPER)
     symbol = add_element(root, "g", transform=f"translate({x - 5.5:.1f} {y + 5.5:.1f}) scale(0.75)")
     draw_state_symbol(symbol, (0, 0), state, color=PAPER)
-
-
-def _has_partial(fabric: Fabric) -> bool:
-    servers = (server for domains in fabric.domains.values() for domain in domains for server in domain.servers)
-    return any(server.is_partial for server in servers)
 
 
 def _draw_counts(root: Element, fabric: Fabric, width: float) -> float:
@@ -162,7 +185,7 @@ class _TierDrawing:
         rows = ceil(len(children) / columns)
         gutter = _GUTTER if rows > 1 else 0.0
         are_long = all(
-            len(self._uplink_labels(child)[0]) * 6.4 + 12 + 2 * self._lane_width(child) <= unit * weight
+            len(self._uplink_labels(child)[0]) * 5.8 + 12 + 2 * self._lane_width(child) <= unit * weight
             for child, weight in zip(children, weights * rows, strict=False)
         )
         top = bus = y
@@ -236,9 +259,10 @@ class _TierDrawing:
                 "height": height - _BAR_HEIGHT + 5,
             }
             add_element(link, "rect", **inside, rx=3.0, fill=PAPER)
-        draw_state_symbol(link, (x + 14, y + 14), state)
+        if state != "up":  # a sign of up would be read as that of everything below
+            draw_state_symbol(link, (x + 14, y + 14), state)
         name = f"t{node.tier}/n{node.ordinal}"
-        draw_label(link, (x + 24, y + 19), name, 13, font_weight="600")
+        draw_label(link, (x + (10 if state == "up" else 24), y + 19), name, 13, font_weight="600")
         children = len(self._children.get(node.id, ()))
         below = f"{pluralize(children, f'tier-{node.tier + 1} node')} below" if children else ""
         servers = sum(len(domain.servers) for domain in self._fabric.domains.get(node.id, ()))
@@ -314,7 +338,8 @@ class _TierDrawing:
         if is_filled:
             draw_state_symbol(link, center, server.state, color=PAPER)
         elif job and size >= (_MIN_LETTER_SIZE if has_corner_mark else _MIN_SYMBOL_SIZE):
-            baseline, color = (center[0], center[1] + 4), on_job_color(job.ordinal)
+            aside = 3 if has_corner_mark else 0  # the mark leaves the letter uncovered
+            baseline, color = (center[0] - aside, center[1] + 4 + aside), on_job_color(job.ordinal)
             letters = truncate(job_letters(job.ordinal), size, 9)
             draw_label(link, baseline, letters, 11, color, text_anchor="middle", font_weight="600")
         if has_corner_mark:
@@ -343,7 +368,7 @@ class _TierDrawing:
         group = add_element(self._root, "g", f"{self._address(node)}: {self._describe_uplink(node)}")
         draw_line(group, start, (start[0], end), stroke=color, stroke_width=5.0, **dashes)
         label = self._uplink_labels(node)[not is_long]
-        half, middle = len(label) * 3.2 + 6, end - _UPLINK_HEIGHT / 2
+        half, middle = len(label) * 2.9 + 6, end - _UPLINK_HEIGHT / 2
         box: Style = {"x": start[0] - half, "y": middle - 9, "width": 2 * half, "height": 18.0, "rx": 9.0}
         add_element(group, "rect", **box, fill=PAPER, stroke="var(--line)" if state == "up" else color)
         draw_label(group, (start[0], middle + 4), label, 11, text_color(state, MUTED), text_anchor="middle")

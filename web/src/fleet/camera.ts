@@ -8,11 +8,9 @@ export type Pixel = [number, number];
 
 /** Maximum pixels per chip. */
 const LARGEST = 64;
-/** Pixels per tile from which tiles have names, and the space for a name. */
-const NAMED = 48;
+/** Pixels per tile from which tiles have names (those of single servers sooner), and the space for a name. */
+const [NAMED, NAMED_SINGLE] = [48, 42];
 const NEAR = { left: 0.1, top: 0.22, size: 0.76 };
-/** Pixels per tile from which the tile of a single server has its name in itself. */
-const NAMED_INSIDE = 40;
 /** Margin in pixels; on the left also for the names of rows. */
 export const MARGIN = 12;
 const [NAMES, DIGIT] = [58, 7];
@@ -48,7 +46,7 @@ export class Camera {
 
   private get left(): number {
     const [across, down] = [(this.width - 2 * MARGIN) / this.to.columns, (this.height - 2 * MARGIN) / this.to.rows];
-    const isNamed = Math.min(across, down) >= (this.isSingle ? NAMED_INSIDE : NAMED); // then every tile has its name
+    const isNamed = Math.min(across, down) >= this.named; // then every tile has its name
     return this.to.rows >= NAMED_ROWS && !isNamed ? namesWidth(this.overview, this.width) : MARGIN;
   }
 
@@ -58,17 +56,16 @@ export class Camera {
   }
 
   get isNear(): boolean {
-    return this.scale >= NAMED;
+    return this.scale >= this.named;
+  }
+
+  private get named(): number {
+    return this.isSingle ? NAMED_SINGLE : NAMED;
   }
 
   /** Whether every domain is a single server. */
   get isSingle(): boolean {
     return this.overview.parts.every(({ servers }) => servers === 1);
-  }
-
-  /** Whether tiles have their names in themselves. */
-  get isNamedInside(): boolean {
-    return this.isSingle && this.scale >= NAMED_INSIDE && !this.isNear;
   }
 
   /** The camera of the page's options zoom and at (the domain in the middle); the whole cluster without them. */

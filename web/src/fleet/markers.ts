@@ -3,7 +3,6 @@ import { STATES, type State } from "../state";
 import type { AllocationMap } from "./allocations";
 import type { Camera, Pixel } from "./camera";
 import { cellOf } from "./layout";
-import { domainOf } from "./overview";
 import type { Spot } from "./spots";
 
 /** Pixels from the corner of the whole. */
@@ -13,9 +12,8 @@ export interface Marker {
   /** The worst spot of a marker. */
   spot: Spot;
   count: number;
-  /** Pixels of its side if it is the square of a domain, and the domain's name if it fits. */
+  /** Pixels of its side if it is the square of a domain, or of a chip in it. */
   side?: number;
-  name?: string | undefined;
 }
 
 /** Pixels of a tile from which it can be a marker itself. */
@@ -31,8 +29,7 @@ export const GLYPHS = 16;
 /** Build markers from spots in order, worst first; they leave the letters of jobs uncovered. */
 export function mergeSpots(spots: Spot[], camera: Camera, jobs: AllocationMap | undefined): Marker[] {
   const tile = camera.inset.size * camera.scale;
-  if (camera.isSingle && !camera.isNear && tile >= SQUARE && camera.chip < MIN_CORNER_CHIP)
-    return squares(spots, camera, tile);
+  if (camera.isSingle && tile >= SQUARE && camera.chip < GLYPHS) return squares(spots, camera, tile, jobs);
   const markers: Marker[] = [];
   const near = new Map<string, Marker[]>();
   for (const spot of spots) {
@@ -53,36 +50,36 @@ export function mergeSpots(spots: Spot[], camera: Camera, jobs: AllocationMap | 
   return markers;
 }
 
-/** Pixels of the square of a single chip, in small domains this share of their side. */
-const [CHIP, SHARE] = [14, 0.45];
+/** Least pixels of the square of a single chip, in small domains this share of their side. */
+const [CHIP, SHARE] = [12, 0.45];
 
-/** A domain of one server that is unhealthy as a square; for a single chip a smaller one, in its corner as on Jobs. */
-function squares(spots: Spot[], camera: Camera, side: number): Marker[] {
+/**
+ * A domain of one server that is unhealthy as a square; for a single chip a smaller one, which covers the chip, or is in
+ * the domain's corner if the letter of a job is in the middle.
+ */
+function squares(spots: Spot[], camera: Camera, side: number, jobs: AllocationMap | undefined): Marker[] {
   const markers = new Map<string, Marker>();
   for (const spot of spots) {
-    const [column, row] = cellOf(camera.overview, camera.to, spot.chip);
+    const cell = cellOf(camera.overview, camera.to, spot.chip);
+    const [column, row] = cell;
     const known = markers.get(`${column} ${row}`);
     if (known) {
       known.count++;
       continue;
     }
     const [left, top] = camera.corner([column, row, 0, 0]);
-    const isWhole = spot.chips > 1;
-    const own = isWhole ? side : Math.min(CHIP, SHARE * side);
-    markers.set(`${column} ${row}`, {
-      x: left + side - own / 2,
-      y: top + own / 2,
-      spot,
-      count: 1,
-      side: own,
-      name: isWhole && camera.isNamedInside ? domainOf(spot.address).split("/")[1] : undefined,
-    });
+    const own = spot.chips > 1 ? side : Math.max(camera.chip, Math.min(CHIP, SHARE * side));
+    const within = (start: number, chip: number) =>
+      Math.max(start + own / 2, Math.min(start + side - own / 2, chip + camera.chip / 2));
+    const [chipX, chipY] = camera.corner(jobs?.jobNumbers[spot.chip] ? [column, row, camera.to.side - 1, 0] : cell);
+    const marker = { x: within(left, chipX), y: within(top, chipY), spot, count: 1, side: own };
+    markers.set(`${column} ${row}`, marker);
   }
   return [...markers.values()];
 }
 
 /** The largest distance of a marker from the middle of a tile, at which it would cover the letter there. */
-const COVERING = 22;
+const COVERING = 20;
 
 /** The place of a spot, or the upper right corner of its tile if it would cover the tile's letter. */
 function besideLetter(spot: Spot, camera: Camera, tile: number): Pixel {
@@ -96,8 +93,12 @@ function besideLetter(spot: Spot, camera: Camera, tile: number): Pixel {
 /** From the center of a marker to its edge, and a little beyond. */
 const REACH = 13;
 
-/** The middle of a spot, or its upper right corner where chips are large; always below the name of its tile. */
-function placeOf({ chip, chips }: Spot, camera: Camera): Pixel {
+/**
+ * The middle of a spot, or its upper right corner where chips are large; always below the name of its tile. A link
+ * between two servers is amid them, as on Jobs.
+ */
+function placeOf({ chip, chips, servers }: Spot, camera: Camera): Pixel {
+  if (servers) return amid(servers.flat(), camera);
   const cell = cellOf(camera.overview, camera.to, chip);
   const [first, last] = [cell, cellOf(camera.overview, camera.to, chip + chips - 1)].map((end) => camera.corner(end));
   const [x, y] = first as Pixel;
@@ -106,6 +107,13 @@ function placeOf({ chip, chips }: Spot, camera: Camera): Pixel {
   return camera.chip < MIN_CORNER_CHIP
     ? [(x + right) / 2, Math.max(least, (y + bottom) / 2)]
     : [right, Math.max(least, y)];
+}
+
+/** The middle of chips. */
+function amid(chips: number[], camera: Camera): Pixel {
+  const corners = chips.map((chip) => camera.corner(cellOf(camera.overview, camera.to, chip)));
+  const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length + camera.chip / 2;
+  return [mean(corners.map(([x]) => x)), mean(corners.map(([, y]) => y))];
 }
 
 /** The markers within a window, or counts in a grid if there are too many. */

@@ -19,7 +19,7 @@ interface MarkersProps {
 export function Markers({ markers, isFilled }: MarkersProps) {
   return useMemo(
     () =>
-      markers.map(({ x, y, spot, count, side, name }) => (
+      markers.map(({ x, y, spot, count, side }) => (
         <span
           key={`${spot.address} ${x} ${y}`}
           class={`marker ${spot.state}${side ? (spot.chips > 1 && !isFilled ? " square" : " square filled") : ""}`}
@@ -27,7 +27,6 @@ export function Markers({ markers, isFilled }: MarkersProps) {
           style={placeOf(x, y, side)}
         >
           <Glyph state={spot.state} />
-          {name && isFilled && <i>{name}</i>}
           {count > 1 && <b>{count > 999 ? `${Math.floor(count / 1000)}k` : number(count)}</b>}
         </span>
       )),
@@ -43,11 +42,11 @@ function placeOf(x: number, y: number, side: number | undefined) {
   return { left: `${left}px`, top: `${top}px`, width: size, height: size };
 }
 
-/** The outline of the selected chips. */
-export function Ring({ camera, first, chips }: { camera: Camera; first: number; chips: number }) {
-  const [[x, y], [right, bottom]] = [first, first + chips - 1].map((chip) =>
-    camera.corner(cellOf(camera.overview, camera.to, chip)),
-  ) as [[number, number], [number, number]];
+/** The outline of the selection, around these chips. */
+export function Ring({ camera, chips }: { camera: Camera; chips: number[] }) {
+  const corners = chips.map((chip) => camera.corner(cellOf(camera.overview, camera.to, chip)));
+  const [xs, ys] = [corners.map(([x]) => x), corners.map(([, y]) => y)];
+  const [x, y, right, bottom] = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
   const [wide, high] = [right + camera.chip - x, bottom + camera.chip - y].map((size) => Math.max(ROUND, size + 8));
   const [left, top] = [(x + right + camera.chip) / 2, (y + bottom + camera.chip) / 2];
   const style = {

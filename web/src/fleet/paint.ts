@@ -23,8 +23,6 @@ export interface Look {
   paper: string;
   ink: string;
   accent: string;
-  /** Whether states are the only colors. */
-  isPlain: boolean;
   /** Letters of jobs, if chips are colored by them. */
   jobs: JobLayer | undefined;
 }
@@ -51,8 +49,7 @@ export class Painter {
     } else this.tiles(context, camera, ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.font = FONT;
-    if (camera.isNamedInside) this.namesInside(context, camera);
-    else if (!camera.isNear) this.rows(context, camera);
+    if (!camera.isNear) this.rows(context, camera);
     this.look.jobs?.paint(context, camera, this.seen(camera));
     context.font = FONT;
     if (camera.chip >= GLYPHS) this.glyphs(context, camera);
@@ -112,23 +109,6 @@ export class Painter {
     for (const [domain, column, row] of this.seen(camera)) {
       const [left, top] = camera.corner([column, row, 0, 0]);
       context.fillText(`d${domain}`, Math.round(left + x), Math.round(top + y) - 2);
-    }
-  }
-
-  /** The name of each single server, in the lower left corner of its tile. */
-  private namesInside(context: CanvasRenderingContext2D, camera: Camera): void {
-    const [x, y] = camera.origin;
-    const size = camera.chip * camera.to.side;
-    context.textAlign = "left";
-    context.lineJoin = "round";
-    context.lineWidth = 3;
-    context.strokeStyle = this.look.paper;
-    for (const [domain, column, row] of this.seen(camera)) {
-      const [left, top] = camera.corner([column, row, 0, 0]);
-      const place = [Math.round(left + x) + 3, Math.round(top + y + size) - 4] as const;
-      context.fillStyle = this.look.ink;
-      if (!this.look.isPlain) context.strokeText(`d${domain}`, ...place);
-      context.fillText(`d${domain}`, ...place);
     }
   }
 

@@ -2,7 +2,7 @@
 import type { Result } from "../api";
 import { graphql, makeQuery } from "../api";
 import { isState, type State, STATES as WORST_FIRST } from "../state";
-import { addressOf, chipsOf, type Overview, placeOf, STATES } from "./overview";
+import { addressOf, chipsOf, domainOf, type Overview, placeOf, STATES } from "./overview";
 
 export const CAUSES = graphql(`
   query Causes($cluster: Address) {
@@ -25,8 +25,12 @@ export interface Spot {
   chips: number;
   /** Whether no chip shows it: a switch, NIC or link, or a cause at another time than the map's. */
   offMap: boolean;
+  /** Of a link between two servers, the first and last chip of each. */
+  servers?: Ends[] | undefined;
   cause: Cause | undefined;
 }
+
+type Ends = [first: number, last: number];
 
 const rank = (state: State) => WORST_FIRST.indexOf(state);
 
@@ -60,7 +64,15 @@ export function spotsOf(overview: Overview, causes: Cause[]): Spot[] {
         ? undefined
         : WORST_FIRST.find((state) => isUnhealthy(state) && states.includes(state));
       if (worst) for (let index = 0; index < chips; index++) covered.add(first + index);
-      spots.push({ address, state: worst ?? stateOf(cause), chip: first, chips, offMap: !worst, cause });
+      spots.push({
+        address,
+        state: worst ?? stateOf(cause),
+        chip: first,
+        chips,
+        offMap: !worst,
+        servers: serversBeside(overview, address),
+        cause,
+      });
     }
   }
   for (let chip = 0; chip < overview.chips; chip++) {
@@ -103,6 +115,20 @@ export function chipsAt(
   return chip === undefined
     ? { first: start, chips: perServer, offMap }
     : { first: start + Number(chip), chips: 1, offMap };
+}
+
+/** The first and last chip of each of the two servers of a domain that a link is between. */
+export function serversBeside(overview: Overview, address: string): Ends[] | undefined {
+  const [one, other] = address.split("--").map((end) => /^[^/]+\/d\d+\/s\d+(?=\/)/.exec(end)?.[0]);
+  if (!one || !other || one === other || domainOf(one) !== domainOf(other)) return undefined;
+  const [a, b] = [chipsAt(overview, one), chipsAt(overview, other)];
+  return (
+    a &&
+    b && [
+      [a.first, a.first + a.chips - 1],
+      [b.first, b.first + b.chips - 1],
+    ]
+  );
 }
 
 export const isUnhealthy = (state: string): state is State => isState(state) && state !== "up";

@@ -17,7 +17,7 @@ import { Markers, Ring, Tip } from "./marks";
 import { Minimap, ZoomButtons } from "./minimap";
 import { addressOf, domainOf, type Overview } from "./overview";
 import { Painter } from "./paint";
-import { chipsAt, type Spot } from "./spots";
+import { chipsAt, type Spot, serversBeside } from "./spots";
 
 interface Props {
   overview: Overview;
@@ -64,7 +64,6 @@ export function FleetMap(props: Props) {
   );
   const looks = useLooks();
   const only = useMemo(() => new Set((options.only ?? "").split(",").filter(Boolean)), [options.only]);
-  const isPlain = colored.shades.length === STATES.length;
   const painter = useMemo(() => {
     const [paper, ink, accent] = ["surface", "ink", "accent"].map((token) => inkOf(token)) as [string, string, string];
     const badges = colored.shades.map(({ mark }) => mark && inkOf(mark));
@@ -72,7 +71,7 @@ export function FleetMap(props: Props) {
     const inks = inksOf(colored, only);
     const isFaded = (chip: number) => (inks.colors[codes[chip] ?? 0] ?? 0) >>> 24 < 255;
     const jobs = colored.jobs && new JobLayer(colored.jobs, paper, isFaded);
-    return new Painter({ codes, badges, inks, paper, ink, accent, isPlain, jobs });
+    return new Painter({ codes, badges, inks, paper, ink, accent, jobs });
   }, [colored, only, looks]);
   const marked = useMemo(() => {
     const states = new Set(STATES.filter((state) => only.has(state)));
@@ -195,6 +194,7 @@ export function FleetMap(props: Props) {
     rest();
   };
   const target = sel ? chipsAt(overview, sel) : undefined;
+  const ends = target && (serversBeside(overview, sel)?.flat() ?? [target.first, target.first + target.chips - 1]);
   return (
     <section class="card flush map" aria-label={`Map of ${overview.cluster}`}>
       <div ref={stage} class="stage">
@@ -209,7 +209,7 @@ export function FleetMap(props: Props) {
         <div class="over" aria-hidden="true">
           <div ref={layer} class="layer">
             {camera && shown && <Markers markers={shown.some} isFilled={!colored.jobs} />}
-            {camera && shown && target && <Ring camera={camera} first={target.first} chips={target.chips} />}
+            {camera && shown && ends && <Ring camera={camera} chips={ends} />}
           </div>
           {tip && camera && <Tip marker={tip} camera={camera} />}
         </div>
