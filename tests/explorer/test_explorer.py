@@ -492,7 +492,7 @@ def test_a_wrong_address_is_told(opened: Open, watched: Watched) -> None:
     for at, says in {
         "#/domain/nothing/d0": "no cluster nothing",
         "#/domain/u-trn2x64/d9": "u-trn2x64 has d0",
-        "#/domain/u-trn2x64/r0": "is neither a domain nor a server",
+        "#/domain/u-trn2x64/r0": "u-trn2x64/r0 is a rack; name a domain",
         "#/rack/u-trn2x64/d0": "is a domain; name a rack",
         "#/cluster/nothing": "no cluster nothing",
         "#/cluster/lab%3F%3C/title%3E%3Cscript%3Ealert(1)%3C/script%3E": "Not found. The Fleet page",

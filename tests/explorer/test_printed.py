@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 SHEETS = {
     "#/domain/u-trn2x64/d0?from=s0/c0&to=s2/c10&down=s0/c1": 2,
-    "#/domain/trn3-gen1/d0?show=bisection": 1,
+    "#/domain/trn3-gen1/d0?show=bisection": 2,
     "#/domain/trn3-gen2/d0?from=s0/c0&to=s35/c3": 1,
     "#/incidents?sel=1": 2,
     "#/at/lab/d0/s0/c3": 1,
