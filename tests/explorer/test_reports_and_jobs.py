@@ -254,7 +254,7 @@ def test_healthy_less_lost_is_now_as_printed(opened: Open) -> None:
     page.get_by_role("link", name=re.compile("^Link bandwidth")).click()
     settled(page)
     lost, now, healthy = (column(page, at)[0] for at in (3, 6, 7))
-    assert lost == "37.5"
+    assert float(lost) == 37.5
     assert float(now.replace(",", "")) == float(healthy.replace(",", "")) - 37.5
 
 

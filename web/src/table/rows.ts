@@ -43,7 +43,9 @@ const SHARE_DECIMALS = 7;
 /** Format a number, shares in percent: an exact one has no decimals, but the room of those of its column; 0 has none. */
 export function formatCell(column: string, cell: number, decimals: number): { text: string; room: string } {
   const shown = isShare(column) ? 100 * cell : cell;
-  const isExact = isShare(column) ? cell === 0 || cell === 1 : decimals === 1 && Number.isInteger(cell);
+  // bandwidths are multiples of a link's
+  const hasWhole = decimals === 1 || (decimals > 0 && unitOf(column) === "GB/s");
+  const isExact = isShare(column) ? cell === 0 || cell === 1 : hasWhole && Number.isInteger(cell);
   return { text: rounded(shown, isExact ? 0 : decimals), room: isExact && cell ? `.${"0".repeat(decimals)}` : "" };
 }
 
@@ -65,6 +67,13 @@ export function decimalsOf(cells: Cell[]): number {
   const whole = [1, 100].find((bound) => most < bound && most > 0.9 * bound);
   const rest = whole ? Math.min(...numbers.filter((value) => value > 0.9 * whole).map((value) => whole - value)) : most;
   return Math.max(needed(most), whole ? Math.min(4, -Math.floor(Math.log10(rest))) : 0);
+}
+
+/** The fewest decimals that print all numbers exactly, or the most if none do. */
+export function exactDecimals(cells: Cell[], most: number): number {
+  const isExact = (decimals: number) =>
+    cells.every((cell) => typeof cell !== "number" || Number(cell.toFixed(decimals)) === cell);
+  return Array.from({ length: most }, (_, decimals) => decimals).find(isExact) ?? most;
 }
 
 /** Columns by which a report may group rows that it then orders by an address. */

@@ -18,6 +18,7 @@ import {
   csv,
   decimalsOf,
   disputesOf,
+  exactDecimals,
   filterRows,
   formatCell,
   hasUnit,
@@ -220,10 +221,6 @@ interface BodyProps {
 
 const hrefOfJob = (job: string) => href("jobs", "", { sel: job });
 
-/** Whether two columns with totals are in the same unit; counts have none. */
-const isSummedLike = (column: string, other: string, totals: string[]) =>
-  other === column || (totals.includes(other) && hasUnit(column) && unitOf(other) === unitOf(column));
-
 /** Rows by their first cell. */
 function groupsOf(rows: Cell[][]): Cell[][][] {
   const groups = new Map<Cell, Cell[][]>();
@@ -269,11 +266,14 @@ function Body({
     const ofShares = shareDecimals(columns.flatMap((column, index) => (isShare(column) ? cellsOf(index) : [])));
     const own = columns.map((column, index) => (isShare(column) ? ofShares : decimalsOf(cellsOf(index))));
     // and so have columns of one unit that are added up, so that their differences are right as printed
-    return columns.map((column, place) =>
-      totals.includes(column)
-        ? Math.max(...own.filter((_, other) => isSummedLike(column, columns[other] ?? "", totals)))
-        : (own[place] ?? 0),
-    );
+    return columns.map((column, place) => {
+      const most = own[place] ?? 0;
+      if (!totals.includes(column) || !hasUnit(column)) return most;
+      const like = columns.flatMap((other, at) =>
+        totals.includes(other) && unitOf(other) === unitOf(column) ? [at] : [],
+      );
+      return exactDecimals(like.flatMap(cellsOf), Math.max(...like.map((at) => own[at] ?? 0)));
+    });
   }, [columns, rows, totals]);
   const isStacked = useMemo(
     () => stacked || (!many && (drawn.length > MOST_COLUMNS || isWordy({ columns, rows }))),
