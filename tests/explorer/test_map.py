@@ -179,11 +179,12 @@ def test_markers_merge_with_their_count_and_very_many_are_a_grid(opened: Open) -
 
 @pytest.mark.slow
 def test_a_link_between_servers_is_marked_between_them(opened: Open, service_database: str) -> None:
-    link, chip = "lab/d21/s0/c0--lab/d21/s1/c0", "lab/d21/s0/c0"
+    link, chip = "lab/d21/s0/c0--lab/d21/s1/c0", "lab/d21/s0/c12"
     with temporary_engine(service_database) as engine:
         try:
-            with write_transaction(engine) as connection:
-                set_state(connection, [link, chip], Condition.from_user("down", None), why="x", who="tests")
+            for place in (link, chip):
+                with write_transaction(engine) as connection:
+                    set_state(connection, [place], Condition.from_user("down", None), why="x", who="tests")
             page = opened(FLEET, width=1200, height=800)
             at, other = (page.locator(f'.marker[data-at="{each}"]').bounding_box() for each in (link, chip))
             assert at

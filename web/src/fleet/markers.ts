@@ -70,7 +70,7 @@ function squares(spots: Spot[], camera: Camera, side: number, jobs: AllocationMa
     const [left, top] = camera.corner([column, row, 0, 0]);
     const own = spot.chips > 1 ? side : Math.max(camera.chip, Math.min(CHIP, SHARE * side));
     const within = (start: number, chip: number) =>
-      Math.max(start + own / 2, Math.min(start + side - own / 2, chip + camera.chip / 2));
+      Math.max(start + own / 2, Math.min(start + side - own / 2 - 1, chip + camera.chip / 2));
     const [chipX, chipY] = camera.corner(jobs?.jobNumbers[spot.chip] ? [column, row, camera.to.side - 1, 0] : cell);
     const marker = { x: within(left, chipX), y: within(top, chipY), spot, count: 1, side: own };
     markers.set(`${column} ${row}`, marker);
@@ -79,7 +79,7 @@ function squares(spots: Spot[], camera: Camera, side: number, jobs: AllocationMa
 }
 
 /** The largest distance of a marker from the middle of a tile, at which it would cover the letter there. */
-const COVERING = 20;
+const COVERING = 17;
 
 /** The place of a spot, or the upper right corner of its tile if it would cover the tile's letter. */
 function besideLetter(spot: Spot, camera: Camera, tile: number): Pixel {
