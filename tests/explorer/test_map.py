@@ -151,7 +151,7 @@ def test_where_chips_are_less_than_a_pixel_the_worst_is_shown(opened: Open) -> N
     bad = alike(shot(page), DOWN["light"])
     assert np.count_nonzero(bad) >= RAINIER[0]
     assert np.count_nonzero(alike(shot(page), UP)) > 0
-    page.get_by_role("button", name="6,250 down").click()
+    page.get_by_role("button", name="6,250 chips down").click()
     page.wait_for_url(re.compile("only=down"))
     go(page, f"{FLEET}?zoom=0.5&only=up")
     assert np.count_nonzero(alike(shot(page), DOWN["light"])) == 0
@@ -268,7 +268,7 @@ def test_colors_say_who_holds_what_and_the_legend_fades_the_rest(opened: Open, s
     page = opened(f"{FLEET}?color=job")
     keys = page.locator(".keys")
     jobs = "128 pretrain", "16 eval", "64 batch"  # of which a chip is down
-    rest = "2,815 free", "16 reserved", "16 cordoned", "17 down", "1 degraded", "1 in maintenance"
+    rest = "2,815 free", "16 reserved", "16 cordoned", "17 chips down", "1 chip degraded", "1 chip in maintenance"
     for says in (*jobs, *rest):
         expect(keys.get_by_role("button", name=says, exact=True)).to_be_visible()
     expect(keys).to_contain_text("1 of the 17 down is in batch; the one degraded is free")
