@@ -23,7 +23,7 @@ from trninv.service.explorer import WEB_DIRECTORY
 
 D = "u-trn2x64/d0"
 FULL = "trn2-16.48xlarge/d0"
-CHUNK = 12_000
+CHUNK = 12_500
 """Bytes of what is fetched to carry a plan out, compressed."""
 
 

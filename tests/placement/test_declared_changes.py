@@ -215,7 +215,10 @@ def test_a_dry_run_of_a_command_prints_what_would_change(changed: str, run: Run)
         (("uncordon", f"{_D}/s3"), f"{_D}/s3: uncordoned\n"),
         (("unbind", f"{_D}/s1"), f"{_D}/s1: i-0b is no longer bound\n"),
         (("token", "revoke", "a"), "a: revoked 1\n"),
-        (("set", f"{_D}/s0/c0", "down", "--why", "x"), f"{_D}/s0/c0: up → down\n"),
+        (
+            ("set", f"{_D}/s0/c0", "down", "--why", "x"),
+            f"{_D}/s0/c0: up → down\nthis hits b; where it can go: trninv replace b\n",
+        ),
     ):
         assert run(*words, "--dry-run", database=changed) == (0, line, "dry run: nothing was changed\n")
         assert _rows(changed) == before
