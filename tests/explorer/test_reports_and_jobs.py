@@ -176,7 +176,10 @@ def test_availability_is_of_a_period_and_says_kinds_as_people_do(opened: Open) -
     kinds = column(page, 1)
     assert "NIC" in kinds
     lead = page.get_by_text("Chips, NICs and switches that are down with their server count in Down only.")
-    assert (lead.bounding_box() or {})["y"] < (page.locator(".data").bounding_box() or {})["y"]
+    above, below = lead.bounding_box(), page.locator(".data").bounding_box()
+    assert above
+    assert below
+    assert above["y"] < below["y"]
     # a zero is at the edge of its column, below the head
     assert page.locator(".data .zero .room").count() == 0
     assert "nic" not in kinds
