@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from printed import neuron_ls
 from sqlalchemy import Connection, Engine, event, func, insert, select
@@ -167,6 +167,30 @@ def test_old_batches_are_forgotten(commits: Commits, monkeypatch: pytest.MonkeyP
     assert len(commits.known._keys) + len(commits.known._batches) == 2
     if commits.engine.dialect.name == "postgresql":
         assert commits.key() != before, "three batches were stored since, of which two are known"
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> tuple[int, frozenset[int]]:
+    end = draw(st.integers(1, 12))
+    return end, draw(st.frozensets(st.integers(1, end - 1))) if end > 1 else frozenset()
+
+
+@example(one=(1, frozenset()), other=(6, frozenset()), batches=frozenset(range(1, 7)))
+@example(one=(1, frozenset()), other=(7, frozenset()), batches=frozenset(range(1, 7)))
+@given(one=snapshots(), other=snapshots(), batches=st.frozensets(st.integers(1, 11)))
+def test_snapshots_have_one_key_if_they_differ_by_batches_alone(
+    one: tuple[int, frozenset[int]], other: tuple[int, frozenset[int]], batches: frozenset[int]
+) -> None:
+    """The oracle lists what each sees; the maximum number of transactions between two is included."""
+    seen = [set(range(1, end)) - running for end, running in (one, other)]
+    with temporary_engine("postgresql://nowhere") as engine, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(observation_commits, "_MAX_LATER", 5)
+        known = ObservationCommits(RevisionTracker(engine))
+        known._batches = dict.fromkeys(batches)
+        keys = [
+            known.key(("server", f"00000001 1:{end}:{','.join(map(str, running))}")) for end, running in (one, other)
+        ]
+    assert (keys[0] == keys[1]) == (seen[0] ^ seen[1] <= batches and abs(one[0] - other[0]) <= 5)
 
 
 class _Late:

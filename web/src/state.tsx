@@ -101,6 +101,17 @@ export function ShortTime({ time, now }: { time: string; now: number }) {
   );
 }
 
+/** Since when something is so, if that is known, and for how long. */
+export function Since({ time, now }: { time: string | null | undefined; now: number }) {
+  return time ? (
+    <>
+      <ShortTime time={time} now={now} /> <span class="quiet">{formatDuration(time, now)}</span>
+    </>
+  ) : (
+    "unknown"
+  );
+}
+
 /** Whether an `asof` is a time, not the number of an event. */
 export const isTime = (asof: string) => !/^\d*$/.test(asof) && !Number.isNaN(Date.parse(asof));
 

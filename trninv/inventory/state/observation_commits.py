@@ -12,9 +12,8 @@ known to be a batch, such as a savepoint's, counts as another change.
 
 import re
 from collections.abc import Hashable
-from itertools import islice
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -24,9 +23,9 @@ TABLES_WRITTEN: Final = ("observation", "observed_server", "observed_chip", "obs
 """The tables that `trninv.importers.report_batches` writes; of ``principal``, the quota that is used."""
 _MAX_KNOWN: Final = 1_000
 """Maximum number of batches that are known; a cache that was not used for longer is useless."""
-_MAX_TRANSACTIONS: Final = 10_000
-"""Maximum number of transactions that are looked at to compare two snapshots."""
-_SNAPSHOT: Final = re.compile(r"(\S+ )(\d+):(\d+):([\d,]*)(.*)")
+_MAX_LATER: Final = 10_000
+"""Maximum number of transactions between two snapshots that are compared."""
+_SNAPSHOT: Final = re.compile(r"(\S+ )\d+:(\d+):([\d,]*)(.*)")
 """Matches what `trninv.database.postgresql.snapshot_query` selects: timeline, snapshot and, of a pooler, the server."""
 
 
@@ -36,10 +35,9 @@ def reads_observations(sql: str) -> bool:
 
 
 class _Snapshot(NamedTuple):
-    """A snapshot of PostgreSQL: it sees what ended before ``end``, except what was running."""
+    """A snapshot of PostgreSQL: it sees the transactions below ``end``, except those that were running."""
 
     server: Hashable
-    start: int
     end: int
     running: frozenset[int]
 
@@ -47,9 +45,9 @@ class _Snapshot(NamedTuple):
     def parse(cls, server: Hashable, text: str) -> "_Snapshot":
         match = _SNAPSHOT.fullmatch(text)
         assert match, text
-        timeline, start, end, running, pooled_server = match.groups()
+        timeline, end, running, pooled_server = match.groups()
         numbers = frozenset(map(int, filter(None, running.split(","))))
-        return cls((server, timeline, pooled_server), int(start), int(end), numbers)
+        return cls((server, timeline, pooled_server), int(end), numbers)
 
     def sees(self, transaction: int) -> bool:
         return transaction < self.end and transaction not in self.running
@@ -74,7 +72,7 @@ class ObservationCommits:
         transaction = int(connection.exec_driver_sql("SELECT pg_current_xact_id()::text").scalar_one())
         with self._lock:
             self._batches[transaction] = None
-            _shorten(self._batches)
+            _drop_oldest(self._batches)
 
     def end(self, connection: Connection) -> None:
         """Note that the transaction was committed, on the same connection."""
@@ -85,7 +83,7 @@ class ObservationCommits:
         if before is not None and after is not None and _data_version(connection) == version:
             with self._lock:
                 self._keys[after] = self._keys.get(before, before)
-                _shorten(self._keys)
+                _drop_oldest(self._keys)
 
     def key(self, revision: Hashable | None) -> Hashable | None:
         """Return the key of a revision, which is no revision itself; None if the revision is unknown."""
@@ -109,9 +107,11 @@ class ObservationCommits:
 
     def _differ_by_batches(self, one: _Snapshot, other: _Snapshot) -> bool:
         """Return whether only batches are visible in one snapshot and not in the other."""
-        transactions = range(min(one.start, other.start), max(one.end, other.end))
-        return len(transactions) <= _MAX_TRANSACTIONS and all(
-            number in self._batches for number in transactions if one.sees(number) != other.sees(number)
+        later = range(min(one.end, other.end), max(one.end, other.end))
+        return len(later) <= _MAX_LATER and all(
+            number in self._batches
+            for number in (*later, *one.running, *other.running)
+            if one.sees(number) != other.sees(number)
         )
 
 
@@ -119,7 +119,7 @@ def _data_version(connection: Connection) -> int:
     return int(connection.exec_driver_sql("PRAGMA data_version").scalar_one())
 
 
-def _shorten(items: "dict[int, None] | dict[Hashable, Hashable]") -> None:
-    """Drop the oldest items beyond the maximum."""
-    for item in list(islice(items, max(0, len(items) - _MAX_KNOWN))):
-        del items[item]  # type: ignore[arg-type] # mypy joins the types of keys
+def _drop_oldest(items: dict[Any, Any]) -> None:
+    """Drop the oldest item if one more than the maximum is known."""
+    if len(items) > _MAX_KNOWN:
+        del items[next(iter(items))]

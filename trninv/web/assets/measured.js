@@ -1,4 +1,4 @@
-import{A as e,C as t,M as n,T as r,_ as i,l as a,s as o,y as s,z as c}from"./words.js";import{t as l}from"./picture.js";import{E as u,r as d,t as f}from"./jsxRuntime.js";import{i as p}from"./index.js";import{l as m}from"./state.js";var h=e(`
+import{A as e,C as t,M as n,T as r,_ as i,l as a,s as o,y as s,z as c}from"./words.js";import{t as l}from"./picture.js";import{E as u,r as d,t as f}from"./jsxRuntime.js";import{i as p}from"./index.js";import{u as m}from"./state.js";var h=e(`
   query Measured($scope: Address!) {
     measuredBandwidth(scope: $scope) {
       scope runsSize impossible definition

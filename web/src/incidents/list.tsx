@@ -5,7 +5,7 @@ import { Address, Choice, JobLinks, Reason } from "../parts";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
 import { type Column, Row, SimpleTable } from "../simpletable";
-import { formatDuration, Glyph, ShortTime, shownTime } from "../state";
+import { formatDuration, Glyph, ShortTime, Since, shownTime } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
 import { type ClosedIncident, type Incident, isNumber, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
 import { slowerJobs, useImpact } from "./impact";
@@ -193,14 +193,7 @@ export function OpenTable({ incidents, sel, cursors }: OpenTableProps) {
           <Why why={incident.why} />
           <td class="roomy wider">{incident.who}</td>
           <td class="when" data-word="since">
-            {incident.startedAt ? (
-              <>
-                <ShortTime time={incident.startedAt} now={now} />{" "}
-                <span class="quiet">{formatDuration(incident.startedAt, now)}</span>
-              </>
-            ) : (
-              "unknown"
-            )}
+            <Since time={incident.startedAt} now={now} />
           </td>
           <td class="number" data-unit={incident.chipsLost === 1 ? "chip lost" : "chips lost"}>
             <strong class={incident.chipsLost ? undefined : "none"}>{number(incident.chipsLost)}</strong>

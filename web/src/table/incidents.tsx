@@ -5,7 +5,7 @@ import { useAsOf } from "../live";
 import { Address, Reason } from "../parts";
 import { href } from "../route";
 import { type Column, SimpleTable } from "../simpletable";
-import { formatDuration, Glyph, ShortTime, shownTime } from "../state";
+import { Glyph, Since, shownTime } from "../state";
 import { number, shortenAddress } from "../words";
 import type { Rows } from "./rows";
 
@@ -107,14 +107,7 @@ export function ByIncident({ groups }: { groups: Group[] }) {
               </td>
               <td class="who">{incident.who}</td>
               <td class="when">
-                {incident.startedAt ? (
-                  <>
-                    <ShortTime time={incident.startedAt} now={now} />{" "}
-                    <span class="quiet">{formatDuration(incident.startedAt, now)}</span>
-                  </>
-                ) : (
-                  "unknown"
-                )}
+                <Since time={incident.startedAt} now={now} />
               </td>
             </tr>
           );
