@@ -3,11 +3,12 @@
 import csv
 import io
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from browsing import Open, Watched, settled, violations
+from browsing import Open, Watched, Window, settled, violations
 from conftest import Databases
 from forking import forked_service
 from trninv.database.engine import temporary_engine, write_transaction
@@ -75,7 +76,9 @@ def test_an_incident_says_first_which_parts_since_when_whose_jobs_and_what_is_lo
 ) -> None:
     page = opened("#/incidents", width=width, height=height)
     found = panel(page, SERVER)
-    expect(found.locator(".band")).to_contain_text(re.compile(r"since \d{4}-\d\d-\d\d \d\d:\d\d UTC, \d+ s, set by"))
+    expect(found.locator(".band span")).to_have_text(
+        [re.compile(r"^since \d{4}-\d\d-\d\d \d\d:\d\d UTC, \d+ (s|min)"), "set by m.chen"]
+    )
     summary = found.locator(".summary div")
     expect(summary).to_have_text(
         [
@@ -120,6 +123,16 @@ def test_the_worst_loss_is_first_and_what_is_searched_is_what_is_saved(opened: O
     expect(page.get_by_text("No incident matches.")).to_be_visible()
     page.get_by_role("button", name="Clear filters").click()
     expect(page.locator("table.pick tbody tr:not(.total)")).to_have_count(3)
+
+
+def test_what_is_below_the_cause_does_not_move_as_time_passes(watched: Watched, window: Window) -> None:
+    tops = []
+    for later in (timedelta(seconds=2), timedelta(hours=23, minutes=59)):
+        window.take().clock.set_fixed_time(datetime.now(UTC) + later)
+        below = panel(watched.open("#/incidents", width=1200), CHIP).locator(".band + *")
+        tops.append(below.evaluate("element => element.getBoundingClientRect().top"))
+        watched.close()
+    assert tops[0] == tops[1]
 
 
 def test_a_ticket_is_not_broken_over_lines(watched: Watched, databases: Databases) -> None:

@@ -76,19 +76,21 @@ export function OpenPanel({ incident, after }: { incident: Incident; after: stri
         <strong>
           <Reason text={incident.why || "No reason given"} />
         </strong>
-        <span>
-          {incident.startedAt && (
-            <>
-              since{" "}
-              <time dateTime={incident.startedAt}>
-                {formatDateTime(incident.startedAt).replace(/:\d\d UTC$/, " UTC")}
-              </time>
-              {`, ${formatDuration(incident.startedAt, shownTime(asof))}, `}
-            </>
-          )}
-          {incident.who && `set by ${incident.who}`}
-          {incident.source && incident.source !== "command" && ` from ${incident.source}`}
-        </span>
+        {incident.startedAt && (
+          <span>
+            since{" "}
+            <time dateTime={incident.startedAt}>
+              {formatDateTime(incident.startedAt).replace(/:\d\d UTC$/, " UTC")}
+            </time>
+            {`, ${formatDuration(incident.startedAt, shownTime(asof))}`}
+          </span>
+        )}
+        {incident.who && (
+          <span>
+            set by {incident.who}
+            {incident.source && incident.source !== "command" && ` from ${incident.source}`}
+          </span>
+        )}
       </div>
       <Summary incident={incident} costs={costs.data} />
       <div class="inner row">
