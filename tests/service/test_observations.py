@@ -139,7 +139,11 @@ def test_its_token_is_for_nothing_else(url: str) -> None:
     ("body", "kind", "status", "code"),
     [
         (b'{"host": "n0", "neuron_ls": [], "sysfs": {}}', "application/json", 400, "BAD_FILE"),
-        (b'{"host": "n0", "neuron_ls": [{"neuron_device": 1e400}]}', "application/json", 400, "BAD_REQUEST"),
+        (b'{"host": "n0", "neuron_ls": [{"neuron_device": 1e400}]}', "application/json", 400, "BAD_FILE"),
+        (b'{"host": "n0", "neuron_ls": [', "application/json", 400, "BAD_FILE"),
+        (b'{"host": "n0",\n"neuron_ls": [', "application/json", 400, "BAD_REQUEST"),
+        (b'{"host": "n0", "neuron_ls": []}\n{"host": "n0"}', "application/json", 400, "BAD_REQUEST"),
+        (b'{"host": "n0"} {"host": "n0"}\n', "application/json", 400, "BAD_FILE"),
         (b'{"host": "n0", "host": "n1", "neuron_ls": []}', "application/json", 400, "BAD_FILE"),
         (b"[]", "application/json", 400, "BAD_REQUEST"),
         (json.dumps(collected()).encode(), "text/plain", 400, "BAD_REQUEST"),

@@ -63,6 +63,14 @@ def read_json_object(request: Request, body: bytes, example: str) -> dict[str, A
     return parse_json_object(request.headers.get("content-type", ""), body, example)
 
 
+def require_json_object(request: Request, body: bytes, example: str) -> None:
+    """Refuse a body as `read_json_object` does, but leave one line that begins an object to its reader."""
+    if body.startswith(b"{") and b"\n" not in body.rstrip():
+        _check_json(request.headers.get("content-type", ""), body)
+    else:
+        read_json_object(request, body, example)
+
+
 def parse_json_object(content_type: str, body: bytes, example: str = _EXAMPLE) -> dict[str, Any]:
     """Parse a JSON object; only application/json is accepted, which other origins cannot send without preflight.
 
@@ -72,11 +80,7 @@ def parse_json_object(content_type: str, body: bytes, example: str = _EXAMPLE) -
         The body is not a JSON object, has another media type, or has more than MAX_JSON_CONTAINERS lists and objects.
 
     """
-    media_type = content_type.partition(";")[0].strip().lower()
-    if media_type != JSON:
-        raise RequestError("the body is not application/json; set Content-Type: application/json")
-    if body.count(b"[") + body.count(b"{") > MAX_JSON_CONTAINERS:
-        raise RequestError(f"the body has more than {MAX_JSON_CONTAINERS:,} lists and objects; send fewer in a request")
+    _check_json(content_type, body)
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -84,6 +88,15 @@ def parse_json_object(content_type: str, body: bytes, example: str = _EXAMPLE) -
     if not isinstance(value, dict):
         raise RequestError(f"the body is not a JSON object; send {example}")
     return value
+
+
+def _check_json(content_type: str, body: bytes) -> None:
+    """Refuse another media type, and more lists and objects than a request may have."""
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type != JSON:
+        raise RequestError("the body is not application/json; set Content-Type: application/json")
+    if body.count(b"[") + body.count(b"{") > MAX_JSON_CONTAINERS:
+        raise RequestError(f"the body has more than {MAX_JSON_CONTAINERS:,} lists and objects; send fewer in a request")
 
 
 def _parse_parameter(name: str, value: str) -> Any:

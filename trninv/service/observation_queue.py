@@ -1,8 +1,8 @@
 """Collect observations from concurrent requests and store them in batches, one transaction for each (group commit).
 
-A request waits until its batch is durable. While one batch is stored, the next requests are queued. There is at most
-one commit in `COMMIT_SECONDS`, since every commit makes what reads observations be read again, and other processes read
-everything again. The queue is bounded; a request that finds it full is refused, and its client should try again later.
+A request waits until its batch is durable. While one batch is stored, the next requests are queued. After each commit
+the queue pauses for `COMMIT_SECONDS`, since storing slows other requests, every commit makes what reads observations be
+read again, and other processes read everything again. The queue is bounded; a request that finds it full is refused, and its client should try again later.
 """
 
 import time
@@ -21,8 +21,8 @@ from trninv.graphql.worker_pools import WorkerPool
 from trninv.importers.import_report import ImportResult
 from trninv.importers.report_batches import Outcome, PostedReport
 
-COMMIT_SECONDS: Final = 0.1
-"""Minimum seconds from one commit to the next."""
+COMMIT_SECONDS: Final = 0.2
+"""Seconds from one commit to the next batch, in which other requests have the interpreter for themselves."""
 MAX_BATCH: Final = 128
 """Maximum number of observations in a batch."""
 MAX_BATCH_BYTES: Final = 8 << 20

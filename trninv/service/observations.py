@@ -32,7 +32,7 @@ async def store_observation(request: Request) -> Response:
         received_at - _parse_age(request.query_params.get("age", "0")),
         None if token else await authenticate(request, "observe"),
         token,
-        lambda content: graphql_http.read_json_object(request, content, _EXAMPLE),
+        lambda content: graphql_http.require_json_object(request, content, _EXAMPLE),
     )
     try:
         result = await services.observations.store(report)

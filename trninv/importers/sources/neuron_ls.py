@@ -47,8 +47,8 @@ _NEURON_LS_FIELDS = {
 }
 EXPECTED = neuron_sysfs.EXPECTED | _NEURON_LS_FIELDS
 """Expected fields with their names in the source; those of sysfs are expected only from ``trninv collect``."""
-_MAX_CACHED_BYTES = 512
-"""Larger devices are parsed each time, so that a file can't fill the cache."""
+_MAX_CACHED_BYTES = 8_192
+"""Longer lists are parsed each time, so that a file can't fill the cache; 16 devices take about 2,500 bytes."""
 
 
 def read(source: InputFile) -> Iterator[ObservedRecord]:
@@ -106,7 +106,7 @@ def server_from_listing(output: JsonValue, host: str | None = None) -> ObservedS
     if device_list is not output:
         unknown |= output.raw.keys() - MACHINE_KEYS - set(device_list_keys(output.raw))
         devices = _merge_machine_keys(output, devices)
-    chips = [chip for device in devices if (chip := _cached_chip(device) or _parse_chip(device))]
+    chips = _cached_chips(devices) or [chip for device in devices if (chip := _parse_chip(device))]
     instance, instance_type = (_common_name(devices, name) for name in ("instance_id", "instance_type"))
     if len({chip.ordinal for chip in chips}) < len(chips) or len(chips) > MAX_CHIPS:
         device_list.add_error(f"lists a device twice, or more than {MAX_CHIPS}")
@@ -166,24 +166,26 @@ def _merge_machine_keys(output: JsonValue, devices: list[JsonValue]) -> list[Jso
     return [device.with_raw(device.raw | common) for device in devices]
 
 
-def _cached_chip(device: JsonValue) -> ObservedChip | None:
-    """Return the chip of a device, cached by its content, because most servers list the same devices.
+def _cached_chips(devices: list[JsonValue]) -> list[ObservedChip] | None:
+    """Return the chips of a list of devices, cached by its content, because most servers list the same devices.
 
-    Return None if the device is invalid or too large for the cache; the caller then parses it again, so that errors
-    have its position.
+    Return None if a device is invalid or the list is too long for the cache; the caller then parses it again, so that
+    errors have their positions.
     """
     try:
-        encoded = orjson.dumps([device.raw.get(name) for name in _CHIP_KEYS])
+        encoded = orjson.dumps([[device.raw.get(name) for name in _CHIP_KEYS] for device in devices])
     except orjson.JSONEncodeError:
         return None
-    return _parse_encoded_chip(encoded) if len(encoded) <= _MAX_CACHED_BYTES else None
+    chips = _parse_encoded_chips(encoded) if len(encoded) <= _MAX_CACHED_BYTES else None
+    return None if chips is None else list(chips)
 
 
-@lru_cache(maxsize=4_096)
-def _parse_encoded_chip(encoded: bytes) -> ObservedChip | None:
+@lru_cache(maxsize=512)
+def _parse_encoded_chips(encoded: bytes) -> tuple[ObservedChip, ...] | None:
     errors = ImportErrors()
-    chip = _parse_chip(JsonValue(dict(zip(_CHIP_KEYS, orjson.loads(encoded), strict=True)), errors, ""))
-    return None if errors.count else chip
+    devices = (JsonValue(dict(zip(_CHIP_KEYS, values, strict=True)), errors, "") for values in orjson.loads(encoded))
+    chips = tuple(chip for device in devices if (chip := _parse_chip(device)))
+    return None if errors.count else chips
 
 
 def _parse_chip(device: JsonValue) -> ObservedChip | None:
