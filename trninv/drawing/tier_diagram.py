@@ -371,7 +371,7 @@ class _TierDrawing:
         for state in states:
             draw_state_symbol(self._root, (x + 9, baseline - 4), state)
             text = describe_counts(counts, state) if counts else "all up"
-            for line in wrap(text, max(8, int((width - 18) / 6.4))):
+            for line in wrap(text, max(8, int((width - 18) / 5.8))):
                 draw_label(self._root, (x + 18, baseline), line, 11, text_color(state, MUTED))
                 baseline += _LINE_HEIGHT
         return baseline - 11

@@ -116,11 +116,12 @@ export class JobLayer {
     const [color, on] = this.inks[toneOf(ordinal)] ?? ["", ""];
     const name = this.allocations.jobs[job - 1]?.name ?? "";
     context.font = `600 ${SMALL}px system-ui, sans-serif`;
-    const isNamed = context.measureText(name).width + 6 <= width - 2;
+    const isNamed = context.measureText(name).width + 2 <= width;
     const size = !isNamed && Math.min(width, height) >= LARGE ? 14 : SMALL;
     const text = isNamed ? name : letterOf(ordinal).text;
     context.font = `600 ${size}px system-ui, sans-serif`;
-    const [wide, high] = [context.measureText(text).width + 6, Math.min(size + 4, height)];
+    const padded = context.measureText(text).width + 6;
+    const [wide, high] = [isNamed ? Math.min(width, padded) : padded, Math.min(size + 4, height)];
     if (wide > Math.max(width, 13) || high < LEAST) return;
     context.fillStyle = color;
     context.fillRect(Math.round(x - wide / 2), Math.round(y - high / 2), Math.round(wide), Math.round(high));

@@ -248,6 +248,8 @@ const hint = (camera: Camera | null) =>
 
 /** The columns beside those of square tiles that are tried. */
 const TRIED = [-2, -1, 0, 1, 2];
+/** The share of the largest tiles from which others are as good. */
+const ALIKE = 0.97;
 
 /** A layout with the largest tiles in a box; the same object while its columns stay the same. */
 function useColumns(overview: Overview, width: number, height: number): Layout {
@@ -258,7 +260,9 @@ function useColumns(overview: Overview, width: number, height: number): Layout {
     const tried = TRIED.map((more) => Math.max(1, Math.min(overview.domains, middle + more)));
     const tile = (across: number) =>
       fitOf(overview, { columns: across, rows: Math.ceil(overview.domains / across) }, width, height);
-    return tried.reduce((best, across) => (tile(across) > tile(best) ? across : best));
+    // of about the same size, more columns leave no space beside the map
+    const least = ALIKE * Math.max(...tried.map(tile));
+    return Math.max(...tried.filter((across) => tile(across) >= least));
   }, [overview, aspect, width, height]);
   return useMemo(() => layoutOf(overview, aspect, columns), [overview, columns]);
 }
