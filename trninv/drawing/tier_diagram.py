@@ -57,6 +57,8 @@ _MIN_SYMBOL_SIZE: Final = 12.0
 """Side of a square from which a job's letter fits into it."""
 _MIN_CORNER_SIZE, _MIN_LETTER_SIZE = 18.0, 24.0
 """Sides from which a square has a mark in its corner, and its job's letter beside that mark."""
+_MAX_NAMED_JOBS: Final = 8
+"""Most jobs that the legend names."""
 _MAX_LEAVES, _MAX_DOMAINS = 60, 400
 """Most nodes of the lowest tier and domains that are drawn one by one."""
 
@@ -84,7 +86,7 @@ def draw_fabric(fabric: Fabric, width: float = 900, *, has_tiers: bool = True) -
         if y <= (_MAX_HEIGHT if width >= _NARROW else _MAX_NARROW_HEIGHT):
             break
     document.legend = [
-        *([(partial(_draw_sample, UP), "darker: more servers allocated")] if has_many else []),
+        *([(partial(_draw_sample, UP), "darker: more servers allocated")] if has_many else _job_samples(fabric)),
         (partial(_draw_sample, "var(--free)"), "free"),
         *([] if has_many else _state_samples(fabric)),
     ]
@@ -97,6 +99,21 @@ def _draw_sample(fill: str, root: Element, center: Coordinates) -> Element:
     x, y = center
     add_element(root, "rect", x=x - 7, y=y - 7, width=14.0, height=14.0, rx=2.0, fill=fill, stroke=INACTIVE)
     return root
+
+
+def _job_samples(fabric: Fabric) -> list[tuple[Sample, str]]:
+    """Return an entry for each job, the oldest first, or a single one for all if there are many."""
+    jobs = sorted(fabric.jobs.values(), key=lambda job: job.ordinal)
+    if len(jobs) > _MAX_NAMED_JOBS:
+        return [(partial(_draw_job_sample, jobs[0].ordinal), "the job with this letter")]
+    return [(partial(_draw_job_sample, job.ordinal), job.name) for job in jobs]
+
+
+def _draw_job_sample(ordinal: int, root: Element, center: Coordinates) -> Element:
+    sample = _draw_sample(job_color(ordinal), root, center)
+    baseline = center[0], center[1] + 4
+    draw_label(sample, baseline, job_letters(ordinal), 11, on_job_color(ordinal), text_anchor="middle")
+    return sample
 
 
 def _state_samples(fabric: Fabric) -> list[tuple[Sample, str]]:
@@ -354,7 +371,7 @@ class _TierDrawing:
         for state in states:
             draw_state_symbol(self._root, (x + 9, baseline - 4), state)
             text = describe_counts(counts, state) if counts else "all up"
-            for line in wrap(text, max(8, int((width - 18) / 6.4))):
+            for line in wrap(text, max(8, int((width - 18) / 5.8))):
                 draw_label(self._root, (x + 18, baseline), line, 11, text_color(state, MUTED))
                 baseline += _LINE_HEIGHT
         return baseline - 11

@@ -23,6 +23,26 @@ const WIDE = 600;
 export const namesWidth = ({ domains }: Overview, width: number) =>
   width > WIDE ? NAMES : DIGIT * (1 + number(domains).length) + MARGIN;
 
+/** Whether every domain is a single server. */
+const isSingle = ({ parts }: Overview) => parts.every(({ servers }) => servers === 1);
+
+const namedFrom = (overview: Overview) => (isSingle(overview) ? NAMED_SINGLE : NAMED);
+
+type Grid = Pick<Layout, "columns" | "rows">;
+
+/** Pixels on the left of the tiles. */
+function leftOf(overview: Overview, { columns, rows }: Grid, width: number, height: number): number {
+  const isNamed = Math.min((width - 2 * MARGIN) / columns, (height - 2 * MARGIN) / rows) >= namedFrom(overview);
+  return rows >= NAMED_ROWS && !isNamed ? namesWidth(overview, width) : MARGIN; // or every tile has its name
+}
+
+/** Pixels per tile with the whole cluster in view. */
+export const fitOf = (overview: Overview, { columns, rows }: Grid, width: number, height: number) =>
+  Math.min(
+    (width - leftOf(overview, { columns, rows }, width, height) - MARGIN) / columns,
+    (height - 2 * MARGIN) / rows,
+  );
+
 export class Camera {
   scale = 0;
   x = 0;
@@ -45,9 +65,7 @@ export class Camera {
   }
 
   private get left(): number {
-    const [across, down] = [(this.width - 2 * MARGIN) / this.to.columns, (this.height - 2 * MARGIN) / this.to.rows];
-    const isNamed = Math.min(across, down) >= this.named; // then every tile has its name
-    return this.to.rows >= NAMED_ROWS && !isNamed ? namesWidth(this.overview, this.width) : MARGIN;
+    return leftOf(this.overview, this.to, this.width, this.height);
   }
 
   /** Magnification relative to the whole cluster. */
@@ -60,19 +78,18 @@ export class Camera {
   }
 
   private get named(): number {
-    return this.isSingle ? NAMED_SINGLE : NAMED;
+    return namedFrom(this.overview);
   }
 
   /** Whether every domain is a single server. */
   get isSingle(): boolean {
-    return this.overview.parts.every(({ servers }) => servers === 1);
+    return isSingle(this.overview);
   }
 
   /** The camera of the page's options zoom and at (the domain in the middle); the whole cluster without them. */
   show({ zoom, at }: Record<string, string>): void {
     const { columns, rows } = this.to;
-    const room = [(this.width - this.left - MARGIN) / columns, (this.height - 2 * MARGIN) / rows] as const;
-    this.fit = Math.max(0.1, Math.min(...room, this.largest));
+    this.fit = Math.max(0.1, Math.min(fitOf(this.overview, this.to, this.width, this.height), this.largest));
     this.scale = numberIn(zoom, [0.5, this.largest / this.fit], 1) * this.fit;
     const match = /^d(\d{1,9})(?:,(-?[\d.]+),(-?[\d.]+))?$/.exec(at ?? "");
     const domain = Number(match?.[1]);

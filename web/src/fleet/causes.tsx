@@ -4,6 +4,7 @@ import { Reason } from "../parts";
 import { href } from "../route";
 import { type Count, Counts, formatDateTime, Glyph, nounOf, stateWord } from "../state";
 import { number, pluralize, relativeTo, shortenAddress } from "../words";
+import type { ChipColors } from "./color";
 import { addressOf, chipsOf, domainOf, type Overview, placeOf, STATES } from "./overview";
 import { addressOfCause, type Cause, chipsIn, type Spot, stateOf } from "./spots";
 
@@ -133,8 +134,15 @@ export function CauseTable({ spots }: { spots: Spot[] }) {
 const CHIP = 15;
 const PITCH = 18;
 
+interface PreviewProps {
+  overview: Overview;
+  /** The colors of chips that are up. */
+  colored: ChipColors;
+  chip: number;
+}
+
 /** A domain by its servers, each a block of chips. */
-export function Preview({ overview, chip }: { overview: Overview; chip: number }) {
+export function Preview({ overview, colored: { codes, shades }, chip }: PreviewProps) {
   const [{ perServer, servers }, domain] = placeOf(overview, chip);
   return useMemo(() => {
     const [first, all] = chipsOf(overview, domain);
@@ -170,7 +178,8 @@ export function Preview({ overview, chip }: { overview: Overview; chip: number }
                 {Array.from({ length: perServer }, (_, own) => {
                   const state = STATES[states[server * perServer + own] ?? 0];
                   const corner = { x: (own % wide) * PITCH + 1, y: Math.floor(own / wide) * PITCH + 1 };
-                  return <Chip key={own} state={state ?? "up"} {...corner} />;
+                  const token = shades[codes[first + server * perServer + own] ?? 0]?.token ?? "up";
+                  return <Chip key={own} state={state ?? "up"} token={token} {...corner} />;
                 })}
               </svg>
             </li>
@@ -178,7 +187,7 @@ export function Preview({ overview, chip }: { overview: Overview; chip: number }
         </ul>
       </section>
     );
-  }, [overview, domain]);
+  }, [overview, codes, domain]);
 }
 
 const SIGNS: Record<string, string> = {
@@ -187,10 +196,10 @@ const SIGNS: Record<string, string> = {
   maintenance: "M7.5 3l4.5 4.5-4.5 4.5-4.5-4.5z",
 };
 
-function Chip({ state, x, y }: { state: string; x: number; y: number }) {
+function Chip({ state, token, x, y }: { state: string; token: string; x: number; y: number }) {
   return (
     <g class={state} transform={`translate(${x} ${y})`}>
-      <rect width={CHIP} height={CHIP} rx="3" />
+      <rect width={CHIP} height={CHIP} rx="3" style={state === "up" ? { fill: `var(--${token})` } : undefined} />
       {SIGNS[state] && <path d={SIGNS[state]} />}
     </g>
   );

@@ -1,17 +1,20 @@
-// The letters of jobs and the hatch of reserved chips, over the map.
+// The names of jobs, or their letters, and the hatch of reserved chips, over the map.
 import { JOB_TOKENS, letterOf, toneOf } from "../drawing/letter";
 import { type AllocationMap, UNAVAILABLE } from "./allocations";
 import type { Camera } from "./camera";
 import { inkOf } from "./ink";
 import { cellOf } from "./layout";
+import { isBeside, type Marker } from "./markers";
 import { chipsOf, placeOf } from "./overview";
 
 /** Pixels per tile from which each job of a domain has a letter; in smaller ones, a row of domains has one. */
 const SINGLE = 20;
 /** The smallest height of a letter's background, and the smallest tile of a row that has a letter. */
 const [LEAST, LEAST_TILE] = [9, 8];
-/** The side of an area from which letters are large. */
-const LARGE = 40;
+/** The side of an area from which letters are large, and the size of others and of names. */
+const [LARGE, SMALL] = [40, 11];
+/** Pixels from the middle of a domain to its label, if a marker is on the other side. */
+const SHIFT = 11;
 /** Pixels from one stripe to the next. */
 const STRIPE = 4;
 const RESERVED = UNAVAILABLE.indexOf("reserved");
@@ -30,6 +33,8 @@ interface Area {
 export class JobLayer {
   private areas = new Map<number, Area[]>();
   private to: Camera["to"] | undefined;
+  /** The markers at the camera's scale, from which labels keep away. */
+  markers: Marker[] = [];
   private readonly inks = JOB_TOKENS.map((token) => [inkOf(token), inkOf(`on-${token}`)] as const);
 
   constructor(
@@ -84,10 +89,23 @@ export class JobLayer {
     const ordinal = this.allocations.jobs[area.job - 1]?.ordinal ?? 0;
     const angle = letterOf(ordinal).hatch;
     if (angle !== undefined) hatch(context, box, angle, this.inks[toneOf(ordinal)]?.[1] ?? "", 0.8);
-    this.letter(context, area.job, [left + x + width / 2, top + y + height / 2], width, height);
+    const middle = [left + x + width / 2, top + y + height / 2 + this.shiftOf(camera, area, column, row)] as const;
+    this.label(context, area.job, middle, width, height);
   }
 
-  private letter(
+  /** How far the label of a whole domain moves away from a marker that would cover it, in pixels. */
+  private shiftOf(camera: Camera, area: Area, column: number, row: number): number {
+    const tile = camera.inset.size * camera.scale;
+    if (camera.isSingle || (area.bottom - area.y) * camera.chip < tile - 1) return 0;
+    const [left, top] = camera.corner([column, row, 0, 0]);
+    for (const { x, y } of this.markers)
+      if (x >= left && x <= left + tile && y >= top && y <= top + tile)
+        return isBeside(y - top - tile / 2) ? -Math.sign(y - top - tile / 2) * SHIFT : 0;
+    return 0;
+  }
+
+  /** A job's name, or its letter where there is no room for the name. */
+  private label(
     context: CanvasRenderingContext2D,
     job: number,
     [x, y]: readonly [number, number],
@@ -96,10 +114,14 @@ export class JobLayer {
   ): void {
     const ordinal = this.allocations.jobs[job - 1]?.ordinal ?? 0;
     const [color, on] = this.inks[toneOf(ordinal)] ?? ["", ""];
-    const { text } = letterOf(ordinal);
-    const size = Math.min(width, height) >= LARGE ? 14 : 11;
+    const name = this.allocations.jobs[job - 1]?.name ?? "";
+    context.font = `600 ${SMALL}px system-ui, sans-serif`;
+    const isNamed = context.measureText(name).width + 2 <= width;
+    const size = !isNamed && Math.min(width, height) >= LARGE ? 14 : SMALL;
+    const text = isNamed ? name : letterOf(ordinal).text;
     context.font = `600 ${size}px system-ui, sans-serif`;
-    const [wide, high] = [context.measureText(text).width + 6, Math.min(size + 4, height)];
+    const padded = context.measureText(text).width + 6;
+    const [wide, high] = [isNamed ? Math.min(width, padded) : padded, Math.min(size + 4, height)];
     if (wide > Math.max(width, 13) || high < LEAST) return;
     context.fillStyle = color;
     context.fillRect(Math.round(x - wide / 2), Math.round(y - high / 2), Math.round(wide), Math.round(high));
@@ -114,7 +136,7 @@ export class JobLayer {
     const end = () => {
       const width = (run.to - run.from) * camera.scale;
       const middle = [((run.from + run.to) / 2) * camera.scale + x, (run.row + 0.5) * camera.scale + y] as const;
-      if (run.job) this.letter(context, run.job, middle, width, Math.max(camera.scale, LEAST + 2));
+      if (run.job) this.label(context, run.job, middle, width, Math.max(camera.scale, LEAST + 2));
     };
     for (const [domain, column, row] of seen) {
       const [first] = chipsOf(camera.overview, domain);

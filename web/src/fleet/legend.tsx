@@ -1,8 +1,9 @@
 // The legend of the map's colors, with counts; an entry fades everything else.
+import { useMemo } from "preact/hooks";
 import { LetterBadge } from "../drawing/letter";
 import { change } from "../route";
-import { type Count, Counts, Glyph, isState, stateWord } from "../state";
-import { number } from "../words";
+import { type Count, Glyph, isState, nounOf, stateWord } from "../state";
+import { number, pluralize } from "../words";
 import { type AllocationMap, UNAVAILABLE } from "./allocations";
 import type { ChipColors, Entry } from "./color";
 import { carries, type Overview, STATES } from "./overview";
@@ -12,23 +13,22 @@ import { isUnhealthy } from "./spots";
 const MOST = 3;
 
 interface LegendProps {
-  overview: Overview;
   colored: ChipColors;
   only: Set<string>;
   /** Unhealthy parts that are not chips, which have markers too. */
   others: Count[];
 }
 
-export function Legend({ overview, colored, only, others }: LegendProps) {
+export function Legend({ colored, only, others }: LegendProps) {
   const toggle = (key: string) => {
     const next = new Set(only);
     if (!next.delete(key)) next.add(key);
     change({ only: [...next].join(",") || undefined });
   };
-  const twice = colored.jobs ? describeTwice(overview, colored.jobs) : [];
   return (
     <ul class="keys">
-      {colored.entries
+      {[...colored.entries]
+        .sort(byLetter)
         .filter(({ key, count }) => count || only.has(key))
         .map((entry) => (
           <li key={entry.key}>
@@ -39,14 +39,25 @@ export function Legend({ overview, colored, only, others }: LegendProps) {
             </button>
           </li>
         ))}
-      {others.length > 0 && (
-        <li class="states">
-          <Counts counts={others} />
+      {others.map(({ kind, state, count }) => (
+        <li key={`${kind} ${state}`} class="other">
+          <Glyph state={state} /> <b>{number(count)}</b> {pluralize(count, nounOf(kind)).replace(/^\S+ /, "")}{" "}
+          {stateWord(state)}
         </li>
-      )}
-      {twice.length > 0 && <li class="quiet">{twice.join("; ")}</li>}
+      ))}
     </ul>
   );
+}
+
+/** Jobs in the order of their letters: A to Z, then AA. */
+function byLetter({ letter: a }: Entry, { letter: b }: Entry): number {
+  return a && b ? a.text.length - b.text.length || (a.text < b.text ? -1 : 1) : 0;
+}
+
+/** Chips that count twice in the legend. */
+export function Twice({ overview, jobs }: { overview: Overview; jobs: AllocationMap | undefined }) {
+  const words = useMemo(() => (jobs ? describeTwice(overview, jobs) : []), [overview, jobs]);
+  return words.length ? <p class="quiet twice">{words.join("; ")}</p> : null;
 }
 
 /** Which unhealthy chips are in a job or without one, and so count twice: 1 of the 17 down is in train-70b-3. */

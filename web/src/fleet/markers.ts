@@ -79,15 +79,20 @@ function squares(spots: Spot[], camera: Camera, side: number, jobs: AllocationMa
   return [...markers.values()];
 }
 
-/** The largest distance of a marker from the middle of a tile, at which it would cover the letter there. */
+/** The largest distance of a marker from the middle of a tile, at which it would cover the job's label there. */
 const COVERING = 17;
+/** The least distance of a marker from the middle, at which the label has room on the other side. */
+const BESIDE = 7;
 
-/** The place of a spot, or the upper right corner of its tile if it would cover the tile's letter. */
+/** Whether a marker so far above or below the middle of a tile has its job's label on the other side of it. */
+export const isBeside = (y: number) => Math.abs(y) >= BESIDE && Math.abs(y) < COVERING;
+
+/** The place of a spot, or the upper right corner of its tile if the tile's label has no room beside it. */
 function besideLetter(spot: Spot, camera: Camera, tile: number): Pixel {
   const [x, y] = placeOf(spot, camera);
   const [column, row] = cellOf(camera.overview, camera.to, spot.chip);
   const [left, top] = camera.corner([column, row, 0, 0]);
-  const isCovering = Math.max(Math.abs(left + tile / 2 - x), Math.abs(top + tile / 2 - y)) < COVERING;
+  const isCovering = Math.abs(left + tile / 2 - x) < COVERING && Math.abs(top + tile / 2 - y) < BESIDE;
   return isCovering ? [left + tile - 2, top + 2] : [x, y];
 }
 

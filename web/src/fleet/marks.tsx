@@ -59,6 +59,19 @@ export function Ring({ camera, chips }: { camera: Camera; chips: number[] }) {
   return <span class="chosen-ring" style={style} />;
 }
 
+/** Pixels from a domain to its frame, from its name to the frame's upper edge, and the least side of one. */
+const [AROUND, ABOVE, LEAST] = [4, 14, 12];
+
+/** The frame of the domain that the panel shows, and of its name. */
+export function Frame({ camera, chip }: { camera: Camera; chip: number }) {
+  const [column, row] = cellOf(camera.overview, camera.to, chip);
+  const [x, y] = camera.corner([column, row, 0, 0]);
+  const above = camera.isNear ? ABOVE : AROUND;
+  const side = Math.max(LEAST, camera.chip * camera.to.side + 2 * AROUND);
+  const size = { width: `${side}px`, height: `${side + above - AROUND}px` };
+  return <span class="shown-frame" style={{ left: `${x - AROUND}px`, top: `${y - above}px`, ...size }} />;
+}
+
 export function Tip({ marker: { x, y, spot, count }, camera }: { marker: Marker; camera: Camera }) {
   const [left, top] = camera.origin;
   const place = {

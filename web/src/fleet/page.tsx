@@ -171,6 +171,7 @@ function Opened({ overview, FleetMap, cluster, others, causes, coloring, allocat
     ),
     [causes, list, spots, index, options, fit],
   );
+  const beside = chip >= 0 ? chip : firstOf(overview, sel || spots[0]?.address);
   const picture = () => overviewSvg(overview, colors, inkOf("surface"));
   return (
     <>
@@ -230,6 +231,7 @@ function Opened({ overview, FleetMap, cluster, others, causes, coloring, allocat
                 sel,
                 route,
                 chip,
+                beside,
                 point,
                 fitted: setFit,
               }}
@@ -238,7 +240,7 @@ function Opened({ overview, FleetMap, cluster, others, causes, coloring, allocat
             {table}
           </div>
           <aside class="side" aria-label="Unhealthy parts">
-            <Preview overview={overview} chip={chip >= 0 ? chip : firstOf(overview, sel || spots[0]?.address)} />
+            <Preview overview={overview} colored={colors} chip={beside} />
             {causeList}
           </aside>
         </div>

@@ -4,16 +4,16 @@ import { change, href, type Route } from "../route";
 import { type Count, STATES } from "../state";
 import { number, relativeTo } from "../words";
 import type { AllocationMap } from "./allocations";
-import { Camera, MARGIN, namesWidth, type Pixel } from "./camera";
+import { Camera, fitOf, MARGIN, type Pixel } from "./camera";
 import type { ChipColors } from "./color";
 import { describe } from "./description";
 import { gestures } from "./gestures";
 import { inkOf, inksOf, useLooks } from "./ink";
 import { JobLayer } from "./joblayer";
 import { type Cell, cellOf, chipAt, type Layout, layoutOf } from "./layout";
-import { Legend } from "./legend";
+import { Legend, Twice } from "./legend";
 import { type Marker, markersWithin, mergeSpots } from "./markers";
-import { Markers, Ring, Tip } from "./marks";
+import { Frame, Markers, Ring, Tip } from "./marks";
 import { Minimap, ZoomButtons } from "./minimap";
 import { addressOf, domainOf, type Overview } from "./overview";
 import { Painter } from "./paint";
@@ -33,6 +33,8 @@ interface Props {
   memory: number | undefined;
   /** The chip under the mouse or the cursor, or -1. */
   chip: number;
+  /** A chip of the domain that the panel shows. */
+  beside: number;
   point: (chip: number) => void;
   /** Pixels per tile with the whole cluster in view. */
   fitted: (fit: number) => void;
@@ -50,7 +52,7 @@ interface VisibleMarkers {
 const REACH = 12;
 
 export function FleetMap(props: Props) {
-  const { overview, colored, spots, others, sel, route, chip, point, fitted } = props;
+  const { overview, colored, spots, others, sel, route, chip, beside, point, fitted } = props;
   const { options } = route;
   const stage = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -87,11 +89,12 @@ export function FleetMap(props: Props) {
   paint.current = () => {
     waiting.current = 0;
     if (!camera || !canvas.current || !layer.current) return;
+    const next = visibleMarkers(camera, marked, colored.jobs, last.current);
+    if (painter.look.jobs) painter.look.jobs.markers = next.some;
     painter.paint(canvas.current, camera, cursor.current);
     const [x, y] = camera.origin;
     layer.current.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
     if (view.current) positionFrame(view.current, camera);
-    const next = visibleMarkers(camera, marked, colored.jobs, last.current);
     if (next !== last.current) setShown(next);
     last.current = next;
   };
@@ -209,6 +212,7 @@ export function FleetMap(props: Props) {
         <div class="over" aria-hidden="true">
           <div ref={layer} class="layer">
             {camera && shown && <Markers markers={shown.some} isFilled={!colored.jobs} />}
+            {camera && shown && <Frame camera={camera} chip={beside} />}
             {camera && shown && ends && <Ring camera={camera} chips={ends} />}
           </div>
           {tip && camera && <Tip marker={tip} camera={camera} />}
@@ -224,8 +228,9 @@ export function FleetMap(props: Props) {
         />
       </div>
       <div class="foot under">
-        <Legend {...{ overview, colored, only, others }} />
+        <Legend {...{ colored, only, others }} />
         <ZoomButtons zoom={zoom} />
+        <Twice overview={overview} jobs={colored.jobs} />
         <p class="hint quiet" aria-live="polite">
           {chip < 0 ? hint(camera) : describe(props, chip)}
         </p>
@@ -241,15 +246,24 @@ const hint = (camera: Camera | null) =>
       ? "Each block is a server. Click a chip to select it, double-click to open its domain."
       : "Each square is a domain. Click to select, double-click to open it.";
 
-/** A layout that fills a box; the same object while its columns stay the same. */
+/** The columns beside those of square tiles that are tried. */
+const TRIED = [-2, -1, 0, 1, 2];
+/** The share of the largest tiles from which others are as good. */
+const ALIKE = 0.97;
+
+/** A layout with the largest tiles in a box; the same object while its columns stay the same. */
 function useColumns(overview: Overview, width: number, height: number): Layout {
-  const aspect =
-    width && height ? Math.max(0.2, (width - namesWidth(overview, width) - MARGIN) / (height - 2 * MARGIN)) : 1.6;
+  const aspect = width && height ? Math.max(0.2, (width - 2 * MARGIN) / (height - 2 * MARGIN)) : 1.6;
   const columns = useMemo(() => {
-    const { columns: most } = layoutOf(overview, aspect);
-    const tile = (across: number) => Math.min(aspect / across, 1 / Math.ceil(overview.domains / across));
-    return most > 1 && tile(most - 1) > tile(most) ? most - 1 : most;
-  }, [overview, aspect]);
+    const { columns: middle } = layoutOf(overview, aspect);
+    if (!width) return middle;
+    const tried = TRIED.map((more) => Math.max(1, Math.min(overview.domains, middle + more)));
+    const tile = (across: number) =>
+      fitOf(overview, { columns: across, rows: Math.ceil(overview.domains / across) }, width, height);
+    // of about the same size, more columns leave no space beside the map
+    const least = ALIKE * Math.max(...tried.map(tile));
+    return Math.max(...tried.filter((across) => tile(across) >= least));
+  }, [overview, aspect, width, height]);
   return useMemo(() => layoutOf(overview, aspect, columns), [overview, columns]);
 }
 

@@ -4,16 +4,18 @@
 import { useMemo } from "preact/hooks";
 import { graphql, makeQuery, runQuery, useLoaded } from "../api";
 import { addressOf, domainOf, type Overview, STATES } from "../fleet/overview";
-import { addressOfCause, type Cause, chipsAt, chipsIn, stateOf } from "../fleet/spots";
+import { addressOfCause, type Cause, chipsAt, chipsIn, sortCauses, stateOf } from "../fleet/spots";
 import { tally } from "../health";
-import { nounOf, type State, stateWord, STATES as WORST_FIRST } from "../state";
-import { pluralize, shortenAddress } from "../words";
+import { type Count, nounOf, type State, stateWord, STATES as WORST_FIRST } from "../state";
+import { number, pluralize, shortenAddress } from "../words";
 import type { ClusterChips } from "./allocated";
 
 export interface Effect {
   state: State;
-  /** In words: 1 chip down, 1 link degraded. */
+  /** In words: 1 chip down: d3/s1/c5, 1 link degraded: d12/s0/c0 – s1/c0. */
   words: string;
+  /** The worst incident behind it. */
+  incident?: string | undefined;
 }
 
 /** An unhealthy link, switch or NIC; a link between two servers has their numbers, as it is drawn between them. */
@@ -33,34 +35,56 @@ export function effectsOn(jobs: Job[], causes: Cause[], clusters: ClusterChips[]
   for (const { name, failedChips } of jobs) {
     const own = causes.filter((cause) => cause.jobs.includes(name));
     // chips of clusters that are not drawn have no state here
-    const chips = unhealthy.get(name) ?? (failedChips ? new Map<State, number>([["down", failedChips]]) : new Map());
-    const others = tally(own.filter((cause) => !chipsIn(cause)).flatMap(({ parts }) => parts));
-    const counts = [...[...chips].map(([state, count]) => ({ kind: "chip", state, count })), ...others];
+    const chips = unhealthy.get(name) ?? (failedChips ? [{ kind: "chip", state: "down", count: failedChips }] : []);
+    const others = own.filter((cause) => !chipsIn(cause));
+    const [other] = others;
+    const counts: NamedCount[] = [
+      ...chips,
+      ...tally(others.flatMap(({ parts }) => parts)).map((count) => ({
+        ...count,
+        first: others.length === 1 && other ? addressOfCause(other) : undefined,
+      })),
+    ];
     const state = WORST_FIRST.find((each) => counts.some((count) => count.state === each));
-    const words = counts.map((count) => `${pluralize(count.count, nounOf(count.kind))} ${stateWord(count.state)}`);
-    if (words.length || own.length)
-      effects.set(name, { state: state ?? "degraded", words: words.join(", ") || "some" });
+    const words = counts.map(describeCount).join(", ");
+    if (words || own.length)
+      effects.set(name, { state: state ?? "degraded", words: words || "some", incident: sortCauses(own)[0]?.id });
   }
   return effects;
 }
 
+/** Unhealthy parts of one kind and state, and the address of the first of them. */
+interface NamedCount extends Count {
+  first?: string | undefined;
+}
+
+/** Say how many parts are unhealthy, and which: 2 chips down: d3/s1/c5 and 1 more. */
+function describeCount({ kind, state, count, first }: NamedCount): string {
+  const words = `${pluralize(count, nounOf(kind))} ${stateWord(state)}`;
+  if (!first) return words;
+  const place = shortenAddress(first).replace(/^[^/]+\//, "");
+  return `${words}: ${place}${count > 1 ? ` and ${number(count - 1)} more` : ""}`;
+}
+
 /** Chips of jobs that are not up, by state. */
-function unhealthyChips(clusters: ClusterChips[]): Map<string, Map<State, number>> {
-  const counts = new Map<string, Map<State, number>>();
+function unhealthyChips(clusters: ClusterChips[]): Map<string, NamedCount[]> {
+  const counts = new Map<string, NamedCount[]>();
   for (const { overview, allocations } of clusters)
     overview.states.forEach((code, chip) => {
       const job = code && allocations.jobs[(allocations.jobNumbers[chip] ?? 0) - 1];
       if (!job) return;
-      const own = counts.get(job.name) ?? new Map<State, number>();
       const state = STATES[code] as State;
-      counts.set(job.name, own.set(state, (own.get(state) ?? 0) + 1));
+      const own = counts.get(job.name) ?? [];
+      const known = own.find((count) => count.state === state);
+      if (known) known.count++;
+      else counts.set(job.name, [...own, { kind: "chip", state, count: 1, first: addressOf(overview, chip) }]);
     });
   return counts;
 }
 
 const SLOWER = graphql(`
   query SlowerJobs($scope: Address!) {
-    incidents(scope: $scope, first: 1) { nodes { place impact { domains { domain slowerJobs } } } }
+    incidents(scope: $scope, first: 1) { nodes { id place impact { domains { domain slowerJobs } } } }
   }
 `);
 /** The most domains of which slower jobs are asked for. */
@@ -78,27 +102,20 @@ export function useSlowerJobs(
   const beside = [...places].filter(([job]) => !effects?.has(job)).flatMap(([, all]) => all.map(domainOf));
   const domains = [...new Set(beside)].filter((domain) => unhealthy.has(domain)).slice(0, MOST);
   const result = useLoaded(effects && domains.length ? `slower in ${domains}` : null, async (signal) => {
-    const slower = new Map<string, string>();
+    const slower = new Map<string, Effect>();
     const answers = await Promise.all(domains.map((scope) => runQuery(makeQuery(SLOWER, { scope }), signal)));
     for (const { incidents } of answers)
-      for (const { place, impact } of incidents.nodes)
+      for (const { id, place, impact } of incidents.nodes)
         for (const { domain, slowerJobs } of impact.domains)
-          for (const job of slowerJobs) slower.set(job, place ?? domain);
+          for (const job of slowerJobs) {
+            const words = `slower: ${shortenAddress(place ?? domain).replace(/^[^/]+\//, "")}`;
+            slower.set(job, { state: "degraded", words, incident: id });
+          }
     return slower;
   });
   const isKnown = effects && (!domains.length || result.data || result.error);
   return useMemo(
-    () =>
-      isKnown
-        ? new Map(
-            [...(result.data ?? [])]
-              .filter(([job]) => !effects.has(job))
-              .map(([job, place]): [string, Effect] => [
-                job,
-                { state: "degraded", words: `slower: ${shortenAddress(place).replace(/^[^/]+\//, "")}` },
-              ]),
-          )
-        : undefined,
+    () => (isKnown ? new Map([...(result.data ?? [])].filter(([job]) => !effects.has(job))) : undefined),
     [isKnown, effects, result.data],
   );
 }

@@ -3,6 +3,7 @@ import { download, useLoaded } from "../api";
 import type { Letter } from "../drawing/letter";
 import { type AllocationMap, fetchAllocations, lettersOf, UNAVAILABLE } from "../fleet/allocations";
 import { carries, chipsOf, decodeOverview, type Overview, placeOf, STATES } from "../fleet/overview";
+import { chipsAt } from "../fleet/spots";
 
 export interface ClusterChips {
   overview: Overview;
@@ -47,6 +48,33 @@ export function clusterUse({ overview, allocations }: ClusterChips): ClusterUse 
     if (code) use.states.set(state, (use.states.get(state) ?? 0) + 1);
   });
   return use;
+}
+
+/** Chips of places: of each job, the oldest first, and those that are down or in maintenance, with and without a job. */
+export interface PlaceUse {
+  jobs: { name: string; chips: number; ordinal: number }[];
+  used: Map<string, number>;
+  unusable: Map<string, number>;
+}
+
+export function placeUse(scopes: string[], clusters: ClusterChips[]): PlaceUse {
+  const jobs = new Map<string, PlaceUse["jobs"][number]>();
+  const [used, unusable] = [new Map<string, number>(), new Map<string, number>()];
+  for (const { overview, allocations } of clusters) {
+    const scope = scopes.find((each) => each.split("/")[0] === overview.cluster) ?? "";
+    const { first, chips } = chipsAt(overview, scope) ?? { first: 0, chips: overview.chips };
+    for (let chip = first; chip < first + chips; chip++) {
+      const job = allocations.jobs[(allocations.jobNumbers[chip] ?? 0) - 1];
+      if (job) {
+        const own = jobs.get(job.name) ?? { ...job, chips: 0 };
+        jobs.set(job.name, { ...own, chips: own.chips + 1 });
+      }
+      if (carries(overview, chip)) continue;
+      const [counts, state] = [job ? used : unusable, STATES[overview.states[chip] ?? 0] ?? "down"];
+      counts.set(state, (counts.get(state) ?? 0) + 1);
+    }
+  }
+  return { jobs: [...jobs.values()].sort((a, b) => a.ordinal - b.ordinal), used, unusable };
 }
 
 /** Clusters with unhealthy chips of jobs first, then those with jobs, then those with unhealthy chips. */

@@ -90,8 +90,6 @@ export const DRAIN_IMPACT = graphql(
 
 export type PlacementsAnswer = Result<typeof PLACEMENTS>["placements"];
 export type Placement = PlacementsAnswer["placements"][number];
-/** The most places that the service lists. */
-export const MOST_PLACES = 100;
 export type MakeRoomAnswer = Result<typeof MAKE_ROOM>["makeRoom"];
 export type DrainImpactAnswer = Result<typeof DRAIN_IMPACT>;
 export type Move = Result<typeof MOVE_FIELDS>;

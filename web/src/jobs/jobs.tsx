@@ -1,15 +1,16 @@
 // The Jobs page: who has which chips, placements for the next job, reservations, and plans to move jobs or drain a place.
 import { useMemo, useState } from "preact/hooks";
 import { makeQuery, type Result, runQuery, useLoaded, useQuery } from "../api";
+import { jobColors, letterOf } from "../drawing/letter";
 import { type Cause, causesOf } from "../fleet/spots";
 import { lazyView } from "../lazy";
 import { CopyQueries, Failure, Loading } from "../parts";
 import { change } from "../route";
-import { StateLabel, Warning } from "../state";
+import { StateLabel, stateWord, Warning } from "../state";
 import "../style/jobs.css";
 import { number, pluralize } from "../words";
 import { type Effect, effectsOn, useSlowerJobs } from "./affected";
-import { busiestFirst, type ClusterChips, lettersIn, placesByJob, useClusterChips } from "./allocated";
+import { busiestFirst, type ClusterChips, lettersIn, placesByJob, placeUse, useClusterChips } from "./allocated";
 import { FREE, JOBS, SCOPES } from "./documents";
 import { ClusterJobs, DomainJobs, Legend, type Proposal } from "./map";
 import { Placements } from "./placements";
@@ -152,7 +153,7 @@ function Page({ scope, scopes, title, jobs, chips, causes, effects, places, opti
       <div class={isListed ? "columns" : "columns undrawn"}>
         <div aria-busy={!isListed}>
           <section class="card flush" aria-label={`Chips of ${title}`}>
-            <Capacity scopes={scopes} />
+            <Capacity scopes={scopes} clusters={chips.data ?? NO_CHIPS} isKnown={Boolean(chips.data || chips.error)} />
           </section>
           {isListed && (
             <>
@@ -196,11 +197,13 @@ function Page({ scope, scopes, title, jobs, chips, causes, effects, places, opti
           {scopes.length > 0 && (
             <Placements {...{ scopes, options, causes, isListed }} show={propose} chips={chips.data ?? NO_CHIPS} />
           )}
+          {/* places that were found need the height */}
+          {isDrawn && !options.fit && <FreeCapacity scopes={scopes} title={title} />}
         </aside>
       </div>
       {isDrawn && jobs.data && (
         <div class="below">
-          <FreeCapacity scopes={scopes} title={title} />
+          {options.fit && <FreeCapacity scopes={scopes} title={title} />}
           <Reservations scope={scope} />
           {scopes[0] && <DrainImpact scope={drainScope(options.drain, scopes[0])} drain={options.drain ?? ""} />}
         </div>
@@ -226,30 +229,68 @@ function useFree(scopes: string[]) {
 type Count = "chips" | "usable" | "allocated" | "free" | "reserved" | "unusable" | "cordoned" | "degraded";
 const total = (all: Free[], name: Count) => all.reduce((sum, free) => sum + free[name], 0);
 
-/** Counts that add up to all chips, with the key to a bar of them, and which of them have failed. */
-function Capacity({ scopes }: { scopes: string[] }) {
+/** The most jobs that have a part of the bar each. */
+const MOST_JOBS = 24;
+/** Colors of jobs in the key of all of them. */
+const KEY_COLORS = 4;
+const UNUSABLE = ["down", "maintenance"] as const;
+
+interface CapacityProps {
+  scopes: string[];
+  clusters: ClusterChips[];
+  /** Whether the chips are known. */
+  isKnown: boolean;
+}
+
+/** Counts that add up to all chips, with a bar of them in the colors of the maps, and which of them have failed. */
+function Capacity({ scopes, clusters, isKnown }: CapacityProps) {
   const { data: all = [] } = useFree(scopes);
+  const { jobs, used, unusable } = useMemo(() => placeUse(scopes, clusters), [scopes.join(), clusters]);
+  const chips = total(all, "chips");
+  const allocated = total(all, "allocated");
+  const cordoned = total(all, "cordoned");
+  const named = jobs.slice(0, MOST_JOBS);
+  // chips of clusters that are not drawn, or whose jobs changed meanwhile, are of no job here
+  const others = allocated - named.reduce((sum, job) => sum + job.chips, 0);
+  const down = total(all, "unusable") - cordoned - (unusable.get("maintenance") ?? 0);
+  const states = [
+    ["down", down],
+    ["maintenance", unusable.get("maintenance") ?? 0],
+    ["cordoned", cordoned],
+  ] as const;
+  const bar = [
+    ...named.map(({ name, chips: own, ordinal }) => ({ key: name, look: "job", own, letter: letterOf(ordinal) })),
+    { key: "allocated", look: "allocated", own: Math.max(0, others) },
+    { key: "free", look: "free", own: total(all, "free") },
+    { key: "reserved", look: "reserved", own: total(all, "reserved") },
+    ...states.map(([state, own]) => ({ key: state, look: state, own })),
+  ].filter(({ own }) => own > 0);
   const parts = (["allocated", "free", "reserved", "unusable"] as const)
     .map((name) => [name, total(all, name)] as const)
     .filter(([name, count]) => count || name === "allocated" || name === "free");
-  const chips = total(all, "chips");
-  const cordoned = total(all, "cordoned");
-  const down = total(all, "unusable") - cordoned;
-  const failed = chips - total(all, "usable") - down;
-  const notUp = [down && `${number(down)} unusable`, failed > 0 && `${number(failed)} allocated`].filter(Boolean);
-  const notes = [
-    notUp.length > 0 && `Down or in maintenance: ${notUp.join(", ")}.`,
-    cordoned > 0 && `Cordoned: ${number(cordoned)} unusable.`,
-  ].filter(Boolean);
+  const looks = {
+    allocated: ["allocated"],
+    free: ["free"],
+    reserved: ["reserved"],
+    unusable: states.flatMap(([state, own]) => (own > 0 ? [state] : [])),
+  };
+  const colors = named.slice(0, KEY_COLORS).map(({ ordinal }) => `var(--job-${letterOf(ordinal).tone})`);
   return (
-    <div class={all.length ? "capacity" : "capacity to-come"}>
+    <div class={all.length && isKnown ? "capacity" : "capacity to-come"}>
       <p class="sum">
         {parts.map(([name, count], index) => (
           <>
             {index > 0 && <span class="sign">+</span>}
             <span key={name}>
               <strong>
-                <i class={`key ${name}`} aria-hidden="true" />
+                {looks[name].map((look) => (
+                  <i
+                    key={look}
+                    class={`key ${look}`}
+                    style={look === "allocated" && colors.length ? { background: stripes(colors) } : undefined}
+                    aria-hidden="true"
+                  />
+                ))}
                 {number(count)}
               </strong>{" "}
               {name}
@@ -263,15 +304,38 @@ function Capacity({ scopes }: { scopes: string[] }) {
       </p>
       <div class="bar-of-chips">
         <div class="shares" aria-hidden="true">
-          {parts.map(
-            ([name, count]) => count > 0 && <span key={name} class={name} style={{ flexGrow: count / chips }} />,
-          )}
+          {bar.map(({ key, look, own, ...job }) => (
+            <span
+              key={key}
+              class={look}
+              title={`${key}: ${pluralize(own, "chip")}`}
+              style={{ flexGrow: own / chips, ...("letter" in job && jobColors(job.letter)) }}
+            />
+          ))}
         </div>
-        <p class="quiet">{all.length > 0 && (notes.join(" ") || "No chip is down, in maintenance or cordoned.")}</p>
+        <p class="notes">
+          {UNUSABLE.map((state) => {
+            const [idle, own] = [state === "down" ? down : (unusable.get(state) ?? 0), used.get(state) ?? 0];
+            const which = [idle > 0 && `${number(idle)} unusable`, own && `${number(own)} allocated`].filter(Boolean);
+            return (
+              which.length > 0 && (
+                <StateLabel key={state} state={state}>
+                  {pluralize(idle + own, "chip")} {stateWord(state)}: {which.join(", ")}
+                </StateLabel>
+              )
+            );
+          })}
+          {cordoned > 0 && <span>Cordoned: {number(cordoned)} unusable</span>}
+          {!states.some(([, own]) => own > 0) && !used.size && "No chip is down, in maintenance or cordoned."}
+        </p>
       </div>
     </div>
   );
 }
+
+/** Upright stripes of these colors. */
+const stripes = (colors: string[]) =>
+  `linear-gradient(90deg, ${colors.map((color, at) => `${color} ${(100 * at) / colors.length}% ${(100 * (at + 1)) / colors.length}%`).join(", ")})`;
 
 function FreeCapacity({ scopes, title }: { scopes: string[]; title: string }) {
   const room = useFree(scopes);

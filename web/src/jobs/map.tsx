@@ -1,9 +1,11 @@
 // Who has which chips: a cluster as its domains, a square a server, with the letters of jobs; or one domain chip by chip.
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { useNarrow } from "../domain/wiring";
 import { jobColors, type Letter, LetterBadge } from "../drawing/letter";
 import { UNAVAILABLE } from "../fleet/allocations";
 import { STATES as CHIP_STATES } from "../fleet/overview";
 import { type Cause, chipsIn, stateOf } from "../fleet/spots";
+import { tally } from "../health";
 import { Picture } from "../picture";
 import { href } from "../route";
 import { Counts, Glyph, stateWord } from "../state";
@@ -53,9 +55,8 @@ export function DomainJobs({ domain, proposed, sel, onDrawn }: DomainProps) {
 
 /** The most domains that are drawn, large and small; of more, those without a job or a failure are only counted. */
 const [MOST, MOST_SMALL] = [160, 1000];
-/** Single servers are drawn small if there are more of them than this, in groups of ten. */
+/** If there are more single servers than this, only the first of each row has its name. */
 const FEW = 24;
-const TEN = 10;
 
 interface ClusterProps {
   cluster: ClusterChips;
@@ -91,17 +92,23 @@ export function ClusterJobs({ cluster, causes, letters, proposal, sel, isNamed }
                 ? `no job, ${pluralize(overview.chips, "chip")}`
                 : `${pluralize(allocations.jobs.length, "job")}, ${number(use.allocated)} of ${pluralize(overview.chips, "chip")} allocated`}
           </span>
-          <Counts counts={[...use.states].map(([state, count]) => ({ kind: "chip", state, count }))} />
+          <Counts
+            counts={[
+              ...[...use.states].map(([state, count]) => ({ kind: "chip", state, count })),
+              ...tally(
+                causes
+                  .filter((cause) => !chipsIn(cause) && isIn(overview.cluster, cause))
+                  .flatMap(({ parts }) => parts),
+              ),
+            ]}
+          />
         </h2>
       )}
       {isSmall ? (
         <ul class="domains small">
-          {tens(uses).map((ten) => (
-            <li key={ten[0]?.address}>
-              <span class="name">{nameOf(ten[0]?.address)}</span>
-              {ten.map((domain) => (
-                <Domain key={domain.address} use={domain} {...looks} />
-              ))}
+          {uses.map((domain) => (
+            <li key={domain.address} data-name={nameOf(domain.address)}>
+              <Domain use={domain} {...looks} />
             </li>
           ))}
         </ul>
@@ -120,15 +127,7 @@ export function ClusterJobs({ cluster, causes, letters, proposal, sel, isNamed }
 
 const nameOf = (address = "") => address.split("/")[1];
 
-/** Domains in groups of ten by their numbers. */
-function tens(uses: DomainUse[]): DomainUse[][] {
-  const groups = new Map<number, DomainUse[]>();
-  for (const use of uses) {
-    const ten = Math.floor(Number(nameOf(use.address)?.slice(1)) / TEN);
-    groups.set(ten, [...(groups.get(ten) ?? []), use]);
-  }
-  return [...groups.values()];
-}
+const isIn = (cluster: string, { causes }: Cause) => causes.some((address) => address.startsWith(`${cluster}/`));
 
 /** The first domains with a job, a reservation, a failure or a proposed place, and then idle ones, in their order. */
 function busyFirst(cluster: ClusterChips, { places }: Proposal, marks: Map<string, Effect>, most: number): number[] {
@@ -141,18 +140,23 @@ function busyFirst(cluster: ClusterChips, { places }: Proposal, marks: Map<strin
   return [...busy, ...idle.slice(0, most - busy.length)].sort((a, b) => a - b);
 }
 
+/** The least pixels of a domain's servers, and those of a character of a job's name over them. */
+const [NARROWEST, CHARACTER] = [72, 6.2];
+
 const columnsOf = (servers: number) => Math.ceil(Math.sqrt(servers));
 
-type DomainsProps = Omit<DomainUseProps, "use" | "isNamed"> & { uses: DomainUse[] };
+type DomainsProps = Omit<DomainUseProps, "use" | "isNamed" | "longest"> & { uses: DomainUse[] };
 
 /** Domains of servers, with their names. */
 export function Domains({ uses, ...looks }: DomainsProps) {
   const widest = Math.max(1, ...uses.map(({ servers }) => columnsOf(servers.length)));
+  const wide = Math.max(NARROWEST, 22 * widest);
+  const isNarrow = useNarrow();
   return (
-    <ul class="domains" style={{ "--wide": `${Math.max(68, 22 * widest)}px` }}>
+    <ul class="domains" style={{ "--wide": `${wide}px` }}>
       {uses.map((domain) => (
         <li key={domain.address}>
-          <Domain use={domain} {...looks} isNamed />
+          <Domain use={domain} {...looks} isNamed longest={isNarrow ? 0 : Math.floor(wide / CHARACTER)} />
         </li>
       ))}
     </ul>
@@ -167,10 +171,16 @@ interface DomainUseProps {
   proposal: Proposal;
   sel: string;
   isNamed?: boolean;
+  /** The most characters of the name of a job that has room over the domain. */
+  longest?: number;
 }
 
-function Domain({ use: { address, servers }, letters, marks, proposal, sel, isNamed }: DomainUseProps) {
+function Domain(props: DomainUseProps) {
+  const { letters, marks, proposal, sel, isNamed, longest = 0 } = props;
+  const { address, servers } = props.use;
   const own = marks.get(address);
+  const only = servers.length > 1 && !isCovering(own, servers.length) ? onlyJob(servers) : "";
+  const letter = only.length <= longest ? letters.get(only) : undefined;
   const isHere = proposal.places.some((place) => domainOf(place) === address);
   return (
     <a
@@ -189,7 +199,7 @@ function Domain({ use: { address, servers }, letters, marks, proposal, sel, isNa
           {isHere && <span class="tag">here</span>}
         </span>
       )}
-      <span class="servers" style={{ "--columns": columnsOf(servers.length) }}>
+      <span class={letter ? "servers has-name" : "servers"} style={{ "--columns": columnsOf(servers.length) }}>
         {servers.map((server, index) => (
           <Server
             key={index}
@@ -201,6 +211,11 @@ function Domain({ use: { address, servers }, letters, marks, proposal, sel, isNa
             proposal={proposal}
           />
         ))}
+        {letter && (
+          <span class="job-name" style={jobColors(letter)}>
+            {only}
+          </span>
+        )}
         {own?.between && (
           <span class="between" title={own.words} style={middleOf(own.between, servers.length)}>
             <Glyph state={own.state} />
@@ -210,6 +225,16 @@ function Domain({ use: { address, servers }, letters, marks, proposal, sel, isNa
     </a>
   );
 }
+
+/** The job that has all chips of a domain; empty: none. */
+function onlyJob(servers: ServerUse[]): string {
+  const jobs = new Set(servers.flatMap(({ uses }) => uses.map(({ job }) => job)));
+  return jobs.size === 1 ? ([...jobs][0] ?? "") : "";
+}
+
+/** Whether the mark of a link is at half the height of a domain, where the name of a job would be. */
+const isCovering = (mark: Mark | undefined, servers: number) =>
+  Boolean(mark?.between) && middleOf(mark?.between as [number, number], servers).top === "50%";
 
 /** The middle between two servers of a domain. */
 function middleOf([a, b]: [number, number], servers: number) {
@@ -307,7 +332,7 @@ function Server({ server: { uses, states, chips }, letters, mark, sel, address, 
         <span key={Object.values(style).join()} class="proposed" style={style} />
       ))}
       {state && (
-        <span class={`${isWhole ? "whole" : "corner"} ${state}`}>
+        <span class={`${isWhole ? "whole" : isIdle ? "corner quiet" : "corner"} ${state}`}>
           <Glyph state={state} />
         </span>
       )}
@@ -348,7 +373,7 @@ export function Legend({ clusters, causes, letters, proposal }: LegendProps) {
   const [letter] = letters.values();
   const drawn = new Set(clusters.map(({ overview }) => overview.cluster));
   const linkStates = causes
-    .filter((cause) => !chipsIn(cause) && cause.causes.some((address) => drawn.has(address.split("/")[0] ?? "")))
+    .filter((cause) => !chipsIn(cause) && [...drawn].some((cluster) => isIn(cluster, cause)))
     .map(stateOf);
   const kept = UNAVAILABLE.filter((why, index) =>
     clusters.some(({ allocations }) => why && allocations.unavailable.includes(index)),
@@ -362,7 +387,7 @@ export function Legend({ clusters, causes, letters, proposal }: LegendProps) {
     <p class="inner legend">
       {letter && (
         <span>
-          <LetterBadge letter={letter} /> the job with this letter in the list
+          <LetterBadge letter={letter} /> the job with this letter in the list; A is the oldest
         </span>
       )}
       <span>

@@ -9,7 +9,7 @@ import { lazyView } from "../lazy";
 import { Loading } from "../parts";
 import { change } from "../route";
 import { stateWord, WARNING } from "../state";
-import { gigabytes, number, pluralize, relativeTo } from "../words";
+import { gigabytes, pluralize, relativeTo } from "../words";
 import { propose, toAllocate } from "./actions";
 import { linkMarks } from "./affected";
 import { type ClusterChips, domainUse, lettersIn } from "./allocated";
@@ -19,7 +19,6 @@ import {
   type JobSize,
   KINDS,
   type Kind,
-  MOST_PLACES,
   PLACEMENTS,
   type Placement,
   type PlacementsAnswer,
@@ -216,8 +215,6 @@ function PlacementList({ answers, scope, show, clusters, causes }: ListProps) {
     () => recommended(groupPlacements(merge(answers.map(({ placements }) => placements))), unhealthy),
     [answers, unhealthy],
   );
-  // the last one of a list that is full may not be the last one of its kind
-  const ends = answers.flatMap(({ placements }) => (placements.length < MOST_PLACES ? [] : placements.slice(-1)));
   const places = groups.flatMap(({ placements }) => placements);
   const may = useCanWrite();
   const [choice, look] = useState(0);
@@ -229,20 +226,24 @@ function PlacementList({ answers, scope, show, clusters, causes }: ListProps) {
   const name = shortPlaces(scope, picked.places);
   const listed = places.length;
   const fitting = Math.max(sum("positions"), listed);
+  const facts = groups.map((group) => factsOf(group.placements, unhealthy));
+  const common = facts[0]?.filter((fact) => facts.every((other) => other.includes(fact))) ?? [];
+  // places of one kind are headed by what they are
+  const shared = groups.length > 1 ? common : [];
   return (
     <>
       <p class="inner quiet sum">
         {answers.length > 1 ? pluralize(chips, "chip") : answers[0]?.request}: {pluralize(fitting, "place")} among{" "}
-        {pluralize(sum("free"), "free chip")}
-        {listed < fitting && `, the best ${number(listed)} listed`}.
+        {pluralize(sum("free"), "free chip")}, the best first.
+        {shared.length > 0 && ` ${listed < fitting ? "Those listed" : "All"}: ${shared.join(", ")}.`}
       </p>
       {useNarrow() && <Place clusters={clusters} causes={causes} places={picked.places} />}
       <ol class="fits" onKeyDown={step}>
-        {groups.map(({ placements }) => (
+        {groups.map(({ placements }, index) => (
           <EqualPlaces
             key={placements[0]?.places.join(" ")}
             placements={placements}
-            isCut={listed < fitting && placements.some((placement) => ends.includes(placement))}
+            facts={facts[index]?.filter((fact) => !shared.includes(fact)) ?? []}
             scope={scope}
             unhealthy={unhealthy}
             picked={picked}
@@ -312,14 +313,16 @@ const FEW = 9;
 
 interface EqualPlacesProps {
   placements: Placement[];
-  /** Whether there may be more of them. */
-  isCut: boolean;
+  /** What they have, unlike those of other groups. */
+  facts: string[];
   scope: string;
   /** What is unhealthy in a domain, by its address. */
   unhealthy: Map<string, string>;
   picked: Placement;
   pick: (placement: Placement) => void;
 }
+
+const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const domainOf = (address: string) => address.split("/").slice(0, 2).join("/");
 
@@ -367,9 +370,25 @@ function unhealthyDomains(clusters: ClusterChips[], causes: Cause[]): Map<string
   return new Map([...words].map(([domain, parts]) => [domain, [...parts].join(", ")]));
 }
 
+/** What placements that are equally good have, the most important first. */
+function factsOf(placements: Placement[], unhealthy: Map<string, string>): string[] {
+  const [first] = placements;
+  if (!first) return [];
+  const isBeside = placements.some((each) => unhealthyBeside(each, unhealthy));
+  return [
+    isConnected(first) ? `all-gather ${gigabytes(first.allGather)}` : "not connected",
+    isConnected(first) && `bisection ${gigabytes(first.bisection)}`,
+    first.remainingFree ? `leaves ${pluralize(first.remainingFree, "chip")} of the domain free` : "fills its domain",
+    first.degraded && "degraded",
+    isBeside ? "beside unhealthy parts" : "nothing unhealthy beside",
+    pluralize(first.servers.length, "server"),
+    first.shape?.replaceAll("x", " × "),
+  ].filter((fact) => typeof fact === "string");
+}
+
 /** Placements that are equally good, as one group with a button each. */
 function EqualPlaces(props: EqualPlacesProps) {
-  const { placements, isCut, scope, unhealthy, picked, pick } = props;
+  const { placements, facts, scope, unhealthy, picked, pick } = props;
   const [isWhole, setWhole] = useState(false);
   const [first] = placements;
   if (!first) return null;
@@ -380,27 +399,15 @@ function EqualPlaces(props: EqualPlacesProps) {
       ? few
       : [...few.slice(1), picked];
   const count = placements.length;
-  const connected = isConnected(first);
   const isPicked = placements.includes(picked);
   const warned = isPicked ? picked : (placements.find((each) => unhealthyBeside(each, unhealthy)) ?? first);
   const beside = unhealthyBeside(warned, unhealthy);
   return (
     <li class={isPicked ? "picked" : undefined}>
       <p class="head">
-        <strong>{count === 1 ? "1 place" : `${number(count)}${isCut ? "+" : ""} equal places`}</strong>
-        <strong>{connected ? `all-gather ${gigabytes(first.allGather)}` : "not connected"}</strong>
+        <strong>{capitalize(facts[0] ?? "")}</strong>
       </p>
-      <p class="quiet">
-        {[
-          pluralize(first.servers.length, "server"),
-          first.shape?.replaceAll("x", " × "),
-          connected && `bisection ${gigabytes(first.bisection)}`,
-          first.remainingFree ? `leaves ${number(first.remainingFree)} free in its domain` : "fills its domain",
-          first.degraded && "degraded",
-        ]
-          .filter(Boolean)
-          .join(", ")}
-      </p>
+      {facts.length > 1 && <p class="quiet">{facts.slice(1).join(", ")}</p>}
       <div class="choices">
         {shown.map((placement) => (
           <button
@@ -417,7 +424,7 @@ function EqualPlaces(props: EqualPlacesProps) {
         ))}
         {count > shown.length && (
           <button type="button" class="plain more" onClick={() => setWhole(true)}>
-            {number(count - shown.length)} more
+            More places
           </button>
         )}
       </div>

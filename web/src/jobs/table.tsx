@@ -83,6 +83,10 @@ export function JobTable({ jobs: { totalCount, nodes }, effects, sel, letters, p
     }
     return byName;
   }, [nodes, letters]);
+  const incidents = useMemo(
+    () => new Map([...effects.values()].flatMap(({ words, incident }) => (incident ? [[words, incident]] : []))),
+    [effects],
+  );
   const view = { sort, where, cols };
   const shown = useVisibleRows(all, view);
   const chosen = (row: Cell[]) => Boolean(sel) && row.includes(sel);
@@ -105,6 +109,7 @@ export function JobTable({ jobs: { totalCount, nodes }, effects, sel, letters, p
         shown={shown}
         view={view}
         letters={lettered}
+        incidents={incidents}
         jobHref={(job) => href("jobs", "", { ...options, sel: job === sel ? undefined : job })}
         chosen={chosen}
         few={isShort ? FEW : undefined}
@@ -130,7 +135,13 @@ export function SelectedJob({ job, effect }: { job: Job; effect: Effect | undefi
         {job.pinned && "; pinned, so plans do not move it"}
       </p>
       <p>
-        <StateLabel state={effect?.state ?? "up"}>{effect?.words ?? "no unhealthy parts"}</StateLabel>
+        <StateLabel state={effect?.state ?? "up"}>
+          {effect?.incident ? (
+            <a href={href("incidents", "", { sel: effect.incident })}>{effect.words}</a>
+          ) : (
+            (effect?.words ?? "no unhealthy parts")
+          )}
+        </StateLabel>
       </p>
       {may && job.system === "trninv" && (
         <button type="button" data-writes aria-haspopup="dialog" onClick={() => propose(toRelease(name, job.chips))}>

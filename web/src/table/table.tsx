@@ -65,6 +65,8 @@ interface Props {
   chosen?: (row: Cell[]) => boolean;
   /** The letters of jobs in the picture next to the table. */
   letters?: Map<string, Letter>;
+  /** The incidents behind the health of jobs, by its words. */
+  incidents?: Map<string, string>;
   /** Where the name of a job leads; by default to the job among all. */
   jobHref?: (job: string) => string;
   /** More buttons next to the download. */
@@ -92,6 +94,7 @@ export function DataTable({
   view,
   chosen,
   letters,
+  incidents,
   jobHref,
   tools,
   usual,
@@ -152,6 +155,7 @@ export function DataTable({
             sort={view.sort}
             chosen={chosen}
             letters={letters}
+            incidents={incidents}
             jobHref={jobHref}
             totals={totals ?? []}
             stacked={stacked ?? false}
@@ -213,6 +217,7 @@ interface BodyProps {
   sort: string;
   chosen: Props["chosen"];
   letters: Props["letters"];
+  incidents: Props["incidents"];
   jobHref: Props["jobHref"];
   totals: string[];
   stacked: boolean;
@@ -233,6 +238,7 @@ function Body({
   sort,
   chosen,
   letters,
+  incidents,
   jobHref = hrefOfJob,
   totals,
   stacked,
@@ -333,6 +339,7 @@ function Body({
                     isNumber={numeric[place] ?? false}
                     decimals={decimals[place] ?? 0}
                     letter={column === "job" ? letters?.get(String(row[place])) : undefined}
+                    incident={column === "health" ? incidents?.get(String(row[place])) : undefined}
                     jobHref={jobHref}
                   />
                 ))}
@@ -356,6 +363,7 @@ function Body({
                     isNumber
                     decimals={decimals[place] ?? 0}
                     letter={undefined}
+                    incident={undefined}
                     jobHref={jobHref}
                   />
                 ) : place === drawn[0]?.place ? (
@@ -488,10 +496,12 @@ interface ValueProps {
   isNumber: boolean;
   decimals: number;
   letter: Letter | undefined;
+  /** The incident behind the health of a job. */
+  incident: string | undefined;
   jobHref: (job: string) => string;
 }
 
-function Value({ column, cell, dispute, short, isFirst, isNumber, decimals, letter, jobHref }: ValueProps) {
+function Value({ column, cell, dispute, short, isFirst, isNumber, decimals, letter, incident, jobHref }: ValueProps) {
   const label = columnLabel(column);
   if (typeof cell === "number") {
     const { text, room } = formatCell(column, cell, decimals);
@@ -537,7 +547,9 @@ function Value({ column, cell, dispute, short, isFirst, isNumber, decimals, lett
   if (column === "health" && text !== ALL_UP)
     return (
       <td data-label={label}>
-        <StateLabel state={/\bdown$|\bdown,/.test(text) ? "down" : "degraded"}>{text}</StateLabel>
+        <StateLabel state={/ down\b/.test(text) ? "down" : "degraded"}>
+          {incident ? <a href={href("incidents", "", { sel: incident })}>{text}</a> : text}
+        </StateLabel>
       </td>
     );
   const content = links.length ? (
