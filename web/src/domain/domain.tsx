@@ -9,7 +9,7 @@ import { lazyView } from "../lazy";
 import { Causes } from "../part/causes";
 import { DomainCost, useSlowerJobs } from "../part/loss";
 import { CopyQueries, DownloadSvg, Loading, svgOf } from "../parts";
-import { change, href, type Route } from "../route";
+import { href, type Route } from "../route";
 import { type Count, Counts } from "../state";
 import "../style/questions.css";
 import "../style/pictured.css";
@@ -29,7 +29,7 @@ import { type Answers, useAnswers } from "./requests";
 import { isChanged, type Scenario, scenarioOf } from "./scenario";
 import { summarize } from "./summary";
 import { WhatIf } from "./whatif";
-import { type Domain, useNarrow, wiringOf } from "./wiring";
+import { type Domain, failedFirst, useNarrow, wiringOf } from "./wiring";
 
 const Timeline = lazyView(async () => (await import("../timeline/timeline")).Timeline);
 
@@ -61,7 +61,10 @@ function Opened({ domain, answer: { layout, incidents, nics }, route, query, nar
   const place = domain.address;
   const { options } = route;
   const [breaking, setBreaking] = useState(false);
-  const wiring = useMemo(() => wiringOf(domain, layout), [domain, layout]);
+  const wiring = useMemo(() => {
+    const drawn = wiringOf(domain, layout);
+    return narrow && drawn.solid.size === 0 ? failedFirst(drawn) : drawn;
+  }, [domain, layout, narrow]);
   const from = options.from ? absoluteIn(place, options.from.toLowerCase()) : "";
   const to = options.to ? absoluteIn(place, options.to.toLowerCase()) : "";
   const scenario = useMemo(() => scenarioOf(wiring, options), [wiring, options.down, options.derate]);
@@ -93,14 +96,6 @@ function Opened({ domain, answer: { layout, incidents, nics }, route, query, nar
           <More breaking={breaking} setBreaking={setBreaking} />
         </div>
       </div>
-      {isTurned && narrow && (
-        <p class="card hint flat">
-          Drawn flat: on so narrow a screen, chips in 3D would cover each other.{" "}
-          <button type="button" onClick={() => change({ view: undefined })}>
-            Flat
-          </button>
-        </p>
-      )}
       <WhatIf domain={place} scenario={scenario} />
       <div class={isAnswered ? "split asked" : "split"}>
         <section aria-label="Wiring">
@@ -115,6 +110,7 @@ function Opened({ domain, answer: { layout, incidents, nics }, route, query, nar
             breaking={breaking}
             awaited={answerOf(mode, answers)?.loading ?? false}
           />
+          {isTurned && narrow && <p class="quiet">Drawn flat: 3D needs a wider screen.</p>}
           <Timeline scope={place} span={options.span} />
         </section>
         <div class="beside">
