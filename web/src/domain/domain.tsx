@@ -29,7 +29,7 @@ import { type Answers, useAnswers } from "./requests";
 import { isChanged, type Scenario, scenarioOf } from "./scenario";
 import { summarize } from "./summary";
 import { WhatIf } from "./whatif";
-import { type Domain, failedFirst, useNarrow, wiringOf } from "./wiring";
+import { type Domain, useNarrow, wiringOf } from "./wiring";
 
 const Timeline = lazyView(async () => (await import("../timeline/timeline")).Timeline);
 
@@ -61,10 +61,7 @@ function Opened({ domain, answer: { layout, incidents, nics }, route, query, nar
   const place = domain.address;
   const { options } = route;
   const [breaking, setBreaking] = useState(false);
-  const wiring = useMemo(() => {
-    const drawn = wiringOf(domain, layout);
-    return narrow && drawn.solid.size === 0 ? failedFirst(drawn) : drawn;
-  }, [domain, layout, narrow]);
+  const wiring = useMemo(() => wiringOf(domain, layout), [domain, layout]);
   const from = options.from ? absoluteIn(place, options.from.toLowerCase()) : "";
   const to = options.to ? absoluteIn(place, options.to.toLowerCase()) : "";
   const scenario = useMemo(() => scenarioOf(wiring, options), [wiring, options.down, options.derate]);
