@@ -144,9 +144,12 @@ def draw_timeline(history: History, width: float = 900, height: float = 200) -> 
     document.legend = [(color, state) for state, color in _STATE_COLORS.items() if state in drawn]
     if history.worst:
         document.legend.append((_WORST_COLOR, "most at once"))
-    if most := max(marks, key=len, default=[]):
-        text = "change" if len(most) == 1 else "2 changes close together"
-        document.legend.append((partial(_draw_glyph, most[:2]), text))
+    to_states = {_worst_after(changes) for changes in marks}
+    document.legend += [
+        (partial(_draw_symbol, state), f"change to {state}") for state in SEVERITY if state in to_states
+    ]
+    if any(len(changes) > 1 for changes in marks):
+        document.legend.append((_draw_two, "changes close together"))
     # above the bars, the explorer writes the time of its cursor
     document.bounds = (0, -20, width, height + 44)
     document.data = {
@@ -200,10 +203,23 @@ def _draw_glyph(changes: Sequence[Event], root: Element, center: tuple[float, fl
     """Draw the worst state that changes led to, and their number if there are several."""
     entry = add_element(root, "g")
     x, y = center
-    state = min(map(_state_after, changes), key=SEVERITY.index)
-    draw_state_symbol(entry, (x - 4 if len(changes) > 1 else x, y), state)
+    draw_state_symbol(entry, (x - 4 if len(changes) > 1 else x, y), _worst_after(changes))
     if len(changes) > 1:
         draw_label(entry, (x + 3, y + 4), str(len(changes)), 11)
+    return entry
+
+
+def _draw_symbol(state: str, root: Element, center: tuple[float, float]) -> Element:
+    """Draw a state's symbol for the legend."""
+    entry = add_element(root, "g")
+    draw_state_symbol(entry, center, state)
+    return entry
+
+
+def _draw_two(root: Element, center: tuple[float, float]) -> Element:
+    """Draw the number beside the mark of two changes, for the legend."""
+    entry = add_element(root, "g")
+    draw_label(entry, (center[0], center[1] + 4), "2", 11, text_anchor="middle")
     return entry
 
 
@@ -247,6 +263,10 @@ def _time_of(change: Event) -> datetime:
 
 def _state_after(change: Event) -> str:
     return change.after.state if change.after else "up"
+
+
+def _worst_after(changes: Sequence[Event]) -> str:
+    return min(map(_state_after, changes), key=SEVERITY.index)
 
 
 def _merge_changes(changes: Sequence[Event], distance: timedelta) -> Iterator[list[Event]]:

@@ -21,18 +21,43 @@ from trninv.topology.planar_layout import (
     straight_lines,
 )
 
-_ROW_HEIGHT, _CHIPS_PER_ROW, _SERVER_GAP = 35.0, 4, 12.0
-"""Distance between rows, number of chips per row, and gap between servers if servers have several rows."""
-_RACK_BUS, _SERVER_BUS = 10.5, 10.5
-"""Distances of the buses above (to the rack's switch) and below (to the server's switch) from the middle of a row."""
-_TWIN_LANE, _TWIN_PITCH, _TWIN_SIDE = 14.0, 2.5, 16.0
-"""Distance from the middle of a row to the first of the links to twins, which run below the bus; distance between them;
-and distance from the middle of a chip to where such a link leaves it."""
+_CHIPS_PER_ROW, _SERVER_GAP, _TWIN_SIDE = 4, 12.0, 16.0
+"""Number of chips per row, gap between servers if servers have several rows, and distance from the middle of a chip to
+where a link to its twin leaves it."""
 _MIN_BAR_HEIGHT = 46.0
 _TITLE_HEIGHT, _BOTTOM_MARGIN = 36.0, 10.0
 """Space in a panel above the first row and below the last one."""
 _RACK_GAP, _STACKED_RACK_GAP = 168.0, 16.0
 """Gaps between panels that are side by side, and between stacked panels."""
+
+
+class _RowMeasures(NamedTuple):
+    """Vertical measures of a row of chips.
+
+    Attributes
+    ----------
+    height
+        Distance between rows.
+    node
+        Height of chips and of servers' switches.
+    rack_bus, server_bus
+        Distances of the buses above (to the rack's switch) and below (to the server's switch) from the middle.
+    twin_lane, twin_pitch
+        Distance from the middle to the first of the links to twins, which run below the bus, and distance between them.
+
+    """
+
+    height: float
+    node: float
+    rack_bus: float
+    server_bus: float
+    twin_lane: float
+    twin_pitch: float
+
+
+_LOW_ROWS = _RowMeasures(35.0, 16.0, 10.5, 10.5, 14.0, 2.5)
+_HIGH_ROWS = _RowMeasures(48.0, 18.0, 17.0, 15.0, 19.0, 2.5)
+"""Measures of rows if servers have one row, of which a rack has many, and if they have several."""
 
 
 class _RackColumns(NamedTuple):
@@ -61,8 +86,8 @@ class _RackColumns(NamedTuple):
 
 _WIDE_COLUMNS = _RackColumns(370.0, 20.0, 37.0, 86.5, 145.0, 62.0, 54.0)
 _NARROW_COLUMNS = _RackColumns(352.0, 17.0, 32.0, 80.0, 133.0, 55.0, 47.0)
-_BAR_WIDTH, _SWITCH_WIDTH, _NODE_HEIGHT = 24.0, 41.0, 16.0
-"""Widths of a rack's switch and of a server's switch, and the height of servers' switches and chips."""
+_BAR_WIDTH, _SWITCH_WIDTH = 24.0, 41.0
+"""Widths of a rack's switch and of a server's switch."""
 
 
 def racks_side_by_side(nodes: Mapping[int, BlueprintNode], *, narrow: bool) -> PlanarLayout:
@@ -104,11 +129,13 @@ class _RackRows:
         chips = 1 + max(node.ordinal for node in nodes.values() if node.kind == "chip")
         self.rows_per_server = -(-chips // _CHIPS_PER_ROW)
         self.columns, self.narrow = columns, narrow
-        self._server_gap = _SERVER_GAP if self.rows_per_server > 1 else 0.0
+        has_many_rows = self.rows_per_server > 1
+        self._server_gap = _SERVER_GAP if has_many_rows else 0.0
+        self._rows = _HIGH_ROWS if has_many_rows else _LOW_ROWS
 
     def _height(self, rack: int) -> float:
         """Return the height of a rack's rows, at least that of its switch's name."""
-        height = len(self.racks[rack]) * (self.rows_per_server * _ROW_HEIGHT + self._server_gap) - self._server_gap
+        height = len(self.racks[rack]) * (self.rows_per_server * self._rows.height + self._server_gap) - self._server_gap
         return max(height, _MIN_BAR_HEIGHT)
 
     def _column(self, rack: int) -> int:
@@ -135,8 +162,8 @@ class _RackRows:
 
     def _y_of(self, rack: int, server: int, row: int) -> float:
         """Return the y coordinate of the middle of a server's row."""
-        block = self.racks[rack].index(server) * (self.rows_per_server * _ROW_HEIGHT + self._server_gap)
-        return self.panel(rack).y + _TITLE_HEIGHT + block + (row + 0.5) * _ROW_HEIGHT + 2
+        block = self.racks[rack].index(server) * (self.rows_per_server * self._rows.height + self._server_gap)
+        return self.panel(rack).y + _TITLE_HEIGHT + block + (row + 0.5) * self._rows.height + 2
 
     def place(self, node: BlueprintNode) -> tuple[Point2D, SymbolSize]:
         """Return the center and size of a chip or switch."""
@@ -149,25 +176,25 @@ class _RackRows:
             center = Point2D(
                 self._x_of(rack, columns.switch), self._y_of(rack, node.server, (self.rows_per_server - 1) // 2)
             )
-            return center, SymbolSize(_SWITCH_WIDTH, _NODE_HEIGHT)
+            return center, SymbolSize(_SWITCH_WIDTH, self._rows.node)
         row, column = divmod(node.ordinal, _CHIPS_PER_ROW)
         if self._is_mirrored(rack):  # chips count from left to right in mirrored racks too
             column = _CHIPS_PER_ROW - 1 - column
         center = Point2D(
             self._x_of(rack, columns.chip + column * columns.chip_pitch), self._y_of(rack, node.server, row)
         )
-        return center, SymbolSize(columns.chip_width, _NODE_HEIGHT)
+        return center, SymbolSize(columns.chip_width, self._rows.node)
 
     def link_to_bar(self, bar: Point2D, chip: Point2D) -> LinkPath:
         """Route a link from a rack's switch to a chip, along the bus above the chip's row."""
-        bend = Point2D(chip.x, chip.y - _RACK_BUS)
-        return LinkPath(((Point2D(_offset_toward(bar, chip, _BAR_WIDTH / 2), bend.y), bend, _edge(chip, -1)),), bend)
+        bend = Point2D(chip.x, chip.y - self._rows.rack_bus)
+        return LinkPath(((Point2D(_offset_toward(bar, chip, _BAR_WIDTH / 2), bend.y), bend, self._edge(chip, -1)),), bend)
 
     def link_to_switch(self, switch: Point2D, chip: Point2D) -> LinkPath:
         """Route a link from a server's switch to a chip, along the bus below the chip's row."""
-        bend = Point2D(chip.x, chip.y + _SERVER_BUS)
+        bend = Point2D(chip.x, chip.y + self._rows.server_bus)
         side, turn = (_offset_toward(switch, chip, _SWITCH_WIDTH / 2 + gap) for gap in (0.0, 5.0))
-        stroke = (Point2D(side, switch.y), Point2D(turn, switch.y), Point2D(turn, bend.y), bend, _edge(chip, 1))
+        stroke = (Point2D(side, switch.y), Point2D(turn, switch.y), Point2D(turn, bend.y), bend, self._edge(chip, 1))
         return LinkPath((stroke,), bend)
 
     def link_twins(self, ordinal: int, a: Point2D, b: Point2D) -> LinkPath:
@@ -176,9 +203,9 @@ class _RackRows:
         It runs below its row, so that it is seen at which chip it ends.
         """
         column = ordinal % _CHIPS_PER_ROW
-        offset = _TWIN_LANE + _TWIN_PITCH * (_CHIPS_PER_ROW - 1 - column)
+        offset = self._rows.twin_lane + self._rows.twin_pitch * (_CHIPS_PER_ROW - 1 - column)
         if self.narrow:
-            channel = self.columns.panel - 12 + _TWIN_PITCH * (column - (_CHIPS_PER_ROW - 1) / 2)
+            channel = self.columns.panel - 12 + self._rows.twin_pitch * (column - (_CHIPS_PER_ROW - 1) / 2)
             xs = (a.x + _TWIN_SIDE, channel, channel, b.x + _TWIN_SIDE)
         else:
             side = _TWIN_SIDE if a.x < b.x else -_TWIN_SIDE
@@ -186,8 +213,12 @@ class _RackRows:
             xs = (a.x + side, middle, middle, b.x - side)
         ys = (a.y + offset, a.y + offset, b.y + offset, b.y + offset)
         stroke = [Point2D(x, y) for x, y in dict.fromkeys(zip(xs, ys, strict=True))]
-        down, up = (Point2D(x, _edge(chip, 1).y) for x, chip in ((xs[0], a), (xs[-1], b)))
+        down, up = (Point2D(x, self._edge(chip, 1).y) for x, chip in ((xs[0], a), (xs[-1], b)))
         return LinkPath(((down, *stroke, up),), Point2D(xs[1], (ys[0] + ys[-1]) / 2))
+
+    def _edge(self, chip: Point2D, direction: int) -> Point2D:
+        """Return the middle of a chip's upper edge (direction -1) or lower edge (1)."""
+        return Point2D(chip.x, chip.y + direction * self._rows.node / 2)
 
     def labels(self) -> list[TextLabel]:
         """Return the names of racks and servers."""
@@ -209,8 +240,3 @@ class _RackRows:
 def _offset_toward(switch: Point2D, chip: Point2D, distance: float) -> float:
     """Return the x coordinate at a distance from a switch, on the side of a chip."""
     return switch.x + (distance if chip.x > switch.x else -distance)
-
-
-def _edge(chip: Point2D, direction: int) -> Point2D:
-    """Return the middle of a chip's upper edge (direction -1) or lower edge (1)."""
-    return Point2D(chip.x, chip.y + direction * _NODE_HEIGHT / 2)

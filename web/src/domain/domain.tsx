@@ -9,7 +9,7 @@ import { lazyView } from "../lazy";
 import { Causes } from "../part/causes";
 import { DomainCost, useSlowerJobs } from "../part/loss";
 import { CopyQueries, DownloadSvg, Loading, svgOf } from "../parts";
-import { change, href, type Route } from "../route";
+import { href, type Route } from "../route";
 import { type Count, Counts } from "../state";
 import "../style/questions.css";
 import "../style/pictured.css";
@@ -93,14 +93,6 @@ function Opened({ domain, answer: { layout, incidents, nics }, route, query, nar
           <More breaking={breaking} setBreaking={setBreaking} />
         </div>
       </div>
-      {isTurned && narrow && (
-        <p class="card hint flat">
-          Drawn flat: on so narrow a screen, chips in 3D would cover each other.{" "}
-          <button type="button" onClick={() => change({ view: undefined })}>
-            Flat
-          </button>
-        </p>
-      )}
       <WhatIf domain={place} scenario={scenario} />
       <div class={isAnswered ? "split asked" : "split"}>
         <section aria-label="Wiring">
@@ -115,6 +107,7 @@ function Opened({ domain, answer: { layout, incidents, nics }, route, query, nar
             breaking={breaking}
             awaited={answerOf(mode, answers)?.loading ?? false}
           />
+          {isTurned && narrow && <p class="quiet">Drawn flat: 3D needs a wider screen.</p>}
           <Timeline scope={place} span={options.span} />
         </section>
         <div class="beside">

@@ -33,11 +33,9 @@ interface Props {
   derated: Set<string>;
   /** Whether marks are still to come, whose entries are there at once, so that nothing moves. */
   awaited?: boolean;
-  /** Whether the picture is in space. */
-  solid?: boolean;
 }
 
-export function Legend({ wiring, mode, marks, idle, derated, awaited = false, solid = false }: Props) {
+export function Legend({ wiring, mode, marks, idle, derated, awaited = false }: Props) {
   const { parts, wires } = wiring;
   const has = (state: string) =>
     parts.some((part) => part.state === state) || wires.some((wire) => wire.state === state);
@@ -92,8 +90,8 @@ export function Legend({ wiring, mode, marks, idle, derated, awaited = false, so
           <span class="swatch assumed" /> what if
         </li>
       )}
-      {solid && <li>each sheet is a server, and its chips have its tint</li>}
-      {wiring.wrapLinks.size > 0 && wiring.solid.size > 16 && <li>short stubs wrap around</li>}
+      {/* an answer needs the room */}
+      {!hasMarks && !awaited && wiring.wrapLinks.size > 0 && wiring.solid.size > 16 && <li>short stubs wrap around</li>}
     </ul>
   );
 }

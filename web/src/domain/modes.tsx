@@ -110,7 +110,7 @@ interface EndProps {
 
 function End({ name, value, chips, narrow, choose }: EndProps) {
   return (
-    <label class={value ? "end chosen" : "end"}>
+    <label class={`end ${name.toLowerCase()}${value ? " chosen" : ""}`}>
       {!narrow && <span>{name}</span>}
       <select aria-label={name} value={value} onChange={(event) => choose(event.currentTarget.value || undefined)}>
         <option value="">{narrow ? name : "choose a chip"}</option>

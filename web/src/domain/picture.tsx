@@ -48,6 +48,7 @@ export function Picture(props: Props) {
           layout={layout}
           marks={marks}
           chosen={[from, to].filter(Boolean)}
+          target={to}
           selected={options.sel ? absoluteIn(wiring.domain, options.sel.toLowerCase()) : ""}
           idle={gone}
           faults={why}
@@ -59,7 +60,7 @@ export function Picture(props: Props) {
           turn={solid ? turn : undefined}
         />
       </section>
-      <Legend wiring={wiring} mode={mode} marks={marks} idle={gone} derated={derated} awaited={awaited} solid={solid} />
+      <Legend wiring={wiring} mode={mode} marks={marks} idle={gone} derated={derated} awaited={awaited} />
     </div>
   );
 }

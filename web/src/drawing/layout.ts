@@ -100,8 +100,8 @@ const EDGE = 40;
 const SPREAD = 3.8;
 /** Space around the sheets, in which their names stand. */
 const [SIDE, ABOVE] = [30, 40];
-/** Depths that are told apart: few enough that each has a tone of its own. */
-const TONES = 2;
+/** Length of a line's ends that are drawn above the gap around a chip, from the chip's edge. */
+const END = 5;
 
 type Projected = Point & { depth: number };
 
@@ -131,9 +131,23 @@ export function rotate(wiring: Wiring, yaw: number, pitch: number): Layout {
       depth: (depth - far) / (near - far || 1),
     };
   };
+  const servers = new Map(wiring.parts.map(({ address, server }) => [address, server]));
+  const middles = new Map(
+    sheets.map(({ server, corners }) => {
+      const [first, , third] = corners.map(project);
+      return [server, ((first?.depth ?? 0) + (third?.depth ?? 0)) / 2];
+    }),
+  );
+  const [nearest, farthest] = [Math.max(...middles.values()), Math.min(...middles.values())];
+  /** One depth for all chips of a sheet, so that equal links look equal. */
+  const depthOf = (address: string, own: number) => {
+    const middle = middles.get(servers.get(address) ?? -1);
+    return middle === undefined ? own : (middle - farthest) / (nearest - farthest || 1);
+  };
   const places = new Map(
     [...wiring.solid].map(([address, solid]): [string, Place] => {
-      const { depth, ...point } = project(solid);
+      const { depth: own, ...point } = project(solid);
+      const depth = depthOf(address, own);
       const wide = 2 * radius * (0.8 + depth / 5);
       const sign = { x: point.x + 0.38 * wide, y: point.y - 0.38 * wide };
       return [
@@ -207,8 +221,20 @@ function planesOf(sheets: Sheet[], project: (solid: Solid) => Projected): Plane[
   });
 }
 
-/** A depth as one of a few tones. */
-export const toneOf = (depth: number) => Math.round(TONES * Math.max(0, Math.min(1, depth))) / TONES;
+/** The pieces of a line at its two chips, which tell its ends from chips that it passes. */
+export function endsOf(route: Route, { places }: Layout, { a, b }: Wire): Route {
+  const piece = (from: Point, to: Point, { width }: Place): Point[] => {
+    const part = (width / 2 + END) / Math.max(Math.hypot(to.x - from.x, to.y - from.y), 1);
+    return [from, { x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part }];
+  };
+  const [first, last = first] = route.strokes;
+  const [from, to] = [places.get(a), places.get(b)];
+  if (!first || !last || !from || !to) return route;
+  const [start, next] = first as [Point, Point];
+  // a link that wraps around is a stub at either chip, which begins there
+  const [end, previous] = (first === last ? [next, start] : last) as [Point, Point];
+  return { ...route, strokes: [piece(start, next, from), piece(end, previous, to)] };
+}
 
 /** A line between two parts; a link that wraps around is a stub at either end. */
 function routeOf(places: Map<string, Place>, { a, b }: Wire, wraps: boolean): Route {

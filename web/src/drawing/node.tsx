@@ -1,6 +1,6 @@
 // A chip or switch in the picture of a domain.
 
-import { type Part, type Place, toneOf } from "./layout";
+import type { Part, Place } from "./layout";
 import { jobColors, type Letter } from "./letter";
 import { fixed, Sign } from "./marks";
 
@@ -14,6 +14,8 @@ interface Props {
   state: string;
   classes: string;
   pressed: boolean;
+  /** Whether it is the end To. */
+  isTarget: boolean;
   tab: boolean;
   label: string;
   press: (event: MouseEvent) => void;
@@ -30,6 +32,7 @@ export function Node({
   state,
   classes,
   pressed,
+  isTarget,
   tab,
   label,
   press,
@@ -48,7 +51,7 @@ export function Node({
       aria-label={label}
       tabindex={tab ? 0 : -1}
       data-at={part.address}
-      style={{ ...(letter && jobColors(letter)), ...(place.depth && { "--near": String(toneOf(place.depth)) }) }}
+      style={{ ...(letter && jobColors(letter)), ...(place.depth !== undefined && { "--near": String(place.depth) }) }}
       onClick={press}
       onDblClick={open}
       onKeyDown={type}
@@ -67,6 +70,12 @@ export function Node({
       ) : (
         <Rounded place={place} more={3} name="ring" />
       )}
+      {isTarget &&
+        (round ? (
+          <circle class="target" cx={fixed(place.x)} cy={fixed(place.y)} r={fixed(place.width / 2 + 4)} />
+        ) : (
+          <Rounded place={place} more={3} name="target" />
+        ))}
       {round && (
         <circle class="near" cx={fixed(place.x)} cy={fixed(place.y)} r={fixed(place.width * 0.9)} data-page="" />
       )}

@@ -1,7 +1,7 @@
 // The picture of a domain: chips, switches, links as wide as their bandwidth, and marks of the answer.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { number, pluralize } from "../words";
-import { type Layout, type Part, type Place, type Point, type Route, toneOf, type Wire, type Wiring } from "./layout";
+import { endsOf, type Layout, type Part, type Place, type Point, type Route, type Wire, type Wiring } from "./layout";
 import type { Letter } from "./letter";
 import { fixed, Sign, sized } from "./marks";
 import { neighborOf } from "./neighbors";
@@ -40,6 +40,8 @@ interface Props {
   marks: Marks;
   /** The ends From and To. */
   chosen: string[];
+  /** To, which differs in its mark. */
+  target: string;
   /** The part whose panel is open. */
   selected: string;
   /** Parts that carry nothing. */
@@ -112,7 +114,9 @@ export function WiringPicture(props: Props) {
   };
   const degraded = (wire: Wire) => isReduced(wire) || derated.has(wire.address);
   /** A changed look gets a new element: Chromium may keep the old look of an element that moves at the same time. */
-  const line = (wire: Wire) => {
+  const line = (wire: Wire) => draw(wire, layout.routes.get(wire.address) as Route);
+  const end = (wire: Wire) => draw(wire, endsOf(layout.routes.get(wire.address) as Route, layout, wire));
+  const draw = (wire: Wire, route: Route) => {
     const marked = marks.before.has(wire.address)
       ? "before"
       : marks.links.has(wire.address)
@@ -125,7 +129,7 @@ export function WiringPicture(props: Props) {
       <Line
         key={`${wire.address} ${marked} ${state}`}
         wire={wire}
-        route={layout.routes.get(wire.address) as Route}
+        route={route}
         wide={wide(wire)}
         name={`w${classes.indexOf(wire.nominal) % 3}`}
         marked={marked}
@@ -168,16 +172,17 @@ export function WiringPicture(props: Props) {
         {layout.panels.map((panel) => (
           <rect key={`${panel.x} ${panel.y}`} class="panel" {...sized(panel)} rx="10" />
         ))}
-        {layout.planes?.map(({ server, corners, label }) => (
-          <g key={label.text} class={`plane ${tintOf(server)}`}>
-            <polygon points={pointsOf(corners)} />
-          </g>
+        {layout.planes?.map(({ corners, label }) => (
+          <polygon key={label.text} class="plane" points={pointsOf(corners)} />
         ))}
         {!turn && idleLines}
         <g class={hasMarks ? "quiet" : ""}>{others.filter(({ address }) => !idle.has(address)).map(line)}</g>
         {turn && idleLines}
         {sorted.filter((wire) => marks.before.has(wire.address)).map(line)}
         {sorted.filter((wire) => marks.links.has(wire.address)).map(line)}
+        {turn && [...layout.places].map(([address, place]) => <Gap key={address} place={place} />)}
+        {turn && <g class={hasMarks ? "quiet" : ""}>{others.map(end)}</g>}
+        {turn && sorted.filter((wire) => marks.links.has(wire.address)).map(end)}
         {[...wiring.parts]
           .sort((a, b) => height(a) - height(b))
           .map((part) => (
@@ -188,8 +193,9 @@ export function WiringPicture(props: Props) {
               place={layout.places.get(part.address) as Place}
               font={layout.font}
               state={stateOf(part, props)}
-              classes={`${classesOf(part, props)}${layout.planes && part.server !== null ? ` ${tintOf(part.server)}` : ""}`}
+              classes={classesOf(part, props)}
               pressed={chosen.includes(part.address)}
+              isTarget={part.address === props.target}
               tab={part.address === focus}
               press={press(part)}
               open={() => open(part.address)}
@@ -241,11 +247,12 @@ export function WiringPicture(props: Props) {
   );
 }
 
-/** Tints that sheets have in turn. */
-const TINTS = 4;
-const tintOf = (server: number) => `tint-${server % TINTS}`;
-
 const pointsOf = (points: Point[]) => points.map(({ x, y }) => `${fixed(x)},${fixed(y)}`).join(" ");
+
+/** Around a chip in space, where lines that pass behind it are broken. */
+const Gap = ({ place }: { place: Place }) => (
+  <circle class="gap" cx={fixed(place.x)} cy={fixed(place.y)} r={fixed(place.width / 2 + 4)} />
+);
 
 interface LineProps {
   wire: Wire;
@@ -269,7 +276,7 @@ function Line({ wire, route, wide, name, marked, state, why, near, depth, press 
     // biome-ignore lint/a11y/noStaticElementInteractions: by keyboard the tables of links do the same
     <g
       class={["wire", name, marked, state === "up" ? "" : state, near ? "near" : ""].filter(Boolean).join(" ")}
-      style={depth === undefined ? undefined : `--near: ${toneOf(depth)}`}
+      style={depth === undefined ? undefined : `--near: ${depth}`}
       onClick={press}
     >
       <title>{`${wire.address}: ${number(off ? 0 : wire.now)} GB/s one direction, ${wire.technology}${why ? `, idle: ${why}` : state === "up" ? "" : `, ${state}`}`}</title>

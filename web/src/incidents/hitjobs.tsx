@@ -1,5 +1,6 @@
 // The jobs of an incident: those that it hits, and those that it slows down.
 import { JobLinks } from "../parts";
+import { href } from "../route";
 import { Glyph } from "../state";
 import { number, pluralize } from "../words";
 import type { Incident } from "./documents";
@@ -12,11 +13,12 @@ export function HitJobs({
   incident,
   costs,
 }: {
-  incident: Pick<Incident, "jobs" | "jobCount">;
+  incident: Pick<Incident, "jobs" | "jobCount" | "causes" | "causeCount">;
   costs: ImpactAnswer | undefined;
 }) {
   const { jobs, jobCount } = incident;
   const slower = slowerJobs(costs);
+  const cause = jobCount > 0 && incident.causeCount === 1 && incident.causes[0];
   return (
     <>
       <div>
@@ -33,6 +35,11 @@ export function HitJobs({
                 );
               })
             : "none"}
+          {cause && (
+            <a class="line" href={href("jobs", "", { in: cause.split("/")[0], drain: cause })}>
+              Where can {jobCount > 1 ? "they" : "it"} go?
+            </a>
+          )}
           {jobCount > NAMED && <span class="line">and {number(jobCount - NAMED)} more</span>}
         </dd>
       </div>

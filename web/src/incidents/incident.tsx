@@ -39,7 +39,7 @@ function Heading({ id, state, place, severity, isPast = false }: HeadingProps) {
 }
 
 interface SummaryProps {
-  incident: Pick<Incident, "parts" | "jobs" | "jobCount" | "chipsLost" | "bandwidthLost">;
+  incident: Pick<Incident, "parts" | "jobs" | "jobCount" | "causes" | "causeCount" | "chipsLost" | "bandwidthLost">;
   costs?: ImpactAnswer | undefined;
 }
 

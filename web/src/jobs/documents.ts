@@ -74,7 +74,7 @@ export const DRAIN_IMPACT = graphql(
   query DrainImpact($scope: Address!, $cordonable: Boolean!) {
     free(scope: $scope) @include(if: $cordonable) { cordoned allocatedOnCordoned }
     drainImpact(scope: $scope) {
-      scope disrupted stopped chips largestBlock largestBlockAfter revision
+      scope disrupted stopped chips failedChips largestBlock largestBlockAfter revision
       jobs {
         job chips lostChips mustStop outcome destination
         allGather { gigabytesPerSecond }

@@ -175,7 +175,8 @@ function Impact({ plan: whole, scope }: { plan: DrainImpactAnswer; scope: string
   return (
     <div class="inner">
       <p>
-        Removes {pluralize(plan.chips, "chip")}:{" "}
+        Removes {pluralize(plan.chips, "working chip")}
+        {plan.failedChips > 0 && ` (${number(plan.failedChips)} had failed)`}:{" "}
         {plan.disrupted
           ? `${pluralize(plan.disrupted, "job")} disrupted, ${number(plan.stopped)} stopped`
           : "no jobs disrupted"}

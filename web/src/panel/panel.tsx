@@ -104,7 +104,7 @@ function Why({ part, incidents }: { part: PanelPart; incidents: Incidents }) {
         {part.state}
         {part.factor !== null && ` at ${number(100 * part.factor)} %`}
         {last && ` since ${formatDateTime(last.at)}, ${formatDuration(last.at, shownTime(asof))} · ${last.who}`}
-        {last?.cascaded && ", together with its server"}
+        {last?.cascaded && part.__typename !== "Server" && ", together with its server"}
       </span>
       {incident && (
         <a href={href("incidents", "", { sel: incident.id })}>

@@ -78,9 +78,8 @@ export const SERVER = graphql(
 
 export const CHIP = graphql(
   `
-  query ChipPage($address: Address!, $server: Address!, $narrow: Boolean!) {
+  query ChipPage($address: Address!) {
     incidents(scope: $address, first: 1) { nodes { id } }
-    layout(place: $server, narrow: $narrow) { ...Placed }
     events(scope: $address, last: 100) { ...History }
     resolve(address: $address) {
       __typename
@@ -97,13 +96,13 @@ export const CHIP = graphql(
     }
   }
 `,
-  [SURROUNDINGS, LAYOUT_FIELDS, HISTORY_FIELDS, EVENT_FIELDS, WIRE_WITH_ENDS],
+  [SURROUNDINGS, HISTORY_FIELDS, EVENT_FIELDS, WIRE_WITH_ENDS],
 );
 
 /** What a domain could do before an incident, and now. */
 export const CAPABILITY = graphql(`
   fragment Capability on DomainImpact {
-    domain chipsBefore chipsNow incomparable slowerJobs
+    domain chipsBefore chipsNow idleLinksBefore idleLinksNow incomparable slowerJobs
     poolBefore { gibibytes }
     poolNow { gibibytes }
     bisectionBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }

@@ -2,34 +2,84 @@
 import type { ComponentChildren } from "preact";
 import { makeQuery, type Result, useQuery } from "../api";
 import { Metric } from "../domain/metric";
-import { Loading } from "../parts";
+import { Change, Loading } from "../parts";
+import { href } from "../route";
 import "../style/causes.css";
-import { relativeTo } from "../words";
+import { formatDifference, number, relativeTo } from "../words";
 import { type Capability, LOSS } from "./documents";
 
 const isWorking = (state: unknown) => state === "up" || state === "degraded";
 
-/** What a domain can do, before → now; of: its name, where there are several. */
-export function Losses({ loss, of }: { loss: Capability; of?: string | undefined }) {
-  const name = (metric: string) => (of ? `${metric} ${metric === "Working chips" ? "in" : "of"} ${of}` : metric);
+interface RowProps {
+  name: string;
+  before: Value;
+  now: Value;
+  unit?: string;
+  /** Whether a higher value is worse, as for idle links. */
+  less?: boolean;
+  /** Why the difference is none, or says little. */
+  note?: string | undefined;
+}
+
+/** A value, or what is known of one that is not exact. */
+type Value = number | Bounds;
+
+interface Bounds {
+  lower: { gigabytesPerSecond: number };
+  upper: { gigabytesPerSecond: number };
+  exact: boolean;
+}
+
+const upperOf = (value: Value) => (typeof value === "number" ? value : value.upper.gigabytesPerSecond);
+const textOf = (value: Value) =>
+  typeof value === "number" || value.exact
+    ? number(upperOf(value))
+    : `${number(value.lower.gigabytesPerSecond)} to ${number(upperOf(value))}`;
+
+function Row({ name, before, now, unit = "", less = false, note }: RowProps) {
+  const [was, is] = [upperOf(before), upperOf(now)];
+  const isSame = textOf(before) === textOf(now);
   return (
-    <>
-      <Metric name={name("Working chips")} before={loss.chipsBefore} now={loss.chipsNow} />
-      <Metric
-        name={name("All-gather limit")}
-        before={loss.allGatherBefore.upper.gigabytesPerSecond}
-        now={loss.allGatherNow.upper.gigabytesPerSecond}
-        unit="GB/s"
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <span>
+          {isSame && <span class="quiet">unchanged, </span>}
+          <Change now={textOf(now) + unit} before={isSame ? undefined : textOf(before)} />
+        </span>
+        <em class={(less ? is > was : is < was) ? "worse" : undefined}>
+          {was === is ? "" : formatDifference(was, is)}
+        </em>
+        {note && <small>{note}</small>}
+      </dd>
+    </div>
+  );
+}
+
+/** What a domain can do, before → now. */
+export function Losses({ loss }: { loss: Capability }) {
+  const { chipsBefore, chipsNow, idleLinksBefore, idleLinksNow, bisectionBefore, bisectionNow } = loss;
+  const isBisectionSame = bisectionNow.exact && textOf(bisectionBefore) === textOf(bisectionNow);
+  return (
+    <dl class="figures losses">
+      <Row name="Working chips" before={chipsBefore} now={chipsNow} />
+      <Row name="Idle links" before={idleLinksBefore} now={idleLinksNow} less />
+      <Row name="All-gather limit" before={loss.allGatherBefore} now={loss.allGatherNow} unit=" GB/s" />
+      <Row
+        name="Bisection bandwidth"
+        before={bisectionBefore}
+        now={bisectionNow}
+        unit=" GB/s"
+        note={
+          loss.incomparable
+            ? `of ${number(chipsNow)}, not ${number(chipsBefore)} chips`
+            : idleLinksNow > idleLinksBefore && isBisectionSame
+              ? "idle links do not cross it"
+              : undefined
+        }
       />
-      <Metric
-        name={name("Bisection bandwidth")}
-        before={loss.bisectionBefore.upper.gigabytesPerSecond}
-        now={loss.bisectionNow.upper.gigabytesPerSecond}
-        unit="GB/s"
-        note={loss.incomparable ? `of ${loss.chipsNow}, not ${loss.chipsBefore} chips` : undefined}
-      />
-      <Metric name={name("Memory pool")} before={loss.poolBefore.gibibytes} now={loss.poolNow.gibibytes} unit="GiB" />
-    </>
+      <Row name="Memory pool" before={loss.poolBefore.gibibytes} now={loss.poolNow.gibibytes} unit=" GiB" />
+    </dl>
   );
 }
 
@@ -49,16 +99,17 @@ export function useSlowerJobs(scope: string | null, domain: string): readonly st
 }
 
 /** What a domain lost by the worst incident at a place. */
-export function DomainLosses({ scope, domain }: Props) {
+function DomainLosses({ scope, domain }: Props) {
   const result = useQuery(makeQuery(LOSS, { scope, domain }));
   return (
     <Loading result={result}>
       {({ chips, incidents }) => {
         const loss = lossOf({ incidents }, domain);
+        if (loss) return <Losses loss={loss} />;
         const working = chips.aggregates.reduce((sum, { state, count }) => sum + (isWorking(state) ? count : 0), 0);
         return (
-          <dl class="figures">
-            {loss ? <Losses loss={loss} /> : <Metric name="Working chips" before={undefined} now={working} />}
+          <dl class="figures losses">
+            <Metric name="Working chips" before={undefined} now={working} />
           </dl>
         );
       }}
@@ -66,34 +117,49 @@ export function DomainLosses({ scope, domain }: Props) {
   );
 }
 
-/** On the page of a server, below what it lost itself. */
-export const DomainLoss = ({ scope, domain }: Props) => (
-  <div class="inner loss">
-    <h3>Domain {relativeTo(domain.split("/")[0] ?? "", domain)}, before → now</h3>
-    <DomainLosses scope={scope} domain={domain} />
-  </div>
+interface CostProps {
+  /** The domain, on the page of another part. */
+  of?: string | undefined;
+  causes?: number;
+  children: ComponentChildren;
+}
+
+/** The card of what an incident costs. */
+export const CostCard = ({ of, causes = 1, children }: CostProps) => (
+  <section class="card flush cost" aria-label="What it costs">
+    <h2>
+      <span>
+        What {causes > 1 ? "the worst cause" : "it"} costs{" "}
+        {of && <a href={href("domain", of)}>{relativeTo(of.split("/")[0] ?? "", of)}</a>}
+      </span>
+      <span class="quiet">before → now</span>
+    </h2>
+    <div class="inner loss">{children}</div>
+  </section>
 );
 
-interface CostProps {
+/** On the page of a server or chip. */
+export const PartCost = ({ scope, domain }: Props) => (
+  <CostCard of={domain}>
+    <DomainLosses scope={scope} domain={domain} />
+  </CostCard>
+);
+
+interface DomainProps {
   domain: string;
   causes: number;
   /** Shown as well if the incident is in so many domains that the service does not compare this one. */
   children: ComponentChildren;
 }
 
-/** On the page of the domain, as the rack has it. */
-export function DomainCost({ domain, causes, children }: CostProps) {
+/** On the page of the domain. */
+export function DomainCost({ domain, causes, children }: DomainProps) {
   const { data } = useQuery(makeQuery(LOSS, { scope: domain, domain }));
   return (
     <>
-      <section class="card flush cost" aria-label="What it costs">
-        <h2>
-          What {causes > 1 ? "the worst cause" : "it"} costs <span class="quiet">before → now</span>
-        </h2>
-        <div class="inner loss">
-          <DomainLosses scope={domain} domain={domain} />
-        </div>
-      </section>
+      <CostCard causes={causes}>
+        <DomainLosses scope={domain} domain={domain} />
+      </CostCard>
       {data && !lossOf(data, domain) && children}
     </>
   );

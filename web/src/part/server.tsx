@@ -10,10 +10,10 @@ import "../style/pictured.css";
 import { gibibytes, number, pluralize, relativeTo } from "../words";
 import { Band } from "./band";
 import { ownChange } from "./changes";
-import { IdleSign } from "./chip";
 import { SERVER, type ServerAnswer, type ServerPart } from "./documents";
 import { History } from "./history";
-import { DomainLoss } from "./loss";
+import { IdleSign } from "./links";
+import { PartCost } from "./loss";
 import { linkSums } from "./sums";
 import { Where } from "./where";
 import { ServerWiring } from "./wiring";
@@ -74,38 +74,40 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
           </CountTitle>
           <ServerWiring server={server} placed={answer.layout} />
         </section>
-        <section class="card flush" aria-label="NICs and links">
-          <CountTitle name="NICs and links" states={nics.map((nic) => nic.state)} />
-          {nics.length > 0 && (
-            <ul class="nics inner">
-              {nics.map((nic) => (
-                <li key={nic.address}>
-                  <a class={nic.state} href={href("at", nic.address)} title={`${nic.address}, ${nic.state}`}>
-                    <Glyph state={nic.state} />
-                    <span class="unseen">{nic.state} NIC </span>
-                    {nic.ordinal}
-                  </a>
-                </li>
-              ))}
-            </ul>
-          )}
-          <div class="inner">
-            <h3>
-              Links, GB/s one direction
-              {idle > 0 && (
-                <span class="idle-links">
-                  <IdleSign /> {number(idle)} of {number(answer.allLinks.totalCount)} idle
-                </span>
-              )}
-            </h3>
-            <dl class="figures">
-              {linkSums(server, answer.nicLinks.totalCount).map(({ name, before, now }) => (
-                <Metric key={name} name={name} before={before} now={now} unit="GB/s" />
-              ))}
-            </dl>
-          </div>
-          <DomainLoss scope={address} domain={domain.address} />
-        </section>
+        <div class="part-side">
+          <section class="card flush" aria-label="NICs and links">
+            <CountTitle name="NICs and links" states={nics.map((nic) => nic.state)} />
+            {nics.length > 0 && (
+              <ul class="nics inner">
+                {nics.map((nic) => (
+                  <li key={nic.address}>
+                    <a class={nic.state} href={href("at", nic.address)} title={`${nic.address}, ${nic.state}`}>
+                      <Glyph state={nic.state} />
+                      <span class="unseen">{nic.state} NIC </span>
+                      {nic.ordinal}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            )}
+            <div class="inner">
+              <h3>
+                Links, GB/s one direction
+                {idle > 0 && (
+                  <span class="idle-links">
+                    <IdleSign /> {number(idle)} of {number(answer.allLinks.totalCount)} idle
+                  </span>
+                )}
+              </h3>
+              <dl class="figures">
+                {linkSums(server, answer.nicLinks.totalCount).map(({ name, before, now }) => (
+                  <Metric key={name} name={name} before={before} now={now} unit="GB/s" />
+                ))}
+              </dl>
+            </div>
+          </section>
+          {state !== "up" && <PartCost scope={address} domain={domain.address} />}
+        </div>
         <div class="part-side tall">
           <Where server={server} />
           <Instance server={server} />

@@ -55,7 +55,7 @@ export function Where({ server, tray, state = server.state }: WhereProps) {
             <a href={href("domain", domain.address)}>{domain.address}</a>
           </Fact>
           {others.length > 0 && (
-            <Fact name="Also in">
+            <Fact name="Domain also in">
               {others.slice(0, 4).map((other, order) => (
                 <span key={other}>
                   {order > 0 && ", "}

@@ -39,25 +39,15 @@ function withoutRack(placed: LayoutAnswer): LayoutAnswer {
   return { ...placed, labels, panels: placed.panels.map(cut), box: cut(placed.box) };
 }
 
-type Ends = { a: { address: string }; b: { address: string } };
-
 interface Props {
   server: Surroundings;
   placed: LayoutAnswer;
-  /** The chip whose page this is. */
-  selected?: string;
-  /** Its links. */
-  links?: readonly Ends[];
 }
 
-export function ServerWiring({ server, placed, selected = "", links = [] }: Props) {
+export function ServerWiring({ server, placed }: Props) {
   const wiring = useMemo(() => serverWiring(server, placed), [server, placed]);
   const idle = useMemo(() => idleParts(wiring, NOTHING), [wiring]);
   const faults = useMemo(() => idleReasons(wiring, idle), [wiring, idle]);
-  const drawn = new Set(placed.places.map(({ address }) => address));
-  const outside = links
-    .map(({ a, b }) => (a.address === selected ? b : a).address)
-    .filter((address) => !drawn.has(address));
   const open = (address: string) => {
     location.hash = href("at", address);
   };
@@ -73,7 +63,8 @@ export function ServerWiring({ server, placed, selected = "", links = [] }: Prop
           layout={wiring.flat}
           marks={NO_MARKS}
           chosen={[]}
-          selected={selected}
+          target=""
+          selected=""
           idle={idle}
           faults={faults}
           derated={new Set()}
@@ -84,11 +75,6 @@ export function ServerWiring({ server, placed, selected = "", links = [] }: Prop
         />
       </section>
       <Legend wiring={wiring} mode="path" marks={NO_MARKS} idle={idle} derated={new Set()} />
-      {outside.length > 0 && (
-        <p class="inner quiet">
-          Links not drawn: to {outside.map((address) => relativeTo(wiring.domain, address)).join(", ")}
-        </p>
-      )}
     </>
   );
 }

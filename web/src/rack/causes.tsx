@@ -1,6 +1,7 @@
 // What the worst incident of a rack costs, and what to know before a server is pulled.
+import { Fragment } from "preact";
 import type { Loaded } from "../api";
-import { Losses } from "../part/loss";
+import { CostCard, Losses } from "../part/loss";
 import { JobLinks, Loading } from "../parts";
 import { href } from "../route";
 import { number } from "../words";
@@ -8,27 +9,28 @@ import type { CostAnswer, RackServer } from "./documents";
 
 /** What the rack's worst incident costs its domains, before → now. */
 export function Cost({ result }: { result: Loaded<CostAnswer> }) {
+  const domains = result.data?.incidents.nodes[0]?.impact.domains.slice(0, 2) ?? [];
   return (
-    <section class="card flush cost" aria-label="What it costs">
-      <h2>
-        What it costs <span class="quiet">before → now</span>
-      </h2>
-      <div class="inner">
-        <Loading result={result}>
-          {({ incidents }) => {
-            const impact = incidents.nodes[0]?.impact;
-            if (!impact) return <p class="quiet">No loss is known.</p>;
-            return (
-              <dl class="figures">
-                {impact.domains.slice(0, 2).map((loss) => (
-                  <Losses key={loss.domain} loss={loss} of={loss.domain.split("/")[1]} />
-                ))}
-              </dl>
-            );
-          }}
-        </Loading>
-      </div>
-    </section>
+    <CostCard of={domains.length === 1 ? domains[0]?.domain : undefined}>
+      <Loading result={result}>
+        {() =>
+          domains.length ? (
+            domains.map((loss) => (
+              <Fragment key={loss.domain}>
+                {domains.length > 1 && (
+                  <h3>
+                    <a href={href("domain", loss.domain)}>{loss.domain.split("/")[1]}</a>
+                  </h3>
+                )}
+                <Losses loss={loss} />
+              </Fragment>
+            ))
+          ) : (
+            <p class="quiet">No loss is known.</p>
+          )
+        }
+      </Loading>
+    </CostCard>
   );
 }
 
