@@ -36,6 +36,7 @@ MAX_CLUSTERS, MAX_CHANGES, INTERVALS = 16, 500, 120
 _AXIS_WIDTH, _PADDING, _MARK_SPACING, _TICK_SPACING, _MIN_BAR_HEIGHT = 52.0, 14.0, 26.0, 90.0, 2.0
 _EQUAL_HEIGHT: Final = 20.0
 _STATE_COLORS: Final = {"degraded": DEGRADED, "down": DOWN, "maintenance": MAINTENANCE}
+_LED_TO: Final = {"down": "went down", "degraded": "degraded", "maintenance": "into maintenance", "up": "up again"}
 _WORST_COLOR: Final = "var(--link-idle)"
 _MINUTES: Final = (1, 5, 15, 60, 240, 720, 1_440, 2_880, 10_080, 43_200, 129_600)
 """Distances of two ticks to choose from."""
@@ -144,9 +145,11 @@ def draw_timeline(history: History, width: float = 900, height: float = 200) -> 
     document.legend = [(color, state) for state, color in _STATE_COLORS.items() if state in drawn]
     if history.worst:
         document.legend.append((_WORST_COLOR, "most at once"))
+    for state in sorted({_worst_after(changes) for changes in marks}, key=SEVERITY.index):
+        document.legend.append((partial(_draw_centered, state), _LED_TO[state]))
     if most := max(marks, key=len, default=[]):
-        text = "change" if len(most) == 1 else "2 changes close together"
-        document.legend.append((partial(_draw_glyph, most[:2]), text))
+        if len(most) > 1:
+            document.legend.append((partial(_draw_glyph, most[:2]), "2 changes close together, the worst"))
     # above the bars, the explorer writes the time of its cursor
     document.bounds = (0, -20, width, height + 44)
     document.data = {
@@ -182,9 +185,13 @@ def _summarize(history: History) -> str:
 
 
 def _format_length(length: timedelta) -> str:
-    seconds = length.total_seconds()
-    name, size = next((unit for unit in _UNITS if seconds >= unit[1]), _UNITS[-1])
-    return f"{format_number(seconds / size)} {name}"
+    """Return a length in its largest unit and the next one: 1 h 24 min."""
+    rest, words = round(length.total_seconds()), []
+    for name, size in _UNITS:
+        count, rest = divmod(rest, size)
+        if count or words:
+            words.append(f"{count} {name}" if count else "")
+    return " ".join(filter(None, words[:2])) or "less than 1 s"
 
 
 def _draw_axes(root: Element, ends: tuple[float, float], height: float, worst: int) -> None:
@@ -200,11 +207,20 @@ def _draw_glyph(changes: Sequence[Event], root: Element, center: tuple[float, fl
     """Draw the worst state that changes led to, and their number if there are several."""
     entry = add_element(root, "g")
     x, y = center
-    state = min(map(_state_after, changes), key=SEVERITY.index)
-    draw_state_symbol(entry, (x - 4 if len(changes) > 1 else x, y), state)
+    draw_state_symbol(entry, (x - 4 if len(changes) > 1 else x, y), _worst_after(changes))
     if len(changes) > 1:
         draw_label(entry, (x + 3, y + 4), str(len(changes)), 11)
     return entry
+
+
+def _draw_centered(state: str, root: Element, center: tuple[float, float]) -> Element:
+    entry = add_element(root, "g")
+    draw_state_symbol(entry, center, state)
+    return entry
+
+
+def _worst_after(changes: Sequence[Event]) -> str:
+    return min(map(_state_after, changes), key=SEVERITY.index)
 
 
 def _count_at_end(interval: TimelineInterval, state: str) -> int:
