@@ -195,7 +195,7 @@ const PRESENTATIONS: Record<string, Presentation> = {
     shares: { share_lost: ["gb_per_s_lost", "gb_per_s"] },
     lead: (rows) => {
       const lost = (kind: RegExp) => exact(sumOf(rows, "gb_per_s_lost", kind));
-      return `Of ${lost(/./)} GB/s lost, ${lost(/-host$/)} are of chips to NICs, which Incidents do not count.`;
+      return `Of ${lost(/./)} GB/s lost, ${lost(/\bhost$/)} are of chips to NICs, which Incidents do not count.`;
     },
     note: "Idle: the link or a part at one of its ends is down or in maintenance; slower: one of them is degraded.",
   },
