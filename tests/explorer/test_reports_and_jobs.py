@@ -142,7 +142,7 @@ def test_an_incident_in_several_clusters_is_one_row(opened: Open, service_databa
             expect(row.get_by_role("rowheader").get_by_role("link")).to_have_attribute(
                 "href", re.compile(r"#/incidents\?sel=\d+$")
             )
-            expect(row.locator("td.parts summary")).to_have_text("2 switches")
+            expect(row.locator("td.parts summary")).to_have_text("2 switches down")
         finally:
             fleet.set_state(switches, "up", why="power is back", who="tests")
 
