@@ -36,6 +36,7 @@ MAX_CLUSTERS, MAX_CHANGES, INTERVALS = 16, 500, 120
 _AXIS_WIDTH, _PADDING, _MARK_SPACING, _TICK_SPACING, _MIN_BAR_HEIGHT = 52.0, 14.0, 26.0, 90.0, 2.0
 _EQUAL_HEIGHT: Final = 20.0
 _STATE_COLORS: Final = {"degraded": DEGRADED, "down": DOWN, "maintenance": MAINTENANCE}
+_LED_TO: Final = {"down": "went down", "degraded": "degraded", "maintenance": "into maintenance", "up": "up again"}
 _WORST_COLOR: Final = "var(--link-idle)"
 _MINUTES: Final = (1, 5, 15, 60, 240, 720, 1_440, 2_880, 10_080, 43_200, 129_600)
 """Distances of two ticks to choose from."""
@@ -144,12 +145,10 @@ def draw_timeline(history: History, width: float = 900, height: float = 200) -> 
     document.legend = [(color, state) for state, color in _STATE_COLORS.items() if state in drawn]
     if history.worst:
         document.legend.append((_WORST_COLOR, "most at once"))
-    to_states = {_worst_after(changes) for changes in marks}
-    document.legend += [
-        (partial(_draw_symbol, state), f"change to {state}") for state in SEVERITY if state in to_states
-    ]
-    if any(len(changes) > 1 for changes in marks):
-        document.legend.append((_draw_two, "changes close together"))
+    for state in sorted({_worst_after(changes) for changes in marks}, key=SEVERITY.index):
+        document.legend.append((partial(_draw_centered, state), _LED_TO[state]))
+    if (most := max(marks, key=len, default=[])) and len(most) > 1:
+        document.legend.append((partial(_draw_glyph, most[:2]), "2 changes close together, the worst"))
     # above the bars, the explorer writes the time of its cursor
     document.bounds = (0, -20, width, height + 44)
     document.data = {
@@ -185,9 +184,13 @@ def _summarize(history: History) -> str:
 
 
 def _format_length(length: timedelta) -> str:
-    seconds = length.total_seconds()
-    name, size = next((unit for unit in _UNITS if seconds >= unit[1]), _UNITS[-1])
-    return f"{format_number(seconds / size)} {name}"
+    """Return a length in its largest unit and the next one: 1 h 24 min."""
+    rest, words = round(length.total_seconds()), []
+    for name, size in _UNITS:
+        count, rest = divmod(rest, size)
+        if count or words:
+            words.append(f"{count} {name}" if count else "")
+    return " ".join(filter(None, words[:2])) or "less than 1 s"
 
 
 def _draw_axes(root: Element, ends: tuple[float, float], height: float, worst: int) -> None:
@@ -209,18 +212,14 @@ def _draw_glyph(changes: Sequence[Event], root: Element, center: tuple[float, fl
     return entry
 
 
-def _draw_symbol(state: str, root: Element, center: tuple[float, float]) -> Element:
-    """Draw a state's symbol for the legend."""
+def _draw_centered(state: str, root: Element, center: tuple[float, float]) -> Element:
     entry = add_element(root, "g")
     draw_state_symbol(entry, center, state)
     return entry
 
 
-def _draw_two(root: Element, center: tuple[float, float]) -> Element:
-    """Draw the number beside the mark of two changes, for the legend."""
-    entry = add_element(root, "g")
-    draw_label(entry, (center[0], center[1] + 4), "2", 11, text_anchor="middle")
-    return entry
+def _worst_after(changes: Sequence[Event]) -> str:
+    return min(map(_state_after, changes), key=SEVERITY.index)
 
 
 def _count_at_end(interval: TimelineInterval, state: str) -> int:
@@ -263,10 +262,6 @@ def _time_of(change: Event) -> datetime:
 
 def _state_after(change: Event) -> str:
     return change.after.state if change.after else "up"
-
-
-def _worst_after(changes: Sequence[Event]) -> str:
-    return min(map(_state_after, changes), key=SEVERITY.index)
 
 
 def _merge_changes(changes: Sequence[Event], distance: timedelta) -> Iterator[list[Event]]:

@@ -2,7 +2,8 @@
 
 A request waits until its batch is durable. While one batch is stored, the next requests are queued. After each commit
 the queue pauses for `COMMIT_SECONDS`, since storing slows other requests, every commit makes what reads observations be
-read again, and other processes read everything again. The queue is bounded; a request that finds it full is refused, and its client should try again later.
+read again, and other processes read everything again. The queue is bounded; a request that finds it full is refused,
+and its client should try again later.
 """
 
 import time

@@ -186,6 +186,14 @@ export const DisputeMark = ({ of, dispute }: { of?: string; dispute: string }) =
   </a>
 );
 
+/** Room of that sign, so that numbers with and without one end below each other. */
+export const NO_MARK = (
+  <span class="mark no" aria-hidden="true">
+    {" "}
+    {DISPUTED}
+  </span>
+);
+
 /** A choice as radio buttons in a row. */
 export function Choice<T extends string>({
   name,

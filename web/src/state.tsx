@@ -77,13 +77,19 @@ export function Counts({ counts, bare }: { counts: Count[]; bare?: boolean }) {
 
 export const stateWord = (state: string) => (state === "maintenance" ? "in maintenance" : state);
 
-/** A duration in words: 28 min. */
+const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
+/** From so many days on, hours say nothing more. */
+const LONG = 10 * DAY;
+
+/** A duration in words, of two units from an hour to ten days: 28 min, 3 h 5 min, 2 d 18 h. */
 export function formatDuration(since: string, until = Date.now()): string {
   const seconds = Math.max(0, (until - Date.parse(since)) / 1000);
-  if (seconds < 60) return `${Math.floor(seconds)} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
-  return `${number(Math.floor(seconds / 86_400))} d`;
+  const whole = (unit: number, of = seconds) => Math.floor(of / unit);
+  if (seconds < MINUTE) return `${whole(1)} s`;
+  if (seconds < HOUR) return `${whole(MINUTE)} min`;
+  if (seconds < DAY) return `${whole(HOUR)} h ${whole(MINUTE, seconds % HOUR)} min`;
+  if (seconds < LONG) return `${whole(DAY)} d ${whole(HOUR, seconds % DAY)} h`;
+  return `${number(whole(DAY))} d`;
 }
 
 /** A time in UTC, to the second. */

@@ -7,6 +7,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from time import sleep
 from xml.etree.ElementTree import fromstring
 
 import pytest
@@ -206,8 +207,15 @@ def test_what_its_server_took_along_has_not_failed_itself(url: str, run: Run) ->
         connection.execute(text("UPDATE node SET state = 'up' WHERE state <> 'up'"))
     with trninv.open(url) as fleet:
         before = {each.kind: each for each in fleet.availability(f"{U}/d0/s3").kinds}
+        start = datetime.now(UTC)
+        sleep(1.1)  # events are of whole seconds
         assert run("set", f"{U}/d0/s3", "down", "--why", "a test", database=url)[0] == 0
         after = {each.kind: each for each in fleet.availability(f"{U}/d0/s3").kinds}
+    for end, count in ((datetime.now(UTC) + timedelta(hours=1), 16), (start, 0)):
+        given = ["report", "availability", "--set", f"cluster={U}", "--set", f"until={end.isoformat()}"]
+        rows = {row["kind"]: row for row in json.loads(run(*given, "--format", "json", database=url)[1])["rows"]}
+        counts = {kind: row["ongoing_with_server"] for kind, row in rows.items() if row["ongoing_with_server"]}
+        assert counts == ({"chip": count, "nic": count} if count else {})
     assert (after["server"].failures, after["server"].ongoing) == (1, 1)
     assert (
         (after["chip"].failures, after["chip"].ongoing) == (before["chip"].failures, before["chip"].ongoing) == (0, 0)

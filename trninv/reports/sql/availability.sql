@@ -67,6 +67,9 @@ change AS (
         CASE WHEN coalesce(event_of_cluster.own_state, event_of_cluster.state) = 'down' THEN 1 ELSE 0 END
             - CASE WHEN coalesce(event_of_cluster.own_before, event_of_cluster.before) = 'down' THEN 1 ELSE 0 END
             AS down_change,
+        CASE WHEN event_of_cluster.state = 'down' AND event_of_cluster.own_state <> 'down' THEN 1 ELSE 0 END
+            - CASE WHEN event_of_cluster.before = 'down' AND event_of_cluster.own_before <> 'down' THEN 1 ELSE 0 END
+            AS down_with_server_change,
         CASE WHEN epoch(event_of_cluster.at) <= span.end_time THEN 1 ELSE 0 END AS is_in_span,
         CASE WHEN epoch(event_of_cluster.at) <= span.end_time THEN epoch(event_of_cluster.at) ELSE span.end_time END
             - span.start_time AS seconds_before
@@ -86,7 +89,8 @@ correction AS ( -- states_now assumes today's states for the whole span; this su
         sum(down_change * seconds_before) AS repair_seconds,
         sum(CASE WHEN down_change > 0 THEN is_in_span ELSE 0 END) AS failures,
         sum(CASE WHEN down_change < 0 THEN is_in_span ELSE 0 END) AS repairs,
-        sum(down_change * (1 - is_in_span)) AS later_down_change
+        sum(down_change * (1 - is_in_span)) AS later_down_change,
+        sum(down_with_server_change * (1 - is_in_span)) AS later_down_with_server_change
     FROM change
     GROUP BY cluster_id, kind
 ),
@@ -109,7 +113,8 @@ states_now AS (
         sum(CASE WHEN unhealthy.state = 'degraded' THEN 1 ELSE 0 END) AS degraded,
         sum(CASE WHEN unhealthy.state = 'down' THEN 1 ELSE 0 END) AS down,
         sum(CASE WHEN unhealthy.state = 'maintenance' THEN 1 ELSE 0 END) AS maintenance,
-        sum(CASE WHEN unhealthy.own_state = 'down' THEN 1 ELSE 0 END) AS own_down
+        sum(CASE WHEN unhealthy.own_state = 'down' THEN 1 ELSE 0 END) AS own_down,
+        sum(CASE WHEN unhealthy.state = 'down' AND unhealthy.own_state <> 'down' THEN 1 ELSE 0 END) AS down_with_server
     FROM known_part
     LEFT JOIN unhealthy ON unhealthy.cluster_id = known_part.cluster_id AND unhealthy.kind = known_part.kind
     GROUP BY known_part.cluster_id, known_part.kind, known_part.parts
@@ -122,7 +127,9 @@ summed AS (
         states_now.maintenance * (span.end_time - span.start_time) - coalesce(correction.maintenance, 0) AS maintenance,
         states_now.own_down * (span.end_time - span.start_time) - coalesce(correction.repair_seconds, 0) AS repair_seconds,
         coalesce(correction.failures, 0) AS failures, coalesce(correction.repairs, 0) AS repairs,
-        states_now.own_down - coalesce(correction.later_down_change, 0) AS own_down, ended_repair.seconds AS ended_repair_seconds
+        states_now.own_down - coalesce(correction.later_down_change, 0) AS own_down,
+        states_now.down_with_server - coalesce(correction.later_down_with_server_change, 0) AS down_with_server,
+        ended_repair.seconds AS ended_repair_seconds
     FROM states_now
     JOIN span ON span.id = states_now.cluster_id AND span.end_time > span.start_time
     LEFT JOIN correction ON correction.cluster_id = states_now.cluster_id AND correction.kind = states_now.kind
@@ -136,6 +143,7 @@ SELECT
     round((total_seconds - down - maintenance) / failures / 3600, 6) AS mtbf_hours,
     repairs, round(degraded / total_seconds, 9) AS share_degraded,
     round(down / total_seconds, 9) AS share_down, round(maintenance / total_seconds, 9) AS share_maintenance,
-    parts, since AS measured_since, round(ended_repair_seconds / 3600, 6) AS ended_repair_hours
+    parts, since AS measured_since, round(ended_repair_seconds / 3600, 6) AS ended_repair_hours,
+    down_with_server AS ongoing_with_server
 FROM summed
 ORDER BY share_up, slug, kind

@@ -12,7 +12,7 @@ import { type Cell, type Cells, queriesOf, useCells } from "./cells";
 import { placesOf, storePlaces } from "./collection";
 import { HEALTHY, type Outcome, type Size, unhealthyCounts, useSizes } from "./documents";
 import { Add, comparePlaces, Earlier, GetStarted } from "./forms";
-import { GROUPS, METRICS } from "./metrics";
+import { GROUPS, METRICS, TOTALS } from "./metrics";
 import { MetricRow } from "./row";
 import { SaveCsv } from "./save";
 
@@ -203,7 +203,7 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
                 <>
                   <span class="key">1.07× is relative to the first.</span>{" "}
                   <span class="key">
-                    <span class="leads" aria-hidden="true" /> is the best value, and has the longest bar.
+                    <span class="leads" aria-hidden="true" /> is the best value, in totals none.
                   </span>
                 </>
               )}
@@ -248,6 +248,7 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
                 before={before}
                 known={known}
                 isReady={sizes !== undefined}
+                isContest={title !== TOTALS}
                 clock={clock}
               />
             ))}

@@ -125,6 +125,8 @@ const halves = ({ bisection: { sideA, sideB, reason, upper } }: Bisected, isPerC
 });
 
 /** Groups of metrics in the order of the page: title, remark, metrics. */
+export const TOTALS = "Totals";
+
 export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
   [
     "Per chip",
@@ -231,7 +233,7 @@ export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
     ],
   ],
   [
-    "Totals",
+    TOTALS,
     "sizes differ: read these last",
     [
       metric(

@@ -14,19 +14,21 @@ interface RowProps {
   known: boolean[];
   /** Whether it is known which places exist. */
   isReady: boolean;
+  /** Whether the best value is marked: sums of places of different sizes are no contest. */
+  isContest: boolean;
   /** The time, in milliseconds as of `performance.now()`. */
   clock: number;
 }
 
 const readingOf = (cell: Cell | undefined): Reading | undefined => (cell?.is === "known" ? cell.reading : undefined);
 
-export function MetricRow({ metric, places, now, before, known, isReady, clock }: RowProps) {
+export function MetricRow({ metric, places, now, before, known, isReady, isContest, clock }: RowProps) {
   const cells = places.map((_, place) => now.get(metric, place));
   const values = cells.map((cell) => readingOf(cell)?.value);
   // without the other values there is no scale yet, and nothing is best
   const isWaiting = known.some((is, place) => is && (!cells[place] || cells[place]?.is === "loading"));
-  const shares = isWaiting ? [] : sharesOf(values, metric.better);
-  const leading = isWaiting ? new Set<number>() : best(values, metric.better);
+  const shares = isWaiting ? [] : sharesOf(values);
+  const leading = isWaiting || !isContest ? new Set<number>() : best(values, metric.better);
   return (
     <tr>
       <th scope="row">
@@ -56,11 +58,10 @@ export function MetricRow({ metric, places, now, before, known, isReady, clock }
   );
 }
 
-/** The lengths of the bars, relative to the best: a longer bar is better, also where less is. */
-function sharesOf(values: (number | null | undefined)[], better: Metric["better"]): number[] {
-  const numbers = values.filter((value): value is number => typeof value === "number" && value > 0);
-  const share = (value: number) => (better === "less" ? Math.min(...numbers) / value : value / Math.max(...numbers));
-  return values.map((value) => (value ? share(value) : 0));
+/** The lengths of the bars, relative to the largest value. */
+function sharesOf(values: (number | null | undefined)[]): number[] {
+  const most = Math.max(...values.map((value) => value ?? 0));
+  return values.map((value) => (value ? value / most : 0));
 }
 
 function timesOf(values: (number | null | undefined)[], index: number): string {

@@ -48,7 +48,7 @@ export function CauseList({ cluster, causes, all, domains: [unhealthy, domains],
               <span>
                 <strong>
                   <span class="unseen">{stateOf(cause)}: </span>
-                  {shortenAddress(relativeTo(cluster, addressOfCause(cause)))}
+                  {relativeTo(cluster, shortenAddress(addressOfCause(cause)))}
                   {cause.causeCount > 1 && ` and ${number(cause.causeCount - 1)} more`}
                 </strong>
                 <span class="quiet">

@@ -6,10 +6,9 @@ import { change, href } from "../route";
 import { useKey } from "../shortcuts";
 import { type Column, Row, SimpleTable } from "../simpletable";
 import { formatDuration, Glyph, ShortTime, Since, shownTime } from "../state";
-import { number, pluralize, shortenAddress } from "../words";
+import { jobsInWords, number, pluralize, shortenAddress } from "../words";
 import { type ClosedIncident, type Incident, isNumber, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
-import { slowerJobs, useImpact } from "./impact";
-import { type Filters, partsOf, totals } from "./rows";
+import { dueOf, type Filters, partsOf, totals } from "./rows";
 
 const STATES = { down: "down", degraded: "degraded", maintenance: "in maintenance" };
 
@@ -116,11 +115,21 @@ function Name({ id, place, state, isChosen, children }: NameProps) {
 const Id = ({ id }: { id: string }) => <td class="id">{isNumber(id) && id}</td>;
 
 /** The reason on one line, in full on hover and in the panel. */
-const Why = ({ why }: { why: string | null }) => (
+const Why = ({ why, children }: { why: string | null; children?: preact.ComponentChildren }) => (
   <td class="why" title={why ?? undefined}>
     {why ? <Reason text={why} /> : <span class="quiet">no reason given</span>}
+    {children}
   </td>
 );
+
+/** How long until a planned incident ends by its reason, or since when it should have. */
+function Due({ incident, now }: { incident: Incident; now: number }) {
+  const due = incident.severity === "info" && dueOf(incident.why, incident.startedAt);
+  if (!due) return null;
+  const [time, text] = [new Date(now).toISOString(), new Date(due).toISOString()];
+  if (due < now) return <span class="quiet warned">overdue by {formatDuration(text, now)}</span>;
+  return <span class="quiet">in {formatDuration(time, due)}</span>;
+}
 
 /** The options of the open page, which a link of its list keeps. */
 const options = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? ""));
@@ -138,13 +147,8 @@ const OPEN: Column[] = [
 ];
 /** Jobs that a row names. */
 const NAMED = 1;
-/** Incidents that hit no job of which it is asked whether they slow some, since each is a question. */
-const ASKED = 12;
-
 /** Jobs that an incident slows without hitting them: the first, and how many more. */
-function Slower({ id, after }: { id: string; after: string | null }) {
-  const { data } = useImpact(id, after);
-  const jobs = slowerJobs(data);
+function Slower({ jobs }: { jobs: string[] }) {
   if (!jobs.length) return <span class="quiet">none</span>;
   return (
     <>
@@ -158,17 +162,11 @@ function Slower({ id, after }: { id: string; after: string | null }) {
 interface OpenTableProps {
   incidents: Incident[];
   sel: string;
-  /** The cursor before each incident, by its id, for a question about it. */
-  cursors: Map<string, string | null>;
+  /** The jobs that incidents slow, by incident. */
+  slowed: Map<string, string[]> | undefined;
 }
 
-export function OpenTable({ incidents, sel, cursors }: OpenTableProps) {
-  const unhit = new Set(
-    incidents
-      .filter(({ jobCount }) => !jobCount)
-      .slice(0, ASKED)
-      .map(({ id }) => id),
-  );
+export function OpenTable({ incidents, sel, slowed }: OpenTableProps) {
   const now = shownTime(useAsOf().asof);
   const sum = totals(incidents);
   return (
@@ -190,7 +188,9 @@ export function OpenTable({ incidents, sel, cursors }: OpenTableProps) {
               </span>
             )}
           </Name>
-          <Why why={incident.why} />
+          <Why why={incident.why}>
+            <Due incident={incident} now={now} />
+          </Why>
           <td class="roomy wider">{incident.who}</td>
           <td class="when" data-word="since">
             <Since time={incident.startedAt} now={now} />
@@ -208,11 +208,7 @@ export function OpenTable({ incidents, sel, cursors }: OpenTableProps) {
               </a>
             ))}
             {incident.jobCount > NAMED && <span class="quiet">{` and ${number(incident.jobCount - NAMED)}`}</span>}
-            {unhit.has(incident.id) ? (
-              <Slower id={incident.id} after={cursors.get(incident.id) ?? null} />
-            ) : (
-              !incident.jobCount && <span class="quiet">none</span>
-            )}
+            {!incident.jobCount && <Slower jobs={slowed?.get(incident.id) ?? []} />}
           </td>
         </Row>
       ))}
@@ -228,7 +224,12 @@ export function OpenTable({ incidents, sel, cursors }: OpenTableProps) {
         <td class="number" data-unit="GB/s lost">
           <strong>{number(Math.round(sum.bandwidth))}</strong>
         </td>
-        <td>{pluralize(sum.jobs, "job")} hit</td>
+        <td>
+          {jobsInWords(
+            sum.jobs,
+            incidents.flatMap(({ id }) => slowed?.get(id) ?? []),
+          ) || "no job hit"}
+        </td>
       </tr>
     </SimpleTable>
   );
@@ -240,6 +241,7 @@ const CLOSED: Column[] = [
   ["Place"],
   ["Cause"],
   ["By", "roomy wider"],
+  ["Since, UTC"],
   ["Closed, UTC"],
   ["Open for", "number"],
   ["Closed by"],
@@ -260,6 +262,9 @@ export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; s
           </Name>
           <Why why={incident.why} />
           <td class="roomy wider">{incident.who}</td>
+          <td class="when" data-word="since">
+            <ShortTime time={incident.startedAt} now={now} />
+          </td>
           <td class="when" data-word="closed">
             <ShortTime time={incident.closedAt} now={now} />
           </td>

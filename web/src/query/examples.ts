@@ -10,7 +10,7 @@ export const EXAMPLES: Record<Language, Example[]> = {
   sql: [
     {
       name: "Clusters by size",
-      text: "SELECT address, system, domains, servers, chips\nFROM v_cluster\nORDER BY chips DESC, address",
+      text: "SELECT address, chips, servers, domains, system\nFROM v_cluster\nORDER BY chips DESC, address",
     },
     {
       name: "Unhealthy parts by change",

@@ -1,6 +1,6 @@
 // Rows of unhealthy parts, one line per open incident, in the order of the Incidents page.
 import { type Incident, placeOf, stateOf } from "../incidents/documents";
-import { partsOf } from "../incidents/rows";
+import { describeParts } from "../incidents/rows";
 import { useAsOf } from "../live";
 import { Address, Reason } from "../parts";
 import { href } from "../route";
@@ -87,10 +87,10 @@ export function ByIncident({ groups }: { groups: Group[] }) {
               </th>
               <td class="parts">
                 {parts.length === 1 ? (
-                  partsOf(counts)
+                  describeParts([counts])
                 ) : (
                   <details>
-                    <summary>{partsOf(counts)}</summary>
+                    <summary>{describeParts([counts])}</summary>
                     <ul>
                       {parts.slice(0, MOST).map(({ address }) => (
                         <li key={address}>

@@ -37,19 +37,23 @@ const DIGITS = 3;
 /** Whether a column is of shares from 0 to 1, which are shown in percent. */
 export const isShare = (column: string) => /^share_(?!of_)/.test(column);
 
-/** Most decimals of a share in percent, which tell one failure of a second from none. */
-const SHARE_DECIMALS = 7;
+/** Most decimals of a share in percent: more say nothing about a fleet. */
+const SHARE_DECIMALS = 3;
 
-/** Format a number, shares in percent: an exact one has no decimals, but the room of those of its column; 0 has none. */
-export function formatCell(column: string, cell: number, decimals: number): { text: string; room: string } {
-  const shown = isShare(column) ? 100 * cell : cell;
+/** Format a number; shares in percent, of which none is rounded to 0 or 100. */
+export function formatCell(column: string, cell: number, decimals: number): string {
+  if (isShare(column)) {
+    const least = 10 ** -decimals;
+    if (cell === 0 || cell === 1) return rounded(100 * cell, 0);
+    if (100 * cell < least / 2) return `<${rounded(least, decimals)}`;
+    return 100 * (1 - cell) < least / 2 ? `>${rounded(100 - least, decimals)}` : rounded(100 * cell, decimals);
+  }
   // bandwidths are multiples of a link's
   const hasWhole = decimals === 1 || (decimals > 0 && unitOf(column) === "GB/s");
-  const isExact = isShare(column) ? cell === 0 || cell === 1 : hasWhole && Number.isInteger(cell);
-  return { text: rounded(shown, isExact ? 0 : decimals), room: isExact && cell ? `.${"0".repeat(decimals)}` : "" };
+  return rounded(cell, hasWhole && Number.isInteger(cell) ? 0 : decimals);
 }
 
-/** How many decimals shares need in percent, so that none is rounded to 0 or 100. */
+/** How many decimals shares need in percent, so that none is rounded to 0 or 100, as far as there may be. */
 export function shareDecimals(cells: Cell[]): number {
   const rests = cells.flatMap((cell) =>
     typeof cell === "number" && cell > 0 && cell < 1 ? [Math.min(cell, 1 - cell)] : [],
@@ -188,6 +192,8 @@ const TITLES: Record<string, string> = {
   gb_per_s: "healthy, GB/s",
   ended_repair_hours: "mean repair, h",
   ongoing: "still down",
+  ongoing_with_server: "down with server",
+  chips_working: "chips up or degraded",
 };
 const NAMES: Record<string, string> = {
   hbm: "HBM",

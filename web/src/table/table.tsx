@@ -5,7 +5,7 @@ import { type Letter, LetterBadge } from "../drawing/letter";
 import { saveFile } from "../drawing/save";
 import "../style/data.css";
 import { useAsOf } from "../live";
-import { Address, DISPUTED, DisputeMark, Reason } from "../parts";
+import { Address, DisputeMark, NO_MARK, Reason } from "../parts";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
 import { formatDateTime, formatDuration, isState, nounOf, StateLabel, shownTime } from "../state";
@@ -56,6 +56,8 @@ export function useVisibleRows(all: Rows, { sort, where, cols }: TableOptions): 
   }, [all, sort, where, cols]);
 }
 
+export type Shares = Record<string, [part: string, whole: string]>;
+
 interface Props {
   name: string;
   all: Rows;
@@ -75,6 +77,8 @@ interface Props {
   usual?: string[] | undefined;
   /** Columns whose numbers are added up below the rows. */
   totals?: string[] | undefined;
+  /** Shares that are known of all rows too, each with the columns of its part and of its whole. */
+  shares?: Shares | undefined;
   /** Rows that are shown until all are asked for. */
   few?: number | undefined;
   /** What the other rows have in common. */
@@ -99,6 +103,7 @@ export function DataTable({
   tools,
   usual,
   totals,
+  shares,
   few,
   rest: others,
   stacked,
@@ -158,6 +163,7 @@ export function DataTable({
             incidents={incidents}
             jobHref={jobHref}
             totals={totals ?? []}
+            shares={shares ?? {}}
             stacked={stacked ?? false}
             grouped={grouped ?? false}
           />
@@ -220,6 +226,7 @@ interface BodyProps {
   incidents: Props["incidents"];
   jobHref: Props["jobHref"];
   totals: string[];
+  shares: Shares;
   stacked: boolean;
   grouped: boolean;
 }
@@ -241,9 +248,16 @@ function Body({
   incidents,
   jobHref = hrefOfJob,
   totals,
+  shares,
   stacked,
   grouped,
 }: BodyProps) {
+  const sumOf = (column: string) => rows.reduce((sum, row) => sum + Number(row[columns.indexOf(column)]), 0);
+  const totalOf = (column: string): Cell => {
+    const [part, whole] = shares[column] ?? [];
+    if (totals.includes(column)) return sumOf(column);
+    return part && whole && columns.includes(part) && columns.includes(whole) ? sumOf(part) / sumOf(whole) : null;
+  };
   const [top, scrolled] = useState(0);
   const box = useRef<HTMLElement>(null);
   const many = rows.length > MOST;
@@ -313,8 +327,14 @@ function Body({
         )}
         <thead>
           <tr aria-rowindex={many ? 1 : undefined}>
-            {drawn.map(({ column, place }) => (
-              <Header key={column} column={column} sort={sort} isNumber={numeric[place] ?? false} />
+            {drawn.map(({ column, place, disputeAt }) => (
+              <Header
+                key={column}
+                column={column}
+                sort={sort}
+                isNumber={numeric[place] ?? false}
+                hasMarks={disputeAt >= 0}
+              />
             ))}
           </tr>
         </thead>
@@ -352,11 +372,11 @@ function Body({
           <tfoot>
             <tr>
               {drawn.map(({ column, place, disputeAt }) =>
-                totals.includes(column) ? (
+                totalOf(column) !== null ? (
                   <Value
                     key={column}
                     column={column}
-                    cell={rows.reduce((sum, row) => sum + Number(row[place]), 0)}
+                    cell={totalOf(column)}
                     dispute={disputeAt < 0 ? undefined : rows.some((row) => row[disputeAt]) ? "a part of this sum" : ""}
                     short={false}
                     isFirst={false}
@@ -453,7 +473,15 @@ const NEXT: Record<string, (column: string) => string | undefined> = {
   descending: () => undefined,
 };
 
-function Header({ column, sort, isNumber }: { column: string; sort: string; isNumber: boolean }) {
+interface HeaderProps {
+  column: string;
+  sort: string;
+  isNumber: boolean;
+  /** Whether some of its numbers have a mark. */
+  hasMarks: boolean;
+}
+
+function Header({ column, sort, isNumber, hasMarks }: HeaderProps) {
   const order = sort === column ? "ascending" : sort === `-${column}` ? "descending" : "none";
   return (
     <th
@@ -463,8 +491,10 @@ function Header({ column, sort, isNumber }: { column: string; sort: string; isNu
       aria-sort={order}
     >
       <button type="button" class="plain" onClick={() => change({ sort: NEXT[order]?.(column) })}>
-        {columnLabel(column)} <span aria-hidden="true">{{ ascending: "↑", descending: "↓", none: "" }[order]}</span>
+        {columnLabel(column)}
+        {order !== "none" && <span aria-hidden="true"> {order === "ascending" ? "↑" : "↓"}</span>}
       </button>
+      {hasMarks && NO_MARK}
     </th>
   );
 }
@@ -483,7 +513,7 @@ const LINK_KINDS = /^(neuronlink|efa)-/;
 const linkName = (kind: string) => JOINED[/\w+$/.exec(kind)?.[0] ?? ""] ?? "Between chips";
 
 /** Columns that count what is down. */
-const DOWN = new Set(["failed_chips", "ongoing"]);
+const DOWN = new Set(["failed_chips", "ongoing", "ongoing_with_server"]);
 
 interface ValueProps {
   column: string;
@@ -504,7 +534,7 @@ interface ValueProps {
 function Value({ column, cell, dispute, short, isFirst, isNumber, decimals, letter, incident, jobHref }: ValueProps) {
   const label = columnLabel(column);
   if (typeof cell === "number") {
-    const { text, room } = formatCell(column, cell, decimals);
+    const text = formatCell(column, cell, decimals);
     return (
       <td
         class={cell === 0 ? "number zero" : "number"}
@@ -512,18 +542,7 @@ function Value({ column, cell, dispute, short, isFirst, isNumber, decimals, lett
         title={text === exact(cell) ? undefined : String(cell)}
       >
         {DOWN.has(column) && cell > 0 ? <StateLabel state="down">{text}</StateLabel> : text}
-        {room && <span class="room" data-room={room} />}
-        {dispute ? (
-          <DisputeMark dispute={dispute} />
-        ) : (
-          // the digits of a column stay below each other
-          dispute !== undefined && (
-            <span class="mark no" aria-hidden="true">
-              {" "}
-              {DISPUTED}
-            </span>
-          )
-        )}
+        {dispute ? <DisputeMark dispute={dispute} /> : dispute !== undefined && NO_MARK}
       </td>
     );
   }

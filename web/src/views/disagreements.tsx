@@ -62,6 +62,12 @@ function percentOf(difference: number): string {
 const largestOf = ({ conflict }: Entry) =>
   Math.max(0, ...(conflict?.facts ?? []).map((fact) => Math.abs(differenceOf(conflict?.facts[0], fact))));
 
+/** Numbers of announced fleets, with which nothing is calculated. */
+const ANNOUNCED = /ultracluster|^rainier/;
+
+/** What changes an answer first: values that are not used, then those of parts, then announcements. */
+const rankOf = ({ computed, conflict }: Entry) => (computed ? 0 : ANNOUNCED.test(conflict?.subject ?? "") ? 2 : 1);
+
 /** A formula with names for people: Trn3 Gen1 HBM / Trn3 Gen1 chips. */
 const formulaInWords = (formula: string, systems: Map<string, string>) =>
   formula.replace(
@@ -116,7 +122,8 @@ function entriesOf(data: Answer): Entry[] {
       why: fact.note ?? "",
     }),
   );
-  return [...conflicts.sort((a, b) => largestOf(b) - largestOf(a)), ...derived.filter(({ key }) => !named.has(key))];
+  conflicts.sort((a, b) => rankOf(a) - rankOf(b) || largestOf(b) - largestOf(a));
+  return [...conflicts, ...derived.filter(({ key }) => !named.has(key))];
 }
 
 /** Refer to the first of the shown numbers with the same reason, so that each is read once. */
@@ -177,7 +184,8 @@ function Entries({ entries, route: { subject, options } }: { entries: Entry[]; r
       />
       <p class="quiet">
         Used is what a seed document of this inventory states, else the vendor’s documentation, its source code or a
-        third party; of several, the newest. Where another value is right, the note says so.
+        third party; of several, the newest. Where another value is right, the note says so. First what is not used,
+        then by difference; announced fleets last.
       </p>
       {shown.length === 0 && <p class="card">{where ? "No number matches the filter." : "None."}</p>}
       {SECTIONS.map(([id, , title]) => {
@@ -188,13 +196,13 @@ function Entries({ entries, route: { subject, options } }: { entries: Entry[]; r
             <h2>{title}</h2>
             <div class="heads" aria-hidden="true">
               <span>Number</span>
-              <span>Value used</span>
+              <span class="used">Value used</span>
               {id === "derived" ? (
                 <span class="others">From</span>
               ) : (
                 <span class="others other">
                   <span>Other values</span>
-                  <span class="difference">{id === "" && "Differ by ↓"}</span>
+                  <span class="difference">{id === "" && "Differ by"}</span>
                 </span>
               )}
               <span class="reason">Note</span>
@@ -231,13 +239,8 @@ function Disagreement({
         </h3>
         <span class={computed ? "used not" : "used"}>
           <strong>{asWritten(attribute, used?.value ?? derived?.value ?? "")}</strong>{" "}
-          {used && (
-            <span class="quiet">
-              {nameOf(used.source)}{" "}
-              <span class="whole">({[KINDS[used.source.kind], used.source.date].filter(Boolean).join(", ")})</span>
-            </span>
-          )}
-          {computed && <strong class="computed">not used: {computed} computed</strong>}
+          {computed && <strong class="computed">not used: {computed} computed</strong>}{" "}
+          {used && <SourceLine text={nameOf(used.source)} />}
         </span>
         <span class="quiet others" data-name={conflict ? "others" : "from"}>
           {conflict
@@ -245,7 +248,8 @@ function Disagreement({
               ? different.map((other) => (
                   <span key={other.value} class="other">
                     <span>
-                      <span class="value">{asWritten(attribute, other.value)}</span> {titlesOf(other.value)}
+                      <span class="value">{asWritten(attribute, other.value)}</span>{" "}
+                      <SourceLine text={titlesOf(other.value)} />
                     </span>
                     <span class="difference">{percentOf(differenceOf(used, other))}</span>
                   </span>
@@ -267,6 +271,13 @@ function Disagreement({
     </details>
   );
 }
+
+/** The source of a value on one line, in full on hover and below the row. */
+const SourceLine = ({ text }: { text: string }) => (
+  <span class="quiet source" title={text}>
+    {text}
+  </span>
+);
 
 interface SourcesProps {
   name: string;

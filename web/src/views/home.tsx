@@ -5,6 +5,7 @@ import { Miniature } from "../fleet/miniature";
 import { Bar, type Health, healthOf, Seed, tally, worstFirst } from "../health";
 import { SEVERITIES } from "../incidents/documents";
 import { describeParts } from "../incidents/rows";
+import { useSlowed } from "../incidents/slower";
 import { useAsOf } from "../live";
 import { CopyQueries, Loading, Reason } from "../parts";
 import { href } from "../route";
@@ -22,7 +23,7 @@ import {
   Warning,
 } from "../state";
 import { Timeline } from "../timeline";
-import { number, pluralize, shortenAddress } from "../words";
+import { jobsInWords, number, pluralize, shortenAddress } from "../words";
 import { type Feed, feedsOf } from "./discovery";
 
 const HOME = graphql(`
@@ -65,7 +66,7 @@ const OPEN = graphql(`
   query HomeIncidents {
     incidents(first: 1000) {
       totalCount
-      nodes { id severity place startedAt who why jobs parts { kind state count } }
+      edges { cursor node { id severity place startedAt who why jobs jobCount parts { kind state count } } }
     }
     drift(first: 1) { totalCount }
     driftComparedAt
@@ -79,9 +80,12 @@ const CLUSTERS = makeQuery(HOME, {});
 const INCIDENTS = makeQuery(OPEN, {});
 type Clusters = Result<typeof HOME>;
 type Open = Result<typeof OPEN>;
+/** The jobs that incidents slow, by incident. */
+type Slowed = Map<string, string[]> | undefined;
 
 export function Home({ span }: { span: string | undefined }) {
   const [clusters, open] = [useQuery(CLUSTERS), useQuery(INCIDENTS)];
+  const slowed = useSlowed(open.data?.incidents.edges ?? []);
   const servers = clusters.data?.all.aggregates.reduce((sum, { count }) => sum + count, 0) ?? 0;
   return (
     <article class="home">
@@ -97,14 +101,23 @@ export function Home({ span }: { span: string | undefined }) {
         </div>
       </header>
       <Loading result={clusters}>
-        {(data) => (data.clusters.nodes.length ? <Filled data={data} open={open} span={span} /> : <Seed />)}
+        {(data) =>
+          data.clusters.nodes.length ? <Filled data={data} open={open} slowed={slowed} span={span} /> : <Seed />
+        }
       </Loading>
-      {clusters.error && !clusters.data && <RecentActivity open={open} />}
+      {clusters.error && !clusters.data && <RecentActivity open={open} slowed={slowed} />}
     </article>
   );
 }
 
-function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span: string | undefined }) {
+interface FilledProps {
+  data: Clusters;
+  open: Loaded<Open>;
+  slowed: Slowed;
+  span: string | undefined;
+}
+
+function Filled({ data, open, slowed, span }: FilledProps) {
   const health = healthOf(data);
   const seeded = new Set(data.clusters.nodes.map(({ system }) => system));
   // if all are only designs, the tile says so
@@ -112,14 +125,14 @@ function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span
   const missing = data.systems.filter(({ slug }) => !seeded.has(slug));
   return (
     <>
-      <Tiles health={health} open={open.data} />
+      <Tiles health={health} open={open.data} slowed={slowed} />
       <div class="columns">
         <div>
           <section class="card flush" aria-labelledby="clusters">
             <h2 id="clusters">
               Clusters{" "}
               <span class="quiet">
-                worst first<span class="roomy">; squares are domains, or the chips of few domains</span>
+                worst first<span class="roomy">; a square is a domain, in small clusters a chip</span>
               </span>
             </h2>
             <SimpleTable name="Clusters" columns={isLive ? [...COLUMNS, ["Source", "roomy"]] : COLUMNS}>
@@ -148,19 +161,19 @@ function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span
           </section>
           <Timeline span={span} />
         </div>
-        <RecentActivity open={open} />
+        <RecentActivity open={open} slowed={slowed} />
       </div>
     </>
   );
 }
 
-function RecentActivity({ open }: { open: Loaded<Open> }) {
+function RecentActivity({ open, slowed }: { open: Loaded<Open>; slowed: Slowed }) {
   return (
     <aside aria-label="Recent activity">
       <Loading result={open}>
         {(data) => (
           <>
-            <OpenIncidents open={data} />
+            <OpenIncidents open={data} slowed={slowed} />
             <Changes events={data.events.nodes} />
           </>
         )}
@@ -171,7 +184,7 @@ function RecentActivity({ open }: { open: Loaded<Open> }) {
 
 const total = (counts: Count[]) => counts.reduce((sum, { count }) => sum + count, 0);
 
-function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
+function Tiles({ health, open, slowed }: { health: Health[]; open: Open | undefined; slowed: Slowed }) {
   const chips = tally(health.flatMap(({ unhealthy: notUp }) => notUp).filter(({ kind }) => kind === "chip"));
   const others = tally(health.flatMap(({ unhealthy: notUp }) => notUp).filter(({ kind }) => kind !== "chip"));
   const all = health.reduce((sum, cluster) => sum + cluster.chips, 0);
@@ -202,7 +215,7 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
         <p class="big">
           <strong>{open ? number(open.incidents.totalCount) : "…"}</strong> open
         </p>
-        {open ? <Impact open={open} /> : <p class="quiet">…</p>}
+        {open ? <Impact open={open} slowed={slowed} /> : <p class="quiet">…</p>}
       </a>
       <a class={live ? "card tile" : "card tile roomy"} href={href("sources")}>
         <h2>Bound to machines</h2>
@@ -237,22 +250,24 @@ function ByState({ counts }: { counts: Count[] }) {
 const LISTED = 5;
 
 /** What the open incidents cost, and how old they are. */
-function Impact({ open }: { open: Open }) {
+function Impact({ open, slowed }: { open: Open; slowed: Slowed }) {
   const { asof } = useAsOf();
-  const nodes = open.incidents.nodes.filter(({ startedAt }) => startedAt);
-  const oldest = nodes.reduce(
+  const nodes = open.incidents.edges.map(({ node }) => node);
+  const known = nodes.filter(({ startedAt }) => startedAt);
+  const oldest = known.reduce(
     (least, incident) => (!least || (incident.startedAt ?? "") < (least.startedAt ?? "") ? incident : least),
-    nodes[0],
+    known[0],
   );
   // the rule of incidents: with unhealthy chips, or at an unhealthy link, switch or NIC
-  const hitting = open.incidents.nodes.filter(({ jobs }) => jobs.length);
-  const hit = new Set(hitting.flatMap(({ jobs }) => jobs)).size;
+  const hitting = nodes.filter(({ jobs }) => jobs.length);
+  const hit = new Set(hitting.flatMap(({ jobs }) => jobs));
+  const words = jobsInWords(hit, [...(slowed?.values() ?? [])].flat());
   const isDown = hitting.some(({ parts }) => parts.some(({ state }) => state === "down"));
   return (
     <>
       <p class="states">
-        {hit ? (
-          <Warning state={isDown ? "down" : "degraded"}>{pluralize(hit, "job")} hit</Warning>
+        {words ? (
+          <Warning state={isDown ? "down" : "degraded"}>{words}</Warning>
         ) : (
           <StateLabel state="up">no job hit</StateLabel>
         )}
@@ -297,13 +312,7 @@ function Sources({ open, designs }: { open: Open; designs: number }) {
   );
 }
 
-const COLUMNS: Column[] = [
-  ["Cluster"],
-  ["System", "roomy wider"],
-  ["Chips", "number roomy"],
-  ["Servers", "number roomy wider"],
-  ["Unhealthy"],
-];
+const COLUMNS: Column[] = [["Cluster"], ["Chips", "number roomy"], ["Servers", "number roomy wider"], ["Unhealthy"]];
 
 interface LineProps {
   health: Health;
@@ -314,13 +323,14 @@ interface LineProps {
 function Line({ health, sources, hasSource }: LineProps) {
   return (
     <Row content={JSON.stringify([health.unhealthy, health.live])}>
-      <th scope="row" title={health.model}>
+      <th scope="row">
         <a href={health.alone ? href("domain", health.alone) : href("cluster", health.slug)}>
           <Miniature shape={health.shape} />
-          {health.slug}
+          <span>
+            {health.slug} <span class="quiet roomy">{health.model}</span>
+          </span>
         </a>
       </th>
-      <td class="roomy quiet wider">{health.model}</td>
       <td class="number roomy">{number(health.chips)}</td>
       <td class="number roomy wider">{number(health.servers)}</td>
       <td class="states">
@@ -351,7 +361,7 @@ function Liveness({ health, sources }: Omit<LineProps, "hasSource">) {
   return `${own.some(({ everySeconds }) => everySeconds !== null) ? "reporting, " : ""}${bound}`;
 }
 
-function OpenIncidents({ open: { incidents } }: { open: Open }) {
+function OpenIncidents({ open: { incidents }, slowed }: { open: Open; slowed: Slowed }) {
   const { asof } = useAsOf();
   return (
     <section class="card flush" aria-labelledby="open">
@@ -363,7 +373,7 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
       </h2>
       {incidents.totalCount === 0 && <p class="inner">No open incidents. Every part is up.</p>}
       <ul class="rows">
-        {incidents.nodes.slice(0, LISTED).map((incident) => (
+        {incidents.edges.slice(0, LISTED).map(({ node: incident }) => (
           <li key={incident.id}>
             <a href={href("incidents", "", { sel: incident.id })}>
               <Glyph
@@ -377,6 +387,7 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
                 <span class="quiet">
                   {SEVERITIES[incident.severity]} · {describeParts([incident])}
                   {incident.jobs.length > 0 && ` · hits ${listJobs(incident.jobs)}`}
+                  {Boolean(slowed?.get(incident.id)?.length) && ` · slows ${listJobs(slowed?.get(incident.id) ?? [])}`}
                 </span>
               </span>
               <span class="quiet">{incident.startedAt && formatDuration(incident.startedAt, shownTime(asof))}</span>

@@ -9,12 +9,12 @@ import { useAsOf } from "../live";
 import { timeOf } from "../palette/times";
 import { Choice, CopyQueries, DISPUTED, DownloadSvg, ErrorPage, Loading, svgOf } from "../parts";
 import { change, href, oneOf, type Route } from "../route";
-import { formatDateTime, formatDuration, shownTime } from "../state";
+import { formatDateTime, formatDuration, nounOf, shownTime } from "../state";
 import "../style/tabs.css";
 import { ByIncident, groupByIncident, haveIncidents } from "../table/incidents";
-import { columnLabel, disputesOf, naturalOrder, type Rows } from "../table/rows";
-import { DataTable, useVisibleRows } from "../table/table";
-import { pluralize } from "../words";
+import { columnLabel, disputesOf, formatCell, naturalOrder, type Rows } from "../table/rows";
+import { DataTable, type Shares, useVisibleRows } from "../table/table";
+import { exact, number, pluralize } from "../words";
 import { LostBandwidth } from "./lost";
 
 const REPORTS = graphql(`
@@ -27,7 +27,23 @@ const ROWS = graphql(`
   }
 `);
 
+/** What is counted at once: the numbers of some reports. */
+const COUNTS = graphql(`
+  query ReportCounts {
+    incidents(first: 1) { totalCount }
+    servers(first: 1, filter: { state: { ne: UP } }) { totalCount }
+    chips(first: 1, filter: { state: { ne: UP } }) { totalCount }
+    switches(first: 1, filter: { state: { ne: UP } }) { totalCount }
+    nics(first: 1, filter: { state: { ne: UP } }) { totalCount }
+    networkNodes(first: 1, filter: { state: { ne: UP } }) { totalCount }
+    links(first: 1, filter: { state: { ne: UP } }) { totalCount }
+    jobs(first: 1, filter: { failedChips: { gt: 0 } }) { totalCount }
+    all: chips(first: 1) { totalCount }
+  }
+`);
+
 const LIST = makeQuery(REPORTS, {});
+const NUMBERS = makeQuery(COUNTS, {});
 type Report = Result<typeof REPORTS>["reports"][number];
 
 export function Reports({ route }: { route: Route }) {
@@ -65,7 +81,24 @@ function groupsOf(reports: Report[]): [title: string, reports: Report[]][] {
   return [...grouped, ["Other", others] as [string, Report[]]].filter(([, members]) => members.length);
 }
 
+/** The number of a report, as far as it is known without running it. */
+function answersOf(data: Result<typeof COUNTS> | undefined): Record<string, string> {
+  if (!data) return {};
+  const { incidents, servers, chips, switches, nics, networkNodes, links, jobs, all } = data;
+  const unhealthy = [servers, chips, switches, nics, networkNodes, links];
+  return {
+    unhealthy: pluralize(
+      unhealthy.reduce((sum, { totalCount }) => sum + totalCount, 0),
+      "part",
+    ),
+    incidents: `${number(incidents.totalCount)} open`,
+    "jobs-with-failed-chips": pluralize(jobs.totalCount, "job"),
+    capacity: pluralize(all.totalCount, "chip"),
+  };
+}
+
 function List({ reports }: { reports: Report[] }) {
+  const answers = answersOf(useQuery(NUMBERS).data);
   return (
     <article>
       <header class="title">
@@ -83,6 +116,7 @@ function List({ reports }: { reports: Report[] }) {
                 <a href={href("reports", name)}>
                   <strong>{title}</strong>
                   <span class="summary">{summary}</span>
+                  {answers[name] && <span class="answer">{answers[name]}</span>}
                 </a>
               </li>
             ))}
@@ -109,27 +143,47 @@ interface Presentation {
   /** The columns that answer the report's question; the others can be chosen. */
   usual?: string[];
   totals?: string[];
+  shares?: Shares;
   /** The period that it is of unless the address has another. */
   since?: string;
   /** Whether the rows are by their first column. */
   grouped?: boolean;
   /** What explains numbers that seem to contradict each other, above the rows. */
-  lead?: string;
+  lead?: (rows: Rows, until: number) => string;
   /** How to read its numbers, below the rows. */
   note?: string;
+}
+
+/** The sum of a column over the kinds that match. */
+const sumOf = ({ columns, rows }: Rows, column: string, kinds: RegExp) =>
+  rows
+    .filter((row) => kinds.test(String(row[columns.indexOf("kind")])))
+    .reduce((sum, row) => sum + Number(row[columns.indexOf(column)]), 0);
+
+/** How much of the time each kind of part was up in all clusters, which weigh by their parts and their time. */
+function shareOfKinds({ columns, rows }: Rows, until: number): string {
+  const at = Object.fromEntries(columns.map((column, place) => [column, place]));
+  const sums = new Map<string, [up: number, all: number]>();
+  for (const row of rows) {
+    const of = (column: string) => row[at[column] ?? -1] ?? null;
+    const all = Number(of("parts")) * (until - Date.parse(String(of("measured_since"))));
+    const [upBefore, before] = sums.get(String(of("kind"))) ?? [0, 0];
+    sums.set(String(of("kind")), [upBefore + all * Number(of("share_up")), before + all]);
+  }
+  return [...sums].map(([kind, [up, all]]) => `${nounOf(kind)} ${formatCell("share_up", up / all, 3)} %`).join(", ");
 }
 
 const PRESENTATIONS: Record<string, Presentation> = {
   availability: {
     usual: [
-      ...["cluster", "kind", "share_up", "failures", "ongoing", "ended_repair_hours", "mtbf_hours"],
-      ...["share_degraded", "share_down", "share_maintenance"],
+      ...["cluster", "kind", "share_up", "failures", "ongoing", "ongoing_with_server", "ended_repair_hours"],
+      ...["mtbf_hours", "share_degraded", "share_down", "share_maintenance"],
     ],
     since: "7 d ago",
     grouped: true,
-    lead:
-      "Failures, and what is still down, are of the part itself. " +
-      "Chips, NICs and switches that are down with their server count in Down only.",
+    lead: (rows, until) =>
+      `Up in all of these clusters: ${shareOfKinds(rows, until)}. Worst first. ` +
+      "Still down counts parts that failed themselves, not those that are down with their server.",
     note: "Mean repair: from the failure, of the repairs that ended; — if none did. MTBF: hours up or degraded per failure.",
   },
   bandwidth: {
@@ -138,9 +192,12 @@ const PRESENTATIONS: Record<string, Presentation> = {
       ...["gb_per_s_a_cable", "cable_disputed"],
     ],
     totals: ["gb_per_s_lost", "idle", "slower", "unhealthy", "gb_per_s_now", "gb_per_s", "links", "cables"],
-    note:
-      "Idle: the link or a part at one of its ends is down or in maintenance; slower: one of them is degraded. " +
-      "Incidents do not count what links between chips and NICs lost.",
+    shares: { share_lost: ["gb_per_s_lost", "gb_per_s"] },
+    lead: (rows) => {
+      const lost = (kind: RegExp) => exact(sumOf(rows, "gb_per_s_lost", kind));
+      return `Of ${lost(/./)} GB/s lost, ${lost(/\bhost$/)} are of chips to NICs, which Incidents do not count.`;
+    },
+    note: "Idle: the link or a part at one of its ends is down or in maintenance; slower: one of them is degraded.",
   },
   capacity: {
     usual: [
@@ -291,7 +348,7 @@ interface ReportRowsProps {
 
 function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
   const { sort = "", where = "", cols = "" } = options;
-  const { usual, totals, grouped, lead, note } = PRESENTATIONS[name] ?? {};
+  const { usual, totals, shares, grouped, lead, note } = PRESENTATIONS[name] ?? {};
   const view = { sort, where, cols: cols || (usual ?? []).join(",") };
   const shown = useVisibleRows(rows, view);
   // an order or a choice of columns is about parts
@@ -308,6 +365,8 @@ function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
   const isDisputed = shown.rows.some((row) => disputes.some((place) => row[place]));
   const plot = plotOf(chart, shown.columns, shown.rows);
   const isNarrow = useNarrow();
+  const now = shownTime(useAsOf().asof);
+  const until = Math.min(now, timeOf(options.until ?? "", now) ?? now);
   const lacking = chart && columnsOf(chart).find((column) => !rows.columns.includes(column));
   return (
     <>
@@ -320,11 +379,12 @@ function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
           <code>trninv report {name} --limit</code>.
         </p>
       )}
-      {lead && <p class="quiet">{lead}</p>}
+      {lead && rows.rows.length > 0 && <p class="quiet">{lead(rows, until)}</p>}
       <DataTable
         name={name}
         usual={usual}
         totals={totals}
+        shares={shares}
         grouped={isGrouped}
         few={isGrouped ? shown.rows.filter((row) => row[upAt] !== 1).length || undefined : undefined}
         rest="up all the time"

@@ -1,7 +1,7 @@
 // Where the inventory's data come from: what feeds it, the documented numbers by generation, and the documents.
 import { useState } from "preact/hooks";
 import { graphql, makeQuery, type Result, useQuery } from "../api";
-import { CopyQueries, DISPUTED, DisputeMark, Loading } from "../parts";
+import { CopyQueries, DISPUTED, DisputeMark, Loading, NO_MARK } from "../parts";
 import { href, type Route } from "../route";
 import "../style/facts.css";
 import { citation, pluralize } from "../words";
@@ -233,6 +233,7 @@ function Table({ name, facts, systems }: SectionProps) {
             {subjects.map((subject) => (
               <th key={subject} scope="col">
                 {heads.get(subject)}
+                {NO_MARK}
               </th>
             ))}
           </tr>
@@ -297,13 +298,6 @@ function List({ name, facts, systems }: SectionProps) {
     </section>
   );
 }
-
-const NO_MARK = (
-  <span class="mark no" aria-hidden="true">
-    {" "}
-    {DISPUTED}
-  </span>
-);
 
 interface DocumentedProps {
   fact: Fact | undefined;
