@@ -1,91 +1,63 @@
-import{A as e}from"./words.js";import{I as t,L as n}from"./index.js";var r=e(`
-  fragment Surroundings on Server {
-    address ordinal state model instance host vcpus
-    hostMemory { gibibytes }
-    lastChange { ...Changed }
-    chips(first: 64) { nodes { address ordinal state tray job use lastChange { why } } }
-    nics(first: 64) { nodes { address ordinal state factor bandwidth { gigabytesPerSecond } } }
-    rack {
-      address ordinal rackUnits
-      servers(first: 36) { nodes { address ordinal state trays { ordinal kind rackUnits } } }
-    }
-    domain {
-      address model wiring
-      servers(first: 64) { nodes { rack { address } } }
-      switches(first: 100) { nodes { address ordinal state lastChange { why } server { ordinal } rack { ordinal } } }
-      links(filter: { scope: { in: [SERVER, RACK, DOMAIN] } }, first: 1000) {
-        nodes {
-          address state technology scope
-          nominal { gigabytesPerSecond }
-          bandwidth { gigabytesPerSecond }
-          a { address }
-          b { address }
-        }
-      }
+import{M as e,P as t}from"./words.js";var n=e(`
+  query Jobs($scope: Address) {
+    jobs(scope: $scope, first: 500) {
+      totalCount
+      nodes { name system externalId cluster chips servers firstServer failedChips startedAt pinned who }
     }
   }
-`,[t]),i=e(`
-  fragment Placed on Layout {
-    box { x y width height }
-    font
-    strokeWidth
-    panels { x y width height }
-    labels { text x y anchor strong }
-    places { address x y width height text sign solid { x y z } }
-    routes { address strokes sign }
-    wrapLinks
+`),r=t(e(`
+    query JobScopes {
+      clusters(first: 1000) { nodes { address chips(first: 1) { totalCount } } }
+    }
+  `),{}),i=e(`
+  query JobRoom($scope: Address!) {
+    free(scope: $scope) { chips usable allocated reserved cordoned free degraded unusable largestBlock concurrentJobs { chips jobs } }
   }
 `),a=e(`
-  fragment History on EventConnection { totalCount nodes { ...Changed address batch } }
-`,[t]),o=e(`
-  query ServerPage($address: Address!, $domain: Address!, $inside: String!, $narrow: Boolean!) {
-    incidents(scope: $address, first: 1) { nodes { id } }
-    cordons(scope: $address, first: 1) { nodes { why who startedAt } }
-    allLinks: links(filter: { domain: { eq: $domain }, address: { contains: $inside } }, first: 1) { totalCount }
-    idleLinks: links(
-      filter: { domain: { eq: $domain }, address: { contains: $inside }, bandwidth: { eq: { bytesPerSecond: "0" } } }
-      first: 1
-    ) { totalCount }
-    nicLinks: links(
-      filter: { domain: { eq: $domain }, address: { contains: $inside }, scope: { in: [HOST, FABRIC] } }
-      first: 1
-    ) { totalCount }
-    layout(place: $address, narrow: $narrow) { ...Placed }
-    events(scope: $address, last: 500) { ...History }
-    resolve(address: $address) { __typename ... on Server { factor ...Surroundings } }
+  query JobReservations($scope: Address) {
+    reservations(scope: $scope, first: 50) {
+      totalCount
+      nodes { name kind place chips failedChips fromAt untilAt reservedAt who why }
+    }
   }
-`,[r,i,a]),s=e(`
-  query ChipPage($address: Address!, $server: Address!, $narrow: Boolean!) {
-    incidents(scope: $address, first: 1) { nodes { id } }
-    layout(place: $server, narrow: $narrow) { ...Placed }
-    events(scope: $address, last: 100) { ...History }
-    resolve(address: $address) {
-      __typename
-      ... on Chip {
-        address state factor tray job use
-        memory { gibibytes }
-        memoryBandwidth { gigabytesPerSecond }
-        model { name coreModel }
-        cores(first: 1) { totalCount }
-        lastChange { ...Changed }
-        links(first: 64) { nodes { ...WireWithEnds } }
-        server { ...Surroundings }
+`),o=e(`
+  query Fits(
+    $scope: Address!, $chips: Int, $servers: Int, $domains: Int, $memory: BigInt, $shape: String, $anyBlock: Boolean!
+  ) {
+    placements(
+      scope: $scope, chips: $chips, servers: $servers, domains: $domains, memory: $memory, shape: $shape
+      anyBlock: $anyBlock, k: 100
+    ) {
+      scope request chips reason suggestedShape positions free
+      filterSteps { condition domains }
+      placements {
+        places servers shape chips degraded remainingFree
+        allGather { gigabytesPerSecond }
+        bisection { gigabytesPerSecond }
       }
     }
   }
-`,[r,i,a,t,n]),c=e(`
-  fragment Capability on DomainImpact {
-    domain chipsBefore chipsNow incomparable slowerJobs
-    poolBefore { gibibytes }
-    poolNow { gibibytes }
-    bisectionBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
-    bisectionNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
-    allGatherBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
-    allGatherNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+`),s=e(`
+  fragment Moved on JobMove { job chips source destination mustStop }
+`),c=e(`
+  query MakeRoom($scope: Address!, $chips: Int, $servers: Int, $domains: Int, $shape: String) {
+    makeRoom(scope: $scope, chips: $chips, servers: $servers, domains: $domains, shape: $shape) {
+      request chips possible places movedChips lowerBoundMoves exact cordonedServers revision
+      moves { ...Moved }
+    }
   }
-`),l=e(`
-  query Loss($scope: Address!, $domain: Address!) {
-    chips(filter: { domain: { eq: $domain } }, first: 1) { aggregates(by: [STATE]) { state count } }
-    incidents(scope: $scope, first: 1) { nodes { impact { domains { ...Capability } } } }
+`,[s]),l=e(`
+  query DrainImpact($scope: Address!, $cordonable: Boolean!) {
+    free(scope: $scope) @include(if: $cordonable) { cordoned allocatedOnCordoned }
+    drainImpact(scope: $scope) {
+      scope disrupted stopped chips failedChips largestBlock largestBlockAfter revision
+      jobs {
+        job chips lostChips mustStop outcome destination
+        allGather { gigabytesPerSecond }
+        allGatherAfter { gigabytesPerSecond }
+        moves { ...Moved }
+      }
+      sizes { chips jobs jobsAfter }
+    }
   }
-`,[c]);export{o as i,s as n,l as r,c as t};
+`,[s]),u={chips:`Chips`,servers:`Servers`,domains:`Domains`,memory:`HBM (GiB)`,shape:`Shape`};function d(e){let[,t,n]=/^(chips|servers|domains|memory|shape):([\dx]{1,20})(?:GiB)?$/.exec(e??``)??[];return t&&n&&(t===`shape`||!n.includes(`x`))?{kind:t,text:n}:null}function f({kind:e,text:t}){let n=n=>e===n?Math.min(Number(t),2**31-1):null;return{chips:n(`chips`),servers:n(`servers`),domains:n(`domains`),shape:e===`shape`?t:null}}var p=({kind:e,text:t})=>e===`memory`?String(BigInt(t)*2n**30n):null;export{c as a,r as c,d,u as i,f as l,i as n,o,n as r,a as s,l as t,p as u};

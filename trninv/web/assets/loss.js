@@ -1,1 +1,90 @@
-import{E as e,t}from"./jsxRuntime.js";import{C as n,M as r,S as i,a,c as o,u as s,z as c}from"./words.js";import{r as l}from"./documents.js";var u=3,d=({jobs:n,more:r=0,slower:a})=>t(`span`,{children:[t(`b`,{children:`Hits`}),` `,t(i,{jobs:n,none:`no job`}),r>0&&` and ${o(r)} more`,a.length>0&&t(e,{children:[`, slows `,t(i,{jobs:a.slice(0,u)}),a.length>u&&` and ${o(a.length-u)} more`]})]});function f({name:n,now:r,before:i,unit:s=``,less:c=!1,isAnswer:l=!1,note:u}){let d=e=>e===null?`none`:o(e),f=e=>e===null||!s?``:` ${p(s,e)}`,m=i!==void 0&&i!==r,h=m&&(r===null||i!==null&&(c?r>i:r<i));return t(`div`,{class:l?`answer`:void 0,children:[t(`dt`,{children:n}),t(`dd`,{children:[m&&t(e,{children:[t(`s`,{children:[t(`span`,{class:`unseen`,children:`before `}),d(i)]}),` `,t(`span`,{"aria-hidden":`true`,children:`→`}),` `]}),u&&i===r&&t(`span`,{class:`quiet`,children:`unchanged, `}),t(`strong`,{children:[d(r),f(r)]}),(u||m&&i!==null&&r!==null)&&t(e,{children:[` `,t(`em`,{class:u?`quiet`:h?`worse`:`better`,children:u??a(i,r)})]})]})]})}var p=(e,t)=>e===`hop`||e===`link`||e===`chip`?`${e}${t===1?``:`s`}`:e,m=e=>e===`up`||e===`degraded`;function h({loss:n,of:r}){let i=e=>r?`${e} ${e===`Working chips`?`in`:`of`} ${r}`:e;return t(e,{children:[t(f,{name:i(`Working chips`),before:n.chipsBefore,now:n.chipsNow}),t(f,{name:i(`All-gather limit`),before:n.allGatherBefore.upper.gigabytesPerSecond,now:n.allGatherNow.upper.gigabytesPerSecond,unit:`GB/s`}),t(f,{name:i(`Bisection bandwidth`),before:n.bisectionBefore.upper.gigabytesPerSecond,now:n.bisectionNow.upper.gigabytesPerSecond,unit:`GB/s`,note:n.incomparable?`of ${n.chipsNow}, not ${n.chipsBefore} chips`:void 0}),t(f,{name:i(`Memory pool`),before:n.poolBefore.gibibytes,now:n.poolNow.gibibytes,unit:`GiB`})]})}var g=({incidents:e},t)=>e.nodes[0]?.impact.domains.find(e=>e.domain===t);function _(e,t){let{data:n}=c(e?r(l,{scope:e,domain:t}):null);return(n&&g(n,t)?.slowerJobs)??[]}function v({scope:e,domain:i}){let a=c(r(l,{scope:e,domain:i}));return t(n,{result:a,children:({chips:e,incidents:n})=>{let r=g({incidents:n},i),a=e.aggregates.reduce((e,{state:t,count:n})=>e+(m(t)?n:0),0);return t(`dl`,{class:`figures`,children:r?t(h,{loss:r}):t(f,{name:`Working chips`,before:void 0,now:a})})}})}var y=({scope:e,domain:n})=>t(`div`,{class:`inner loss`,children:[t(`h3`,{children:[`Domain `,s(n.split(`/`)[0]??``,n),`, before → now`]}),t(v,{scope:e,domain:n})]});function b({domain:n,causes:i,children:a}){let{data:o}=c(r(l,{scope:n,domain:n}));return t(e,{children:[t(`section`,{class:`card flush cost`,"aria-label":`What it costs`,children:[t(`h2`,{children:[`What `,i>1?`the worst cause`:`it`,` costs `,t(`span`,{class:`quiet`,children:`before → now`})]}),t(`div`,{class:`inner loss`,children:t(v,{scope:n,domain:n})})]}),o&&!g(o,n)&&a]})}export{_ as a,h as i,y as n,f as o,v as r,d as s,b as t};
+import{M as e,P as t,V as n,a as r,d as i,h as a,l as o,w as s}from"./words.js";import{E as c,r as l,t as u}from"./jsxRuntime.js";import{R as d,z as f}from"./index.js";function p({name:e,now:t,before:n,unit:i=``,less:a=!1,isAnswer:s=!1,note:l}){let d=e=>e===null?`none`:o(e),f=e=>e===null||!i?``:` ${m(i,e)}`,p=n!==void 0&&n!==t,h=p&&(t===null||n!==null&&(a?t>n:t<n));return u(`div`,{class:s?`answer`:void 0,children:[u(`dt`,{children:e}),u(`dd`,{children:[p&&u(c,{children:[u(`s`,{children:[u(`span`,{class:`unseen`,children:`before `}),d(n)]}),` `,u(`span`,{"aria-hidden":`true`,children:`→`}),` `]}),l&&n===t&&u(`span`,{class:`quiet`,children:`unchanged, `}),u(`strong`,{children:[d(t),f(t)]}),(l||p&&n!==null&&t!==null)&&u(c,{children:[` `,u(`em`,{class:l?`quiet`:h?`worse`:`better`,children:l??r(n,t)})]})]})]})}var m=(e,t)=>e===`hop`||e===`link`||e===`chip`?`${e}${t===1?``:`s`}`:e,h=e(`
+  fragment Surroundings on Server {
+    address ordinal state model instance host vcpus
+    hostMemory { gibibytes }
+    lastChange { ...Changed }
+    chips(first: 64) { nodes { address ordinal state tray job use lastChange { why } } }
+    nics(first: 64) { nodes { address ordinal state factor bandwidth { gigabytesPerSecond } } }
+    rack {
+      address ordinal rackUnits
+      servers(first: 36) { nodes { address ordinal state trays { ordinal kind rackUnits } } }
+    }
+    domain {
+      address model wiring
+      servers(first: 64) { nodes { rack { address } } }
+      switches(first: 100) { nodes { address ordinal state lastChange { why } server { ordinal } rack { ordinal } } }
+      links(filter: { scope: { in: [SERVER, RACK, DOMAIN] } }, first: 1000) {
+        nodes {
+          address state technology scope
+          nominal { gigabytesPerSecond }
+          bandwidth { gigabytesPerSecond }
+          a { address }
+          b { address }
+        }
+      }
+    }
+  }
+`,[d]),g=e(`
+  fragment Placed on Layout {
+    box { x y width height }
+    font
+    strokeWidth
+    panels { x y width height }
+    labels { text x y anchor strong }
+    places { address x y width height text sign solid { x y z } }
+    routes { address strokes sign }
+    wrapLinks
+  }
+`),_=e(`
+  fragment History on EventConnection { totalCount nodes { ...Changed address batch } }
+`,[d]),v=e(`
+  query ServerPage($address: Address!, $domain: Address!, $inside: String!, $narrow: Boolean!) {
+    incidents(scope: $address, first: 1) { nodes { id } }
+    cordons(scope: $address, first: 1) { nodes { why who startedAt } }
+    allLinks: links(filter: { domain: { eq: $domain }, address: { contains: $inside } }, first: 1) { totalCount }
+    idleLinks: links(
+      filter: { domain: { eq: $domain }, address: { contains: $inside }, bandwidth: { eq: { bytesPerSecond: "0" } } }
+      first: 1
+    ) { totalCount }
+    nicLinks: links(
+      filter: { domain: { eq: $domain }, address: { contains: $inside }, scope: { in: [HOST, FABRIC] } }
+      first: 1
+    ) { totalCount }
+    layout(place: $address, narrow: $narrow) { ...Placed }
+    events(scope: $address, last: 500) { ...History }
+    resolve(address: $address) { __typename ... on Server { factor ...Surroundings } }
+  }
+`,[h,g,_]),y=e(`
+  query ChipPage($address: Address!) {
+    incidents(scope: $address, first: 1) { nodes { id } }
+    events(scope: $address, last: 100) { ...History }
+    resolve(address: $address) {
+      __typename
+      ... on Chip {
+        address state factor tray job use
+        memory { gibibytes }
+        memoryBandwidth { gigabytesPerSecond }
+        model { name coreModel }
+        cores(first: 1) { totalCount }
+        lastChange { ...Changed }
+        links(first: 64) { nodes { ...WireWithEnds } }
+        server { ...Surroundings }
+      }
+    }
+  }
+`,[h,_,d,f]),b=e(`
+  fragment Capability on DomainImpact {
+    domain chipsBefore chipsNow idleLinksBefore idleLinksNow incomparable slowerJobs
+    poolBefore { gibibytes }
+    poolNow { gibibytes }
+    bisectionBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+    bisectionNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+    allGatherBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+    allGatherNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+  }
+`),x=e(`
+  query Loss($scope: Address!, $domain: Address!) {
+    chips(filter: { domain: { eq: $domain } }, first: 1) { aggregates(by: [STATE]) { state count } }
+    incidents(scope: $scope, first: 1) { nodes { impact { domains { ...Capability } } } }
+  }
+`,[b]),S=e=>e===`up`||e===`degraded`,C=e=>typeof e==`number`?e:e.upper.gigabytesPerSecond,w=e=>typeof e==`number`||e.exact?o(C(e)):`${o(e.lower.gigabytesPerSecond)} to ${o(C(e))}`;function T({name:e,before:t,now:n,unit:i=``,less:o=!1,note:s}){let[c,l]=[C(t),C(n)],d=w(t)===w(n);return u(`div`,{children:[u(`dt`,{children:e}),u(`dd`,{children:[u(`span`,{children:[d&&u(`span`,{class:`quiet`,children:`unchanged, `}),u(a,{now:w(n)+i,before:d?void 0:w(t)})]}),u(`em`,{class:(o?l>c:l<c)?`worse`:void 0,children:c===l?``:r(c,l)}),s&&u(`small`,{children:s})]})]})}function E({loss:e}){let{chipsBefore:t,chipsNow:n,idleLinksBefore:r,idleLinksNow:i,bisectionBefore:a,bisectionNow:s}=e,c=s.exact&&w(a)===w(s);return u(`dl`,{class:`figures losses`,children:[u(T,{name:`Working chips`,before:t,now:n}),u(T,{name:`Idle links`,before:r,now:i,less:!0}),u(T,{name:`All-gather limit`,before:e.allGatherBefore,now:e.allGatherNow,unit:` GB/s`}),u(T,{name:`Bisection bandwidth`,before:a,now:s,unit:` GB/s`,note:e.incomparable?`of ${o(n)}, not ${o(t)} chips`:i>r&&c?`idle links do not cross it`:void 0}),u(T,{name:`Memory pool`,before:e.poolBefore.gibibytes,now:e.poolNow.gibibytes,unit:` GiB`})]})}var D=({incidents:e},t)=>e.nodes[0]?.impact.domains.find(e=>e.domain===t);function O(e,r){let{data:i}=n(e?t(x,{scope:e,domain:r}):null);return(i&&D(i,r)?.slowerJobs)??[]}function k({scope:e,domain:r}){let i=n(t(x,{scope:e,domain:r}));return u(s,{result:i,children:({chips:e,incidents:t})=>{let n=D({incidents:t},r);if(n)return u(E,{loss:n});let i=e.aggregates.reduce((e,{state:t,count:n})=>e+(S(t)?n:0),0);return u(`dl`,{class:`figures losses`,children:u(p,{name:`Working chips`,before:void 0,now:i})})}})}var A=({of:e,causes:t=1,children:n})=>u(`section`,{class:`card flush cost`,"aria-label":`What it costs`,children:[u(`h2`,{children:[u(`span`,{children:[`What `,t>1?`the worst cause`:`it`,` costs`,` `,e&&u(`a`,{href:l(`domain`,e),children:i(e.split(`/`)[0]??``,e)})]}),u(`span`,{class:`quiet`,children:`before → now`})]}),u(`div`,{class:`inner loss`,children:n})]}),j=({scope:e,domain:t})=>u(A,{of:t,children:u(k,{scope:e,domain:t})});function M({domain:e,causes:r,children:i}){let{data:a}=n(t(x,{scope:e,domain:e}));return u(c,{children:[u(A,{causes:r,children:u(k,{scope:e,domain:e})}),a&&!D(a,e)&&i]})}export{O as a,v as c,j as i,p as l,M as n,b as o,E as r,y as s,A as t};
