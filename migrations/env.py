@@ -62,6 +62,8 @@ def run(connection: Connection | None) -> None:
         current.update(context.get_context().get_current_heads())
         if is_nothing_to_do(connection, current):
             context.run_migrations()
+            if connection is not None and is_migration():
+                update_catalog(connection)
             return
         if connection is not None:
             lock_schema(connection)
@@ -85,6 +87,11 @@ def complete(connection: Connection | None, dialect: str, *, is_counted: bool) -
         store_counts(connection)
     hash_chain.lock_events(connection)
     hash_chain.seal_events(connection)
+    update_catalog(connection)
+
+
+def update_catalog(connection: Connection) -> None:
+    """Update the catalog's facts and legal sets, if there are any and they differ."""
     if connection.scalar(select(METADATA.tables["source"].c.id).limit(1)):
         store_facts(connection, default_catalog())
         store_legal_sets(connection, (system.domain for system in default_systems().systems))

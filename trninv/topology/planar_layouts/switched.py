@@ -135,7 +135,9 @@ class _RackRows:
 
     def _height(self, rack: int) -> float:
         """Return the height of a rack's rows, at least that of its switch's name."""
-        height = len(self.racks[rack]) * (self.rows_per_server * self._rows.height + self._server_gap) - self._server_gap
+        height = (
+            len(self.racks[rack]) * (self.rows_per_server * self._rows.height + self._server_gap) - self._server_gap
+        )
         return max(height, _MIN_BAR_HEIGHT)
 
     def _column(self, rack: int) -> int:
@@ -188,7 +190,9 @@ class _RackRows:
     def link_to_bar(self, bar: Point2D, chip: Point2D) -> LinkPath:
         """Route a link from a rack's switch to a chip, along the bus above the chip's row."""
         bend = Point2D(chip.x, chip.y - self._rows.rack_bus)
-        return LinkPath(((Point2D(_offset_toward(bar, chip, _BAR_WIDTH / 2), bend.y), bend, self._edge(chip, -1)),), bend)
+        return LinkPath(
+            ((Point2D(_offset_toward(bar, chip, _BAR_WIDTH / 2), bend.y), bend, self._edge(chip, -1)),), bend
+        )
 
     def link_to_switch(self, switch: Point2D, chip: Point2D) -> LinkPath:
         """Route a link from a server's switch to a chip, along the bus below the chip's row."""
