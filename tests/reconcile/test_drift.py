@@ -401,6 +401,26 @@ def test_the_name_of_a_zone_and_its_id_are_no_conflict(alive: Engine, name: str,
     assert rules(found(alive, START + 11 * MINUTES)).count("conflict-between-sources") == conflicts
 
 
+def test_two_fresh_types_by_the_only_fresh_source_are_a_conflict_alone(alive: Engine) -> None:
+    """No other rule takes the later one for the machine's type."""
+    instance_id, later = machines()[1].instance, START + 110 * MINUTES
+    instances = {"Reservations": [{"Instances": [{"InstanceId": instance_id, "InstanceType": "trn2u.48xlarge"}]}]}
+    topology = {
+        "Instances": [
+            {"InstanceId": instance_id, "InstanceType": "trn2.48xlarge", "ZoneId": "usw2-az4", "NetworkNodes": []}
+        ]
+    }
+    files = [
+        ImportFile(f"{next(iter(reported))}.json", BytesIO(json.dumps(reported | {"NextToken": "x"}).encode()))
+        for reported in (instances, topology)
+    ]
+    with write_transaction(alive) as connection:
+        import_files(connection, "ec2", files, taken_at=later)
+    told = [each.rule for each in found(alive, later + 2 * MINUTES).findings if each.instance == instance_id]
+    assert "conflict-between-sources" in told
+    assert "instance-type-unexpected" not in told
+
+
 def test_two_types_of_one_machine_by_one_source_are_a_conflict(alive: Engine) -> None:
     reported = {"InstanceId": machines()[1].instance, "InstanceType": "trn2.48xlarge", "NetworkNodes": []}
     with write_transaction(alive) as connection:
