@@ -16,7 +16,7 @@ import strawberry
 from strawberry.annotation import StrawberryAnnotation
 from strawberry.types.arguments import StrawberryArgument
 
-from trninv.errors import ForbiddenError, InvalidArgumentError
+from trninv.errors import ForbiddenError
 from trninv.graphql.answer_types import graphql_type
 from trninv.graphql.enums import State
 from trninv.graphql.inventory_types import LocatedInterface
@@ -135,14 +135,10 @@ def change_author(change: Change[..., Any], token_name: str, who: str | None, wh
     ------
     ForbiddenError
         The request names somebody else than the token does.
-    InvalidArgumentError
-        Tokens are off, and the request names nobody.
 
     """
     if token_name and who not in (None, token_name):
         raise ForbiddenError(f"who: the token is {token_name}'s, not {who!r:.40}; omit who")
-    if not token_name and who is None and "who" in change.signature.parameters:
-        raise InvalidArgumentError("who is missing: name who makes the change")
     author = {"who": token_name or who or "", "source": "api", "why": why or ""}
     return {name: value for name, value in author.items() if name in change.signature.parameters}
 
