@@ -125,7 +125,10 @@ def _error_row(kind: type[TrninvError]) -> tuple[str, ...]:
 def _rules() -> Iterator[str]:
     yield from (f"- **{severity}**: {SEVERITY_MEANINGS[severity]}" for severity in reversed(SEVERITIES))
     yield ""
-    rows = ((f"`{name}`", *rule) for name, rule in FINDING_RULES.items())
+    rows = (
+        (f"`{name}`", rule.severity, rule.description, rule.compared, rule.reference)
+        for name, rule in FINDING_RULES.items()
+    )
     yield from _table("rule", "severity", "what it finds", "compares", "with", rows=rows)
 
 

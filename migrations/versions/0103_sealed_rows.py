@@ -21,11 +21,16 @@ def upgrade() -> None:
         op.add_column(table, *optional(TEXT, name))
 
 
-def downgrade() -> None:
-    if op.get_bind().scalar(sa.text("SELECT max(id) FROM event_seal WHERE sealed_rows IS NOT NULL")):
+def require_downgrade(connection: sa.Connection) -> None:
+    """Refuse a downgrade after which the history would not verify."""
+    if connection.scalar(sa.text("SELECT max(id) FROM event_seal WHERE sealed_rows IS NOT NULL")):
         raise DatabaseError(
             "seals cover notes on incidents or events of tokens, which schema version 0102 does not know: "
             "restore a backup from before instead"
         )
+
+
+def downgrade() -> None:
+    require_downgrade(op.get_bind())
     for table, name in (("event_seal", "sealed_rows"), ("discovery", "clusters")):
         op.drop_column(table, name)

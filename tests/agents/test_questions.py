@@ -81,7 +81,7 @@ def test_the_list_of_tools_leaves_an_agent_its_context(lite_fleet: BaseFleet) ->
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "kind None: choose one of clusters, "),
+        ({}, "list needs kind: choose one of clusters, "),
         ({"kind": "colour"}, "kind 'colour': choose"),
         ({"kind": ["chips"]}, "choose one of"),
         ({"kind": "setState"}, "choose one of"),

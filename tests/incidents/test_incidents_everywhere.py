@@ -111,7 +111,7 @@ def test_at_a_time_they_are_as_they_were(broken: Fleet, run: Run) -> None:
     assert broken.at(1).incidents() == []
     status, out, _ = run("incidents", "--at", "1", database=_url(broken))
     assert status == 0
-    assert out.startswith("everything is up; 1 high finding of drift not applied: ")  # it was found before
+    assert out.startswith("everything is up; 1 high finding of drift on parts that are up: ")  # it was found before
 
 
 def test_reports_say_why_who_and_since(broken: Fleet, run: Run) -> None:

@@ -19,7 +19,7 @@ from trninv.placement.placement_fleet import Fleet
 
 U = "u-trn2x64"
 SERVER = f"{U}/d0/s1"
-UNAPPLIED = "1 high finding of drift not applied: trninv drift"
+UNAPPLIED = "1 high finding of drift on parts that are up: trninv drift"
 SEEN = dict.fromkeys(("first_seen", "last_seen"), "2020-01-01T00:00:00+00:00")
 FINDINGS = (
     {"id": 1, "rule": "health-condition", "severity": "high", "address": SERVER, "observed": "unreachable"},
@@ -57,8 +57,17 @@ def test_what_says_that_all_is_up_says_what_was_not_applied(found: Fleet, run: R
     assert run("incidents", database=url)[1].endswith(f"\n\n{UNAPPLIED}{more}\n")
     found.set_state(SERVER, "down", who="tests", why="it is dead")
     assert found.unapplied_findings() == []
-    assert "not applied" not in run("incidents", database=url)[1] + run(database=url)[1]
+    assert "high finding" not in run("incidents", database=url)[1] + run(database=url)[1]
     assert len(found.at(1).unapplied_findings()) == 1
+
+
+def test_apply_is_named_only_if_it_sets_something(found: Fleet, run: Run) -> None:
+    found.set_state(SERVER, "down", who="tests", why="it is dead")
+    wrong = {"id": 4, "rule": "memory-wrong", "severity": "high", "address": f"{U}/d0/s2/c1", "observed": "64 GiB"}
+    with write_transaction(found.engine) as connection:
+        connection.execute(insert(TABLES["finding"]).values(**wrong, **SEEN))
+    for command in (("incidents",), (), ("status",)):
+        assert f"{UNAPPLIED}\n" in run(*command, database=url_of(found))[1]
 
 
 def test_graphql_and_agents_count_them(found: Fleet) -> None:
@@ -73,7 +82,7 @@ def test_graphql_and_agents_count_them(found: Fleet) -> None:
             result = await agent.call_tool("incidents", arguments)
             return dict(result.structured_content or {})
 
-    assert run_async(incidents)["unappliedFindings"].startswith("1 high finding of drift not applied: ")
+    assert run_async(incidents)["unappliedFindings"].startswith("1 high finding of drift on parts that are up: ")
     assert "unappliedFindings" in run_async(partial(incidents, scope=SERVER))
     assert "unappliedFindings" not in run_async(partial(incidents, scope=f"{U}/d0/s2"))
 

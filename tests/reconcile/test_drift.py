@@ -401,6 +401,26 @@ def test_the_name_of_a_zone_and_its_id_are_no_conflict(alive: Engine, name: str,
     assert rules(found(alive, START + 11 * MINUTES)).count("conflict-between-sources") == conflicts
 
 
+def test_two_fresh_types_by_the_only_fresh_source_are_a_conflict_alone(alive: Engine) -> None:
+    """No other rule takes the later one for the machine's type."""
+    instance_id, later = machines()[1].instance, START + 110 * MINUTES
+    instances = {"Reservations": [{"Instances": [{"InstanceId": instance_id, "InstanceType": "trn2u.48xlarge"}]}]}
+    topology = {
+        "Instances": [
+            {"InstanceId": instance_id, "InstanceType": "trn2.48xlarge", "ZoneId": "usw2-az4", "NetworkNodes": []}
+        ]
+    }
+    files = [
+        ImportFile(f"{next(iter(reported))}.json", BytesIO(json.dumps(reported | {"NextToken": "x"}).encode()))
+        for reported in (instances, topology)
+    ]
+    with write_transaction(alive) as connection:
+        import_files(connection, "ec2", files, taken_at=later)
+    told = [each.rule for each in found(alive, later + 2 * MINUTES).findings if each.instance == instance_id]
+    assert "conflict-between-sources" in told
+    assert "instance-type-unexpected" not in told
+
+
 def test_two_types_of_one_machine_by_one_source_are_a_conflict(alive: Engine) -> None:
     reported = {"InstanceId": machines()[1].instance, "InstanceType": "trn2.48xlarge", "NetworkNodes": []}
     with write_transaction(alive) as connection:
@@ -551,7 +571,7 @@ def test_only_apply_needs_an_author(alive: Engine, run: Run, monkeypatch: pytest
         monkeypatch.setattr("getpass.getuser", lambda: (_ for _ in ()).throw(OSError))
     assert run("drift", database=url)[0] == 0
     status, out, error = run("drift", "--apply", "--dry-run", database=url)
-    assert (status, "/c5: up → down" in out, "who: write" in error) == (2 - 2 * has_name, has_name, not has_name)
+    assert (status, "/c5: up → down" in out, "who is missing" in error) == (2 - 2 * has_name, has_name, not has_name)
     with read_transaction(alive) as connection:
         assert list(list_events(connection, limit=100)) == []
     assert run("drift", "--apply", "--who", "anna", database=url)[0] == 0
@@ -601,7 +621,7 @@ def test_graphql_and_python_apply_findings_as_the_command_does(alive: Engine) ->
         refused = json.loads(
             asyncio.run(services(fleet)["compiled"].run(Request(document.replace(', who: "anna"', "")))).body
         )
-        assert "who: write 1 to" in refused["errors"][0]["message"]
+        assert "who is missing" in refused["errors"][0]["message"]
         for minutes in (0, 527_041):
             with pytest.raises(InvalidArgumentError, match="stale_after"):
                 fleet.detect_drift(stale_after=minutes)

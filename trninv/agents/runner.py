@@ -59,8 +59,8 @@ class Runner:
         content = await paged(answer, arguments) | {"asOf": as_of, "units": _UNITS}
         if count := data.get(UNAPPLIED):
             content["unappliedFindings"] = (
-                f"{pluralize(count, 'high finding')} of drift not applied: drift has them, and detectDrift with "
-                "apply sets what failed down"
+                f"{pluralize(count, 'high finding')} of drift on parts that are up: drift has them, and "
+                "detectDrift with apply sets down those that are missing or reported unhealthy"
             )
         if tool.name == "incidents" and any(incident.get("jobs") for incident in answer["nodes"]):
             content["next"] = "replacement with job says where each of these jobs can go"

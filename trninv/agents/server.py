@@ -227,7 +227,8 @@ def _find_tool(name: str, arguments: Mapping[str, Any], caller: Caller) -> tuple
         kind = arguments.get(KIND)
         tool = find_kind(kind) if isinstance(kind, str) else None
         if tool is None:
-            raise UsageError(f"{KIND} {kind!r:.60}: choose one of {', '.join(listed_kinds())}")
+            given = f"{LIST} needs {KIND}" if kind is None else f"{KIND} {kind!r:.60}"
+            raise UsageError(f"{given}: choose one of {', '.join(listed_kinds())}")
         arguments = {key: value for key, value in arguments.items() if key != KIND}
     else:
         tool = all_tools().get(name)

@@ -17,7 +17,7 @@ from trninv.cli.output import encode, format_option, print_table, print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.shell_completion import ADDRESS
 from trninv.errors import InvalidArgumentError, UsageError
-from trninv.incidents.model import ClosedIncident, DomainImpact, Impact, Incident, PartCount
+from trninv.incidents.model import ClosedIncident, DomainImpact, Impact, Incident, PartCount, RelatedFinding
 from trninv.inventory.address.lookup import NO_CLUSTER_MESSAGE
 from trninv.placement.placement_fleet import Fleet
 from trninv.routing.evidence import ServerInstance
@@ -87,7 +87,7 @@ def incidents(database: str, scope: str | None, with_impact: bool, closed: bool,
             incident_list = snapshot.incidents(scope)
             is_empty = not incident_list and has_no_cluster(snapshot)
             impacts = [snapshot.impact(incident) for incident in incident_list] if with_impact else []
-            unapplied_count = len(snapshot.unapplied_findings(scope))
+            unapplied = snapshot.unapplied_findings(scope)
     answer_json = [encode(incident) for incident in incident_list]
     for incident, impact in zip(answer_json, impacts, strict=False):  # no impacts without --impact
         incident["impact"] = encode(impact)
@@ -97,7 +97,7 @@ def incidents(database: str, scope: str | None, with_impact: bool, closed: bool,
         lambda: (
             print_wrapped(EMPTY_DATABASE_HINT)
             if is_empty
-            else _render_incidents(incident_list, impacts, scope, unapplied_count)
+            else _render_incidents(incident_list, impacts, scope, unapplied)
         ),
     )
 
@@ -112,11 +112,11 @@ def has_no_cluster(fleet: Fleet) -> bool:
 
 
 def _render_incidents(
-    incident_list: list[Incident], impacts: list[Impact], scope: str | None, unapplied_count: int
+    incident_list: list[Incident], impacts: list[Impact], scope: str | None, unapplied: Sequence[RelatedFinding]
 ) -> None:
     if not incident_list:
         start = "" if scope is None else f"{scope}: "
-        print_wrapped(f"{start}everything is up{format_unapplied(unapplied_count, scope, '; ')}")
+        print_wrapped(f"{start}everything is up{format_unapplied(unapplied, scope, '; ')}")
         return
     headers, rows = _with_notes(INCIDENT_HEADERS, map(incident_row, incident_list), incident_list)
     print_table(headers, rows, optional_columns=OPTIONAL_COLUMNS)
@@ -126,8 +126,8 @@ def _render_incidents(
         click.echo()
         for line in _render_impact(incident, impact):
             print_wrapped(line)
-    if unapplied_count:
-        print_wrapped(f"\n{format_unapplied(unapplied_count, scope)}")
+    if unapplied:
+        print_wrapped(f"\n{format_unapplied(unapplied, scope)}")
 
 
 def _render_closed(incident_list: list[ClosedIncident], scope: str | None) -> None:
@@ -277,7 +277,7 @@ def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, lis
             try:
                 with fleet.snapshot() as snapshot:
                     incidents = snapshot.incidents(scope)
-                    unapplied = format_unapplied(len(snapshot.unapplied_findings(scope)), scope, "; ")
+                    unapplied = format_unapplied(snapshot.unapplied_findings(scope), scope, "; ")
                     empty_text = EMPTY_DATABASE_HINT if has_no_cluster(snapshot) else "everything is up"
             except NOT_ANSWERING as error:
                 if last_incidents is None:

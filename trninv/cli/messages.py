@@ -1,13 +1,18 @@
 """Print the messages of all commands, wrapped to the terminal."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from shutil import get_terminal_size
+from typing import TYPE_CHECKING
 
 import click
 
 from trninv.characters import escape_controls
+from trninv.database.finding_rules import sets_states
 from trninv.units import pluralize
+
+if TYPE_CHECKING:
+    from trninv.incidents.model import RelatedFinding
 
 
 def print_wrapped(text: str, *, err: bool = False) -> None:
@@ -40,11 +45,13 @@ def print_hint(text: str) -> None:
         print_wrapped(text, err=True)
 
 
-def format_unapplied(count: int, scope: str | None = None, start: str = "") -> str:
+def format_unapplied(findings: "Sequence[RelatedFinding]", scope: str | None = None, start: str = "") -> str:
     """Return what to do about findings of drift on parts that are up; an empty text if there are none."""
+    if not findings:
+        return ""
     command = "trninv drift" if scope is None else f"trninv drift {scope}"
-    finding = pluralize(count, "high finding")
-    return f"{start}{finding} of drift not applied: {command}, and --apply sets what failed down" if count else ""
+    apply = ", and --apply sets what failed down" if any(sets_states(finding.rule) for finding in findings) else ""
+    return f"{start}{pluralize(len(findings), 'high finding')} of drift on parts that are up: {command}{apply}"
 
 
 def _cell_count(text: str) -> int:

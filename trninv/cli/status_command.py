@@ -40,7 +40,7 @@ def status(database: str, style: str) -> None:
     """
     with open_fleet(database) as fleet, Progress("status"):
         contents = fleet.contents()
-        unapplied_count = len(fleet.unapplied_findings())
+        unapplied = fleet.unapplied_findings()
     target = {"service": database} if is_service(database) else {"database": redacted_url(database)}
 
     def table() -> None:
@@ -52,8 +52,8 @@ def status(database: str, style: str) -> None:
             map(_cluster_cells, contents.clusters),
             empty_text="nothing is seeded yet: trninv seed",
         )
-        if unapplied_count:
-            print_wrapped(f"\n{format_unapplied(unapplied_count)}")
+        if unapplied:
+            print_wrapped(f"\n{format_unapplied(unapplied)}")
         if contents.discoveries:
             click.echo()
             columns = ["target", "last read", "every", "state", "clusters"]
@@ -72,7 +72,7 @@ def status(database: str, style: str) -> None:
             "sealed": contents.sealed,
             "clusters": contents.clusters,
             "discoveries": contents.discoveries,
-            "unappliedFindings": unapplied_count,
+            "unappliedFindings": len(unapplied),
             "rows": contents.rows,
         },
         table,
@@ -100,7 +100,7 @@ def _read_overview(database: str) -> tuple[list[str], dict[str, str]]:
             clusters, count = list_clusters(connection), TABLES["part_count"]
             query = select(count.c.state, func.sum(count.c.number)).where(count.c.kind == "chip")
             states = connection.execute(query.group_by(count.c.state).order_by(count.c.state)).all()
-            unapplied_count = len(list_unapplied_findings(connection))
+            unapplied = list_unapplied_findings(connection)
             has_machines = not clusters and not is_table_empty(connection, "observed_server")
     except SchemaOutdatedError as error:
         is_older = "run trninv migrate" in str(error)  # else this trninv is
@@ -115,8 +115,8 @@ def _read_overview(database: str) -> tuple[list[str], dict[str, str]]:
     if len(clusters) > _MAX_CLUSTERS:
         lines.append(f"{len(clusters) - _MAX_CLUSTERS:,} more clusters (trninv status)")
     lines.append(f"chips: {', '.join(f'{number:,} {state}' for state, number in states if number)}")
-    if unapplied_count:
-        lines.append(format_unapplied(unapplied_count))
+    if unapplied:
+        lines.append(format_unapplied(unapplied))
     return lines, _STEPS | {f"show {clusters[0]['slug']}/d0": "its parts and links"} | _HELP
 
 

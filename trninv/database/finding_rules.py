@@ -22,12 +22,15 @@ class FindingRule(NamedTuple):
     ----------
     compared, reference
         What is compared, and with what; docs/reference/drift.md is written from these.
+    sets_states
+        Whether `trninv drift --apply` sets the parts of its findings down or in maintenance.
     """
 
     severity: str
     description: str
     compared: str
     reference: str
+    sets_states: bool = False
 
 
 FINDING_RULES: Final[Mapping[str, FindingRule]] = {
@@ -54,6 +57,7 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
         "The slot's instance is missing from a newer complete listing.",
         "the latest complete listing by EC2 or Kubernetes",
         "an earlier complete listing that has the instance",
+        sets_states=True,
     ),
     "instance-replaced": FindingRule(
         "info",
@@ -67,6 +71,7 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
         "chips that neuron-ls or ResourceSlices list, unless the list is partial; "
         "allocatable chips that Kubernetes counts",
         "the chips of the slot's server model",
+        sets_states=True,
     ),
     "chip-extra": FindingRule(
         "high",
@@ -145,6 +150,7 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
         "The links from a server to a neighbor in its UltraServer are down.",
         "the link status in NeuronUltraServer objects: side H leads to the other rack, side V stays within the rack",
         "the status up",
+        sets_states=True,
     ),
     "interconnect-impaired": FindingRule(
         "high",
@@ -188,6 +194,7 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
         "conditions and taints of Kubernetes nodes and devices, labels and status of HyperPod, "
         "errors of neuron-monitor",
         "a healthy status",
+        sets_states=True,
     ),
     "state-differs": FindingRule(
         "medium",
@@ -227,3 +234,8 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
         "what other sources freshly report about it; for its type, other records of the same source too",
     ),
 }
+
+
+def sets_states(rule: str) -> bool:
+    """Return whether `trninv drift --apply` sets the parts of a rule's findings down or in maintenance."""
+    return rule in FINDING_RULES and FINDING_RULES[rule].sets_states

@@ -35,7 +35,12 @@ _DISPENSABLE = {"part_count"}
 """Tables whose rows can be computed from others."""
 _LAST_COMMIT_WITH_OLDER_VERSIONS = "ff8707bd"
 """The commit that upgrades a database of any version before the first release to the last of them."""
-_USAGE = "trninv migrate --to head, base, or a version in migrations/"
+
+
+def _usage() -> str:
+    """Return what `trninv migrate --to` takes."""
+    versions = [revision.revision for revision in ScriptDirectory.from_config(_config()).walk_revisions()]
+    return f"trninv migrate --to head, base, {', '.join(versions[:0:-1])} or {versions[0]}"
 
 
 def schema_version(connection: Connection) -> str | None:
@@ -63,7 +68,7 @@ def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> No
         A statement failed, or rows break a foreign key on SQLite after the migration.
     """
     if not to:
-        raise UsageError(_USAGE)
+        raise UsageError(_usage())
     create_directory(engine)
     with translate_connect_errors(engine):
         connection = engine.connect().execution_options(writes=True)
@@ -81,7 +86,7 @@ def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> No
                 change_schema = command.downgrade if _is_downgrade(config, current, to) else command.upgrade
                 change_schema(config, to)
             except CommandError as error:
-                raise UsageError(f"{error}: {_USAGE}") from None
+                raise UsageError(f"{error}: {_usage()}") from None
             _check_foreign_keys(connection)
             connection.commit()
 
@@ -173,6 +178,11 @@ def data_loss(engine: Engine, to: str) -> list[str]:
     """List the tables and columns with data that a database would lose by migrating to a version.
 
     To find them, an empty database in memory is migrated the same way, so that the engine's database is not locked.
+
+    Raises
+    ------
+    DatabaseError
+        The rows allow no migration to that version, even with this loss.
     """
     file = database_file(engine)
     if file and not file_exists(file):
@@ -190,6 +200,10 @@ def data_loss(engine: Engine, to: str) -> list[str]:
                 if (schema_version(trial_connection) or "") >= current:  # an upgrade keeps all data
                     return []
                 after = _columns(trial_connection)
+        script = ScriptDirectory.from_config(_config())
+        for revision in script.iterate_revisions(current, to, select_for_downgrade=True):
+            if require := getattr(revision.module, "require_downgrade", None):
+                require(connection)
         return list(_lost_data(connection, before, after))
 
 
@@ -235,7 +249,7 @@ def upgrade_sql(engine: Engine, to: str = "head") -> str:
     try:
         command.upgrade(config, to, sql=True)
     except CommandError as error:
-        raise UsageError(f"{error}: {_USAGE}") from None
+        raise UsageError(f"{error}: {_usage()}") from None
     return out.getvalue()
 
 

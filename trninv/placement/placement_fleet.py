@@ -59,7 +59,7 @@ class Fleet(PlacementMethods, ChangeMethods, fleet.BaseFleet):
 
     @reading
     def unapplied_findings(self, scope: str | None = None) -> "RowList[RelatedFinding]":
-        """List open high findings of drift on parts of a place or of all that are up: `drift --apply` was not run."""
+        """List open high findings of drift on parts of a place or of all that are up, which no incident shows."""
         from trninv.incidents.model import RelatedFinding  # noqa: PLC0415 # loaded on first use
         from trninv.incidents.unapplied_findings import list_unapplied_findings  # noqa: PLC0415
 

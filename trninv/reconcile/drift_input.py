@@ -117,9 +117,15 @@ class DriftInput:
         return self._filter_fresh(observed) or dict(islice(observed.items(), 1))
 
     def agreed_value(self, machine: Machine | None, fact: str) -> ObservedValue | None:
-        """Return the latest value of a fact, or None if fresh sources disagree or no source reports it."""
-        observed = list(self.best_values(machine, fact).values())
+        """Return the latest value of a fact, or None if fresh reports disagree or no source reports it."""
+        observed = [*self.fresh_reports(machine, fact)] or [*self.best_values(machine, fact).values()]
         return observed[0] if observed and all(value.value == observed[0].value for value in observed) else None
+
+    def fresh_reports(self, machine: Machine | None, fact: str) -> list[ObservedValue]:
+        """Return each source's fresh value of a fact; of the type, all, as a source may have it in several records."""
+        if fact == "instance_type":
+            return list(filter(self.is_fresh, machine.reported_types() if machine else ()))
+        return list(self.fresh_values(machine, fact).values())
 
     def unassigned_machines(self) -> Iterator[tuple[Machine, ObservedValue]]:
         """Yield machines that have no slot and are not gone, with the instance type on which fresh reports agree."""

@@ -16,7 +16,7 @@ from trninv.inventory.state.state_change import ConditionChange
 @change(
     scope="operate",
     returns={"changes": "Parts whose state changed, in the order of the input; others are omitted."},
-    undo="`trninv set ADDRESS… STATE` with the state before, which the result and `trninv events` show.",
+    undo="`trninv set ADDRESS… STATE --why REASON` with the state before, which the result and `trninv events` show.",
     command="set",
     examples=(
         'set u-trn2x64/d0/s1/c5 down --why "HBM errors, ticket 4711"',

@@ -23,6 +23,8 @@ def check_author(who: str, why: str | None = None) -> None:
     why
         None where no reason is needed.
     """
+    if not who:  # such as a request without a token
+        raise InvalidArgumentError("who is missing: name who makes the change")
     for name, value in (("who", who), ("why", why)):
         if value is None:
             continue

@@ -57,7 +57,7 @@ def _prepare(
         "bound_servers": "Number of servers with an instance.",
         "unclaimed_types": "Instance types of recently observed machines without a slot that no model claims.",
     },
-    undo="`trninv set ADDRESS… up` for the parts that it set; the next comparison replaces the findings.",
+    undo="`trninv set ADDRESS… up --why REASON` for the parts that it set; the next comparison replaces the findings.",
     command="drift",
     render=_render,
     prepare=_prepare,

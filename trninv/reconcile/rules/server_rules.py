@@ -6,7 +6,7 @@ Kubernetes or EC2, whose output was imported.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from functools import reduce
 from operator import or_
 
@@ -163,7 +163,7 @@ def check_conflict_between_sources(slot: OccupiedSlot, drift_input: DriftInput) 
     """Find facts on which fresh sources disagree; other rules then use none of the values."""
     for fact, label in _DISPUTABLE_FACTS.items():
         by_value = defaultdict[str, list[ObservedValue]](list)
-        for observed in _fresh_reports(slot.machine, fact, drift_input):
+        for observed in drift_input.fresh_reports(slot.machine, fact):
             by_value[_format_value(observed.value)].append(observed)
         if len(by_value) > 1 and not (fact == "zone" and _may_be_one_zone(by_value)):
             parts = (
@@ -172,13 +172,6 @@ def check_conflict_between_sources(slot: OccupiedSlot, drift_input: DriftInput) 
             )
             conflicting = [item for observed in by_value.values() for item in observed]
             yield _finding_for(slot, f"one {label}", "; ".join(parts), *conflicting)
-
-
-def _fresh_reports(machine: Machine | None, fact: str, drift_input: DriftInput) -> Iterable[ObservedValue]:
-    """Return each source's fresh value of a fact; of the type, all, as a source may have it in several records."""
-    if fact == "instance_type":
-        return filter(drift_input.is_fresh, machine.reported_types() if machine else ())
-    return drift_input.fresh_values(machine, fact).values()
 
 
 def _may_be_one_zone(zones: Collection[str]) -> bool:
