@@ -32,7 +32,7 @@ DOCUMENT = """query ($scope: Address) { incidents(scope: $scope, first: 2) { tot
     jobCount reservations { name kind fromAt untilAt hasBegun chips affectedChips }
         domains { domain chipsBefore chipsNow poolBefore { bytes gibibytes } poolNow { bytes gibibytes }
             bisectionBefore { ...b } bisectionNow { ...b } idleLinksBefore idleLinksNow incomparable
-            allGatherBefore { ...b } allGatherNow { ...b } slowerJobs }
+            allGatherBefore { ...b } allGatherNow { ...b } }
         domainCount truncated } } } }
     fragment b on Bounds { lower { ...r } upper { ...r } exact }
     fragment r on Bandwidth { bytesPerSecond gigabytesPerSecond gigabitsPerSecond }"""
@@ -157,25 +157,6 @@ def test_the_instances_of_several_causes_are_listed_with_the_impact(databases: D
     assert "(i-0)" not in run("incidents", database=url)[1]
     listed = "  instances: u-trn2x64/d0/s0 (i-0), u-trn2x64/d0/s1 (i-1)\n"
     assert listed in run("incidents", "--impact", database=url)[1]
-
-
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def test_jobs_are_slower_that_are_not_hit_where_bandwidth_fell(databases: Databases, run: Run, kind: str) -> None:
-    with trninv.open(databases.seeded(kind)) as fleet:
-        gen2 = "trn3-gen2/d0"
-        fleet.allocate("at-the-switch", [f"{gen2}/s18"], who="anna")
-        fleet.allocate("beside-it", [f"{gen2}/s0"], who="anna")
-        fleet.allocate("elsewhere", ["trn3-gen1/d0/s0"], who="anna")
-        _set(fleet, "no power", "down", f"{gen2}/sw37")
-        (one,) = fleet.incidents()
-        (domain,) = fleet.impact(one).domains
-        assert (one.jobs, domain.slower_jobs) == (("at-the-switch",), ("beside-it",))
-        assert "    slower jobs: beside-it" in run("incidents", "--impact", database=_url(fleet))[1].splitlines()
-        fleet.release("beside-it", who="anna")
-        assert fleet.impact(one).domains[0].slower_jobs == ()
-        _set(fleet, "a NIC carries no NeuronLinks", "down", "trn3-gen1/d0/s0/efa0")
-        (nic,) = (other for other in fleet.incidents() if other.id != one.id)
-        assert fleet.impact(nic).domains[0].slower_jobs == ()
 
 
 def test_a_document_of_many_impacts_is_too_dear(broken: Fleet) -> None:

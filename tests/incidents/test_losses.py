@@ -1,12 +1,13 @@
 """What incidents take away, and the order of incidents that follows from it."""
 
+import random
 from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import text
 
 import trninv
-from conftest import BACKENDS, Databases
+from conftest import BACKENDS, Databases, is_quick
 from trninv.placement.placement_fleet import Fleet
 
 pytestmark = pytest.mark.slow_on_postgresql
@@ -108,3 +109,42 @@ def test_jobs_are_those_of_its_chips_and_at_its_links_switches_and_nics(fleet: F
     fleet.release("a", who="tests")
     assert {job for incident in fleet.incidents() for job in incident.jobs} == {"b", "c", "d"}
     assert {job for incident in fleet.at(moment).incidents() for job in incident.jobs} == {"a", "b", "c", "d"}
+
+
+def test_a_job_that_an_incident_does_not_hit_is_as_fast_as_before(fleet: Fleet) -> None:
+    """So a domain's lower limits concern only jobs of the incident, and those that start."""
+    gen2 = "trn3-gen2/d0"
+    jobs = {
+        "half": [f"{U}/s0", f"{U}/s1"],
+        "server": [f"{U}/s2"],
+        "block": [f"{U}/s3/c0", f"{U}/s3/c1", f"{U}/s3/c4", f"{U}/s3/c5"],
+        "left": [f"{gen2}/s0"],
+        "both racks": [f"{gen2}/s1", f"{gen2}/s18"],
+        "old": [f"{G}/s0"],
+    }
+    for name, places in jobs.items():
+        fleet.allocate(name, places, who="tests")
+
+    def limits() -> dict[str, object]:
+        domains = {name: "/".join(places[0].split("/")[:2]) for name, places in jobs.items()}
+        return {name: fleet.collectives(domains[name], chips=jobs[name]).all_gather for name in jobs}
+
+    with fleet.connect() as connection:
+        query = (
+            f"SELECT address FROM v_{{}} WHERE address LIKE '{U}/%' OR address LIKE '{gen2}/%' OR address LIKE '{G}/%'"
+        )
+        parts = [
+            address for kind in ("chip", "switch", "link") for address in connection.scalars(text(query.format(kind)))
+        ]
+    near = [part for part in parts if part.startswith(tuple(place for places in jobs.values() for place in places))]
+    chosen, before, slower = random.Random(7), limits(), set[str]()
+    for number in range(10 if is_quick() else 40):
+        part = chosen.choice(near if number % 2 else parts)
+        state = chosen.choice(["down", "degraded"])
+        fail(fleet, state, part, factor=0.5 if state == "degraded" else None)
+        hit = {job for incident in fleet.incidents() for job in incident.jobs}
+        changed = {name for name, limit in limits().items() if limit != before[name]}
+        assert changed <= hit, part
+        slower |= changed
+        fail(fleet, "up", part)
+    assert slower, "some part matters"

@@ -234,8 +234,6 @@ def _render_domain_impact(impact: DomainImpact) -> Iterator[str]:
     yield f"    largest pool {impact.pool_before} → {impact.pool_now}"
     yield f"    bisection {impact.bisection_before} → {impact.bisection_now}{remark}"
     yield f"    all-gather {impact.all_gather_before} → {impact.all_gather_now}"
-    if impact.slower_jobs:
-        yield f"    slower jobs: {', '.join(impact.slower_jobs)}"
 
 
 Rows: TypeAlias = Sequence[Sequence[object]]

@@ -5,7 +5,6 @@ Commands, GraphQL and `trninv.open` call this for incidents that `trninv.inciden
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 from sqlalchemy import Connection, func, select
 
@@ -13,7 +12,6 @@ from trninv.database.as_of import current_time, is_open_then
 from trninv.database.tables import TABLES
 from trninv.incidents.common_place import place_addresses
 from trninv.incidents.failures import select_by_ids
-from trninv.incidents.losses import job_name
 from trninv.incidents.model import (
     MAX_DOMAINS,
     MAX_LISTED,
@@ -30,7 +28,7 @@ from trninv.routing.wiring import UpOverrides
 from trninv.units import Capacity, format_timestamp
 
 _RESERVATION, _RESERVED_CHIP = TABLES["reservation"], TABLES["reserved_chip"]
-_CHIP, _MODEL, _NODE = (TABLES[name] for name in ("chip", "chip_model", "node"))
+_CHIP, _MODEL = (TABLES[name] for name in ("chip", "chip_model"))
 _JOB, _ALLOCATION = TABLES["job"], TABLES["allocation"]
 
 
@@ -116,7 +114,7 @@ def _domain_impact(snapshot: Snapshot, incident: Incident, key: int, address: st
     restored_answer, current_answer = (
         compute_capability(wiring, address) for wiring in (snapshot.with_up_overrides(restored), snapshot)
     )
-    impact = DomainImpact(
+    return DomainImpact(
         domain=address,
         chips_before=restored_answer.chips,
         chips_now=current_answer.chips,
@@ -130,23 +128,3 @@ def _domain_impact(snapshot: Snapshot, incident: Incident, key: int, address: st
         all_gather_before=restored_answer.all_gather,
         all_gather_now=current_answer.all_gather,
     )
-    return (
-        replace(impact, slower_jobs=_other_jobs(snapshot.connection, incident, key)) if _is_slower(impact) else impact
-    )
-
-
-def _is_slower(impact: DomainImpact) -> bool:
-    """Return whether the all-gather limit, or a comparable bisection, certainly fell."""
-    return impact.all_gather_now.upper < impact.all_gather_before.lower or (
-        not impact.incomparable and impact.bisection_now.upper < impact.bisection_before.lower
-    )
-
-
-def _other_jobs(connection: Connection, incident: Incident, domain: int) -> tuple[str, ...]:
-    """Return the names of the jobs with chips in a domain that an incident does not hit."""
-    query = select(_JOB.c.name, _JOB.c.system, _JOB.c.external_id).join(_ALLOCATION, _ALLOCATION.c.job_id == _JOB.c.id)
-    query = query.join(_NODE, _NODE.c.id == _ALLOCATION.c.chip_id).where(
-        _NODE.c.domain_id == domain, is_open_then(connection, _ALLOCATION.c.started_at, _ALLOCATION.c.ended_at)
-    )
-    names = {job_name(row) for row in connection.execute(query.distinct())}
-    return tuple(sorted(names.difference(incident.jobs)))[:MAX_LISTED]

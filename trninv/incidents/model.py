@@ -287,11 +287,6 @@ class DomainImpact:
     incomparable: Annotated[str | None, "Why the bisections are not comparable; null if they are."]
     all_gather_before: Annotated[Bounds, "Limit of the all-gather bus bandwidth with all parts up."]
     all_gather_now: Annotated[Bounds, "Limit of the all-gather bus bandwidth now."]
-    slower_jobs: Annotated[
-        tuple[str, ...],
-        "Jobs with chips in the domain that the incident does not hit, if the all-gather limit or the bisection fell, "
-        f"the first {MAX_LISTED} by name.",
-    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
