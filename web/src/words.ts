@@ -16,13 +16,6 @@ export const gibibytes = (size: { gibibytes: number }) => `${number(size.gibibyt
 export const pluralize = (count: number, noun: string) =>
   `${number(count)} ${noun}${count === 1 ? "" : /(s|ch|x)$/.test(noun) ? "es" : "s"}`;
 
-/** How many jobs are hit and how many others slower: 4 jobs hit, 1 slower; empty if none is. */
-export function jobsInWords(hit: Set<string>, slower: readonly string[]): string {
-  const others = new Set(slower.filter((job) => !hit.has(job))).size;
-  if (!hit.size) return others ? `${pluralize(others, "job")} slower` : "";
-  return `${pluralize(hit.size, "job")} hit${others ? `, ${number(others)} slower` : ""}`;
-}
-
 /** Changes of smaller counts are shown as a difference, all others as a percentage. */
 const FEW = 100;
 

@@ -1,26 +1,26 @@
-import{M as e,P as t}from"./words.js";var n=e(`
+import{N as e,j as t}from"./words.js";var n=t(`
   query Jobs($scope: Address) {
     jobs(scope: $scope, first: 500) {
       totalCount
       nodes { name system externalId cluster chips servers firstServer failedChips startedAt pinned who }
     }
   }
-`),r=t(e(`
+`),r=e(t(`
     query JobScopes {
       clusters(first: 1000) { nodes { address chips(first: 1) { totalCount } } }
     }
-  `),{}),i=e(`
+  `),{}),i=t(`
   query JobRoom($scope: Address!) {
     free(scope: $scope) { chips usable allocated reserved cordoned free degraded unusable largestBlock concurrentJobs { chips jobs } }
   }
-`),a=e(`
+`),a=t(`
   query JobReservations($scope: Address) {
     reservations(scope: $scope, first: 50) {
       totalCount
       nodes { name kind place chips failedChips fromAt untilAt reservedAt who why }
     }
   }
-`),o=e(`
+`),o=t(`
   query Fits(
     $scope: Address!, $chips: Int, $servers: Int, $domains: Int, $memory: BigInt, $shape: String, $anyBlock: Boolean!
   ) {
@@ -37,16 +37,16 @@ import{M as e,P as t}from"./words.js";var n=e(`
       }
     }
   }
-`),s=e(`
+`),s=t(`
   fragment Moved on JobMove { job chips source destination mustStop }
-`),c=e(`
+`),c=t(`
   query MakeRoom($scope: Address!, $chips: Int, $servers: Int, $domains: Int, $shape: String) {
     makeRoom(scope: $scope, chips: $chips, servers: $servers, domains: $domains, shape: $shape) {
       request chips possible places movedChips lowerBoundMoves exact cordonedServers revision
       moves { ...Moved }
     }
   }
-`,[s]),l=e(`
+`,[s]),l=t(`
   query DrainImpact($scope: Address!, $cordonable: Boolean!) {
     free(scope: $scope) @include(if: $cordonable) { cordoned allocatedOnCordoned }
     drainImpact(scope: $scope) {

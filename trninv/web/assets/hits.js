@@ -1,1 +1,1 @@
-import{C as e,l as t}from"./words.js";import{E as n,t as r}from"./jsxRuntime.js";var i=3,a=({jobs:a,more:o=0,slower:s})=>r(`span`,{children:[r(`b`,{children:`Hits`}),` `,r(e,{jobs:a,none:`no job`}),o>0&&` and ${t(o)} more`,s.length>0&&r(n,{children:[`, slows `,r(e,{jobs:s.slice(0,i)}),s.length>i&&` and ${t(s.length-i)} more`]})]});export{a as t};
+import{S as e,c as t}from"./words.js";import{t as n}from"./jsxRuntime.js";var r=({jobs:r,more:i=0})=>n(`span`,{children:[n(`b`,{children:`Hits`}),` `,n(e,{jobs:r,none:`no job`}),i>0&&` and ${t(i)} more`]});export{r as t};

@@ -1,4 +1,4 @@
-import{M as e,P as t,V as n,a as r,d as i,h as a,l as o,w as s}from"./words.js";import{E as c,r as l,t as u}from"./jsxRuntime.js";import{R as d,z as f}from"./index.js";function p({name:e,now:t,before:n,unit:i=``,less:a=!1,isAnswer:s=!1,note:l}){let d=e=>e===null?`none`:o(e),f=e=>e===null||!i?``:` ${m(i,e)}`,p=n!==void 0&&n!==t,h=p&&(t===null||n!==null&&(a?t>n:t<n));return u(`div`,{class:s?`answer`:void 0,children:[u(`dt`,{children:e}),u(`dd`,{children:[p&&u(c,{children:[u(`s`,{children:[u(`span`,{class:`unseen`,children:`before `}),d(n)]}),` `,u(`span`,{"aria-hidden":`true`,children:`→`}),` `]}),l&&n===t&&u(`span`,{class:`quiet`,children:`unchanged, `}),u(`strong`,{children:[d(t),f(t)]}),(l||p&&n!==null&&t!==null)&&u(c,{children:[` `,u(`em`,{class:l?`quiet`:h?`worse`:`better`,children:l??r(n,t)})]})]})]})}var m=(e,t)=>e===`hop`||e===`link`||e===`chip`?`${e}${t===1?``:`s`}`:e,h=e(`
+import{B as e,C as t,N as n,a as r,c as i,j as a,m as o,u as s}from"./words.js";import{E as c,r as l,t as u}from"./jsxRuntime.js";import{L as d,R as f}from"./index.js";function p({name:e,now:t,before:n,unit:a=``,less:o=!1,isAnswer:s=!1,note:l}){let d=e=>e===null?`none`:i(e),f=e=>e===null||!a?``:` ${m(a,e)}`,p=n!==void 0&&n!==t,h=p&&(t===null||n!==null&&(o?t>n:t<n));return u(`div`,{class:s?`answer`:void 0,children:[u(`dt`,{children:e}),u(`dd`,{children:[p&&u(c,{children:[u(`s`,{children:[u(`span`,{class:`unseen`,children:`before `}),d(n)]}),` `,u(`span`,{"aria-hidden":`true`,children:`→`}),` `]}),l&&n===t&&u(`span`,{class:`quiet`,children:`unchanged, `}),u(`strong`,{children:[d(t),f(t)]}),(l||p&&n!==null&&t!==null)&&u(c,{children:[` `,u(`em`,{class:l?`quiet`:h?`worse`:`better`,children:l??r(n,t)})]})]})]})}var m=(e,t)=>e===`hop`||e===`link`||e===`chip`?`${e}${t===1?``:`s`}`:e,h=a(`
   fragment Surroundings on Server {
     address ordinal state model instance host vcpus
     hostMemory { gibibytes }
@@ -24,7 +24,7 @@ import{M as e,P as t,V as n,a as r,d as i,h as a,l as o,w as s}from"./words.js";
       }
     }
   }
-`,[d]),g=e(`
+`,[d]),g=a(`
   fragment Placed on Layout {
     box { x y width height }
     font
@@ -35,9 +35,9 @@ import{M as e,P as t,V as n,a as r,d as i,h as a,l as o,w as s}from"./words.js";
     routes { address strokes sign }
     wrapLinks
   }
-`),_=e(`
+`),_=a(`
   fragment History on EventConnection { totalCount nodes { ...Changed address batch } }
-`,[d]),v=e(`
+`,[d]),v=a(`
   query ServerPage($address: Address!, $domain: Address!, $inside: String!, $narrow: Boolean!) {
     incidents(scope: $address, first: 1) { nodes { id } }
     cordons(scope: $address, first: 1) { nodes { why who startedAt } }
@@ -54,7 +54,7 @@ import{M as e,P as t,V as n,a as r,d as i,h as a,l as o,w as s}from"./words.js";
     events(scope: $address, last: 500) { ...History }
     resolve(address: $address) { __typename ... on Server { factor ...Surroundings } }
   }
-`,[h,g,_]),y=e(`
+`,[h,g,_]),y=a(`
   query ChipPage($address: Address!) {
     incidents(scope: $address, first: 1) { nodes { id } }
     events(scope: $address, last: 100) { ...History }
@@ -72,9 +72,9 @@ import{M as e,P as t,V as n,a as r,d as i,h as a,l as o,w as s}from"./words.js";
       }
     }
   }
-`,[h,_,d,f]),b=e(`
+`,[h,_,d,f]),b=a(`
   fragment Capability on DomainImpact {
-    domain chipsBefore chipsNow idleLinksBefore idleLinksNow incomparable slowerJobs
+    domain chipsBefore chipsNow idleLinksBefore idleLinksNow incomparable
     poolBefore { gibibytes }
     poolNow { gibibytes }
     bisectionBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
@@ -82,9 +82,9 @@ import{M as e,P as t,V as n,a as r,d as i,h as a,l as o,w as s}from"./words.js";
     allGatherBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
     allGatherNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
   }
-`),x=e(`
+`),x=a(`
   query Loss($scope: Address!, $domain: Address!) {
     chips(filter: { domain: { eq: $domain } }, first: 1) { aggregates(by: [STATE]) { state count } }
     incidents(scope: $scope, first: 1) { nodes { impact { domains { ...Capability } } } }
   }
-`,[b]),S=e=>e===`up`||e===`degraded`,C=e=>typeof e==`number`?e:e.upper.gigabytesPerSecond,w=e=>typeof e==`number`||e.exact?o(C(e)):`${o(e.lower.gigabytesPerSecond)} to ${o(C(e))}`;function T({name:e,before:t,now:n,unit:i=``,less:o=!1,note:s}){let[c,l]=[C(t),C(n)],d=w(t)===w(n);return u(`div`,{children:[u(`dt`,{children:e}),u(`dd`,{children:[u(`span`,{children:[d&&u(`span`,{class:`quiet`,children:`unchanged, `}),u(a,{now:w(n)+i,before:d?void 0:w(t)})]}),u(`em`,{class:(o?l>c:l<c)?`worse`:void 0,children:c===l?``:r(c,l)}),s&&u(`small`,{children:s})]})]})}function E({loss:e}){let{chipsBefore:t,chipsNow:n,idleLinksBefore:r,idleLinksNow:i,bisectionBefore:a,bisectionNow:s}=e,c=s.exact&&w(a)===w(s);return u(`dl`,{class:`figures losses`,children:[u(T,{name:`Working chips`,before:t,now:n}),u(T,{name:`Idle links`,before:r,now:i,less:!0}),u(T,{name:`All-gather limit`,before:e.allGatherBefore,now:e.allGatherNow,unit:` GB/s`}),u(T,{name:`Bisection bandwidth`,before:a,now:s,unit:` GB/s`,note:e.incomparable?`of ${o(n)}, not ${o(t)} chips`:i>r&&c?`idle links do not cross it`:void 0}),u(T,{name:`Memory pool`,before:e.poolBefore.gibibytes,now:e.poolNow.gibibytes,unit:` GiB`})]})}var D=({incidents:e},t)=>e.nodes[0]?.impact.domains.find(e=>e.domain===t);function O(e,r){let{data:i}=n(e?t(x,{scope:e,domain:r}):null);return(i&&D(i,r)?.slowerJobs)??[]}function k({scope:e,domain:r}){let i=n(t(x,{scope:e,domain:r}));return u(s,{result:i,children:({chips:e,incidents:t})=>{let n=D({incidents:t},r);if(n)return u(E,{loss:n});let i=e.aggregates.reduce((e,{state:t,count:n})=>e+(S(t)?n:0),0);return u(`dl`,{class:`figures losses`,children:u(p,{name:`Working chips`,before:void 0,now:i})})}})}var A=({of:e,causes:t=1,children:n})=>u(`section`,{class:`card flush cost`,"aria-label":`What it costs`,children:[u(`h2`,{children:[u(`span`,{children:[`What `,t>1?`the worst cause`:`it`,` costs`,` `,e&&u(`a`,{href:l(`domain`,e),children:i(e.split(`/`)[0]??``,e)})]}),u(`span`,{class:`quiet`,children:`before → now`})]}),u(`div`,{class:`inner loss`,children:n})]}),j=({scope:e,domain:t})=>u(A,{of:t,children:u(k,{scope:e,domain:t})});function M({domain:e,causes:r,children:i}){let{data:a}=n(t(x,{scope:e,domain:e}));return u(c,{children:[u(A,{causes:r,children:u(k,{scope:e,domain:e})}),a&&!D(a,e)&&i]})}export{O as a,v as c,j as i,p as l,M as n,b as o,E as r,y as s,A as t};
+`,[b]),S=e=>e===`up`||e===`degraded`,C=e=>typeof e==`number`?e:e.upper.gigabytesPerSecond,w=e=>typeof e==`number`||e.exact?i(C(e)):`${i(e.lower.gigabytesPerSecond)} to ${i(C(e))}`;function T({name:e,before:t,now:n,unit:i=``,less:a=!1,note:s}){let[c,l]=[C(t),C(n)],d=w(t)===w(n);return u(`div`,{children:[u(`dt`,{children:e}),u(`dd`,{children:[u(`span`,{children:[d&&u(`span`,{class:`quiet`,children:`unchanged, `}),u(o,{now:w(n)+i,before:d?void 0:w(t)})]}),u(`em`,{class:(a?l>c:l<c)?`worse`:void 0,children:c===l?``:r(c,l)}),s&&u(`small`,{children:s})]})]})}function E({loss:e}){let{chipsBefore:t,chipsNow:n,idleLinksBefore:r,idleLinksNow:a,bisectionBefore:o,bisectionNow:s}=e,c=s.exact&&w(o)===w(s);return u(`dl`,{class:`figures losses`,children:[u(T,{name:`Working chips`,before:t,now:n}),u(T,{name:`Idle links`,before:r,now:a,less:!0}),u(T,{name:`All-gather limit`,before:e.allGatherBefore,now:e.allGatherNow,unit:` GB/s`}),u(T,{name:`Bisection bandwidth`,before:o,now:s,unit:` GB/s`,note:e.incomparable?`of ${i(n)}, not ${i(t)} chips`:a>r&&c?`idle links do not cross it`:void 0}),u(T,{name:`Memory pool`,before:e.poolBefore.gibibytes,now:e.poolNow.gibibytes,unit:` GiB`})]})}var D=({incidents:e},t)=>e.nodes[0]?.impact.domains.find(e=>e.domain===t);function O({scope:r,domain:i}){let a=e(n(x,{scope:r,domain:i}));return u(t,{result:a,children:({chips:e,incidents:t})=>{let n=D({incidents:t},i);if(n)return u(E,{loss:n});let r=e.aggregates.reduce((e,{state:t,count:n})=>e+(S(t)?n:0),0);return u(`dl`,{class:`figures losses`,children:u(p,{name:`Working chips`,before:void 0,now:r})})}})}var k=({of:e,causes:t=1,children:n})=>u(`section`,{class:`card flush cost`,"aria-label":`What it costs`,children:[u(`h2`,{children:[u(`span`,{children:[`What `,t>1?`the worst cause`:`it`,` costs`,` `,e&&u(`a`,{href:l(`domain`,e),children:s(e.split(`/`)[0]??``,e)})]}),u(`span`,{class:`quiet`,children:`before → now`})]}),u(`div`,{class:`inner loss`,children:n})]}),A=({scope:e,domain:t})=>u(k,{of:t,children:u(O,{scope:e,domain:t})});function j({domain:t,causes:r,children:i}){let{data:a}=e(n(x,{scope:t,domain:t}));return u(c,{children:[u(k,{causes:r,children:u(O,{scope:t,domain:t})}),a&&!D(a,t)&&i]})}export{b as a,p as c,A as i,j as n,y as o,E as r,v as s,k as t};

@@ -7,7 +7,7 @@ import { bandwidths } from "../drawing/wiring";
 import { fetchLetters } from "../fleet/allocations";
 import { lazyView } from "../lazy";
 import { Causes } from "../part/causes";
-import { DomainCost, useSlowerJobs } from "../part/loss";
+import { DomainCost } from "../part/loss";
 import { CopyQueries, DownloadSvg, Loading, svgOf } from "../parts";
 import { href, type Route } from "../route";
 import { type Count, Counts } from "../state";
@@ -76,7 +76,6 @@ function Opened({ domain, answer: { layout, incidents, nics }, route, query, nar
   const solid = canTurn && isTurned;
   useKeys(route, from, to, scenario);
   const isAnswered = isAsked(mode, from, to);
-  const slower = useSlowerJobs(incidents.totalCount > 0 ? place : null, place);
   const cost = incidents.totalCount > 0 && !isChanged(scenario) && (
     <DomainCost domain={place} causes={incidents.totalCount}>
       <Whole scenarioText="" halves={answers.halves} pool={answers.pool} />
@@ -111,7 +110,7 @@ function Opened({ domain, answer: { layout, incidents, nics }, route, query, nar
           <Timeline scope={place} span={options.span} />
         </section>
         <div class="beside">
-          {incidents.totalCount > 0 && <Causes place={place} incidents={incidents} slower={slower} />}
+          {incidents.totalCount > 0 && <Causes place={place} incidents={incidents} />}
           {!isAnswered && cost}
           <section
             class="answers"

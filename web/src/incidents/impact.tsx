@@ -35,11 +35,6 @@ export function useImpact(id: string, after: string | null): Loaded<ImpactAnswer
   return { ...result, data: undefined, error: new ApiError("The list of incidents has changed.", "") };
 }
 
-/** Jobs with chips in a domain that lost bandwidth, but none in the incident. */
-export const slowerJobs = (impact: ImpactAnswer | undefined) => [
-  ...new Set(impact?.domains.flatMap(({ slowerJobs }) => slowerJobs)),
-];
-
 export function ImpactSection({ result }: { result: Loaded<ImpactAnswer> }) {
   return (
     <div class="inner impact">

@@ -15,7 +15,6 @@ import { CLOSED_QUERY, type ClosedIncident, type IncidentsAnswer, placeOf, QUERY
 import { ClosedPanel, OpenPanel } from "./incident";
 import { ClosedTable, ListTools, OpenTable } from "./list";
 import { closedCsv, clustersOf, describeParts, type Filters, filterClosed, filterOpen, openCsv } from "./rows";
-import { useSlowed } from "./slower";
 
 const SHOWN = { open: "open", closed: "closed" } as const;
 /** The most closed incidents that the API lists. */
@@ -31,7 +30,6 @@ export function Incidents({ route }: { route: Route }) {
   const shows = oneOf(SHOWN, options.show, "open");
   const closed = resolved.data?.closedIncidents.nodes;
   const edges = loaded.data?.incidents.edges ?? [];
-  const slowed = useSlowed(edges);
   const filters: Filters = {
     where: options.where ?? "",
     severity: options.severity ?? "",
@@ -73,7 +71,7 @@ export function Incidents({ route }: { route: Route }) {
             <List result={shows === "open" ? loaded : resolved}>
               {shows === "open" ? (
                 <OpenList data={loaded.data} shown={open.length} closed={closed}>
-                  <OpenTable incidents={open} sel={sel} slowed={slowed} />
+                  <OpenTable incidents={open} sel={sel} />
                 </OpenList>
               ) : past.length ? (
                 <ClosedTable incidents={past} sel={sel} />

@@ -1,12 +1,12 @@
 // The table of incidents, open or closed, with its tabs, search, filters and CSV.
 import { useRef } from "preact/hooks";
 import { useAsOf } from "../live";
-import { Address, Choice, JobLinks, Reason } from "../parts";
+import { Address, Choice, Reason } from "../parts";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
 import { type Column, Row, SimpleTable } from "../simpletable";
 import { formatDuration, Glyph, ShortTime, Since, shownTime } from "../state";
-import { jobsInWords, number, pluralize, shortenAddress } from "../words";
+import { number, pluralize, shortenAddress } from "../words";
 import { type ClosedIncident, type Incident, isNumber, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
 import { dueOf, type Filters, partsOf, totals } from "./rows";
 
@@ -147,26 +147,13 @@ const OPEN: Column[] = [
 ];
 /** Jobs that a row names. */
 const NAMED = 1;
-/** Jobs that an incident slows without hitting them: the first, and how many more. */
-function Slower({ jobs }: { jobs: string[] }) {
-  if (!jobs.length) return <span class="quiet">none</span>;
-  return (
-    <>
-      <span class="quiet">slower: </span>
-      <JobLinks jobs={jobs.slice(0, NAMED)} />
-      {jobs.length > NAMED && <span class="quiet">{` and ${number(jobs.length - NAMED)}`}</span>}
-    </>
-  );
-}
 
 interface OpenTableProps {
   incidents: Incident[];
   sel: string;
-  /** The jobs that incidents slow, by incident. */
-  slowed: Map<string, string[]> | undefined;
 }
 
-export function OpenTable({ incidents, sel, slowed }: OpenTableProps) {
+export function OpenTable({ incidents, sel }: OpenTableProps) {
   const now = shownTime(useAsOf().asof);
   const sum = totals(incidents);
   return (
@@ -208,7 +195,7 @@ export function OpenTable({ incidents, sel, slowed }: OpenTableProps) {
               </a>
             ))}
             {incident.jobCount > NAMED && <span class="quiet">{` and ${number(incident.jobCount - NAMED)}`}</span>}
-            {!incident.jobCount && <Slower jobs={slowed?.get(incident.id) ?? []} />}
+            {!incident.jobCount && <span class="quiet">none</span>}
           </td>
         </Row>
       ))}
@@ -224,12 +211,7 @@ export function OpenTable({ incidents, sel, slowed }: OpenTableProps) {
         <td class="number" data-unit="GB/s lost">
           <strong>{number(Math.round(sum.bandwidth))}</strong>
         </td>
-        <td>
-          {jobsInWords(
-            sum.jobs,
-            incidents.flatMap(({ id }) => slowed?.get(id) ?? []),
-          ) || "no job hit"}
-        </td>
+        <td>{sum.jobs.size ? `${pluralize(sum.jobs.size, "job")} hit` : "no job hit"}</td>
       </tr>
     </SimpleTable>
   );

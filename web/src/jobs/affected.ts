@@ -1,8 +1,5 @@
-// How incidents affect jobs. Those with chips of theirs in an open incident, or at its links, switches and NICs, are hit;
-// others in a domain that lost bandwidth by one are slower. Both are the rules of incidents.
+// How incidents affect jobs: those with chips of theirs in an open incident, or at its links, switches and NICs, are hit.
 
-import { useMemo } from "preact/hooks";
-import { graphql, makeQuery, runQuery, useLoaded } from "../api";
 import { addressOf, domainOf, type Overview, STATES } from "../fleet/overview";
 import { addressOfCause, type Cause, chipsAt, chipsIn, sortCauses, stateOf } from "../fleet/spots";
 import { tally } from "../health";
@@ -80,44 +77,6 @@ function unhealthyChips(clusters: ClusterChips[]): Map<string, NamedCount[]> {
       else counts.set(job.name, [...own, { kind: "chip", state, count: 1, first: addressOf(overview, chip) }]);
     });
   return counts;
-}
-
-const SLOWER = graphql(`
-  query SlowerJobs($scope: Address!) {
-    incidents(scope: $scope, first: 1) { nodes { id place impact { domains { domain slowerJobs } } } }
-  }
-`);
-/** The most domains of which slower jobs are asked for. */
-const MOST = 12;
-
-/** The jobs that the worst incident of their domain slows without hitting them, with its place; undefined: not known. */
-export function useSlowerJobs(
-  effects: Map<string, Effect> | undefined,
-  causes: Cause[],
-  places: Map<string, string[]>,
-) {
-  const unhealthy = new Set(
-    causes.flatMap(({ causes: addresses }) => addresses.flatMap((each) => each.split("--").map(domainOf))),
-  );
-  const beside = [...places].filter(([job]) => !effects?.has(job)).flatMap(([, all]) => all.map(domainOf));
-  const domains = [...new Set(beside)].filter((domain) => unhealthy.has(domain)).slice(0, MOST);
-  const result = useLoaded(effects && domains.length ? `slower in ${domains}` : null, async (signal) => {
-    const slower = new Map<string, Effect>();
-    const answers = await Promise.all(domains.map((scope) => runQuery(makeQuery(SLOWER, { scope }), signal)));
-    for (const { incidents } of answers)
-      for (const { id, place, impact } of incidents.nodes)
-        for (const { domain, slowerJobs } of impact.domains)
-          for (const job of slowerJobs) {
-            const words = `slower: ${shortenAddress(place ?? domain).replace(/^[^/]+\//, "")}`;
-            slower.set(job, { state: "degraded", words, incident: id });
-          }
-    return slower;
-  });
-  const isKnown = effects && (!domains.length || result.data || result.error);
-  return useMemo(
-    () => (isKnown ? new Map([...(result.data ?? [])].filter(([job]) => !effects.has(job))) : undefined),
-    [isKnown, effects, result.data],
-  );
 }
 
 /** Unhealthy links, switches and NICs by the servers at their ends, or by the domain that they are in. */

@@ -9,7 +9,7 @@ import { change } from "../route";
 import { StateLabel, stateWord, Warning } from "../state";
 import "../style/jobs.css";
 import { number, pluralize } from "../words";
-import { type Effect, effectsOn, useSlowerJobs } from "./affected";
+import { type Effect, effectsOn } from "./affected";
 import { busiestFirst, type ClusterChips, lettersIn, placesByJob, placeUse, useClusterChips } from "./allocated";
 import { FREE, JOBS, SCOPES } from "./documents";
 import { ClusterJobs, DomainJobs, Legend, type Proposal } from "./map";
@@ -46,7 +46,7 @@ export function Jobs({ options }: { options: Record<string, string> }) {
     () => new Map((chips.data ?? []).flatMap((cluster) => [...placesByJob(cluster)])),
     [chips.data],
   );
-  const hit = useMemo(
+  const effects = useMemo(
     () =>
       jobs.data && (causes.data || causes.error) && (chips.data || chips.error)
         ? effectsOn(
@@ -57,15 +57,13 @@ export function Jobs({ options }: { options: Record<string, string> }) {
         : undefined,
     [jobs.data, causes.data, causes.error, chips.data, chips.error],
   );
-  const slower = useSlowerJobs(hit, causes.data?.incidents.nodes ?? NO_CAUSES, places);
-  const effects = useMemo(() => hit && slower && new Map([...hit, ...slower]), [hit, slower]);
   const title = scope || (isPart ? `the ${MOST_CLUSTERS} largest clusters` : "all clusters");
   return (
     <article class="jobs">
       <header class="title">
         <h1>Jobs</h1>
         <p>{jobs.data && summarize(jobs.data.jobs, scope)}</p>
-        <Affected hit={effects && hit} slower={slower?.size ?? 0} />
+        <Affected hit={effects} />
         <div class="tools">
           <Scope clusters={clusters.data?.clusters.nodes ?? []} scope={scope} />
           <CopyQueries queries={[query]} />
@@ -83,18 +81,12 @@ export function Jobs({ options }: { options: Record<string, string> }) {
 const summarize = ({ totalCount }: Jobs, scope: string) =>
   `${pluralize(totalCount, "job")} in ${scope || "all clusters"}`;
 
-/** How many jobs incidents hit, as the Fleet and Incidents pages count them, and how many others they slow. */
-function Affected({ hit, slower }: { hit: Map<string, Effect> | undefined; slower: number }) {
+/** How many jobs incidents hit, as the Fleet and Incidents pages count them. */
+function Affected({ hit }: { hit: Map<string, Effect> | undefined }) {
   if (!hit) return <span class="state-label to-come">…</span>;
-  if (!hit.size && !slower) return <StateLabel state="up">no job hit</StateLabel>;
+  if (!hit.size) return <StateLabel state="up">no job hit</StateLabel>;
   const isDown = [...hit.values()].some(({ state }) => state === "down");
-  return (
-    <Warning state={isDown ? "down" : "degraded"}>
-      {[hit.size > 0 && `${pluralize(hit.size, "job")} hit`, slower > 0 && `${number(slower)} slower`]
-        .filter(Boolean)
-        .join(", ")}
-    </Warning>
-  );
+  return <Warning state={isDown ? "down" : "degraded"}>{pluralize(hit.size, "job")} hit</Warning>;
 }
 
 function Scope({ clusters, scope }: { clusters: Cluster[]; scope: string }) {

@@ -8,7 +8,6 @@ import { href } from "../route";
 import { formatDateTime, formatDuration, Glyph, shownTime, stateWord } from "../state";
 import { number } from "../words";
 import { Hits } from "./hits";
-import { useSlowerJobs } from "./loss";
 
 interface Props {
   part: Pick<PanelPart, "address" | "state" | "__typename"> & { factor: number | null };
@@ -28,7 +27,6 @@ interface Props {
 export function Band({ part, last, domain, incident, server, jobs, lost, children }: Props) {
   const { asof } = useAsOf();
   const { state, factor } = part;
-  const slower = useSlowerJobs(part.state === "up" ? null : part.address, domain);
   const before = last && new Date(Date.parse(last.at) - 1000).toISOString();
   const word = `${stateWord(state)}${factor === null ? "" : ` at ${number(100 * factor)} %`}`;
   return (
@@ -47,7 +45,7 @@ export function Band({ part, last, domain, incident, server, jobs, lost, childre
         </span>
         {state !== "up" && (
           <span class="hits">
-            <Hits jobs={jobs} slower={slower} />
+            <Hits jobs={jobs} />
             {lost && (
               <span>
                 <b>Lost</b> {lost}

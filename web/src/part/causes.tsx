@@ -27,11 +27,9 @@ interface Props {
   /** Addresses are shown relative to it. */
   place: string;
   incidents: { totalCount: number; nodes: readonly Cause[] };
-  /** The jobs that the worst of them slows down without hitting them. */
-  slower: readonly string[];
 }
 
-export function Causes({ place: base, incidents, slower }: Props) {
+export function Causes({ place: base, incidents }: Props) {
   const { asof } = useAsOf();
   const more = incidents.totalCount - incidents.nodes.length;
   return (
@@ -42,7 +40,7 @@ export function Causes({ place: base, incidents, slower }: Props) {
           Incidents
         </a>
       </h2>
-      {incidents.nodes.map(({ id, place, causes, causeCount, why, who, startedAt, parts, jobs, jobCount }, index) => {
+      {incidents.nodes.map(({ id, place, causes, causeCount, why, who, startedAt, parts, jobs, jobCount }) => {
         const state = STATES.find((state) => parts.some((part) => part.state === state)) ?? "down";
         const address = causes[0] ?? place ?? "";
         return (
@@ -62,7 +60,7 @@ export function Causes({ place: base, incidents, slower }: Props) {
               {who && `, set by ${who}`}
             </span>
             <span class="hits">
-              <Hits jobs={jobs.slice(0, NAMED)} more={jobCount - NAMED} slower={index ? [] : slower} />
+              <Hits jobs={jobs.slice(0, NAMED)} more={jobCount - NAMED} />
               <a href={href("incidents", "", { sel: id })}>Incident {id}</a>
             </span>
           </div>

@@ -102,7 +102,7 @@ export const CHIP = graphql(
 /** What a domain could do before an incident, and now. */
 export const CAPABILITY = graphql(`
   fragment Capability on DomainImpact {
-    domain chipsBefore chipsNow idleLinksBefore idleLinksNow incomparable slowerJobs
+    domain chipsBefore chipsNow idleLinksBefore idleLinksNow incomparable
     poolBefore { gibibytes }
     poolNow { gibibytes }
     bisectionBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }

@@ -92,12 +92,6 @@ interface Props {
 const lossOf = ({ incidents }: Pick<Result<typeof LOSS>, "incidents">, domain: string) =>
   incidents.nodes[0]?.impact.domains.find((impact) => impact.domain === domain);
 
-/** The jobs that the worst incident at a place slows down in a domain without hitting them; none until it is loaded. */
-export function useSlowerJobs(scope: string | null, domain: string): readonly string[] {
-  const { data } = useQuery(scope ? makeQuery(LOSS, { scope, domain }) : null);
-  return (data && lossOf(data, domain)?.slowerJobs) ?? [];
-}
-
 /** What a domain lost by the worst incident at a place. */
 function DomainLosses({ scope, domain }: Props) {
   const result = useQuery(makeQuery(LOSS, { scope, domain }));

@@ -34,7 +34,6 @@ function Opened({ answer, rack, query }: { answer: RackAnswer; rack: Rack; query
   const used = servers.flatMap(({ trays }) => trays).reduce((sum, { rackUnits }) => sum + (rackUnits ?? 0), 0);
   const isHealthy = !answer.incidents.totalCount;
   const cost = useQuery(isHealthy ? null : makeQuery(COST, { address: rack.address }));
-  const slower = cost.data?.incidents.nodes[0]?.impact.domains.flatMap(({ slowerJobs }) => slowerJobs) ?? [];
   return (
     <article class="rack">
       <header class="title">
@@ -78,7 +77,7 @@ function Opened({ answer, rack, query }: { answer: RackAnswer; rack: Rack; query
             <p class="card quiet">Every part of this rack is up.</p>
           ) : (
             <>
-              <Causes place={rack.cluster.slug} incidents={answer.incidents} slower={slower} />
+              <Causes place={rack.cluster.slug} incidents={answer.incidents} />
               <Cost result={cost} />
             </>
           )}

@@ -5,7 +5,6 @@ import { Miniature } from "../fleet/miniature";
 import { Bar, type Health, healthOf, Seed, tally, worstFirst } from "../health";
 import { SEVERITIES } from "../incidents/documents";
 import { describeParts } from "../incidents/rows";
-import { useSlowed } from "../incidents/slower";
 import { useAsOf } from "../live";
 import { CopyQueries, Loading, Reason } from "../parts";
 import { href } from "../route";
@@ -23,7 +22,7 @@ import {
   Warning,
 } from "../state";
 import { Timeline } from "../timeline";
-import { jobsInWords, number, pluralize, shortenAddress } from "../words";
+import { number, pluralize, shortenAddress } from "../words";
 import { type Feed, feedsOf } from "./discovery";
 
 const HOME = graphql(`
@@ -80,12 +79,9 @@ const CLUSTERS = makeQuery(HOME, {});
 const INCIDENTS = makeQuery(OPEN, {});
 type Clusters = Result<typeof HOME>;
 type Open = Result<typeof OPEN>;
-/** The jobs that incidents slow, by incident. */
-type Slowed = Map<string, string[]> | undefined;
 
 export function Home({ span }: { span: string | undefined }) {
   const [clusters, open] = [useQuery(CLUSTERS), useQuery(INCIDENTS)];
-  const slowed = useSlowed(open.data?.incidents.edges ?? []);
   const servers = clusters.data?.all.aggregates.reduce((sum, { count }) => sum + count, 0) ?? 0;
   return (
     <article class="home">
@@ -101,11 +97,9 @@ export function Home({ span }: { span: string | undefined }) {
         </div>
       </header>
       <Loading result={clusters}>
-        {(data) =>
-          data.clusters.nodes.length ? <Filled data={data} open={open} slowed={slowed} span={span} /> : <Seed />
-        }
+        {(data) => (data.clusters.nodes.length ? <Filled data={data} open={open} span={span} /> : <Seed />)}
       </Loading>
-      {clusters.error && !clusters.data && <RecentActivity open={open} slowed={slowed} />}
+      {clusters.error && !clusters.data && <RecentActivity open={open} />}
     </article>
   );
 }
@@ -113,11 +107,10 @@ export function Home({ span }: { span: string | undefined }) {
 interface FilledProps {
   data: Clusters;
   open: Loaded<Open>;
-  slowed: Slowed;
   span: string | undefined;
 }
 
-function Filled({ data, open, slowed, span }: FilledProps) {
+function Filled({ data, open, span }: FilledProps) {
   const health = healthOf(data);
   const seeded = new Set(data.clusters.nodes.map(({ system }) => system));
   // if all are only designs, the tile says so
@@ -125,7 +118,7 @@ function Filled({ data, open, slowed, span }: FilledProps) {
   const missing = data.systems.filter(({ slug }) => !seeded.has(slug));
   return (
     <>
-      <Tiles health={health} open={open.data} slowed={slowed} />
+      <Tiles health={health} open={open.data} />
       <div class="columns">
         <div>
           <section class="card flush" aria-labelledby="clusters">
@@ -161,19 +154,19 @@ function Filled({ data, open, slowed, span }: FilledProps) {
           </section>
           <Timeline span={span} />
         </div>
-        <RecentActivity open={open} slowed={slowed} />
+        <RecentActivity open={open} />
       </div>
     </>
   );
 }
 
-function RecentActivity({ open, slowed }: { open: Loaded<Open>; slowed: Slowed }) {
+function RecentActivity({ open }: { open: Loaded<Open> }) {
   return (
     <aside aria-label="Recent activity">
       <Loading result={open}>
         {(data) => (
           <>
-            <OpenIncidents open={data} slowed={slowed} />
+            <OpenIncidents open={data} />
             <Changes events={data.events.nodes} />
           </>
         )}
@@ -184,7 +177,7 @@ function RecentActivity({ open, slowed }: { open: Loaded<Open>; slowed: Slowed }
 
 const total = (counts: Count[]) => counts.reduce((sum, { count }) => sum + count, 0);
 
-function Tiles({ health, open, slowed }: { health: Health[]; open: Open | undefined; slowed: Slowed }) {
+function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
   const chips = tally(health.flatMap(({ unhealthy: notUp }) => notUp).filter(({ kind }) => kind === "chip"));
   const others = tally(health.flatMap(({ unhealthy: notUp }) => notUp).filter(({ kind }) => kind !== "chip"));
   const all = health.reduce((sum, cluster) => sum + cluster.chips, 0);
@@ -215,7 +208,7 @@ function Tiles({ health, open, slowed }: { health: Health[]; open: Open | undefi
         <p class="big">
           <strong>{open ? number(open.incidents.totalCount) : "…"}</strong> open
         </p>
-        {open ? <Impact open={open} slowed={slowed} /> : <p class="quiet">…</p>}
+        {open ? <Impact open={open} /> : <p class="quiet">…</p>}
       </a>
       <a class={live ? "card tile" : "card tile roomy"} href={href("sources")}>
         <h2>Bound to machines</h2>
@@ -250,7 +243,7 @@ function ByState({ counts }: { counts: Count[] }) {
 const LISTED = 5;
 
 /** What the open incidents cost, and how old they are. */
-function Impact({ open, slowed }: { open: Open; slowed: Slowed }) {
+function Impact({ open }: { open: Open }) {
   const { asof } = useAsOf();
   const nodes = open.incidents.edges.map(({ node }) => node);
   const known = nodes.filter(({ startedAt }) => startedAt);
@@ -261,13 +254,12 @@ function Impact({ open, slowed }: { open: Open; slowed: Slowed }) {
   // the rule of incidents: with unhealthy chips, or at an unhealthy link, switch or NIC
   const hitting = nodes.filter(({ jobs }) => jobs.length);
   const hit = new Set(hitting.flatMap(({ jobs }) => jobs));
-  const words = jobsInWords(hit, [...(slowed?.values() ?? [])].flat());
   const isDown = hitting.some(({ parts }) => parts.some(({ state }) => state === "down"));
   return (
     <>
       <p class="states">
-        {words ? (
-          <Warning state={isDown ? "down" : "degraded"}>{words}</Warning>
+        {hit.size ? (
+          <Warning state={isDown ? "down" : "degraded"}>{pluralize(hit.size, "job")} hit</Warning>
         ) : (
           <StateLabel state="up">no job hit</StateLabel>
         )}
@@ -361,7 +353,7 @@ function Liveness({ health, sources }: Omit<LineProps, "hasSource">) {
   return `${own.some(({ everySeconds }) => everySeconds !== null) ? "reporting, " : ""}${bound}`;
 }
 
-function OpenIncidents({ open: { incidents }, slowed }: { open: Open; slowed: Slowed }) {
+function OpenIncidents({ open: { incidents } }: { open: Open }) {
   const { asof } = useAsOf();
   return (
     <section class="card flush" aria-labelledby="open">
@@ -387,7 +379,6 @@ function OpenIncidents({ open: { incidents }, slowed }: { open: Open; slowed: Sl
                 <span class="quiet">
                   {SEVERITIES[incident.severity]} · {describeParts([incident])}
                   {incident.jobs.length > 0 && ` · hits ${listJobs(incident.jobs)}`}
-                  {Boolean(slowed?.get(incident.id)?.length) && ` · slows ${listJobs(slowed?.get(incident.id) ?? [])}`}
                 </span>
               </span>
               <span class="quiet">{incident.startedAt && formatDuration(incident.startedAt, shownTime(asof))}</span>
