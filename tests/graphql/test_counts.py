@@ -12,6 +12,8 @@ from trninv.graphql.compiler.counted_rows import NotCountedError
 from trninv.inventory.schema.things import THINGS
 from trninv.routing.fleet import BaseFleet
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 STATES = (
     *("{eq: UP}", "{eq: DOWN}", "{ne: UP}", "{ne: DOWN}", "{in: [UP, DEGRADED]}", "{in: [DOWN, MAINTENANCE]}"),
     "{in: []}",
