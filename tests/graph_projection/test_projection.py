@@ -102,6 +102,8 @@ def _change_everything(engine: Engine) -> None:
         bind(connection, [pinned_binding(connection, "trn1.32xlarge/d0/s0", "i-0f")], who="a")
 
 
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_a_refreshed_graph_is_the_same_as_a_built_one(lived: Fleet, cache: Path) -> None:
     before = contents(lived)
     built = files(cache)

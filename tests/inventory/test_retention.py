@@ -113,18 +113,17 @@ def test_the_newest_row_stays_however_old_its_file_is_so_that_no_number_comes_tw
 
 
 @pytest.mark.parametrize("cleared", ["NULL", "'x'"])
-def test_what_a_finding_cites_stays(engine: Engine, cleared: str) -> None:
-    with write_transaction(engine) as connection:
-        reports(connection, range(3))
+def test_what_a_finding_cites_stays(full: Engine, cleared: str) -> None:
+    with write_transaction(full) as connection:
         cite(connection, "1 3", cleared=cleared)
-        reports(connection, range(3, NEWEST + 3))
+        reports(connection, range(NEWEST, NEWEST + 3))
         assert kept(connection) == [0, 2, *range(3, NEWEST + 3)]
     for which in ("id = 1", "id = 3"):
-        with pytest.raises(DBAPIError, match=APPEND_ONLY), engine.begin() as connection:
+        with pytest.raises(DBAPIError, match=APPEND_ONLY), full.begin() as connection:
             connection.execute(sql(f"DELETE FROM observation WHERE {which}"))
-    with pytest.raises(DBAPIError, match=APPEND_ONLY), engine.begin() as connection:
+    with pytest.raises(DBAPIError, match=APPEND_ONLY), full.begin() as connection:
         connection.execute(sql("UPDATE observation SET is_cited = false WHERE id = 1"))
-    with pytest.raises(DBAPIError, match=APPEND_ONLY), engine.begin() as connection:
+    with pytest.raises(DBAPIError, match=APPEND_ONLY), full.begin() as connection:
         connection.execute(sql("UPDATE observation SET speaker = 'i-0b' WHERE id = 4"))
 
 

@@ -123,6 +123,8 @@ def _ask_until(closed: Event, fleet: Fleet, errors: list[str]) -> set[object]:
     return answers
 
 
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize("of_snapshot", [False, True])
 def test_questions_end_whenever_it_is_closed(seeded: str, *, of_snapshot: bool) -> None:
     """Each of several threads gets answers until an error says that the snapshot is closed."""
