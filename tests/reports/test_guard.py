@@ -89,7 +89,7 @@ def test_any_text_is_a_query_or_refused(text: str, dialect: str) -> None:
 
 @pytest.fixture(params=DIALECTS)
 def guarded(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with temporary_engine(databases.migrated(request.param)) as engine:
+    with temporary_engine(databases.seeded(request.param)) as engine:
         with write_transaction(engine) as connection:
             bearer_tokens.create_token(connection, "secret", "admin", None)
         yield engine
