@@ -42,7 +42,7 @@ SYSTEMS = [system for system in default_systems().systems if system.domains == 1
 """What a seeded database holds in these tests: one domain of each kind that a plain ``seed`` loads."""
 
 settings.register_profile("trninv", deadline=None)  # the machine is shared: only benchmarks measure time
-settings.register_profile("quick", settings.get_profile("trninv"), max_examples=20, derandomize=True)
+settings.register_profile("quick", settings.get_profile("trninv"), max_examples=10, derandomize=True)
 settings.load_profile("trninv")
 
 
@@ -61,8 +61,8 @@ def _hide_leaks_of_duckdb() -> None:
 
 
 def examples(most: int) -> settings:
-    """How many examples a test draws at most: a fifth of them where slow tests are left out."""
-    return settings(max_examples=max(most // 5, 4) if is_quick() else most)
+    """How many examples a test draws at most: a tenth of them where slow tests are left out."""
+    return settings(max_examples=max(most // 10, 4) if is_quick() else most)
 
 
 def is_quick() -> bool:

@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not _is_on_postgresql(item)]
     if config.getoption("--postgresql"):
         items[:] = [item for item in items if _is_on_postgresql(item)]
-    items[:] = list(_one_slow_on_postgresql(items))
+    items[:] = list(one_slow_on_postgresql(items))
     for item in items:
         if _is_slow_on_postgresql(item) or (_draws(item) and not is_quick()):
             item.add_marker(pytest.mark.slow)
@@ -57,11 +57,14 @@ def longest_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     return ordered + others
 
 
-def _one_slow_on_postgresql(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Yield all items except, of those slow on PostgreSQL, all but the first of a test and what is slow on both."""
+def one_slow_on_postgresql(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield all items except, of those slow on PostgreSQL, all but the first of a test and what is slow on both.
+
+    A test marked with ``cases="all"`` keeps both.
+    """
     names = set[tuple[Path, str]]()
     for item in items:
-        if _is_slow_on_postgresql(item):
+        if _is_slow_on_postgresql(item) and not _keeps_all_cases(item):
             name = item.path, item.name.partition("[")[0]
             if _has_marker(item, "slow") or name in names:
                 continue
@@ -73,6 +76,11 @@ def _is_slow_on_postgresql(item: pytest.Item) -> bool:
     """Whether a test is slow with PostgreSQL, which it reaches through rooms whose own tests run on both databases."""
     is_slow = _has_marker(item, "slow_on_postgresql") and not _has_marker(item, "quick_on_postgresql")
     return is_slow and _is_on_postgresql(item)
+
+
+def _keeps_all_cases(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("slow_on_postgresql")
+    return marker is not None and marker.kwargs.get("cases") == "all"
 
 
 def _is_on_postgresql(item: pytest.Item) -> bool:

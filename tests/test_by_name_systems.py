@@ -16,6 +16,8 @@ from trninv.inventory.seeding.verification import verify
 from trninv.reports.report_library import find_report
 from trninv.routing.fleet import BaseFleet
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 GIB, GB = 2**30, 10**9
 SLUGS = ("inf2.xlarge", "inf2.8xlarge", "inf2.24xlarge", "inf2.48xlarge", "trn1n.32xlarge", "trn2.3xlarge")
 TOTALS = {  # chips, vCPUs, host memory, device memory, its bandwidth, EFA bandwidth
@@ -35,6 +37,7 @@ def test_these_are_all_that_a_plain_seed_leaves_out_by_name() -> None:
     assert {system.slug for system in default_systems().systems if system.is_by_name} == set(SLUGS)
 
 
+@pytest.mark.quick_on_postgresql
 def test_what_is_seeded_is_as_documents_say(named: BaseFleet) -> None:
     names = ("chips", "vcpus", "host_memory", "device_memory", "device_memory_bandwidth", "efa_bandwidth")
     with read_transaction(named.engine) as connection:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from examples import ROOT
-from selection import longest_first
+from selection import longest_first, one_slow_on_postgresql
 
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
 
@@ -34,6 +34,26 @@ def test_templates_ask_for_what_is_needed(file: object) -> None:
     template = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE" / str(file)).read_text())
     assert {"name", "description", "body"} <= set(template)
     assert all(field["validations"]["required"] for field in template["body"])
+
+
+def _case(name: str, **markers: pytest.Mark) -> Any:
+    return SimpleNamespace(
+        path=Path("test_a.py"), name=name, nodeid=f"test_a.py::{name}", get_closest_marker=markers.get
+    )
+
+
+@pytest.mark.parametrize(("cases", "kept"), [({}, "abe"), ({"cases": "all"}, "abcde")])
+def test_of_what_is_slow_on_postgresql_one_case_runs_there_or_all(cases: dict[str, str], kept: str) -> None:
+    marked = {"slow_on_postgresql": pytest.mark.slow_on_postgresql(**cases).mark}
+    both = marked | {"slow": pytest.mark.slow.mark}
+    items = {
+        "a": _case("test_one[sqlite-1]", **marked),
+        "b": _case("test_one[postgresql-1]", **marked),
+        "c": _case("test_one[postgresql-2]", **marked),
+        "d": _case("test_two[postgresql]", **both),
+        "e": _case("test_three[postgresql]", **marked, quick_on_postgresql=pytest.mark.quick_on_postgresql.mark),
+    }
+    assert [*one_slow_on_postgresql([*items.values()])] == [items[name] for name in kept]
 
 
 def _tests(file: str, count: int) -> list[Any]:

@@ -13,6 +13,8 @@ import trninv
 from trninv.agents.abridge import MAX_CHARACTERS
 from trninv.routing.fleet import BaseFleet
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 _SERVER = "u-trn2x64/d0/s0"
 _CORDON = {"servers": [_SERVER], "why": "fan", "who": "tests"}
 

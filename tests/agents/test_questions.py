@@ -21,6 +21,8 @@ from trninv.agents.tool import all_tools
 from trninv.agents.tool_list import listed_kinds
 from trninv.routing.fleet import BaseFleet
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 MAX_TOOL_BYTES = 24_400
 """Bytes of the list of tools, about 6,000 tokens."""
 QUESTIONS = yaml.safe_load((Path(__file__).parent / "questions.yaml").read_text())

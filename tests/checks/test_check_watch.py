@@ -19,6 +19,8 @@ from trninv.checks.evaluation import evaluate
 from trninv.errors import DatabaseError
 from trninv.placement.placement_fleet import Fleet
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 CHIP = "u-trn2x64/d0/s1/c5"
 CHECKS = parse_checks(
     b"""checks:

@@ -21,6 +21,8 @@ from trninv.placement.placement_fleet import Fleet
 from trninv.routing import questions
 from trninv.units import pluralize
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 U = "u-trn2x64/d0"
 
 

@@ -100,6 +100,7 @@ def shown(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     return call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "example"), [each for each in ways() if not each.marks])
 def test_without_a_cluster_it_says_what_comes_next(
     shown: Run, databases: Databases, words: str, example: list[str]

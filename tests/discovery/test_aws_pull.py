@@ -57,7 +57,6 @@ def rows(engine: Engine, sql: str) -> list[tuple[object, ...]]:
         return [tuple(row) for row in connection.execute(text(sql))]
 
 
-@pytest.mark.quick_on_postgresql
 def test_a_pull_imports_binds_and_finds(cloud: Cloud, lab: Engine) -> None:
     first = pull_target(lab, TARGET)
     assert (first.servers, first.stored, first.bound) == (12, 2, 0)
@@ -109,6 +108,8 @@ def test_pages_are_all_read(cloud: Cloud, lab: Engine) -> None:
     assert cloud.calls.count("DescribeInstances") == 3
 
 
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_throttled_calls_are_sent_again(cloud: Cloud, lab: Engine) -> None:
     cloud.fault = lambda _, number: (503, "RequestLimitExceeded") if number in (2, 4) else None
     assert pull_target(lab, TARGET).servers == 12
@@ -223,7 +224,6 @@ def test_a_clock_that_jumps_keeps_the_order_of_pulls(cloud: Cloud, lab: Engine) 
     assert [f.instance for f in _findings(lab) if f.rule == "instance-gone"] == ["i-00000000000000003"]
 
 
-@pytest.mark.quick_on_postgresql
 def test_an_unchanged_fleet_stores_nothing_and_a_change_stores_its_block(
     cloud: Cloud, lab: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -315,6 +315,8 @@ def _kept(read: list[bytes], *arguments: Any) -> Iterator[ImportFile]:
         yield file
 
 
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_moto_answers(lab: Engine, cloud: Cloud) -> None:
     import boto3  # noqa: PLC0415
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 # it is slow to import

@@ -53,7 +53,6 @@ def findings(engine: Engine, rule: str) -> list[Finding]:
         return [found for found in list_findings(connection) if found.rule == rule]
 
 
-@pytest.mark.quick_on_postgresql
 def test_health_and_dropped_nodes_are_found(cluster: Cluster, lab: Engine) -> None:
     assert pull_target(lab, TARGET).servers == 8
     assert not findings(lab, "scheduler-block-differs")
@@ -171,7 +170,6 @@ def jobs(engine: Engine) -> list[tuple[object, ...]]:
         return [tuple(row) for row in connection.execute(text(query))]
 
 
-@pytest.mark.quick_on_postgresql
 def test_claims_allocate_the_chips_of_jobs(cluster: Cluster, lab: Engine) -> None:
     pull_target(lab, TARGET)
     cluster.objects["resourceclaims"] = [

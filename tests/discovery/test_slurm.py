@@ -28,6 +28,8 @@ from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state import bindings
 from trninv.reconcile.findings import Finding, list_findings
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 TARGET = parse_target("slurm")
 HOSTS = [f"lab-d0-s{number}" for number in range(4)]
 NODES = "NodeName=lab-d0-s[0-3] CPUs=1 RealMemory=100 Gres=neuron:trainium2:16 State=UNKNOWN"

@@ -14,6 +14,8 @@ from examples import ROOT
 from exporting import exported
 from trninv.exporters.format import find_format, format_names
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 GOLDEN = ROOT / "tests/golden/exporters"
 PAGE = ROOT / "docs/reference/formats.md"
 _TABLE = re.compile(r"(?<=what it contains \|\n\| --- \| --- \| --- \| --- \|\n)(\|.*\n)*")

@@ -102,7 +102,8 @@ def _change_everything(engine: Engine) -> None:
         bind(connection, [pinned_binding(connection, "trn1.32xlarge/d0/s0", "i-0f")], who="a")
 
 
-@pytest.mark.quick_on_postgresql
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_a_refreshed_graph_is_the_same_as_a_built_one(lived: Fleet, cache: Path) -> None:
     before = contents(lived)
     built = files(cache)
@@ -117,7 +118,6 @@ def test_a_refreshed_graph_is_the_same_as_a_built_one(lived: Fleet, cache: Path)
     assert contents(lived) == refreshed
 
 
-@pytest.mark.quick_on_postgresql
 def test_the_next_query_sees_a_change_and_an_earlier_time_does_not(lived: Fleet, cache: Path) -> None:
     assert state_of(lived) == [("up", None)]
     _set(lived.engine, [CHIP], Condition("degraded", 250_000))

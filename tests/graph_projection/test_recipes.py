@@ -250,6 +250,8 @@ def test_cypher_gives_the_answer_of_trninv(fleet: Fleet, name: str) -> None:
     assert _comparable(rows) == _comparable(answer(fleet))
 
 
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_an_earlier_time_has_the_answers_of_that_time(fleet: Fleet) -> None:
     middle = fleet.events(limit=1)[0].event - 60
     earlier = fleet.at(middle)

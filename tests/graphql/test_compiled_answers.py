@@ -17,6 +17,8 @@ from trninv.inventory.schema.things import THINGS
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions import all_questions
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 DOMAIN, CHIP, OTHER = "u-trn2x64/d0", "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10"
 ENDS = f'from: "{CHIP}", to: "{OTHER}"'
 ASKED = {

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from plans import run_compiled
 
-from conftest import both_ways
+from conftest import both_ways, is_quick
 from trninv.graphql.compiler import connection_json
 from trninv.graphql.compiler.counted_rows import NotCountedError
 from trninv.inventory.schema.things import THINGS
 from trninv.routing.fleet import BaseFleet
+
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
 
 STATES = (
     *("{eq: UP}", "{eq: DOWN}", "{ne: UP}", "{ne: DOWN}", "{in: [UP, DEGRADED]}", "{in: [DOWN, MAINTENANCE]}"),
@@ -77,9 +79,11 @@ def _scanned(fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch, document: str) -
     return data
 
 
+@pytest.mark.drawing
 @pytest.mark.parametrize("things", CONDITIONS)
 def test_counts_are_those_of_a_scan(worn: BaseFleet, monkeypatch: pytest.MonkeyPatch, things: str) -> None:
-    for condition in ("", *CLUSTERS, *CONDITIONS[things], *(f"{one}, {CLUSTERS[0]}" for one in CONDITIONS[things])):
+    conditions = ["", *CLUSTERS, *CONDITIONS[things], *(f"{one}, {CLUSTERS[0]}" for one in CONDITIONS[things])]
+    for condition in conditions[:: 3 if is_quick() else 1]:
         document = _document(things, condition)
         with monkeypatch.context() as patched:
             data, sql, _ = run_compiled(worn, patched, document)

@@ -9,6 +9,8 @@ from plans import plan_of, run_compiled
 from trninv.graphql.compiler import connection_json
 from trninv.routing.fleet import BaseFleet
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 ORDERS = {
     "chips": ("{memory: ASC}", "{memory: DESC}", "{generation: DESC}, {memory: ASC}", "{memory: DESC}, {ordinal: ASC}"),
     "servers": ("{hostMemory: DESC}", "{vcpus: ASC}, {hostMemory: DESC}"),

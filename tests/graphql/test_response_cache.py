@@ -9,6 +9,7 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
+import pytest
 from hearing import change
 from sqlalchemy import insert
 
@@ -25,6 +26,8 @@ from trninv.routing.fleet import BaseFleet
 from trninv.service.telemetry import count_statements
 from trninv.settings import Settings
 from trninv.units import format_timestamp
+
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
 
 CHIP = "trn1.2xlarge/d0/s0/c0"
 STATE = Request(query="{ chips(filter: {state: {ne: UP}}) { nodes { address state } } }")

@@ -15,6 +15,8 @@ from trninv.inventory.state.bindings import ProposedBinding, bind, resolve_slot,
 from trninv.placement.changes.allocate import allocate
 from trninv.placement.changes.release import release
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 DOCUMENT = """query ($t: String!, $h: Address, $n: Int! = 20) {
   search(text: $t, near: $h, first: $n) { kind name address target { address __typename } } }"""
 HERE = "u-trn2x64/d0"

@@ -8,6 +8,8 @@ from trninv.catalog.derived import SystemTotals
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 
 @pytest.mark.parametrize("slug", [system.slug for system in SYSTEMS])
 def test_a_system_adds_up_to_what_is_seeded_of_it(ask: Ask, slug: str) -> None:

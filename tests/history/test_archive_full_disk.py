@@ -31,6 +31,7 @@ def _events(engine: Engine) -> int:
         return connection.scalar(text("SELECT count(*) FROM state_event")) or 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", [0, 1, 3, 6])
 def test_a_full_disk_leaves_the_archive_whole(
     disk: SmallDisk, databases: Databases, run_command: Run, pages: int

@@ -123,6 +123,7 @@ def test_states_as_of_a_time(lived: Lived, run: Run) -> None:
     assert len(seen) > 1
 
 
+@pytest.mark.slow
 def test_incidents_as_of_a_time(lived: Lived, run: Run) -> None:
     query = "SELECT address, kind, state, change FROM v_unhealthy"
     for at in lived.times:
@@ -147,6 +148,7 @@ def test_incidents_as_of_a_time(lived: Lived, run: Run) -> None:
             assert (str(first), when[first]) == (each.id, each.started_at)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cluster", [U, T])
 def test_availability(lived: Lived, run: Run, cluster: str) -> None:
     events = lived.sql(

@@ -39,6 +39,8 @@ from trninv.inventory.access.quota import Quota
 from trninv.inventory.state.observation_commits import ObservationCommits
 from trninv.setting_parsers import LEAST_OBSERVATIONS as NEWEST
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ADMIN = Principal("", "admin")
 LIMITS = ReportLimits(Quota(10_000, 1 << 20), NEWEST)

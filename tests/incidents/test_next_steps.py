@@ -12,6 +12,8 @@ import trninv
 from conftest import Databases, Run, both_ways
 from trninv.placement.placement_fleet import Fleet
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 U = "u-trn2x64/d0"
 
 

@@ -17,6 +17,8 @@ from trninv.database.engine import write_transaction
 from trninv.database.tables import TABLES
 from trninv.placement.placement_fleet import Fleet
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 U = "u-trn2x64"
 SERVER = f"{U}/d0/s1"
 UNAPPLIED = "1 high finding of drift on parts that are up: trninv drift"

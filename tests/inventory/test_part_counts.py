@@ -271,6 +271,7 @@ def test_verify_names_a_wrong_count(engine: Engine, tampering: str, words: str) 
     assert _found(engine) == []
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_counts_follow_a_domain_that_plain_sql_moves_and_verify_reports_it(engine: Engine) -> None:
     _execute(engine, ["UPDATE domain SET cluster_id = 1, ordinal = 99 WHERE id = 2"])
     with read_transaction(engine) as connection:
@@ -291,6 +292,7 @@ def test_a_recount_of_one_cluster_leaves_the_others(engine: Engine) -> None:
         assert {value[0] for key, value in stored.items() if key[0] != 1} == {1}
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_the_counts_of_the_past_are_those_of_its_rows(engine: Engine) -> None:
     """At each event, on views of the past and by plain counting there."""
     changes, events = _random_changes(3), list[int]()
@@ -329,6 +331,7 @@ def test_a_migration_counts_parts_unless_it_only_adds(engine: Engine, declaratio
             assert (_stored(connection) == _plain(connection)) == is_recounted
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_allocations_of_trninv_are_counted(engine: Engine) -> None:
     """On PostgreSQL it writes them with COPY."""
     with write_transaction(engine) as connection:

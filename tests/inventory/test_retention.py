@@ -50,6 +50,18 @@ def cite(connection: Connection, evidence: str, *, key: int = 1, cleared: str = 
     connection.execute(sql(CITING.format(id=key, evidence=evidence, cleared=cleared)))
 
 
+def _fill(url: str) -> None:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        reports(connection, range(NEWEST))
+
+
+@pytest.fixture(params=BACKENDS)
+def full(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
+    """A database with as many reports of a machine as are kept."""
+    with temporary_engine(databases.copied(request.param, _fill)) as made:
+        yield made
+
+
 def remove(connection: Connection, which: str) -> None:
     """Delete observations in plain SQL, with what they say."""
     connection.execute(sql(f"DELETE FROM observation WHERE {which}"))
@@ -65,9 +77,8 @@ def left(connection: Connection) -> set[int | None]:
     return {connection.scalar(select(func.count()).select_from(table)) for table in tables}
 
 
-def test_the_newest_are_kept_and_the_one_before_them_goes(engine: Engine) -> None:
-    with write_transaction(engine) as connection:
-        reports(connection, range(NEWEST))
+def test_the_newest_are_kept_and_the_one_before_them_goes(full: Engine) -> None:
+    with write_transaction(full) as connection:
         reports(connection, range(3), "i-0b")
         assert kept(connection) == list(range(NEWEST))
         reports(connection, range(NEWEST, NEWEST + 1))
@@ -76,15 +87,14 @@ def test_the_newest_are_kept_and_the_one_before_them_goes(engine: Engine) -> Non
         assert left(connection) == {NEWEST + 3}
 
 
-def test_more_are_kept_where_that_is_set(engine: Engine) -> None:
-    with write_transaction(engine) as connection:
-        reports(connection, range(NEWEST + 3), newest=NEWEST + 2)
+def test_more_are_kept_where_that_is_set(full: Engine) -> None:
+    with write_transaction(full) as connection:
+        reports(connection, range(NEWEST, NEWEST + 3), newest=NEWEST + 2)
         assert kept(connection) == list(range(1, NEWEST + 3))
 
 
-def test_what_was_seen_again_is_new(engine: Engine) -> None:
-    with write_transaction(engine) as connection:
-        reports(connection, range(NEWEST))
+def test_what_was_seen_again_is_new(full: Engine) -> None:
+    with write_transaction(full) as connection:
         again = ImportFile("0.json", BytesIO(text([neuron_ls("i-0a", chips=[0])[0] | {"memory_size": 0}])))
         assert import_files(connection, "neuron-ls", [again])[0].is_duplicate
         reports(connection, range(NEWEST, NEWEST + 1))
@@ -103,32 +113,31 @@ def test_the_newest_row_stays_however_old_its_file_is_so_that_no_number_comes_tw
 
 
 @pytest.mark.parametrize("cleared", ["NULL", "'x'"])
-def test_what_a_finding_cites_stays(engine: Engine, cleared: str) -> None:
-    with write_transaction(engine) as connection:
-        reports(connection, range(3))
+def test_what_a_finding_cites_stays(full: Engine, cleared: str) -> None:
+    with write_transaction(full) as connection:
         cite(connection, "1 3", cleared=cleared)
-        reports(connection, range(3, NEWEST + 3))
+        reports(connection, range(NEWEST, NEWEST + 3))
         assert kept(connection) == [0, 2, *range(3, NEWEST + 3)]
     for which in ("id = 1", "id = 3"):
-        with pytest.raises(DBAPIError, match=APPEND_ONLY), engine.begin() as connection:
+        with pytest.raises(DBAPIError, match=APPEND_ONLY), full.begin() as connection:
             connection.execute(sql(f"DELETE FROM observation WHERE {which}"))
-    with pytest.raises(DBAPIError, match=APPEND_ONLY), engine.begin() as connection:
+    with pytest.raises(DBAPIError, match=APPEND_ONLY), full.begin() as connection:
         connection.execute(sql("UPDATE observation SET is_cited = false WHERE id = 1"))
-    with pytest.raises(DBAPIError, match=APPEND_ONLY), engine.begin() as connection:
+    with pytest.raises(DBAPIError, match=APPEND_ONLY), full.begin() as connection:
         connection.execute(sql("UPDATE observation SET speaker = 'i-0b' WHERE id = 4"))
 
 
-def test_plain_sql_removes_what_is_superseded_and_nothing_else(engine: Engine) -> None:
-    with write_transaction(engine) as connection:
-        reports(connection, range(NEWEST + 3), newest=NEWEST + 3)
+def test_plain_sql_removes_what_is_superseded_and_nothing_else(full: Engine) -> None:
+    with write_transaction(full) as connection:
+        reports(connection, range(NEWEST, NEWEST + 3), newest=NEWEST + 3)
         import_files(connection, "ec2", [ImportFile("all", BytesIO(text(instances("i-0a"))))])
     for which in ("id = 4", "id = 3 OR id = 4", f"id = {NEWEST + 3}", f"id = {NEWEST + 4}", "true"):
-        with pytest.raises(DBAPIError, match=APPEND_ONLY), engine.begin() as connection:
+        with pytest.raises(DBAPIError, match=APPEND_ONLY), full.begin() as connection:
             connection.execute(sql(f"DELETE FROM observation WHERE {which}"))
     for table in ("observed_server", "observed_chip"):
-        with pytest.raises(DBAPIError, match=f"{table} is append only"), engine.begin() as connection:
+        with pytest.raises(DBAPIError, match=f"{table} is append only"), full.begin() as connection:
             connection.execute(sql(f"DELETE FROM {table} WHERE id = 1"))
-    with engine.begin() as connection:
+    with full.begin() as connection:
         remove(connection, "id <= 3")
         assert kept(connection) == list(range(3, NEWEST + 3))
         assert connection.scalar(select(func.min(TABLES["observed_chip"].c.id))) == 4
@@ -143,51 +152,44 @@ def test_listings_of_managers_and_files_of_several_machines_are_kept(engine: Eng
         assert connection.scalars(select(OBSERVATION.c.speaker)).all() == [None, None]
 
 
-def test_little_is_removed_at_a_time_and_the_next_import_goes_on(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_little_is_removed_at_a_time_and_the_next_import_goes_on(full: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observation_retention, "_BATCH_SIZE", 2)
-    with write_transaction(engine) as connection:
-        reports(connection, range(NEWEST + 5), newest=NEWEST + 5)
+    with write_transaction(full) as connection:
+        reports(connection, range(NEWEST, NEWEST + 5), newest=NEWEST + 5)
         for number, oldest in ((5, 2), (6, 4), (7, 6), (8, 8), (9, 10)):
             reports(connection, range(NEWEST + number, NEWEST + number + 1))
             assert kept(connection) == list(range(oldest, NEWEST + number + 1))
 
 
-def test_an_import_that_fails_removes_nothing_and_again_removes_once(engine: Engine) -> None:
-    with write_transaction(engine) as connection:
-        reports(connection, range(NEWEST))
-
+def test_an_import_that_fails_removes_nothing_and_again_removes_once(full: Engine) -> None:
     def fail() -> None:
-        with write_transaction(engine) as connection:
+        with write_transaction(full) as connection:
             reports(connection, range(NEWEST, NEWEST + 1))
             raise ZeroDivisionError
 
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             fail()
-        with read_transaction(engine) as connection:
+        with read_transaction(full) as connection:
             assert kept(connection) == list(range(NEWEST))
     for _ in range(2):
-        with write_transaction(engine) as connection:
+        with write_transaction(full) as connection:
             reports(connection, range(NEWEST, NEWEST + 1))
-    with read_transaction(engine) as connection:
+    with read_transaction(full) as connection:
         assert kept(connection) == list(range(1, NEWEST + 1))
 
 
-def test_two_that_import_at_once_keep_the_newest(engine: Engine) -> None:
+def test_two_that_import_at_once_keep_the_newest(full: Engine) -> None:
     def run(numbers: range) -> None:
         for number in numbers:
-            with write_transaction(engine) as connection:
+            with write_transaction(full) as connection:
                 reports(connection, range(number, number + 1))
 
-    with write_transaction(engine) as connection:
-        reports(connection, range(NEWEST))
     threads = [Thread(target=run, args=(range(NEWEST + first, NEWEST + 16, 2),)) for first in (0, 1)]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
-    with read_transaction(engine) as connection:
+    with read_transaction(full) as connection:
         assert sorted(kept(connection)) == list(range(16, NEWEST + 16))
         assert left(connection) == {NEWEST}

@@ -9,7 +9,7 @@ from irregular import irregular, make
 from measuring import MEASUREMENT_ROW, OBSERVATION_ROW
 from sqlalchemy import Connection, insert, select, text
 
-from conftest import BACKENDS, Databases
+from conftest import BACKENDS, Databases, is_quick
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.tables import NODE_KINDS, TABLES
 from trninv.errors import WrongLevelError
@@ -24,6 +24,8 @@ from trninv.placement.changes.cordon import cordon
 from trninv.placement.changes.reserve import reserve
 
 MODELS = ("trn1.2xlarge", "trn1.32xlarge", "trn3-gen1")
+PLACES = 4 if is_quick() else 12
+"""How many places of a level are compared with the oracle."""
 LEVELS = ("cluster", "rack", "domain", "server", "core", *NODE_KINDS, "link")
 
 
@@ -155,9 +157,10 @@ def oracle(connection: Connection) -> _Oracle:
 
 def _places(connection: Connection, oracle: _Oracle, level: str) -> list[Place]:
     names = sorted(oracle.addresses[level].values())
-    return [resolve(connection, name) for name in random.Random(2).sample(names, min(len(names), 12))]
+    return [resolve(connection, name) for name in random.Random(2).sample(names, min(len(names), PLACES))]
 
 
+@pytest.mark.drawing
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("kind", sorted(CONTAINERS))
 def test_rows_in_a_place_are_those_whose_address_continues_its_own(

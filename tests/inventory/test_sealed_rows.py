@@ -17,6 +17,8 @@ from trninv.inventory.seeding.verification import verify_history
 from trninv.inventory.state import hash_chain
 from trninv.placement.placement_fleet import Fleet
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 CHIP = "trn1.32xlarge/d0/s0/c0"
 
 

@@ -54,7 +54,6 @@ def _version(engine: Engine) -> tuple[str, str]:
         return row.version_num, row.oldest_reader
 
 
-@pytest.mark.quick_on_postgresql
 def test_all_rows_seals_and_events_stay(run: Run, url: str, engine: Engine) -> None:
     before = _rows(engine)
     assert {name for name, rows in before.items() if rows} >= {"seal_restart", "job", "token", "binding", "reservation"}

@@ -47,6 +47,7 @@ def _copy(source: Engine, target: Engine, *, replace: bool = False) -> int:
         return copy_database(found, made, replace=replace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("used", BACKENDS, indirect=True)
 def test_a_copy_has_every_row_and_so_has_the_copy_of_it(used: str, databases: Databases) -> None:
     with temporary_engine(used) as first:

@@ -95,7 +95,7 @@ def in_reports(own: Fleet, name: str, cluster: str) -> Sequence[tuple[Any, ...]]
     return in_sql(own, find_report(name).sql(own.engine.dialect.name, {"cluster": cluster}))
 
 
-@pytest.mark.parametrize("seed", seeds(5, quick=2))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, seed: int, run: Run) -> None:
     change(own, random.Random(seed))
     chips = chips_of(own)

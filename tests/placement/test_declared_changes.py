@@ -28,6 +28,8 @@ from trninv.placement.changes import __main__, all_changes
 from trninv.placement.placement_fleet import Fleet
 from trninv.placement.questions.make_room import JobMove
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 EVERY = pytest.mark.parametrize("declared", all_changes(), ids=lambda declared: declared.name)
 PAGE = Path(__file__).parents[2] / "docs/reference/changes.md"
 MUTATIONS = pytest.mark.parametrize(

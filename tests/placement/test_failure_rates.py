@@ -21,6 +21,8 @@ from trninv.placement.questions.training_time_ratio import parts_of_job
 from trninv.placement.rate_presets import PRESETS
 from trninv.solvers.checkpointing import daly_interval, training_time_ratio
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 U, HOURS = "u-trn2x64", 100
 TIMES: dict[str, Any] = {"checkpoint_seconds": 60, "restart_seconds": 600}
 

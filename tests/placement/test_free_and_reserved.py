@@ -14,6 +14,8 @@ from trninv.placement.moves.drain import DrainOutcome
 from trninv.placement.placement_fleet import Fleet
 from trninv.units import format_timestamp
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 D = "u-trn2x64/d0"
 
 

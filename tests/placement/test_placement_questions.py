@@ -148,6 +148,8 @@ def test_a_box_that_no_document_grants_is_not_legal(own: Fleet) -> None:
     assert place.places == tuple(f"{server}/c{chip}" for chip in range(4, 12))
 
 
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_servers_are_whole_in_any_box_too(own: Fleet) -> None:
     assert own.placements(ULTRA, servers=3, any_block=True, k=9).positions == 4
     there = own.what_if(down=[f"{ULTRA}/s1/c0", f"{ULTRA}/s3/c0"])

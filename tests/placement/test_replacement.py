@@ -27,6 +27,8 @@ from trninv.placement.moves.replacement import plan_replacement
 from trninv.placement.placement_fleet import Fleet
 from trninv.solvers.torus_blocks import pack_masks
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 _MODEL = placement_model("u-trn2x64")
 
 

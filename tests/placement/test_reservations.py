@@ -34,6 +34,8 @@ from trninv.placement.changes.unreserve import unreserve
 from trninv.placement.placement_fleet import Fleet
 from trninv.units import format_timestamp
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 _START = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(days=30)
 _TICK = timedelta(microseconds=1)
 
@@ -94,6 +96,7 @@ def test_a_window_starts_now_or_later_and_ends_after_that() -> None:
 # ---- reserve and unreserve
 
 
+@pytest.mark.quick_on_postgresql
 def test_chips_are_promised_once(opened: Fleet) -> None:
     one = _kept(opened, "one", [f"{D}/s0"], 1, 2).reservation
     assert (one.chips, one.place, one.kind, one.from_at, one.until_at) == (16, f"{D}/s0", "job", at(1), at(2))
@@ -268,6 +271,7 @@ def test_an_incident_names_the_reservations_that_lose_chips(opened: Fleet, monke
 # ---- the rows
 
 
+@pytest.mark.quick_on_postgresql
 def test_plain_sql_cannot_promise_twice_nor_reopen_or_remove(seeded: str) -> None:
     with trninv.open(seeded) as fleet:
         _kept(fleet, "one", [f"{D}/s0/c0"], 1, 2)
@@ -297,6 +301,7 @@ def test_plain_sql_cannot_promise_twice_nor_reopen_or_remove(seeded: str) -> Non
         is_sound(engine)
 
 
+@pytest.mark.quick_on_postgresql
 def test_removing_a_cluster_removes_its_reservations_and_a_key_is_never_used_again(seeded: str) -> None:
     cluster = TABLES["cluster"]
     with temporary_engine(seeded) as engine:
@@ -330,6 +335,7 @@ def test_an_earlier_time_has_its_reservations(opened: Fleet) -> None:
 # ---- several at once, and at random
 
 
+@pytest.mark.quick_on_postgresql
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_of_two_processes_that_reserve_the_same_chips_one_wins(databases: Databases, backend: str) -> None:
     url = databases.seeded(backend)

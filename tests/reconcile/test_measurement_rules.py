@@ -27,6 +27,8 @@ from trninv.reconcile.link_suspects import suspected_link
 from trninv.reconcile.measured_runs import Run
 from trninv.reconcile.rules.measurement_rules import is_slow, slowest_peer
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 CLUSTER = "trn2-16.48xlarge"
 SLOTS = [f"{CLUSTER}/d{domain}/s0" for domain in range(6)]
 U = "u-trn2x64/d0/s0"

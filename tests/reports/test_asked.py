@@ -21,6 +21,8 @@ from trninv.routing.fleet import BaseFleet
 from trninv.service.application import create_app
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 NAMING = [(each.name, of.name) for each in read_reports().values() for of in each.parameters if of.source_column]
 
 
@@ -84,6 +86,7 @@ def test_a_users_report_may_name_what_it_likes_of_what_may_be_read(fleet: BaseFl
         _found(fleet, of("token.name"), rack="x")
 
 
+@pytest.mark.quick_on_postgresql
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
 def test_network_nodes_that_are_down_are_not_up(databases: Databases, backend: str) -> None:
     with temporary_engine(databases.migrated(backend)) as engine:
@@ -96,6 +99,7 @@ def test_network_nodes_that_are_down_are_not_up(databases: Databases, backend: s
     assert (row["why"], row["who"], row["factor"]) == ("test", "tests", None)
 
 
+@pytest.mark.quick_on_postgresql
 def test_domains_by_hbm_do_not_ask_what_their_links_carry(seeded: str) -> None:
     """The report says so, and leaves what a chip reaches to trninv pool."""
     pools = find_report("pools")

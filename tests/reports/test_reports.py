@@ -476,6 +476,7 @@ def contents(two: dict[str, str]) -> dict[tuple[str, str], tuple[tuple[str, ...]
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "style", ["parquet", *(pytest.param(style, marks=pytest.mark.slow) for style in ("csv", "ndjson"))]
 )

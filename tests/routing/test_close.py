@@ -16,6 +16,8 @@ from trninv.database.engine import temporary_engine
 from trninv.errors import DatabaseError
 from trninv.placement.placement_fleet import Fleet
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 A, B = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10"
 SECONDS = 30
 """Longest that anything here may take."""
@@ -72,6 +74,7 @@ def test_a_read_ends_after_its_fleet_is_closed(seeded: str) -> None:
     _assert_disconnected(seeded)
 
 
+@pytest.mark.quick_on_postgresql
 def test_a_closed_fleet_keeps_no_connection(seeded: str) -> None:
     """Also if a thread asks once more, or a snapshot of it is closed later."""
     fleet = trninv.open(seeded)
@@ -83,6 +86,7 @@ def test_a_closed_fleet_keeps_no_connection(seeded: str) -> None:
     _assert_disconnected(seeded)
 
 
+@pytest.mark.quick_on_postgresql
 def test_a_read_ends_after_its_snapshot_is_closed_and_later_reads_raise(seeded: str) -> None:
     with trninv.open(seeded) as fleet:
         snapshot = fleet.snapshot()
@@ -119,6 +123,8 @@ def _ask_until(closed: Event, fleet: Fleet, errors: list[str]) -> set[object]:
     return answers
 
 
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize("of_snapshot", [False, True])
 def test_questions_end_whenever_it_is_closed(seeded: str, *, of_snapshot: bool) -> None:
     """Each of several threads gets answers until an error says that the snapshot is closed."""

@@ -23,6 +23,8 @@ from trninv.routing.questions import all_questions
 from trninv.routing.tabular import RowList
 from trninv.units import Bandwidth
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 U = "u-trn2x64"
 
 

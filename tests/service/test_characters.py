@@ -15,6 +15,8 @@ from trninv.characters import has_forbidden_characters
 from trninv.service.application import create_app
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 FIELDS = [
     "cluster(slug: $t) { chips { totalCount } }",
     "clusters(filter: {slug: {eq: $t}}) { nodes { slug } }",

@@ -20,6 +20,8 @@ from trninv.service.application import create_app
 from trninv.service.direct_answers import DirectAnswers
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 CHIP = "trn1.2xlarge/d0/s0/c0"
 LIST = "{ clusters { nodes { slug } } }"
 LARGE = "{ clusters { nodes { slug system domains { nodes { address model } } } } }"
@@ -127,6 +129,7 @@ def test_a_kept_response_and_a_small_list_need_no_route(client: TestClient, monk
         assert _answer(client, {"query": LIST, "variables": {"unused": 1}}, {})[0] == 200
 
 
+@pytest.mark.quick_on_postgresql
 def test_it_is_never_stale(client: TestClient) -> None:
     def states(number: int) -> list[str]:
         content = _answer(client, {"query": STATE, "variables": {"unused": number}}, {})[1]
@@ -189,6 +192,7 @@ def test_a_token_that_was_looked_up_needs_no_route(
     assert _answer(client, {"query": LIST}, _bearer(tokens[scope]))[0] == 200
 
 
+@pytest.mark.quick_on_postgresql
 def test_a_token_is_refused_as_soon_as_it_is_revoked_or_expires(
     guarded: tuple[TestClient, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

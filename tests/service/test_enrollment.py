@@ -29,6 +29,8 @@ from trninv.inventory.schema.things import THINGS
 from trninv.service.application import create_app
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 ACCOUNT, INSTANCE = "123456789012", "i-0123456789abcdef0"
 DOCUMENT = {
     "accountId": ACCOUNT,

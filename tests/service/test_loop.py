@@ -22,6 +22,8 @@ from trninv.service import graphql_http
 from trninv.service.application import create_app
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 CHIP = "u-trn2x64/d0/s0/c3"
 NODES = "query ($i: [ID!]!) { nodes(ids: $i) { id ... on Chip { address cores { nodes { address } } } } }"
 SUPPOSED = 'query ($a: [Address!]) { whatIf(down: $a) { memoryPool(scope: "trn2-16.48xlarge/d0/s0/c0") { chips } } }'

@@ -22,6 +22,8 @@ from trninv.inventory.state.state_change import set_state
 from trninv.service.application import create_app
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 A, B = "u-trn2x64/d0/s0", "u-trn2x64/d0/s1"
 CHIP = f"{A}/c3"
 FLOWS = 6
@@ -110,6 +112,7 @@ def test_an_answer_says_which_state_it_was_read_from(seeded: str) -> None:
     assert before[0] != after[0]
 
 
+@pytest.mark.quick_on_postgresql
 def test_routes_know_their_revision_while_others_write(seeded: str) -> None:
     """On PostgreSQL always, as one snapshot is read; on SQLite at least nothing wrong is said."""
     paths = {f"/reports/unhealthy.csv?cluster={A[:9]}": CHIP, "/export/v_unhealthy.csv?columns=address": CHIP}

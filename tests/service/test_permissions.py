@@ -29,6 +29,8 @@ from trninv.inventory.access import bearer_tokens
 from trninv.service.application import create_app
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 _SCHEMA = schema()._schema
 _MUTATION: GraphQLObjectType = _SCHEMA.mutation_type or pytest.fail("the schema has no mutations")
 _MAY_CHANGE = {"operate", "admin"}

@@ -23,6 +23,8 @@ from trninv.placement.changes.release import release
 from trninv.service.application import create_app
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURES = ["fabric?scope=lab", "jobs?scope=u-trn2x64/d0", "rack?scope=u-trn2x64/r0", "timeline?scope=u-trn2x64"]
 SERVER = "u-trn2x64/d0/s1"

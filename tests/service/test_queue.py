@@ -22,6 +22,8 @@ from trninv.service.application import create_app
 from trninv.service.middleware import MAX_BODY_BYTES
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 SLOW = "/chips/u-trn2x64"
 CHAIN = " ".join(f"fragment F{i} on Query{{...F{i + 1} ...F{i + 1}}}" for i in range(32)) + "fragment F32 on Query{a}"
 BOMBS = ["{...F0}" + CHAIN, "{" + "clusters{slug}" * 1200 + "}", "{" + "__typename " * 4900 + "}"]

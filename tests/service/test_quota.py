@@ -27,6 +27,8 @@ from trninv.service.application import create_app
 from trninv.setting_parsers import LEAST_OBSERVATIONS as NEWEST
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 ROWS = 3
 """Of an observation of one chip: itself, its server, its chip."""
 OPEN = {"log": "off", "auth": "tokens", "allowed_hosts": ("127.0.0.1",)}

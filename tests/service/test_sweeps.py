@@ -24,6 +24,8 @@ from trninv.routing.fleet import BaseFleet
 from trninv.service.application import create_app
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 JOB = "id state done total error"
 RESULT = (
     "result { scope measure failures lower upper facts { attribute } classes { failure count lower upper change } }"
@@ -176,6 +178,7 @@ def test_an_interrupted_sweep_is_started_again_by_another_service(
     assert [row.attempt for row in _rows(fleet)] == [2]
 
 
+@pytest.mark.quick_on_postgresql
 def test_only_one_of_several_services_starts_a_sweep_again(fleet: Fleet) -> None:
     _store(fleet, 1, renewed=0)
     runners = [_runner(fleet) for _ in range(4)]
@@ -187,6 +190,7 @@ def test_only_one_of_several_services_starts_a_sweep_again(fleet: Fleet) -> None
         runner.close()
 
 
+@pytest.mark.quick_on_postgresql
 def test_a_process_whose_sweep_was_started_again_writes_nothing(fleet: Fleet) -> None:
     _store(fleet, 1, attempt=2, renewed=0)
     before, late, current = _rows(fleet), SweepLease(fleet.engine, 1, 1), SweepLease(fleet.engine, 1, 2)
@@ -253,6 +257,7 @@ def test_few_run_at_a_time(fleet: Fleet, runner: SweepRunner, client: TestClient
         runner.start(scope="trn1.32xlarge", limit=2_001)
 
 
+@pytest.mark.quick_on_postgresql
 def test_few_are_kept(fleet: Fleet, runner: SweepRunner) -> None:
     _store(fleet, 1)
     for number in range(2, MAX_KEPT + 5):

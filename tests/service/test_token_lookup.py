@@ -15,6 +15,8 @@ from trninv.inventory.schema.things import THINGS
 from trninv.service import token_lookup
 from trninv.service.token_lookup import TokenLookup
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 
 async def unknown_revision() -> None:
     """No principal is cached."""

@@ -27,6 +27,8 @@ from trninv.service.application import create_app
 from trninv.service.graphql_http import EVENT_STREAM, GRAPHQL
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 Serve = Callable[..., AbstractContextManager[TestClient]]
 ASK = {"query": "{ clusters { nodes { slug } } }"}
 LONG = {"query": "{ chips(first: 1000) { nodes { address state } } }"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import examples
+from conftest import examples, is_quick
 from graphs import blueprint_graph
 from trninv.catalog.models import default_systems
 from trninv.solvers.failure_forms import FailureForms, Part
@@ -60,7 +60,7 @@ def test_only_isomorphic_damages_have_equal_forms(model: str, seed: int) -> None
     rng = random.Random(seed)
     nx.set_edge_attributes(graph, dict.fromkeys(graph.edges, 1_000_000), "carried")
     forms: dict[object, Graph] = {}
-    for _ in range(8):
+    for _ in range(4 if is_quick() else 8):
         damage = _draw_damage(graph, rng, 1)
         damaged = graph.copy()
         for part, carried in damage.items():

@@ -20,6 +20,7 @@ _SYSTEMS = {system.domain.slug: system for system in default_systems().systems}
 """One system of each domain model."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", _SYSTEMS)
 def test_one_pair_of_every_orbit_of_every_model_against_networkx(model: str) -> None:
     graph = blueprint_graph(without_nics(_SYSTEMS[model].domain.blueprint))

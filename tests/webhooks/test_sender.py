@@ -27,6 +27,8 @@ from trninv.webhooks.receiver import parse_receivers
 from trninv.webhooks.sender import ReceiverSender, send_webhooks
 from trninv.webhooks.sender_lock import sender_lock
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 CHIP, OTHER = "u-trn2x64/d0/s1/c5", "trn1.32xlarge/d0/s0/c3"
 FAILED = CheckStatus(
     "up", 1, "hops", Verdict.FAILED, None, "at most 1 hop", "no path", changed_at="2026-11-22T02:00:00Z"
@@ -179,6 +181,7 @@ def test_a_message_whose_sender_stops_before_it_is_accepted_is_sent_by_the_next(
     assert first == second
 
 
+@pytest.mark.quick_on_postgresql
 def test_events_are_read_page_by_page(sending: Sending, monkeypatch: pytest.MonkeyPatch) -> None:
     sender = sending.sender("events: {}")
     monkeypatch.setattr("trninv.webhooks.collection.PAGE_SIZE", 2)
@@ -193,6 +196,7 @@ def test_a_place_that_does_not_exist_is_an_error_of_its_receiver(sending: Sendin
         sending.sender("incidents: {scope: nowhere/d0}")
 
 
+@pytest.mark.quick_on_postgresql
 def test_one_process_of_a_database_sends(sending: Sending) -> None:
     with sender_lock(sending.engine) as check:
         assert check

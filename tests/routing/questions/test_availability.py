@@ -23,6 +23,8 @@ from trninv.history import availability
 from trninv.history.epoch_time import EpochSeconds, Microseconds
 from trninv.routing.questions.availability import InherentAvailability, MeanTime
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 T0 = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
 """Half an hour before Europe's clocks go forward."""
 U, SPAN, CHIPS = "u-trn2x64", 60, 64
@@ -122,6 +124,7 @@ def test_it_is_the_same_in_whatever_slices_events_are_read(
             assert answers() == whole
 
 
+@pytest.mark.quick_on_postgresql
 def test_the_oldest_events_have_no_fraction_of_a_second(url: str) -> None:
     _lived(url, 7, back=False)
     with trninv.open(url) as fleet:
@@ -266,6 +269,7 @@ def test_groups_add_up_to_their_kinds_and_a_rack_is_what_asking_of_it_says(url: 
         assert chips.failures
 
 
+@pytest.mark.quick_on_postgresql
 @pytest.mark.parametrize("by", ["kind", "rack"])
 def test_one_statement_counts_all_parts(url: str, by: str) -> None:
     seen = []
@@ -311,6 +315,7 @@ def test_limits_of_inherent_availability() -> None:
     assert InherentAvailability.from_counts(1_000, 1, 50, 0).lower == 0.0
 
 
+@pytest.mark.quick_on_postgresql
 def test_seconds_and_microseconds_of_times_are_exact(url: str) -> None:
     dice, span = random.Random(9), timedelta(days=36_500)
     drawn = [datetime(1990, 1, 1, tzinfo=UTC) + dice.random() * span for _ in range(300)]

@@ -25,6 +25,8 @@ from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions.diff import DiffAnswer
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def two(request: pytest.FixtureRequest, databases: Databases) -> str:
@@ -79,6 +81,7 @@ def _applied(states: dict[str, tuple[State, State]], answer: DiffAnswer) -> dict
     return found
 
 
+@pytest.mark.quick_on_postgresql
 @pytest.mark.parametrize(("two", "seed"), [("sqlite", 1), ("postgresql", 0)], indirect=["two"])
 def test_a_difference_turns_one_state_into_the_other(two: str, seed: int) -> None:
     dice = random.Random(seed)

@@ -23,6 +23,8 @@ from trninv.reconcile.latest_observations import pinned_binding
 from trninv.routing.measurement_rows import BrokenAssumption, broken_assumption
 from trninv.units import current_timestamp
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 GB = 10**9
 TRN2, TRN1 = "trn2-16.48xlarge/d0/s0", "trn1.32xlarge/d0/s0"
 

@@ -164,6 +164,8 @@ def test_a_pool_is_that_of_the_place_and_one_other_domain(adopted: BaseFleet, se
             assert chip not in reached
 
 
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_pools_of_all_chips_count_the_pairs_that_distances_does(adopted: BaseFleet) -> None:
     chips = [node for node, of in adopted.graph("c").nodes(data=True) if of["kind"] == "chip"]
     pools = (adopted.memory_pool(chip, via="any") for chip in chips)

@@ -19,6 +19,8 @@ from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions.timeline import UnhealthyCount
 
+pytestmark = pytest.mark.slow_on_postgresql(cases="all")
+
 CLUSTER = "u-trn2x64"
 
 
