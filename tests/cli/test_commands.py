@@ -195,7 +195,7 @@ def _keys(value: object, skip: str) -> list[str]:
         (["verify", U], 2, "only whole clusters can be verified"),
         (["seed", "rainier", "--chips", "100"], 2, "give 64 or 128"),
         (["seed", "rainier", "--chips", "64", "--domains", "1"], 2, "choose one"),
-        (["migrate", "--to", ""], 2, "head, base, or a version"),
+        (["migrate", "--to", ""], 2, "head, base, 0100, "),
         (["query", " "], 2, "the document is empty"),
         (["serve", "--port", "99999"], 2, "99999 is not in the range"),
         (["facts", "trainium9"], 1, "did you mean trainium"),

@@ -227,8 +227,8 @@ def _find_tool(name: str, arguments: Mapping[str, Any], caller: Caller) -> tuple
         kind = arguments.get(KIND)
         tool = find_kind(kind) if isinstance(kind, str) else None
         if tool is None:
-            given = f"{LIST} needs {KIND}" if kind is None else f"{KIND} {kind!r:.60}"
-            raise UsageError(f"{given}: choose one of {', '.join(listed_kinds())}")
+            complaint = f"{LIST} needs {KIND}" if kind is None else f"{KIND} {kind!r:.60}"
+            raise UsageError(f"{complaint}: choose one of {', '.join(listed_kinds())}")
         arguments = {key: value for key, value in arguments.items() if key != KIND}
     else:
         tool = all_tools().get(name)
