@@ -264,6 +264,41 @@ def test_n_and_p_go_from_cause_to_cause_the_worst_first(opened: Open) -> None:
 
 
 @pytest.mark.slow
+def test_the_domain_in_the_panel_is_framed_on_the_map(opened: Open) -> None:
+    page = opened(FLEET, width=1200, height=800)
+    for sel, marked in (("", "lab/d30/s2"), ("d7/s0/c4", "lab/d7/s0/c4")):  # by default the worst
+        go(page, f"{FLEET}?sel={sel}" if sel else FLEET)
+        expect(page.locator(".shown-frame")).to_have_count(1)
+        frame, marker = (
+            page.locator(each).bounding_box() for each in (".shown-frame", f'.marker[data-at="{marked}"]')
+        )
+        assert frame
+        assert marker
+        for start, size in (("x", "width"), ("y", "height")):
+            assert frame[start] < marker[start] + marker[size] / 2 < frame[start] + frame[size]  # type: ignore[literal-required]
+
+
+@pytest.mark.slow
+def test_a_whole_domain_has_the_name_of_its_job_or_its_letter_where_that_is_too_long(opened: Open) -> None:
+    page = opened(FLEET, width=1440, height=900)
+    page.evaluate("""() => {
+        const draw = CanvasRenderingContext2D.prototype.fillText
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+            window.drawn.add(text)
+            draw.call(this, text, ...at)
+        }
+    }""")
+    for width, shown, hidden in ((1440, "pretrain", "A"), (390, "A", "pretrain")):
+        page.set_viewport_size({"width": width, "height": 900})
+        go(page, FLEET)
+        page.evaluate("window.drawn = new Set()")
+        go(page, f"{FLEET}?color=job")
+        page.wait_for_function("text => window.drawn.has(text)", arg=shown)
+        assert hidden not in page.evaluate("[...window.drawn]")
+    page.reload()  # draws by itself again
+
+
+@pytest.mark.slow
 def test_colors_say_who_holds_what_and_the_legend_fades_the_rest(opened: Open, service_database: str) -> None:
     page = opened(f"{FLEET}?color=job")
     keys = page.locator(".keys")

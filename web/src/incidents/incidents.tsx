@@ -31,7 +31,7 @@ export function Incidents({ route }: { route: Route }) {
   const shows = oneOf(SHOWN, options.show, "open");
   const closed = resolved.data?.closedIncidents.nodes;
   const edges = loaded.data?.incidents.edges ?? [];
-  const slowed = useSlowed(edges);
+  const slowed = useSlowed(edges.map(({ node }) => node));
   const filters: Filters = {
     where: options.where ?? "",
     severity: options.severity ?? "",

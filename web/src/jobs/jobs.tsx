@@ -8,7 +8,7 @@ import { CopyQueries, Failure, Loading } from "../parts";
 import { change } from "../route";
 import { StateLabel, stateWord, Warning } from "../state";
 import "../style/jobs.css";
-import { number, pluralize } from "../words";
+import { jobsInWords, number, pluralize } from "../words";
 import { type Effect, effectsOn, useSlowerJobs } from "./affected";
 import { busiestFirst, type ClusterChips, lettersIn, placesByJob, placeUse, useClusterChips } from "./allocated";
 import { FREE, JOBS, SCOPES } from "./documents";
@@ -65,7 +65,7 @@ export function Jobs({ options }: { options: Record<string, string> }) {
       <header class="title">
         <h1>Jobs</h1>
         <p>{jobs.data && summarize(jobs.data.jobs, scope)}</p>
-        <Affected hit={effects && hit} slower={slower?.size ?? 0} />
+        <Affected hit={effects && hit} slower={[...(slower?.keys() ?? [])]} />
         <div class="tools">
           <Scope clusters={clusters.data?.clusters.nodes ?? []} scope={scope} />
           <CopyQueries queries={[query]} />
@@ -84,17 +84,12 @@ const summarize = ({ totalCount }: Jobs, scope: string) =>
   `${pluralize(totalCount, "job")} in ${scope || "all clusters"}`;
 
 /** How many jobs incidents hit, as the Fleet and Incidents pages count them, and how many others they slow. */
-function Affected({ hit, slower }: { hit: Map<string, Effect> | undefined; slower: number }) {
+function Affected({ hit, slower }: { hit: Map<string, Effect> | undefined; slower: string[] }) {
   if (!hit) return <span class="state-label to-come">…</span>;
-  if (!hit.size && !slower) return <StateLabel state="up">no job hit</StateLabel>;
+  const words = jobsInWords(new Set(hit.keys()), slower);
+  if (!words) return <StateLabel state="up">no job hit</StateLabel>;
   const isDown = [...hit.values()].some(({ state }) => state === "down");
-  return (
-    <Warning state={isDown ? "down" : "degraded"}>
-      {[hit.size > 0 && `${pluralize(hit.size, "job")} hit`, slower > 0 && `${number(slower)} slower`]
-        .filter(Boolean)
-        .join(", ")}
-    </Warning>
-  );
+  return <Warning state={isDown ? "down" : "degraded"}>{words}</Warning>;
 }
 
 function Scope({ clusters, scope }: { clusters: Cluster[]; scope: string }) {

@@ -66,7 +66,7 @@ const OPEN = graphql(`
   query HomeIncidents {
     incidents(first: 1000) {
       totalCount
-      edges { cursor node { id severity place startedAt who why jobs jobCount parts { kind state count } } }
+      nodes { id severity place startedAt who why jobs jobCount parts { kind state count } }
     }
     drift(first: 1) { totalCount }
     driftComparedAt
@@ -85,7 +85,7 @@ type Slowed = Map<string, string[]> | undefined;
 
 export function Home({ span }: { span: string | undefined }) {
   const [clusters, open] = [useQuery(CLUSTERS), useQuery(INCIDENTS)];
-  const slowed = useSlowed(open.data?.incidents.edges ?? []);
+  const slowed = useSlowed(open.data?.incidents.nodes ?? []);
   const servers = clusters.data?.all.aggregates.reduce((sum, { count }) => sum + count, 0) ?? 0;
   return (
     <article class="home">
@@ -252,7 +252,7 @@ const LISTED = 5;
 /** What the open incidents cost, and how old they are. */
 function Impact({ open, slowed }: { open: Open; slowed: Slowed }) {
   const { asof } = useAsOf();
-  const nodes = open.incidents.edges.map(({ node }) => node);
+  const { nodes } = open.incidents;
   const known = nodes.filter(({ startedAt }) => startedAt);
   const oldest = known.reduce(
     (least, incident) => (!least || (incident.startedAt ?? "") < (least.startedAt ?? "") ? incident : least),
@@ -373,7 +373,7 @@ function OpenIncidents({ open: { incidents }, slowed }: { open: Open; slowed: Sl
       </h2>
       {incidents.totalCount === 0 && <p class="inner">No open incidents. Every part is up.</p>}
       <ul class="rows">
-        {incidents.edges.slice(0, LISTED).map(({ node: incident }) => (
+        {incidents.nodes.slice(0, LISTED).map((incident) => (
           <li key={incident.id}>
             <a href={href("incidents", "", { sel: incident.id })}>
               <Glyph
@@ -386,8 +386,8 @@ function OpenIncidents({ open: { incidents }, slowed }: { open: Open; slowed: Sl
                 </span>
                 <span class="quiet">
                   {SEVERITIES[incident.severity]} · {describeParts([incident])}
-                  {incident.jobs.length > 0 && ` · hits ${listJobs(incident.jobs)}`}
-                  {Boolean(slowed?.get(incident.id)?.length) && ` · slows ${listJobs(slowed?.get(incident.id) ?? [])}`}
+                  <JobNames verb="hits" jobs={incident.jobs} />
+                  <JobNames verb="slows" jobs={slowed?.get(incident.id) ?? []} />
                 </span>
               </span>
               <span class="quiet">{incident.startedAt && formatDuration(incident.startedAt, shownTime(asof))}</span>
@@ -399,7 +399,22 @@ function OpenIncidents({ open: { incidents }, slowed }: { open: Open; slowed: Sl
   );
 }
 
-const listJobs = (jobs: readonly string[]) => (jobs.length > LISTED ? pluralize(jobs.length, "job") : jobs.join(", "));
+/** What an incident does to jobs, with names that no line breaks. */
+function JobNames({ verb, jobs }: { verb: string; jobs: readonly string[] }) {
+  if (!jobs.length) return null;
+  if (jobs.length > LISTED) return ` · ${verb} ${pluralize(jobs.length, "job")}`;
+  return (
+    <>
+      {` · ${verb} `}
+      {jobs.map((job, index) => (
+        <span key={job}>
+          {index > 0 && ", "}
+          <span class="nowrap">{job}</span>
+        </span>
+      ))}
+    </>
+  );
+}
 
 function Changes({ events }: { events: Open["events"]["nodes"] }) {
   if (!events.length) return null;
