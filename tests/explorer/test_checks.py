@@ -45,7 +45,7 @@ def test_a_part_that_is_down_is_named_with_reason_who_and_since(opened: Open, ki
     says: list[str | re.Pattern[str]] = [why(kind), f"keeper-of-{kind}", re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d")]
     page = opened()
     cluster = PARTS[kind].split("/", maxsplit=1)[0]
-    row = page.locator("tr", has=page.get_by_role("link", name=cluster, exact=True))
+    row = page.locator("tr", has=page.get_by_role("link", name=re.compile(rf"^{cluster}( |$)")))
     one_down = re.compile(rf"1 {kind}\b.* down")
     expect(row).to_contain_text(one_down)
     expect(row).not_to_contain_text("all up")
@@ -84,7 +84,7 @@ def test_answers_of_two_states_never_stand_side_by_side(opened: Open, service_da
 
     page.context.route("**/graphql", late)
     page.evaluate("location.hash = '#/'")
-    row = page.locator("tr", has=page.get_by_role("link", name="u-trn2x64", exact=True))
+    row = page.locator("tr", has=page.get_by_role("link", name=re.compile(r"^u-trn2x64( |$)")))
     expect(row).to_contain_text("1 chip down")
     with temporary_engine(service_database) as engine, write_transaction(engine) as connection:
         set_state(connection, ["u-trn2x64/d0/s3/c9"], Condition.from_user("down", None), why="later", who="tests")

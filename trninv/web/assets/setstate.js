@@ -1,4 +1,4 @@
-import{E as e,_ as t,c as n,p as r,r as i,t as a,w as o,x as s}from"./jsxRuntime.js";import{M as c,P as l,R as u,V as d,a as f,d as p,h as m,l as h,p as g,t as _,u as v}from"./words.js";import{_ as y,f as b,n as x,o as S}from"./state.js";import{n as C,t as w}from"./confirmation.js";import{L as T}from"./index.js";var E=c(`fragment Seen on Event { event at who why }`),D=c(`
+import{E as e,_ as t,c as n,p as r,r as i,t as a,w as o,x as s}from"./jsxRuntime.js";import{M as c,P as l,R as u,V as d,a as f,d as p,h as m,l as h,p as g,t as _,u as v}from"./words.js";import{_ as y,f as b,n as x,o as S}from"./state.js";import{n as C,t as w}from"./confirmation.js";import{I as T}from"./index.js";var E=c(`fragment Seen on Event { event at who why }`),D=c(`
   query Named(
     $servers: [Address!]!, $chips: [Address!]!, $switches: [Address!]!, $nics: [Address!]!
     $nodes: [Address!]!, $links: [Address!]!
