@@ -71,6 +71,16 @@ def test_a_part_that_is_down_is_named_with_reason_who_and_since(opened: Open, ki
     expect(line.locator("time")).to_have_attribute("title", re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$"))
 
 
+def test_home_asks_once_what_incidents_slow(opened: Open) -> None:
+    page = opened("#/sources")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.post_data or ""))
+    page.evaluate("location.hash = '#/'")
+    expect(page.locator(".tile", has_text="Incidents").first).to_contain_text(f"{len(PARTS)} open")
+    settled(page)
+    assert sum("slowerJobs" in each for each in asked) == 1  # though none of them hits a job
+
+
 def test_answers_of_two_states_never_stand_side_by_side(opened: Open, service_database: str) -> None:
     """Incidents are asked for before a change and answered after it: what stood there before is asked anew."""
     page = opened("#/sources")

@@ -269,9 +269,7 @@ def test_the_domain_in_the_panel_is_framed_on_the_map(opened: Open) -> None:
     for sel, marked in (("", "lab/d30/s2"), ("d7/s0/c4", "lab/d7/s0/c4")):  # by default the worst
         go(page, f"{FLEET}?sel={sel}" if sel else FLEET)
         expect(page.locator(".shown-frame")).to_have_count(1)
-        frame, marker = (
-            page.locator(each).bounding_box() for each in (".shown-frame", f'.marker[data-at="{marked}"]')
-        )
+        frame, marker = (page.locator(each).bounding_box() for each in (".shown-frame", f'.marker[data-at="{marked}"]'))
         assert frame
         assert marker
         for start, size in (("x", "width"), ("y", "height")):

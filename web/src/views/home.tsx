@@ -399,18 +399,22 @@ function OpenIncidents({ open: { incidents }, slowed }: { open: Open; slowed: Sl
   );
 }
 
-/** What an incident does to jobs, with names that no line breaks. */
+/** What an incident does to jobs; their names break only where one is longer than a line. */
 function JobNames({ verb, jobs }: { verb: string; jobs: readonly string[] }) {
   if (!jobs.length) return null;
   if (jobs.length > LISTED) return ` · ${verb} ${pluralize(jobs.length, "job")}`;
   return (
     <>
-      {` · ${verb} `}
+      {" ·"}
       {jobs.map((job, index) => (
-        <span key={job}>
-          {index > 0 && ", "}
-          <span class="nowrap">{job}</span>
-        </span>
+        <>
+          {" "}
+          <span key={job} class="whole">
+            {index === 0 && `${verb} `}
+            {job}
+            {index < jobs.length - 1 && ","}
+          </span>
+        </>
       ))}
     </>
   );
