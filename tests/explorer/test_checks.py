@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Route, expect
 
+import trninv
 from browsing import Open, settled
 from conftest import Databases
 from trninv.database.engine import temporary_engine, write_transaction
@@ -79,6 +80,27 @@ def test_home_asks_once_what_incidents_slow(opened: Open) -> None:
     expect(page.locator(".tile", has_text="Incidents").first).to_contain_text(f"{len(PARTS)} open")
     settled(page)
     assert sum("slowerJobs" in each for each in asked) == 1  # though none of them hits a job
+
+
+def test_a_job_leads_to_its_own_incident_though_another_has_the_same_words(opened: Open, service_database: str) -> None:
+    servers = {"first": "trn2-16.48xlarge/d0/s0", "second": "u-trn2x64/d0/s0"}
+    with trninv.open(service_database) as fleet:
+        for job, server in servers.items():
+            fleet.allocate(job, [server], who="tests")
+            fleet.set_state([f"{server}/c7"], "down", why=job, who="tests")
+        try:
+            page = opened("#/jobs")
+            found = []
+            for job in servers:
+                row = page.locator(".data tbody tr", has=page.get_by_role("link", name=job, exact=True))
+                link = row.get_by_role("link", name="1 chip down: d0/s0/c7")
+                expect(link).to_be_visible()
+                found.append(link.get_attribute("href"))
+            assert len({*found}) == len(servers)
+        finally:
+            for job, server in servers.items():
+                fleet.set_state([f"{server}/c7"], "up", why=job, who="tests")
+                fleet.release(job)
 
 
 def test_answers_of_two_states_never_stand_side_by_side(opened: Open, service_database: str) -> None:
