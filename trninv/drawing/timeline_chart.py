@@ -185,7 +185,8 @@ def _summarize(history: History) -> str:
 
 def _format_length(length: timedelta) -> str:
     """Return a length in its largest unit and the next one: 1 h 24 min."""
-    rest, words = round(length.total_seconds()), []
+    rest = round(length.total_seconds())
+    words: list[str] = []
     for name, size in _UNITS:
         count, rest = divmod(rest, size)
         if count or words:
