@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Route, expect
 
+import trninv
 from browsing import Open, settled
 from conftest import Databases
 from trninv.database.engine import temporary_engine, write_transaction
@@ -45,7 +46,7 @@ def test_a_part_that_is_down_is_named_with_reason_who_and_since(opened: Open, ki
     says: list[str | re.Pattern[str]] = [why(kind), f"keeper-of-{kind}", re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d")]
     page = opened()
     cluster = PARTS[kind].split("/", maxsplit=1)[0]
-    row = page.locator("tr", has=page.get_by_role("link", name=cluster, exact=True))
+    row = page.locator("tr", has=page.get_by_role("link", name=re.compile(rf"^{cluster}( |$)")))
     one_down = re.compile(rf"1 {kind}\b.* down")
     expect(row).to_contain_text(one_down)
     expect(row).not_to_contain_text("all up")
@@ -71,6 +72,37 @@ def test_a_part_that_is_down_is_named_with_reason_who_and_since(opened: Open, ki
     expect(line.locator("time")).to_have_attribute("title", re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$"))
 
 
+def test_home_asks_once_what_incidents_slow(opened: Open) -> None:
+    page = opened("#/sources")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.post_data or ""))
+    page.evaluate("location.hash = '#/'")
+    expect(page.locator(".tile", has_text="Incidents").first).to_contain_text(f"{len(PARTS)} open")
+    settled(page)
+    assert sum("slowerJobs" in each for each in asked) == 1  # though none of them hits a job
+
+
+def test_a_job_leads_to_its_own_incident_though_another_has_the_same_words(opened: Open, service_database: str) -> None:
+    servers = {"first": "trn2-16.48xlarge/d0/s0", "second": "u-trn2x64/d0/s0"}
+    with trninv.open(service_database) as fleet:
+        for job, server in servers.items():
+            fleet.allocate(job, [server], who="tests")
+            fleet.set_state([f"{server}/c7"], "down", why=job, who="tests")
+        try:
+            page = opened("#/jobs")
+            found = []
+            for job in servers:
+                row = page.locator(".data tbody tr", has=page.get_by_role("link", name=job, exact=True))
+                link = row.get_by_role("link", name="1 chip down: d0/s0/c7")
+                expect(link).to_be_visible()
+                found.append(link.get_attribute("href"))
+            assert len({*found}) == len(servers)
+        finally:
+            for job, server in servers.items():
+                fleet.set_state([f"{server}/c7"], "up", why=job, who="tests")
+                fleet.release(job)
+
+
 def test_answers_of_two_states_never_stand_side_by_side(opened: Open, service_database: str) -> None:
     """Incidents are asked for before a change and answered after it: what stood there before is asked anew."""
     page = opened("#/sources")
@@ -84,7 +116,7 @@ def test_answers_of_two_states_never_stand_side_by_side(opened: Open, service_da
 
     page.context.route("**/graphql", late)
     page.evaluate("location.hash = '#/'")
-    row = page.locator("tr", has=page.get_by_role("link", name="u-trn2x64", exact=True))
+    row = page.locator("tr", has=page.get_by_role("link", name=re.compile(r"^u-trn2x64( |$)")))
     expect(row).to_contain_text("1 chip down")
     with temporary_engine(service_database) as engine, write_transaction(engine) as connection:
         set_state(connection, ["u-trn2x64/d0/s3/c9"], Condition.from_user("down", None), why="later", who="tests")

@@ -306,6 +306,14 @@ def test_the_list_of_incidents_names_a_job_that_one_only_slows(opened: Open) -> 
 
 
 @pytest.mark.slow
+def test_home_names_a_job_that_an_incident_only_slows(opened: Open) -> None:
+    page = opened("#/")
+    row = page.get_by_role("region", name="Incidents").get_by_role("link", name="u-trn2x64/d0/s1/c5")
+    expect(row).to_contain_text("slows train-7b")
+    expect(page.locator(".tile", has_text="Incidents")).to_contain_text("1 job slower")
+
+
+@pytest.mark.slow
 def test_who_holds_which_chips_is_told_by_letters(opened: Open) -> None:
     page = opened(f"{U}?show=jobs")
     expect(page.locator(".wiring .chip.allocated")).to_have_count(16)

@@ -160,6 +160,7 @@ def test_a_note_is_added_and_kept_also_of_one_that_has_closed(watched: Watched, 
         expect(notes).to_contain_text("No notes yet.")
         page.get_by_role("button", name="Add a note").click()
         expect(notes.get_by_label("Note", exact=True)).to_be_focused()
+        opened_at = page.locator("table.pick .when time").get_attribute("datetime")
         notes.get_by_label("Note", exact=True).fill("<b>spare</b>\nordered")
         notes.get_by_label("Your name").fill("kim")
         notes.get_by_role("button", name="Add note").click()
@@ -171,6 +172,9 @@ def test_a_note_is_added_and_kept_also_of_one_that_has_closed(watched: Watched, 
         page.reload()
         expect(page.get_by_text("No open incidents")).to_be_visible()
         page.get_by_text("Closed 1", exact=True).click()
+        since, closed = page.get_by_role("table").locator(".when time").all()
+        assert str(since.get_attribute("datetime")) < str(closed.get_attribute("datetime"))
+        assert since.get_attribute("datetime") == opened_at
         page.get_by_role("table").get_by_role("link", name=CHIP).click()
         panel = page.get_by_role("complementary", name="Incident 1")
         expect(panel).to_contain_text(re.compile(r"hot, ticket 12.*m\.chen.*swapped", re.DOTALL))

@@ -23,8 +23,9 @@ from trninv.service.explorer import WEB_DIRECTORY
 
 D = "u-trn2x64/d0"
 FULL = "trn2-16.48xlarge/d0"
-CHUNK = 12_500
-"""Bytes of what is fetched to carry a plan out, compressed."""
+CHUNK = 20_500
+"""Bytes of what is fetched to carry a plan out, compressed: the Jobs page, which names what failed in each job, its
+table, and the dialog."""
 
 
 @pytest.fixture(scope="module")
@@ -258,4 +259,4 @@ def test_the_dialog_is_accessible_and_fits_a_phone(opened: Open) -> None:
 
 def test_what_carries_a_plan_out_is_small() -> None:
     files = [WEB_DIRECTORY / "assets" / name for name in ("confirm.js", "jobs.js", "jobs.css", "table.js")]
-    assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 1.5 * CHUNK
+    assert sum(len(gzip.compress(file.read_bytes())) for file in files) < CHUNK

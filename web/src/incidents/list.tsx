@@ -8,7 +8,7 @@ import { type Column, Row, SimpleTable } from "../simpletable";
 import { formatDuration, Glyph, ShortTime, Since, shownTime } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
 import { type ClosedIncident, type Incident, isNumber, placeOf, SEVERITIES, type Severity, stateOf } from "./documents";
-import { dueOf, type Filters, partsOf, totals } from "./rows";
+import { type Filters, partsOf, totals } from "./rows";
 
 const STATES = { down: "down", degraded: "degraded", maintenance: "in maintenance" };
 
@@ -115,21 +115,11 @@ function Name({ id, place, state, isChosen, children }: NameProps) {
 const Id = ({ id }: { id: string }) => <td class="id">{isNumber(id) && id}</td>;
 
 /** The reason on one line, in full on hover and in the panel. */
-const Why = ({ why, children }: { why: string | null; children?: preact.ComponentChildren }) => (
+const Why = ({ why }: { why: string | null }) => (
   <td class="why" title={why ?? undefined}>
     {why ? <Reason text={why} /> : <span class="quiet">no reason given</span>}
-    {children}
   </td>
 );
-
-/** How long until a planned incident ends by its reason, or since when it should have. */
-function Due({ incident, now }: { incident: Incident; now: number }) {
-  const due = incident.severity === "info" && dueOf(incident.why, incident.startedAt);
-  if (!due) return null;
-  const [time, text] = [new Date(now).toISOString(), new Date(due).toISOString()];
-  if (due < now) return <span class="quiet warned">overdue by {formatDuration(text, now)}</span>;
-  return <span class="quiet">in {formatDuration(time, due)}</span>;
-}
 
 /** The options of the open page, which a link of its list keeps. */
 const options = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? ""));
@@ -175,9 +165,7 @@ export function OpenTable({ incidents, sel }: OpenTableProps) {
               </span>
             )}
           </Name>
-          <Why why={incident.why}>
-            <Due incident={incident} now={now} />
-          </Why>
+          <Why why={incident.why} />
           <td class="roomy wider">{incident.who}</td>
           <td class="when" data-word="since">
             <Since time={incident.startedAt} now={now} />

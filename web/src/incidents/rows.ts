@@ -50,17 +50,6 @@ export const linksOf = ({ parts }: Parts) =>
       ? "links"
       : "NeuronLinks and EFA links";
 
-const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
-
-/** When a reason says that something ends, such as until 06:00: the first such time after its start. */
-export function dueOf(why: string | null, startedAt: string | null): number | undefined {
-  const [, hours, minutes] = /\buntil (\d\d):(\d\d)\b/.exec(why ?? "") ?? [];
-  if (!hours || !startedAt) return undefined;
-  const start = Date.parse(startedAt);
-  const due = start - (start % DAY) + Number(hours) * HOUR + Number(minutes) * MINUTE;
-  return due > start ? due : due + DAY;
-}
-
 const clusterOf = (place: string) => place.split("/")[0] ?? "";
 
 function passes({ where, severity, cluster }: Filters, row: { severity: Severity; place: string; texts: unknown[] }) {

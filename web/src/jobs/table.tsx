@@ -74,19 +74,17 @@ export function JobTable({ jobs: { totalCount, nodes }, effects, sel, letters, p
       rows: worstFirst.map((job) => columns.map(([, read]) => read(job, places, effects))),
     };
   }, [nodes, places, effects]);
-  const lettered = useMemo(() => {
-    const byName = new Map<string, Letter>();
+  const [lettered, incidents] = useMemo(() => {
+    const [byName, behind] = [new Map<string, Letter>(), new Map<string, string>()];
     for (const job of nodes) {
-      const letter = letters.get(nameOf(job));
       const twins = nodes.filter((other) => labelOf(other) === labelOf(job));
-      if (letter && twins.length === 1) byName.set(labelOf(job), letter);
+      if (twins.length > 1) continue;
+      const [letter, incident] = [letters.get(nameOf(job)), effects.get(nameOf(job))?.incident];
+      if (letter) byName.set(labelOf(job), letter);
+      if (incident) behind.set(labelOf(job), incident);
     }
-    return byName;
-  }, [nodes, letters]);
-  const incidents = useMemo(
-    () => new Map([...effects.values()].flatMap(({ words, incident }) => (incident ? [[words, incident]] : []))),
-    [effects],
-  );
+    return [byName, behind];
+  }, [nodes, letters, effects]);
   const view = { sort, where, cols };
   const shown = useVisibleRows(all, view);
   const chosen = (row: Cell[]) => Boolean(sel) && row.includes(sel);

@@ -67,7 +67,7 @@ interface Props {
   chosen?: (row: Cell[]) => boolean;
   /** The letters of jobs in the picture next to the table. */
   letters?: Map<string, Letter>;
-  /** The incidents behind the health of jobs, by its words. */
+  /** The incidents behind the health of jobs, by their names. */
   incidents?: Map<string, string>;
   /** Where the name of a job leads; by default to the job among all. */
   jobHref?: (job: string) => string;
@@ -359,7 +359,7 @@ function Body({
                     isNumber={numeric[place] ?? false}
                     decimals={decimals[place] ?? 0}
                     letter={column === "job" ? letters?.get(String(row[place])) : undefined}
-                    incident={column === "health" ? incidents?.get(String(row[place])) : undefined}
+                    incident={column === "health" ? incidents?.get(String(row[columns.indexOf("job")])) : undefined}
                     jobHref={jobHref}
                   />
                 ))}

@@ -65,7 +65,7 @@ const OPEN = graphql(`
   query HomeIncidents {
     incidents(first: 1000) {
       totalCount
-      edges { cursor node { id severity place startedAt who why jobs jobCount parts { kind state count } } }
+      nodes { id severity place startedAt who why jobs jobCount parts { kind state count } }
     }
     drift(first: 1) { totalCount }
     driftComparedAt
@@ -245,7 +245,7 @@ const LISTED = 5;
 /** What the open incidents cost, and how old they are. */
 function Impact({ open }: { open: Open }) {
   const { asof } = useAsOf();
-  const nodes = open.incidents.edges.map(({ node }) => node);
+  const { nodes } = open.incidents;
   const known = nodes.filter(({ startedAt }) => startedAt);
   const oldest = known.reduce(
     (least, incident) => (!least || (incident.startedAt ?? "") < (least.startedAt ?? "") ? incident : least),
@@ -365,7 +365,7 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
       </h2>
       {incidents.totalCount === 0 && <p class="inner">No open incidents. Every part is up.</p>}
       <ul class="rows">
-        {incidents.edges.slice(0, LISTED).map(({ node: incident }) => (
+        {incidents.nodes.slice(0, LISTED).map((incident) => (
           <li key={incident.id}>
             <a href={href("incidents", "", { sel: incident.id })}>
               <Glyph
@@ -378,7 +378,7 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
                 </span>
                 <span class="quiet">
                   {SEVERITIES[incident.severity]} · {describeParts([incident])}
-                  {incident.jobs.length > 0 && ` · hits ${listJobs(incident.jobs)}`}
+                  <JobNames verb="hits" jobs={incident.jobs} />
                 </span>
               </span>
               <span class="quiet">{incident.startedAt && formatDuration(incident.startedAt, shownTime(asof))}</span>
@@ -390,7 +390,26 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
   );
 }
 
-const listJobs = (jobs: readonly string[]) => (jobs.length > LISTED ? pluralize(jobs.length, "job") : jobs.join(", "));
+/** What an incident does to jobs; their names break only where one is longer than a line. */
+function JobNames({ verb, jobs }: { verb: string; jobs: readonly string[] }) {
+  if (!jobs.length) return null;
+  if (jobs.length > LISTED) return ` · ${verb} ${pluralize(jobs.length, "job")}`;
+  return (
+    <>
+      {" ·"}
+      {jobs.map((job, index) => (
+        <>
+          {" "}
+          <span key={job} class="whole">
+            {index === 0 && `${verb} `}
+            {job}
+            {index < jobs.length - 1 && ","}
+          </span>
+        </>
+      ))}
+    </>
+  );
+}
 
 function Changes({ events }: { events: Open["events"]["nodes"] }) {
   if (!events.length) return null;
