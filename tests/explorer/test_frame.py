@@ -31,7 +31,7 @@ def service_database(databases: Databases) -> str:
 
 
 def row(page: Page, cluster: str) -> str:
-    return page.locator("tr", has=page.get_by_role("link", name=re.compile(f"^{cluster} "))).inner_text()
+    return page.locator("tr", has=page.get_by_role("link", name=re.compile(rf"^{cluster}( |$)"))).inner_text()
 
 
 @pytest.mark.slow
