@@ -266,6 +266,7 @@ def test_a_domain_says_what_its_incident_costs_until_a_scenario_asks_otherwise(o
     cost = page.get_by_role("region", name="What it costs")
     rows = cost.locator("dl > div")
     expect(rows.filter(has_text="Working chips")).to_contain_text(re.compile(r"64\s*→\s*63\s*−1"))
+    expect(rows.filter(has_text="Idle links")).to_contain_text(re.compile(r"0\s*→\s*7\s*\+7"))
     expect(rows.filter(has_text="All-gather limit")).to_contain_text(re.compile(r"640\s*→\s*512 GB/s\s*−20 %"))
     expect(rows.filter(has_text="Bisection")).to_contain_text(
         re.compile(r"2,048\s*→\s*1,984 GB/s\s*−3 %\s*of 63, not 64 chips")

@@ -537,7 +537,10 @@ def test_a_token_is_asked_for_and_kept(watched: Watched, databases: Databases) -
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         token = create_token(connection, "explorer", "read", None)
     with forked_service(url, TRNINV_AUTH="tokens") as guarded:
-        page = watched.open("#/cluster/u-trn2x64", url=guarded)
+        page = watched.open(url=guarded)
+        expect(page.locator("form.failure")).not_to_have_count(1)
+        expect(page.locator("form.failure").filter(visible=True)).to_have_count(1)
+        page.evaluate("location.hash = '#/cluster/u-trn2x64'")
         page.get_by_label(re.compile("requires a token")).first.fill(token)
         page.get_by_role("button", name="Use token").first.click()
         expect(page.get_by_text("1 × Trn2 UltraServer")).to_be_visible()

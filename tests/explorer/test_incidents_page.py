@@ -94,6 +94,9 @@ def test_an_incident_says_first_which_parts_since_when_whose_jobs_and_what_is_lo
     assert row.locator(".id").inner_text() == "5"
     columns = page.locator("table.pick").first
     assert columns.evaluate("table => table.parentElement.scrollWidth - table.parentElement.clientWidth") <= 0
+    found.get_by_role("link", name="Where can it go?").click()
+    page.wait_for_url(re.compile(r"#/jobs\?"))
+    expect(page.get_by_role("region", name="Drain impact")).to_contain_text("llama-ft")
 
 
 def rows(page: Page) -> list[str]:

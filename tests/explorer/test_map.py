@@ -146,7 +146,7 @@ def test_where_chips_are_less_than_a_pixel_the_worst_is_shown(opened: Open) -> N
     """Of every domain a chip is down: each of their tiles shows it, whatever else falls into its pixel."""
     page = opened(FLEET, width=1000, height=700)
     of_rainier(page, range(20, 400_000, 64))
-    page.add_style_tag(content=".marker { visibility: hidden }")
+    page.add_style_tag(content=":is(.marker, .shown-frame) { visibility: hidden }")
     go(page, f"{FLEET}?zoom=0.5")
     bad = alike(shot(page), DOWN["light"])
     assert np.count_nonzero(bad) >= RAINIER[0]

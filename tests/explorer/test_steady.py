@@ -85,7 +85,7 @@ CUT = """() => [...document.querySelectorAll('.data :is(th, td)')]
 @pytest.mark.slow
 def test_a_report_on_a_phone_begins_with_what_answers_its_question(opened: Open) -> None:
     page = opened("#/reports/capacity", width=390, height=844)
-    for title in ("cluster", "chips", "chips working", "chips free"):
+    for title in ("cluster", "chips", "chips up or degraded", "chips free"):
         expect(page.get_by_role("columnheader", name=title, exact=True)).to_be_in_viewport(ratio=1)
     assert page.locator(".data tbody tr").first.bounding_box()["y"] < 600  # type: ignore[index]
     expect(page.locator("#plot")).to_be_hidden()

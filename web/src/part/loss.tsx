@@ -44,11 +44,10 @@ function Row({ name, before, now, unit = "", less = false, note }: RowProps) {
       <dt>{name}</dt>
       <dd>
         <span>
-          {isSame && <span class="quiet">unchanged, </span>}
           <Change now={textOf(now) + unit} before={isSame ? undefined : textOf(before)} />
         </span>
         <em class={(less ? is > was : is < was) ? "worse" : undefined}>
-          {was === is ? "" : formatDifference(was, is)}
+          {isSame ? "same" : formatDifference(was, is)}
         </em>
         {note && <small>{note}</small>}
       </dd>
