@@ -301,20 +301,6 @@ def test_a_bisection_asks_for_no_ends(opened: Open) -> None:
 
 
 @pytest.mark.slow
-def test_the_list_of_incidents_names_a_job_that_one_only_slows(opened: Open) -> None:
-    row = opened("#/incidents").locator(".incidents .pick tbody tr", has_text="u-trn2x64/d0/s1/c5").first
-    expect(row.locator(".jobs-hit")).to_have_text("slower: train-7b")
-
-
-@pytest.mark.slow
-def test_home_names_a_job_that_an_incident_only_slows(opened: Open) -> None:
-    page = opened("#/")
-    row = page.get_by_role("region", name="Incidents").get_by_role("link", name="u-trn2x64/d0/s1/c5")
-    expect(row).to_contain_text("slows train-7b")
-    expect(page.locator(".tile", has_text="Incidents")).to_contain_text("1 job slower")
-
-
-@pytest.mark.slow
 def test_who_holds_which_chips_is_told_by_letters(opened: Open) -> None:
     page = opened(f"{U}?show=jobs")
     expect(page.locator(".wiring .chip.allocated")).to_have_count(16)

@@ -1,4 +1,4 @@
-import{E as e,_ as t,c as n,p as r,r as i,t as a,w as o,x as s}from"./jsxRuntime.js";import{B as c,L as l,N as u,a as d,c as f,f as p,j as m,l as h,m as g,t as _,u as v}from"./words.js";import{_ as y,f as b,n as x,o as S}from"./state.js";import{n as C,t as w}from"./confirmation.js";import{I as T}from"./index.js";var E=m(`fragment Seen on Event { event at who why }`),D=m(`
+import{E as e,_ as t,c as n,p as r,r as i,t as a,w as o,x as s}from"./jsxRuntime.js";import{B as c,L as l,N as u,a as d,c as f,f as p,j as m,l as h,m as g,t as _,u as v}from"./words.js";import{_ as y,f as b,n as x,o as S}from"./state.js";import{n as C,t as w}from"./confirmation.js";import{F as T}from"./index.js";var E=m(`fragment Seen on Event { event at who why }`),D=m(`
   query Named(
     $servers: [Address!]!, $chips: [Address!]!, $switches: [Address!]!, $nics: [Address!]!
     $nodes: [Address!]!, $links: [Address!]!
