@@ -272,7 +272,7 @@ def test_a_domain_says_what_its_incident_costs_until_a_scenario_asks_otherwise(o
         re.compile(r"2,048\s*→\s*1,984 GB/s\s*−3 %\s*of 63, not 64 chips")
     )
     expect(rows.filter(has_text="Memory pool")).to_contain_text(re.compile(r"6,144\s*→\s*6,048 GiB"))
-    expect(page.get_by_role("region", name="Causes")).to_contain_text("Hits no job, slows train-7b")
+    expect(page.get_by_role("region", name="Causes")).to_contain_text("Hits no job")
     for asked in (f"{U}?show=bisection", f"{U}?{ENDS}", f"{U}?show=jobs"):
         page.evaluate("to => { location.hash = to }", asked)
         expect(cost).to_have_count(1)

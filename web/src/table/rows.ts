@@ -1,7 +1,7 @@
 // Rows of a table: filtered, sorted, and as CSV.
 import { rounded } from "../words";
 
-/** What the health of a job is that no incident hits or slows. */
+/** What the health of a job is that no incident hits. */
 export const ALL_UP = "all up";
 
 export type Cell = string | number | boolean | null;
