@@ -2,8 +2,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { change, numberIn } from "../route";
 
-/** Angles from which no two chips of an UltraServer hide each other. */
-const USUAL: [number, number] = [46, -13];
+/** Angles from which no two chips of an UltraServer hide each other, and no two links lie on each other. */
+const USUAL: [number, number] = [46, -16];
 
 /** Yaw and pitch in degrees, and functions that turn further; the page's address follows when the turning stops. */
 export function useAngles(

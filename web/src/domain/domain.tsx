@@ -89,6 +89,7 @@ function Opened({ domain, answer: { layout, incidents, nics }, route, query, nar
           <More breaking={breaking} setBreaking={setBreaking} />
         </div>
       </div>
+      {isTurned && narrow && <p class="quiet">Drawn flat: 3D needs a wider screen.</p>}
       <WhatIf domain={place} scenario={scenario} />
       <div class={isAnswered ? "split asked" : "split"}>
         <section aria-label="Wiring">
@@ -103,7 +104,6 @@ function Opened({ domain, answer: { layout, incidents, nics }, route, query, nar
             breaking={breaking}
             awaited={answerOf(mode, answers)?.loading ?? false}
           />
-          {isTurned && narrow && <p class="quiet">Drawn flat: 3D needs a wider screen.</p>}
           <Timeline scope={place} span={options.span} />
         </section>
         <div class="beside">
