@@ -309,6 +309,7 @@ def test_a_frame_leaves_the_names_of_the_next_row_free(opened: Open) -> None:
 def test_a_whole_domain_has_the_name_of_its_job_or_its_letter_where_that_is_too_long(opened: Open) -> None:
     page = opened(FLEET, width=1440, height=900)
     page.evaluate("""() => {
+        window.drawn = new Set()
         const draw = CanvasRenderingContext2D.prototype.fillText
         CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
             window.drawn.add(text)

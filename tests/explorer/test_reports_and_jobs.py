@@ -465,8 +465,8 @@ def test_an_address_stays_in_one_line_and_leaves_out_the_chosen_cluster(opened: 
                 expect(page.locator('.data td[data-label="health"]').first).to_contain_text(f"{place}/c0")
                 expect(page.get_by_role("columnheader", name="who")).to_have_count(int(width > 1400))
             page.locator('.data td[data-label="health"] a').first.click()
-            cause = page.locator(".tree a").first
-            expect(cause).to_have_text(chip)
+            cause = page.locator(".tree a", has_text=chip)
+            expect(cause).to_be_visible()
             cause.locator("..").evaluate("each => { each.style.width = '10rem' }")
             assert cause.evaluate("each => each.getBoundingClientRect().height") < 30
         finally:
