@@ -366,7 +366,9 @@ def test_jobs_come_before_the_maps_and_what_has_failed_first(opened: Open, servi
             expect(small).to_have_count(300)
             corners = page.locator(".domains.small .corner")
             expect(corners).to_have_count(300)
-            look = "each => { const { width, backgroundColor } = getComputedStyle(each); return width + backgroundColor }"
+            look = (
+                "each => { const { width, backgroundColor } = getComputedStyle(each); return width + backgroundColor }"
+            )
             assert len({corners.nth(domain).evaluate(look) for domain in (5, 20)}) == 1  # without a job, and with one
             assert small.first.evaluate("each => each.getBoundingClientRect().width") <= 32
         finally:
