@@ -277,22 +277,53 @@ def test_the_domain_in_the_panel_is_framed_on_the_map(opened: Open) -> None:
 
 
 @pytest.mark.slow
+def test_a_frame_leaves_the_names_of_the_next_row_free(opened: Open) -> None:
+    page = opened(FLEET, width=1200, height=800)
+    page.evaluate("""() => {
+        window.names = []
+        const draw = CanvasRenderingContext2D.prototype.fillText
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+            window.names.push([text, x, y])
+            draw.call(this, text, x, y)
+        }
+    }""")
+    for width in (1200, 700, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate("window.names = []")
+        go(page, f"{FLEET}?sel=d1/s0/c0&at={width}")
+        page.wait_for_function("window.names.some(([name]) => name == 'd1')")
+        stage, frame = (page.locator(each).bounding_box() for each in ("canvas", ".shown-frame"))
+        assert stage
+        assert frame
+        tops = [
+            y + stage["y"] - 8
+            for _, x, y in page.evaluate("window.names")
+            if frame["x"] < x + stage["x"] < frame["x"] + frame["width"] and y + stage["y"] > frame["y"] + 20
+        ]
+        assert tops
+        assert min(tops) > frame["y"] + frame["height"], width
+    page.reload()  # draws by itself again
+
+
+@pytest.mark.slow
 def test_a_whole_domain_has_the_name_of_its_job_or_its_letter_where_that_is_too_long(opened: Open) -> None:
     page = opened(FLEET, width=1440, height=900)
     page.evaluate("""() => {
+        window.drawn = new Set()
         const draw = CanvasRenderingContext2D.prototype.fillText
         CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
             window.drawn.add(text)
             draw.call(this, text, ...at)
         }
     }""")
-    for width, shown, hidden in ((1440, "pretrain", "A"), (390, "A", "pretrain")):
+    # batch would fit where pretrain does not
+    for width, shown, hidden in ((1440, {"pretrain", "batch"}, {"A"}), (390, {"A"}, {"pretrain", "batch"})):
         page.set_viewport_size({"width": width, "height": 900})
         go(page, FLEET)
         page.evaluate("window.drawn = new Set()")
         go(page, f"{FLEET}?color=job")
-        page.wait_for_function("text => window.drawn.has(text)", arg=shown)
-        assert hidden not in page.evaluate("[...window.drawn]")
+        page.wait_for_function("texts => texts.every(text => window.drawn.has(text))", arg=[*shown])
+        assert not hidden & {*page.evaluate("[...window.drawn]")}
     page.reload()  # draws by itself again
 
 

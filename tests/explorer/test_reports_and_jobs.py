@@ -364,8 +364,12 @@ def test_jobs_come_before_the_maps_and_what_has_failed_first(opened: Open, servi
             expect(rows).to_have_count(15)
             small = page.locator(".domains.small").first.get_by_role("link")
             expect(small).to_have_count(300)
-            quiet = page.locator(".domains.small .corner.quiet")
-            assert 280 <= quiet.count() < 300  # faults outside jobs are quieter than those of jobs
+            corners = page.locator(".domains.small .corner")
+            expect(corners).to_have_count(300)
+            look = (
+                "each => { const { width, backgroundColor } = getComputedStyle(each); return width + backgroundColor }"
+            )
+            assert len({corners.nth(domain).evaluate(look) for domain in (5, 20)}) == 1  # without a job, and with one
             assert small.first.evaluate("each => each.getBoundingClientRect().width") <= 32
         finally:
             for number in range(13):
@@ -446,6 +450,57 @@ def test_jobs_have_the_unhealthy_parts_that_incidents_say(opened: Open, service_
         finally:
             for address in worn:
                 fleet.set_state([address], "up", why="repaired", who="tests")
+
+
+@pytest.mark.slow
+def test_an_address_stays_in_one_line_and_leaves_out_the_chosen_cluster(opened: Open, service_database: str) -> None:
+    chip = "u-trn2x64/d0/s0/c0"
+    with trninv.open(service_database) as fleet:
+        fleet.set_state([chip], "down", why="worn", who="tests")
+        try:
+            for scope, place, width in (("", "u-trn2x64/d0/s0", 1280), ("u-trn2x64", "d0/s0", 1440)):
+                page = opened(f"#/jobs?in={scope}", width=width, height=900)
+                where = page.locator('.data td[data-label="where"] a')
+                expect(where).to_have_text([place, place[:-1] + "2"])
+                lines = where.evaluate_all("all => all.map(each => each.getClientRects().length)")
+                assert lines == [1, 1]
+                expect(page.locator('.data td[data-label="health"]').first).to_contain_text(f"{place}/c0")
+                expect(page.get_by_role("columnheader", name="who")).to_have_count(int(width > 1400))
+            page.locator('.data td[data-label="health"] a').first.click()
+            cause = page.locator(".tree a", has_text=chip)
+            expect(cause).to_be_visible()
+            cause.locator("..").evaluate("each => { each.style.width = '10rem' }")
+            assert cause.evaluate("each => each.getBoundingClientRect().height") < 30
+        finally:
+            fleet.set_state([chip], "up", why="repaired", who="tests")
+
+
+@pytest.mark.slow
+def test_the_legend_of_jobs_says_what_the_picture_shows(opened: Open, service_database: str) -> None:
+    letter, name = "the job with this letter", "the name of its job"
+    page = opened("#/jobs?in=u-trn2x64", width=1280, height=900)
+    legend = page.locator(".legend")
+    expect(legend.get_by_text(letter)).to_be_visible()
+    expect(legend.get_by_text(name)).to_be_hidden()
+    with trninv.open(service_database) as fleet:
+        fleet.allocate("pretrain", ["trn3-gen2/d0"], who="tests")
+        try:
+            page = opened("#/jobs?in=trn3-gen2", width=1280, height=900)
+            expect(page.locator(".legend").get_by_text(name)).to_be_visible()
+            expect(page.locator(".legend").get_by_text(letter)).to_be_hidden()
+            band, servers = (page.locator(each).bounding_box() for each in (".job-name", ".has-name"))
+            first = page.locator(".has-name .server").first
+            corner = first.bounding_box()
+            assert band
+            assert servers
+            assert corner
+            assert band["x"] >= corner["x"]
+            assert band["x"] + band["width"] <= servers["x"] + servers["width"] - (corner["x"] - servers["x"])
+            # the gap between servers is of the job, so that the name does not bridge it
+            ground = page.locator(".has-name").evaluate("each => getComputedStyle(each).backgroundColor")
+            assert ground not in ("rgba(0, 0, 0, 0)", "transparent")
+        finally:
+            fleet.release("pretrain")
 
 
 @pytest.mark.slow

@@ -7,13 +7,12 @@ import type { WIRING } from "./documents";
 export type Domain = Extract<Result<typeof WIRING>["resolve"], { wiring: string }>;
 export type LayoutAnswer = Result<typeof WIRING>["layout"];
 
-const NARROW = "(max-width: 700px)";
-
-/** Whether the screen is as narrow as a phone's. */
-export function useNarrow(): boolean {
-  const [narrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
+/** Whether the screen is not wider than so many pixels; by default, than a phone's. */
+export function useNarrow(pixels = 700): boolean {
+  const most = `(max-width: ${pixels}px)`;
+  const [narrow, setNarrow] = useState(() => matchMedia(most).matches);
   useEffect(() => {
-    const query = matchMedia(NARROW);
+    const query = matchMedia(most);
     const changed = () => setNarrow(query.matches);
     query.addEventListener("change", changed);
     return () => query.removeEventListener("change", changed);

@@ -11,6 +11,8 @@ const LARGEST = 64;
 /** Pixels per tile from which tiles have names (those of single servers sooner), and the space for a name. */
 const [NAMED, NAMED_SINGLE] = [48, 42];
 const NEAR = { left: 0.1, top: 0.22, size: 0.76 };
+/** Least pixels of the space for a name, between the frames of two rows. */
+const NAME = 14.5;
 /** Margin in pixels; on the left also for the names of rows. */
 export const MARGIN = 12;
 const [NAMES, DIGIT] = [58, 7];
@@ -167,7 +169,10 @@ export class Camera {
 
   /** Where chips begin in a tile, and how much of it they fill. */
   get inset(): { left: number; top: number; size: number } {
-    return this.isNear ? NEAR : { left: 0, top: 0, size: this.to.side / (this.to.side + 1) };
+    const top = Math.max(NEAR.top, NAME / this.scale);
+    return this.isNear
+      ? { ...NEAR, top, size: NEAR.top + NEAR.size - top }
+      : { left: 0, top: 0, size: this.to.side / (this.to.side + 1) };
   }
 
   /** Pixels per chip. */

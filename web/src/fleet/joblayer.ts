@@ -13,6 +13,7 @@ const SINGLE = 20;
 const [LEAST, LEAST_TILE] = [9, 8];
 /** The side of an area from which letters are large, and the size of others and of names. */
 const [LARGE, SMALL] = [40, 11];
+const FONT = `600 ${SMALL}px system-ui, sans-serif`;
 /** Pixels from the middle of a domain to its label, if a marker is on the other side. */
 const SHIFT = 11;
 /** Pixels from one stripe to the next. */
@@ -35,6 +36,8 @@ export class JobLayer {
   private to: Camera["to"] | undefined;
   /** The markers at the camera's scale, from which labels keep away. */
   markers: Marker[] = [];
+  /** The least width of the areas that have names, in cells: those of one width all have names, or all letters. */
+  private named = 0;
   private readonly inks = JOB_TOKENS.map((token) => [inkOf(token), inkOf(`on-${token}`)] as const);
 
   constructor(
@@ -48,9 +51,15 @@ export class JobLayer {
     this.to = camera.to;
     context.textAlign = "center";
     context.textBaseline = "middle";
+    this.named = 0;
     if (camera.scale >= SINGLE) {
-      for (const [domain, column, row] of seen)
-        for (const area of this.areasOf(camera, domain)) this.area(context, camera, area, column, row);
+      const areas = [...seen].flatMap(([domain, column, row]) =>
+        this.areasOf(camera, domain).map((area) => [area, column, row] as const),
+      );
+      context.font = FONT;
+      for (const [{ job, x, right }] of areas)
+        if (!this.hasRoom(context, job, (right - x) * camera.chip)) this.named = Math.max(this.named, right - x + 1);
+      for (const area of areas) this.area(context, camera, ...area);
     } else if (camera.scale >= LEAST_TILE) this.rows(context, camera, seen);
     context.textBaseline = "alphabetic";
   }
@@ -90,7 +99,15 @@ export class JobLayer {
     const angle = letterOf(ordinal).hatch;
     if (angle !== undefined) hatch(context, box, angle, this.inks[toneOf(ordinal)]?.[1] ?? "", 0.8);
     const middle = [left + x + width / 2, top + y + height / 2 + this.shiftOf(camera, area, column, row)] as const;
-    this.label(context, area.job, middle, width, height);
+    this.label(context, area.job, middle, width, height, area.right - area.x >= this.named);
+  }
+
+  private nameOf(job: number): string {
+    return this.allocations.jobs[job - 1]?.name ?? "";
+  }
+
+  private hasRoom(context: CanvasRenderingContext2D, job: number, width: number): boolean {
+    return context.measureText(this.nameOf(job)).width + 2 <= width;
   }
 
   /** How far the label of a whole domain moves away from a marker that would cover it, in pixels. */
@@ -111,14 +128,14 @@ export class JobLayer {
     [x, y]: readonly [number, number],
     width: number,
     height: number,
+    mayHaveName = true,
   ): void {
     const ordinal = this.allocations.jobs[job - 1]?.ordinal ?? 0;
     const [color, on] = this.inks[toneOf(ordinal)] ?? ["", ""];
-    const name = this.allocations.jobs[job - 1]?.name ?? "";
-    context.font = `600 ${SMALL}px system-ui, sans-serif`;
-    const isNamed = context.measureText(name).width + 2 <= width;
+    context.font = FONT;
+    const isNamed = mayHaveName && this.hasRoom(context, job, width);
     const size = !isNamed && Math.min(width, height) >= LARGE ? 14 : SMALL;
-    const text = isNamed ? name : letterOf(ordinal).text;
+    const text = isNamed ? this.nameOf(job) : letterOf(ordinal).text;
     context.font = `600 ${size}px system-ui, sans-serif`;
     const padded = context.measureText(text).width + 6;
     const [wide, high] = [isNamed ? Math.min(width, padded) : padded, Math.min(size + 4, height)];

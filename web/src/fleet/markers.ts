@@ -69,11 +69,10 @@ function squares(spots: Spot[], camera: Camera, side: number, jobs: AllocationMa
     }
     const [left, top] = camera.corner([column, row, 0, 0]);
     const own = spot.chips > 1 ? side : Math.max(camera.chip, Math.min(CHIP, SHARE * side));
-    // the name of the next row is just below
-    const within = (start: number, chip: number, most: number) =>
-      Math.max(start + own / 2, Math.min(start + most - own / 2, chip + camera.chip / 2));
+    const within = (start: number, chip: number) =>
+      Math.max(start + own / 2, Math.min(start + side - own / 2, chip + camera.chip / 2));
     const [chipX, chipY] = camera.corner(jobs?.jobNumbers[spot.chip] ? [column, row, camera.to.side - 1, 0] : cell);
-    const marker = { x: within(left, chipX, side), y: within(top, chipY, side - 1), spot, count: 1, side: own };
+    const marker = { x: within(left, chipX), y: within(top, chipY), spot, count: 1, side: own };
     markers.set(`${column} ${row}`, marker);
   }
   return [...markers.values()];

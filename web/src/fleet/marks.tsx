@@ -19,24 +19,31 @@ interface MarkersProps {
 export function Markers({ markers, isFilled }: MarkersProps) {
   return useMemo(
     () =>
-      markers.map(({ x, y, spot, count, side }) => (
-        <span
-          key={`${spot.address} ${x} ${y}`}
-          class={`marker ${spot.state}${side ? (spot.chips > 1 && !isFilled ? " square" : " square filled") : ""}`}
-          data-at={spot.address}
-          style={placeOf(x, y, side)}
-        >
-          <Glyph state={spot.state} />
-          {count > 1 && <b>{count > 999 ? `${Math.floor(count / 1000)}k` : number(count)}</b>}
-        </span>
-      )),
+      markers.map((marker) => {
+        const { x, y, spot, count, side } = marker;
+        return (
+          <span
+            key={`${spot.address} ${x} ${y}`}
+            class={`marker ${spot.state}${side ? (spot.chips > 1 && !isFilled ? " square" : " square filled") : ""}`}
+            data-at={spot.address}
+            style={placeOf(marker)}
+          >
+            <Glyph state={spot.state} />
+            {count > 1 && <b>{count > 999 ? `${Math.floor(count / 1000)}k` : number(count)}</b>}
+          </span>
+        );
+      }),
     [markers, isFilled],
   );
 }
 
-/** A square covers every pixel of its domain. */
-function placeOf(x: number, y: number, side: number | undefined) {
+/** A square covers every pixel of its domain, that of a chip stays within it. */
+function placeOf({ x, y, spot, side }: Marker) {
   if (!side) return { left: `${Math.round(x - SIZE / 2)}px`, top: `${Math.round(y - SIZE / 2)}px` };
+  if (spot.chips === 1) {
+    const own = `${Math.round(side)}px`;
+    return { left: `${Math.round(x - side / 2)}px`, top: `${Math.round(y - side / 2)}px`, width: own, height: own };
+  }
   const [left, top] = [Math.floor(x - side / 2), Math.floor(y - side / 2)];
   const size = `${Math.ceil(side) + 1}px`;
   return { left: `${left}px`, top: `${top}px`, width: size, height: size };

@@ -108,7 +108,7 @@ export class Painter {
     const [x, y] = camera.origin;
     for (const [domain, column, row] of this.seen(camera)) {
       const [left, top] = camera.corner([column, row, 0, 0]);
-      context.fillText(`d${domain}`, Math.round(left + x), Math.round(top + y) - 2);
+      context.fillText(`d${domain}`, Math.round(left + x), Math.round(top + y) - 3);
     }
   }
 

@@ -14,7 +14,10 @@ export function Consequences({ incident, costs }: { incident: Incident; costs: I
     <ul class="tree">
       {incident.causes.slice(0, CAUSES).map((cause) => (
         <li key={cause}>
-          <a href={href("at", cause)}>{shortenAddress(cause)}</a> <span class="quiet">root cause</span>
+          <a class="address" href={href("at", cause)}>
+            {shortenAddress(cause)}
+          </a>{" "}
+          <span class="quiet">root cause</span>
         </li>
       ))}
       <MoreCauses
@@ -41,7 +44,10 @@ export function Consequences({ incident, costs }: { incident: Incident; costs: I
           <span>
             <strong>{number(cost.chipsNow)}</strong> of {pluralize(cost.chipsBefore, "chip")} still reachable{" "}
             <span class="quiet">
-              in <a href={href("domain", cost.domain)}>{cost.domain}</a>
+              in{" "}
+              <a class="address" href={href("domain", cost.domain)}>
+                {cost.domain}
+              </a>
             </span>
           </span>
         </li>
@@ -69,7 +75,10 @@ function Idle({ domain, links }: { domain: string; links: number }) {
       <span>
         <strong>{pluralize(links, "link")}</strong> idle{" "}
         <span class="quiet">
-          in <a href={href("domain", domain)}>{domain}</a>
+          in{" "}
+          <a class="address" href={href("domain", domain)}>
+            {domain}
+          </a>
         </span>
       </span>
     </li>

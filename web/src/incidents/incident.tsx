@@ -180,7 +180,10 @@ export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
         <ul class="tree">
           {causes.slice(0, CAUSES).map((cause) => (
             <li key={cause}>
-              <a href={href("at", cause)}>{shortenAddress(cause)}</a> <span class="quiet">root cause</span>
+              <a class="address" href={href("at", cause)}>
+                {shortenAddress(cause)}
+              </a>{" "}
+              <span class="quiet">root cause</span>
             </li>
           ))}
           <MoreCauses rest={causes.slice(CAUSES)} count={causeCount - CAUSES} />

@@ -9,7 +9,7 @@ import type { ClusterChips } from "./allocated";
 
 export interface Effect {
   state: State;
-  /** In words: 1 chip down: d3/s1/c5, 1 link degraded: d12/s0/c0 – s1/c0. */
+  /** In words: 1 chip down: a/d3/s1/c5, 1 link degraded: a/d12/s0/c0 – s1/c0. */
   words: string;
   /** The worst incident behind it. */
   incident?: string | undefined;
@@ -55,12 +55,11 @@ interface NamedCount extends Count {
   first?: string | undefined;
 }
 
-/** Say how many parts are unhealthy, and which: 2 chips down: d3/s1/c5 and 1 more. */
+/** Say how many parts are unhealthy, and which: 2 chips down: a/d3/s1/c5 and 1 more. */
 function describeCount({ kind, state, count, first }: NamedCount): string {
   const words = `${pluralize(count, nounOf(kind))} ${stateWord(state)}`;
   if (!first) return words;
-  const place = shortenAddress(first).replace(/^[^/]+\//, "");
-  return `${words}: ${place}${count > 1 ? ` and ${number(count - 1)} more` : ""}`;
+  return `${words}: ${shortenAddress(first)}${count > 1 ? ` and ${number(count - 1)} more` : ""}`;
 }
 
 /** Chips of jobs that are not up, by state. */

@@ -152,7 +152,12 @@ function Page({ scope, scopes, title, jobs, chips, causes, effects, places, opti
               <div class="list">
                 <Loading result={jobs}>
                   {({ jobs: listed }) => (
-                    <JobTable jobs={listed} effects={effects ?? NO_EFFECTS} {...{ sel, letters, places, options }} />
+                    <JobTable
+                      jobs={listed}
+                      effects={effects ?? NO_EFFECTS}
+                      {...{ sel, letters, places, options }}
+                      cluster={scope.split("/")[0] ?? ""}
+                    />
                   )}
                 </Loading>
               </div>

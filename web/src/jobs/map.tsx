@@ -199,7 +199,10 @@ function Domain(props: DomainUseProps) {
           {isHere && <span class="tag">here</span>}
         </span>
       )}
-      <span class={letter ? "servers has-name" : "servers"} style={{ "--columns": columnsOf(servers.length) }}>
+      <span
+        class={letter ? "servers has-name" : "servers"}
+        style={{ "--columns": columnsOf(servers.length), ...(letter && jobColors(letter)) }}
+      >
         {servers.map((server, index) => (
           <Server
             key={index}
@@ -211,11 +214,7 @@ function Domain(props: DomainUseProps) {
             proposal={proposal}
           />
         ))}
-        {letter && (
-          <span class="job-name" style={jobColors(letter)}>
-            {only}
-          </span>
-        )}
+        {letter && <span class="job-name">{only}</span>}
         {own?.between && (
           <span class="between" title={own.words} style={middleOf(own.between, servers.length)}>
             <Glyph state={own.state} />
@@ -321,7 +320,7 @@ function Server({ server: { uses, states, chips }, letters, mark, sel, address, 
           return (
             <span
               key={`${use.kind} ${use.job}`}
-              class={`share ${use.kind}`}
+              class={letter ? `share ${use.kind} lettered` : `share ${use.kind}`}
               style={{ flexGrow: use.chips, ...(letter && jobColors(letter)) }}
             >
               {use.chips >= LEGIBLE * chips && letter?.text}
@@ -332,7 +331,7 @@ function Server({ server: { uses, states, chips }, letters, mark, sel, address, 
         <span key={Object.values(style).join()} class="proposed" style={style} />
       ))}
       {state && (
-        <span class={`${isWhole ? "whole" : isIdle ? "corner quiet" : "corner"} ${state}`}>
+        <span class={`${isWhole ? "whole" : "corner"} ${state}`}>
           <Glyph state={state} />
         </span>
       )}
@@ -368,7 +367,7 @@ interface LegendProps {
   proposal: Proposal;
 }
 
-/** The looks of the picture's chips; the list of jobs has their letters. */
+/** The looks of the picture's chips; of letters and names of jobs, the style shows what the picture has. */
 export function Legend({ clusters, causes, letters, proposal }: LegendProps) {
   const [letter] = letters.values();
   const drawn = new Set(clusters.map(({ overview }) => overview.cluster));
@@ -386,9 +385,14 @@ export function Legend({ clusters, causes, letters, proposal }: LegendProps) {
   return (
     <p class="inner legend">
       {letter && (
-        <span>
-          <LetterBadge letter={letter} /> the job with this letter in the list; A is the oldest
-        </span>
+        <>
+          <span class="by-letter">
+            <LetterBadge letter={letter} /> the job with this letter in the list; A is the oldest
+          </span>
+          <span class="by-name">
+            <span class="key job" style={jobColors(letter)} /> a domain with the name of its job
+          </span>
+        </>
       )}
       <span>
         <span class="key free" /> free

@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import type { Result } from "../api";
 import { useCanWrite } from "../change/proposal";
+import { useNarrow } from "../domain/wiring";
 import type { Letter } from "../drawing/letter";
 import { useAsOf } from "../live";
 import { href } from "../route";
@@ -50,6 +51,9 @@ const RARE: [string, (job: Job) => Cell][] = [
   ["system", (job) => (job.system === "trninv" ? null : job.system)],
 ];
 
+/** Pixels of a window that has no room for who allocated each job. */
+const CLOSE = 1400;
+
 interface Props {
   jobs: JobList;
   effects: Map<string, Effect>;
@@ -59,9 +63,11 @@ interface Props {
   /** Domains and servers by the names of jobs. */
   places: Map<string, string[]>;
   options: Record<string, string>;
+  /** The cluster of all of them, which their places leave out; empty: of several clusters. */
+  cluster: string;
 }
 
-export function JobTable({ jobs: { totalCount, nodes }, effects, sel, letters, places, options }: Props) {
+export function JobTable({ jobs: { totalCount, nodes }, effects, sel, letters, places, options, cluster }: Props) {
   const { sort = "", where = "", cols = "" } = options;
   const all: Rows = useMemo(() => {
     const columns = [...COLUMNS, ...RARE.filter(([, read]) => nodes.some((job) => read(job)))];
@@ -85,7 +91,9 @@ export function JobTable({ jobs: { totalCount, nodes }, effects, sel, letters, p
     }
     return [byName, behind];
   }, [nodes, letters, effects]);
-  const view = { sort, where, cols };
+  const isClose = useNarrow(CLOSE);
+  const usual = all.columns.filter((column) => !isClose || column !== "who");
+  const view = { sort, where, cols: cols || usual.join(",") };
   const shown = useVisibleRows(all, view);
   const chosen = (row: Cell[]) => Boolean(sel) && row.includes(sel);
   const isShort = !where && shown.rows.length > FEW + 2 && !shown.rows.slice(FEW).some(chosen);
@@ -108,6 +116,8 @@ export function JobTable({ jobs: { totalCount, nodes }, effects, sel, letters, p
         view={view}
         letters={lettered}
         incidents={incidents}
+        usual={usual}
+        within={cluster}
         jobHref={(job) => href("jobs", "", { ...options, sel: job === sel ? undefined : job })}
         chosen={chosen}
         few={isShort ? FEW : undefined}

@@ -47,7 +47,9 @@ export function Causes({ place: base, incidents }: Props) {
           <div key={id} class={`band ${state}`}>
             <strong class="cause">
               <Glyph state={state} />
-              <a href={href("at", address)}>{shortenAddress(relativeTo(base, address))}</a>
+              <a class="address" href={href("at", address)}>
+                {shortenAddress(relativeTo(base, address))}
+              </a>
               {causeCount > 1 && ` and ${number(causeCount - 1)} more`}
             </strong>
             <strong>

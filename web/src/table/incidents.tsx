@@ -94,7 +94,9 @@ export function ByIncident({ groups }: { groups: Group[] }) {
                     <ul>
                       {parts.slice(0, MOST).map(({ address }) => (
                         <li key={address}>
-                          <a href={href("at", address)}>{shortenAddress(address)}</a>
+                          <a class="address" href={href("at", address)}>
+                            {shortenAddress(address)}
+                          </a>
                         </li>
                       ))}
                       {parts.length > MOST && <li class="quiet">and {number(parts.length - MOST)} more</li>}

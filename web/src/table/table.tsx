@@ -9,7 +9,7 @@ import { Address, DisputeMark, NO_MARK, Reason } from "../parts";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
 import { formatDateTime, formatDuration, isState, nounOf, StateLabel, shownTime } from "../state";
-import { exact, pluralize, rounded, shortenAddress } from "../words";
+import { exact, pluralize, relativeTo, rounded, shortenAddress } from "../words";
 import {
   ALL_UP,
   addresses,
@@ -69,6 +69,8 @@ interface Props {
   letters?: Map<string, Letter>;
   /** The incidents behind the health of jobs, by their names. */
   incidents?: Map<string, string>;
+  /** The place that contains all others, whose addresses leave it out. */
+  within?: string;
   /** Where the name of a job leads; by default to the job among all. */
   jobHref?: (job: string) => string;
   /** More buttons next to the download. */
@@ -99,6 +101,7 @@ export function DataTable({
   chosen,
   letters,
   incidents,
+  within,
   jobHref,
   tools,
   usual,
@@ -161,6 +164,7 @@ export function DataTable({
             chosen={chosen}
             letters={letters}
             incidents={incidents}
+            within={within ?? ""}
             jobHref={jobHref}
             totals={totals ?? []}
             shares={shares ?? {}}
@@ -224,6 +228,7 @@ interface BodyProps {
   chosen: Props["chosen"];
   letters: Props["letters"];
   incidents: Props["incidents"];
+  within: string;
   jobHref: Props["jobHref"];
   totals: string[];
   shares: Shares;
@@ -246,6 +251,7 @@ function Body({
   chosen,
   letters,
   incidents,
+  within,
   jobHref = hrefOfJob,
   totals,
   shares,
@@ -360,6 +366,7 @@ function Body({
                     decimals={decimals[place] ?? 0}
                     letter={column === "job" ? letters?.get(String(row[place])) : undefined}
                     incident={column === "health" ? incidents?.get(String(row[columns.indexOf("job")])) : undefined}
+                    within={within}
                     jobHref={jobHref}
                   />
                 ))}
@@ -384,6 +391,7 @@ function Body({
                     decimals={decimals[place] ?? 0}
                     letter={undefined}
                     incident={undefined}
+                    within={within}
                     jobHref={jobHref}
                   />
                 ) : place === drawn[0]?.place ? (
@@ -528,10 +536,13 @@ interface ValueProps {
   letter: Letter | undefined;
   /** The incident behind the health of a job. */
   incident: string | undefined;
+  /** A place that addresses leave out. */
+  within: string;
   jobHref: (job: string) => string;
 }
 
-function Value({ column, cell, dispute, short, isFirst, isNumber, decimals, letter, incident, jobHref }: ValueProps) {
+function Value(props: ValueProps) {
+  const { column, cell, dispute, short, isFirst, isNumber, decimals, letter, incident, within, jobHref } = props;
   const label = columnLabel(column);
   if (typeof cell === "number") {
     const text = formatCell(column, cell, decimals);
@@ -547,6 +558,12 @@ function Value({ column, cell, dispute, short, isFirst, isNumber, decimals, lett
     );
   }
   const text = String(cell ?? "");
+  const shown = within
+    ? text
+        .split(" ")
+        .map((word) => relativeTo(within, word))
+        .join(" ")
+    : text;
   const links = addresses(column, cell);
   if (!text && isNumber)
     return (
@@ -567,7 +584,7 @@ function Value({ column, cell, dispute, short, isFirst, isNumber, decimals, lett
     return (
       <td data-label={label}>
         <StateLabel state={/ down\b/.test(text) ? "down" : "degraded"}>
-          {incident ? <a href={href("incidents", "", { sel: incident })}>{text}</a> : text}
+          {incident ? <a href={href("incidents", "", { sel: incident })}>{shown}</a> : shown}
         </StateLabel>
       </td>
     );
@@ -575,8 +592,12 @@ function Value({ column, cell, dispute, short, isFirst, isNumber, decimals, lett
     links.map((address, index) => (
       <>
         {index > 0 && ", "}
-        <a key={address} href={href(address.includes("/") ? "at" : "cluster", address)}>
-          {isFirst ? <Address text={shortenAddress(address)} /> : shortenAddress(address)}
+        <a
+          key={address}
+          class={isFirst ? undefined : "address"}
+          href={href(address.includes("/") ? "at" : "cluster", address)}
+        >
+          {isFirst ? <Address text={shortenAddress(address)} /> : shortenAddress(relativeTo(within, address))}
         </a>
       </>
     ))
@@ -596,7 +617,7 @@ function Value({ column, cell, dispute, short, isFirst, isNumber, decimals, lett
   ) : column === "kind" ? (
     nounOf(text)
   ) : (
-    <Reason text={text} />
+    <Reason text={shown} />
   );
   const isLong = !short && text.length > LONG && !links.length;
   return (
