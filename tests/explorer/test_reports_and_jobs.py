@@ -231,8 +231,14 @@ def test_the_kind_of_links_that_lost_the_most_is_first_and_named(opened: Open) -
     assert shares == sorted(shares, reverse=True)
     assert shares[0] > 1
     assert int(column(page, 3)[0].replace(",", "")) > 1000
-    now, healthy = (column(page, at)[0] for at in (6, 7))
-    assert float(now.replace(",", "")) < float(healthy.replace(",", ""))
+    now, healthy, cables, rates = (
+        [float(re.sub(r"[^\d.].*", "", text.replace(",", ""), flags=re.DOTALL)) for text in column(page, at)]
+        for at in range(6, 10)
+    )
+    assert now[0] < healthy[0]
+    assert [count * rate for count, rate in zip(cables, rates, strict=True)] == pytest.approx(
+        healthy, rel=0.02
+    )  # as printed
     expect(page.get_by_role("columnheader", name="slower", exact=True)).to_be_visible()
     lead = page.get_by_text(re.compile(r"Of [\d,.]+ GB/s lost, [\d,.]+ are of chips to NICs, which Incidents do not"))
     expect(lead).to_be_visible()
@@ -272,6 +278,14 @@ def test_what_sources_dispute_is_marked_beside_the_number(opened: Open) -> None:
     mark = page.get_by_role("link", name=re.compile("^sources disagree: 96 GiB; other sources: 512 GiB"))
     expect(mark).to_have_attribute("href", "#/disagreements")
     assert page.get_by_role("columnheader", name=re.compile("disputed")).count() == 0
+    heads = page.locator(".data thead th").count()
+    expect(page.locator(".columns-of summary")).to_have_text(f"Columns ({heads} of {heads + 2})")
+    page.locator(".columns-of summary").click()
+    expect(page.locator(".columns-of").get_by_role("checkbox")).to_have_count(heads + 2)
+    page.get_by_role("checkbox", name="HBM", exact=False).first.uncheck()
+    expect(page.locator(".columns-of summary")).to_have_text(f"Columns ({heads - 1} of {heads + 2})")
+    expect(mark).to_have_count(0)
+    page.get_by_role("checkbox", name="HBM", exact=False).first.check()
     assert "hbm_of_a_chip_disputed" in saved(page)[0]
 
 
@@ -579,9 +593,15 @@ def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> 
     assert groups[0].startswith("Per chip")
     assert "read these last" in groups[-1]
     expect(page.get_by_role("rowheader", name="HBM, GiB capacity")).to_be_visible()  # the unit, once
-    assert cell(page, "HBM", 0) == "96"
+    assert cell(page, "HBM", 0) == "96 ≠ sources disagree: 96 GiB; other sources: 512 GiB"
     assert cell(page, "HBM", 1) == "144 best 1.50×"
     assert cell(page, "Scale-up links", 0) == "640"
+    links = page.locator(".compare tr", has=page.get_by_role("rowheader", name="Scale-up links")).locator("td").nth(1)
+    expect(links).to_contain_text("704")
+    expect(links.locator("a.mark")).to_have_attribute("href", "#/disagreements?of=trainium3+neuronlink_bandwidth")
+    bars = [page.locator(".compare tr", has_text=metric).locator(".track span").first for metric in ("HBM", "Diameter")]
+    best_if_long, worst_if_long = [bar.evaluate("bar => getComputedStyle(bar).backgroundColor") for bar in bars]
+    assert best_if_long != worst_if_long
     assert cell(page, "Working chips", 0) == "98.44"
     assert "1,984" in cell(page, "Bisection", 0)
     assert cell(page, "Bisection", 1) == "4,096 2.06×"  # a total: the larger place is not the better one

@@ -154,6 +154,8 @@ def test_bandwidth_by_kind_is_that_of_the_links_one_by_one(two: dict[str, str], 
         fast = run_query(engine, find_report("bandwidth").sql(backend, {"cluster": cluster}), seconds=30)
     assert (fast.columns, _rounded(fast.rows)) == (slow.columns, _rounded(slow.rows))
     assert bool(fast.rows) == (cluster != "no-such")
+    healthy, cables, rate = (fast.columns.index(name) for name in ("gb_per_s", "cables", "gb_per_s_a_cable"))
+    assert all(row[healthy] == pytest.approx(row[cables] * row[rate]) for row in fast.rows)
     idle = fast.columns.index("idle")
     assert cluster or sum(row[idle] for row in fast.rows) > sum(row[idle + 1] for row in fast.rows)  # ends are down
     assert cluster or sum(row[fast.columns.index("slower")] for row in fast.rows)

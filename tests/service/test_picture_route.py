@@ -112,7 +112,7 @@ def test_a_timeline_has_what_its_cursor_needs(client: TestClient) -> None:
         assert [" since " in "".join(each.itertext()) for each in (root, whole)] == [True, False]
         assert max(map(int, root.get("data-counts", "").split())) == 33
         texts = [text.text for text in root.iter(f"{SVG}text")]
-        assert {"0", "33", "UTC", "2 changes close together, the worst"} <= set(texts)  # both ends of the axis
+        assert {"0", "33", "UTC", "2 changes of parts close together, the worst"} <= set(texts)  # both ends of the axis
         assert re.search(
             r"At most 33 parts at once.*Each bar is (less than 1 s|\d+ (s|min|h|d)[^:]*):", " ".join(map(str, texts))
         )

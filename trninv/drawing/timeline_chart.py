@@ -148,7 +148,7 @@ def draw_timeline(history: History, width: float = 900, height: float = 200) -> 
     for state in sorted({_worst_after(changes) for changes in marks}, key=SEVERITY.index):
         document.legend.append((partial(_draw_centered, state), _LED_TO[state]))
     if (most := max(marks, key=len, default=[])) and len(most) > 1:
-        document.legend.append((partial(_draw_glyph, most[:2]), "2 changes close together, the worst"))
+        document.legend.append((partial(_draw_glyph, most[:2]), "2 changes of parts close together, the worst"))
     # above the bars, the explorer writes the time of its cursor
     document.bounds = (0, -20, width, height + 44)
     document.data = {

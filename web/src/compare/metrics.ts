@@ -7,6 +7,7 @@ const CHIPS = graphql(`
     chips(first: 1, filter: $filter) {
       totalCount
       aggregates { memory { gibibytes } bandwidth { gigabytesPerSecond } teraflops }
+      nodes { model { facts { subject attribute picked dispute } } }
     }
   }
 `);
@@ -19,7 +20,12 @@ const WORKING = graphql(`
 /** The first chips: a chip at the end of a chain has fewer links. */
 const CHIP_LINKS = graphql(`
   query CompareChipLinks($filter: ChipFilter!) {
-    chips(first: 4, filter: $filter) { nodes { links(first: 100) { nodes { scope nominal { gigabytesPerSecond } } } } }
+    chips(first: 4, filter: $filter) {
+      nodes {
+        model { facts(attribute: "neuronlink_bandwidth") { subject attribute picked dispute } }
+        links(first: 100) { nodes { scope nominal { gigabytesPerSecond } } }
+      }
+    }
   }
 `);
 const NICS = graphql(`
@@ -61,6 +67,8 @@ export interface Reading {
   reason?: string | null | undefined;
   /** Chips of both halves of a bisection; those of other sizes don't compare. */
   halves?: number;
+  /** The documented number that it comes from, if sources disagree on it. */
+  disputed?: { of: string; dispute: string } | undefined;
 }
 
 export interface Metric {
@@ -115,6 +123,21 @@ const per = (whole: number | null | undefined, count: number) => (whole && count
 type Bandwidths = { aggregates: { bandwidth: { gigabytesPerSecond: number } | null }[] };
 const bandwidth = ({ aggregates }: Bandwidths) => aggregates[0]?.bandwidth?.gigabytesPerSecond ?? 0;
 
+type Documented = {
+  nodes: readonly {
+    model: { facts: readonly { subject: string; attribute: string; picked: boolean; dispute: string | null }[] };
+  }[];
+};
+
+/** A value of each chip, with what sources dispute of it; chips of a place are of one model. */
+function documented(value: number | null | undefined, { nodes }: Documented, of: string): Reading {
+  const fact = nodes[0]?.model.facts.find(({ attribute, picked }) => picked && attribute === of);
+  return {
+    value,
+    disputed: fact?.dispute ? { of: `${fact.subject} ${of}`, dispute: fact.dispute } : undefined,
+  };
+}
+
 type Bisected = {
   bisection: { sideA: number; sideB: number; reason: string | null; upper: { gigabytesPerSecond: number } };
 };
@@ -135,34 +158,34 @@ export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
       metric(
         { name: "BF16 compute", unit: "TFLOPS", description: "dense", better: "more" },
         chips,
-        ({ chips }) => per(chips.aggregates[0]?.teraflops, chips.totalCount),
+        ({ chips }) => documented(per(chips.aggregates[0]?.teraflops, chips.totalCount), chips, "bf16_compute"),
         ({ teraflops, chips }) => teraflops && teraflops / chips,
       ),
       metric(
         { name: "HBM", unit: "GiB", description: "capacity", better: "more" },
         chips,
-        ({ chips }) => per(chips.aggregates[0]?.memory?.gibibytes, chips.totalCount),
+        ({ chips }) =>
+          documented(per(chips.aggregates[0]?.memory?.gibibytes, chips.totalCount), chips, "device_memory"),
         ({ memory, chips }) => memory && memory.gibibytes / chips,
       ),
       metric(
         { name: "HBM bandwidth", unit: "GB/s", description: "", better: "more" },
         chips,
-        ({ chips }) => per(bandwidth(chips), chips.totalCount),
+        ({ chips }) => documented(per(bandwidth(chips), chips.totalCount), chips, "device_memory_bandwidth"),
         ({ memoryBandwidth, chips }) => memoryBandwidth && memoryBandwidth.gigabytesPerSecond / chips,
       ),
       metric(
         { name: "Scale-up links", unit: "GB/s", description: "out of a chip", better: "more" },
         chipLinks,
-        ({ chips: { nodes } }) =>
-          Math.max(
-            0,
-            ...nodes.map(({ links }) =>
-              links.nodes.reduce(
-                (sum, { scope, nominal }) => sum + (scope === "HOST" ? 0 : nominal.gigabytesPerSecond),
-                0,
-              ),
+        ({ chips }) => {
+          const sums = chips.nodes.map(({ links }) =>
+            links.nodes.reduce(
+              (sum, { scope, nominal }) => sum + (scope === "HOST" ? 0 : nominal.gigabytesPerSecond),
+              0,
             ),
-          ),
+          );
+          return documented(Math.max(0, ...sums), chips, "neuronlink_bandwidth");
+        },
       ),
       metric(
         { name: "EFA", unit: "GB/s", description: "out of a chip", better: "more" },

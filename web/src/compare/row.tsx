@@ -1,6 +1,6 @@
 // A row of the comparison: a metric of each place, with its bar, or what became of the request.
 import { isRetryable } from "../api";
-import { Change } from "../parts";
+import { Change, DisputeMark } from "../parts";
 import { formatDifference, number } from "../words";
 import type { Cell, Cells } from "./cells";
 import { best, type Metric, type Reading } from "./metrics";
@@ -117,9 +117,10 @@ function MetricCell({ metric, cell, before, isMissing, isBest, share, times, ret
       <span class="value">
         {isBest && <span class="leads" aria-hidden="true" />}
         <Value better={metric.better} value={value} before={before} isBest={isBest} halves={cell.reading.halves} />
+        {cell.reading.disputed && <DisputeMark {...cell.reading.disputed} />}
         {times && <span class="times">{times}</span>}
       </span>
-      <span class="track" aria-hidden="true">
+      <span class={metric.better === "less" ? "track costs" : "track"} aria-hidden="true">
         <span style={{ width: `${100 * share}%` }} />
       </span>
     </td>

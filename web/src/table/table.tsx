@@ -197,21 +197,27 @@ export function DataTable({
 }
 
 function Columns({ all, shown, usual }: { all: string[]; shown: string[]; usual: string[] }) {
+  // a mark of disputed numbers comes and goes with its column
+  const marks = disputesOf(all);
+  const beside = new Set(marks.values());
+  const listed = all.filter((name) => !beside.has(name));
+  const visible = listed.filter((name) => shown.includes(name));
   const toggle = (column: string) => {
-    const next = all.filter((name) => shown.includes(name) !== (name === column));
+    const toggled = [column, marks.get(column)];
+    const next = all.filter((name) => (toggled.includes(name) ? !shown.includes(column) : shown.includes(name)));
     const isUsual = next.length === usual.length && next.every((name) => usual.includes(name));
     if (next.length) change({ cols: isUsual ? undefined : next.join(",") }, true);
   };
   return (
     <details class="columns-of">
-      <summary>Columns{shown.length < all.length && ` (${shown.length} of ${all.length})`}</summary>
+      <summary>Columns{visible.length < listed.length && ` (${visible.length} of ${listed.length})`}</summary>
       <div class="pop">
-        {all.map((column) => (
+        {listed.map((column) => (
           <label key={column} class="toggle">
             <input
               type="checkbox"
               checked={shown.includes(column)}
-              disabled={shown.length === 1 && shown[0] === column}
+              disabled={visible.length === 1 && visible[0] === column}
               onChange={() => toggle(column)}
             />{" "}
             {columnLabel(column)}

@@ -1,7 +1,7 @@
 // The documents that state the numbers, the newest first.
 import { href } from "../route";
 import { type Column, Row, SimpleTable } from "../simpletable";
-import { number } from "../words";
+import { gigabytes, number } from "../words";
 
 interface Source {
   title: string;
@@ -13,6 +13,49 @@ interface Source {
 interface Fact {
   source: Source;
   others: readonly { source: Source }[];
+}
+
+interface Stated {
+  value: string;
+  exact: unknown;
+  formula: string | null;
+  source: { title: string };
+}
+
+/** What the inventory computes from its parts instead of what it takes from a source. */
+export interface Computed {
+  value: string;
+  exact: number;
+  /** The parts that add up to it. */
+  parts: string;
+}
+
+interface Rates {
+  slug: string;
+  efaBandwidth: { bytesPerSecond: unknown; gigabytesPerSecond: number } | null;
+}
+
+/**
+ * Return what the inventory uses instead of a stated number: the sum of a system's NICs, or the sum of a chip's links
+ * as the same source states them, if they add up to something else.
+ */
+export function computedOf(
+  {
+    subject,
+    attribute,
+    exact,
+    source,
+  }: { subject: string; attribute: string; exact: unknown; source: Stated["source"] },
+  others: readonly Stated[],
+  systems: readonly Rates[],
+): Computed | undefined {
+  const nics = attribute === "efa_bandwidth" && systems.find(({ slug }) => slug === subject)?.efaBandwidth;
+  if (nics && Number(nics.bytesPerSecond) !== Number(exact))
+    return { value: gigabytes(nics), exact: Number(nics.bytesPerSecond), parts: "NICs" };
+  const links =
+    attribute === "neuronlink_bandwidth" &&
+    others.find((other) => other.formula && other.source.title === source.title && other.exact !== exact);
+  return links ? { value: links.value, exact: Number(links.exact), parts: "links" } : undefined;
 }
 
 interface CitedDocument extends Source {

@@ -4,8 +4,8 @@ import { graphql, makeQuery, type Result, useQuery } from "../api";
 import { CopyQueries, Loading } from "../parts";
 import type { Route } from "../route";
 import "../style/facts.css";
-import { citation, gigabytes, number, pluralize } from "../words";
-import { asWritten, KINDS, nameOf } from "./cited";
+import { citation, number, pluralize } from "../words";
+import { asWritten, type Computed, computedOf, KINDS, nameOf } from "./cited";
 import { FactFilter } from "./factfilter";
 import { attributeName, passes, subjectName } from "./factnames";
 
@@ -14,8 +14,9 @@ const CONFLICTS = graphql(`
     conflicts(first: 1000) {
       nodes {
         subject attribute disagreement note
+        selected { exact source { title } }
         facts {
-          value exact quote readingUnit readingDirection readingReason
+          value exact quote formula readingUnit readingDirection readingReason
           source { title publisher date kind }
         }
       }
@@ -59,13 +60,13 @@ function percentOf(difference: number): string {
 }
 
 /** The largest difference between what sources state and what is used. */
-const largestOf = ({ conflict }: Entry) =>
-  Math.max(0, ...(conflict?.facts ?? []).map((fact) => Math.abs(differenceOf(conflict?.facts[0], fact))));
+const largestOf = ({ conflict, computed }: Entry) =>
+  Math.max(0, ...(conflict?.facts ?? []).map((fact) => Math.abs(differenceOf(computed ?? conflict?.facts[0], fact))));
 
 /** Numbers of announced fleets, with which nothing is calculated. */
 const ANNOUNCED = /ultracluster|^rainier/;
 
-/** What changes an answer first: values that are not used, then those of parts, then announcements. */
+/** What changes an answer first: values that are computed instead, then those of parts, then announcements. */
 const rankOf = ({ computed, conflict }: Entry) => (computed ? 0 : ANNOUNCED.test(conflict?.subject ?? "") ? 2 : 1);
 
 /** A formula with names for people: Trn3 Gen1 HBM / Trn3 Gen1 chips. */
@@ -86,7 +87,7 @@ interface Entry {
   from?: string;
   why: string;
   /** What the inventory computes from its parts instead of what it takes from sources. */
-  computed?: string | undefined;
+  computed?: Computed | undefined;
   /** The number above it that has the same reason. */
   sameAs?: string;
 }
@@ -98,17 +99,12 @@ function entriesOf(data: Answer): Entry[] {
     subject: subjectName(fact.subject, systems),
     name: attributeName(fact.attribute, fact.subject),
   });
-  const bandwidths = new Map(data.systems.map(({ slug, efaBandwidth }) => [`${slug} efa_bandwidth`, efaBandwidth]));
-  const computedOf = ({ subject, attribute, facts: [picked] }: Conflict) => {
-    const sum = bandwidths.get(`${subject} ${attribute}`);
-    return sum && Number(sum.bytesPerSecond) !== Number(picked?.exact) ? gigabytes(sum) : undefined;
-  };
   const conflicts = data.conflicts.nodes.map(
     (conflict): Entry => ({
       ...entry(conflict),
       section: conflict.disagreement === "VALUE" ? "" : "rounding",
       conflict,
-      computed: computedOf(conflict),
+      computed: computedOf({ ...conflict, ...conflict.selected }, conflict.facts, data.systems),
       why: conflict.note || DIFFERENCES[conflict.disagreement] || "",
     }),
   );
@@ -184,8 +180,8 @@ function Entries({ entries, route: { subject, options } }: { entries: Entry[]; r
       />
       <p class="quiet">
         Used is what a seed document of this inventory states, else the vendor’s documentation, its source code or a
-        third party; of several, the newest. Where another value is right, the note says so. First what is not used,
-        then by difference; announced fleets last.
+        third party; of several, the newest; or what the inventory computes from its parts. Where another value is
+        right, the note says so. First what is computed, then by difference; announced fleets last.
       </p>
       {shown.length === 0 && <p class="card">{where ? "No number matches the filter." : "None."}</p>}
       {SECTIONS.map(([id, , title]) => {
@@ -224,23 +220,27 @@ function Disagreement({
   entry: Entry;
   isWanted: boolean;
 }) {
-  const [used, ...others] = conflict?.facts ?? [];
-  const different = others.filter(
-    ({ value }, at) => value !== used?.value && at === others.findIndex((other) => other.value === value),
+  const facts = conflict?.facts ?? [];
+  const used = computed ?? facts[0];
+  const different = facts.filter(
+    ({ value }, at) => value !== used?.value && at === facts.findIndex((other) => other.value === value),
   );
   const attribute = (conflict ?? derived)?.attribute ?? "";
   const titlesOf = (value: string) =>
-    [...new Set(others.filter((other) => other.value === value).map(({ source }) => nameOf(source)))].join("; ");
+    [...new Set(facts.filter((fact) => fact.value === value).map(({ source }) => nameOf(source)))].join("; ");
   return (
     <details id={key} class={isWanted ? "wanted" : undefined} open={isWanted}>
       <summary>
         <h3>
           {subject} <span>{name}</span>
         </h3>
-        <span class={computed ? "used not" : "used"}>
+        <span class="used">
           <strong>{asWritten(attribute, used?.value ?? derived?.value ?? "")}</strong>{" "}
-          {computed && <strong class="computed">not used: {computed} computed</strong>}{" "}
-          {used && <SourceLine text={nameOf(used.source)} />}
+          {computed ? (
+            <span class="quiet source computed">computed, the sum of its {computed.parts}</span>
+          ) : (
+            facts[0] && <SourceLine text={nameOf(facts[0].source)} />
+          )}
         </span>
         <span class="quiet others" data-name={conflict ? "others" : "from"}>
           {conflict
@@ -272,7 +272,7 @@ function Disagreement({
   );
 }
 
-/** The source of a value on one line, in full on hover and below the row. */
+/** The source of a value on two lines at most, in full on hover and below the row. */
 const SourceLine = ({ text }: { text: string }) => (
   <span class="quiet source" title={text}>
     {text}

@@ -188,7 +188,7 @@ const PRESENTATIONS: Record<string, Presentation> = {
   },
   bandwidth: {
     usual: [
-      ...["kind", "share_lost", "gb_per_s_lost", "idle", "slower", "gb_per_s_now", "gb_per_s", "links"],
+      ...["kind", "share_lost", "gb_per_s_lost", "idle", "slower", "gb_per_s_now", "gb_per_s", "cables"],
       ...["gb_per_s_a_cable", "cable_disputed"],
     ],
     totals: ["gb_per_s_lost", "idle", "slower", "unhealthy", "gb_per_s_now", "gb_per_s", "links", "cables"],
@@ -197,7 +197,7 @@ const PRESENTATIONS: Record<string, Presentation> = {
       const lost = (kind: RegExp) => exact(sumOf(rows, "gb_per_s_lost", kind));
       return `Of ${lost(/./)} GB/s lost, ${lost(/\bhost$/)} are of chips to NICs, which Incidents do not count.`;
     },
-    note: "Idle: the link or a part at one of its ends is down or in maintenance; slower: one of them is degraded.",
+    note: "Idle: the link or a part at one of its ends is down or in maintenance; slower: one of them is degraded. Some links of switches are bundles of cables.",
   },
   capacity: {
     usual: [
@@ -410,7 +410,8 @@ function ReportRows({ name, chart, rows, options, tools }: ReportRowsProps) {
         }
         {...(groups && {
           summary: {
-            size: incidents.data ? `in ${pluralize(groups.length, "incident")}` : "",
+            // as wide while it loads, so that the line wraps at once
+            size: `in ${incidents.data ? pluralize(groups.length, "incident") : "… incidents"}`,
             content: <Loading result={incidents}>{() => <ByIncident groups={groups} />}</Loading>,
           },
         })}

@@ -5,7 +5,7 @@ import { CopyQueries, DISPUTED, DisputeMark, Loading, NO_MARK } from "../parts";
 import { href, type Route } from "../route";
 import "../style/facts.css";
 import { citation, pluralize } from "../words";
-import { asWritten, DocumentTable, documentsOf } from "./cited";
+import { asWritten, type Computed, computedOf, DocumentTable, documentsOf } from "./cited";
 import { feedsOf } from "./discovery";
 import { FactFilter } from "./factfilter";
 import { attributeName, passes, subjectName, TOPICS, topicOf } from "./factnames";
@@ -15,12 +15,12 @@ const NUMBERS = graphql(`
   query Numbers {
     facts(filter: { picked: { eq: true } }, first: 1000) {
       nodes {
-        subject attribute value quote formula dispute assumed note
+        subject attribute value exact quote formula dispute assumed note
         source { title publisher date kind }
-        others { value source { title publisher date kind } }
+        others { value exact formula source { title publisher date kind } }
       }
     }
-    systems { slug name }
+    systems { slug name efaBandwidth { bytesPerSecond gigabytesPerSecond } }
     discoveries(first: 100) { nodes { target readAt late everySeconds error clusters } }
     observations(last: 100) { nodes { source seenAt } }
   }
@@ -112,7 +112,7 @@ export function Sources({ route }: { route: Route }) {
 }
 
 type Answer = Result<typeof NUMBERS>;
-type Fact = Answer["facts"]["nodes"][number];
+type Fact = Answer["facts"]["nodes"][number] & { computed?: Computed | undefined };
 
 const summarize = (facts: Fact[]) =>
   `${pluralize(facts.length, "documented number")} from ${pluralize(documentsOf(facts).length, "document")}`;
@@ -121,7 +121,9 @@ function Numbers({ data, route }: { data: Answer; route: Route }) {
   const where = route.options.where ?? "";
   const chosen = NAMES.has(route.subject) ? route.subject : idOf(TABLES[0]?.[0] ?? "");
   const systems = new Map(data.systems.map(({ slug, name }) => [slug, name]));
-  const all = data.facts.nodes;
+  const all = data.facts.nodes.map(
+    (fact): Fact => ({ ...fact, computed: computedOf(fact, fact.others, data.systems) }),
+  );
   const documents = documentsOf(all);
   const sections = [...NAMES].map(([id, name]) => ({
     id,
@@ -320,6 +322,7 @@ function Documented({ fact, unit = "", isAligned }: DocumentedProps) {
     );
   const id = `source-${fact.subject}-${fact.attribute}`;
   const value = asWritten(fact.attribute, fact.value);
+  const inUnit = (text: string) => (unit && text.endsWith(` ${unit}`) ? text.slice(0, -unit.length - 1) : text);
   const disagree = fact.others.filter((other) => other.value !== fact.value);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: it only shows what is said of the number
@@ -332,13 +335,19 @@ function Documented({ fact, unit = "", isAligned }: DocumentedProps) {
       onKeyDown={(event) => event.key === "Escape" && setAt(null)}
     >
       <button type="button" class="plain" aria-describedby={anchor ? id : undefined}>
-        {unit && value.endsWith(` ${unit}`) ? value.slice(0, -unit.length - 1) : value}
+        {inUnit(value)}
         {fact.assumed && <span class="assumed"> assumed</span>}
       </button>
       {fact.dispute ? (
         <DisputeMark of={`${fact.subject} ${fact.attribute}`} dispute={fact.dispute} />
       ) : (
         isAligned && NO_MARK
+      )}
+      {fact.computed && (
+        <span class="quiet computed">
+          used: {inUnit(fact.computed.value)}, sum of {fact.computed.parts}
+          {isAligned && NO_MARK}
+        </span>
       )}
       {anchor && (
         <span role="tooltip" id={id} style={tooltipPosition(anchor)}>
