@@ -81,10 +81,10 @@ class StatementPlan:
             An argument is wrong.
 
         """
-        for statement, binders in self._statements.values():
+        for statement, binders in tuple(self._statements.values()):  # other threads may add some meanwhile
             # a statement can be reused if its own binders return the shapes that it was compiled for
             shapes, parameters = _bind_arguments(binders, variables)
-            if shapes in self._statements and self._statements[shapes][0] is statement:
+            if (known := self._statements.get(shapes)) and known[0] is statement:
                 return statement, {**statement.constants, **parameters}
         statement, binders = self._compile(_SQLITE if dialect.name == "sqlite" else dialect, variables)
         shapes, parameters = _bind_arguments(binders, variables)
