@@ -28,6 +28,7 @@ from trninv.cli.output import encode
 from trninv.database.tables import LINK_SCOPES, STATES, TOKEN_SCOPES, TRAY_KINDS
 from trninv.graphql import document_cache
 from trninv.graphql.api import Api
+from trninv.graphql.compiler import statement_plan
 from trninv.graphql.compiler.selections import declared_field
 from trninv.graphql.compiler.statement_plan import StatementPlan
 from trninv.graphql.document_request import Request
@@ -513,6 +514,33 @@ def test_a_document_is_parsed_once_and_compiled_once_for_healthy_and_once_for_un
     for size, state in ((1, "UP"), (2, "DOWN"), (3, "UP"), (4, "DEGRADED")):
         asyncio.run(service.run(Request(document, {"n": size, "s": state})))
     assert made == ["parse", "validate", "_compile", "_compile"]
+
+
+def test_another_thread_may_compile_a_statement_meanwhile(
+    lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans, real_bind, real_statement = (
+        list[StatementPlan](),
+        statement_plan._bind_arguments,
+        StatementPlan.statement_for,
+    )
+
+    def statement_for(self: StatementPlan, *given: Any) -> Any:
+        plans.append(self)
+        return real_statement(self, *given)
+
+    def bind(*given: Any) -> Any:
+        statements = plans[-1]._statements
+        statements |= {("another", len(statements)): known for known in list(statements.values())[:1]}
+        return real_bind(*given)
+
+    monkeypatch.setattr(StatementPlan, "statement_for", statement_for)
+    monkeypatch.setattr(statement_plan, "_bind_arguments", bind)
+    service = Api(lite_fleet, Settings(database_url=str(lite_fleet.engine.url)))
+    document = "query ($d: Address) { chips(first: 1, filter: {domain: {eq: $d}}) { nodes { address } } }"
+    for variables in ({"d": U}, {}, {"d": U}, {}):
+        response = asyncio.run(service.run(Request(document, variables)))
+        assert response.code is None, response.failures
 
 
 def test_a_long_question_does_not_block_the_event_loop(fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:
