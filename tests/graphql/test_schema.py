@@ -537,9 +537,9 @@ def test_another_thread_may_compile_a_statement_meanwhile(
     monkeypatch.setattr(StatementPlan, "statement_for", statement_for)
     monkeypatch.setattr(statement_plan, "_bind_arguments", bind)
     service = Api(lite_fleet, Settings(database_url=str(lite_fleet.engine.url)))
-    document = "query ($d: Address) { chips(first: 1, filter: {domain: {eq: $d}}) { nodes { address } } }"
-    for variables in ({"d": U}, {}, {"d": U}, {}):
-        response = asyncio.run(service.run(Request(document, variables)))
+    document = "query ($f: ChipFilter) { chips(first: 1, filter: $f) { nodes { address } } }"
+    for found in ({"domain": {"eq": U}}, {"state": {"eq": "UP"}}, {"domain": {"eq": U}}, {}):
+        response = asyncio.run(service.run(Request(document, {"f": found})))
         assert response.code is None, response.failures
 
 
