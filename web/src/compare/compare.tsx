@@ -204,7 +204,8 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
                   <span class="key">1.07× is relative to the first.</span>{" "}
                   <span class="key">
                     <span class="leads" aria-hidden="true" /> is the best value, in totals none.
-                  </span>
+                  </span>{" "}
+                  <span class="key">≠: sources disagree.</span>
                 </>
               )}
             </td>

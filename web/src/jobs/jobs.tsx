@@ -339,6 +339,9 @@ function FreeCapacity({ scopes, title }: { scopes: string[]; title: string }) {
   return (
     <section class="card" aria-label="Free capacity">
       <h2>Free capacity in {title}</h2>
+      {scopes.length !== 1 && (
+        <p class="quiet">Each size where a scheduler offers it: not all systems have all sizes.</p>
+      )}
       <Loading result={room}>
         {(all) => {
           const concurrent = new Map<number, number>();

@@ -179,9 +179,9 @@ function Entries({ entries, route: { subject, options } }: { entries: Entry[]; r
         placeholder="HBM, Trainium3, EFA…"
       />
       <p class="quiet">
-        Used is what a seed document of this inventory states, else the vendor’s documentation, its source code or a
-        third party; of several, the newest; or what the inventory computes from its parts. Where another value is
-        right, the note says so. First what is computed, then by difference; announced fleets last.
+        Bandwidths are of one direction; what a source gives as the sum of both is halved. The value used comes from the
+        seed documents, else from the vendor’s documentation, its source code or third parties, the newest first. Values
+        that are computed instead stand first, then the largest differences; announced fleets are last.
       </p>
       {shown.length === 0 && <p class="card">{where ? "No number matches the filter." : "None."}</p>}
       {SECTIONS.map(([id, , title]) => {
