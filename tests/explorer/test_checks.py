@@ -72,16 +72,6 @@ def test_a_part_that_is_down_is_named_with_reason_who_and_since(opened: Open, ki
     expect(line.locator("time")).to_have_attribute("title", re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$"))
 
 
-def test_home_asks_once_what_incidents_slow(opened: Open) -> None:
-    page = opened("#/sources")
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.post_data or ""))
-    page.evaluate("location.hash = '#/'")
-    expect(page.locator(".tile", has_text="Incidents").first).to_contain_text(f"{len(PARTS)} open")
-    settled(page)
-    assert sum("slowerJobs" in each for each in asked) == 1  # though none of them hits a job
-
-
 def test_a_job_leads_to_its_own_incident_though_another_has_the_same_words(opened: Open, service_database: str) -> None:
     servers = {"first": "trn2-16.48xlarge/d0/s0", "second": "u-trn2x64/d0/s0"}
     with trninv.open(service_database) as fleet:
@@ -93,7 +83,7 @@ def test_a_job_leads_to_its_own_incident_though_another_has_the_same_words(opene
             found = []
             for job in servers:
                 row = page.locator(".data tbody tr", has=page.get_by_role("link", name=job, exact=True))
-                link = row.get_by_role("link", name="1 chip down: d0/s0/c7")
+                link = row.get_by_role("link", name=re.compile("1 chip down: .*d0.s0.c7"))
                 expect(link).to_be_visible()
                 found.append(link.get_attribute("href"))
             assert len({*found}) == len(servers)

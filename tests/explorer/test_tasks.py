@@ -87,7 +87,7 @@ def why_since_when_and_by_whom(hand: Hand) -> None:
 
 def what_it_costs_and_whose_job_it_is(hand: Hand) -> None:
     hand.click(hand.incident())
-    hand.reads(re.compile(r"Bisection.*→.*GB/s", re.DOTALL), "train-7b")
+    hand.reads(re.compile(r"All-gather limit.*→.*GB/s", re.DOTALL), "train-7b")
 
 
 def cause_cost_and_what_it_was_like_an_hour_ago(hand: Hand) -> None:
@@ -99,20 +99,20 @@ def cause_cost_and_what_it_was_like_an_hour_ago(hand: Hand) -> None:
 
 
 def how_two_chips_are_linked(hand: Hand) -> None:
-    hand.click(hand.link("u-trn2x64"))
+    hand.click(hand.link(re.compile("^u-trn2x64 ")))
     hand.click(hand.chip("s0/c0"))
     hand.click(hand.chip("s2/c10"))
     hand.reads(re.compile(r"\d hops"), re.compile(r"\d+ GB/s"))
 
 
 def what_if_a_chip_fails(hand: Hand) -> None:
-    hand.click(hand.link("u-trn2x64"))
+    hand.click(hand.link(re.compile("^u-trn2x64 ")))
     hand.click(hand.chip("s0/c1"), modifiers=["Shift"])
     hand.reads(re.compile(r"Bisection bandwidth\s*before [\d, ]*→"))
 
 
 def what_a_domain_bisects_at(hand: Hand) -> None:
-    hand.click(hand.link("trn3-gen2"))
+    hand.click(hand.link(re.compile("^trn3-gen2 ")))
     hand.reads(re.compile(r"Bisection bandwidth\s*9,216 GB/s"))
 
 
