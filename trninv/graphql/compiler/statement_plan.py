@@ -84,7 +84,7 @@ class StatementPlan:
         for statement, binders in tuple(self._statements.values()):  # other threads may add some meanwhile
             # a statement can be reused if its own binders return the shapes that it was compiled for
             shapes, parameters = _bind_arguments(binders, variables)
-            if (known := self._statements.get(shapes)) and known[0] is statement:
+            if (entry := self._statements.get(shapes)) and entry[0] is statement:
                 return statement, {**statement.constants, **parameters}
         statement, binders = self._compile(_SQLITE if dialect.name == "sqlite" else dialect, variables)
         shapes, parameters = _bind_arguments(binders, variables)
