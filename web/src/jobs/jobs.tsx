@@ -5,7 +5,7 @@ import { jobColors, letterOf } from "../drawing/letter";
 import { type Cause, causesOf } from "../fleet/spots";
 import { lazyView } from "../lazy";
 import { CopyQueries, Failure, Loading } from "../parts";
-import { change } from "../route";
+import { change, href } from "../route";
 import { StateLabel, stateWord, Warning } from "../state";
 import "../style/jobs.css";
 import { number, pluralize } from "../words";
@@ -133,6 +133,7 @@ function Page({ scope, scopes, title, jobs, chips, causes, effects, places, opti
   const [drawn, setDrawn] = useState("");
   const sel = options.sel ?? "";
   const domain = domainOf(scope);
+  const free = useFree(scopes);
   const letters = useMemo(() => lettersIn(chips.data ?? []), [chips.data]);
   const chosen = jobs.data?.jobs.nodes.find(
     ({ name, system, externalId }) => sel && [name, `${system}:${externalId}`].includes(sel),
@@ -144,9 +145,15 @@ function Page({ scope, scopes, title, jobs, chips, causes, effects, places, opti
     <>
       <div class={isListed ? "columns" : "columns undrawn"}>
         <div aria-busy={!isListed}>
-          <section class="card flush" aria-label={`Chips of ${title}`}>
-            <Capacity scopes={scopes} clusters={chips.data ?? NO_CHIPS} isKnown={Boolean(chips.data || chips.error)} />
-          </section>
+          {!free.error && (
+            <section class="card flush" aria-label={`Chips of ${title}`}>
+              <Capacity
+                scopes={scopes}
+                clusters={chips.data ?? NO_CHIPS}
+                isKnown={Boolean(chips.data || chips.error)}
+              />
+            </section>
+          )}
           {isListed && (
             <>
               <div class="list">
@@ -195,12 +202,12 @@ function Page({ scope, scopes, title, jobs, chips, causes, effects, places, opti
             <Placements {...{ scopes, options, causes, isListed }} show={propose} chips={chips.data ?? NO_CHIPS} />
           )}
           {/* places that were found need the height */}
-          {isDrawn && !options.fit && <FreeCapacity scopes={scopes} title={title} />}
+          {isDrawn && !options.fit && <FreeCapacity scopes={scopes} title={title} clusters={chips.data ?? NO_CHIPS} />}
         </aside>
       </div>
       {isDrawn && jobs.data && (
         <div class="below">
-          {options.fit && <FreeCapacity scopes={scopes} title={title} />}
+          {options.fit && <FreeCapacity scopes={scopes} title={title} clusters={chips.data ?? NO_CHIPS} />}
           <Reservations scope={scope} />
           {scopes[0] && <DrainImpact scope={drainScope(options.drain, scopes[0])} drain={options.drain ?? ""} />}
         </div>
@@ -334,8 +341,29 @@ function Capacity({ scopes, clusters, isKnown }: CapacityProps) {
 const stripes = (colors: string[]) =>
   `linear-gradient(90deg, ${colors.map((color, at) => `${color} ${(100 * at) / colors.length}% ${(100 * (at + 1)) / colors.length}%`).join(", ")})`;
 
-function FreeCapacity({ scopes, title }: { scopes: string[]; title: string }) {
+/** Domains of a cluster that are offered to be asked for. */
+const MOST_DOMAINS = 12;
+
+/** Free blocks by size; domains of several models are placed separately, so that one of them must be chosen. */
+function FreeCapacity({ scopes, title, clusters }: { scopes: string[]; title: string; clusters: ClusterChips[] }) {
   const room = useFree(scopes);
+  const mixed = room.error?.code === "BAD_ARGUMENT" && clusters[0]?.overview;
+  if (mixed)
+    return (
+      <section class="card" aria-label="Free capacity">
+        <h2>Free capacity</h2>
+        <p class="quiet">The domains of {title} have several models, which are placed separately. Choose one:</p>
+        <p>
+          {Array.from({ length: Math.min(mixed.domains, MOST_DOMAINS) }, (_, ordinal) => (
+            <>
+              <a key={ordinal} href={href("jobs", "", { in: `${mixed.cluster}/d${ordinal}` })}>
+                d{ordinal}
+              </a>{" "}
+            </>
+          ))}
+        </p>
+      </section>
+    );
   return (
     <section class="card" aria-label="Free capacity">
       <h2>Free capacity in {title}</h2>
