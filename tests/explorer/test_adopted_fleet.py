@@ -69,3 +69,14 @@ def test_paths_and_bisections_of_its_domains_are_those_of_their_models(
     expect(page.locator(".wire.path")).to_have_count(hops)
     table = page.get_by_role("table").filter(has=page.get_by_role("columnheader", name="instances"))
     expect(table.get_by_role("row").nth(1)).to_contain_text(re.compile("i-[0-9a-f]+|ip-|compute"))
+
+
+def test_its_free_chips_are_those_of_a_domain(opened: Open) -> None:
+    page = opened("#/jobs?in=prod")
+    capacity = page.get_by_role("region", name="Free capacity")
+    expect(capacity).to_contain_text("several models, which are placed separately")
+    assert page.locator(".failure").count() == 0
+    assert page.get_by_role("region", name="Chips of prod").count() == 0
+    capacity.get_by_role("link", name="d0", exact=True).click()
+    expect(capacity).to_contain_text("Largest free block")
+    expect(page.get_by_role("region", name="Chips of prod/d0")).to_contain_text("free")
