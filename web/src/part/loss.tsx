@@ -62,13 +62,7 @@ export function Losses({ loss }: { loss: Capability }) {
   return (
     <dl class="figures losses">
       <Row name="Working chips" before={chipsBefore} now={chipsNow} />
-      <Row
-        name="Idle links"
-        before={idleLinksBefore}
-        now={idleLinksNow}
-        note={idleLinksNow > idleLinksBefore ? "those to NICs count" : undefined}
-        less
-      />
+      <Row name="Idle links incl. NICs" before={idleLinksBefore} now={idleLinksNow} less />
       <Row name="All-gather limit" before={loss.allGatherBefore} now={loss.allGatherNow} unit=" GB/s" />
       <Row
         name="Bisection bandwidth"
