@@ -80,3 +80,5 @@ def test_its_free_chips_are_those_of_a_domain(opened: Open) -> None:
     capacity.get_by_role("link", name="d0", exact=True).click()
     expect(capacity).to_contain_text("Largest free block")
     expect(page.get_by_role("region", name="Chips of prod/d0")).to_contain_text("free")
+    page.evaluate("location.hash = '#/jobs'")
+    expect(capacity).to_contain_text("The domains of prod have several models")

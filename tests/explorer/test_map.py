@@ -272,8 +272,8 @@ def test_the_domain_in_the_panel_is_framed_on_the_map(opened: Open) -> None:
         frame, marker = (page.locator(each).bounding_box() for each in (".shown-frame", f'.marker[data-at="{marked}"]'))
         assert frame
         assert marker
-        for start, size in (("x", "width"), ("y", "height")):
-            assert frame[start] < marker[start] + marker[size] / 2 < frame[start] + frame[size]  # type: ignore[literal-required]
+        assert frame["x"] < marker["x"] + marker["width"] / 2 < frame["x"] + frame["width"]
+        assert frame["y"] < marker["y"] + marker["height"] / 2 < frame["y"] + frame["height"]
 
 
 @pytest.mark.slow

@@ -36,6 +36,7 @@ from trninv.importers.records import (
     ObservedSide,
 )
 from trninv.importers.source_register import all_sources
+from trninv.importers.sources import neuron_ls as source_of_neuron_ls
 
 
 def read(kind: str, *documents: object) -> list[ObservedRecord]:
@@ -65,6 +66,18 @@ def test_neuron_ls_of_a_host() -> None:
         5, "0000:58:00.0", memory_bytes=96 << 30, cores=8, numa_node=0, neighbours=(1, 4, 6, 9)
     )
     assert "secret" not in repr(server)
+
+
+@pytest.mark.parametrize("max_cached", [0, 1 << 20])
+def test_each_machine_has_its_own_devices(max_cached: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_of_neuron_ls, "_MAX_CACHED_BYTES", max_cached)
+    devices = neuron_ls()
+    devices[7]["memory_size"] //= 2
+    usual, other, again = (one("neuron-ls", each).chips for each in (neuron_ls(), devices, neuron_ls("i-0b")))
+    assert other[:7] == usual[:7]
+    assert other[7] == usual[7]._replace(memory_bytes=(usual[7].memory_bytes or 0) // 2)
+    assert other[8:] == usual[8:]
+    assert again == usual
 
 
 def test_neuron_ls_of_many_hosts_one_a_line() -> None:

@@ -259,8 +259,8 @@ class Query(QuestionFields, _ThingLists):  # type: ignore[misc] # the generated 
         return await info.context.read(last_comparison_time)
 
     @strawberry.field(
-        description="Number of open high findings of drift on parts that are up, of a place or of all: unless somebody "
-        "runs trninv drift --apply, no incident shows them."
+        description="Number of open high findings of drift on parts that are up, of a place or of all, which no "
+        "incident shows."
     )
     async def unapplied_finding_count(self, info: AppInfo, scope: ScopeArgument = None) -> int:
         return len(await info.context.read(list_unapplied_findings, None if scope is None else str(scope)))

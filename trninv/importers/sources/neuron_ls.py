@@ -180,7 +180,7 @@ def _cached_chips(devices: list[JsonValue]) -> list[ObservedChip] | None:
     return None if chips is None else list(chips)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def _parse_encoded_chips(encoded: bytes) -> tuple[ObservedChip, ...] | None:
     errors = ImportErrors()
     devices = (JsonValue(dict(zip(_CHIP_KEYS, values, strict=True)), errors, "") for values in orjson.loads(encoded))

@@ -1,6 +1,6 @@
 // The Jobs page: who has which chips, placements for the next job, reservations, and plans to move jobs or drain a place.
 import { useMemo, useState } from "preact/hooks";
-import { makeQuery, type Result, runQuery, useLoaded, useQuery } from "../api";
+import { type Loaded, makeQuery, type Result, runQuery, useLoaded, useQuery } from "../api";
 import { jobColors, letterOf } from "../drawing/letter";
 import { type Cause, causesOf } from "../fleet/spots";
 import { lazyView } from "../lazy";
@@ -149,6 +149,7 @@ function Page({ scope, scopes, title, jobs, chips, causes, effects, places, opti
             <section class="card flush" aria-label={`Chips of ${title}`}>
               <Capacity
                 scopes={scopes}
+                all={free.data ?? NO_FREE}
                 clusters={chips.data ?? NO_CHIPS}
                 isKnown={Boolean(chips.data || chips.error)}
               />
@@ -202,12 +203,12 @@ function Page({ scope, scopes, title, jobs, chips, causes, effects, places, opti
             <Placements {...{ scopes, options, causes, isListed }} show={propose} chips={chips.data ?? NO_CHIPS} />
           )}
           {/* places that were found need the height */}
-          {isDrawn && !options.fit && <FreeCapacity scopes={scopes} title={title} clusters={chips.data ?? NO_CHIPS} />}
+          {isDrawn && !options.fit && <FreeCapacity {...{ scopes, title, free }} clusters={chips.data ?? NO_CHIPS} />}
         </aside>
       </div>
       {isDrawn && jobs.data && (
         <div class="below">
-          {options.fit && <FreeCapacity scopes={scopes} title={title} clusters={chips.data ?? NO_CHIPS} />}
+          {options.fit && <FreeCapacity {...{ scopes, title, free }} clusters={chips.data ?? NO_CHIPS} />}
           <Reservations scope={scope} />
           {scopes[0] && <DrainImpact scope={drainScope(options.drain, scopes[0])} drain={options.drain ?? ""} />}
         </div>
@@ -217,6 +218,7 @@ function Page({ scope, scopes, title, jobs, chips, causes, effects, places, opti
 }
 
 const NO_CHIPS: ClusterChips[] = [];
+const NO_FREE: Free[] = [];
 const NO_CAUSES: Cause[] = [];
 const NO_EFFECTS = new Map<string, Effect>();
 
@@ -241,14 +243,15 @@ const UNUSABLE = ["down", "maintenance"] as const;
 
 interface CapacityProps {
   scopes: string[];
+  /** The free chips of each scope; none until they are known. */
+  all: Free[];
   clusters: ClusterChips[];
   /** Whether the chips are known. */
   isKnown: boolean;
 }
 
 /** Counts that add up to all chips, with a bar of them in the colors of the maps, and which of them have failed. */
-function Capacity({ scopes, clusters, isKnown }: CapacityProps) {
-  const { data: all = [] } = useFree(scopes);
+function Capacity({ scopes, all, clusters, isKnown }: CapacityProps) {
   const { jobs, used, unusable } = useMemo(() => placeUse(scopes, clusters), [scopes.join(), clusters]);
   const chips = total(all, "chips");
   const allocated = total(all, "allocated");
@@ -344,15 +347,24 @@ const stripes = (colors: string[]) =>
 /** Domains of a cluster that are offered to be asked for. */
 const MOST_DOMAINS = 12;
 
+interface FreeCapacityProps {
+  scopes: string[];
+  title: string;
+  free: Loaded<Free[]>;
+  clusters: ClusterChips[];
+}
+
 /** Free blocks by size; domains of several models are placed separately, so that one of them must be chosen. */
-function FreeCapacity({ scopes, title, clusters }: { scopes: string[]; title: string; clusters: ClusterChips[] }) {
-  const room = useFree(scopes);
-  const mixed = room.error?.code === "BAD_ARGUMENT" && clusters[0]?.overview;
+function FreeCapacity({ scopes, title, free, clusters }: FreeCapacityProps) {
+  const mixed =
+    free.error?.code === "BAD_ARGUMENT" && clusters.find(({ overview }) => overview.parts.length > 1)?.overview;
   if (mixed)
     return (
       <section class="card" aria-label="Free capacity">
         <h2>Free capacity</h2>
-        <p class="quiet">The domains of {title} have several models, which are placed separately. Choose one:</p>
+        <p class="quiet">
+          The domains of {mixed.cluster} have several models, which are placed separately. Choose one:
+        </p>
         <p>
           {Array.from({ length: Math.min(mixed.domains, MOST_DOMAINS) }, (_, ordinal) => (
             <>
@@ -370,7 +382,7 @@ function FreeCapacity({ scopes, title, clusters }: { scopes: string[]; title: st
       {scopes.length !== 1 && (
         <p class="quiet">Each size where a scheduler offers it: not all systems have all sizes.</p>
       )}
-      <Loading result={room}>
+      <Loading result={free}>
         {(all) => {
           const concurrent = new Map<number, number>();
           for (const { chips, jobs } of all.flatMap(({ concurrentJobs }) => concurrentJobs))
