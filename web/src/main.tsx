@@ -6,7 +6,7 @@ import { lazyView } from "./lazy";
 import { Panel } from "./panel/panel";
 import { ErrorPage } from "./parts";
 import { change, href, type Route, selectedAddress, useRoute } from "./route";
-import { Bar } from "./shell/bar";
+import { Bar, steps } from "./shell/bar";
 import { Notice } from "./shell/clock";
 import { useSingleKeys } from "./shell/keys";
 import { PrintFooter } from "./shell/printfooter";
@@ -71,7 +71,7 @@ function App() {
   const route = useRoute();
   useSingleKeys();
   useEffect(() => {
-    document.title = route.subject ? `${route.subject} – trninv` : "trninv";
+    document.title = `${route.subject || steps(route).at(-1)?.[0]} – trninv`;
     scrollTo(0, 0);
     mended();
   }, [route.view, route.subject]);

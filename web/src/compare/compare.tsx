@@ -201,9 +201,9 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
             <td class="quiet">
               {places.length > 1 && (
                 <>
-                  <span class="key">1.07× is relative to the first.</span>{" "}
+                  <span class="key">1.07×: relative to the first.</span>{" "}
                   <span class="key">
-                    <span class="leads" aria-hidden="true" /> is the best value, in totals none.
+                    <span class="leads" aria-hidden="true" />: the best value (none in totals).
                   </span>{" "}
                   <span class="key">≠: sources disagree.</span>
                 </>

@@ -347,6 +347,14 @@ const stripes = (colors: string[]) =>
 /** Domains of a cluster that are offered to be asked for. */
 const MOST_DOMAINS = 12;
 
+/** Clusters that are named where a scheduler offers a size in some only. */
+const MOST_NAMED = 2;
+
+function offeredIn(clusters: string[], all: number): string {
+  if (clusters.length === all) return "all clusters";
+  return clusters.length > MOST_NAMED ? `${clusters.length} of ${all} clusters` : clusters.join(", ");
+}
+
 interface FreeCapacityProps {
   scopes: string[];
   title: string;
@@ -379,42 +387,58 @@ function FreeCapacity({ scopes, title, free, clusters }: FreeCapacityProps) {
   return (
     <section class="card" aria-label="Free capacity">
       <h2>Free capacity in {title}</h2>
-      {scopes.length !== 1 && (
-        <p class="quiet">Each size where a scheduler offers it: not all systems have all sizes.</p>
-      )}
       <Loading result={free}>
         {(all) => {
-          const concurrent = new Map<number, number>();
-          for (const { chips, jobs } of all.flatMap(({ concurrentJobs }) => concurrentJobs))
-            concurrent.set(chips, (concurrent.get(chips) ?? 0) + jobs);
+          const concurrent = new Map<number, { jobs: number; clusters: string[] }>();
+          for (const [at, { concurrentJobs }] of all.entries())
+            for (const { chips, jobs } of concurrentJobs) {
+              const size = concurrent.get(chips) ?? { jobs: 0, clusters: [] };
+              concurrent.set(chips, { jobs: size.jobs + jobs, clusters: [...size.clusters, scopes[at] ?? ""] });
+            }
           return (
-            <dl class="figures">
-              {(
-                [
-                  ["Free but degraded", total(all, "degraded")],
-                  ["Unusable, on cordoned servers", total(all, "cordoned")],
-                  ["Largest free block", Math.max(0, ...all.map(({ largestBlock }) => largestBlock))],
-                ] as const
-              )
-                .filter(([name, count]) => count || name === "Largest free block")
-                .map(([name, count]) => (
-                  <div key={name}>
-                    <dt>{name}</dt>
-                    <dd>
-                      <strong>{number(count)}</strong> {count === 1 ? "chip" : "chips"}
-                    </dd>
-                  </div>
-                ))}
-              {[...concurrent]
-                .filter(([, fit]) => fit > 0)
-                .sort(([a], [b]) => a - b)
-                .map(([chips, fit]) => (
-                  <div key={chips}>
-                    <dt>Concurrent jobs of {pluralize(chips, "chip")}</dt>
-                    <dd>{number(fit)}</dd>
-                  </div>
-                ))}
-            </dl>
+            <>
+              <dl class="figures">
+                {(
+                  [
+                    ["Free but degraded", total(all, "degraded")],
+                    ["Unusable, on cordoned servers", total(all, "cordoned")],
+                    ["Largest free block", Math.max(0, ...all.map(({ largestBlock }) => largestBlock))],
+                  ] as const
+                )
+                  .filter(([name, count]) => count || name === "Largest free block")
+                  .map(([name, count]) => (
+                    <div key={name}>
+                      <dt>{name}</dt>
+                      <dd>
+                        <strong>{number(count)}</strong> {count === 1 ? "chip" : "chips"}
+                      </dd>
+                    </div>
+                  ))}
+              </dl>
+              <table class="sizes">
+                <thead>
+                  <tr>
+                    <th scope="col">Job size</th>
+                    <th scope="col" class="number">
+                      Concurrent jobs
+                    </th>
+                    {scopes.length > 1 && <th scope="col">Offered in</th>}
+                  </tr>
+                </thead>
+                <tbody>
+                  {[...concurrent]
+                    .filter(([, { jobs }]) => jobs > 0)
+                    .sort(([a], [b]) => a - b)
+                    .map(([chips, { jobs, clusters }]) => (
+                      <tr key={chips}>
+                        <th scope="row">{pluralize(chips, "chip")}</th>
+                        <td class="number">{number(jobs)}</td>
+                        {scopes.length > 1 && <td class="quiet">{offeredIn(clusters, scopes.length)}</td>}
+                      </tr>
+                    ))}
+                </tbody>
+              </table>
+            </>
           );
         }}
       </Loading>

@@ -290,7 +290,7 @@ function Tables({ language, choose }: { language: Language; choose: (text: strin
 
 const NOTES: Record<Language, string> = {
   sql: "One read-only SELECT over the views",
-  cypher: "One read-only query. It needs trninv[graph] on the server, and the first one builds the graph",
+  cypher: "One read-only query. The first one builds the graph, where the server has trninv[graph]",
 };
 
 interface ShownProps {

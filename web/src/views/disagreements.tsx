@@ -197,8 +197,9 @@ function Entries({ entries, route: { subject, options } }: { entries: Entry[]; r
                 <span class="others">From</span>
               ) : (
                 <span class="others other">
-                  <span>Other values</span>
+                  <span class="value">Other values</span>
                   <span class="difference">{id === "" && "Differ by"}</span>
+                  <span>Source</span>
                 </span>
               )}
               <span class="reason">Note</span>
@@ -247,11 +248,9 @@ function Disagreement({
             ? different.length
               ? different.map((other) => (
                   <span key={other.value} class="other">
-                    <span>
-                      <span class="value">{asWritten(attribute, other.value)}</span>{" "}
-                      <SourceLine text={titlesOf(other.value)} />
-                    </span>
-                    <span class="difference">{percentOf(differenceOf(used, other))}</span>
+                    <span class="value">{asWritten(attribute, other.value)}</span>{" "}
+                    <span class="difference">{percentOf(differenceOf(used, other))}</span>{" "}
+                    <SourceLine text={titlesOf(other.value)} />
                   </span>
                 ))
               : "another unit"
@@ -272,12 +271,7 @@ function Disagreement({
   );
 }
 
-/** The source of a value on two lines at most, in full on hover and below the row. */
-const SourceLine = ({ text }: { text: string }) => (
-  <span class="quiet source" title={text}>
-    {text}
-  </span>
-);
+const SourceLine = ({ text }: { text: string }) => <span class="quiet source">{text}</span>;
 
 interface SourcesProps {
   name: string;
