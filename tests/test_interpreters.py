@@ -5,8 +5,11 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 
@@ -70,14 +73,15 @@ def test_run_refuses_an_environment_of_another_interpreter(tmp_path: Path) -> No
 _SANDBOX = """#!/bin/sh
 case "$*" in
     *purelib*) echo "{directory}" ;;
-    *"pip install"*) ;;
+    *"pip install"*) echo starts >> "{directory}/installs"; sleep 0.5; echo ends >> "{directory}/installs" ;;
     *) exec "{real}" "$@" ;;
 esac
 """
 
 
-def test_run_imports_no_file_of_the_directory_where_it_is_started(tmp_path: Path) -> None:
-    """Nor of the user's: ./run trninv goes back to where it was called."""
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Path:
+    """Return a directory with ./run, whose .venv writes down that it installs, which takes half a second."""
     shutil.copy(ROOT / "run", tmp_path)
     for name in ("requirements.txt", "pyproject.toml"):
         (tmp_path / name).touch()
@@ -85,10 +89,40 @@ def test_run_imports_no_file_of_the_directory_where_it_is_started(tmp_path: Path
     own.parent.mkdir(parents=True)
     own.write_text(_SANDBOX.format(directory=tmp_path, real=sys.executable))
     own.chmod(0o755)
-    hostile = tmp_path / "downloads"
+    return tmp_path
+
+
+def start(sandbox: Path, directory: Path) -> subprocess.Popen[str]:
+    """Start ./run trninv --version from a directory."""
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(sandbox), "PYTHONPATH": str(ROOT)}
+    command, pipe = [str(sandbox / "run"), "trninv", "--version"], subprocess.PIPE
+    return subprocess.Popen(command, cwd=directory, env=environment, text=True, stdout=pipe, stderr=pipe)
+
+
+def test_run_imports_no_file_of_the_directory_where_it_is_started(sandbox: Path) -> None:
+    """Nor of the user's: ./run trninv goes back to where it was called."""
+    hostile = sandbox / "downloads"
     hostile.mkdir()
     (hostile / "click.py").write_text("raise SystemExit('imported')")
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [str(tmp_path / "run"), "trninv", "--version"]
-    done = subprocess.run(command, cwd=hostile, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.split(" ")[0]) == (0, "trninv,"), done
+    assert start(sandbox, hostile).communicate()[0].startswith("trninv,")
+
+
+def test_two_commands_at_once_install_once(sandbox: Path) -> None:
+    started = [start(sandbox, sandbox) for _ in range(2)]
+    outputs = [process.communicate() for process in started]
+    assert all(output.startswith("trninv,") for output, _ in outputs)
+    assert (sandbox / "installs").read_text() == "starts\nends\n"
+    waiting = "waiting for another ./run, which installs into .venv\n"
+    assert sorted(errors for _, errors in outputs) == ["installing requirements.txt into .venv\n", waiting]
+    assert not (sandbox / ".venv.lock").is_symlink()
+
+
+def test_a_command_that_was_killed_while_it_installed_holds_up_no_other(sandbox: Path) -> None:
+    killed = start(sandbox, sandbox)
+    while not (sandbox / "installs").exists():
+        time.sleep(0.01)
+    killed.kill()
+    killed.communicate()
+    assert (sandbox / ".venv.lock").is_symlink()
+    assert start(sandbox, sandbox).communicate()[0].startswith("trninv,")
+    assert not (sandbox / ".venv.lock").is_symlink()

@@ -56,7 +56,7 @@ def test_from_nothing_to_removed(run: Run, empty: str) -> None:
     assert re.search(r"run trninv --database \S+ migrate", on("seed")[2])
     assert on("migrate")[0] == 0
     assert on("migrate", "--check")[:2] == (0, "the schema is up to date\n")
-    assert "nothing is seeded yet" in on("path", f"{U}/s0/c0", f"{U}/s0/c1")[2]
+    assert "no cluster yet" in on("path", f"{U}/s0/c0", f"{U}/s0/c1")[2]
     assert on("seed", "--dry-run")[1].count("would seed") == 7
     assert on("verify")[1] == "matches the catalog: facts (no cluster is seeded)\n" or on("verify")[0] == 1
     assert on("seed")[1].count(": seeded") == 7

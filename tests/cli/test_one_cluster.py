@@ -12,6 +12,7 @@ from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.cli import report_commands
 from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.address.lookup import NO_CLUSTER_MESSAGE
 from trninv.inventory.seeding import cluster_seeding
 
 ASK = ["timeline", "availability", "capacity"]
@@ -40,7 +41,7 @@ def test_of_several_one_is_to_be_named(run: Run, command: str) -> None:
 def test_of_none_it_is_said_how_to_seed(run: Run, databases: Databases) -> None:
     status, _, err = run("make-room", "4x4x2", database=databases.migrated("sqlite"))
     assert status != 0
-    assert "nothing is seeded yet; run trninv seed" in err
+    assert NO_CLUSTER_MESSAGE in err
 
 
 def test_without_pyarrow_an_export_names_the_other_formats(
@@ -59,7 +60,7 @@ def test_watch_does_not_say_up_of_what_is_not_there(databases: Databases) -> Non
         assert process.stdout is not None
         heading = process.stdout.readline()
         process.terminate()
-    assert "nothing is seeded yet: trninv seed" in heading
+    assert NO_CLUSTER_MESSAGE in heading
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -41,12 +41,13 @@ def test_trninv_alone_says_how_to_begin(run: Run, databases: Databases, tmp_path
     url = databases.migrated("sqlite")
     status, out, _ = run(database=url)
     assert status == 0
-    assert re.search(r"nothing is seeded yet\n\ntrninv --database \S+ seed  # load documented systems\n", out)
+    assert re.search(r"no cluster yet\n\ntrninv --database \S+ seed +# load documented systems\n", out)
+    assert re.search(r" docs adopt-a-fleet +# how to add your own machines\n", out)
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         import_files(connection, "kubernetes", [ImportFile("nodes", BytesIO(text(node("n1", "i-0a1"))))])
     status, out, _ = run(database=url)
     assert status == 0
-    assert re.search(r"yet\n\ntrninv --database \S+ adopt prod  # make a cluster of the imported machines\n", out)
+    assert re.search(r"yet\n\ntrninv --database \S+ adopt prod +# make a cluster of the imported machines\n", out)
 
 
 def test_a_file_that_does_not_exist_is_named_in_full(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

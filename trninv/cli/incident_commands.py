@@ -37,7 +37,6 @@ _CLOSED_HEADERS: Final = (
 )
 OPTIONAL_COLUMNS: Final = ("rule", "who", "severity")
 """Columns that are omitted on a narrow terminal, in this order."""
-EMPTY_DATABASE_HINT: Final = "nothing is seeded yet: trninv seed"
 _MAX_INSTANCES: Final = 8
 """The most instances that the lines of an incident's impact name."""
 _MAX_COMMANDS: Final = 3
@@ -95,7 +94,7 @@ def incidents(database: str, scope: str | None, with_impact: bool, closed: bool,
         style,
         answer_json,
         lambda: (
-            print_wrapped(EMPTY_DATABASE_HINT)
+            print_wrapped(NO_CLUSTER_MESSAGE)
             if is_empty
             else _render_incidents(incident_list, impacts, scope, unapplied)
         ),
@@ -276,7 +275,7 @@ def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, lis
                 with fleet.snapshot() as snapshot:
                     incidents = snapshot.incidents(scope)
                     unapplied = format_unapplied(snapshot.unapplied_findings(scope), scope, "; ")
-                    empty_text = EMPTY_DATABASE_HINT if has_no_cluster(snapshot) else "everything is up"
+                    empty_text = NO_CLUSTER_MESSAGE if has_no_cluster(snapshot) else "everything is up"
             except NOT_ANSWERING as error:
                 if last_incidents is None:
                     raise

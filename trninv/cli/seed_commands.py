@@ -16,7 +16,7 @@ from trninv.cli.progress_line import Progress
 from trninv.database import migration
 from trninv.database.engine import read_transaction, redacted_url, temporary_engine, write_transaction
 from trninv.errors import TrninvError, UsageError, WrongLevelError
-from trninv.inventory.address.lookup import Place, resolve_place
+from trninv.inventory.address.lookup import NO_CLUSTER_MESSAGE, Place, resolve_place
 from trninv.inventory.address.syntax import parse_cluster_name
 from trninv.inventory.database_contents import list_clusters
 from trninv.inventory.seeding import cluster_seeding, verification
@@ -259,7 +259,7 @@ def verify(database: str, cluster: str | None, sealed: str | None, style: str) -
         if not mismatches:
             print_wrapped(f"matches the catalog: {', '.join(checked_clusters) or 'facts (no cluster is seeded)'}")
         if not checked_clusters:
-            print_hint("nothing is seeded yet: trninv seed")
+            print_hint(NO_CLUSTER_MESSAGE)
         if history:
             print_wrapped(_render_history(history))
             if history.restart:

@@ -15,6 +15,7 @@ from trninv.database.engine import read_transaction, redacted_url, temporary_eng
 from trninv.database.tables import TABLES
 from trninv.errors import SchemaOutdatedError
 from trninv.incidents.unapplied_findings import list_unapplied_findings
+from trninv.inventory.address.lookup import NO_CLUSTER_MESSAGE
 from trninv.inventory.database_contents import list_clusters
 from trninv.settings import is_service
 from trninv.units import pluralize
@@ -22,6 +23,7 @@ from trninv.units import pluralize
 _MAX_CLUSTERS: Final = 5
 """The maximum number of clusters of an overview."""
 _HELP: Final = {"help": "all commands"}
+_FIRST_STEPS: Final = {"seed": "load documented systems", "docs adopt-a-fleet": "how to add your own machines"}
 _STEPS: Final = {"incidents": "unhealthy parts by root cause"}
 """Arguments of commands that an overview names, with their purposes."""
 
@@ -50,7 +52,7 @@ def status(database: str, style: str) -> None:
         print_table(
             ["cluster", "system", "domains", "chips"],
             map(_cluster_cells, contents.clusters),
-            empty_text="nothing is seeded yet: trninv seed",
+            empty_text=NO_CLUSTER_MESSAGE,
         )
         if unapplied:
             print_wrapped(f"\n{format_unapplied(unapplied)}")
@@ -107,7 +109,7 @@ def _read_overview(database: str) -> tuple[list[str], dict[str, str]]:
         return [str(error)], {"migrate": "create the tables, or bring them up to date"} | _HELP if is_older else _HELP
     if not clusters:
         adopt = {"adopt prod": "make a cluster of the imported machines"} if has_machines else {}
-        return ["nothing is seeded yet"], adopt | {"seed": "load documented systems"} | _HELP
+        return ["no cluster yet"], adopt | _FIRST_STEPS | _HELP
     lines = [
         f"{row['slug']}: {row['system']}, {pluralize(row['domains'], 'domain')}, {pluralize(row['chips'], 'chip')}"
         for row in clusters[:_MAX_CLUSTERS]

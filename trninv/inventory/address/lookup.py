@@ -23,7 +23,9 @@ from trninv.inventory.address.syntax import STEP_NAMES, Address, format_letters,
 
 _ANY_CLUSTER: Final = "any"
 """Stands for the cluster of an address that has none."""
-NO_CLUSTER_MESSAGE: Final = "nothing is seeded yet; run trninv seed"
+NO_CLUSTER_MESSAGE: Final = (
+    "no cluster yet: trninv seed loads documented systems, trninv docs adopt-a-fleet shows how to add your machines"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,7 @@ def _suggestion(connection: Connection, address: Address) -> str:
 
         system = default_systems().by_name.get(missing.cluster)
         hint = f"did you mean {system.slug}?" if system and system.slug in slugs else suggestion(missing.cluster, slugs)
-        return f"no cluster {missing.cluster}: " + (hint if slugs else NO_CLUSTER_MESSAGE)
+        return f"no cluster {missing.cluster}: {hint}" if slugs else NO_CLUSTER_MESSAGE
     ordinals = sorted({row.ordinal for row in _select_place(connection, missing, siblings=True)})
     letters = format_letters(missing.steps[-1][0])[1:]
     first_and_last = dict.fromkeys(f"{letters}{ordinal}" for ordinal in (*ordinals[:1], *ordinals[-1:]))
