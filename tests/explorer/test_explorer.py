@@ -517,6 +517,12 @@ def test_graphiql_runs_a_query(opened: Open) -> None:
 
 
 @pytest.mark.slow
+def test_a_tab_is_named_after_its_page(opened: Open) -> None:
+    for address, title in (("#/", "Fleet"), ("#/incidents", "Incidents"), ("#/domain/u-trn2x64/d0", "u-trn2x64/d0")):
+        expect(opened(address)).to_have_title(f"{title} – trninv")
+
+
+@pytest.mark.slow
 def test_a_wrong_address_is_told(opened: Open, watched: Watched) -> None:
     page = opened()
     for at, says in {

@@ -357,6 +357,20 @@ def test_all_clusters_means_all_and_equal_places_are_one_group(opened: Open) -> 
 
 
 @pytest.mark.slow
+def test_sizes_of_jobs_say_which_clusters_offer_them(opened: Open, service_database: str) -> None:
+    with trninv.open(service_database) as fleet:
+        clusters = [cluster["slug"] for cluster in fleet.contents().clusters]
+        offered = [(cluster, size) for cluster in clusters for size in fleet.free(cluster).concurrent_jobs]
+    jobs = {chips: sum(size.jobs for _, size in offered if size.chips == chips) for chips in (1, 12)}
+    of_12 = [cluster for cluster, size in offered if size.chips == 12]
+    rows = opened("#/jobs").get_by_role("region", name="Free capacity").get_by_role("row")
+    expect(rows.filter(has_text="1 chip").first).to_have_text(f"1 chip{jobs[1]:,}all clusters")
+    expect(rows.filter(has_text="12 chips")).to_have_text(f"12 chips{jobs[12]:,}{', '.join(of_12)}")
+    alone = opened("#/jobs?in=trn3-gen2").get_by_role("region", name="Free capacity")
+    expect(alone.get_by_role("columnheader")).to_have_text(["Job size", "Concurrent jobs"])
+
+
+@pytest.mark.slow
 def test_jobs_come_before_the_maps_and_what_has_failed_first(opened: Open, service_database: str) -> None:
     with trninv.open(service_database) as fleet:
         for number in range(13):
