@@ -33,7 +33,7 @@ from trninv.inventory.address.lookup import resolve, resolve_place
 from trninv.units import pluralize
 
 MAX_CLUSTERS, MAX_CHANGES, INTERVALS = 16, 500, 120
-_AXIS_WIDTH, _PADDING, _MARK_SPACING, _TICK_SPACING, _MIN_BAR_HEIGHT = 52.0, 14.0, 26.0, 90.0, 2.0
+_AXIS_WIDTH, _PADDING, _MARK_SPACING, _TICK_SPACING, _MIN_BAR_HEIGHT = 52.0, 18.0, 26.0, 90.0, 2.0
 _EQUAL_HEIGHT: Final = 20.0
 _STATE_COLORS: Final = {"degraded": DEGRADED, "down": DOWN, "maintenance": MAINTENANCE}
 _LED_TO: Final = {"down": "went down", "degraded": "degraded", "maintenance": "into maintenance", "up": "up again"}

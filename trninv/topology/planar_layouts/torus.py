@@ -149,5 +149,5 @@ def _plane_names(nodes: Mapping[int, BlueprintNode], grid_positions: GridPositio
 def _title(name: str, box: Rectangle, *, narrow: bool) -> TextLabel:
     """Return a panel's title, placed in a corner where the panel has no chips."""
     if narrow:
-        return TextLabel(name, box.x + box.width - 10, box.y + 18, "end", strong=True)
+        return TextLabel(name, box.x + box.width - 5, box.y + 18, "end", strong=True)
     return TextLabel(name, box.x + 12, box.y + 20, strong=True)

@@ -248,6 +248,7 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
                 now={now}
                 before={before}
                 known={known}
+                chips={places.map((_, place) => sizes?.[place]?.data?.chips.totalCount)}
                 isReady={sizes !== undefined}
                 isContest={title !== TOTALS}
                 clock={clock}

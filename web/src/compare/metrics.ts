@@ -209,7 +209,7 @@ export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
         {
           name: "Bisection per chip",
           unit: "GB/s",
-          description: "of a half",
+          description: "of a half of the working chips",
           better: "more",
           isSolved: true,
         },

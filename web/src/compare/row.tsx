@@ -12,6 +12,8 @@ interface RowProps {
   before: Cells | undefined;
   /** For each place whether it exists. */
   known: boolean[];
+  /** For each place its chips, in any state. */
+  chips: (number | undefined)[];
   /** Whether it is known which places exist. */
   isReady: boolean;
   /** Whether the best value is marked: sums of places of different sizes are no contest. */
@@ -22,13 +24,19 @@ interface RowProps {
 
 const readingOf = (cell: Cell | undefined): Reading | undefined => (cell?.is === "known" ? cell.reading : undefined);
 
-export function MetricRow({ metric, places, now, before, known, isReady, isContest, clock }: RowProps) {
+export function MetricRow({ metric, places, now, before, known, chips, isReady, isContest, clock }: RowProps) {
   const cells = places.map((_, place) => now.get(metric, place));
   const values = cells.map((cell) => readingOf(cell)?.value);
   // without the other values there is no scale yet, and nothing is best
   const isWaiting = known.some((is, place) => is && (!cells[place] || cells[place]?.is === "loading"));
   const shares = isWaiting ? [] : sharesOf(values);
-  const leading = isWaiting || !isContest ? new Set<number>() : best(values, metric.better);
+  // half of what is left may be cut off elsewhere, and then more flows than where every chip works
+  const partial = cells.map((cell, place) => {
+    const halves = readingOf(cell)?.halves;
+    return halves !== undefined && halves !== chips[place];
+  });
+  const isEqual = isContest && !partial.includes(true);
+  const leading = isWaiting || !isEqual ? new Set<number>() : best(values, metric.better);
   return (
     <tr>
       <th scope="row">
@@ -49,7 +57,8 @@ export function MetricRow({ metric, places, now, before, known, isReady, isConte
           isMissing={isReady && !known[index]}
           isBest={leading.has(index)}
           share={shares[index] ?? 0}
-          times={timesOf(values, index)}
+          partOf={partial[index] ? chips[index] : undefined}
+          times={partial[0] || partial[index] ? "" : timesOf(values, index)}
           retry={() => now.retry(metric, index)}
           clock={clock}
         />
@@ -79,12 +88,14 @@ interface CellProps {
   isBest: boolean;
   /** The length of its bar. */
   share: number;
+  /** Its chips, if the halves of its bisection do not have all of them. */
+  partOf: number | undefined;
   times: string;
   retry: () => void;
   clock: number;
 }
 
-function MetricCell({ metric, cell, before, isMissing, isBest, share, times, retry, clock }: CellProps) {
+function MetricCell({ metric, cell, before, isMissing, isBest, share, partOf, times, retry, clock }: CellProps) {
   if (isMissing) return <td class="quiet">unknown</td>;
   if (!cell || cell.is === "loading") return <Pending seconds={cell ? Math.floor((clock - cell.since) / 1000) : 0} />;
   if (cell.is === "unseeded")
@@ -119,6 +130,11 @@ function MetricCell({ metric, cell, before, isMissing, isBest, share, times, ret
         <Value better={metric.better} value={value} before={before} isBest={isBest} halves={cell.reading.halves} />
         {cell.reading.disputed && <DisputeMark {...cell.reading.disputed} />}
         {times && <span class="times">{times}</span>}
+        {partOf && !before && (
+          <span class="note">
+            not comparable: of {number(cell.reading.halves ?? 0)}, not {number(partOf)} chips
+          </span>
+        )}
       </span>
       <span class={metric.better === "less" ? "track costs" : "track"} aria-hidden="true">
         <span style={{ width: `${100 * share}%` }} />

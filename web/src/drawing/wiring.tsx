@@ -154,6 +154,7 @@ export function WiringPicture(props: Props) {
     (layout.places.get(part.address)?.depth ?? 0) + (stateOf(part, props) === "up" ? 0 : 2);
   const { box } = layout;
   const least = LEGIBLE / layout.font;
+  const pitch = rowPitch(wiring, layout);
 
   return (
     <>
@@ -163,7 +164,7 @@ export function WiringPicture(props: Props) {
         ref={root}
         class={`wiring${turn ? " turns" : ""}${zoom.times > 1 ? " zoomed" : ""}`}
         viewBox={Object.values(zoom.view).map(fixed).join(" ")}
-        style={`--letter: ${layout.font}px; --least: ${Math.ceil(box.height * least)}px; --wide: ${Math.ceil(box.width * least)}px; --most: ${Math.max(240, box.width * 1.35)}px`}
+        style={`--letter: ${layout.font}px; --least: ${Math.ceil(box.height * least)}px; --wide: ${Math.ceil(box.width * least)}px; --most: ${Math.max(240, box.width * 1.35)}px; --step-across: ${box.width / pitch}px; --step-along: ${box.height / pitch}px`}
         role="group"
         aria-label={`Wiring of ${wiring.domain}. Arrow keys move between chips, with Shift between servers; Enter selects, I shows details, D takes a part down, plus and minus zoom${turn ? ", Q and E turn" : ""}.`}
         {...zoom.hears}
@@ -358,6 +359,14 @@ function linkCounts({ wires }: Wiring): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { a, b } of wires) for (const end of [a, b]) counts.set(end, (counts.get(end) ?? 0) + 1);
   return counts;
+}
+
+/** The distance of rows of chips, which is drawn as whole pixels: equal links, which run along rows, look equal then. */
+function rowPitch({ wiring, parts }: Wiring, { places, box }: Layout): number {
+  const chips = parts.filter(({ kind }) => kind === "chip");
+  const rows = [...new Set(chips.map(({ address }) => places.get(address)?.y ?? 0))].sort((a, b) => a - b);
+  const least = Math.min(...rows.slice(1).map((y, index) => y - (rows[index] ?? 0)));
+  return wiring === "switched" && Number.isFinite(least) ? least : box.width;
 }
 
 /** Whether a link carries less than it could, by its own state or that of an end. */

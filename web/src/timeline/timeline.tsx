@@ -20,6 +20,8 @@ const REST = 400;
 interface Drawn {
   since: number;
   until: number;
+  /** Width of the picture, which may leave some pixels of the page free. */
+  width: number;
   /** Height of the text above the bars, and of the bars. */
   top: number;
   height: number;
@@ -46,6 +48,7 @@ export function Timeline({ scope, span: spanOption, usual = "24h" }: Props) {
     setDrawn({
       since: Date.parse(dataset.since ?? ""),
       until: Date.parse(dataset.until ?? ""),
+      width: svg.viewBox.baseVal.width,
       top: -svg.viewBox.baseVal.y,
       height: Number(dataset.height),
       counts: list(dataset.counts).map(Number),
@@ -102,10 +105,10 @@ function useCursor({ since, until }: Drawn) {
   return { time: moved ?? clamp(asof ? shownTime(asof) : until), to, settle, later };
 }
 
-const NOTHING: Drawn = { since: 0, until: 0, top: 0, height: 0, counts: [], changes: [] };
+const NOTHING: Drawn = { since: 0, until: 0, width: 0, top: 0, height: 0, counts: [], changes: [] };
 
 function Line({ drawn = NOTHING, children }: { drawn: Drawn | undefined; children: ComponentChildren }) {
-  const { since, until, top, height, counts, changes } = drawn;
+  const { since, until, width, top, height, counts, changes } = drawn;
   const { time, to, settle, later } = useCursor(drawn);
   const box = useRef<HTMLDivElement>(null);
   const length = Math.max(1, until - since);
@@ -141,7 +144,7 @@ function Line({ drawn = NOTHING, children }: { drawn: Drawn | undefined; childre
   return (
     <div class="line" onPointerDown={press} onPointerMove={drag} onPointerUp={drop}>
       {children}
-      <div class="overlay" ref={box} style={{ top: `${top}px`, height: `${height}px` }}>
+      <div class="overlay" ref={box} style={{ "--drawn": `${width}px`, top: `${top}px`, height: `${height}px` }}>
         {until > 0 && (
           <div
             class={share < 1 / 4 ? "cursor early" : "cursor"}

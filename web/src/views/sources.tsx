@@ -234,8 +234,7 @@ function Table({ name, facts, systems }: SectionProps) {
             <th scope="col">{name}</th>
             {subjects.map((subject) => (
               <th key={subject} scope="col">
-                {heads.get(subject)}
-                {NO_MARK}
+                <Head text={heads.get(subject) ?? ""} />
               </th>
             ))}
           </tr>
@@ -266,6 +265,21 @@ function Table({ name, facts, systems }: SectionProps) {
           ))}
       </table>
     </section>
+  );
+}
+
+/** A column's name, which ends where its numbers do: the room of their mark never wraps alone. */
+function Head({ text }: { text: string }) {
+  const words = text.split(" ");
+  const last = words.pop();
+  return (
+    <>
+      {words.join(" ")}{" "}
+      <span class="nowrap">
+        {last}
+        {NO_MARK}
+      </span>
+    </>
   );
 }
 
