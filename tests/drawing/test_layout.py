@@ -3,7 +3,7 @@
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
@@ -106,6 +106,24 @@ def test_every_text_is_legible_and_none_lies_on_another(ask: Ask, scope: str, na
     assert layout["font"] * pixels / layout["box"]["width"] >= 11
     texts = list(_texts(layout))
     assert [(a[0], b[0]) for a, b in combinations(texts, 2) if _overlap(a, b)] == []
+
+
+@pytest.mark.parametrize("narrow", ["false", "true"])
+def test_no_link_runs_through_the_name_of_a_server(ask: Ask, narrow: str) -> None:
+    query = '{ layout(place: "u-trn2x64/d0", narrow: %s) { font labels { text x y anchor } routes { strokes } } }'
+    layout = ask(query % narrow)["data"]["layout"]
+    points = [point for route in layout["routes"] for line in route["strokes"] for point in pairwise(_points(line))]
+    upright = [(a[0], min(a[1], b[1]), max(a[1], b[1])) for a, b in points if a[0] == b[0]]
+    assert upright
+    for label in layout["labels"]:
+        width = 0.72 * layout["font"] * len(label["text"])
+        left = label["x"] - (width if label["anchor"] == "end" else 0)
+        crossing = [x for x, top, bottom in upright if left - 3 < x < left + width + 3 and top < label["y"] < bottom]
+        assert crossing == [], label
+
+
+def _points(line: list[float]) -> list[tuple[float, float]]:
+    return list(zip(line[::2], line[1::2], strict=True))
 
 
 def test_the_links_between_servers_of_a_row_have_heights_of_their_own(ask: Ask) -> None:

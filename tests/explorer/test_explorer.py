@@ -10,7 +10,7 @@ import os
 import re
 import urllib.request
 import xml.etree.ElementTree as ET
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -207,6 +207,18 @@ Boxed = tuple[str, float, float, float, float]
 
 def overlapping(a: Boxed, b: Boxed) -> bool:
     return a[1] < b[3] and b[1] < a[3] and a[2] < b[4] and b[2] < a[4]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 900), (1280, 700), (390, 844)])
+def test_rows_of_links_begin_at_whole_pixels(opened: Open, width: int, height: int) -> None:
+    """Else equal links look thinner in some rows."""
+    page = opened("#/domain/trn3-gen2/d0", width=width, height=height)
+    tops = "all => all.map(chip => chip.getBoundingClientRect().y)"
+    rows = sorted({*page.locator('.wiring [data-at*="/c"]').evaluate_all(tops)})
+    pitches = [b - a for a, b in pairwise(rows) if b - a > 1]
+    assert len(pitches) >= 17
+    assert all(abs(pitch - round(pitch)) < 0.05 for pitch in pitches)
 
 
 @pytest.mark.slow
@@ -420,6 +432,15 @@ def test_a_number_shows_its_source_and_leads_to_the_disagreement(opened: Open) -
     expect(wanted.locator(".difference").first).to_have_text(re.compile(r"^[+−][\d,.]+ %$"))
     page.get_by_role("searchbox", name="Filter").fill("trainium1 hbm")
     expect(page.locator(".disagreements h3").first).to_contain_text("Trainium1")
+
+
+@pytest.mark.slow
+def test_the_name_of_a_column_ends_where_its_numbers_do(opened: Open) -> None:
+    page = opened("#/sources", width=390, height=844)
+    right = "cell => cell.querySelector('.mark').getBoundingClientRect().x"
+    marks = f"all => all.map({right})"
+    heads = page.locator(".numbers thead th:not(:first-child)").evaluate_all(marks)
+    assert heads == page.locator(".numbers tbody tr:not(.topic)").first.locator("td").evaluate_all(marks)
 
 
 @pytest.mark.slow

@@ -132,6 +132,18 @@ def test_unhealthy_parts_of_one_incident_are_one_row(opened: Open) -> None:
 
 
 @pytest.mark.slow
+def test_on_a_phone_the_lines_of_an_incident_begin_below_its_name(opened: Open) -> None:
+    page = opened("#/reports/unhealthy", width=390, height=844)
+    row = page.locator(".by-change tbody tr").first
+    left = """part => {
+        const text = new Range()
+        text.selectNodeContents(part)
+        return text.getBoundingClientRect().x
+    }"""
+    assert len({round(row.locator(part).evaluate(left)) for part in ("th a", ".why", ".parts summary")}) == 1
+
+
+@pytest.mark.slow
 def test_an_incident_in_several_clusters_is_one_row(opened: Open, service_database: str) -> None:
     switches = ["trn3-gen1/d0/sw0", "trn3-gen2/d0/sw0"]
     with trninv.open(service_database) as fleet:
@@ -618,6 +630,9 @@ def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> 
     assert best_if_long != worst_if_long
     assert cell(page, "Working chips", 0) == "98.44"
     assert "1,984" in cell(page, "Bisection", 0)
+    # halves of 63 chips may cut other links than halves of 64, so neither is better
+    assert cell(page, "Bisection per chip", 0).endswith("not comparable: of 63, not 64 chips")
+    assert re.fullmatch("[0-9.]+", cell(page, "Bisection per chip", 1))
     assert cell(page, "Bisection", 1) == "4,096 2.06×"  # a total: the larger place is not the better one
     assert "best" in cell(page, "Diameter", 1)  # the least
     assert cell(page, "Bisection", 2) == "unknown"
@@ -627,6 +642,7 @@ def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> 
     expect(page.locator(".compare")).to_contain_text("2,048", timeout=60_000)
     expect(page.get_by_role("status").filter(has_text="19 of 19 rows loaded")).to_be_visible(timeout=60_000)
     assert cell(page, "Working chips", 0) == "100"
+    assert "not comparable" not in cell(page, "Bisection per chip", 0)
     assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen1&as=healthy"
 
 
@@ -759,6 +775,19 @@ def test_the_timeline_shows_what_was_and_takes_the_page_there(opened: Open) -> N
     assert "asof" not in page.url  # only when it is let go
     page.mouse.up()
     page.wait_for_url(re.compile("asof="))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 1283])
+def test_the_cursor_of_the_timeline_ends_where_its_bars_do(opened: Open, width: int) -> None:
+    """Pictures are as wide as a multiple of 8 pixels, which leaves some of the card free."""
+    page = opened("#/domain/u-trn2x64/d0", width=width, height=900)
+    cursor, bar = page.locator(".line .cursor"), page.locator(".timeline rect[fill*=down]:not([height='6'])").last
+    ends = [locator.evaluate("shape => shape.getBoundingClientRect().right") for locator in (cursor, bar)]
+    assert abs(ends[0] - ends[1]) <= 2
+    last = page.locator(".timeline svg text", has_text=re.compile(r"^\d\d:\d\d$")).last
+    frame = "text => text.ownerSVGElement.getBoundingClientRect().right - text.getBoundingClientRect().right"
+    assert last.evaluate(frame) >= 0
 
 
 @pytest.mark.slow

@@ -33,10 +33,9 @@ export function MetricRow({ metric, places, now, before, known, chips, isReady, 
   // half of what is left may be cut off elsewhere, and then more flows than where every chip works
   const partial = cells.map((cell, place) => {
     const halves = readingOf(cell)?.halves;
-    return halves !== undefined && halves !== chips[place];
+    return isContest && halves !== undefined && halves !== chips[place];
   });
-  const isEqual = isContest && !partial.includes(true);
-  const leading = isWaiting || !isEqual ? new Set<number>() : best(values, metric.better);
+  const leading = isWaiting || !isContest || partial.includes(true) ? new Set<number>() : best(values, metric.better);
   return (
     <tr>
       <th scope="row">
