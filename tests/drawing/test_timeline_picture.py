@@ -1,4 +1,4 @@
-"""The timeline: how high its bars are."""
+"""The timeline: how high its bars are, and what is written around them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -38,3 +38,10 @@ def test_a_bar_is_as_long_as_its_words(length: timedelta, words: str) -> None:
 @pytest.mark.parametrize(("unhealthy", "height"), [((1, 1, 1), "20"), ((0, 1, 1), "72"), ((0, 0, 0), "72")])
 def test_bars_that_say_the_same_all_along_are_low(unhealthy: tuple[int, ...], height: str) -> None:
     assert draw_timeline(history(*unhealthy), height=72).data["height"] == height
+
+
+def test_a_time_at_the_end_is_whole() -> None:
+    document = draw_timeline(history(*[1] * 8), width=320)
+    texts = [text for text in document.drawing.iter("text") if text.get("text-anchor") == "middle"]
+    assert texts[-1].text == "08:00"
+    assert float(texts[-1].get("x", "")) + 11 * 0.62 * len("08:00") / 2 <= 320
