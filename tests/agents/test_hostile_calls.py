@@ -98,6 +98,7 @@ def test_what_is_missing_or_wrong_is_named_in_plain_words(
     assert not {"Input", "$input", "dryRun", "BAD_VARIABLES"} & {*text.replace("'", " ").split()}
 
 
+@pytest.mark.slow_on_postgresql
 def test_no_description_holds_anything_from_the_data(seeded: str) -> None:
     async def ask(fleet: BaseFleet) -> tuple[str, Any]:
         async with client(fleet) as agent:

@@ -62,6 +62,7 @@ def test_watch_does_not_say_up_of_what_is_not_there(databases: Databases) -> Non
     assert "nothing is seeded yet: trninv seed" in heading
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_address_without_its_cluster_is_completed_if_only_one_has_the_place(
     run: Run, databases: Databases, backend: str

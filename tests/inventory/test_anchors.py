@@ -138,6 +138,7 @@ def test_where_nothing_is_sealed_that_is_said(run: Run) -> None:
     assert json.loads(run("status", "--format", "json")[1])["sealed"] is None
 
 
+@pytest.mark.slow_on_postgresql
 def test_what_is_not_compared_is_told(run: Run, url: str, engine: Engine) -> None:
     with engine.begin() as connection:
         connection.exec_driver_sql(

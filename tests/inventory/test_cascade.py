@@ -121,6 +121,7 @@ def test_whatever_follows_whatever(engine: Engine, seed: int) -> None:
         _is_sound(connection)
 
 
+@pytest.mark.slow_on_postgresql
 def test_a_factor_that_is_left_behind_is_none_of_the_parts(engine: Engine) -> None:
     """`UPDATE server SET state = 'up'` of a degraded server leaves its factor, since nothing clears it."""
     _write(engine, f"{U}/s1/c3", Condition("degraded", PPM // 3))
@@ -222,6 +223,7 @@ def test_verify_finds_parts_that_are_not_as_their_server(
         assert cascade_triggers.check(connection) is None
 
 
+@pytest.mark.slow_on_postgresql
 def test_verify_finds_a_part_that_is_up_in_a_server_that_is_not(seeded: str, engine: Engine, run: Run) -> None:
     _write(engine, f"{U}/s1", Condition("down"))
     tamper(engine, "UPDATE node SET state = 'up' WHERE id = (SELECT min(id) FROM node WHERE state = 'down')", "node")

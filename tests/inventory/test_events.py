@@ -156,6 +156,7 @@ def test_events_and_seals_are_only_ever_added(engine: Engine) -> None:
                 connection.execute(text(statement))
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
@@ -177,6 +178,7 @@ def test_a_hand_that_edited_history_is_noticed(engine: Engine, statement: str, t
         assert hash_chain.verify_chain(connection).broken == told
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize("edit", ["job = 'b'", "action = 'move'", "action = NULL, job = NULL", "address = 'x'"])
 def test_a_hand_that_edited_what_was_done_to_a_job_is_noticed(engine: Engine, edit: str) -> None:
     with write_transaction(engine) as connection:
@@ -205,6 +207,7 @@ def test_the_next_change_seals_what_plain_sql_left(engine: Engine) -> None:
     assert (found.events, found.sealed, found.unsealed, found.broken) == (2, 2, 0, None)
 
 
+@pytest.mark.slow_on_postgresql
 def test_a_migration_seals_what_plain_sql_left(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE node SET state = 'down' WHERE id = 1"))

@@ -108,6 +108,7 @@ def test_clusters_seeded_together_are_those_seeded_one_by_one(
         assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
+@pytest.mark.slow_on_postgresql
 def test_keys_stay_if_all_clusters_exist(tables: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _seed_together(tables, ["a", "b"])
     monkeypatch.setattr(bulk_load, "MIN_ROWS", 1)
@@ -117,6 +118,7 @@ def test_keys_stay_if_all_clusters_exist(tables: str, monkeypatch: pytest.Monkey
     assert _seed_together(tables, ["a", "b"]) == [False, False]
 
 
+@pytest.mark.slow_on_postgresql
 def test_a_failure_of_clusters_seeded_together_leaves_everything_as_it_was(
     tables: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

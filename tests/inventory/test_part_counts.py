@@ -177,6 +177,7 @@ def test_a_change_undone_is_not_counted(engine: Engine) -> None:
         assert {key[4] for key in _stored(connection)} == {"up"}
 
 
+@pytest.mark.slow_on_postgresql
 def test_clusters_come_and_go(tables: str) -> None:
     """Of loads in bulk and, beside larger ones on PostgreSQL, of loads that triggers count; the last leaves none."""
     systems, catalog = default_systems(), default_catalog()
@@ -321,6 +322,7 @@ def test_rows_that_changed_in_an_older_version_are_counted(engine: Engine) -> No
         assert _stored(connection) == _plain(connection)
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize(("declaration", "is_recounted"), [("KEEPS_READERS = True", False), ("", True)])
 def test_a_migration_counts_parts_unless_it_only_adds(engine: Engine, declaration: str, is_recounted: bool) -> None:
     with write_transaction(engine) as connection:

@@ -273,7 +273,6 @@ def test_nothing_is_lost_sight_of_where_a_start_says_that_something_was_down(liv
     assert any("event 10 says that" in fault and "c1 was up" in fault for fault in _faults(lived))
 
 
-@pytest.mark.quick_on_postgresql
 def test_events_of_a_cluster_that_is_gone_are_of_no_other(tables: str) -> None:
     """Its ids follow those of the cluster before it, and are between those of the others or after all."""
     with temporary_engine(tables) as engine:

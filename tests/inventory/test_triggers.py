@@ -65,6 +65,7 @@ def test_each_trigger_that_is_spoiled_is_named(
         assert registry.check(connection) is None
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize(("backend", "how"), [(backend, how) for backend in BACKENDS for how in HOW[backend]])
 def test_commands_name_each_and_fail(databases: Databases, run: Run, backend: str, how: str) -> None:
     url = databases.migrated(backend)

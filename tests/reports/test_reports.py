@@ -146,6 +146,7 @@ def _stand_there(url: str) -> None:
         connection.execute(text("UPDATE cluster SET known_since = '2026-01-02T03:04:05.000000+00:00'"))
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("cluster", ["", "few", "trn1.32xlarge", "trn2-16.48xlarge", "no-such"])
 def test_bandwidth_by_kind_is_that_of_the_links_one_by_one(two: dict[str, str], backend: str, cluster: str) -> None:
@@ -319,6 +320,7 @@ def test_what_is_not_up_is_what_was_set(two: dict[str, str]) -> None:
     assert all(row[7] == row[0] and row[8] for row in rows)  # each is its own cause, by a known change
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
 def test_the_worst_and_the_largest_come_first(two: dict[str, str], backend: str) -> None:
     def column(report: str, name: str) -> list[Any]:

@@ -160,6 +160,7 @@ def test_what_cannot_be_swept_says_why(client: TestClient) -> None:
     assert "trn2-16.48xlarge/d9" in ended["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kills", [True, False], ids=["killed", "closed"])
 def test_an_interrupted_sweep_is_started_again_by_another_service(
     fleet: Fleet, runner: SweepRunner, *, kills: bool

@@ -81,7 +81,6 @@ def _applied(states: dict[str, tuple[State, State]], answer: DiffAnswer) -> dict
     return found
 
 
-@pytest.mark.quick_on_postgresql
 @pytest.mark.parametrize(("two", "seed"), [("sqlite", 1), ("postgresql", 0)], indirect=["two"])
 def test_a_difference_turns_one_state_into_the_other(two: str, seed: int) -> None:
     dice = random.Random(seed)
