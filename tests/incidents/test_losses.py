@@ -138,7 +138,7 @@ def test_a_job_that_an_incident_does_not_hit_is_as_fast_as_before(fleet: Fleet) 
         ]
     near = [part for part in parts if part.startswith(tuple(place for places in jobs.values() for place in places))]
     chosen, before, slower = random.Random(7), limits(), set[str]()
-    for number in range(10 if is_quick() else 40):
+    for number in range(6 if is_quick() else 40):
         part = chosen.choice(near if number % 2 else parts)
         state = chosen.choice(["down", "degraded"])
         fail(fleet, state, part, factor=0.5 if state == "degraded" else None)

@@ -91,7 +91,7 @@ def _seed_together(url: str, slugs: list[str]) -> list[bool]:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize("is_large", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_clusters_seeded_together_are_those_seeded_one_by_one(
     databases: Databases, backend: str, is_large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from next_release import next_release
 from sqlalchemy import Connection, Engine, event, text
 
-from conftest import is_quick, seeds
+from conftest import BACKENDS, Databases, is_quick, seeds
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database import part_counts
@@ -161,10 +161,17 @@ STRUCTURE = [
 ]
 
 
+@pytest.fixture(scope="module", params=BACKENDS)
+def allocated(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
+    """A database with a job, of which every change is undone."""
+    with temporary_engine(databases.seeded(request.param)) as made:
+        _execute(made, ALLOCATED)
+        yield made
+
+
 @pytest.mark.parametrize("statement", STRUCTURE)
-def test_plain_sql_on_other_columns_and_rows(engine: Engine, statement: str) -> None:
-    _execute(engine, ALLOCATED)
-    with write_transaction(engine, commits=False) as connection:
+def test_plain_sql_on_other_columns_and_rows(allocated: Engine, statement: str) -> None:
+    with write_transaction(allocated, commits=False) as connection:
         connection.execute(text(statement))
         assert _stored(connection) == _plain(connection)
 

@@ -144,7 +144,7 @@ def test_a_small_cluster_against_every_split_of_its_graph(seed: int, share: int)
 
 
 @pytest.mark.parametrize("share", [1, 2, 3, 4])
-@pytest.mark.parametrize("seed", seeds(8, 2))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_a_domain_that_is_not_enumerated(seed: int, share: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its bounds hold for every number of chips, and the search, the packing and the integer program close them."""
     graph = _domain(random.Random(seed), (4, 3), share)
