@@ -138,6 +138,7 @@ def test_an_answer_that_no_page_makes_short_enough_is_refused() -> None:
         abridge({str(number): "x" * 2_000 for number in range(50)}, 1)
 
 
+@pytest.mark.slow_on_postgresql
 def test_rows_are_json_and_read_page_by_page(fleet: BaseFleet) -> None:
     async def ask(**arguments: Any) -> Any:
         async with client(fleet) as agent:

@@ -26,6 +26,7 @@ def _run(*arguments: str, stdout: int = subprocess.PIPE) -> "subprocess.Complete
     )
 
 
+@pytest.mark.slow
 def test_output_and_exit_handlers_are_complete(lite: str, tmp_path: Path) -> None:
     shutil.copy(lite.removeprefix("sqlite:///"), tmp_path / "fleet.db")
     url = f"sqlite:///{tmp_path}/fleet.db"

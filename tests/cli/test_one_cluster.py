@@ -43,6 +43,7 @@ def test_of_none_it_is_said_how_to_seed(run: Run, databases: Databases) -> None:
     assert "nothing is seeded yet; run trninv seed" in err
 
 
+@pytest.mark.slow
 def test_without_pyarrow_an_export_names_the_other_formats(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

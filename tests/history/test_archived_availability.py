@@ -136,7 +136,7 @@ def test_where_a_clock_went_back_it_is_what_the_database_says(went_back: tuple[P
         assert _found(directory, *more)["chip", None] == _wanted(chips)
 
 
-@pytest.mark.slow_on_postgresql
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize("seed", seeds(10))
 @pytest.mark.parametrize("by", ["cluster", "rack"])
 def test_database_and_archive_say_the_same_of_any_time(random_history: tuple[Engine, Path], seed: int, by: str) -> None:

@@ -119,6 +119,7 @@ def test_a_seal_is_of_the_whole_history(run: Run) -> None:
     assert "omit CLUSTER" in err
 
 
+@pytest.mark.slow_on_postgresql
 def test_the_newest_seal_is_told_by_status_and_metrics(run: Run, url: str, engine: Engine) -> None:
     noted = _newest(engine)
     assert f"sealed: {noted}\n" in run("status", database=url)[1]

@@ -239,6 +239,7 @@ def test_migrate_brings_a_missing_trigger_back(engine: Engine) -> None:
         assert registry.check(connection) is None
 
 
+@pytest.mark.slow
 def test_verify_says_where_the_history_stands(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine:

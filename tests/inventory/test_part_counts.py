@@ -316,6 +316,7 @@ def test_the_counts_of_the_past_are_those_of_its_rows(engine: Engine) -> None:
             assert _stored(connection) == _plain(connection)
 
 
+@pytest.mark.slow_on_postgresql
 def test_rows_that_changed_in_an_older_version_are_counted(engine: Engine) -> None:
     """It has no triggers."""
     with next_release():
@@ -329,7 +330,7 @@ def test_rows_that_changed_in_an_older_version_are_counted(engine: Engine) -> No
         assert _stored(connection) == _plain(connection)
 
 
-@pytest.mark.slow_on_postgresql
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize(("declaration", "is_recounted"), [("KEEPS_READERS = True", False), ("", True)])
 def test_a_migration_counts_parts_unless_it_only_adds(engine: Engine, declaration: str, is_recounted: bool) -> None:
     with write_transaction(engine) as connection:

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine, select, text
 from tampering import tamper, triggers_off
 
-from conftest import BACKENDS, Databases, seed_everything
+from conftest import BACKENDS, Databases, mostly_slow, seed_everything
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
@@ -192,7 +192,7 @@ REPRODUCTIONS = {
 }
 
 
-@pytest.mark.parametrize("what", REPRODUCTIONS)
+@pytest.mark.parametrize("what", mostly_slow(REPRODUCTIONS, len(REPRODUCTIONS) // 2))
 def test_what_was_done_by_hand_is_noticed(lived: Engine, what: str) -> None:
     statements, tables, wanted = REPRODUCTIONS[what]
     tamper(lived, statements, *tables)

@@ -101,6 +101,7 @@ def test_what_was_seen_again_is_new(full: Engine) -> None:
         assert kept(connection) == [0, *range(2, NEWEST + 1)]
 
 
+@pytest.mark.slow_on_postgresql
 def test_the_newest_row_stays_however_old_its_file_is_so_that_no_number_comes_twice(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         reports(connection, range(1, NEWEST + 1))

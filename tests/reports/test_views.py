@@ -211,6 +211,7 @@ def test_the_printed_script_runs_on_a_real_database(empty: str, folder: Path, is
             assert migration.schema_version(connection) == VERSION
 
 
+@pytest.mark.slow_on_postgresql
 def test_a_file_that_changes_is_taken_over_by_the_next_migration(seeded: str, folder: Path) -> None:
     query = "SELECT colon, rest FROM v_zone LIMIT 1"
     with temporary_engine(seeded) as engine:

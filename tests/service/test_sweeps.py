@@ -154,6 +154,7 @@ def test_a_sweep_that_is_cancelled_ends(client: TestClient) -> None:
     assert _ended(client, begun["id"])["state"] == "CANCELLED"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_swept_says_why(client: TestClient) -> None:
     ended = _ended(client, _started(client, 'scope: "trn2-16.48xlarge/d9"')["id"])
     assert ended["state"] == "FAILED"
