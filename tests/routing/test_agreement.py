@@ -10,7 +10,6 @@ import random
 import numpy as np
 import pytest
 
-from conftest import mostly_slow
 from graphs import chips_in, domain, without
 from trninv.routing.fleet import BaseFleet
 from trninv.solvers import integer_programs, tree_packing
@@ -49,7 +48,7 @@ def _programmed(graph: Graph, ends: list[int]) -> Cut:
 
 
 @pytest.mark.parametrize("first", range(0, DOMAINS // len(SYSTEMS), PART))
-@pytest.mark.parametrize("scope", mostly_slow(SYSTEMS, 3))
+@pytest.mark.parametrize("scope", SYSTEMS)
 def test_two_methods_agree_on_damaged_domains(lite_fleet: BaseFleet, scope: str, first: int) -> None:
     whole, met = domain(lite_fleet, scope), 0
     seeds = range(first, min(first + PART, DOMAINS // len(SYSTEMS)))
