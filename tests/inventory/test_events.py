@@ -119,6 +119,7 @@ def test_what_is_said_of_a_change_does_not_outlive_it(engine: Engine) -> None:
     assert [row.source for row in _all(engine)] == ["command", "sql"]
 
 
+@pytest.mark.slow_on_postgresql
 def test_bulk_loads_leave_none(empty: str) -> None:
     """Nor do they run a trigger a row: those are of UPDATE alone."""
     known = default_systems()

@@ -77,6 +77,7 @@ def left(connection: Connection) -> set[int | None]:
     return {connection.scalar(select(func.count()).select_from(table)) for table in tables}
 
 
+@pytest.mark.slow_on_postgresql
 def test_the_newest_are_kept_and_the_one_before_them_goes(full: Engine) -> None:
     with write_transaction(full) as connection:
         reports(connection, range(3), "i-0b")
