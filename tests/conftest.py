@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,13 @@ def is_quick() -> bool:
 
 def seeds(count: int, quick: int = 1) -> list[Any]:
     """Parameters from 0 on, of which only the first few are no slow tests."""
-    return [*range(quick), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, count))]
+    return mostly_slow(range(count), quick)
+
+
+def mostly_slow(values: Iterable[Any], quick: int) -> list[Any]:
+    """Single values as parameters, of which only the first few are no slow tests."""
+    listed = list(values)
+    return [*listed[:quick], *(pytest.param(value, marks=pytest.mark.slow) for value in listed[quick:])]
 
 
 def seed_everything(url: str) -> None:

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from placements import legal
 
 from bench.day import Day, simulate_day
@@ -12,6 +13,7 @@ from trninv.placement.candidates.placement_model import placement_model
 from trninv.routing.fleet import BaseFleet
 
 
+@pytest.mark.slow
 def test_a_day_is_the_same_each_time(lite_fleet: BaseFleet) -> None:
     found = legal(lite_fleet, placement_model("u-trn2x64"))
     first, again, other = (simulate_day(PlacementPolicy.PACK.value, found, 2, seed) for seed in (0, 0, 1))

@@ -37,7 +37,6 @@ def test_these_are_all_that_a_plain_seed_leaves_out_by_name() -> None:
     assert {system.slug for system in default_systems().systems if system.is_by_name} == set(SLUGS)
 
 
-@pytest.mark.quick_on_postgresql
 def test_what_is_seeded_is_as_documents_say(named: BaseFleet) -> None:
     names = ("chips", "vcpus", "host_memory", "device_memory", "device_memory_bandwidth", "efa_bandwidth")
     with read_transaction(named.engine) as connection:

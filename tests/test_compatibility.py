@@ -171,6 +171,7 @@ def _rename_key(patched: pytest.MonkeyPatch, _: Path) -> str:
     return "PathAnswer.paths"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("area", "change"),
     [("graphql", _remove_field), ("sql", _drop_column), ("cli", _rename_option), ("answers", _rename_key)],

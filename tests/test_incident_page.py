@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 import pytest
 
+from conftest import mostly_slow
 from examples import ROOT, without_explanation, without_head
 from trninv.cli.main import main
 from trninv.database.engine import temporary_engine
@@ -62,7 +63,7 @@ def _printed(line: str, database: str) -> str:
     return "".join(printed.splitlines(keepends=True)[:head])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", mostly_slow(PAGES, 1), ids=lambda page: page.stem)
 def test_the_page_is_what_its_commands_print(empty: str, page: Path) -> None:
     assert follow(page.read_text(), empty) == page.read_text()
 

@@ -65,6 +65,7 @@ def _expanded(word: str) -> list[str]:
     return sorted(map(str, Path().glob(word))) if "*" in word else [word]
 
 
+@pytest.mark.slow_on_postgresql
 def test_the_page_is_what_its_commands_print(empty: str, tmp_path: Path) -> None:
     assert follow(PAGE.read_text(), empty, tmp_path) == PAGE.read_text()
 

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import text
 
 import trninv
-from conftest import seed_everything
+from conftest import mostly_slow, seed_everything
 from examples import FENCE, ROOT, answers, is_explained, pages, run_graphql
 from trninv.cli.main import main
 from trninv.routing.fleet import BaseFleet
@@ -71,7 +71,7 @@ def test_an_example_prints_what_stands_there(fleet: BaseFleet, page: Path, numbe
     assert found[0] == wanted
 
 
-@pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", mostly_slow(FOLLOWED, 1), ids=lambda page: page.stem)
 def test_a_page_leads_from_an_empty_database_to_what_stands_there(empty: str, page: Path) -> None:
     assert follow(page.read_text(), empty) == page.read_text()
 

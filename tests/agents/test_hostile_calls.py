@@ -98,6 +98,7 @@ def test_what_is_missing_or_wrong_is_named_in_plain_words(
     assert not {"Input", "$input", "dryRun", "BAD_VARIABLES"} & {*text.replace("'", " ").split()}
 
 
+@pytest.mark.slow_on_postgresql
 def test_no_description_holds_anything_from_the_data(seeded: str) -> None:
     async def ask(fleet: BaseFleet) -> tuple[str, Any]:
         async with client(fleet) as agent:
@@ -137,6 +138,7 @@ def test_an_answer_that_no_page_makes_short_enough_is_refused() -> None:
         abridge({str(number): "x" * 2_000 for number in range(50)}, 1)
 
 
+@pytest.mark.slow_on_postgresql
 def test_rows_are_json_and_read_page_by_page(fleet: BaseFleet) -> None:
     async def ask(**arguments: Any) -> Any:
         async with client(fleet) as agent:

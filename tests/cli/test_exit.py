@@ -26,6 +26,7 @@ def _run(*arguments: str, stdout: int = subprocess.PIPE) -> "subprocess.Complete
     )
 
 
+@pytest.mark.slow
 def test_output_and_exit_handlers_are_complete(lite: str, tmp_path: Path) -> None:
     shutil.copy(lite.removeprefix("sqlite:///"), tmp_path / "fleet.db")
     url = f"sqlite:///{tmp_path}/fleet.db"
@@ -45,7 +46,9 @@ def test_a_full_disk_is_a_failure() -> None:
     assert "No space left on device" in completed.stderr
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", [">&- 2>&-", *(pytest.param(one, marks=pytest.mark.slow) for one in (">&-", "2>&-"))]
+)
 def test_a_closed_stream_is_no_failure(lite: str, closed: str) -> None:
     """As cron jobs and daemons close them."""
     command = f'exec "$0" -m trninv --database "$1" systems {closed}'

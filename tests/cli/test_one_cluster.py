@@ -44,6 +44,7 @@ def test_of_none_it_is_said_how_to_seed(run: Run, databases: Databases) -> None:
     assert NO_CLUSTER_MESSAGE in err
 
 
+@pytest.mark.slow
 def test_without_pyarrow_an_export_names_the_other_formats(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,6 +64,7 @@ def test_watch_does_not_say_up_of_what_is_not_there(databases: Databases) -> Non
     assert NO_CLUSTER_MESSAGE in heading
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_address_without_its_cluster_is_completed_if_only_one_has_the_place(
     run: Run, databases: Databases, backend: str

@@ -41,12 +41,14 @@ def test_a_list_fits_the_terminal_and_says_states_by_glyph(worn: str) -> None:
     assert "✕ down" in chip
 
 
+@pytest.mark.slow
 def test_no_column_of_a_query_is_left_out(worn: str) -> None:
     query = "SELECT change, address, cause, address AS other, cause AS another FROM v_unhealthy"
     told = CODE.sub("", on_a_terminal(worn, "sql", query, PAGER="cat"))
     assert re.findall(r"^(change|cause) +\S+ *$", told, re.MULTILINE)[:2] == ["change", "cause"]  # a block for each row
 
 
+@pytest.mark.slow
 def test_a_word_has_a_glyph_where_it_is_a_state_and_nowhere_else(worn: str) -> None:
     query = "SELECT 'up' AS job, 'down' AS address, 'degraded to 0.5' AS state"
     told = CODE.sub("", on_a_terminal(worn, "sql", query, PAGER="cat"))
@@ -55,6 +57,7 @@ def test_a_word_has_a_glyph_where_it_is_a_state_and_nowhere_else(worn: str) -> N
     assert re.search(r"^state +✕ down *$", told, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_columns_that_can_be_spared_go_where_a_table_would_not_fit(worn: str) -> None:
     told = CODE.sub("", on_a_terminal(worn, "incidents", PAGER="cat"))
     assert max(map(len, told.split("\n"))) <= 80
@@ -95,6 +98,7 @@ def test_a_reason_is_cut_down_to_twelve_characters(width: int, expected: list[in
     assert _fit_lines(["place", "who", "why"], columns, width) == expected
 
 
+@pytest.mark.slow
 def test_an_empty_list_says_which_command_fills_it(worn: str) -> None:
     assert on_a_terminal(worn, "jobs").startswith("no jobs here: trninv allocate JOB PLACE…")
     command = [sys.executable, "-m", "trninv", "--database", worn, "jobs"]

@@ -11,6 +11,7 @@ import pytest
 from kubernetes_api import Cluster, node
 from sqlalchemy import Engine, text
 
+from conftest import BACKENDS, Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
@@ -37,15 +38,25 @@ def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cluster
         yield served
 
 
-@pytest.fixture
-def lab(tables: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    """A fleet that was adopted from what AWS reports."""
-    with temporary_engine(tables) as engine, clouds.serving(clouds.fleet(2)) as cloud:
-        clouds.use(monkeypatch, cloud)
+def _adopt(url: str) -> None:
+    with (
+        temporary_engine(url) as engine,
+        clouds.serving(clouds.fleet(2)) as cloud,
+        pytest.MonkeyPatch.context() as patched,
+    ):
+        clouds.use(patched, cloud)
         pull_target(engine, parse_target("aws:us-east-2"))
         with write_transaction(engine) as connection:
             adopt(connection, default_catalog(), default_systems(), "lab")
+
+
+@pytest.fixture(params=BACKENDS)
+def lab(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
+    """A fleet that was adopted from what AWS reports."""
+    url = databases.copied(request.param, _adopt)
+    with temporary_engine(url) as engine:
         yield engine
+    databases.drop(url)
 
 
 def findings(engine: Engine, rule: str) -> list[Finding]:

@@ -36,6 +36,7 @@ def texts(root: ET.Element) -> list[str]:
     return [element.text or "" for element in root.iter(f"{SVG}text")]
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_tiers_say_what_is_carried_and_what_is_not_up(databases: Databases, backend: str) -> None:
     url = databases.seeded(backend)
@@ -62,6 +63,7 @@ def test_tiers_say_what_is_carried_and_what_is_not_up(databases: Databases, back
     assert len(ways) == 1 + 1 + 4 + 100 + 100
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_tiers_are_summed_up_and_jobs_that_cross_are_drawn(databases: Databases, backend: str) -> None:
     """A NIC that is down takes from what is below its node; a job below two nodes crosses."""

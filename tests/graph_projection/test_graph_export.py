@@ -38,6 +38,7 @@ def test_neo4j_gets_a_file_for_each_label_and_pair(run: Run, url: str, tmp_path:
     assert "--relationships=SCALE_UP-Chip-Chip.csv" in out
 
 
+@pytest.mark.slow
 def test_ladybug_opens_the_copy(run: Run, url: str, tmp_path: Path) -> None:
     status, out, err = run("export", str(tmp_path / "new"), "--format", "ladybug", database=url)
     assert (status, out) == (0, f"{tmp_path}/new/fleet.ladybug\n"), err

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trninv
-from conftest import examples
+from conftest import examples, mostly_slow, seeds
 from trninv import Fleet
 from trninv.errors import CypherError, TimeLimitError
 from trninv.graph_projection import cypher_query, query_guard
@@ -93,7 +93,7 @@ ACCEPTED = {
 }
 
 
-@pytest.mark.parametrize("query", ACCEPTED, ids=range(len(ACCEPTED)))
+@pytest.mark.parametrize("query", mostly_slow(ACCEPTED, 4), ids=range(len(ACCEPTED)))
 def test_words_in_texts_names_and_comments_are_no_statements(lite_fleet: Fleet, query: str) -> None:
     assert lite_fleet.cypher(query).rows == [(ACCEPTED[query],)]
 
@@ -120,7 +120,7 @@ def unguarded(lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> Fleet:
     return lite_fleet
 
 
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", seeds(10, 5))
 def test_without_the_check_nothing_is_read_written_or_changed(unguarded: Fleet, tmp_path: Path, number: int) -> None:
     query, reason = list(harmful(tmp_path).items())[number]
     graph = cypher_query.find_projection(unguarded.shared_snapshot())
@@ -135,7 +135,7 @@ def test_without_the_check_nothing_is_read_written_or_changed(unguarded: Fleet, 
     assert unguarded.cypher("MATCH (c:Cluster) RETURN count(*) AS n").rows == [(6,)]
 
 
-@pytest.mark.parametrize("query", GREEDY, ids=range(len(GREEDY)))
+@pytest.mark.parametrize("query", mostly_slow(GREEDY, 3), ids=range(len(GREEDY)))
 def test_a_query_that_takes_too_much_is_stopped(lite_fleet: Fleet, query: str) -> None:
     kind, message = GREEDY[query]
     begin = time.monotonic()

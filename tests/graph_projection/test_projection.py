@@ -194,6 +194,8 @@ def test_a_file_that_is_removed_meanwhile_is_made_again(lived: Fleet, cache: Pat
     assert removed == [file]
 
 
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_a_build_outlives_the_request_that_started_it(lived: Fleet, cache: Path) -> None:
     query = "MATCH (c:Cluster) RETURN count(*) AS n"
     with time_limit(0.1), pytest.raises(TimeLimitError, match="still being built"):
@@ -229,6 +231,8 @@ def test_the_cache_and_the_extra_are_named_if_they_are_missing(
         lite_fleet.cypher("RETURN 1 AS x")
 
 
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_an_empty_inventory_is_an_empty_graph(tables: str) -> None:
     with trninv.open(tables) as fleet:
         assert fleet.cypher("MATCH (n) RETURN count(*) AS n").rows == [(0,)]

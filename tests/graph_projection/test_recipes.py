@@ -9,7 +9,7 @@ from populating import populate
 from queries import run_query
 
 import trninv
-from conftest import BACKENDS, Databases
+from conftest import BACKENDS, Databases, mostly_slow
 from trninv import Fleet
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.state.condition import Condition
@@ -242,7 +242,7 @@ def _comparable(rows: Any) -> list[tuple[str, ...]]:
     return sorted(tuple(map(text, row)) for row in rows)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", mostly_slow(RECIPES, 12))
 def test_cypher_gives_the_answer_of_trninv(fleet: Fleet, name: str) -> None:
     query, answer = RECIPES[name]
     rows = fleet.cypher(query).rows

@@ -76,6 +76,7 @@ def test_queries_at_the_same_time_leave_no_more_than_the_limit(lite_fleet: Fleet
     assert len(workers) == 0  # a closed pool starts none
 
 
+@pytest.mark.slow
 def test_a_change_ends_the_processes_of_the_state_before(databases: Databases, workers: CypherWorkers) -> None:
     url = databases.seeded("sqlite")
     query = "MATCH (c:Chip) WHERE c.state = 'down' RETURN count(*) AS n"

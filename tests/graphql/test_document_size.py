@@ -13,7 +13,7 @@ from graphql import get_introspection_query
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from conftest import examples
+from conftest import examples, mostly_slow
 from trninv.errors import DocumentError
 from trninv.graphql import document_cache
 from trninv.graphql.api import Api
@@ -79,7 +79,7 @@ BOMBS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize("bomb", mostly_slow(BOMBS, 7))
 def test_a_bomb_is_refused_for_less_than_its_length_allows(bomb: str) -> None:
     text = BOMBS[bomb]
     read = DocumentCache(SCHEMA)._parse

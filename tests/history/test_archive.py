@@ -341,7 +341,6 @@ def _remove(engine: Engine, directory: Path) -> PruneResult:
         return prune_events(engine, store, "tester")
 
 
-@pytest.mark.quick_on_postgresql
 def test_what_is_archived_may_go_and_what_is_left_is_as_it_was(lived: Engine, tmp_path: Path) -> None:
     with trninv.open(lived.url.render_as_string(hide_password=False)) as fleet:
         then = fleet.at(6).memory_pool(f"{U}/s0/c0")

@@ -136,7 +136,8 @@ def test_where_a_clock_went_back_it_is_what_the_database_says(went_back: tuple[P
         assert _found(directory, *more)["chip", None] == _wanted(chips)
 
 
-@pytest.mark.parametrize("seed", seeds(10, quick=3))
+@pytest.mark.slow_on_postgresql(cases="all")
+@pytest.mark.parametrize("seed", seeds(10))
 @pytest.mark.parametrize("by", ["cluster", "rack"])
 def test_database_and_archive_say_the_same_of_any_time(random_history: tuple[Engine, Path], seed: int, by: str) -> None:
     """Number for number, but for the limits of MTBF and MTTR."""
@@ -212,6 +213,7 @@ def test_an_archive_of_an_earlier_trninv_says_what_to_do(quiet: tuple[Engine, Pa
         _found(archive)
 
 
+@pytest.mark.slow
 def test_generated_histories_are_of_the_shape_of_an_archive(written: Path, tmp_path: Path) -> None:
     parts = generate(tmp_path, 2_000)
     assert sum(row["parts"] for row in _found(tmp_path).values()) == parts

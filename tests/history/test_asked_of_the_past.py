@@ -68,6 +68,7 @@ def test_reports_topologies_and_pictures_are_as_of_a_time(run: Run, lived: str) 
     assert listed[0] != listed[1]
 
 
+@pytest.mark.slow_on_postgresql
 def test_questions_are_as_of_a_time(run: Run, lived: str) -> None:
     for at, chips in (("1", 48), ("35", 64)):
         _, out, _ = run("pool", f"{U}/s0/c0", "--at", at, "--format", "json", database=lived)
@@ -83,6 +84,7 @@ def test_questions_are_as_of_a_time(run: Run, lived: str) -> None:
 LISTED = 'chips(filter: {state: {eq: DOWN}, cluster: {eq: "u-trn2x64"}}) { totalCount }'
 
 
+@pytest.mark.slow_on_postgresql
 def test_graphql_has_moments_side_by_side(lived: str) -> None:
     with trninv.open(lived) as fleet:
         ask = both_ways(fleet)
@@ -119,6 +121,7 @@ def test_graphql_says_which_moment_is_wrong_and_answers_the_others(lived: str) -
         assert lost["errors"][0]["path"] == ["asOf", "path"]
 
 
+@pytest.mark.slow_on_postgresql
 def test_http_takes_a_time(lived: str) -> None:
     with TestClient(create_app(lived), base_url="http://127.0.0.1") as client:
         document = f"{{ {LISTED} }}"

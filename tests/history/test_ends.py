@@ -90,6 +90,7 @@ def test_a_finding_is_over_at_the_moment_at_which_it_is_cleared(engine: Engine) 
     assert there == [0, 1, 1, 0]
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize("of", [history_diff.job_changes, history_diff.cordon_changes, history_diff.binding_changes])
 def test_what_began_or_ended_at_a_moment_differs_from_just_before_it(over: Engine, of: Any) -> None:
     name = {"job_changes": "allocation", "cordon_changes": "cordon", "binding_changes": "binding"}[of.__name__]

@@ -94,6 +94,7 @@ def _written(time: datetime) -> str:
     return time.isoformat(timespec="microseconds")
 
 
+@pytest.mark.slow
 def test_states_as_of_a_time(lived: Lived, run: Run) -> None:
     views = " UNION ALL ".join(f"SELECT address, state FROM v_{name} WHERE state <> 'up'" for name in VIEWS)
     fields = {"server": "servers", "chip": "chips", "nic": "nics", "network_node": "networkNodes", "link": "links"}

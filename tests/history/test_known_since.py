@@ -118,6 +118,7 @@ def test_a_moment_is_a_database_that_was_stopped_then(grown: BaseFleet, seed: in
                 grown.at(moment).memory_pool(f"{slug}/d0/s0/c0")
 
 
+@pytest.mark.slow_on_postgresql
 def test_what_is_not_known_is_said(grown: BaseFleet, run: Run) -> None:
     nothing = datetime.now(UTC)
     _seed(grown, "trn1.32xlarge")

@@ -121,6 +121,7 @@ def test_a_change_is_seen_whole(two: str) -> None:
             assert len(_states(connection)["lost server"]) == 1
 
 
+@pytest.mark.slow_on_postgresql
 def test_what_is_remembered_of_a_moment_goes_with_what_is_written(two: str) -> None:
     """And asking of the past leaves the present what it is."""
     with trninv.open(two) as fleet:
@@ -141,6 +142,7 @@ def test_what_is_remembered_of_a_moment_goes_with_what_is_written(two: str) -> N
         assert fleet.memory_pool(f"{U}/s0/c0").chips == 64
 
 
+@pytest.mark.slow_on_postgresql
 def test_only_the_latest_times_keep_their_caches(two: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fleet of a time whose cache was dropped still answers, and tracks no revision."""
     monkeypatch.setattr(snapshot, "MAX_TIMES_CACHED", 2)

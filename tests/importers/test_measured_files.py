@@ -184,6 +184,7 @@ def test_what_is_no_transfer_is_named(content: str, message: str) -> None:
     assert error.startswith(message), error
 
 
+@pytest.mark.slow
 def test_too_many_rows_are_refused() -> None:
     read, errors = timings(b'{"results": [' + b"{}," * 100_000 + b"{}]}")
     assert read == []

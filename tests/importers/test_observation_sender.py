@@ -203,6 +203,7 @@ def test_what_is_no_duration(text: str) -> None:
         parse_duration(text, "--every")
 
 
+@pytest.mark.slow
 def test_hosts_are_spread_evenly_and_stay_where_they_are() -> None:
     def second(host: str, now: float) -> float:
         return (now + CollectionSchedule(300, host, wall_clock=lambda: now).first_pause()) % 300

@@ -9,7 +9,7 @@ from past_changes import change
 from sqlalchemy import text
 
 import trninv
-from conftest import BACKENDS, Databases, Run, both_ways, seeds
+from conftest import BACKENDS, Databases, Run, both_ways, is_quick, seeds
 from trninv.errors import TrninvError, UnknownAddressError
 from trninv.incidents import change_windows, closed_incidents, failure_history
 from trninv.placement.placement_fleet import Fleet
@@ -180,7 +180,7 @@ def test_a_scope_lists_what_a_search_of_all_recoveries_finds_there(
     dice, time = random.Random(seed), NOON
     parts = [f"{G}/{part}" for part in ("s0", "s1", "s2", "s0/c0", "s0/c1", "s2/c0", "s0/efa1", "sw0", "sw2", "sw5")]
     parts += [f"{G}/s0/c0--{G}/sw0", f"{G}/s2/c1--{G}/sw5"]
-    for _ in range(60):
+    for _ in range(25 if is_quick() else 60):
         time += dice.randrange(8) * _MINUTE
         change(fleet, time, dice.choice(("up", "up", "down", "degraded")), *dice.sample(parts, dice.choice((1, 1, 3))))
     scopes = [G.partition("/")[0], G, f"{G}/r0".replace("/d0", ""), "trn1.32xlarge", *parts]

@@ -16,7 +16,7 @@ from queries import run_query
 from sqlalchemy import text
 
 import trninv
-from conftest import Databases, examples
+from conftest import Databases, examples, is_quick
 from trninv.incidents import grouping
 from trninv.incidents.change_windows import window_starts
 from trninv.incidents.failures import FailureEvent
@@ -109,7 +109,7 @@ def test_incidents_are_what_their_definition_says(opened: Fleet, seed: int) -> N
     """Now, by the view, and of each moment as it was told then."""
     dice, at, then = random.Random(seed), NOON, dict[int, Told]()
     assert opened.incidents() == []
-    for _ in range(12):
+    for _ in range(7 if is_quick() else 12):
         at += timedelta(seconds=dice.choice([1, 60, 200, 299, 300, 301, 600]))
         state = dice.choice(["down", "down", "degraded", "maintenance", "up"])
         number = change(opened, at, state, *dice.sample(PARTS, dice.choice([1, 1, 1, 2, 3])))

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 import trninv
-from conftest import BACKENDS, Databases, is_quick
+from conftest import BACKENDS, Databases
 from trninv.placement.placement_fleet import Fleet
 
 pytestmark = pytest.mark.slow_on_postgresql
@@ -111,6 +111,8 @@ def test_jobs_are_those_of_its_chips_and_at_its_links_switches_and_nics(fleet: F
     assert {job for incident in fleet.at(moment).incidents() for job in incident.jobs} == {"a", "b", "c", "d"}
 
 
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_a_job_that_an_incident_does_not_hit_is_as_fast_as_before(fleet: Fleet) -> None:
     """So a domain's lower limits concern only jobs of the incident, and those that start."""
     gen2 = "trn3-gen2/d0"
@@ -138,7 +140,7 @@ def test_a_job_that_an_incident_does_not_hit_is_as_fast_as_before(fleet: Fleet) 
         ]
     near = [part for part in parts if part.startswith(tuple(place for places in jobs.values() for place in places))]
     chosen, before, slower = random.Random(7), limits(), set[str]()
-    for number in range(10 if is_quick() else 40):
+    for number in range(40):
         part = chosen.choice(near if number % 2 else parts)
         state = chosen.choice(["down", "degraded"])
         fail(fleet, state, part, factor=0.5 if state == "degraded" else None)

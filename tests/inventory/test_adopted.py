@@ -148,6 +148,7 @@ def test_what_was_changed_is_found(databases: Databases, change: str, difference
         assert difference in {table for _, table, _ in _differences(engine)}
 
 
+@pytest.mark.slow_on_postgresql
 @both
 def test_it_leaves_nothing_behind(adopted: Engine) -> None:
     with write_transaction(adopted) as connection:

@@ -119,6 +119,7 @@ def test_a_seal_is_of_the_whole_history(run: Run) -> None:
     assert "omit CLUSTER" in err
 
 
+@pytest.mark.slow_on_postgresql
 def test_the_newest_seal_is_told_by_status_and_metrics(run: Run, url: str, engine: Engine) -> None:
     noted = _newest(engine)
     assert f"sealed: {noted}\n" in run("status", database=url)[1]
@@ -138,6 +139,7 @@ def test_where_nothing_is_sealed_that_is_said(run: Run) -> None:
     assert json.loads(run("status", "--format", "json")[1])["sealed"] is None
 
 
+@pytest.mark.slow_on_postgresql
 def test_what_is_not_compared_is_told(run: Run, url: str, engine: Engine) -> None:
     with engine.begin() as connection:
         connection.exec_driver_sql(

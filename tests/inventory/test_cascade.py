@@ -23,6 +23,8 @@ from trninv.inventory.triggers.cascade_triggers import COLUMNS, PARTS
 U = "u-trn2x64/d0"
 NODE, EVENT = TABLES["node"], TABLES["state_event"]
 CONDITIONS = [*(Condition(state) for state in STATES), Condition("degraded", PPM // 2), Condition("degraded", PPM // 4)]
+QUICK = Condition("down"), Condition("degraded", PPM // 2)
+"""From these, changes are tried where slow tests are left out."""
 
 
 def _set(engine: Engine, address: str, condition: Condition) -> None:
@@ -65,7 +67,12 @@ def _is_sound(connection: Connection) -> None:
 
 @pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize(
-    ("domain", "before"), [*((U, condition) for condition in CONDITIONS), ("trn3-gen1/d0", Condition("down"))], ids=str
+    ("domain", "before"),
+    [
+        *(pytest.param(U, each, marks=() if each in QUICK else pytest.mark.slow) for each in CONDITIONS),
+        ("trn3-gen1/d0", Condition("down")),
+    ],
+    ids=str,
 )
 def test_plain_sql_does_to_parts_what_the_command_does(engine: Engine, domain: str, before: Condition) -> None:
     """From each condition to each, with a chip that has one of its own."""
@@ -121,6 +128,7 @@ def test_whatever_follows_whatever(engine: Engine, seed: int) -> None:
         _is_sound(connection)
 
 
+@pytest.mark.slow_on_postgresql
 def test_a_factor_that_is_left_behind_is_none_of_the_parts(engine: Engine) -> None:
     """`UPDATE server SET state = 'up'` of a degraded server leaves its factor, since nothing clears it."""
     _write(engine, f"{U}/s1/c3", Condition("degraded", PPM // 3))
@@ -202,7 +210,13 @@ BY_HAND = {
 @pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize(
     ("state", "table"),
-    [("up", "server"), ("up", "node"), ("degraded", "server"), ("degraded", "node"), ("down", "server")],
+    [
+        ("up", "server"),
+        ("degraded", "node"),
+        pytest.param("up", "node", marks=pytest.mark.slow),
+        pytest.param("degraded", "server", marks=pytest.mark.slow),
+        pytest.param("down", "server", marks=pytest.mark.slow),
+    ],
 )
 def test_verify_finds_parts_that_are_not_as_their_server(
     seeded: str, engine: Engine, run: Run, state: str, table: str
@@ -222,6 +236,7 @@ def test_verify_finds_parts_that_are_not_as_their_server(
         assert cascade_triggers.check(connection) is None
 
 
+@pytest.mark.slow_on_postgresql
 def test_verify_finds_a_part_that_is_up_in_a_server_that_is_not(seeded: str, engine: Engine, run: Run) -> None:
     _write(engine, f"{U}/s1", Condition("down"))
     tamper(engine, "UPDATE node SET state = 'up' WHERE id = (SELECT min(id) FROM node WHERE state = 'down')", "node")

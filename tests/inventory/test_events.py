@@ -119,6 +119,7 @@ def test_what_is_said_of_a_change_does_not_outlive_it(engine: Engine) -> None:
     assert [row.source for row in _all(engine)] == ["command", "sql"]
 
 
+@pytest.mark.slow_on_postgresql
 def test_bulk_loads_leave_none(empty: str) -> None:
     """Nor do they run a trigger a row: those are of UPDATE alone."""
     known = default_systems()
@@ -156,6 +157,7 @@ def test_events_and_seals_are_only_ever_added(engine: Engine) -> None:
                 connection.execute(text(statement))
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
@@ -177,6 +179,7 @@ def test_a_hand_that_edited_history_is_noticed(engine: Engine, statement: str, t
         assert hash_chain.verify_chain(connection).broken == told
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize("edit", ["job = 'b'", "action = 'move'", "action = NULL, job = NULL", "address = 'x'"])
 def test_a_hand_that_edited_what_was_done_to_a_job_is_noticed(engine: Engine, edit: str) -> None:
     with write_transaction(engine) as connection:
@@ -205,6 +208,7 @@ def test_the_next_change_seals_what_plain_sql_left(engine: Engine) -> None:
     assert (found.events, found.sealed, found.unsealed, found.broken) == (2, 2, 0, None)
 
 
+@pytest.mark.slow_on_postgresql
 def test_a_migration_seals_what_plain_sql_left(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE node SET state = 'down' WHERE id = 1"))
@@ -236,6 +240,7 @@ def test_migrate_brings_a_missing_trigger_back(engine: Engine) -> None:
         assert registry.check(connection) is None
 
 
+@pytest.mark.slow
 def test_verify_says_where_the_history_stands(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine:

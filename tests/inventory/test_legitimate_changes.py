@@ -70,7 +70,7 @@ def _both() -> list[object]:
     return [
         pytest.param((backend, each.values[0] if hasattr(each, "values") else each), marks=getattr(each, "marks", ()))
         for backend in BACKENDS
-        for each in seeds(3, quick=1)
+        for each in seeds(3, quick=int(backend == "sqlite"))
     ]
 
 

@@ -62,6 +62,7 @@ def _seed_a_server(engine: Engine) -> None:
         cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn1"))
 
 
+@pytest.mark.slow_on_postgresql
 def test_the_stairway_with_data_in_the_tables(seeded: str) -> None:
     with temporary_engine(seeded) as engine:
         for revision in [*reversed(REVISIONS[:-1]), "base"]:
@@ -85,6 +86,7 @@ def test_a_kill_while_tables_are_removed_leaves_all_as_it_was(seeded: str) -> No
             assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
+@pytest.mark.slow_on_postgresql
 def test_a_kill_while_tables_are_created_leaves_none(empty: str) -> None:
     killed_half_way(migrate_half, empty, "head", "CREATE TABLE allocation")
     with temporary_engine(empty) as engine:
@@ -92,6 +94,7 @@ def test_a_kill_while_tables_are_created_leaves_none(empty: str) -> None:
         _seed_a_server(engine)
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize("release", [next_release, nullcontext])
 def test_facts_of_an_older_trninv_are_as_the_catalog_says_after_an_upgrade(
     seeded: str, release: Callable[[], AbstractContextManager[object]]
@@ -108,6 +111,7 @@ def test_facts_of_an_older_trninv_are_as_the_catalog_says_after_an_upgrade(
                 assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
+@pytest.mark.slow_on_postgresql
 def test_each_revision_is_told_of_and_how_many_there_are(empty: str) -> None:
     told: list[tuple[str, int, int]] = []
     with temporary_engine(empty) as engine:
@@ -189,6 +193,7 @@ def test_what_is_printed_runs_as_a_script_and_makes_what_migrate_makes(empty: st
         assert run_query(engine, "SELECT count(*) FROM v_chip", seconds=60).rows == [(16,)]
 
 
+@pytest.mark.slow_on_postgresql
 def test_going_back_names_what_would_be_lost(engine: Engine) -> None:
     this = newest_schema_version()
     assert migration.data_loss(engine, "head") == migration.data_loss(engine, this) == []
@@ -205,6 +210,7 @@ def test_going_back_names_what_would_be_lost(engine: Engine) -> None:
         assert "rack (" in str(migration.data_loss(engine, "base"))
 
 
+@pytest.mark.slow
 def test_going_back_loses_only_what_is_new(run: Run, seeded: str) -> None:
     this = newest_schema_version()
     _, out, _ = run("token", "create", "grafana", database=seeded)

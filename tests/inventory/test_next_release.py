@@ -29,6 +29,7 @@ def test_this_release_goes_on_reading_after_a_migration_that_keeps_readers(seede
             migration.migrate(engine)
 
 
+@pytest.mark.slow_on_postgresql
 def test_this_release_stops_after_any_other_migration(seeded: str) -> None:
     _migrate(seeded, "")
     with (

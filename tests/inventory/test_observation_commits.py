@@ -243,6 +243,7 @@ def test_an_equal_key_means_equal_rows(databases: Databases, backend: str, steps
     databases.drop(url)
 
 
+@pytest.mark.slow_on_postgresql
 def test_a_batch_writes_no_other_table(commits: Commits) -> None:
     """Its triggers included, once it also removes what is superseded."""
     with temporary_engine(_url(commits.engine)) as other, write_transaction(other) as connection:

@@ -8,7 +8,7 @@ import pytest
 from next_release import next_release
 from sqlalchemy import Connection, Engine, event, text
 
-from conftest import is_quick, seeds
+from conftest import BACKENDS, Databases, is_quick, seeds
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database import part_counts
@@ -161,10 +161,17 @@ STRUCTURE = [
 ]
 
 
+@pytest.fixture(scope="module", params=BACKENDS)
+def allocated(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
+    """A database with a job, of which every change is undone."""
+    with temporary_engine(databases.seeded(request.param)) as made:
+        _execute(made, ALLOCATED)
+        yield made
+
+
 @pytest.mark.parametrize("statement", STRUCTURE)
-def test_plain_sql_on_other_columns_and_rows(engine: Engine, statement: str) -> None:
-    _execute(engine, ALLOCATED)
-    with write_transaction(engine, commits=False) as connection:
+def test_plain_sql_on_other_columns_and_rows(allocated: Engine, statement: str) -> None:
+    with write_transaction(allocated, commits=False) as connection:
         connection.execute(text(statement))
         assert _stored(connection) == _plain(connection)
 
@@ -177,6 +184,7 @@ def test_a_change_undone_is_not_counted(engine: Engine) -> None:
         assert {key[4] for key in _stored(connection)} == {"up"}
 
 
+@pytest.mark.slow_on_postgresql
 def test_clusters_come_and_go(tables: str) -> None:
     """Of loads in bulk and, beside larger ones on PostgreSQL, of loads that triggers count; the last leaves none."""
     systems, catalog = default_systems(), default_catalog()
@@ -308,6 +316,7 @@ def test_the_counts_of_the_past_are_those_of_its_rows(engine: Engine) -> None:
             assert _stored(connection) == _plain(connection)
 
 
+@pytest.mark.slow_on_postgresql
 def test_rows_that_changed_in_an_older_version_are_counted(engine: Engine) -> None:
     """It has no triggers."""
     with next_release():
@@ -321,6 +330,7 @@ def test_rows_that_changed_in_an_older_version_are_counted(engine: Engine) -> No
         assert _stored(connection) == _plain(connection)
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize(("declaration", "is_recounted"), [("KEEPS_READERS = True", False), ("", True)])
 def test_a_migration_counts_parts_unless_it_only_adds(engine: Engine, declaration: str, is_recounted: bool) -> None:
     with write_transaction(engine) as connection:

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine, select, text
 from tampering import tamper, triggers_off
 
-from conftest import BACKENDS, Databases, seed_everything
+from conftest import BACKENDS, Databases, mostly_slow, seed_everything
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
@@ -192,7 +192,7 @@ REPRODUCTIONS = {
 }
 
 
-@pytest.mark.parametrize("what", REPRODUCTIONS)
+@pytest.mark.parametrize("what", mostly_slow(REPRODUCTIONS, len(REPRODUCTIONS) // 2))
 def test_what_was_done_by_hand_is_noticed(lived: Engine, what: str) -> None:
     statements, tables, wanted = REPRODUCTIONS[what]
     tamper(lived, statements, *tables)
@@ -273,7 +273,6 @@ def test_nothing_is_lost_sight_of_where_a_start_says_that_something_was_down(liv
     assert any("event 10 says that" in fault and "c1 was up" in fault for fault in _faults(lived))
 
 
-@pytest.mark.quick_on_postgresql
 def test_events_of_a_cluster_that_is_gone_are_of_no_other(tables: str) -> None:
     """Its ids follow those of the cluster before it, and are between those of the others or after all."""
     with temporary_engine(tables) as engine:

@@ -77,6 +77,7 @@ def left(connection: Connection) -> set[int | None]:
     return {connection.scalar(select(func.count()).select_from(table)) for table in tables}
 
 
+@pytest.mark.slow_on_postgresql
 def test_the_newest_are_kept_and_the_one_before_them_goes(full: Engine) -> None:
     with write_transaction(full) as connection:
         reports(connection, range(3), "i-0b")
@@ -101,6 +102,7 @@ def test_what_was_seen_again_is_new(full: Engine) -> None:
         assert kept(connection) == [0, *range(2, NEWEST + 1)]
 
 
+@pytest.mark.slow_on_postgresql
 def test_the_newest_row_stays_however_old_its_file_is_so_that_no_number_comes_twice(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         reports(connection, range(1, NEWEST + 1))

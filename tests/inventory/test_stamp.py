@@ -63,6 +63,7 @@ def test_both_databases_hold_the_same_rows(databases: Databases) -> None:
     }
 
 
+@pytest.mark.slow_on_postgresql
 def test_the_same_system_twice_under_two_names(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         assert cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64"), "lab")

@@ -137,6 +137,8 @@ def test_two_at_once_take_it_over_once(url: str, engine: Engine) -> None:
     assert _version(engine) == (newest_schema_version(), "0048")
 
 
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_its_tables_can_be_removed_at_once(run: Run, url: str, engine: Engine) -> None:
     assert {"chip (18 rows)", "seal_restart (1 row)", "token (1 row)"} <= set(data_loss(engine, "base"))
     status, _, error = run("migrate", "--to", "base", database=url)
@@ -156,6 +158,8 @@ def test_a_later_release_takes_it_over_too(engine: Engine, declaration: str, old
     assert _rows(engine) | RECOMPUTED == before | RECOMPUTED
 
 
+@pytest.mark.slow
+@pytest.mark.slow_on_postgresql(cases="all")
 def test_an_archive_with_former_actions_is_still_read(run: Run, url: str, engine: Engine, tmp_path: Path) -> None:
     """It is added to, and compared with the seals before events are removed."""
     migrate(engine)

@@ -76,6 +76,7 @@ def test_a_copy_goes_on_as_its_original(used: str, tables: str) -> None:
             connection.execute(text("DELETE FROM state_event"))
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize("used", ["sqlite"], indirect=True)
 def test_rows_that_are_there_are_removed_only_if_told(used: str, seeded: str) -> None:
     wear(seeded)

@@ -65,6 +65,7 @@ def test_each_trigger_that_is_spoiled_is_named(
         assert registry.check(connection) is None
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize(("backend", "how"), [(backend, how) for backend in BACKENDS for how in HOW[backend]])
 def test_commands_name_each_and_fail(databases: Databases, run: Run, backend: str, how: str) -> None:
     url = databases.migrated(backend)
@@ -150,14 +151,21 @@ IDENTITY = {
 }
 
 
+@pytest.fixture(scope="module", params=BACKENDS)
+def filled(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
+    """A database with rows in all tables that are guarded, of which no change is allowed."""
+    with temporary_engine(databases.seeded(request.param)) as made:
+        _fill(made)
+        yield made
+
+
 @pytest.mark.parametrize(
     ("table", "column"), [(table, column) for table, columns in IDENTITY.items() for column in ("id", *columns)]
 )
-def test_what_a_row_is_about_never_changes(engine: Engine, table: str, column: str) -> None:
-    _fill(engine)
+def test_what_a_row_is_about_never_changes(filled: Engine, table: str, column: str) -> None:
     value = 9 if column.endswith("id") and column != "external_id" else "'9'"
     refusal = pytest.raises(DBAPIError, match=f"{table}: .* never change: set {GUARDS[table].end_column}")
-    with refusal, engine.begin() as connection:
+    with refusal, filled.begin() as connection:
         connection.execute(text(f"UPDATE {table} SET {column} = {value}"))
 
 

@@ -149,7 +149,7 @@ def in_list(ask: Ask, cluster: str) -> Uses:
     return allocated, free, unusable
 
 
-@pytest.mark.parametrize("seed", seeds(6, quick=3))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_what_is_supposed_is_a_partition_too(own: Fleet, seed: int) -> None:
     chance = random.Random(seed)
     change(own, chance)

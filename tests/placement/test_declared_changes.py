@@ -15,7 +15,7 @@ from graphql import GraphQLInputObjectType, GraphQLObjectType, get_named_type, i
 from sqlalchemy import Connection, Engine, text
 
 import trninv
-from conftest import Run, services
+from conftest import BACKENDS, Databases, Run, seed_everything, services
 from trninv.database.engine import write_transaction
 from trninv.database.tables import TABLES, TOKEN_SCOPES
 from trninv.errors import ConflictError, InvalidArgumentError
@@ -64,17 +64,23 @@ def _mutations() -> GraphQLObjectType:
     return mutations
 
 
-@pytest.fixture
-def changed(seeded: str) -> str:
-    """A fleet with a job, a cordon, a reservation, a binding, an incident and a token."""
-    with trninv.open(seeded) as fleet:
+def _change(url: str) -> None:
+    seed_everything(url)
+    with trninv.open(url) as fleet:
         fleet.set_state(f"{_D}/s3/c0", "down", who="me", why="x")  # event 1
         fleet.allocate("a", [f"{_D}/s2"], who="me")
         fleet.cordon([f"{_D}/s3"], who="me", why="firmware")
         fleet.reserve("a", [f"{_D}/s2"], from_="2126-01-01T00:00:00Z", until="1h", maintenance=True, who="me")
         fleet.bind(f"{_D}/s1", "i-0b", who="me")
         fleet.create_token("a", who="me")
-    return seeded
+
+
+@pytest.fixture(params=BACKENDS)
+def changed(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str]:
+    """URL of a fleet with a job, a cordon, a reservation, a binding, an incident and a token."""
+    url = databases.copied(request.param, _change)
+    yield url
+    databases.drop(url)
 
 
 def _rows(url: str) -> dict[str, list[Any]]:
@@ -161,9 +167,13 @@ def _call(declared: Change[..., Any]) -> str:
 
 
 _TEXT = '"x"'
+_QUICK = "read", "operate"
+"""Of all scopes, those that are tried where slow tests are left out."""
 
 
-@pytest.mark.parametrize("scope", TOKEN_SCOPES)
+@pytest.mark.parametrize(
+    "scope", [pytest.param(each, marks=() if each in _QUICK else pytest.mark.slow) for each in TOKEN_SCOPES]
+)
 def test_every_change_is_refused_without_its_scope(scope: str, seeded: str) -> None:
     with trninv.open(seeded) as fleet:
         api = services(fleet)["compiled"]

@@ -57,7 +57,6 @@ def chips_of(connection: Connection) -> dict[str, int]:
     return {row.name: row.chips for row in connection.execute(text("SELECT name, chips FROM v_job"))}
 
 
-@pytest.mark.quick_on_postgresql
 def test_a_listing_is_held_again_unchanged_moved_and_ended(engine: Engine) -> None:
     first = [
         slurm(1, "u-trn2x64-d0-s[0-1]", *["neuron:trainium2:16(IDX:0-15)"] * 2),

@@ -171,6 +171,7 @@ def lab(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]
         yield fleet
 
 
+@pytest.mark.slow
 def test_of_500_servers_two_lost_ones_are_replaced_and_nothing_else_moves(lab: Fleet) -> None:
     lab.allocate("big", [f"wide/d{domain}" for domain in range(500)], who="me")
     lost = ["wide/d7/s0", "wide/d300/s0"]

@@ -146,6 +146,7 @@ def _stand_there(url: str) -> None:
         connection.execute(text("UPDATE cluster SET known_since = '2026-01-02T03:04:05.000000+00:00'"))
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("cluster", ["", "few", "trn1.32xlarge", "trn2-16.48xlarge", "no-such"])
 def test_bandwidth_by_kind_is_that_of_the_links_one_by_one(two: dict[str, str], backend: str, cluster: str) -> None:
@@ -282,6 +283,7 @@ def test_fragmentation_is_what_the_question_answers(two: dict[str, str]) -> None
     ]
 
 
+@pytest.mark.slow_on_postgresql
 def test_fragmentation_counts_sets_with_every_link(seeded: str) -> None:
     lost = [
         "u-trn2x64/d0/s0/c0--u-trn2x64/d0/s0/c1",
@@ -319,6 +321,7 @@ def test_what_is_not_up_is_what_was_set(two: dict[str, str]) -> None:
     assert all(row[7] == row[0] and row[8] for row in rows)  # each is its own cause, by a known change
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
 def test_the_worst_and_the_largest_come_first(two: dict[str, str], backend: str) -> None:
     def column(report: str, name: str) -> list[Any]:
@@ -563,6 +566,7 @@ def test_the_property_graph_names_what_is_there() -> None:
     assert "chip_in_server" in text
 
 
+@pytest.mark.slow
 def test_reports_on_the_command_line(run: Run, tmp_path: Path) -> None:
     status, out, _ = run("report")
     assert status == 0

@@ -144,6 +144,7 @@ def test_a_revision_may_rebuild_a_table_that_views_read(seeded: str, rebuilding:
         assert _names(engine) == set(VIEWS)
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize(
     "plain", [pytest.param(True, id="alembic", marks=pytest.mark.slow), pytest.param(False, id="trninv")]
 )
@@ -170,6 +171,7 @@ def test_a_database_with_the_views_of_an_older_trninv_is_upgraded(empty: str, pl
         assert (_names(engine), _outdated(engine)) == (set(VIEWS), [])
 
 
+@pytest.mark.slow_on_postgresql
 def test_older_revisions_have_no_views(seeded: str) -> None:
     with temporary_engine(seeded) as engine, next_release():
         for to, expected in (("head", set(VIEWS)), ("-1", set()), ("+1", set(VIEWS)), ("base", set())):
@@ -192,6 +194,7 @@ def test_the_role_of_readers_may_read_no_private_table_after_a_rebuild(on_postgr
     assert granted == READABLE == {*TABLES, *VIEWS} - {"principal", "token", "_token_digest", "token_event", "_change"}
 
 
+@pytest.mark.slow_on_postgresql(cases="all")
 @pytest.mark.parametrize("is_new", [True, False])
 def test_the_printed_script_runs_on_a_real_database(empty: str, folder: Path, is_new: bool) -> None:
     assert folder.is_dir()
@@ -208,6 +211,7 @@ def test_the_printed_script_runs_on_a_real_database(empty: str, folder: Path, is
             assert migration.schema_version(connection) == VERSION
 
 
+@pytest.mark.slow_on_postgresql
 def test_a_file_that_changes_is_taken_over_by_the_next_migration(seeded: str, folder: Path) -> None:
     query = "SELECT colon, rest FROM v_zone LIMIT 1"
     with temporary_engine(seeded) as engine:
@@ -232,6 +236,7 @@ def test_a_migration_that_changes_nothing_leaves_the_views_alone(on_postgresql: 
         assert _outdated(engine) == []
 
 
+@pytest.mark.slow_on_postgresql
 def test_check_names_views_that_are_not_as_they_should_be(seeded: str, run: Run) -> None:
     with temporary_engine(seeded) as engine:
         _execute(engine, "DROP VIEW v_rack", "CREATE VIEW v_mine AS SELECT 1 AS one")

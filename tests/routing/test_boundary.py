@@ -155,7 +155,7 @@ def _least_sum(profiles: list[list[int]], chips: int) -> int:
 
 
 @pytest.mark.parametrize("chips_per_nic", [1, 2, 4])
-@pytest.mark.parametrize("seed", seeds(10, 5))
+@pytest.mark.parametrize("seed", seeds(10, 2))
 def test_a_damaged_cluster_of_sixteens_against_every_subset_and_a_knapsack(seed: int, chips_per_nic: int) -> None:
     chance = random.Random(seed)
     parts = [
@@ -172,7 +172,7 @@ def test_a_damaged_cluster_of_sixteens_against_every_subset_and_a_knapsack(seed:
     assert sum(len(taken.chips) for taken in found.selections) in (count // 2, count - count // 2)
 
 
-@pytest.mark.parametrize("seed", seeds(4, 2))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_damaged_ultraservers_are_exact(seed: int) -> None:
     """Two to four of them with up to four chips and four links lost."""
     chance = random.Random(seed)

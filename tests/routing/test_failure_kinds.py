@@ -8,7 +8,7 @@ import networkx as nx
 import pytest
 
 import trninv
-from conftest import BACKENDS, Databases
+from conftest import BACKENDS, Databases, seeds
 from graphs import seed_clusters
 from trninv import solvers
 from trninv.database.engine import temporary_engine, write_transaction
@@ -73,7 +73,7 @@ def test_a_kind_is_solved_once(databases: Databases, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_answers_name_the_parts_of_the_domain_that_has_the_failure(
     databases: Databases, system: str, seed: int
 ) -> None:

@@ -207,6 +207,7 @@ def test_distances_below_several_network_nodes_are_those_of_the_whole_graph(
     _distances_are_those_of_the_graph(opened(kind), f"c{seed}")
 
 
+@pytest.mark.slow
 def test_distances_take_ways_through_either_domain(databases: Databases) -> None:
     """Of d1 only s2 and s3 stay joined: from s0 to s1 all ways lead down through them, from one top to another."""
     ways = [[["a", "b", "c"], ["a", "b", "d"]], [["a", "b", "c"], ["x", "y", "z"]], [["x", "y", "z"]]]

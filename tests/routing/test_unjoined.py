@@ -317,7 +317,7 @@ def opened(databases: Databases) -> Iterator[Callable[[int], BaseFleet]]:
         fleet.close()
 
 
-@pytest.mark.parametrize("seed", seeds(8, 4))
+@pytest.mark.parametrize("seed", seeds(8, 2))
 def test_damaged_fabrics_of_single_chips_against_every_split(opened: Callable[[int], BaseFleet], seed: int) -> None:
     fleet, chance = opened(seed % 4), random.Random(seed)
     graph = whole(fleet, "c")

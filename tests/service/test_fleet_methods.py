@@ -111,6 +111,7 @@ def test_a_body_has_an_answer_or_one_error_in_words(
         assert len(error["message"]) < 500
 
 
+@pytest.mark.slow
 def test_no_method_fails_in_an_unexpected_way_on_values_of_other_types(client: TestClient) -> None:
     for name in remote_names():
         method = find_method(name)

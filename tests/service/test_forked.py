@@ -33,11 +33,13 @@ def ask_a_broken_service(url: str) -> None:
         ask(service)
 
 
+@pytest.mark.slow
 def test_a_failure_fails_the_test_that_is_served(databases: Databases) -> None:
     with pytest.raises(AssertionError, match="no such table: chip"):
         ask_a_broken_service(databases.seeded("sqlite"))
 
 
+@pytest.mark.slow
 def test_a_request_that_is_refused_is_no_failure(databases: Databases) -> None:
     with forked_service(databases.seeded("sqlite")) as service:
         with pytest.raises(HTTPError) as refused:

@@ -78,6 +78,7 @@ def _status(answer: Response) -> tuple[int, str | None]:
     return answer.status_code, errors[0]["extensions"]["code"] if errors else None
 
 
+@pytest.mark.slow_on_postgresql
 def test_a_newer_database_is_refused_by_every_route(client: TestClient, url: str) -> None:
     """All of them have answered before, so that statements and responses are cached."""
     for read in _READS.values():
@@ -99,6 +100,7 @@ def test_an_older_database_is_refused_too(client: TestClient, url: str) -> None:
     assert _status(_READS["a list, compiled"](client)) == (503, "NOT_MIGRATED")
 
 
+@pytest.mark.slow_on_postgresql
 def test_a_service_reads_a_newer_database_whose_migrations_keep_readers_but_changes_nothing(
     client: TestClient, url: str
 ) -> None:
@@ -114,6 +116,7 @@ def test_a_service_reads_a_newer_database_whose_migrations_keep_readers_but_chan
     assert client.get("/readyz").json() == {"status": "ok"}
 
 
+@pytest.mark.slow_on_postgresql
 def test_a_failed_change_is_told_by_readyz_until_one_succeeds(
     client: TestClient, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

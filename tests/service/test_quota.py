@@ -158,6 +158,7 @@ def test_tokens_without_the_scope_are_refused_as_before_and_admin_has_no_quota(u
     assert used(url)[-1] == (None, None)
 
 
+@pytest.mark.slow
 def test_several_workers_together_keep_no_more(databases: Databases) -> None:
     for backend in BACKENDS:
         url = databases.migrated(backend)

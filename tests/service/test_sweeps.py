@@ -154,12 +154,14 @@ def test_a_sweep_that_is_cancelled_ends(client: TestClient) -> None:
     assert _ended(client, begun["id"])["state"] == "CANCELLED"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_swept_says_why(client: TestClient) -> None:
     ended = _ended(client, _started(client, 'scope: "trn2-16.48xlarge/d9"')["id"])
     assert ended["state"] == "FAILED"
     assert "trn2-16.48xlarge/d9" in ended["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kills", [True, False], ids=["killed", "closed"])
 def test_an_interrupted_sweep_is_started_again_by_another_service(
     fleet: Fleet, runner: SweepRunner, *, kills: bool

@@ -81,6 +81,7 @@ def test_only_isomorphic_damages_have_equal_forms(model: str, seed: int) -> None
         forms[form] = damaged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "chips", "kinds_of_pairs"), [("u-trn2x64", 64, 17), ("trn3-gen1", 64, 5), ("trn3-gen2", 144, 5)]
 )

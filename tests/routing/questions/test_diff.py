@@ -11,7 +11,7 @@ from lived import U, change, seed_two
 from sqlalchemy import select, text
 
 import trninv
-from conftest import Databases, Run, both_ways
+from conftest import Databases, Run, both_ways, mostly_slow
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import write_transaction
@@ -81,7 +81,6 @@ def _applied(states: dict[str, tuple[State, State]], answer: DiffAnswer) -> dict
     return found
 
 
-@pytest.mark.quick_on_postgresql
 @pytest.mark.parametrize(("two", "seed"), [("sqlite", 1), ("postgresql", 0)], indirect=["two"])
 def test_a_difference_turns_one_state_into_the_other(two: str, seed: int) -> None:
     dice = random.Random(seed)
@@ -129,7 +128,7 @@ def _counts(events: list[Any], first: int, last: int, place: str | None) -> dict
     return found
 
 
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("seed", mostly_slow([2, 3], 1))
 def test_counts_follow_from_the_first_and_last_event_of_each_part(two: str, seed: int) -> None:
     dice = random.Random(seed)
     with trninv.open(two) as fleet:
