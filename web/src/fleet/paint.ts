@@ -9,7 +9,6 @@ import { placeOf } from "./overview";
 
 /** Maximum pixels of an image of the whole, unless chips are smaller than a pixel; above, tiles are drawn one by one. */
 const MOST = 1.5e6;
-const LINES = 5;
 const NUMBERED = 22;
 /** Pixels between the names of rows. */
 const ROW = 22;
@@ -79,22 +78,33 @@ export class Painter {
   private tiles(context: CanvasRenderingContext2D, camera: Camera, ratio: number): void {
     const { overview, to } = camera;
     this.cells ??= renderImage(overview, to, this.look.codes, this.look.inks, plain(to));
+    const { side } = to;
     const [x, y] = camera.origin;
-    const size = camera.chip * to.side;
+    const { gap, seam } = camera.spacing;
     const whole = (value: number) => Math.round(value * ratio);
+    /** Where some cells of a block begin, and how long they are. */
+    const span = (start: number, cell: number, block: number): [from: number, length: number, cells: number] => {
+      const cells = Math.min(block, side - cell);
+      const from = whole(start + camera.along(cell, block));
+      return [from, whole(start + camera.along(cell + cells - 1, block) + camera.chip) - from, cells];
+    };
     context.fillStyle = this.look.paper;
     for (const [domain, column, row] of this.seen(camera)) {
       const [left, top] = camera.corner([column, row, 0, 0]);
-      const box = [whole(left + x), whole(top + y), whole(left + x + size), whole(top + y + size)] as const;
-      const [from, above, to_, below] = box;
-      const [w, h] = [to_ - from, below - above];
-      context.drawImage(this.cells, column * plain(to), row * plain(to), to.side, to.side, from, above, w, h);
-      if (camera.chip < LINES) continue;
-      const [wide, high] = blockAt(overview, to, domain);
-      for (let index = 1; index < to.side; index++) {
-        const [across, down] = [thick(index % wide === 0, camera.chip), thick(index % high === 0, camera.chip)];
-        context.fillRect(from + Math.round((index * w) / to.side) - whole(across / 2), above, whole(across), h);
-        context.fillRect(from, above + Math.round((index * h) / to.side) - whole(down / 2), w, whole(down));
+      const [wide, high] = seam ? blockAt(overview, to, domain) : [side, side];
+      for (let cellY = 0; cellY < side; cellY += high) {
+        const [above, height, down] = span(top + y, cellY, high);
+        for (let cellX = 0; cellX < side; cellX += wide) {
+          const [from, width, across] = span(left + x, cellX, wide);
+          const [fromX, fromY] = [column * plain(to) + cellX, row * plain(to) + cellY];
+          context.drawImage(this.cells, fromX, fromY, across, down, from, above, width, height);
+        }
+      }
+      const all = whole(camera.side);
+      for (let cell = 1; gap && cell < side; cell++) {
+        const [across, down] = [left + x + camera.along(cell, wide), top + y + camera.along(cell, high)];
+        context.fillRect(whole(across - gap), whole(top + y), whole(gap), all);
+        context.fillRect(whole(left + x), whole(down - gap), all, whole(gap));
       }
     }
     if (camera.isNear) this.names(context, camera, ratio);
@@ -121,11 +131,7 @@ export class Painter {
     context.fillStyle = this.look.ink;
     context.textAlign = "right";
     for (let row = 0; row < rows; row += stride)
-      context.fillText(
-        `d${number(row * columns)}`,
-        left - 7,
-        top + row * camera.scale + (camera.chip * camera.to.side) / 2 + 4,
-      );
+      context.fillText(`d${number(row * columns)}`, left - 7, top + row * camera.scale + camera.side / 2 + 4);
   }
 
   /** Draw glyphs on unhealthy chips, and the numbers of chips. */
@@ -185,8 +191,6 @@ function legible({ codes, inks, ink, paper }: Look, chip: number): string {
   const [a, b] = [ink, paper].map((color) => Math.abs(light((color.match(/[\d.]+/g) ?? []).map(Number)) - below));
   return (a ?? 0) > (b ?? 0) ? ink : paper;
 }
-
-const thick = (isEdge: boolean, chip: number) => (isEdge ? Math.max(2, Math.min(6, chip / 5)) : 1);
 
 /** ◐ ✕ ◆ as 12 pixels, by a state's index in STATES. */
 function glyph(context: CanvasRenderingContext2D, state: number, [x, y]: readonly [number, number], ink: string): void {
