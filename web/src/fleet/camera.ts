@@ -65,15 +65,20 @@ export class Camera {
   y = 0;
   /** Pixels per tile at which the whole cluster is visible. */
   fit = 1;
+  /** Whether every domain is a single server. */
+  readonly isSingle: boolean;
+  private readonly named: number;
   /** Servers of a domain side by side, less one. */
   private readonly seams: number;
-  private known: Spacing & { room: number; ratio: number } = { room: 0, ratio: 0, pitch: 0, gap: 0, seam: 0 };
+  private known: Spacing & { scale: number; ratio: number } = { scale: 0, ratio: 0, pitch: 0, gap: 0, seam: 0 };
 
   constructor(
     readonly element: HTMLElement,
     readonly overview: Overview,
     readonly to: Layout,
   ) {
+    this.isSingle = isSingle(overview);
+    this.named = namedFrom(overview);
     this.seams = Math.max(...overview.parts.map(({ servers }) => Math.ceil(Math.sqrt(servers)) - 1));
   }
 
@@ -96,15 +101,6 @@ export class Camera {
 
   get isNear(): boolean {
     return this.scale >= this.named;
-  }
-
-  private get named(): number {
-    return namedFrom(this.overview);
-  }
-
-  /** Whether every domain is a single server. */
-  get isSingle(): boolean {
-    return isSingle(this.overview);
   }
 
   /** The camera of the page's options zoom and at (the domain in the middle); the whole cluster without them. */
@@ -196,9 +192,10 @@ export class Camera {
 
   /** The spacing of chips: whole pixels of the canvas, so that all are alike, or fractions where they touch. */
   get spacing(): Spacing {
-    const [ratio, room] = [devicePixelRatio, this.inset.size * this.scale * devicePixelRatio];
-    if (this.known.room !== room || this.known.ratio !== ratio)
-      this.known = { room, ratio, ...this.spacingIn(room, ratio) };
+    const { scale, known } = this;
+    const ratio = devicePixelRatio;
+    if (known.scale !== scale || known.ratio !== ratio)
+      this.known = { scale, ratio, ...this.spacingIn(this.inset.size * scale * ratio, ratio) };
     return this.known;
   }
 

@@ -50,8 +50,7 @@ function boxOf(camera: Camera, area: Area, column: number, row: number): Box {
  * The rows of an area that its label is on, or as much of them as it takes if they are higher. All of it is the job's:
  * what is between chips would be read as dashes of the name.
  */
-function bandOf(camera: Camera, area: Area, column: number, row: number, middle: number): Box {
-  const [left, top, width] = boxOf(camera, area, column, row);
+function bandOf(camera: Camera, area: Area, column: number, row: number, [left, top, width]: Box, middle: number): Box {
   const edges = [middle - LABEL / 2, middle + LABEL / 2] as const;
   if (camera.chip >= LABEL) return [left, Math.round(edges[0]), width, LABEL];
   const [first, last] = edges.map((y) =>
@@ -83,13 +82,11 @@ export class JobLayer {
     this.named = 0;
     if (camera.scale >= SINGLE) {
       const areas = [...seen].flatMap(([domain, column, row]) =>
-        this.areasOf(camera, domain).map((area) => [area, column, row] as const),
+        this.areasOf(camera, domain).map((area) => [area, column, row, boxOf(camera, area, column, row)] as const),
       );
       context.font = FONT;
-      for (const [area, column, row] of areas) {
-        const [, , width] = boxOf(camera, area, column, row);
-        if (!this.hasRoom(context, area.job, width)) this.named = Math.max(this.named, area.right - area.x + 1);
-      }
+      for (const [{ job, x, right }, , , [, , width]] of areas)
+        if (!this.hasRoom(context, job, width)) this.named = Math.max(this.named, right - x + 1);
       for (const area of areas) this.area(context, camera, ...area);
     } else if (camera.scale >= LEAST_TILE) this.rows(context, camera, seen);
     context.textBaseline = "alphabetic";
@@ -115,9 +112,15 @@ export class JobLayer {
     return all;
   }
 
-  private area(context: CanvasRenderingContext2D, camera: Camera, area: Area, column: number, row: number): void {
+  private area(
+    context: CanvasRenderingContext2D,
+    camera: Camera,
+    area: Area,
+    column: number,
+    row: number,
+    box: Box,
+  ): void {
     if (this.isFaded(area.chip)) return;
-    const box = boxOf(camera, area, column, row);
     const [left, top, width, height] = box;
     if (!area.job) {
       hatch(context, box, 45, this.paper, 2.5);
@@ -127,9 +130,10 @@ export class JobLayer {
     const angle = letterOf(ordinal).hatch;
     if (angle !== undefined) hatch(context, box, angle, this.inks[toneOf(ordinal)]?.[1] ?? "", 0.8);
     const middle = [left + width / 2, top + height / 2 + this.shiftOf(camera, area, column, row)] as const;
-    const band = camera.spacing.gap && isFull(area) ? bandOf(camera, area, column, row, middle[1]) : undefined;
-    context.fillStyle = this.inks[toneOf(ordinal)]?.[0] ?? "";
-    if (band) context.fillRect(...band);
+    if (camera.spacing.gap && isFull(area)) {
+      context.fillStyle = this.inks[toneOf(ordinal)]?.[0] ?? "";
+      context.fillRect(...bandOf(camera, area, column, row, box, middle[1]));
+    }
     this.label(context, area.job, middle, width, height, area.right - area.x >= this.named);
   }
 

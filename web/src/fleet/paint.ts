@@ -82,30 +82,36 @@ export class Painter {
     const [x, y] = camera.origin;
     const { gap, seam } = camera.spacing;
     const whole = (value: number) => Math.round(value * ratio);
-    /** Where some cells of a block begin, and how long they are. */
-    const span = (start: number, cell: number, block: number): [from: number, length: number, cells: number] => {
-      const cells = Math.min(block, side - cell);
-      const from = whole(start + camera.along(cell, block));
-      return [from, whole(start + camera.along(cell + cells - 1, block) + camera.chip) - from, cells];
+    const [all, thin] = [whole(camera.side), whole(gap)];
+    const known = new Map<number, Line>();
+    const lineOf = (block: number): Line => {
+      const line = known.get(block) ?? lineIn(camera, seam ? block : side, whole);
+      known.set(block, line);
+      return line;
     };
     context.fillStyle = this.look.paper;
     for (const [domain, column, row] of this.seen(camera)) {
-      const [left, top] = camera.corner([column, row, 0, 0]);
-      const [wide, high] = seam ? blockAt(overview, to, domain) : [side, side];
-      for (let cellY = 0; cellY < side; cellY += high) {
-        const [above, height, down] = span(top + y, cellY, high);
-        for (let cellX = 0; cellX < side; cellX += wide) {
-          const [from, width, across] = span(left + x, cellX, wide);
-          const [fromX, fromY] = [column * plain(to) + cellX, row * plain(to) + cellY];
-          context.drawImage(this.cells, fromX, fromY, across, down, from, above, width, height);
-        }
-      }
-      const all = whole(camera.side);
-      for (let cell = 1; gap && cell < side; cell++) {
-        const [across, down] = [left + x + camera.along(cell, wide), top + y + camera.along(cell, high)];
-        context.fillRect(whole(across - gap), whole(top + y), whole(gap), all);
-        context.fillRect(whole(left + x), whole(down - gap), all, whole(gap));
-      }
+      const corner = camera.corner([column, row, 0, 0]);
+      const [left, top] = [whole(corner[0] + x), whole(corner[1] + y)];
+      const [wide, high] = blockAt(overview, to, domain);
+      const [across, down] = [lineOf(wide), lineOf(high)];
+      const [fromX, fromY] = [column * plain(to), row * plain(to)];
+      for (const { cell: cellY, cells: high, start: above, length: height } of down.spans)
+        for (const { cell, cells, start, length } of across.spans)
+          context.drawImage(
+            this.cells,
+            fromX + cell,
+            fromY + cellY,
+            cells,
+            high,
+            left + start,
+            top + above,
+            length,
+            height,
+          );
+      if (!gap) continue;
+      for (const start of across.gaps) context.fillRect(left + start, top, thin, all);
+      for (const start of down.gaps) context.fillRect(left, top + start, all, thin);
     }
     if (camera.isNear) this.names(context, camera, ratio);
   }
@@ -139,12 +145,14 @@ export class Painter {
     const { overview, to } = camera;
     const [x, y] = camera.origin;
     context.textAlign = "center";
-    for (const [, column, row] of this.seen(camera)) {
+    for (const [domain, column, row] of this.seen(camera)) {
+      const [tileX, tileY] = camera.corner([column, row, 0, 0]);
+      const [wide, high] = blockAt(overview, to, domain);
       for (let cell = 0; cell < to.side ** 2; cell++) {
-        const corner: Cell = [column, row, cell % to.side, Math.floor(cell / to.side)];
-        const chip = chipAt(overview, to, corner);
+        const [cellX, cellY] = [cell % to.side, Math.floor(cell / to.side)];
+        const chip = chipAt(overview, to, [column, row, cellX, cellY]);
         if (chip < 0) continue;
-        const [left, top] = camera.corner(corner);
+        const [left, top] = [tileX + camera.along(cellX, wide), tileY + camera.along(cellY, high)];
         const middle = [left + x + camera.chip / 2, top + y + camera.chip / 2] as const;
         const [{ perServer }, , inside] = placeOf(overview, chip);
         const state = overview.states[chip];
@@ -180,6 +188,27 @@ export class Painter {
     context.lineWidth = 2;
     context.strokeRect(left + x - 2, top + y - 2, camera.chip + 4, camera.chip + 4);
   }
+}
+
+/** Along one side of a tile, the cells of each server, and the gaps between its chips, in pixels of the canvas. */
+interface Line {
+  spans: { cell: number; cells: number; start: number; length: number }[];
+  gaps: number[];
+}
+
+function lineIn(camera: Camera, block: number, whole: (value: number) => number): Line {
+  const { side } = camera.to;
+  const cells = Array.from({ length: side }, (_, cell) => cell);
+  const spans = cells
+    .filter((cell) => cell % block === 0)
+    .map((cell) => {
+      const count = Math.min(block, side - cell);
+      const start = whole(camera.along(cell, block));
+      const length = whole(camera.along(cell + count - 1, block) + camera.chip) - start;
+      return { cell, cells: count, start, length };
+    });
+  const inside = cells.filter((cell) => cell % block);
+  return { spans, gaps: inside.map((cell) => whole(camera.along(cell, block) - camera.spacing.gap)) };
 }
 
 /** Ink or paper, whichever contrasts more with a chip's color. */

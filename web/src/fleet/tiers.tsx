@@ -93,7 +93,7 @@ function Answer({ tiers, jobs, hasLetters }: Summary) {
     <>
       <p class="answer">
         {steps.length > 0 && (over.length ? <OverSubscribed over={over} /> : <strong>Non-blocking.</strong>)} Jobs that
-        cross: {number(crossing.length)} of {number(all)}.
+        cross: {number(crossing.length)} of {number(all)}.{" "}
         {reduced.slice(0, 1).map(({ tier, below, belowDesigned }) => (
           <span key={tier} class="quiet">
             Under 1 : 1: of {number(Math.round(belowDesigned / GB))} GB/s below tier {tier},{" "}
