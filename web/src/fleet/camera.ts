@@ -203,7 +203,7 @@ export class Camera {
     const { side } = this.to;
     for (let pitch = this.isNear ? Math.floor(room / side) : 0; pitch >= SERVERS; pitch--) {
       const gap = Math.min(Math.round(ratio), Math.floor(pitch / CHIPS));
-      const seam = this.seams && Math.round(Math.min(pitch / 4, SEAM * ratio));
+      const seam = this.seams && Math.ceil(Math.min(pitch / 4, SEAM * ratio));
       if (pitch * side - gap + seam * this.seams <= room)
         return { pitch: pitch / ratio, gap: gap / ratio, seam: seam / ratio };
     }
