@@ -318,8 +318,8 @@ def test_nothing_beside_the_name_of_a_job_reads_as_a_dash(opened: Open) -> None:
         _, x, y, wide = next(each for each in reversed(page.evaluate("window.drawn")) if each[0] == "pretrain")
         held = alike(shot(page), (0x2B, 0x8C, 0xEB))[int(y) - 7 : int(y) + 6]
         left, right = int(x - wide / 2) - 1, int(x + wide / 2) + 2
-        before, after = np.flatnonzero(~held.all(axis=0)[:left]), np.flatnonzero(~held.all(axis=0)[right:])
-        start, end = (before[-1] + 1 if len(before) else 0), right + after[0]
+        other = np.flatnonzero(np.logical_or.reduce(~held))
+        start, end = max(other[other < left], default=-1) + 1, min(other[other >= right])
         assert left - start >= 2, zoom
         assert end - right >= 2, zoom
         assert end - start == pytest.approx(page.locator(".shown-frame").bounding_box()["width"] - 8, abs=1), zoom  # type: ignore[index]
