@@ -112,6 +112,22 @@ def test_a_server_with_an_unhealthy_chip_keeps_its_job_and_a_whole_one_does_not(
     assert "unhealthy parts of a server" in texts(root)
 
 
+def test_a_small_server_has_the_letter_of_its_job_beside_its_mark(databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    seed(url, "u-trn2x64", 40)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        allocate(connection, "train", ["lab/d0"], who="tests")
+        set_state(connection, ["lab/d0/s0/c1"], Condition.from_user("down", None), why="x", who="tests")
+    root = drawn(url, 336)
+    (server,) = (link for link in root.iter(f"{SVG}a") if link.get("href") == "#/at/lab/d0/s0")
+    square, mark = server.iter(f"{SVG}rect")
+    (letter,) = server.iter(f"{SVG}text")
+    assert 18 <= float(square.get("width", "")) < 24
+    assert letter.text == "A"
+    bottom = float(mark.get("y", "")) + float(mark.get("height", ""))
+    assert float(letter.get("y", "")) - 8 >= bottom - 1  # its top
+
+
 def test_the_ratio_of_an_uplink_is_of_what_is_up_and_the_legend_has_each_mark(databases: Databases) -> None:
     url = databases.seeded("sqlite")
     seed(url, "u-trn2x64", 16)

@@ -182,9 +182,20 @@ def test_a_fabric_tells_its_ratios_and_the_jobs_that_cross(opened: Open) -> None
     picture = page.locator("#fabric")
     expect(picture.locator("a", has_text=re.compile(r"^lab/d7/s2, down"))).to_have_count(1)
     expect(picture.get_by_text("A wide")).to_be_visible()
+    answer, key = page.locator(".answer"), page.locator(".job-key")
+    expect(answer).to_have_count(0)  # it is beside the picture
     assert violations(page) == ""
     page.set_viewport_size({"width": 390, "height": 844})
     expect(picture).to_have_attribute("width", re.compile(r"^3\d\d$"))
+    expect(answer).to_have_text(
+        "Non-blocking. Jobs that cross: 1 of 2. Under 1 : 1: of 25,600 GB/s below tier 3, 400 are down."
+    )
+    expect(key.get_by_role("listitem").first).to_have_text("A wide")
+    for each in (answer, key):
+        expect(each).to_be_in_viewport(ratio=1)
+    box = picture.bounding_box()
+    assert box
+    assert box["y"] >= key.bounding_box()["y"]  # type: ignore[index]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate(SMALLEST) >= 11
 

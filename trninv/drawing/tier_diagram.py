@@ -55,8 +55,8 @@ _MAX_HEIGHT, _MAX_NARROW_HEIGHT, _NARROW = 600.0, 1_000.0, 600.0
 """Height above which squares get smaller, and that of a picture which is narrower than the last."""
 _MIN_SYMBOL_SIZE: Final = 12.0
 """Side of a square from which a job's letter fits into it."""
-_MIN_CORNER_SIZE, _MIN_LETTER_SIZE = 18.0, 24.0
-"""Sides from which a square has a mark in its corner, and its job's letter beside that mark."""
+_MIN_CORNER_SIZE, _LARGE_SIZE = 18.0, 24.0
+"""Sides from which a square has a mark in its corner above its job's letter, and from which that mark is larger."""
 _MAX_NAMED_JOBS: Final = 8
 """Most jobs that the legend names."""
 _MAX_LEAVES, _MAX_DOMAINS = 60, 400
@@ -92,6 +92,8 @@ def draw_fabric(fabric: Fabric, width: float = 900, *, has_tiers: bool = True) -
     ]
     document.bounds = (0, 0, width, y)
     document.data = {"tiers": json.dumps(tiers), "jobs": json.dumps(describe_jobs(fabric))}
+    if not has_many:
+        document.data["letters"] = "yes"
     return document
 
 
@@ -149,12 +151,13 @@ def _draw_link_sample(state: str, root: Element, center: Coordinates) -> Element
     return root
 
 
-def _draw_part(root: Element, corner: Coordinates, state: str) -> None:
+def _draw_part(root: Element, corner: Coordinates, state: str, size: float = 11.0) -> None:
     """Draw the mark of unhealthy parts of a server into its upper right corner."""
     x, y = corner
     color = STATE_STYLES[state].stroke
-    add_element(root, "rect", x=x - 11, y=y, width=11.0, height=11.0, rx=1.5, fill=color, stroke=PAPER)
-    symbol = add_element(root, "g", transform=f"translate({x - 5.5:.1f} {y + 5.5:.1f}) scale(0.75)")
+    add_element(root, "rect", x=x - size, y=y, width=size, height=size, rx=1.5, fill=color, stroke=PAPER)
+    middle, scale = size / 2, 0.75 * size / 11
+    symbol = add_element(root, "g", transform=f"translate({x - middle:.1f} {y + middle:.1f}) scale({scale:.2f})")
     draw_state_symbol(symbol, (0, 0), state, color=PAPER)
 
 
@@ -354,13 +357,14 @@ class _TierDrawing:
         add_element(link, "rect", x=corner[0], y=corner[1], width=size, height=size, rx=2.0, **style)
         if is_filled:
             draw_state_symbol(link, center, server.state, color=PAPER)
-        elif job and size >= (_MIN_LETTER_SIZE if has_corner_mark else _MIN_SYMBOL_SIZE):
+        elif job and size >= _MIN_SYMBOL_SIZE:
             aside = 3 if has_corner_mark else 0  # the mark leaves the letter uncovered
-            baseline, color = (center[0] - aside, center[1] + 4 + aside), on_job_color(job.ordinal)
+            y = corner[1] + size - 2 if has_corner_mark and size < _LARGE_SIZE else center[1] + 4 + aside
+            baseline, color = (center[0] - aside, y), on_job_color(job.ordinal)
             letters = truncate(job_letters(job.ordinal), size, 9)
             draw_label(link, baseline, letters, 11, color, text_anchor="middle", font_weight="600")
         if has_corner_mark:
-            _draw_part(link, (corner[0] + size, corner[1]), server.state)
+            _draw_part(link, (corner[0] + size, corner[1]), server.state, 11.0 if size >= _LARGE_SIZE else 9.0)
 
     def _draw_states(self, domains: Sequence[FabricDomain], area: tuple[float, float, float]) -> float:
         """Write what is unhealthy below a node in words, a line for each state; return the bottom y."""

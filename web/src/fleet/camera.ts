@@ -1,7 +1,7 @@
 // The camera of the map: pixels per tile, and the position of its upper left corner, in tiles.
 import { numberIn } from "../route";
 import { number } from "../words";
-import { type Cell, domainAt, type Layout } from "./layout";
+import { blockAt, type Cell, domainAt, type Layout } from "./layout";
 import type { Overview } from "./overview";
 
 export type Pixel = [number, number];
@@ -10,7 +10,11 @@ export type Pixel = [number, number];
 const LARGEST = 64;
 /** Pixels per tile from which tiles have names (those of single servers sooner), and the space for a name. */
 const [NAMED, NAMED_SINGLE] = [48, 42];
-const NEAR = { left: 0.1, top: 0.22, size: 0.76 };
+const NEAR = { left: 0.08, top: 0.19, size: 0.79 };
+/** Least pixels of the canvas from chip to chip with which servers are apart, and chips too. */
+const [SERVERS, CHIPS] = [4, 5];
+/** The most by which servers are farther apart than chips. */
+const SEAM = 7;
 /** Least pixels of the space for a name, between the frames of two rows. */
 const NAME = 14.5;
 /** Margin in pixels; on the left also for the names of rows. */
@@ -32,6 +36,13 @@ const namedFrom = (overview: Overview) => (isSingle(overview) ? NAMED_SINGLE : N
 
 type Grid = Pick<Layout, "columns" | "rows">;
 
+/** Pixels from a chip to the next, between two chips, and how much more there is between two servers. */
+interface Spacing {
+  pitch: number;
+  gap: number;
+  seam: number;
+}
+
 /** Pixels on the left of the tiles. */
 function leftOf(overview: Overview, { columns, rows }: Grid, width: number, height: number): number {
   const isNamed = Math.min((width - 2 * MARGIN) / columns, (height - 2 * MARGIN) / rows) >= namedFrom(overview);
@@ -45,18 +56,31 @@ export const fitOf = (overview: Overview, { columns, rows }: Grid, width: number
     (height - 2 * MARGIN) / rows,
   );
 
+/** To whole pixels of the canvas. */
+const snap = (value: number) => Math.round(value * devicePixelRatio) / devicePixelRatio;
+
 export class Camera {
   scale = 0;
   x = 0;
   y = 0;
   /** Pixels per tile at which the whole cluster is visible. */
   fit = 1;
+  /** Whether every domain is a single server. */
+  readonly isSingle: boolean;
+  private readonly named: number;
+  /** Servers of a domain side by side, less one. */
+  private readonly seams: number;
+  private known: Spacing & { scale: number; ratio: number } = { scale: 0, ratio: 0, pitch: 0, gap: 0, seam: 0 };
 
   constructor(
     readonly element: HTMLElement,
     readonly overview: Overview,
     readonly to: Layout,
-  ) {}
+  ) {
+    this.isSingle = isSingle(overview);
+    this.named = namedFrom(overview);
+    this.seams = Math.max(...overview.parts.map(({ servers }) => Math.ceil(Math.sqrt(servers)) - 1));
+  }
 
   get width(): number {
     return this.element.clientWidth;
@@ -77,15 +101,6 @@ export class Camera {
 
   get isNear(): boolean {
     return this.scale >= this.named;
-  }
-
-  private get named(): number {
-    return namedFrom(this.overview);
-  }
-
-  /** Whether every domain is a single server. */
-  get isSingle(): boolean {
-    return isSingle(this.overview);
   }
 
   /** The camera of the page's options zoom and at (the domain in the middle); the whole cluster without them. */
@@ -175,30 +190,72 @@ export class Camera {
       : { left: 0, top: 0, size: this.to.side / (this.to.side + 1) };
   }
 
+  /** The spacing of chips: whole pixels of the canvas, so that all are alike, or fractions where they touch. */
+  get spacing(): Spacing {
+    const { scale, known } = this;
+    const ratio = devicePixelRatio;
+    if (known.scale !== scale || known.ratio !== ratio)
+      this.known = { scale, ratio, ...this.spacingIn(this.inset.size * scale * ratio, ratio) };
+    return this.known;
+  }
+
+  private spacingIn(room: number, ratio: number): Spacing {
+    const { side } = this.to;
+    for (let pitch = this.isNear ? Math.floor(room / side) : 0; pitch >= SERVERS; pitch--) {
+      const gap = Math.min(Math.round(ratio), Math.floor(pitch / CHIPS));
+      const seam = this.seams && Math.ceil(Math.min(pitch / 4, SEAM * ratio));
+      if (pitch * side - gap + seam * this.seams <= room)
+        return { pitch: pitch / ratio, gap: gap / ratio, seam: seam / ratio };
+    }
+    return { pitch: room / side / ratio, gap: 0, seam: 0 };
+  }
+
   /** Pixels per chip. */
   get chip(): number {
-    return (this.inset.size * this.scale) / this.to.side;
+    return this.spacing.pitch - this.spacing.gap;
+  }
+
+  /** Pixels of the chips of a tile. */
+  get side(): number {
+    const { pitch, gap, seam } = this.spacing;
+    return pitch * this.to.side - gap + seam * this.seams;
+  }
+
+  /** Pixels from the first chip of a tile to a cell, of blocks of so many cells. */
+  along(cell: number, block: number): number {
+    const { pitch, seam } = this.spacing;
+    return cell * pitch + Math.floor(cell / block) * seam;
   }
 
   cell(pixel: Pixel): Cell {
     const [x, y] = this.tile(pixel);
     const [column, row] = [Math.floor(x), Math.floor(y)];
-    const { left, top, size } = this.inset;
-    const inside = (value: number) => Math.floor((value * this.to.side) / size);
-    return [column, row, inside(x - column - left), inside(y - row - top)];
+    const [left, top] = this.corner([column, row, 0, 0]);
+    const [wide, high] = this.blockAt(column, row);
+    const { pitch, seam } = this.spacing;
+    const inside = (pixels: number, block: number) => {
+      const before = Math.floor(pixels / (block * pitch + seam));
+      const rest = Math.floor((pixels - before * (block * pitch + seam)) / pitch);
+      return before * block + Math.min(rest, block - 1); // what is between servers belongs to the first
+    };
+    return [column, row, inside(x * this.scale - left, wide), inside(y * this.scale - top, high)];
   }
 
   /** The upper left corner of a cell, in pixels from that of the whole. */
   corner([column, row, x, y]: Cell): Pixel {
-    const { left, top, size } = this.inset;
-    const along = (tile: number, from: number, cell: number) =>
-      (tile + from + (cell * size) / this.to.side) * this.scale;
-    return [along(column, left, x), along(row, top, y)];
+    const { left, top } = this.inset;
+    const [wide, high] = this.blockAt(column, row);
+    const [across, down] = [snap((column + left) * this.scale), snap((row + top) * this.scale)];
+    return [across + this.along(x, wide), down + this.along(y, high)];
+  }
+
+  private blockAt(column: number, row: number): [number, number] {
+    return blockAt(this.overview, this.to, row * this.to.columns + column);
   }
 
   /** Where the corner of the whole is on the screen. */
   get origin(): Pixel {
-    return [-this.x * this.scale, -this.y * this.scale];
+    return [snap(-this.x * this.scale), snap(-this.y * this.scale)];
   }
 
   /** Keep a cell in view. */

@@ -13,6 +13,8 @@ const SINGLE = 20;
 const [LEAST, LEAST_TILE] = [9, 8];
 /** The side of an area from which letters are large, and the size of others and of names. */
 const [LARGE, SMALL] = [40, 11];
+/** The height of a name's background, and the least space beside a name. */
+const [LABEL, PADDING] = [SMALL + 4, 3];
 const FONT = `600 ${SMALL}px system-ui, sans-serif`;
 /** Pixels from the middle of a domain to its label, if a marker is on the other side. */
 const SHIFT = 11;
@@ -29,6 +31,32 @@ interface Area {
   y: number;
   right: number;
   bottom: number;
+}
+
+/** Whether all chips of a rectangle are the job's. */
+const isFull = ({ chips, x, y, right, bottom }: Area) => chips === (right - x) * (bottom - y);
+
+type Box = [left: number, top: number, width: number, height: number];
+
+/** An area on the screen. */
+function boxOf(camera: Camera, area: Area, column: number, row: number): Box {
+  const [x, y] = camera.origin;
+  const [left, top] = camera.corner([column, row, area.x, area.y]);
+  const [right, bottom] = camera.corner([column, row, area.right - 1, area.bottom - 1]);
+  return [left + x, top + y, right + camera.chip - left, bottom + camera.chip - top];
+}
+
+/**
+ * The rows of an area that its label is on, or as much of them as it takes if they are higher. All of it is the job's:
+ * what is between chips would be read as dashes of the name.
+ */
+function bandOf(camera: Camera, area: Area, column: number, row: number, [left, top, width]: Box, middle: number): Box {
+  const edges = [middle - LABEL / 2, middle + LABEL / 2] as const;
+  if (camera.chip >= LABEL) return [left, Math.round(edges[0]), width, LABEL];
+  const [first, last] = edges.map((y) =>
+    Math.max(area.y, Math.min(area.bottom - 1, camera.cell([left, Math.max(top, y)])[3])),
+  ) as [number, number];
+  return boxOf(camera, { ...area, y: first, bottom: last + 1 }, column, row);
 }
 
 export class JobLayer {
@@ -54,11 +82,11 @@ export class JobLayer {
     this.named = 0;
     if (camera.scale >= SINGLE) {
       const areas = [...seen].flatMap(([domain, column, row]) =>
-        this.areasOf(camera, domain).map((area) => [area, column, row] as const),
+        this.areasOf(camera, domain).map((area) => [area, column, row, boxOf(camera, area, column, row)] as const),
       );
       context.font = FONT;
-      for (const [{ job, x, right }] of areas)
-        if (!this.hasRoom(context, job, (right - x) * camera.chip)) this.named = Math.max(this.named, right - x + 1);
+      for (const [{ job, x, right }, , , [, , width]] of areas)
+        if (!this.hasRoom(context, job, width)) this.named = Math.max(this.named, right - x + 1);
       for (const area of areas) this.area(context, camera, ...area);
     } else if (camera.scale >= LEAST_TILE) this.rows(context, camera, seen);
     context.textBaseline = "alphabetic";
@@ -78,19 +106,22 @@ export class JobLayer {
       grow(whole, job, { job, chip, x, y });
       grow(parts, `${job} ${Math.floor((chip - first) / perServer)}`, { job, chip, x, y });
     }
-    const full = ({ chips: count, x, y, right, bottom }: Area) => count === (right - x) * (bottom - y);
-    const areas = [...parts.values()].filter(({ job }) => !full(whole.get(job) as Area));
-    const all = [...[...whole.values()].filter(full), ...areas];
+    const areas = [...parts.values()].filter(({ job }) => !isFull(whole.get(job) as Area));
+    const all = [...[...whole.values()].filter(isFull), ...areas];
     this.areas.set(domain, all);
     return all;
   }
 
-  private area(context: CanvasRenderingContext2D, camera: Camera, area: Area, column: number, row: number): void {
+  private area(
+    context: CanvasRenderingContext2D,
+    camera: Camera,
+    area: Area,
+    column: number,
+    row: number,
+    box: Box,
+  ): void {
     if (this.isFaded(area.chip)) return;
-    const [x, y] = camera.origin;
-    const [left, top] = camera.corner([column, row, area.x, area.y]);
-    const [width, height] = [(area.right - area.x) * camera.chip, (area.bottom - area.y) * camera.chip];
-    const box = [left + x, top + y, width, height] as const;
+    const [left, top, width, height] = box;
     if (!area.job) {
       hatch(context, box, 45, this.paper, 2.5);
       return;
@@ -98,7 +129,11 @@ export class JobLayer {
     const ordinal = this.allocations.jobs[area.job - 1]?.ordinal ?? 0;
     const angle = letterOf(ordinal).hatch;
     if (angle !== undefined) hatch(context, box, angle, this.inks[toneOf(ordinal)]?.[1] ?? "", 0.8);
-    const middle = [left + x + width / 2, top + y + height / 2 + this.shiftOf(camera, area, column, row)] as const;
+    const middle = [left + width / 2, top + height / 2 + this.shiftOf(camera, area, column, row)] as const;
+    if (camera.spacing.gap && isFull(area)) {
+      context.fillStyle = this.inks[toneOf(ordinal)]?.[0] ?? "";
+      context.fillRect(...bandOf(camera, area, column, row, box, middle[1]));
+    }
     this.label(context, area.job, middle, width, height, area.right - area.x >= this.named);
   }
 
@@ -107,13 +142,13 @@ export class JobLayer {
   }
 
   private hasRoom(context: CanvasRenderingContext2D, job: number, width: number): boolean {
-    return context.measureText(this.nameOf(job)).width + 2 <= width;
+    return context.measureText(this.nameOf(job)).width + 2 * PADDING <= width;
   }
 
   /** How far the label of a whole domain moves away from a marker that would cover it, in pixels. */
   private shiftOf(camera: Camera, area: Area, column: number, row: number): number {
-    const tile = camera.inset.size * camera.scale;
-    if (camera.isSingle || (area.bottom - area.y) * camera.chip < tile - 1) return 0;
+    const tile = camera.side;
+    if (camera.isSingle || area.bottom - area.y < camera.to.side) return 0;
     const [left, top] = camera.corner([column, row, 0, 0]);
     for (const { x, y } of this.markers)
       if (x >= left && x <= left + tile && y >= top && y <= top + tile)
@@ -137,7 +172,7 @@ export class JobLayer {
     const size = !isNamed && Math.min(width, height) >= LARGE ? 14 : SMALL;
     const text = isNamed ? this.nameOf(job) : letterOf(ordinal).text;
     context.font = `600 ${size}px system-ui, sans-serif`;
-    const padded = context.measureText(text).width + 6;
+    const padded = context.measureText(text).width + 2 * PADDING;
     const [wide, high] = [isNamed ? Math.min(width, padded) : padded, Math.min(size + 4, height)];
     if (wide > Math.max(width, 13) || high < LEAST) return;
     context.fillStyle = color;
@@ -171,7 +206,7 @@ export class JobLayer {
 /** Stripes over a box, as the service's pictures have them: 0 degrees are upright ones. */
 function hatch(
   context: CanvasRenderingContext2D,
-  [left, top, width, height]: readonly [number, number, number, number],
+  [left, top, width, height]: Box,
   angle: number,
   color: string,
   line: number,

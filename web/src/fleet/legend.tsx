@@ -13,13 +13,14 @@ import { isUnhealthy } from "./spots";
 const MOST = 3;
 
 interface LegendProps {
+  overview: Overview;
   colored: ChipColors;
   only: Set<string>;
   /** Unhealthy parts that are not chips, which have markers too. */
   others: Count[];
 }
 
-export function Legend({ colored, only, others }: LegendProps) {
+export function Legend({ overview, colored, only, others }: LegendProps) {
   const toggle = (key: string) => {
     const next = new Set(only);
     if (!next.delete(key)) next.add(key);
@@ -45,6 +46,7 @@ export function Legend({ colored, only, others }: LegendProps) {
           {stateWord(state)}
         </li>
       ))}
+      <Twice overview={overview} jobs={colored.jobs} />
     </ul>
   );
 }
@@ -55,9 +57,9 @@ function byLetter({ letter: a }: Entry, { letter: b }: Entry): number {
 }
 
 /** Chips that count twice in the legend. */
-export function Twice({ overview, jobs }: { overview: Overview; jobs: AllocationMap | undefined }) {
+function Twice({ overview, jobs }: { overview: Overview; jobs: AllocationMap | undefined }) {
   const words = useMemo(() => (jobs ? describeTwice(overview, jobs) : []), [overview, jobs]);
-  return words.length ? <p class="quiet twice">{words.join("; ")}</p> : null;
+  return words.length ? <li class="quiet twice">{words.join("; ")}</li> : null;
 }
 
 /** Which unhealthy chips are in a job or without one, and so count twice: 1 of the 17 down is in train-70b-3. */

@@ -28,7 +28,7 @@ export const GLYPHS = 16;
 
 /** Build markers from spots in order, worst first; they leave the letters of jobs uncovered. */
 export function mergeSpots(spots: Spot[], camera: Camera, jobs: AllocationMap | undefined): Marker[] {
-  const tile = camera.inset.size * camera.scale;
+  const tile = camera.side;
   if (camera.isSingle && tile >= SQUARE && camera.chip < GLYPHS) return squares(spots, camera, tile, jobs);
   const markers: Marker[] = [];
   const near = new Map<string, Marker[]>();

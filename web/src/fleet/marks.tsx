@@ -74,7 +74,7 @@ export function Frame({ camera, chip }: { camera: Camera; chip: number }) {
   const [column, row] = cellOf(camera.overview, camera.to, chip);
   const [x, y] = camera.corner([column, row, 0, 0]);
   const above = camera.isNear ? ABOVE : AROUND;
-  const side = Math.max(LEAST, camera.chip * camera.to.side + 2 * AROUND);
+  const side = Math.max(LEAST, camera.side + 2 * AROUND);
   const size = { width: `${side}px`, height: `${side + above - AROUND}px` };
   return <span class="shown-frame" style={{ left: `${x - AROUND}px`, top: `${y - above}px`, ...size }} />;
 }

@@ -9,7 +9,6 @@ import { placeOf } from "./overview";
 
 /** Maximum pixels of an image of the whole, unless chips are smaller than a pixel; above, tiles are drawn one by one. */
 const MOST = 1.5e6;
-const LINES = 5;
 const NUMBERED = 22;
 /** Pixels between the names of rows. */
 const ROW = 22;
@@ -79,23 +78,40 @@ export class Painter {
   private tiles(context: CanvasRenderingContext2D, camera: Camera, ratio: number): void {
     const { overview, to } = camera;
     this.cells ??= renderImage(overview, to, this.look.codes, this.look.inks, plain(to));
+    const { side } = to;
     const [x, y] = camera.origin;
-    const size = camera.chip * to.side;
+    const { gap, seam } = camera.spacing;
     const whole = (value: number) => Math.round(value * ratio);
+    const [all, thin] = [whole(camera.side), whole(gap)];
+    const known = new Map<number, Line>();
+    const lineOf = (block: number): Line => {
+      const line = known.get(block) ?? lineIn(camera, seam ? block : side, whole);
+      known.set(block, line);
+      return line;
+    };
     context.fillStyle = this.look.paper;
     for (const [domain, column, row] of this.seen(camera)) {
-      const [left, top] = camera.corner([column, row, 0, 0]);
-      const box = [whole(left + x), whole(top + y), whole(left + x + size), whole(top + y + size)] as const;
-      const [from, above, to_, below] = box;
-      const [w, h] = [to_ - from, below - above];
-      context.drawImage(this.cells, column * plain(to), row * plain(to), to.side, to.side, from, above, w, h);
-      if (camera.chip < LINES) continue;
+      const corner = camera.corner([column, row, 0, 0]);
+      const [left, top] = [whole(corner[0] + x), whole(corner[1] + y)];
       const [wide, high] = blockAt(overview, to, domain);
-      for (let index = 1; index < to.side; index++) {
-        const [across, down] = [thick(index % wide === 0, camera.chip), thick(index % high === 0, camera.chip)];
-        context.fillRect(from + Math.round((index * w) / to.side) - whole(across / 2), above, whole(across), h);
-        context.fillRect(from, above + Math.round((index * h) / to.side) - whole(down / 2), w, whole(down));
-      }
+      const [across, down] = [lineOf(wide), lineOf(high)];
+      const [fromX, fromY] = [column * plain(to), row * plain(to)];
+      for (const { cell: cellY, cells: high, start: above, length: height } of down.spans)
+        for (const { cell, cells, start, length } of across.spans)
+          context.drawImage(
+            this.cells,
+            fromX + cell,
+            fromY + cellY,
+            cells,
+            high,
+            left + start,
+            top + above,
+            length,
+            height,
+          );
+      if (!gap) continue;
+      for (const start of across.gaps) context.fillRect(left + start, top, thin, all);
+      for (const start of down.gaps) context.fillRect(left, top + start, all, thin);
     }
     if (camera.isNear) this.names(context, camera, ratio);
   }
@@ -121,11 +137,7 @@ export class Painter {
     context.fillStyle = this.look.ink;
     context.textAlign = "right";
     for (let row = 0; row < rows; row += stride)
-      context.fillText(
-        `d${number(row * columns)}`,
-        left - 7,
-        top + row * camera.scale + (camera.chip * camera.to.side) / 2 + 4,
-      );
+      context.fillText(`d${number(row * columns)}`, left - 7, top + row * camera.scale + camera.side / 2 + 4);
   }
 
   /** Draw glyphs on unhealthy chips, and the numbers of chips. */
@@ -133,12 +145,14 @@ export class Painter {
     const { overview, to } = camera;
     const [x, y] = camera.origin;
     context.textAlign = "center";
-    for (const [, column, row] of this.seen(camera)) {
+    for (const [domain, column, row] of this.seen(camera)) {
+      const [tileX, tileY] = camera.corner([column, row, 0, 0]);
+      const [wide, high] = blockAt(overview, to, domain);
       for (let cell = 0; cell < to.side ** 2; cell++) {
-        const corner: Cell = [column, row, cell % to.side, Math.floor(cell / to.side)];
-        const chip = chipAt(overview, to, corner);
+        const [cellX, cellY] = [cell % to.side, Math.floor(cell / to.side)];
+        const chip = chipAt(overview, to, [column, row, cellX, cellY]);
         if (chip < 0) continue;
-        const [left, top] = camera.corner(corner);
+        const [left, top] = [tileX + camera.along(cellX, wide), tileY + camera.along(cellY, high)];
         const middle = [left + x + camera.chip / 2, top + y + camera.chip / 2] as const;
         const [{ perServer }, , inside] = placeOf(overview, chip);
         const state = overview.states[chip];
@@ -176,6 +190,27 @@ export class Painter {
   }
 }
 
+/** Along one side of a tile, the cells of each server, and the gaps between its chips, in pixels of the canvas. */
+interface Line {
+  spans: { cell: number; cells: number; start: number; length: number }[];
+  gaps: number[];
+}
+
+function lineIn(camera: Camera, block: number, whole: (value: number) => number): Line {
+  const { side } = camera.to;
+  const cells = Array.from({ length: side }, (_, cell) => cell);
+  const spans = cells
+    .filter((cell) => cell % block === 0)
+    .map((cell) => {
+      const count = Math.min(block, side - cell);
+      const start = whole(camera.along(cell, block));
+      const length = whole(camera.along(cell + count - 1, block) + camera.chip) - start;
+      return { cell, cells: count, start, length };
+    });
+  const inside = cells.filter((cell) => cell % block);
+  return { spans, gaps: inside.map((cell) => whole(camera.along(cell, block) - camera.spacing.gap)) };
+}
+
 /** Ink or paper, whichever contrasts more with a chip's color. */
 function legible({ codes, inks, ink, paper }: Look, chip: number): string {
   const light = (channels: number[]) =>
@@ -185,8 +220,6 @@ function legible({ codes, inks, ink, paper }: Look, chip: number): string {
   const [a, b] = [ink, paper].map((color) => Math.abs(light((color.match(/[\d.]+/g) ?? []).map(Number)) - below));
   return (a ?? 0) > (b ?? 0) ? ink : paper;
 }
-
-const thick = (isEdge: boolean, chip: number) => (isEdge ? Math.max(2, Math.min(6, chip / 5)) : 1);
 
 /** ◐ ✕ ◆ as 12 pixels, by a state's index in STATES. */
 function glyph(context: CanvasRenderingContext2D, state: number, [x, y]: readonly [number, number], ink: string): void {

@@ -1,12 +1,14 @@
 // The tiers of the fabric above the domains, with over-subscription and the jobs that cross.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { useNarrow } from "../domain/wiring";
 import { LetterBadge, letterOf } from "../drawing/letter";
 import { Picture } from "../picture";
 import { href } from "../route";
 import { type Column, SimpleTable } from "../simpletable";
 import { number, pluralize } from "../words";
 import "../style/fabric.css";
+import { JobKey } from "./jobkey";
 
 /** Bandwidths are in bytes per second of one direction (trninv/drawing/fabric_summary.py). */
 interface Tier {
@@ -35,6 +37,8 @@ interface Summary {
   tiers: Tier[];
   /** Of the jobs that do not cross, the largest ones. */
   jobs: { all: number; crossing: CrossingJob[]; inside: NamedJob[] };
+  /** Whether the picture has the letters of jobs. */
+  hasLetters: boolean;
 }
 
 const GB = 1e9;
@@ -46,6 +50,7 @@ const OVER = 1.005;
 const read = (svg: SVGSVGElement): Summary => ({
   tiers: JSON.parse(svg.dataset.tiers ?? "[]"),
   jobs: JSON.parse(svg.dataset.jobs ?? '{"all":0,"crossing":[],"inside":[]}'),
+  hasLetters: svg.dataset.letters !== undefined,
 });
 
 interface Props {
@@ -56,11 +61,13 @@ interface Props {
 
 export function Fabric({ cluster, causes, table }: Props) {
   const [summary, setSummary] = useState<Summary>();
+  const isNarrow = useNarrow();
   const [drawn] = useState(() => (svg: SVGSVGElement) => setSummary(read(svg)));
   return (
     <div class="columns fabric">
       <div>
         <section class="card" aria-label="Fabric tiers">
+          {summary && isNarrow && <Answer {...summary} />}
           <Picture name="fabric" options={{ scope: cluster }} onDrawn={drawn} />
         </section>
         {summary && table}
@@ -78,18 +85,59 @@ export function Fabric({ cluster, causes, table }: Props) {
   );
 }
 
+/** On a phone, above the picture: what follows from it, and the names of its jobs. */
+function Answer({ tiers, jobs, hasLetters }: Summary) {
+  const { steps, over, reduced } = stepsOf(tiers);
+  const { all, crossing, inside } = jobs;
+  return (
+    <>
+      <p class="answer">
+        {steps.length > 0 && (over.length ? <OverSubscribed over={over} /> : <strong>Non-blocking.</strong>)} Jobs that
+        cross: {number(crossing.length)} of {number(all)}.{" "}
+        {reduced.slice(0, 1).map(({ tier, below, belowDesigned }) => (
+          <span key={tier} class="quiet">
+            Under 1 : 1: of {number(Math.round(belowDesigned / GB))} GB/s below tier {tier},{" "}
+            {number(Math.round((belowDesigned - below) / GB))} are down.
+          </span>
+        ))}
+      </p>
+      {hasLetters && <JobKey jobs={[...crossing, ...inside]} all={all} />}
+    </>
+  );
+}
+
+type Step = Tier & { upward: number; upwardDesigned: number };
+
+/** The tiers with uplinks, those of them that are over-subscribed, and those with less below than designed. */
+function stepsOf(tiers: Tier[]) {
+  const steps = tiers.filter((tier): tier is Step => tier.upward !== null);
+  const over = steps.filter(({ worst }) => worst && (worst.ratio === null || worst.ratio > OVER));
+  return { steps, over, reduced: steps.filter(({ below, belowDesigned }) => below < belowDesigned) };
+}
+
+const OverSubscribed = ({ over }: { over: Step[] }) => (
+  <>
+    {over.map(({ tier, worst }, index) => (
+      <span key={tier} class="warned">
+        {index > 0 && " "}
+        {worst?.name}{" "}
+        {worst?.ratio === null ? "carries nothing upward." : `is over-subscribed ${ratio(worst?.ratio ?? 1)}.`}
+      </span>
+    ))}
+  </>
+);
+
 const ratioOf = (below: number, upward: number) => below / Math.max(upward, 1);
 const ratio = (value: number) => `${number(Math.round(100 * value) / 100)} : 1`;
 
 function Tiers({ tiers }: { tiers: Tier[] }) {
-  const steps = tiers.filter((tier): tier is Tier & { upward: number; upwardDesigned: number } => tier.upward !== null);
+  const { steps, over, reduced } = stepsOf(tiers);
   const changed = steps.some(
     ({ below, upward, belowDesigned, upwardDesigned }) =>
       ratio(Math.max(1, ratioOf(below, upward))) !== ratio(Math.max(1, ratioOf(belowDesigned, upwardDesigned))),
   );
   const columns: Column[] = [["Step"], ["From below", "number"], ["Upward", "number"], ["Ratio", "number"]];
   if (changed) columns.push(["Designed", "number"]);
-  const over = steps.filter(({ worst }) => worst && (worst.ratio === null || worst.ratio > OVER));
   return (
     <section class="card flush" aria-label="Over-subscription">
       <h2>
@@ -115,22 +163,14 @@ function Tiers({ tiers }: { tiers: Tier[] }) {
       <p class="inner quiet">
         {!steps.length && "There is one tier."}
         {steps.length > 0 && !over.length && "Non-blocking: every node carries upward what comes from below."}
-        {steps
-          .filter(({ below, belowDesigned }) => below < belowDesigned)
-          .map(({ tier, below, belowDesigned }) => (
-            <span key={tier}>
-              {" "}
-              Of the {number(Math.round(belowDesigned / GB))} GB/s below tier {tier},{" "}
-              {number(Math.round((belowDesigned - below) / GB))} are down.
-            </span>
-          ))}
-        {over.map(({ tier, worst }, index) => (
-          <span key={tier} class="warned">
-            {index > 0 && " "}
-            {worst?.name}{" "}
-            {worst?.ratio === null ? "carries nothing upward." : `is over-subscribed ${ratio(worst?.ratio ?? 1)}.`}
+        {reduced.map(({ tier, below, belowDesigned }) => (
+          <span key={tier}>
+            {" "}
+            Of the {number(Math.round(belowDesigned / GB))} GB/s below tier {tier},{" "}
+            {number(Math.round((belowDesigned - below) / GB))} are down.
           </span>
-        ))}
+        ))}{" "}
+        <OverSubscribed over={over} />
       </p>
     </section>
   );

@@ -9,9 +9,10 @@ import type { ChipColors } from "./color";
 import { describe } from "./description";
 import { gestures } from "./gestures";
 import { inkOf, inksOf, useLooks } from "./ink";
+import { JobKey } from "./jobkey";
 import { JobLayer } from "./joblayer";
 import { type Cell, cellOf, chipAt, type Layout, layoutOf } from "./layout";
-import { Legend, Twice } from "./legend";
+import { Legend } from "./legend";
 import { type Marker, markersWithin, mergeSpots } from "./markers";
 import { Frame, Markers, Ring, Tip } from "./marks";
 import { Minimap, ZoomButtons } from "./minimap";
@@ -93,7 +94,7 @@ export function FleetMap(props: Props) {
     if (painter.look.jobs) painter.look.jobs.markers = next.some;
     painter.paint(canvas.current, camera, cursor.current);
     const [x, y] = camera.origin;
-    layer.current.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
+    layer.current.style.transform = `translate(${x}px, ${y}px)`;
     if (view.current) positionFrame(view.current, camera);
     if (next !== last.current) setShown(next);
     last.current = next;
@@ -200,6 +201,7 @@ export function FleetMap(props: Props) {
   const ends = target && (serversBeside(overview, sel)?.flat() ?? [target.first, target.first + target.chips - 1]);
   return (
     <section class="card flush map" aria-label={`Map of ${overview.cluster}`}>
+      {colored.jobs && <JobKey jobs={colored.jobs.jobs} all={colored.jobs.jobs.length} />}
       <div ref={stage} class="stage">
         {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: arrows move over it, as over an application */}
         <canvas
@@ -228,9 +230,8 @@ export function FleetMap(props: Props) {
         />
       </div>
       <div class="foot under">
-        <Legend {...{ colored, only, others }} />
         <ZoomButtons zoom={zoom} />
-        <Twice overview={overview} jobs={colored.jobs} />
+        <Legend {...{ overview, colored, only, others }} />
         <p class="hint quiet" aria-live="polite">
           {chip < 0 ? hint(camera) : describe(props, chip)}
         </p>
@@ -239,12 +240,13 @@ export function FleetMap(props: Props) {
   );
 }
 
-const hint = (camera: Camera | null) =>
-  camera?.isSingle
-    ? "Each square is a server. Click to select, double-click to open it."
-    : camera?.isNear
-      ? "Each block is a server. Click a chip to select it, double-click to open its domain."
-      : "Each square is a domain. Click to select, double-click to open it.";
+function hint(camera: Camera | null): string {
+  const tile = camera?.isSingle ? "server" : "domain";
+  const { gap, seam } = camera?.spacing ?? { gap: 0, seam: 0 };
+  return gap || seam
+    ? `Each block is a ${tile}${seam ? ", with its servers apart" : ""}. Click a chip to select it, double-click to open its domain.`
+    : `Each square is a ${tile}. Click to select, double-click to open it.`;
+}
 
 /** The columns beside those of square tiles that are tried. */
 const TRIED = [-2, -1, 0, 1, 2];
