@@ -51,9 +51,9 @@ def stacked_planes(
     """Place planes side by side, with rows from top to bottom; if narrow, stack them, with rows from left to right."""
     rows, columns = extent
     pitch = (
-        _Pitch(max(80.0, 18.5 * columns + 6), (18.5, 33.0), 33.0 * columns + 24, (26, 28), (26, 18), 20)
+        _Pitch(max(80.0, 18.5 * columns + 6), (18.5, 33.0), 33.0 * columns + 24, (26, 28), (26, 18), 16)
         if narrow
-        else _Pitch(25.0 * columns + 8, (25.0, 46.0), 46.0 * columns + 46, (58, 30), (38, 30), 24)
+        else _Pitch(25.0 * columns + 8, (25.0, 46.0), 46.0 * columns + 46, (58, 30), (38, 30), 20)
     )
 
     def place(plane: int, row: int, column: int) -> Point2D:

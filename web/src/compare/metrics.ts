@@ -50,7 +50,7 @@ const BISECTION = graphql(`
 `);
 const COLLECTIVES = graphql(`
   query CompareCollectives($scope: Address!) {
-    collectives(scope: $scope) { allGather { upper { gigabytesPerSecond } } allToAll { upper { gigabytesPerSecond } } }
+    collectives(scope: $scope) { allGather { upper { gigabytesPerSecond } links { address } } allToAll { upper { gigabytesPerSecond } } }
   }
 `);
 const DISTANCES = graphql(`
@@ -65,6 +65,8 @@ export interface Reading {
   /** Null: not known, for the reason. */
   value: number | null | undefined;
   reason?: string | null | undefined;
+  /** The part whose links limit it, if they share one. */
+  limitedBy?: string | undefined;
   /** Chips of both halves of a bisection; those of other sizes don't compare. */
   halves?: number;
   /** The documented number that it comes from, if sources disagree on it. */
@@ -147,6 +149,12 @@ const halves = ({ bisection: { sideA, sideB, reason, upper } }: Bisected, isPerC
   halves: sideA + sideB,
 });
 
+/** The end that all of several links have: a chip whose links limit a collective. */
+function sharedEnd(links: string[]): string | undefined {
+  const [first = [], ...rest] = links.map((address) => address.split("--"));
+  return rest.length ? first.find((end) => rest.every((ends) => ends.includes(end))) : undefined;
+}
+
 /** Groups of metrics in the order of the page: title, remark, metrics. */
 export const TOTALS = "Totals";
 
@@ -219,7 +227,10 @@ export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
       metric(
         { name: "All-gather limit", unit: "GB/s", description: "bus bandwidth", better: "more", isSolved: true },
         collectives,
-        ({ collectives }) => collectives.allGather.upper.gigabytesPerSecond,
+        ({ collectives: { allGather } }) => ({
+          value: allGather.upper.gigabytesPerSecond,
+          limitedBy: sharedEnd(allGather.links.map(({ address }) => address)),
+        }),
       ),
       metric(
         {

@@ -1,7 +1,7 @@
 // A row of the comparison: a metric of each place, with its bar, or what became of the request.
 import { isRetryable } from "../api";
 import { Change, DisputeMark } from "../parts";
-import { formatDifference, number } from "../words";
+import { formatDifference, number, relativeTo } from "../words";
 import type { Cell, Cells } from "./cells";
 import { best, type Metric, type Reading } from "./metrics";
 
@@ -50,11 +50,13 @@ export function MetricRow({ metric, places, now, before, known, chips, isReady, 
       {places.map((place, index) => (
         <MetricCell
           key={place}
+          place={place}
           metric={metric}
           cell={cells[index]}
           before={readingOf(before?.get(metric, index))}
           isMissing={isReady && !known[index]}
           isBest={leading.has(index)}
+          hasBar={!partial.includes(true)}
           share={shares[index] ?? 0}
           partOf={partial[index] ? chips[index] : undefined}
           times={partial[0] || partial[index] ? "" : timesOf(values, index)}
@@ -80,12 +82,14 @@ function timesOf(values: (number | null | undefined)[], index: number): string {
 }
 
 interface CellProps {
+  place: string;
   metric: Metric;
   cell: Cell | undefined;
   before: Reading | undefined;
   isMissing: boolean;
   isBest: boolean;
-  /** The length of its bar. */
+  /** Whether it has a bar, of this length. */
+  hasBar: boolean;
   share: number;
   /** Its chips, if the halves of its bisection do not have all of them. */
   partOf: number | undefined;
@@ -94,7 +98,20 @@ interface CellProps {
   clock: number;
 }
 
-function MetricCell({ metric, cell, before, isMissing, isBest, share, partOf, times, retry, clock }: CellProps) {
+function MetricCell({
+  place,
+  metric,
+  cell,
+  before,
+  isMissing,
+  isBest,
+  hasBar,
+  share,
+  partOf,
+  times,
+  retry,
+  clock,
+}: CellProps) {
   if (isMissing) return <td class="quiet">unknown</td>;
   if (!cell || cell.is === "loading") return <Pending seconds={cell ? Math.floor((clock - cell.since) / 1000) : 0} />;
   if (cell.is === "unseeded")
@@ -135,9 +152,14 @@ function MetricCell({ metric, cell, before, isMissing, isBest, share, partOf, ti
           </span>
         )}
       </span>
-      <span class={metric.better === "less" ? "track costs" : "track"} aria-hidden="true">
-        <span style={{ width: `${100 * share}%` }} />
-      </span>
+      {hasBar && (
+        <span class={metric.better === "less" ? "track costs" : "track"} aria-hidden="true">
+          <span style={{ width: `${100 * share}%` }} />
+        </span>
+      )}
+      {cell.reading.limitedBy && !before && (
+        <span class="quiet limit">limited by {relativeTo(place, cell.reading.limitedBy)}</span>
+      )}
     </td>
   );
 }

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { Loaded } from "../api";
 import { type Ring, Rings } from "../drawing/rings";
+import { textOf, useLoss } from "../part/loss";
 import { DISPUTED, Loading } from "../parts";
 import { citation, gibibytes, gigabytes, number, pluralize, relativeTo } from "../words";
 import type { BandwidthAnswer, BisectionAnswer, PathAnswer, PoolAnswer, SourceFact, WithBaseline } from "./documents";
@@ -187,19 +188,28 @@ function Reach({ pool, isAnswer = false }: { pool: WithBaseline<PoolAnswer>; isA
 }
 
 interface BisectionProps {
-  title: string;
+  domain: string;
   scenarioText: string;
   halves: Loaded<WithBaseline<BisectionAnswer>>;
 }
 
-export function Bisection({ title, scenarioText, halves }: BisectionProps) {
+export function Bisection({ domain, scenarioText, halves }: BisectionProps) {
+  const loss = useLoss(domain);
   return (
-    <Card title={title} scenarioText={scenarioText}>
+    <Card title={`Bisection of ${domain}`} scenarioText={scenarioText}>
       <Loading result={halves}>
         {(answer) => (
           <>
             <dl class="figures inner">
               <Bounds halves={answer} isAnswer />
+              {loss && !scenarioText && (
+                <div>
+                  <dt>Before the worst incident</dt>
+                  <dd>
+                    {textOf(loss.bisectionBefore)} GB/s of {pluralize(loss.chipsBefore, "chip")}
+                  </dd>
+                </div>
+              )}
               <Metric
                 name="Links crossing the halves"
                 now={answer.cut.totalCount}
@@ -212,10 +222,8 @@ export function Bisection({ title, scenarioText, halves }: BisectionProps) {
                 </div>
               )}
             </dl>
-            <p class="quiet inner">
-              {answer.exact ? "Exact" : "Bounds"}, one direction. Method: {answer.method}.
-            </p>
-            <Sources answer={answer} />
+            <p class="quiet inner">{answer.exact ? "Exact" : "Bounds"}, one direction.</p>
+            <Sources answer={answer} method={answer.method} />
           </>
         )}
       </Loading>
@@ -303,7 +311,7 @@ interface Sourced {
 }
 
 /** The meaning and evidence of an answer. */
-function Sources({ answer }: { answer: Sourced }) {
+function Sources({ answer, method }: { answer: Sourced; method?: string }) {
   const facts = new Map(answer.facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
   return (
     <details class="inner">
@@ -312,6 +320,7 @@ function Sources({ answer }: { answer: Sourced }) {
         {answer.facts.some(({ dispute }) => dispute) && <span class="mark"> {DISPUTED} sources disagree</span>}
       </summary>
       <p>{answer.definition}.</p>
+      {method && <p>Method: {method}.</p>}
       <ul>
         {[...facts].map(([name, fact]) => (
           <li key={name}>

@@ -170,7 +170,7 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers, letters, co
   if (mode === "bisection")
     return (
       <>
-        <Bisection title={`Bisection of ${domain}`} scenarioText={scenarioText} halves={halves} />
+        <Bisection domain={domain} scenarioText={scenarioText} halves={halves} />
         {cost}
         {halves.data && (
           <Links

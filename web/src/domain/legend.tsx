@@ -90,8 +90,7 @@ export function Legend({ wiring, mode, marks, idle, derated, awaited = false }: 
           <span class="swatch assumed" /> what if
         </li>
       )}
-      {/* an answer needs the room */}
-      {!hasMarks && !awaited && wiring.wrapLinks.size > 0 && wiring.solid.size > 16 && <li>short stubs wrap around</li>}
+      {wiring.wrapLinks.size > 0 && wiring.solid.size > 16 && <li>short stubs wrap around</li>}
     </ul>
   );
 }

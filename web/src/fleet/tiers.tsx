@@ -96,8 +96,8 @@ function Answer({ tiers, jobs, hasLetters }: Summary) {
         cross: {number(crossing.length)} of {number(all)}.{" "}
         {reduced.slice(0, 1).map(({ tier, below, belowDesigned }) => (
           <span key={tier} class="quiet">
-            Under 1 : 1: of {number(Math.round(belowDesigned / GB))} GB/s below tier {tier},{" "}
-            {number(Math.round((belowDesigned - below) / GB))} are down.
+            {number(Math.round((belowDesigned - below) / GB))} of {number(Math.round(belowDesigned / GB))} GB/s below
+            tier&nbsp;{tier} are down.
           </span>
         ))}
       </p>
@@ -166,8 +166,8 @@ function Tiers({ tiers }: { tiers: Tier[] }) {
         {reduced.map(({ tier, below, belowDesigned }) => (
           <span key={tier}>
             {" "}
-            Of the {number(Math.round(belowDesigned / GB))} GB/s below tier {tier},{" "}
-            {number(Math.round((belowDesigned - below) / GB))} are down.
+            {number(Math.round((belowDesigned - below) / GB))} of {number(Math.round(belowDesigned / GB))} GB/s below
+            tier&nbsp;{tier} are down.
           </span>
         ))}{" "}
         <OverSubscribed over={over} />

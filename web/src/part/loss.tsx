@@ -31,7 +31,7 @@ interface Bounds {
 }
 
 const upperOf = (value: Value) => (typeof value === "number" ? value : value.upper.gigabytesPerSecond);
-const textOf = (value: Value) =>
+export const textOf = (value: Value) =>
   typeof value === "number" || value.exact
     ? number(upperOf(value))
     : `${number(value.lower.gigabytesPerSecond)} to ${number(upperOf(value))}`;
@@ -62,7 +62,13 @@ export function Losses({ loss }: { loss: Capability }) {
   return (
     <dl class="figures losses">
       <Row name="Working chips" before={chipsBefore} now={chipsNow} />
-      <Row name="Idle links incl. NICs" before={idleLinksBefore} now={idleLinksNow} less />
+      <Row
+        name="Idle links"
+        before={idleLinksBefore}
+        now={idleLinksNow}
+        less
+        note={idleLinksNow > idleLinksBefore ? "links of NICs included" : undefined}
+      />
       <Row name="All-gather limit" before={loss.allGatherBefore} now={loss.allGatherNow} unit=" GB/s" />
       <Row
         name="Bisection bandwidth"
@@ -90,6 +96,12 @@ interface Props {
 
 const lossOf = ({ incidents }: Pick<Result<typeof LOSS>, "incidents">, domain: string) =>
   incidents.nodes[0]?.impact.domains.find((impact) => impact.domain === domain);
+
+/** What a domain lost by its worst incident, once it is known. */
+export function useLoss(domain: string): Capability | undefined {
+  const { data } = useQuery(makeQuery(LOSS, { scope: domain, domain }));
+  return data && lossOf(data, domain);
+}
 
 /** What a domain lost by the worst incident at a place. */
 function DomainLosses({ scope, domain }: Props) {

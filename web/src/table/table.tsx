@@ -126,7 +126,7 @@ export function DataTable({
     <>
       <div class="tools data-tools">
         <label>
-          Filter{" "}
+          <span>Filter</span>{" "}
           <input
             ref={field}
             type="search"
