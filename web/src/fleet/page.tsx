@@ -204,8 +204,8 @@ function Opened({ overview, FleetMap, cluster, others, causes, coloring, allocat
             <span class="quiet">
               {step >= 0 && `${number(step + 1)} of `}
               {pluralize(places.length, "place")}
-              {list.length < places.length && `, ${pluralize(list.length, "cause")}`}
               {list.some(({ causes, causeCount }) => causeCount > causes.length) && " listed"}
+              {list.length < places.length && `, ${pluralize(list.length, "cause")}`}
             </span>
             <button type="button" onClick={() => go(1)}>
               Next <kbd>N</kbd>

@@ -19,6 +19,8 @@ interface RowProps {
   less?: boolean;
   /** Why the difference is none, or says little. */
   note?: string | undefined;
+  /** What it counts; a phone has no room for it. */
+  remark?: string | undefined;
 }
 
 /** A value, or what is known of one that is not exact. */
@@ -36,7 +38,7 @@ export const textOf = (value: Value) =>
     ? number(upperOf(value))
     : `${number(value.lower.gigabytesPerSecond)} to ${number(upperOf(value))}`;
 
-function Row({ name, before, now, unit = "", less = false, note }: RowProps) {
+function Row({ name, before, now, unit = "", less = false, note, remark }: RowProps) {
   const [was, is] = [upperOf(before), upperOf(now)];
   const isSame = textOf(before) === textOf(now);
   return (
@@ -50,6 +52,7 @@ function Row({ name, before, now, unit = "", less = false, note }: RowProps) {
           {isSame ? "same" : formatDifference(was, is)}
         </em>
         {note && <small>{note}</small>}
+        {remark && <small class="roomy">{remark}</small>}
       </dd>
     </div>
   );
@@ -63,11 +66,11 @@ export function Losses({ loss }: { loss: Capability }) {
     <dl class="figures losses">
       <Row name="Working chips" before={chipsBefore} now={chipsNow} />
       <Row
-        name="Idle links"
+        name="Idle links incl. NICs"
         before={idleLinksBefore}
         now={idleLinksNow}
         less
-        note={idleLinksNow > idleLinksBefore ? "links of NICs included" : undefined}
+        remark={idleLinksNow > idleLinksBefore ? "to chips and to the fabric" : undefined}
       />
       <Row name="All-gather limit" before={loss.allGatherBefore} now={loss.allGatherNow} unit=" GB/s" />
       <Row
