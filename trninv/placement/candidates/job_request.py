@@ -17,7 +17,6 @@ from trninv.solvers.torus_blocks import Shape
 from trninv.units import Capacity, pluralize
 
 _SHAPE: Final = re.compile(r"[1-9]\d{0,2}(?:[xX×][1-9]\d{0,2}){0,2}", re.ASCII)
-_EXACTLY_ONE: Final = "give exactly one of SHAPE, --chips, --memory, --servers and --domains"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +46,37 @@ class JobRequest:
     shapes: tuple[Shape, ...] = ()
 
 
-def refuse_swapped_arguments(scope: str | None, shape: str | None, correction: str) -> None:
-    """Refuse a scope and a shape in the wrong order; the message has the ``correction``, the right command.
+def check_arguments(command: str, scope: str | None, shape: str | None, **sizes: object) -> None:
+    """Refuse a request without exactly one size, or with a scope and a shape in the wrong order.
+
+    Parameters
+    ----------
+    command
+        How the command is written, with {scope} and {shape}.
+    sizes
+        The sizes that the question takes besides a shape, by their options.
 
     Raises
     ------
     InvalidArgumentError
 
     """
-    if scope and shape and _SHAPE.fullmatch(scope.strip()) and not _SHAPE.fullmatch(shape):
-        raise InvalidArgumentError(f"{scope.strip()} is a shape, {shape[:200]} is not; write {correction}")
+    count = sum(value is not None for value in (shape, *sizes.values()))
+    is_swapped = scope is not None and is_shape(scope)
+    if is_swapped and not count:
+        written = command.format(scope="SCOPE", shape=scope)
+        raise InvalidArgumentError(f"{scope} is a shape; name the scope too: {written}")
+    if count != 1:
+        *first, last = ("SHAPE", *(f"--{name}" for name in sizes))
+        raise InvalidArgumentError(f"give exactly one of {', '.join(first)} and {last}")
+    if is_swapped and shape and not is_shape(shape):
+        written = command.format(scope=shape[:200], shape=scope)
+        raise InvalidArgumentError(f"{scope} is a shape, {shape[:200]} is not; write {written}")
+
+
+def is_shape(text: str) -> bool:
+    """Return whether a text has the form of a shape, or is a number that is meant as one."""
+    return _SHAPE.fullmatch(text.strip()) is not None
 
 
 def parse_shape(text: str, model: PlacementModel, *, no_rotate: bool) -> tuple[Shape, ...]:
@@ -116,7 +136,7 @@ def parse_request(
     any_block: bool | None,
     no_rotate: bool,
 ) -> JobRequest:
-    """Parse the one size that is not None.
+    """Parse the one size that is not None (`check_arguments`).
 
     Parameters
     ----------
@@ -129,13 +149,11 @@ def parse_request(
     Raises
     ------
     InvalidArgumentError
-        Not exactly one size is given, or a size above one domain is not a whole number of domains.
+        A size above one domain is not a whole number of domains.
     IllegalSizeError
         No scheduler grants so many chips.
 
     """
-    if sum(value is not None for value in (shape, chips, memory, servers, domains)) != 1:
-        raise InvalidArgumentError(_EXACTLY_ONE)
     if shape is not None:
         shapes = parse_shape(shape, model, no_rotate=no_rotate)
         return JobRequest(shape, prod(shapes[0]), sets=_block_masks(model, shapes), shapes=shapes)

@@ -22,7 +22,7 @@ from trninv.placement.allocations.reservations import (
     reservation_definition,
 )
 from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips, read_cluster_capacity
-from trninv.placement.candidates.job_request import JobRequest, parse_request, refuse_swapped_arguments
+from trninv.placement.candidates.job_request import JobRequest, check_arguments, is_shape, parse_request
 from trninv.placement.candidates.placement_model import LegalSets, read_legal_sets
 from trninv.placement.candidates.reserved_chips import reserved_from_now, with_reservations
 from trninv.placement.candidates.results import abbreviate_places
@@ -173,9 +173,9 @@ def make_room(
 
     A plan changes nothing until you carry it out. Omit the shape if you use --chips, --servers or --domains.
     """
-    if scope is None and shape is not None and (chips, servers, domains) != (None, None, None):
+    if scope is None and shape is not None and not is_shape(shape):
         scope, shape = shape, None  # "make-room SCOPE --chips N": the only positional argument is the scope
-    refuse_swapped_arguments(scope, shape, f"make-room {scope} {shape}")
+    check_arguments("make-room {shape} {scope}", scope, shape, chips=chips, servers=servers, domains=domains)
     address = only_cluster(snapshot.connection) if scope is None else scope.strip()
     now = current_time(snapshot.connection)
     if reservation is not None:
