@@ -175,7 +175,7 @@ def make_room(
     """
     if scope is None and shape is not None and not is_shape(shape):
         scope, shape = shape, None  # "make-room SCOPE --chips N": the only positional argument is the scope
-    check_arguments("make-room {shape} {scope}", scope, shape, chips=chips, servers=servers, domains=domains)
+    check_arguments("trninv make-room {shape} {scope}", scope, shape, chips=chips, servers=servers, domains=domains)
     address = only_cluster(snapshot.connection) if scope is None else scope.strip()
     now = current_time(snapshot.connection)
     if reservation is not None:

@@ -258,7 +258,7 @@ def placements(
         if chips is None or any(others) or policy is not PlacementPolicy.QUALITY or spread is not SpreadLevel.CHIP:
             raise InvalidArgumentError(_GROUP_ARGUMENTS)
     sizes = {"chips": chips, "memory": memory, "servers": servers, "domains": domains}
-    check_arguments("place {scope} {shape}", scope, shape, **sizes)
+    check_arguments("trninv place {scope} {shape}", scope, shape, **sizes)
     connection = snapshot.connection
     window = parse_window(from_, until, current_time(connection))
     if reservation is not None:
