@@ -128,7 +128,7 @@ def test_the_better_shape_is_as_good_as_its_place_and_as_choosy_as_the_job(own: 
 
 
 def test_what_is_wrongly_asked_is_told_what_would_do(own: Fleet) -> None:
-    with pytest.raises(InvalidArgumentError, match="^4x4x1 is a shape; name the scope too: trninv place SCOPE 4x4x1$"):
+    with pytest.raises(InvalidArgumentError, match=r"^4x4x1 is a shape; name the scope too: trninv place SCOPE 4x4x1$"):
         own.placements("4x4x1")
     for scope in ULTRA, "u-trn2x64":
         sizes = "give exactly one of SHAPE, --chips, --servers and --domains$"
@@ -136,7 +136,7 @@ def test_what_is_wrongly_asked_is_told_what_would_do(own: Fleet) -> None:
             own.make_room(scope)  # the only argument of the command without a size
         with pytest.raises(InvalidArgumentError, match=sizes):
             own.make_room(scope=scope, chips=4, servers=1)
-        with pytest.raises(InvalidArgumentError, match="of SHAPE, --chips, --memory, --servers and --domains$"):
+        with pytest.raises(InvalidArgumentError, match=r"of SHAPE, --chips, --memory, --servers and --domains$"):
             own.placements(scope)
     with pytest.raises(
         InvalidArgumentError, match=f"4x4x1 is a shape, {ULTRA} is not; write trninv place {ULTRA} 4x4x1"
