@@ -19,6 +19,7 @@ from trninv.database import sqlite
 from trninv.database.as_of import install_views
 from trninv.database.pooler import apply_settings
 from trninv.database.postgresql import close_lost_cursor, record_server_identity
+from trninv.database.stored_changes import STORED
 from trninv.database.tables import make_indexes_partial
 from trninv.database.url import format_url, parse_url
 from trninv.database.write_health import watch_change
@@ -311,7 +312,10 @@ def write_transaction(
                     connection.execute(text(f"LOCK TABLE {lock} IN SHARE ROW EXCLUSIVE MODE"))
                 _check_schema_version(connection, exact=True)  # a migration may have committed meanwhile
                 yield connection
-                if not commits:
+                if commits:
+                    with STORED.storing():
+                        transaction.commit()
+                else:
                     transaction.rollback()
             after_commit(connection)
             if lock and connection.dialect.name == "sqlite":

@@ -26,6 +26,7 @@ from trninv.database.engine import (
     translate_statement_errors,
 )
 from trninv.database.privileges import require_privileges
+from trninv.database.stored_changes import STORED
 from trninv.deadline import Progress, silent
 from trninv.errors import DatabaseError, SchemaOutdatedError, UsageError
 from trninv.settings import resource_directory
@@ -88,7 +89,8 @@ def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> No
             except CommandError as error:
                 raise UsageError(f"{error}: {_usage()}") from None
             _check_foreign_keys(connection)
-            connection.commit()
+            with STORED.storing():
+                connection.commit()
 
 
 def oldest_reader(script: ScriptDirectory) -> str:
