@@ -32,6 +32,7 @@ from trninv.inventory.state.author import OMITTED_JOB_PREFIX
 from trninv.inventory.state.bindings import ProposedBinding, bind, unbind
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
+from trninv.placement.changes.allocate import allocate
 from trninv.placement.changes.cordon import cordon
 from trninv.placement.changes.uncordon import uncordon
 from trninv.reconcile import chip_drift, drift
@@ -603,6 +604,17 @@ def test_only_apply_needs_an_author(alive: Engine, run: Run, monkeypatch: pytest
     assert run("drift", "--apply", "--who", "anna", database=url)[0] == 0
     with read_transaction(alive) as connection:
         assert {row.who for row in list_events(connection, limit=100)} == {"anna"}
+
+
+def test_apply_names_the_jobs_that_it_hits(alive: Engine, run: Run) -> None:
+    faulty(alive, "chip-missing", datetime.now(UTC).replace(microsecond=0))
+    with write_transaction(alive) as connection:
+        allocate(connection, "train 7b", ["trn2-16.48xlarge/d1/s0"], who="anna")
+    url, hit = alive.url.render_as_string(hide_password=False), "this hits train 7b; where it can go: trninv replace"
+    assert "hits" not in run("drift", database=url)[1]
+    for words in (["--dry-run"], []):
+        assert f"{hit} 'train 7b'\n" in run("drift", "--apply", "--who", "anna", *words, database=url)[1]
+    assert "hits" not in run("drift", "--apply", "--who", "anna", database=url)[1]  # it is down already
 
 
 def test_a_dry_run_records_no_finding(alive: Engine, run: Run) -> None:
