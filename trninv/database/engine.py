@@ -312,11 +312,11 @@ def write_transaction(
                     connection.execute(text(f"LOCK TABLE {lock} IN SHARE ROW EXCLUSIVE MODE"))
                 _check_schema_version(connection, exact=True)  # a migration may have committed meanwhile
                 yield connection
-                if commits:
+                if not commits:
+                    transaction.rollback()
+                elif transaction.is_active:  # the caller may have rolled it back
                     with STORED.storing():
                         transaction.commit()
-                else:
-                    transaction.rollback()
             after_commit(connection)
             if lock and connection.dialect.name == "sqlite":
                 sqlite.truncate_wal(connection)
