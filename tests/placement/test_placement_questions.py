@@ -215,14 +215,20 @@ def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
             ULTRA,
             {"chips": 100},
             InvalidArgumentError,
-            r"100 chips are not a whole number of domains \(64 each\); ask for 64 or 128",
+            r"100 chips are not a whole number of domains \(64 each\); ask for 64$",
+        ),
+        (
+            "trn1.32xlarge",
+            {"chips": 999},
+            InvalidArgumentError,
+            r"999 chips are not a whole number of domains \(16 each\); ask for 16$",
         ),
         (ULTRA, {"servers": 3}, IllegalSizeError, "3 servers are not legal on u-trn2x64; the nearest are 2 and 4 "),
         (
             ULTRA,
             {"servers": 6},
             InvalidArgumentError,
-            r"6 servers are not a whole number of domains \(4 each\); ask for 4 or 8",
+            r"6 servers are not a whole number of domains \(4 each\); ask for 4$",
         ),
         (
             "trn3-gen2",

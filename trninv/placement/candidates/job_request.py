@@ -133,6 +133,7 @@ def parse_request(
     memory: Capacity | None,
     servers: int | None,
     domains: int | None,
+    max_domains: int,
     any_block: bool | None,
     no_rotate: bool,
 ) -> JobRequest:
@@ -140,6 +141,8 @@ def parse_request(
 
     Parameters
     ----------
+    max_domains
+        Number of domains in the scope; messages suggest no more.
     any_block
         Whether any box of a torus with so many chips will do, not only a legal set; None if the command has no such
         option.
@@ -159,22 +162,24 @@ def parse_request(
         return JobRequest(shape, prod(shapes[0]), sets=_block_masks(model, shapes), shapes=shapes)
     if domains is not None or (servers or 0) > model.servers:
         count, surplus = divmod(domains * model.servers if domains is not None else servers or 0, model.servers)
-        return _request_domains(model, count, surplus, servers or 0, "server", model.servers)
+        return _request_domains(model, count, surplus, servers or 0, "server", model.servers, max_domains)
     if servers is not None:
         return _request_within_domain(model, legal_sets, servers, "server", any_block=any_block)
     if memory is not None:
         chips = _chips_for_memory(model, legal_sets, memory, any_block=any_block)
     if (chips or 0) > model.chips:
-        return _request_domains(model, *divmod(chips or 0, model.chips), chips or 0, "chip", model.chips)
+        count, surplus = divmod(chips or 0, model.chips)
+        return _request_domains(model, count, surplus, chips or 0, "chip", model.chips, max_domains)
     return _request_within_domain(model, legal_sets, chips or 0, "chip", any_block=any_block)
 
 
 def _request_domains(
-    model: PlacementModel, domains: int, surplus: int, requested: int, unit: str, per_domain: int
+    model: PlacementModel, domains: int, surplus: int, requested: int, unit: str, per_domain: int, max_domains: int
 ) -> JobRequest:
     """Return a request for whole domains; refuse it if units (chips or servers) are left over."""
     if surplus:
-        nearest = " or ".join(f"{count * per_domain:,}" for count in (domains, domains + 1))
+        counts = sorted({min(count, max_domains) for count in (domains, domains + 1)})
+        nearest = " or ".join(f"{count * per_domain:,}" for count in counts)
         raise InvalidArgumentError(
             f"{pluralize(requested, unit)} are not a whole number of domains ({per_domain} each); ask for {nearest}"
         )

@@ -126,8 +126,9 @@ class MakeRoomAnswer(Answer):
             yield f"{description} is already free: {self._format_places()}"
             return
         proof = "the fewest possible" if self.exact else f"at least {self.lower_bound_moves} must move"
+        verb = "is" if len(self.places) == 1 else "are"
         moved = f"{pluralize(len(self.moves), 'job')} of {pluralize(self.moved_chips, 'chip')}"
-        yield f"{description}: move {moved} ({proof}), then {self._format_places()} is free"
+        yield f"{description}: move {moved} ({proof}), then {self._format_places()} {verb} free"
         yield render_moves(self.moves)
         yield from self._render_cordoned()
         yield from render_reservations(self.reservations)
@@ -192,6 +193,7 @@ def make_room(
         memory=None,
         servers=servers,
         domains=domains,
+        max_domains=len(capacity.ordinals),
         any_block=None,
         no_rotate=False,
     )

@@ -58,7 +58,12 @@ _MAX_GROUPS = 40
 """The most groups in a table."""
 
 RESERVATIONS = "The first reservations of chips of the scope that keep the job from them, with their times."
-FROM = Argument("When the job starts; by default now.", name="from", option="--from", metavar="TIME")
+FROM = Argument(
+    "When the job starts: a time, or a duration from now, such as 1h; by default now.",
+    name="from",
+    option="--from",
+    metavar="TIME",
+)
 UNTIL = Argument(
     "When it ends at the latest: a time, or a duration such as 12h; without it, chips reserved for later do not fit.",
     metavar="TIME",
@@ -277,6 +282,7 @@ def placements(
             memory=memory,
             servers=servers,
             domains=domains,
+            max_domains=len(capacity.ordinals),
             any_block=any_block,
             no_rotate=as_written,
         )
