@@ -98,8 +98,8 @@ def _check_start(tokens: Sequence[_Token]) -> None:
 def _check_parameter(name: str, parameters: Container[str]) -> None:
     _checked_word(name.upper())
     if name not in parameters:
-        shown = name[:100]
-        raise CypherError(f"${shown} has no value: add --set {shown}=VALUE, or parameters over HTTP and in Python")
+        short_name = name[:100]
+        raise CypherError(f"${short_name} has no value: add --set {short_name}=VALUE, or parameters over HTTP and in Python")
 
 
 def _checked_word(word: str) -> str:
