@@ -99,7 +99,9 @@ def _check_parameter(name: str, parameters: Container[str]) -> None:
     _checked_word(name.upper())
     if name not in parameters:
         short_name = name[:100]
-        raise CypherError(f"${short_name} has no value: add --set {short_name}=VALUE, or parameters over HTTP and in Python")
+        raise CypherError(
+            f"${short_name} has no value: add --set {short_name}=VALUE, or parameters over HTTP and in Python"
+        )
 
 
 def _checked_word(word: str) -> str:

@@ -60,14 +60,14 @@ def note_incident(
 
 def _require_open(incidents: Iterable[Incident], name: str) -> None:
     """Refuse a name that is not the id of an open incident; the message names those of the place with that address."""
-    ids_there = list[str]()
+    ids = list[str]()
     for incident in incidents:
         if incident.id == name:
             return
         if name in (incident.place, *incident.causes):
-            ids_there.append(incident.id)
-    there = f"the incident there is {' or '.join(ids_there[:3])}"
-    hint = there if ids_there else "write an id that trninv incidents lists"
+            ids.append(incident.id)
+    names = " or ".join(ids[:3])
+    hint = f"the incident there is {names}" if names else "write an id that trninv incidents lists"
     raise InvalidArgumentError(f"no incident {name[:100]!r}: {hint}")
 
 
