@@ -37,6 +37,7 @@ _SHARED_OPTION = re.compile(
     r"(?: {8,}.*\n)*",
     re.MULTILINE,
 )
+_OPTIONS = "\nOptions:\n"
 _HELP_OPTION = re.compile(r"^  -h, --help .*\n", re.MULTILINE)
 _SECTION = re.compile(r"\n\n(?:Attributes|Parameters|Raises)\n")
 
@@ -63,9 +64,18 @@ def _help(*words: str) -> str:
 
 def _name_shared_options(text: str) -> str:
     """Return a command's help with only the names of the options that the page explains once."""
-    names = ", ".join(_SHARED_OPTION.findall(text))
-    text = _HELP_OPTION.sub(f"  Shared options: {names}\n" if names else "", _SHARED_OPTION.sub("", text))
-    return re.sub(r"\nOptions:\n(?=\n|$)", "", text)
+    description, heading, options = text.partition(_OPTIONS)
+    names = ", ".join(_SHARED_OPTION.findall(options))
+    options = _HELP_OPTION.sub(f"  Shared options: {names}\n" if names else "", _SHARED_OPTION.sub("", options))
+    return re.sub(r"\nOptions:\n(?=\n|$)", "", f"{description}{heading}{options}")
+
+
+def _shared_options(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the options of a command's help that the page explains once, with their meanings."""
+    for match in _SHARED_OPTION.finditer(text.partition(_OPTIONS)[2]):
+        option, meaning = _split_option(match[0])
+        assert meaning, option
+        yield option, meaning
 
 
 def _split_option(text: str) -> tuple[str, str]:
@@ -88,7 +98,7 @@ def _command_names() -> Iterator[tuple[str, list[str]]]:
 
 def _commands() -> Iterator[str]:
     texts = {command: _help(*command.split()) for _, commands in _command_names() for command in commands}
-    shared = {_split_option(match[0]) for text in texts.values() for match in _SHARED_OPTION.finditer(text)}
+    shared = {option for text in texts.values() for option in _shared_options(text)}
     assert len(shared) == len(dict(shared)), "an option that the page explains once has two meanings"
     yield f"```text\n{_name_shared_options(_help())}```\n"
     yield "These options mean the same in every command that has them:\n"

@@ -107,6 +107,8 @@ def test_a_list_of_no_kind_is_refused(lite_fleet: BaseFleet, arguments: dict[str
         ("set", "there is no tool 'set'; use setState"),
         ("pool", "there is no tool 'pool'; use memoryPool"),
         ("set_state", "there is no tool 'set_state'; did you mean setState?"),
+        ("core", "there is no tool 'core'; did you mean "),
+        ("jobs ", "there is no tool 'jobs '; did you mean "),
         ("x" * 100_000, "; known: "),
     ],
 )
@@ -117,8 +119,57 @@ def test_an_unknown_tool_names_that_of_the_command(lite_fleet: BaseFleet, name: 
         assert result.is_error
         return result.content[0].model_dump()["text"]
 
-    assert message in asyncio.run(ask("admin"))
+    said = asyncio.run(ask("admin"))
+    assert message in said
+    words = {"did", "you", "mean", "use", "or", "known", "and", "more"}
+    listed = {tool.name for tool in _listed(lite_fleet, "admin")}
+    assert set(re.findall(r"\w+", said.partition("; ")[2])) <= listed | words
     assert "setState" not in asyncio.run(ask("read"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("makeRoom", {"scope": "u-trn2x64"}, "BAD_ARGUMENT: give exactly one of shape, chips, servers and domains"),
+        ("makeRoom", {"scope": "4x4x1"}, "4x4x1 is a shape; name the scope too: makeRoom 4x4x1 scope"),
+        ("placements", {"scope": "u-trn2x64", "chips": 6}, "the nearest are 4 and 8 (anyBlock for "),
+        ("placements", {"scope": "u-trn2x64", "chips": 6, "group": [4]}, "BAD_ARGUMENT: "),
+        ("release", {"job": "nope", "who": "tests"}, "(list with kind jobs lists all)"),
+        ("unreserve", {"name": "nope", "who": "tests"}, "(list with kind reservations lists all)"),
+        ("noteIncident", {"incident": "nope", "text": "x", "who": "tests"}, "write an id that incidents lists"),
+    ],
+)
+def test_an_error_names_tools_and_arguments(
+    lite_fleet: BaseFleet, tool: str, arguments: dict[str, Any], message: str
+) -> None:
+    async def ask() -> Any:
+        async with client(lite_fleet) as agent:
+            return await agent.call_tool(tool, arguments)
+
+    result = asyncio.run(ask())
+    assert result.is_error
+    assert message in result.content[0].text
+    assert not re.search(r"--[a-z]|trninv [a-z]", result.content[0].text)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("incident", None, "incident needs place"),
+        ("incident", {"at": "x", "place": "y"}, "incident needs place; omit 'at'"),
+        ("placement", {"chips": "4"}, "placement needs chips and scope"),
+        ("nope", None, "no prompt 'nope': there are incident, placement, comparison"),
+    ],
+)
+def test_a_prompt_without_its_values_says_which(
+    lite_fleet: BaseFleet, name: str, arguments: dict[str, str] | None, message: str
+) -> None:
+    async def ask() -> None:
+        async with client(lite_fleet) as agent:
+            with pytest.raises(MCPError, match=f"^{re.escape(message)}$"):
+                await agent.get_prompt(name, arguments)
+
+    asyncio.run(ask())
 
 
 def test_prompts_name_listed_tools_and_their_arguments(lite_fleet: BaseFleet) -> None:

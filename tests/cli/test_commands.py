@@ -199,7 +199,7 @@ def _keys(value: object, skip: str) -> list[str]:
         (["query", " "], 2, "the document is empty"),
         (["serve", "--port", "99999"], 2, "99999 is not in the range"),
         (["facts", "trainium9"], 1, "did you mean trainium"),
-        (["migrate", "--to", "9999"], 2, "9999"),
+        (["migrate", "--to", "9999"], 2, "there is no schema version 9999: trninv migrate --to head, base, 0100, "),
         (["query", "{"], 1, ""),
         (["query", "{ clusters { nodes { slug } } }", "--variables", "{"], 2, "--variables is not JSON"),
         (["draw", "u-trn2x64", "-o", "/nowhere/x.svg"], 2, "can't write /nowhere/x.svg"),

@@ -30,6 +30,8 @@ def test_it_prints_rows(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         (["MATCH (s:Servr) RETURN s"], 2, "Table Servr does not exist. (did you mean Server?)"),
         (["MATCH (:Server)-[:HAS]->() RETURN 1"], 2, "Table HAS does not exist. (known: ALLOCATED, Chip"),
         (["MATCH (i:Instance) RETURN i.hostname"], 2, "Cannot find property hostname for i. (did you mean host?)"),
+        ([QUERY], 2, "$a has no value: add --set a=VALUE"),
+        ([QUERY, "--set", "A=x"], 2, "$a has no value"),
         (["RETURN 1", "--set", "a"], 2, "write NAME=VALUE"),
         (["RETURN 1", "--seconds", "0"], 2, "above 0"),
         (["RETURN 1", "--at", "never"], 2, "a time with its zone"),

@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -100,6 +101,14 @@ def _change_everything(engine: Engine) -> None:
         allocate(connection, "new", ["trn1.32xlarge/d0/s0"], who="a")
         bind(connection, [pinned_binding(connection, "u-trn2x64/d0/s3", "i-0b")], who="a")
         bind(connection, [pinned_binding(connection, "trn1.32xlarge/d0/s0", "i-0f")], who="a")
+
+
+@pytest.mark.parametrize("name", ["ü机.db", "a b%41?.db"])
+def test_the_builder_opens_the_file_that_is_named(databases: Databases, cache: Path, tmp_path: Path, name: str) -> None:  # noqa: ARG001
+    file = tmp_path / name
+    shutil.copy(databases.migrated("sqlite").removeprefix("sqlite:///"), file)
+    with trninv.open(f"sqlite:///{file}") as fleet:
+        assert fleet.cypher("MATCH (c:Chip) RETURN count(*)").rows == [(0,)]
 
 
 @pytest.mark.slow

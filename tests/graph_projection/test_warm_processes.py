@@ -117,7 +117,7 @@ def test_a_failing_query_and_one_that_is_late_leave_a_process(lite_fleet: Fleet,
 def test_a_process_is_confined_before_it_gets_a_query(
     lite_fleet: Fleet, workers: CypherWorkers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int
 ) -> None:
-    monkeypatch.setattr(cypher_query, "check_query", lambda query, _: query)
+    monkeypatch.setattr(cypher_query, "check_query", lambda query, *_: query)
     _ask(lite_fleet, workers)
     query, reason = list(harmful(tmp_path).items())[number]
     with pytest.raises(CypherError) as refused:

@@ -72,6 +72,8 @@ def test_there_must_be_such_an_incident_and_a_text_for_one_line(fleet: Fleet) ->
     for incident in _OTHER:
         with pytest.raises(TrninvError, match="no incident"):
             fleet.note_incident(incident, "x", who="tests")
+    with pytest.raises(InvalidArgumentError, match=f"^no incident '{U}/s2': the incident there is 1$"):
+        fleet.note_incident(f"{U}/s2", "x", who="tests")
     for written in _UNPRINTABLE:
         with pytest.raises(InvalidArgumentError, match="text: write 1 to 1,000 printable"):
             fleet.note_incident("1", written, who="tests")

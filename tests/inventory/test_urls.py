@@ -9,7 +9,7 @@ from sqlalchemy import make_url
 from conftest import mostly_slow
 from trninv.database import migration
 from trninv.database.engine import open_engine, read_transaction, redacted_url, temporary_engine
-from trninv.database.url import parse_url
+from trninv.database.url import format_url, parse_url
 from trninv.errors import UsageError
 
 
@@ -22,6 +22,14 @@ def test_a_file_is_the_one_that_is_named(tmp_path: Path, name: str) -> None:
             pass
     assert [file.name for file in tmp_path.iterdir()] == [name]
     assert redacted_url(url) == redacted_url(parse_url(url)) == url
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:////tmp/ü机%41?.db", "sqlite:///file:a%3F.db?mode=ro&uri=true", "postgresql://u:p%40@h1:1,h2/机"]
+)
+def test_a_url_for_another_process_names_the_same_database(url: str) -> None:
+    with temporary_engine(url) as engine:
+        assert parse_url(format_url(engine.url, hide_password=False)) == engine.url
 
 
 def test_a_file_has_no_options(tmp_path: Path) -> None:

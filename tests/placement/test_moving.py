@@ -301,6 +301,7 @@ def test_pinned_jobs_stay_and_no_is_no(own: Fleet) -> None:
     assert own.make_room(scope=ULTRA, servers=2, pinned="a").possible is False
     plan = own.make_room(scope=ULTRA, servers=2)
     assert [move.job for move in plan.moves] == ["a"]
+    assert str(next(iter(plan.render()))).endswith(f"{ULTRA}/s0, {ULTRA}/s1 are free")
     assert not own.make_room("4x4x4", ULTRA).is_satisfied()
     with pytest.raises(UnknownJobError, match="no job c has chips"):
         own.make_room("4x4x2", ULTRA, pinned="c")

@@ -128,9 +128,23 @@ def test_the_better_shape_is_as_good_as_its_place_and_as_choosy_as_the_job(own: 
 
 
 def test_what_is_wrongly_asked_is_told_what_would_do(own: Fleet) -> None:
-    with pytest.raises(InvalidArgumentError, match=f"4x4x1 is a shape, {ULTRA} is not; write place {ULTRA} 4x4x1"):
+    with pytest.raises(InvalidArgumentError, match=r"^4x4x1 is a shape; name the scope too: trninv place SCOPE 4x4x1$"):
+        own.placements("4x4x1")
+    for scope in ULTRA, "u-trn2x64":
+        sizes = "give exactly one of SHAPE, --chips, --servers and --domains$"
+        with pytest.raises(InvalidArgumentError, match=sizes):
+            own.make_room(scope)  # the only argument of the command without a size
+        with pytest.raises(InvalidArgumentError, match=sizes):
+            own.make_room(scope=scope, chips=4, servers=1)
+        with pytest.raises(InvalidArgumentError, match=r"of SHAPE, --chips, --memory, --servers and --domains$"):
+            own.placements(scope)
+    with pytest.raises(
+        InvalidArgumentError, match=f"4x4x1 is a shape, {ULTRA} is not; write trninv place {ULTRA} 4x4x1"
+    ):
         own.placements("4x4x1", ULTRA)
-    with pytest.raises(InvalidArgumentError, match=f"4x4x1 is a shape, {ULTRA} is not; write make-room 4x4x1 {ULTRA}"):
+    with pytest.raises(
+        InvalidArgumentError, match=f"4x4x1 is a shape, {ULTRA} is not; write trninv make-room 4x4x1 {ULTRA}"
+    ):
         own.make_room(ULTRA, "4x4x1")
     with pytest.raises(UnknownAddressError, match="no cluster 2x2"):
         own.placements("2x2", "4x4")
@@ -201,14 +215,20 @@ def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
             ULTRA,
             {"chips": 100},
             InvalidArgumentError,
-            r"100 chips are not a whole number of domains \(64 each\); ask for 64 or 128",
+            r"100 chips are not a whole number of domains \(64 each\); ask for 64$",
+        ),
+        (
+            "trn1.32xlarge",
+            {"chips": 999},
+            InvalidArgumentError,
+            r"999 chips are not a whole number of domains \(16 each\); ask for 16$",
         ),
         (ULTRA, {"servers": 3}, IllegalSizeError, "3 servers are not legal on u-trn2x64; the nearest are 2 and 4 "),
         (
             ULTRA,
             {"servers": 6},
             InvalidArgumentError,
-            r"6 servers are not a whole number of domains \(4 each\); ask for 4 or 8",
+            r"6 servers are not a whole number of domains \(4 each\); ask for 4$",
         ),
         (
             "trn3-gen2",

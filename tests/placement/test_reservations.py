@@ -79,18 +79,23 @@ def test_a_window_starts_now_or_later_and_ends_after_that() -> None:
     assert parse_window(at(0), at(0, 1), now) == Window(at(0), at(0, 1))  # now == from
     assert parse_window(at(-1), "2h", now) == Window(at(0), at(2))  # a start that has passed is now
     assert parse_window(at(1), "1d", now) == Window(at(1), at(25))
+    assert parse_window(" 1h", "2h", now) == Window(at(1), at(3))
+    assert parse_window("now", None, now) == Window(at(0), FOREVER)
     for end in at(0), at(-1):  # now == until, and before
         with pytest.raises(InvalidTimeError, match="must be later than the start"):
             parse_window(None, end, now)
     for start, end in ((at(1), at(1)), (at(2), at(1))):
-        with pytest.raises(InvalidTimeError, match="must be later than the start"):
+        with pytest.raises(InvalidTimeError, match="must be later than the start") as refused:
             parse_window(start, end, now)
+        times = f"until {end[:19]}Z: the end must be later than the start, {start[:19]}Z"
+        assert str(refused.value) == times
     for text_ in "2026-11-22T02:00:00", "tomorrow", "":
         with pytest.raises(InvalidTimeError, match="zone"):
             parse_window(text_, None, now)
-    for end in "0h", "99999999999d":
-        with pytest.raises((InvalidArgumentError, InvalidTimeError)):
-            parse_window(None, end, now)
+    for wrong in "0h", "99999999999d":
+        for start_, end_ in ((None, wrong), (wrong, None)):
+            with pytest.raises((InvalidArgumentError, InvalidTimeError), match=wrong):
+                parse_window(start_, end_, now)
 
 
 # ---- reserve and unreserve

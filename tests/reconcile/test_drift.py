@@ -32,10 +32,11 @@ from trninv.inventory.state.author import OMITTED_JOB_PREFIX
 from trninv.inventory.state.bindings import ProposedBinding, bind, unbind
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
+from trninv.placement.changes.allocate import allocate
 from trninv.placement.changes.cordon import cordon
 from trninv.placement.changes.uncordon import uncordon
 from trninv.reconcile import chip_drift, drift
-from trninv.reconcile.drift import DriftResult, detect_drift
+from trninv.reconcile.drift import DriftResult, UncomparedServers, detect_drift
 from trninv.reconcile.findings import list_findings
 from trninv.reconcile.occupied_slots import load_occupied_slots
 from trninv.reconcile.rules import CHIP_RULES, DOMAIN_RULES, FLEET_RULES, SERVER_RULES
@@ -391,6 +392,32 @@ def test_of_what_sources_disagree_on_neither_is_taken_for_true(alive: Engine) ->
     assert block in [each.observed for each in made.findings]
 
 
+def test_no_rule_takes_one_of_two_types_for_true(alive: Engine) -> None:
+    """The documented EFA device and NUMA node of a chip depend on the type, and neither source's is used."""
+    changed, plain = outputs(machines()), machines()[13]
+    for fault in "efa-map-wrong", "numa-wrong":
+        FAULTS[fault](changed)
+    keep(alive, changed, START + 10 * MINUTES)
+    assert {"efa-map-wrong", "numa-wrong"} <= set(rules(found(alive, START + 11 * MINUTES)))
+    labels = changed.nodes[plain.instance]["metadata"]["labels"]
+    (label,) = (name for name, value in labels.items() if value == "trn2.48xlarge")
+    for disputed in "trn1.32xlarge", "trn2u.48xlarge":
+        labels[label] = disputed
+        keep(alive, changed, START + 12 * MINUTES)
+        made = found(alive, START + 13 * MINUTES)
+        assert rules(made) == ["conflict-between-sources"]
+        uncompared = (UncomparedServers("efa-map-wrong", 1), UncomparedServers("numa-wrong", 1))
+        assert made.uncompared_servers == uncompared
+
+
+def test_a_machine_did_not_move_while_sources_disagree_on_its_network_nodes(alive: Engine) -> None:
+    changed = outputs(machines())
+    FAULTS["network-node-moved"](changed)
+    changed.topology = outputs(machines()).topology  # only Kubernetes reports the other node
+    keep(alive, changed, START + 10 * MINUTES)
+    assert rules(found(alive, START + 11 * MINUTES)) == ["conflict-between-sources"]
+
+
 @pytest.mark.parametrize(("name", "conflicts"), [("usw2-az4", 0), ("us-west-2d", 0), ("usw2-az1", 1)])
 def test_the_name_of_a_zone_and_its_id_are_no_conflict(alive: Engine, name: str, conflicts: int) -> None:
     """DescribeInstances has the zone's name alone in older versions of the API, Kubernetes its id."""
@@ -577,6 +604,17 @@ def test_only_apply_needs_an_author(alive: Engine, run: Run, monkeypatch: pytest
     assert run("drift", "--apply", "--who", "anna", database=url)[0] == 0
     with read_transaction(alive) as connection:
         assert {row.who for row in list_events(connection, limit=100)} == {"anna"}
+
+
+def test_apply_names_the_jobs_that_it_hits(alive: Engine, run: Run) -> None:
+    faulty(alive, "chip-missing", datetime.now(UTC).replace(microsecond=0))
+    with write_transaction(alive) as connection:
+        allocate(connection, "train 7b", ["trn2-16.48xlarge/d1/s0"], who="anna")
+    url, hit = alive.url.render_as_string(hide_password=False), "this hits train 7b; where it can go: trninv replace"
+    assert "hits" not in run("drift", database=url)[1]
+    for words in (["--dry-run"], []):
+        assert f"{hit} 'train 7b'\n" in run("drift", "--apply", "--who", "anna", *words, database=url)[1]
+    assert "hits" not in run("drift", "--apply", "--who", "anna", database=url)[1]  # it is down already
 
 
 def test_a_dry_run_records_no_finding(alive: Engine, run: Run) -> None:

@@ -259,6 +259,13 @@ def login(databases: Databases) -> tuple[str, str]:
     return url, other
 
 
+def test_the_url_of_a_login_may_have_several_hosts(databases: Databases) -> None:
+    with temporary_engine(databases.seeded("postgresql")) as engine:
+        postgresql_reader.make_login(engine, "postgresql://trninv_hosts:p@h1:1,h2:2/d")
+        with engine.connect() as connection:
+            assert connection.exec_driver_sql("SELECT 1 FROM pg_roles WHERE rolname = 'trninv_hosts'").scalar() == 1
+
+
 def test_a_statement_runs_as_a_login_that_can_undo_nothing(login: tuple[str, str]) -> None:
     """Past the guard: leaving the role leads to one that may not read the tokens either."""
     url, other = login

@@ -65,6 +65,7 @@ def test_an_earlier_time_and_a_large_answer(client: TestClient) -> None:
         ({"cypher": "RETURN 1", "at": 1}, "BAD_REQUEST", "at is not text"),
         ({"cypher": "RETURN 1", "at": "2126-01-01T00:00:00Z"}, "BAD_TIME", "future"),
         ({"cypher": "MATCH (c:Chip) DELETE c"}, "BAD_CYPHER", "DELETE is refused"),
+        ({"cypher": QUERY}, "BAD_CYPHER", "$a has no value: add --set a=VALUE, or parameters over HTTP"),
         ({"cypher": "MATCH (c:Nothing) RETURN c"}, "BAD_CYPHER", "Table Nothing does not exist"),
     ],
 )

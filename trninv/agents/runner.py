@@ -148,9 +148,9 @@ def explain_uri(tool: Tool, arguments: Mapping[str, Any]) -> str:
     return f"trninv://explain/{tool.name}?{urlencode({'arguments': json.dumps(sent)})}"
 
 
-def describe_failure(error: TrninvError) -> str:
-    """Return an error with its code."""
-    return f"{error.code}: {error}"
+def describe_failure(error: TrninvError | ToolError) -> str:
+    """Return an error with its code, which a `ToolError` already has."""
+    return f"{error.code}: {error}" if isinstance(error, TrninvError) else str(error)
 
 
 def _describe(error: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ from trninv.agents.tool_list import (
     listed_tools,
     suggest_tool,
 )
+from trninv.agents.wording import in_words_of_tools
 from trninv.errors import ForbiddenError, NotFoundError, StalePlanError, TrninvError, UsageError
 
 Context = ServerRequestContext[Any, Any]
@@ -104,6 +105,7 @@ class _Handlers:
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Run a tool; failures are results in words, so that the agent can correct its call."""
         arguments: Mapping[str, Any] = params.arguments or {}
+        tool: Tool | None = None
         try:
             caller = self._find_caller(context)
             if params.name in _TEXT_TOOLS:
@@ -114,7 +116,7 @@ class _Handlers:
                     return await self._change(context, tool, params, caller)
                 content = await self._runner.answer(tool, arguments, caller)
         except (TrninvError, ToolError) as error:
-            return _failed(describe_failure(error) if isinstance(error, TrninvError) else str(error))
+            return _failed(in_words_of_tools(describe_failure(error), tool))
         return _succeeded(content)
 
     async def _run_text(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
@@ -202,9 +204,12 @@ class _Handlers:
     async def get_prompt(self, _: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         """Return the instructions of a prompt with the user's values."""
         prompt, values = PROMPTS.get(params.name), params.arguments or {}
-        if prompt is None or set(values) != set(prompt.arguments):
-            expected = f" with {', '.join(prompt.arguments)}" if prompt else f": there are {', '.join(PROMPTS)}"
-            raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name!r:.40}{expected}")
+        if prompt is None:
+            raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name!r:.40}: there are {', '.join(PROMPTS)}")
+        if set(values) != set(prompt.arguments):
+            unknown = ", ".join(f"{name!r:.40}" for name in values if name not in prompt.arguments)
+            omit = f"; omit {unknown:.200}" if unknown else ""
+            raise MCPError(types.INVALID_PARAMS, f"{params.name} needs {' and '.join(prompt.arguments)}{omit}")
         content = types.TextContent(text=prompt.text.format_map(values))
         return types.GetPromptResult(
             description=prompt.description, messages=[types.PromptMessage(role="user", content=content)]
@@ -215,10 +220,8 @@ async def _in_words(reading: Awaitable[tuple[str, str]]) -> tuple[str, str]:
     """Await a resource; translate its failure to an error of the protocol."""
     try:
         return await reading
-    except ToolError as error:
-        raise MCPError(types.INVALID_PARAMS, str(error)) from None
-    except TrninvError as error:
-        raise MCPError(types.INVALID_PARAMS, describe_failure(error)) from None
+    except (TrninvError, ToolError) as error:
+        raise MCPError(types.INVALID_PARAMS, in_words_of_tools(describe_failure(error), None)) from None
 
 
 def _find_tool(name: str, arguments: Mapping[str, Any], caller: Caller) -> tuple[Tool, Mapping[str, Any]]:

@@ -35,7 +35,7 @@ _LIST_ARGUMENTS: Final[Mapping[str, Any]] = {
 }
 _OWN_TOOLS: Final = frozenset({"incidents"})
 """Lists that have a tool of their own nevertheless, because agents begin with them."""
-_LIST_NAMES: Final[Mapping[str, str]] = {word: to_camel_case(thing.list_name) for word, thing in LISTED_KINDS.items()}
+LIST_NAMES: Final[Mapping[str, str]] = {word: to_camel_case(thing.list_name) for word, thing in LISTED_KINDS.items()}
 """The tools of lists, by the words of the command line."""
 _UNLISTED: Final = frozenset({"viewer", "cluster"})
 """Tools that agents do not need: `resolve` finds clusters too."""
@@ -64,15 +64,22 @@ def listed_kinds() -> Mapping[str, Tool]:
 
 def find_kind(kind: str) -> Tool | None:
     """Return the tool of a kind, by its name or by the word that ``trninv list`` takes, such as job for jobs."""
-    name = _LIST_NAMES.get(kind, kind)
+    name = LIST_NAMES.get(kind, kind)
     return listed_kinds().get(name) or (all_tools().get(name) if name in _OWN_TOOLS else None)
 
 
+def name_call(tool: Tool) -> str:
+    """Return what an agent calls to reach a tool: its name, or the list of that kind."""
+    return f"{LIST} with {KIND} {tool.name}" if tool.name in listed_kinds() else tool.name
+
+
 def suggest_tool(name: str, allows: Callable[[str], bool]) -> str:
-    """Return the end of a message about an unknown tool: the tool of that command, or one of a similar name."""
+    """Return the end of a message about an unknown tool: that of the command, or a listed one of a similar name."""
     tools = [tool for tool in all_tools().values() if allows(tool.scope)]
-    of_command = next((tool.name for tool in tools if tool.command == name), None)
-    return f"use {of_command}" if of_command else suggestion(name[:_MAX_NAME], (tool.name for tool in tools))
+    of_command = next((tool for tool in tools if tool.command == name), None)
+    if of_command is not None:
+        return f"use {name_call(of_command)}"
+    return suggestion(name[:_MAX_NAME], (LIST, *(tool.name for tool in listed_tools(allows))))
 
 
 def _is_listed(tool: Tool) -> bool:

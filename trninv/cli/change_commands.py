@@ -5,7 +5,7 @@
 
 import getpass
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -146,12 +146,12 @@ def _run_set(database: str, /, style: str, *, dry_run: bool, **values: Any) -> N
     if is_service(database):
         changes = request_change(database, set_state, values, dry_run=dry_run)
         with open_fleet(database) as fleet:
-            hit_jobs = _jobs_on(changes, fleet.jobs)
+            hit_jobs = jobs_on(changes, fleet.jobs)
     else:
         with write_connection(database, commits=not dry_run) as (connection, progress):
             changes = set_state(connection, **change_arguments(set_state, values, progress))
             kept_states = dict(overridden_by_server(connection, values["addresses"]))
-            hit_jobs = _jobs_on(changes, partial(list_jobs, connection, limit=_MAX_JOBS))
+            hit_jobs = jobs_on(changes, partial(list_jobs, connection, limit=MAX_JOBS))
 
     def lines() -> Iterator[str]:
         yield from (f"{change.address}: {change.before} → {change.after}" for change in changes)
@@ -159,26 +159,30 @@ def _run_set(database: str, /, style: str, *, dry_run: bool, **values: Any) -> N
             condition = Condition.from_user(values["state"], values["factor"])
             yield f"{'it is' if len(values['addresses']) == 1 else 'all are'} already {condition}"
         yield from (f"{address} stays {kept} as long as its server is {kept}" for address, kept in kept_states.items())
-        for job in hit_jobs:
-            name = job_name(job)
-            yield f"this hits {name}; where it can go: {shlex.join(['trninv', 'replace', name])}"
+        yield from render_hit_jobs(hit_jobs)
 
     rows = [{"address": entry.address, "before": str(entry.before), "after": str(entry.after)} for entry in changes]
     print_result(style, rows, lines(), dry_run=dry_run)
 
 
-def _jobs_on(changes: Sequence[ConditionChange], jobs_in: Callable[[str], Sequence[Job]]) -> list[Job]:
+def jobs_on(changes: Sequence[ConditionChange], jobs_in: Callable[[str], Sequence[Job]]) -> list[Job]:
     """Return the first jobs with chips in servers and chips that went down or in maintenance."""
     lost = [
         change.address
         for change in changes[:_MAX_PLACES]
         if not change.after.carries and level_of(change.address) in ("server", "chip")
     ]
-    return list({job.key: job for address in lost for job in jobs_in(address)}.values())[:_MAX_JOBS]
+    return list({job.key: job for address in lost for job in jobs_in(address)}.values())[:MAX_JOBS]
+
+
+def render_hit_jobs(jobs: Iterable[Job]) -> Iterator[str]:
+    """Yield a line for each job that a change of states hits, with the command that says where it can go."""
+    for name in map(job_name, jobs):
+        yield f"this hits {name}; where it can go: {shlex.join(['trninv', 'replace', name])}"
 
 
 _MAX_PLACES: Final = 50
 """The most places of a change whose jobs are read."""
-_MAX_JOBS: Final = 5
+MAX_JOBS: Final = 5
 """The most jobs that the output of a change names."""
 set_ = build_command(set_state, _run_set)

@@ -339,7 +339,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.exceptions.Exit as exit_request:
         status = exit_request.exit_code
     except click.Abort:
-        click.echo("interrupted: no partial changes were made", err=True)
+        from trninv.database.stored_changes import STORED  # noqa: PLC0415 # needed only here
+
+        click.echo(f"interrupted: {STORED.describe()}", err=True)
         status = 130
     except click.ClickException as error:
         _print_usage_error(error)

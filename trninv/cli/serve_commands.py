@@ -83,14 +83,21 @@ def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthent
         proxy_headers=False,  # the application does it, because it also needs the address of the proxy itself
     )
     _raise_file_limit()
+    try:
+        _serve(config, settings, redacted_url(database))
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
+        raise click.exceptions.Exit(130) from None
+
+
+def _serve(config: uvicorn.Config, settings: Settings, database: str) -> None:
+    host, port = config.host, config.port
     with ExitStack() as stack:
         listener = stack.enter_context(open_socket(host, port))
-        message = (
-            f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {redacted_url(database)}"
-        )
+        message = f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {database}"
         click.echo(message, err=True)
         stack.enter_context(background_processes(settings))
-        if workers > 1:
+        if config.workers > 1:
             _run_workers(config, listener)
         else:
             with no_garbage_collection():

@@ -19,6 +19,7 @@ from trninv.database import sqlite
 from trninv.database.as_of import install_views
 from trninv.database.pooler import apply_settings
 from trninv.database.postgresql import close_lost_cursor, record_server_identity
+from trninv.database.stored_changes import STORED
 from trninv.database.tables import make_indexes_partial
 from trninv.database.url import format_url, parse_url
 from trninv.database.write_health import watch_change
@@ -313,6 +314,9 @@ def write_transaction(
                 yield connection
                 if not commits:
                     transaction.rollback()
+                elif transaction.is_active:  # the caller may have rolled it back
+                    with STORED.storing():
+                        transaction.commit()
             after_commit(connection)
             if lock and connection.dialect.name == "sqlite":
                 sqlite.truncate_wal(connection)

@@ -26,6 +26,7 @@ from trninv.database.engine import (
     translate_statement_errors,
 )
 from trninv.database.privileges import require_privileges
+from trninv.database.stored_changes import STORED
 from trninv.deadline import Progress, silent
 from trninv.errors import DatabaseError, SchemaOutdatedError, UsageError
 from trninv.settings import resource_directory
@@ -85,10 +86,11 @@ def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> No
                     config.attributes["on_version"] = _version_counter(config, current, progress)
                 change_schema = command.downgrade if _is_downgrade(config, current, to) else command.upgrade
                 change_schema(config, to)
-            except CommandError as error:
-                raise UsageError(f"{error}: {_usage()}") from None
+            except CommandError:
+                raise UsageError(f"there is no schema version {to[:40]}: {_usage()}") from None
             _check_foreign_keys(connection)
-            connection.commit()
+            with STORED.storing():
+                connection.commit()
 
 
 def oldest_reader(script: ScriptDirectory) -> str:

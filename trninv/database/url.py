@@ -43,10 +43,10 @@ def parse_url(url: str) -> URL:
     return make_url(url)
 
 
-def format_url(url: URL) -> str:
-    """Return the URL as text without its password; `parse_url` reads it back."""
+def format_url(url: URL, *, hide_password: bool = True) -> str:
+    """Return the URL as text, which `parse_url` reads back; SQLAlchemy would percent-encode the name of a file."""
     if url.get_backend_name() != "sqlite" or not url.database:
-        return url.render_as_string(hide_password=True)
+        return url.render_as_string(hide_password=hide_password)
     options = "&".join(f"{name}={value}" for name, value in url.query.items())
     return f"{url.drivername}:///{url.database}{'?' * bool(options)}{options}"
 

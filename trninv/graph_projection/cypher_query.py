@@ -71,7 +71,8 @@ def run_cypher(
         The extra ``graph`` is not installed.
 
     """
-    request = {"query": check_query(query, max_rows + 1), "parameters": _checked_parameters(parameters)}
+    values = _checked_parameters(parameters)
+    request = {"query": check_query(query, max_rows + 1, values), "parameters": values}
     for _attempt in range(_ATTEMPTS):
         file = find_projection(snapshot, waiting)
         limit = cap_timeout(seconds)

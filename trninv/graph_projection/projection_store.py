@@ -26,6 +26,7 @@ from sqlalchemy import Connection, Engine
 from trninv.atomic_file import fsync
 from trninv.database.as_of import as_of_event, as_of_time, omitted_clusters
 from trninv.database.engine import redacted_url
+from trninv.database.url import format_url
 from trninv.deadline import raise_if_expired
 from trninv.errors import DatabaseError, UnreachableError, UsageError, how_to_install
 from trninv.graph_projection import graph_file
@@ -222,7 +223,7 @@ def start_builder(engine: Engine, directory: Path) -> "subprocess.Popen[bytes]":
     """
     time_read = as_of_time(engine)
     request = {
-        "url": engine.url.render_as_string(hide_password=False),
+        "url": format_url(engine.url, hide_password=False),
         "directory": str(directory),
         "event": as_of_event(engine),
         "time": time_read and time_read.isoformat(),

@@ -5,7 +5,7 @@ settings. The check gives a message that says what is wrong; the limits of the p
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from trninv.errors import CypherError
@@ -26,6 +26,7 @@ _TOKEN: Final = re.compile(
     (?P<text> '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )
     | (?P<name> `[^`]*` )
     | (?P<comment> /\*.*?\*/ | //[^\r\n]* )
+    | (?P<parameter> \$ (?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|`[^`]*`) )
     | (?P<word> [A-Za-z_][A-Za-z0-9_]* )
     | (?P<blank> [ \t\r\n]+ )
     | (?P<end> ; )
@@ -43,13 +44,16 @@ class _Token(NamedTuple):
     start: int
 
 
-def check_query(query: str, max_rows: int) -> str:
+def check_query(query: str, max_rows: int, parameters: Container[str]) -> str:
     """Return a query that makes at most so many rows, if it has no limit itself: ladybug keeps all rows in memory.
+
+    ``parameters`` are the names of those that have values; ladybug takes others for null.
 
     Raises
     ------
     CypherError
-        The query is too large, is not one statement that only reads, or has an unusual character outside of texts.
+        The query is too large, is not one statement that only reads, has an unusual character outside of texts, or has
+        a parameter without a value.
 
     """
     if len(query.encode(errors="surrogatepass")) > MAX_BYTES:
@@ -58,6 +62,8 @@ def check_query(query: str, max_rows: int) -> str:
     _check_start(tokens)
     words, depth = set[str](), 0
     for token in tokens:
+        if token.kind == "parameter":
+            _check_parameter(token.text.removeprefix("$"), parameters)
         if token.kind == "word":
             words.add(_checked_word(token.text.upper()))
         depth += {"opening": 1, "closing": -1}.get(token.kind, 0)
@@ -87,6 +93,15 @@ def _check_start(tokens: Sequence[_Token]) -> None:
     if start.upper() not in ALLOWED_STARTS:
         starts = f"{', '.join(ALLOWED_STARTS[:-1])} or {ALLOWED_STARTS[-1]}"
         raise CypherError(f"the query starts with {start[:20]}; start it with {starts}")
+
+
+def _check_parameter(name: str, parameters: Container[str]) -> None:
+    _checked_word(name.upper())
+    if name not in parameters:
+        short_name = name[:100]
+        raise CypherError(
+            f"${short_name} has no value: add --set {short_name}=VALUE, or parameters over HTTP and in Python"
+        )
 
 
 def _checked_word(word: str) -> str:

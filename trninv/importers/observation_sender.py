@@ -19,6 +19,7 @@ from typing import Final
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from trninv.database.stored_changes import STORED
 from trninv.errors import UnreachableError, UsageError
 
 _TIMEOUT_SECONDS: Final = 60
@@ -103,7 +104,8 @@ class ObservationSender:
         start, attempt = self.clock(), 0
         while True:
             try:
-                return self._post(observation, self.clock() - start)
+                with STORED.storing():
+                    return self._post(observation, self.clock() - start)
             except _RetryableError as failure:
                 pause = failure.retry_after + self.rng.uniform(0, min(_MAX_BACKOFF, _FIRST_BACKOFF * 2**attempt))
                 if self.clock() - start + pause > retry_seconds:

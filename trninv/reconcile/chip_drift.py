@@ -55,7 +55,8 @@ def check_chips(
     }
     servers_by_key = defaultdict[_ComparisonKey, list[int]](list)
     for key, (slot, listing) in sorted(listings.items()):
-        instance_type = (slot.machine and slot.machine.value("instance_type")) or ""
+        observed_type = drift_input.agreed_value(slot.machine, "instance_type")
+        instance_type = observed_type.value if observed_type else ""
         servers_by_key[_ComparisonKey(slot.model, listing.value.is_partial, instance_type)].append(key)
     for comparison, servers in _batches(servers_by_key):
         for key, bits, fields in _present_chips(connection, servers):

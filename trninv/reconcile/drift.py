@@ -42,7 +42,7 @@ _FindingKey = tuple[str, str | None, str | None, str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class UncomparedServers:
-    """Bound servers that a rule could not compare, because no current source reports the field."""
+    """Bound servers that a rule could not compare: no source reports the value, or sources disagree on the type."""
 
     rule: Annotated[str, "The rule."]
     count: Annotated[int, "Number of servers."]
@@ -143,7 +143,7 @@ def detect_drift(
     }
     applied = tuple(_apply_states(connection, failed_drafts, scope_findings, apply_as)) if apply_as is not None else ()
     servers = sum(slot.bound_name is not None for slot in drift_input.slots)
-    not_compared = tuple(UncomparedServers(*entry) for entry in count_uncompared(drift_input.slots).items())
+    not_compared = tuple(UncomparedServers(*entry) for entry in count_uncompared(drift_input).items())
     return DriftResult(tuple(scope_findings), new, cleared, applied, not_compared, servers, drift_input.unclaimed())
 
 

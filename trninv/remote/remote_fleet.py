@@ -1,12 +1,14 @@
 """Define `RemoteFleet`, which `trninv.connect` returns: the methods of `Fleet`, answered by a service."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final, Self
 
 from trninv.database.query_result import QueryResult
 from trninv.database.snapshot import AsOf
+from trninv.database.stored_changes import STORED
 from trninv.errors import UsageError
 from trninv.history.point_in_time import Time
 from trninv.inventory.change import Change
@@ -47,7 +49,9 @@ class RemoteFleet(Fleet):
 
     def make_change(self, change: Change[..., Any], *arguments: Any, dry_run: bool = False, **keywords: Any) -> Any:
         """Have the service make a declared change; a call that fails is not sent again."""
-        return self._run(self._calls.change(change, *arguments, dry_run=dry_run, **keywords))
+        call = self._calls.change(change, *arguments, dry_run=dry_run, **keywords)
+        with nullcontext() if dry_run else STORED.storing():
+            return self._run(call)
 
     def call_reading(self, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         """Have the service run a reading."""

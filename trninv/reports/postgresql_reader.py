@@ -14,12 +14,13 @@ import psycopg
 import psycopg.sql
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
-from sqlalchemy import Engine, make_url, text
+from sqlalchemy import Engine, text
 
 from trninv.database.engine import translate_connect_errors, translate_statement_errors
 from trninv.database.pooler import backend_pid
 from trninv.database.snapshot import SharedSnapshot
 from trninv.database.tables import PRIVATE_TABLES
+from trninv.database.url import parse_url
 from trninv.errors import SqlError
 from trninv.reports.views import ROLE, as_of_statements
 
@@ -125,7 +126,7 @@ def make_login(engine: Engine, url: str) -> None:
         The user of the engine may not create roles.
 
     """
-    login_url = make_url(url)
+    login_url = parse_url(url)
     with translate_statement_errors(engine), engine.begin() as connection:
         exists = connection.scalar(text("SELECT 1 FROM pg_roles WHERE rolname = :name"), {"name": login_url.username})
         if login_url.username and not exists:

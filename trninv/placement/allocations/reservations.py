@@ -106,8 +106,10 @@ def parse_window(start: str | None, end: str | None, now: datetime) -> Window:
 
     Parameters
     ----------
+    start
+        A time, or a duration from now, such as 4h.
     end
-        A time, or a duration from the start, such as 4h; None: no end.
+        A time, or a duration from the start; None: no end.
 
     Raises
     ------
@@ -115,17 +117,27 @@ def parse_window(start: str | None, end: str | None, now: datetime) -> Window:
         A text is no time, or the window ends before or when it starts.
 
     """
-    first = now if start is None else max(now, parse_time(start, may_be_future=True))
+    first = now if start is None else max(now, _parse_time(start, now, "from"))
     if end is None:
         return Window(format_timestamp(first))
-    try:
-        is_duration = _DURATION.fullmatch(end.strip())
-        last = first + parse_lifetime(end.strip(), "--until") if is_duration else parse_time(end, may_be_future=True)
-    except OverflowError:
-        raise InvalidTimeError(f"until {end[:40]}: write an earlier end") from None
+    last = _parse_time(end, first, "until")
     if last <= first:
-        raise InvalidTimeError(f"until {end}: the end must be later than the start, {format_timestamp(first)}")
+        times = (format_seconds(format_timestamp(time)) for time in (last, first))
+        raise InvalidTimeError("until {}: the end must be later than the start, {}".format(*times))
     return Window(format_timestamp(first), format_timestamp(last))
+
+
+def _parse_time(text: str, origin: datetime, name: str) -> datetime:
+    """Return the time that a text names, as a time or as a duration from another time; "now" is that time itself."""
+    text = text.strip()
+    if text == "now":
+        return origin
+    if not _DURATION.fullmatch(text):
+        return parse_time(text, may_be_future=True)
+    try:
+        return origin + parse_lifetime(text, f"--{name}")
+    except OverflowError:
+        raise InvalidTimeError(f"{name} {text[:40]}: write an earlier time") from None
 
 
 def overlapping(window: Window, own: str | None = None) -> ColumnElement[bool]:

@@ -383,11 +383,10 @@ def read_domain_run(connection: Connection, place: Place) -> DomainRun:
             first_node = connection.scalars(select(func.min(node.c.id)).where(node.c.domain_id == first)).one()
             return DomainRun(row.id, row.slug, slug, ordinal_by_id[first], len(ordinal_by_id), first, first_node, False)
         ordinals = [ordinal for key, ordinal in ordinal_by_id.items() if not in_scope or key in in_scope]
-        examples += [f"{row.slug}/d{ordinal}" for ordinal in ordinals[:1]]
+        examples += [f"{row.slug}/d{ordinal} ({slug})" for ordinal in ordinals[:1]]
     raise InvalidArgumentError(
         f"{place.address} has domains of several models, which placement does not support together; name one domain, "
-        f"such as {' or '.join(examples[:_MAX_EXAMPLES])} (trninv list domain {row.slug} has their models), or "
-        "allocate chips by address (the SQL view v_domain_free lists free ones)"
+        f"such as {' or '.join(examples[:_MAX_EXAMPLES])}, or allocate chips by address"
     )
 
 

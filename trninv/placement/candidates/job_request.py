@@ -17,7 +17,6 @@ from trninv.solvers.torus_blocks import Shape
 from trninv.units import Capacity, pluralize
 
 _SHAPE: Final = re.compile(r"[1-9]\d{0,2}(?:[xX×][1-9]\d{0,2}){0,2}", re.ASCII)
-_EXACTLY_ONE: Final = "give exactly one of SHAPE, --chips, --memory, --servers and --domains"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +46,37 @@ class JobRequest:
     shapes: tuple[Shape, ...] = ()
 
 
-def refuse_swapped_arguments(scope: str | None, shape: str | None, correction: str) -> None:
-    """Refuse a scope and a shape in the wrong order; the message has the ``correction``, the right command.
+def check_arguments(command: str, scope: str | None, shape: str | None, **sizes: object) -> None:
+    """Refuse a request without exactly one size, or with a scope and a shape in the wrong order.
+
+    Parameters
+    ----------
+    command
+        How the command is written, with {scope} and {shape}.
+    sizes
+        The sizes that the question takes besides a shape, by their options.
 
     Raises
     ------
     InvalidArgumentError
 
     """
-    if scope and shape and _SHAPE.fullmatch(scope.strip()) and not _SHAPE.fullmatch(shape):
-        raise InvalidArgumentError(f"{scope.strip()} is a shape, {shape[:200]} is not; write {correction}")
+    count = sum(value is not None for value in (shape, *sizes.values()))
+    is_swapped = scope is not None and is_shape(scope)
+    if is_swapped and not count:
+        written = command.format(scope="SCOPE", shape=scope)
+        raise InvalidArgumentError(f"{scope} is a shape; name the scope too: {written}")
+    if count != 1:
+        *first, last = ("SHAPE", *(f"--{name}" for name in sizes))
+        raise InvalidArgumentError(f"give exactly one of {', '.join(first)} and {last}")
+    if is_swapped and shape and not is_shape(shape):
+        written = command.format(scope=shape[:200], shape=scope)
+        raise InvalidArgumentError(f"{scope} is a shape, {shape[:200]} is not; write {written}")
+
+
+def is_shape(text: str) -> bool:
+    """Return whether a text has the form of a shape, or is a number that is meant as one."""
+    return _SHAPE.fullmatch(text.strip()) is not None
 
 
 def parse_shape(text: str, model: PlacementModel, *, no_rotate: bool) -> tuple[Shape, ...]:
@@ -113,13 +133,16 @@ def parse_request(
     memory: Capacity | None,
     servers: int | None,
     domains: int | None,
+    max_domains: int,
     any_block: bool | None,
     no_rotate: bool,
 ) -> JobRequest:
-    """Parse the one size that is not None.
+    """Parse the one size that is not None (`check_arguments`).
 
     Parameters
     ----------
+    max_domains
+        Number of domains in the scope; messages suggest no more.
     any_block
         Whether any box of a torus with so many chips will do, not only a legal set; None if the command has no such
         option.
@@ -129,34 +152,34 @@ def parse_request(
     Raises
     ------
     InvalidArgumentError
-        Not exactly one size is given, or a size above one domain is not a whole number of domains.
+        A size above one domain is not a whole number of domains.
     IllegalSizeError
         No scheduler grants so many chips.
 
     """
-    if sum(value is not None for value in (shape, chips, memory, servers, domains)) != 1:
-        raise InvalidArgumentError(_EXACTLY_ONE)
     if shape is not None:
         shapes = parse_shape(shape, model, no_rotate=no_rotate)
         return JobRequest(shape, prod(shapes[0]), sets=_block_masks(model, shapes), shapes=shapes)
     if domains is not None or (servers or 0) > model.servers:
         count, surplus = divmod(domains * model.servers if domains is not None else servers or 0, model.servers)
-        return _request_domains(model, count, surplus, servers or 0, "server", model.servers)
+        return _request_domains(model, count, surplus, servers or 0, "server", model.servers, max_domains)
     if servers is not None:
         return _request_within_domain(model, legal_sets, servers, "server", any_block=any_block)
     if memory is not None:
         chips = _chips_for_memory(model, legal_sets, memory, any_block=any_block)
     if (chips or 0) > model.chips:
-        return _request_domains(model, *divmod(chips or 0, model.chips), chips or 0, "chip", model.chips)
+        count, surplus = divmod(chips or 0, model.chips)
+        return _request_domains(model, count, surplus, chips or 0, "chip", model.chips, max_domains)
     return _request_within_domain(model, legal_sets, chips or 0, "chip", any_block=any_block)
 
 
 def _request_domains(
-    model: PlacementModel, domains: int, surplus: int, requested: int, unit: str, per_domain: int
+    model: PlacementModel, domains: int, surplus: int, requested: int, unit: str, per_domain: int, max_domains: int
 ) -> JobRequest:
     """Return a request for whole domains; refuse it if units (chips or servers) are left over."""
     if surplus:
-        nearest = " or ".join(f"{count * per_domain:,}" for count in (domains, domains + 1))
+        counts = sorted({min(count, max_domains) for count in (domains, domains + 1)})
+        nearest = " or ".join(f"{count * per_domain:,}" for count in counts)
         raise InvalidArgumentError(
             f"{pluralize(requested, unit)} are not a whole number of domains ({per_domain} each); ask for {nearest}"
         )

@@ -1,6 +1,6 @@
 """Write a note on an incident."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError
 from trninv.incidents.failures import MAX_EVENT
 from trninv.incidents.grouping import list_incidents
-from trninv.incidents.model import IncidentNote
+from trninv.incidents.model import Incident, IncidentNote
 from trninv.inventory.change import change
 from trninv.inventory.parameter import Argument
 from trninv.inventory.state.author import MAX_LENGTH
@@ -51,11 +51,24 @@ def note_incident(
     if not text.strip() or len(text) > MAX_LENGTH or has_forbidden_characters([text]) or not text.isprintable():
         raise InvalidArgumentError(f"text: write 1 to {MAX_LENGTH:,} printable characters, without line breaks")
     with change_transaction(connection, who=who, source=source) as time:
-        if not _is_failure(connection, incident) and all(item.id != incident for item in list_incidents(connection)):
-            raise InvalidArgumentError(f"no incident {incident[:100]!r}: write an id that trninv incidents lists")
+        if not _is_failure(connection, incident):
+            _require_open(list_incidents(connection), incident)
         note = IncidentNote(incident, time, who, source, text)
         connection.execute(insert(_NOTE).values(id=next_id(connection, _NOTE), **asdict(note)))
     return note
+
+
+def _require_open(incidents: Iterable[Incident], name: str) -> None:
+    """Refuse a name that is not the id of an open incident; the message names those of the place with that address."""
+    ids = list[str]()
+    for incident in incidents:
+        if incident.id == name:
+            return
+        if name in (incident.place, *incident.causes):
+            ids.append(incident.id)
+    names = " or ".join(ids[:3])
+    hint = f"the incident there is {names}" if names else "write an id that trninv incidents lists"
+    raise InvalidArgumentError(f"no incident {name[:100]!r}: {hint}")
 
 
 def _is_failure(connection: Connection, number: str) -> bool:

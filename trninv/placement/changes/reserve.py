@@ -83,7 +83,13 @@ def reserve(
     ],
     from_: Annotated[
         str | None,
-        Argument("When it begins; by default now.", name="from", option="--from", metavar="TIME", is_text=True),
+        Argument(
+            "When it begins: a time, or a duration from now, such as 1h; by default now.",
+            name="from",
+            option="--from",
+            metavar="TIME",
+            is_text=True,
+        ),
     ] = None,
     maintenance: Annotated[bool, Argument("Take the places out of service instead of keeping them for a job.")] = False,
     shape: Annotated[

@@ -22,7 +22,7 @@ from trninv.placement.allocations.reservations import (
     reservation_definition,
 )
 from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips, read_cluster_capacity
-from trninv.placement.candidates.job_request import JobRequest, parse_request, refuse_swapped_arguments
+from trninv.placement.candidates.job_request import JobRequest, check_arguments, is_shape, parse_request
 from trninv.placement.candidates.placement_model import LegalSets, read_legal_sets
 from trninv.placement.candidates.reserved_chips import reserved_from_now, with_reservations
 from trninv.placement.candidates.results import abbreviate_places
@@ -126,8 +126,9 @@ class MakeRoomAnswer(Answer):
             yield f"{description} is already free: {self._format_places()}"
             return
         proof = "the fewest possible" if self.exact else f"at least {self.lower_bound_moves} must move"
+        verb = "is" if len(self.places) == 1 else "are"
         moved = f"{pluralize(len(self.moves), 'job')} of {pluralize(self.moved_chips, 'chip')}"
-        yield f"{description}: move {moved} ({proof}), then {self._format_places()} is free"
+        yield f"{description}: move {moved} ({proof}), then {self._format_places()} {verb} free"
         yield render_moves(self.moves)
         yield from self._render_cordoned()
         yield from render_reservations(self.reservations)
@@ -173,9 +174,9 @@ def make_room(
 
     A plan changes nothing until you carry it out. Omit the shape if you use --chips, --servers or --domains.
     """
-    if scope is None and shape is not None and (chips, servers, domains) != (None, None, None):
+    if scope is None and shape is not None and not is_shape(shape):
         scope, shape = shape, None  # "make-room SCOPE --chips N": the only positional argument is the scope
-    refuse_swapped_arguments(scope, shape, f"make-room {scope} {shape}")
+    check_arguments("trninv make-room {shape} {scope}", scope, shape, chips=chips, servers=servers, domains=domains)
     address = only_cluster(snapshot.connection) if scope is None else scope.strip()
     now = current_time(snapshot.connection)
     if reservation is not None:
@@ -192,6 +193,7 @@ def make_room(
         memory=None,
         servers=servers,
         domains=domains,
+        max_domains=len(capacity.ordinals),
         any_block=None,
         no_rotate=False,
     )

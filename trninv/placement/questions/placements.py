@@ -23,7 +23,7 @@ from trninv.placement.allocations.reservations import (
 from trninv.placement.candidates.candidate_search import PlacementPolicy
 from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips, read_capacity
 from trninv.placement.candidates.group_results import place_groups
-from trninv.placement.candidates.job_request import JobRequest, parse_groups, parse_request, refuse_swapped_arguments
+from trninv.placement.candidates.job_request import JobRequest, check_arguments, parse_groups, parse_request
 from trninv.placement.candidates.placement_model import LegalSets, PlacementModel, format_shape, read_legal_sets
 from trninv.placement.candidates.replicas import Constraints, ReplicaSearch, SpreadLevel
 from trninv.placement.candidates.reserved_chips import with_reservations
@@ -58,7 +58,12 @@ _MAX_GROUPS = 40
 """The most groups in a table."""
 
 RESERVATIONS = "The first reservations of chips of the scope that keep the job from them, with their times."
-FROM = Argument("When the job starts; by default now.", name="from", option="--from", metavar="TIME")
+FROM = Argument(
+    "When the job starts: a time, or a duration from now, such as 1h; by default now.",
+    name="from",
+    option="--from",
+    metavar="TIME",
+)
 UNTIL = Argument(
     "When it ends at the latest: a time, or a duration such as 12h; without it, chips reserved for later do not fit.",
     metavar="TIME",
@@ -253,7 +258,12 @@ def placements(
     you accept any box. A spare is as large as what it can replace: a whole domain for a job of several domains, a
     server in the same rack where any servers of a rack form a set, or else a set as large as the job's.
     """
-    refuse_swapped_arguments(scope, shape, f"place {shape} {scope}")
+    if group:
+        others = shape, memory, servers, domains, any_block, as_written, rack, spares, copies - 1
+        if chips is None or any(others) or policy is not PlacementPolicy.QUALITY or spread is not SpreadLevel.CHIP:
+            raise InvalidArgumentError(_GROUP_ARGUMENTS)
+    sizes = {"chips": chips, "memory": memory, "servers": servers, "domains": domains}
+    check_arguments("trninv place {scope} {shape}", scope, shape, **sizes)
     connection = snapshot.connection
     window = parse_window(from_, until, current_time(connection))
     if reservation is not None:
@@ -261,10 +271,6 @@ def placements(
     capacity = with_reservations(snapshot, read_capacity(snapshot, scope, avoid), window, reservation)
     model = capacity.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
-    if group:
-        others = shape, memory, servers, domains, any_block, as_written, rack, spares, copies - 1
-        if chips is None or any(others) or policy is not PlacementPolicy.QUALITY or spread is not SpreadLevel.CHIP:
-            raise InvalidArgumentError(_GROUP_ARGUMENTS)
     request = (
         parse_groups(chips, group)
         if chips and group
@@ -276,6 +282,7 @@ def placements(
             memory=memory,
             servers=servers,
             domains=domains,
+            max_domains=len(capacity.ordinals),
             any_block=any_block,
             no_rotate=as_written,
         )

@@ -33,7 +33,8 @@ def _render(result: DriftResult) -> Rendered:
     if result.uncompared_servers:
         rules = ", ".join(f"{entry.rule} for {entry.count:,}" for entry in result.uncompared_servers)
         servers = pluralize(result.bound_servers, "server")
-        yield f"not compared: {rules} of {servers}; no current source reports the value"
+        why = "no current source reports the value, or sources disagree on the type"
+        yield f"not compared: {rules} of {servers}; {why}"
     count = sum(finding.cleared_at is None for finding in result.findings)
     yield f"{pluralize(count, 'finding')}; {result.new_count} new, {result.cleared_count} cleared"
     yield from render_unclaimed(result.unclaimed_types)
@@ -53,7 +54,8 @@ def _prepare(
         "new_count": "Number of new findings, regardless of the scope.",
         "cleared_count": "Number of findings that ended, regardless of the scope.",
         "applied_changes": "Parts that were set down or in maintenance.",
-        "uncompared_servers": "Rules that could not compare servers, because no current source reports the field.",
+        "uncompared_servers": "Rules that could not compare servers: no current source reports the value, or "
+        "sources disagree on the type.",
         "bound_servers": "Number of servers with an instance.",
         "unclaimed_types": "Instance types of recently observed machines without a slot that no model claims.",
     },

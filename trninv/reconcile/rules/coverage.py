@@ -1,10 +1,10 @@
-"""Find the chip fields that no source reports, so that drift rules could not compare them.
+"""Find the chip fields that drift rules could not compare: no source reports them, or their tables' type is disputed.
 
-The summary of ``trninv drift`` counts all of these fields; one that a source should have reported is also a finding.
+The summary of ``trninv drift`` counts all of these; a field that a source should have reported is also a finding.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from trninv.reconcile.drift_input import DriftInput
@@ -20,6 +20,8 @@ _RULE_BY_FIELD: Final[Mapping[str, str]] = {
 }
 """The rule that compares each field of a chip; only fields that every type of chip has are counted."""
 COMPARED_FIELDS: Final = tuple(_RULE_BY_FIELD)
+_RULE_BY_TABLE: Final[Mapping[str, str]] = {"numa_nodes": "numa-wrong", "efa_addresses": "efa-map-wrong"}
+"""The rule that compares with each documented table of an instance type, by its name in `SlotModel`."""
 
 
 @SERVER_RULES("field-missing")
@@ -35,11 +37,14 @@ def check_field_missing(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
         yield FindingDraft(slot.address, slot.instance, f"{name} by {sources}", "not reported", evidence)
 
 
-def count_uncompared(slots: Iterable[OccupiedSlot]) -> dict[str, int]:
-    """Return the number of bound slots in which a rule had nothing to compare, by rule."""
-    counts = Counter(
-        _RULE_BY_FIELD[name] for slot in slots if slot.bound_name is not None for name in _unreported_fields(slot)
-    )
+def count_uncompared(drift_input: DriftInput) -> dict[str, int]:
+    """Return the number of bound slots in which a rule could not compare, by rule."""
+    counts = Counter[str]()
+    for slot in drift_input.slots:
+        if slot.bound_name is not None:
+            counts.update(_RULE_BY_FIELD[name] for name in _unreported_fields(slot))
+            if drift_input.is_disputed(slot.machine, "instance_type"):
+                counts.update(rule for table, rule in _RULE_BY_TABLE.items() if getattr(slot.model, table))
     return dict(sorted(counts.items()))
 
 

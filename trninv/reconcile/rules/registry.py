@@ -52,7 +52,7 @@ class ComparedChip(NamedTuple):
     is_partial
         Whether the machine may have more chips than the source lists, as in a container.
     type
-        EC2 type of the machine; empty if unknown.
+        EC2 type of the machine; empty if unknown, or if sources disagree on it.
 
     """
 
