@@ -94,6 +94,17 @@ def test_its_free_chips_are_those_of_a_domain(opened: Open) -> None:
     expect(capacity).to_contain_text("The domains of prod have several models")
 
 
+def test_a_place_for_a_job_is_looked_for_in_a_domain(opened: Open) -> None:
+    for scope in ("", "in=prod&"):
+        page = opened(f"#/jobs?{scope}fit=chips:8")
+        place = page.get_by_role("region", name="Place a job")
+        expect(place).to_contain_text("The domains of prod have several models")
+        expect(place).not_to_contain_text("trninv list")
+        assert page.locator(".failure").count() == 0
+    place.get_by_role("link", name="d6", exact=True).click()
+    expect(place).to_contain_text("8 chips: ")
+
+
 def test_a_cluster_of_several_models_says_which_and_has_a_small_picture(opened: Open) -> None:
     page = opened("#/")
     clusters = page.locator("section[aria-label=Clusters]")

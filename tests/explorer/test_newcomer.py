@@ -150,3 +150,16 @@ def test_an_empty_database_says_how_to_begin(opened: Open, empty_service: str, a
     expect(page.locator("main")).not_to_contain_text("Every part is up")
     expect(page.locator("main")).not_to_contain_text("no job hit")
     assert page.locator(".card").count() == 1
+
+
+def test_differences_stay_within_the_box_of_a_narrow_dialog(opened: Open) -> None:
+    page = opened(f"#/at/{UNREACHABLE}", width=390)
+    page.get_by_role("button", name="Set state…").first.click()
+    box = page.get_by_role("region", name="What this would change")
+    expect(box).to_contain_text("−16")
+    settled(page)
+    edge = box.evaluate(
+        "element => element.getBoundingClientRect().right - parseFloat(getComputedStyle(element).paddingRight)"
+    )
+    for value in box.locator("dd > span:last-child").all():
+        assert value.evaluate("element => element.getBoundingClientRect().right") <= edge + 1

@@ -11,11 +11,18 @@ import { StateLabel, stateWord, Warning } from "../state";
 import "../style/jobs.css";
 import { number, pluralize } from "../words";
 import { type Effect, effectsOn } from "./affected";
-import { busiestFirst, type ClusterChips, lettersIn, placesByJob, placeUse, useClusterChips } from "./allocated";
-import { ChooseDomain, mixedIn } from "./choose";
+import {
+  busiestFirst,
+  type ClusterChips,
+  lettersIn,
+  mixedIn,
+  placesByJob,
+  placeUse,
+  useClusterChips,
+} from "./allocated";
 import { FREE, JOBS, SCOPES } from "./documents";
 import { ClusterJobs, DomainJobs, Legend, type Proposal } from "./map";
-import { Placements } from "./placements";
+import { ChooseDomain, Placements } from "./placements";
 import { JobTable, nameOf, SelectedJob } from "./table";
 
 const Reservations = lazyView(async () => (await import("./reservations")).Reservations);

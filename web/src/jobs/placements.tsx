@@ -12,8 +12,7 @@ import { stateWord, WARNING } from "../state";
 import { gigabytes, pluralize, relativeTo } from "../words";
 import { propose, toAllocate } from "./actions";
 import { linkMarks } from "./affected";
-import { type ClusterChips, domainUse, lettersIn } from "./allocated";
-import { ChooseDomain, mixedIn } from "./choose";
+import { type ClusterChips, domainUse, lettersIn, mixedIn } from "./allocated";
 import {
   amounts,
   bytes,
@@ -28,6 +27,7 @@ import {
 import { type Group, groupPlacements, isConnected, merge } from "./groups";
 import { Domains, type Proposal } from "./map";
 
+export const ChooseDomain = lazyView(async () => (await import("./choose")).ChooseDomain);
 const MakeRoom = lazyView(async () => (await import("./plans")).MakeRoom);
 
 const warning = (placement: Placement) =>
