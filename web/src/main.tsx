@@ -68,7 +68,7 @@ function View({ route }: { route: Route }) {
 const PLACES = new Set(["home", "at", "cluster", "domain", "rack", "measured"]);
 
 function titleOf(route: Route): string | undefined {
-  if (!PLACES.has(route.view) && !(route.view in NAMES)) return "No such page";
+  if (!PLACES.has(route.view) && !Object.hasOwn(NAMES, route.view)) return "No such page";
   return route.subject || steps(route).at(-1)?.[0];
 }
 
