@@ -1,6 +1,8 @@
 """The explorer of an adopted fleet: domains of several models, a slot without an instance, a fabric as it is."""
 
+import json
 import re
+from typing import Any
 
 import pytest
 from adopting import keep
@@ -24,7 +26,15 @@ def service_database(databases: Databases) -> str:
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         keep(connection, "kubernetes", nodes())
         adopt(connection, default_catalog(), default_systems(), "prod")
+        keep(connection, "kubernetes", few())
+        adopt(connection, default_catalog(), default_systems(), "small")
     return url
+
+
+def few() -> dict[str, Any]:
+    """An UltraServer and a server of 16 chips, other ones than in the mixed fleet."""
+    listed = json.loads(json.dumps(nodes()).replace("i-0", "i-a").replace("cb-", "cb-a"))
+    return listed | {"items": [*listed["items"][:4], listed["items"][11]]}
 
 
 def figure(page: Page, name: str) -> Locator:
@@ -82,3 +92,37 @@ def test_its_free_chips_are_those_of_a_domain(opened: Open) -> None:
     expect(page.get_by_role("region", name="Chips of prod/d0")).to_contain_text("free")
     page.evaluate("location.hash = '#/jobs'")
     expect(capacity).to_contain_text("The domains of prod have several models")
+
+
+def test_a_place_for_a_job_is_looked_for_in_a_domain(opened: Open) -> None:
+    for scope in ("", "in=prod&"):
+        page = opened(f"#/jobs?{scope}fit=chips:8")
+        place = page.get_by_role("region", name="Place a job")
+        expect(place).to_contain_text("The domains of prod have several models")
+        expect(place).not_to_contain_text("trninv list")
+        assert page.locator(".failure").count() == 0
+    place.get_by_role("link", name="d6", exact=True).click()
+    expect(place).to_contain_text("8 chips: ")
+
+
+def test_a_cluster_of_several_models_says_which_and_has_a_small_picture(opened: Open) -> None:
+    page = opened("#/")
+    clusters = page.locator("section[aria-label=Clusters]")
+    small = clusters.get_by_role("row").filter(has=page.get_by_role("link", name="small"))
+    expect(small).to_contain_text("small 1 × Trn2-16.48xlarge1 × Trn2 UltraServer")
+    prod = clusters.get_by_role("row").filter(has=page.get_by_role("link", name="prod"))
+    expect(prod).to_contain_text("prod 11 domains of 6 models")
+    expect(prod.get_by_title("4 × Trn2-16.48xlarge, 1 × Trn3 Gen1 UltraServer")).to_have_count(1)
+    assert drawn(small) == 16 + 64, "a square is a chip"
+    assert drawn(prod) == 11, "a square is a domain"
+    page.evaluate("location.hash = '#/cluster/small'")
+    expect(page.locator("main header")).to_contain_text("1 × Trn2-16.48xlarge, 1 × Trn2 UltraServer")
+    page.evaluate("location.hash = '#/compare?of=small,prod'")
+    heads = page.locator(".compare .head")
+    assert [drawn(heads.nth(0)), drawn(heads.nth(1))] == [80, 11]
+
+
+def drawn(place: Locator) -> int:
+    """Count the squares of a small picture."""
+    expect(place.locator(".cluster-miniature path")).to_have_count(1)
+    return (place.locator(".cluster-miniature path").get_attribute("d") or "").count("z")

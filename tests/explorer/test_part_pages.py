@@ -119,7 +119,7 @@ def test_the_links_of_a_degraded_chip_say_how_much_they_carry_and_why(opened: Op
 
 def test_a_server_that_is_up_names_its_parts_that_are_not(opened: Open) -> None:
     page = opened("#/at/lab/d7/s3")
-    expect(page.get_by_role("region", name="State")).to_contain_text("No change since this cluster was seeded")
+    expect(page.get_by_role("region", name="State")).to_contain_text("No change since this cluster was made")
     expect(page.get_by_role("region", name="History").locator("tbody tr")).to_contain_text(["job rag-embed started"])
     expect(page.get_by_role("region", name="Instance and job")).to_contain_text("rag-embed")
 

@@ -1,6 +1,6 @@
 // The health of clusters: unhealthy parts by kind and state, the worst cluster first.
 import { useState } from "preact/hooks";
-import type { Shape } from "./fleet/miniature";
+import { type Shape, sizesOf } from "./fleet/miniature";
 import { type Count, isState, STATES, type State } from "./state";
 import { number } from "./words";
 
@@ -12,13 +12,15 @@ interface HealthAnswer {
   clusters: {
     nodes: {
       slug: string;
-      domains: {
+      domains: Parameters<typeof sizesOf>[0] & {
         totalCount: number;
-        nodes: { address: string; model: string; switches: { totalCount: number } }[];
+        aggregates: Model[];
+        nodes: { address: string }[];
       };
       chips: { totalCount: number };
     }[];
   };
+  systems: System[];
   all: Aggregates;
   live: Aggregates;
   hosts: Aggregates;
@@ -32,7 +34,8 @@ interface HealthAnswer {
 
 export interface Health {
   slug: string;
-  model: string;
+  /** The models of its domains in words, such as 3 × Trn2 UltraServer. */
+  models: string[];
   /** Its domain, if it has only one. */
   alone: string | undefined;
   shape: Shape;
@@ -41,6 +44,18 @@ export interface Health {
   /** Servers with an instance or a host. */
   live: number;
   unhealthy: Count[];
+}
+
+type Model = { model: string | null; count: number };
+type System = { slug: string; domainModel: string };
+
+/** Models of domains in words, such as 3 × Trn2 UltraServer; a model is named as the system of its slug. */
+export function describeModels(models: readonly Model[], systems: readonly System[]): string[] {
+  const isOne = models.length === 1 && models[0]?.count === 1;
+  return models.map(({ model, count }) => {
+    const name = systems.find(({ slug }) => slug === model)?.domainModel ?? model ?? "";
+    return isOne ? name : `${number(count)} × ${name}`;
+  });
 }
 
 const KINDS = ["server", "chip", "switch", "nic", "node", "link"] as const;
@@ -54,13 +69,11 @@ export function healthOf(data: HealthAnswer): Health[] {
     const domains = cluster.domains.totalCount;
     return {
       slug: cluster.slug,
-      model: domain ? `${domains > 1 ? `${number(domains)} × ` : ""}${domain.model}` : "",
+      models: describeModels(cluster.domains.aggregates, data.systems),
       alone: domains === 1 ? domain?.address : undefined,
       shape: {
         domains,
-        servers: sum(data.all),
-        chips: cluster.chips.totalCount,
-        switches: domain?.switches.totalCount ?? 0,
+        sizes: sizesOf(cluster.domains),
         unhealthy: [data.chip, data.switch, data.link, data.nic].flatMap(parts),
       },
       chips: cluster.chips.totalCount,

@@ -6,7 +6,7 @@ import { lazyView } from "./lazy";
 import { Panel } from "./panel/panel";
 import { ErrorPage } from "./parts";
 import { change, href, type Route, selectedAddress, useRoute } from "./route";
-import { Bar, steps } from "./shell/bar";
+import { Bar, NAMES, steps } from "./shell/bar";
 import { Notice } from "./shell/clock";
 import { useSingleKeys } from "./shell/keys";
 import { PrintFooter } from "./shell/printfooter";
@@ -65,13 +65,20 @@ function View({ route }: { route: Route }) {
   }
 }
 
+const PLACES = new Set(["home", "at", "cluster", "domain", "rack", "measured"]);
+
+function titleOf(route: Route): string | undefined {
+  if (!PLACES.has(route.view) && !Object.hasOwn(NAMES, route.view)) return "No such page";
+  return route.subject || steps(route).at(-1)?.[0];
+}
+
 const WITH_PANEL = new Set(["cluster", "domain", "rack"]);
 
 function App() {
   const route = useRoute();
   useSingleKeys();
   useEffect(() => {
-    document.title = `${route.subject || steps(route).at(-1)?.[0]} – trninv`;
+    document.title = `${titleOf(route)} – trninv`;
     scrollTo(0, 0);
     mended();
   }, [route.view, route.subject]);

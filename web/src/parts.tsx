@@ -175,6 +175,16 @@ export const Reason = ({ text }: { text: string }) => (
   </>
 );
 
+/** Characters of a reason that certainly has room. */
+const SHORT = 100;
+
+/** A reason in a list: at most three lines, the whole on hover and while its row has the focus. */
+export const BriefReason = ({ text }: { text: string }) => (
+  <span class="brief-reason" title={text.length > SHORT ? text : undefined}>
+    <Reason text={text} />
+  </span>
+);
+
 /** The sign of numbers on which sources disagree. ⚠ is for unhealthy parts. */
 export const DISPUTED = "≠";
 

@@ -68,12 +68,23 @@ function openRoute(): Route {
   return route;
 }
 
-/** Expand an address relative to a place: s1/c5 in u-trn2x64/d0. */
+/** The selected part of a page about a place, as a whole address: s1/c5 in u-trn2x64/d0. */
 export function selectedAddress({ subject, options }: Route): string {
+  if (!subject) return ""; // what Incidents and Jobs select has no address
   const sel = (options.sel ?? "").toLowerCase();
   const cluster = subject.split("/")[0] ?? "";
   const whole = (end: string) => (end.startsWith("@") || end.startsWith(`${cluster}/`) ? end : `${subject}/${end}`);
   return sel ? sel.split("--").map(whole).join("--") : "";
+}
+
+/** Close a dialog when the page behind it is left: by Back, or by a link. */
+export function useLeaving(box: { current: HTMLDialogElement | null }, stays = false): void {
+  useEffect(() => {
+    if (stays) return;
+    const leave = () => box.current?.close();
+    addEventListener("popstate", leave);
+    return () => removeEventListener("popstate", leave);
+  }, [stays]);
 }
 
 export function useRoute(): Route {

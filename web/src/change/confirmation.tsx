@@ -3,6 +3,7 @@ import { type ComponentChildren, render } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../api";
 import { refresh } from "../live";
+import { useLeaving } from "../route";
 import "../style/change.css";
 import { useViewer, type Viewer } from "./proposal";
 import { showToast, type ToastContent, toastHost } from "./toast";
@@ -72,6 +73,7 @@ export function ChangeDialog({ title, action = title, tone = "", asks, most, rea
     const first = box.current?.querySelector<HTMLElement>("[name=job], [name=why], [name=who]");
     (first ?? box.current?.querySelector<HTMLElement>("[type=submit]"))?.focus();
   }, []);
+  useLeaving(box, busy);
   const shut = () => box.current?.close();
   const send = async (event: SubmitEvent) => {
     event.preventDefault();

@@ -1,6 +1,6 @@
 // Two to four places side by side: as they are, as they were seeded, or now against an earlier time.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Miniature } from "../fleet/miniature";
+import { Miniature, sizesOf } from "../fleet/miniature";
 import { useAsOf } from "../live";
 import { Address, Choice, CopyQueries, Failure } from "../parts";
 import { change, href, oneOf } from "../route";
@@ -263,9 +263,7 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
 
 const shapeOf = (size: Size) => ({
   domains: size.domains.totalCount,
-  servers: size.servers.totalCount,
-  chips: size.chips.totalCount,
-  switches: size.domains.nodes[0]?.switches.totalCount ?? 0,
+  sizes: sizesOf(size.domains),
   // servers are not among them: their chips have their state
   unhealthy: [size.chip, size.switch, size.link, size.nic].flatMap(({ nodes }) => [...nodes]),
 });

@@ -1,6 +1,6 @@
 // Unhealthy parts in words: the causes next to the map, the same as a table, and the selected domain.
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { Reason } from "../parts";
+import { BriefReason } from "../parts";
 import { href } from "../route";
 import { type Count, Counts, formatDateTime, Glyph, nounOf, stateWord } from "../state";
 import { number, pluralize, relativeTo, shortenAddress } from "../words";
@@ -52,7 +52,7 @@ export function CauseList({ cluster, causes, all, domains: [unhealthy, domains],
                   {cause.causeCount > 1 && ` and ${number(cause.causeCount - 1)} more`}
                 </strong>
                 <span class="quiet">
-                  <Reason text={cause.why ?? "no reason given"} />
+                  <BriefReason text={cause.why ?? "no reason given"} />
                 </span>
                 {cause.jobs.length > 0 && (
                   <span class="hits">
@@ -115,7 +115,7 @@ export function CauseTable({ spots }: { spots: Spot[] }) {
                   <Glyph state={state} /> {stateWord(state)}
                 </td>
                 <td class="number">{offMap ? "" : number(chips)}</td>
-                <td>{cause && <Reason text={cause.why ?? "no reason given"} />}</td>
+                <td>{cause && <BriefReason text={cause.why ?? "no reason given"} />}</td>
                 <td>{cause?.startedAt && formatDateTime(cause.startedAt)}</td>
               </tr>
             ))}

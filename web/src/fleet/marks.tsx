@@ -1,6 +1,6 @@
 // Markers on the map, the outline of the selection, and the tooltip of a marker.
 import { useMemo } from "preact/hooks";
-import { Reason } from "../parts";
+import { BriefReason } from "../parts";
 import { Glyph, stateWord } from "../state";
 import { number, pluralize, shortenAddress } from "../words";
 import type { Camera } from "./camera";
@@ -94,7 +94,7 @@ export function Tip({ marker: { x, y, spot, count }, camera }: { marker: Marker;
       </p>
       {cause && (
         <p>
-          <Reason text={cause.why ?? "no reason given"} />
+          <BriefReason text={cause.why ?? "no reason given"} />
         </p>
       )}
       <p>

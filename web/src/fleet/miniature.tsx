@@ -8,15 +8,36 @@ interface Part {
   state: string;
 }
 
-export interface Shape {
-  domains: number;
+/** What a domain consists of. */
+export interface Size {
   servers: number;
   chips: number;
-  /** Switches of a domain; those after the servers' own are the racks'. */
+  /** Those after the servers' own are the racks'. */
   switches: number;
+}
+
+export interface Shape {
+  domains: number;
+  /** The size of each domain; of many domains, those of the first few. */
+  sizes: Size[];
   /** Unhealthy chips, switches, links and NICs, here and on Compare. */
   unhealthy: Part[];
 }
+
+interface Domains {
+  nodes: readonly {
+    servers: { totalCount: number; nodes: readonly { chips: { totalCount: number } }[] };
+    switches: { totalCount: number };
+  }[];
+}
+
+/** The sizes of listed domains, whose servers have as many chips each. */
+export const sizesOf = ({ nodes }: Domains): Size[] =>
+  nodes.map(({ servers, switches }) => ({
+    servers: servers.totalCount,
+    chips: servers.totalCount * (servers.nodes[0]?.chips.totalCount ?? 0),
+    switches: switches.totalCount,
+  }));
 
 const [WIDTH, HEIGHT] = [112, 36];
 /** The smallest mark of an unhealthy part, in pixels, unless there are more of them than this. */
@@ -63,20 +84,31 @@ function byDomain(domains: number): Drawing {
   return { unit, spots, spotOf: (address) => spots[Math.floor(ordinal(address, "d") / share)] };
 }
 
-/** Domains side by side with all their chips. */
-function byChip({ domains, chips, servers, switches }: Shape): Drawing {
-  const wide = Math.min(WIDTH, (WIDTH + GAP) / domains - GAP);
-  const one = domainOf(chips / domains, servers / domains, switches, wide);
-  const move = (domain: number, spot: Spot | undefined) => spot && { ...spot, x: spot.x + domain * (wide + GAP) };
+/** A server more is wider only up to here, as many servers are rows. */
+const WIDEST = 8;
+
+/** Domains side by side with all their chips, wider with more servers. */
+function byChip(sizes: Size[]): Drawing {
+  const shares = sizes.map(({ servers }) => Math.min(servers, WIDEST));
+  const each = (WIDTH + GAP - GAP * sizes.length) / shares.reduce((sum, share) => sum + share, 0);
+  let left = -GAP;
+  const drawn = sizes.map((size, index) => {
+    const wide = each * (shares[index] ?? 1);
+    const from = left + GAP;
+    left = from + wide;
+    const { spots, spotOf } = domainOf(size, wide);
+    const move = <T extends Spot | undefined>(spot: T) => (spot ? { ...spot, x: spot.x + from } : spot);
+    return { spots: spots.map(move), spotOf: (address: string) => move(spotOf(address)) };
+  });
   return {
     unit: "a chip",
-    spots: Array.from({ length: domains }, (_, domain) => one.spots.map((spot) => move(domain, spot) as Spot)).flat(),
-    spotOf: (address) => move(ordinal(address, "d") % domains, one.spotOf(address)),
+    spots: drawn.flatMap(({ spots }) => spots),
+    spotOf: (address) => drawn[ordinal(address, "d") % drawn.length]?.spotOf(address),
   };
 }
 
 /** Servers of 4 × 4 chips side by side, or many small ones as rows of two racks; a bar is a rack's switch. */
-function domainOf(chips: number, servers: number, switches: number, width: number): Omit<Drawing, "unit"> {
+function domainOf({ chips, servers, switches }: Size, width: number): Omit<Drawing, "unit"> {
   const each = chips / servers;
   const isRows = servers > 8;
   const side = Math.min(BLOCK, each);
@@ -127,10 +159,10 @@ function marked({ x, y, width, height }: Spot, least: number): Spot {
 }
 
 export function Miniature({ shape }: { shape: Shape }) {
-  const { domains, servers, chips, unhealthy } = shape;
-  const box = <svg class="cluster-miniature" width={WIDTH} height={HEIGHT} aria-hidden="true" />;
-  if (!chips || !servers || chips % servers || servers % domains) return box;
-  const { unit, spots, spotOf } = domains > FEW ? byDomain(domains) : byChip(shape);
+  const { domains, sizes, unhealthy } = shape;
+  if (domains <= FEW && !sizes.some(({ chips }) => chips))
+    return <svg class="cluster-miniature" width={WIDTH} height={HEIGHT} aria-hidden="true" />;
+  const { unit, spots, spotOf } = domains > FEW ? byDomain(domains) : byChip(sizes);
   const least = new Set(unhealthy.map(({ address }) => spotOf(address))).size > SPARSE ? 0 : LEAST;
   const marks = [...unhealthy]
     .sort((a, b) => rank(b.state) - rank(a.state)) // the worst is drawn last

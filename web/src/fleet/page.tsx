@@ -15,7 +15,7 @@ import { decodeOverview, domainOf, type Overview } from "./overview";
 import "../style/map.css";
 import "../style/map-forced.css";
 import { useNarrow } from "../domain/wiring";
-import { tally, worstFirst } from "../health";
+import { describeModels, tally, worstFirst } from "../health";
 import {
   addressOfCause,
   type CAUSES,
@@ -34,10 +34,11 @@ const CLUSTER = graphql(`
   query Cluster($slug: String!, $scope: Address!) {
     cluster(slug: $slug) {
       address system
-      domains(first: 1) { totalCount nodes { model } }
+      domains(first: 1) { totalCount aggregates(by: [MODEL]) { model count } }
       racks(first: 1) { totalCount }
       chips(first: 1) { nodes { memory { gibibytes } } }
     }
+    systems { slug domainModel }
     server: servers(first: 1, filter: { cluster: { eq: $scope }, state: { ne: UP } }) {
       aggregates(by: [STATE]) { state count }
     }
@@ -57,7 +58,6 @@ const CLUSTER = graphql(`
 `);
 
 type Answer = Result<typeof CLUSTER>;
-type Cluster = NonNullable<Answer["cluster"]>;
 const map = import("./view");
 const Fabric = lazyView(async () => (await import("./tiers")).Fabric);
 
@@ -74,7 +74,6 @@ export function FleetPage({ route }: { route: Route }) {
   });
   const clusterResult = useQuery(queries[0]);
   const causes = useQuery(queries[1]);
-  const cluster = clusterResult.data?.cluster;
   const coloring = oneOf<ColorBy>(COLOR_BY, route.options.color, "state");
   const overview = chips.data?.overview;
   const allocations = useLoaded(overview && needsAllocations(coloring) ? slug : null, (signal) =>
@@ -87,9 +86,10 @@ export function FleetPage({ route }: { route: Route }) {
   return (
     <article class="fleet-page">
       {clusterResult.error && !chips.error && <Loading result={clusterResult}>{() => null}</Loading>}
-      {cluster && clusterResult.data && chips.data && isDrawn.current === slug ? (
+      {clusterResult.data?.cluster && chips.data && isDrawn.current === slug ? (
         <Opened
-          {...{ ...chips.data, cluster, causes, coloring, allocations, route }}
+          {...{ ...chips.data, causes, coloring, allocations, route }}
+          answer={clusterResult.data}
           others={othersOf(clusterResult.data)}
           queries={[...queries]}
         />
@@ -108,7 +108,7 @@ export function FleetPage({ route }: { route: Route }) {
 interface Props {
   overview: Overview;
   FleetMap: typeof FleetMapView;
-  cluster: Cluster;
+  answer: Answer;
   /** Unhealthy parts that are not chips. */
   others: Count[];
   causes: Loaded<Result<typeof CAUSES>>;
@@ -118,7 +118,7 @@ interface Props {
   queries: Parameters<typeof CopyQueries>[0]["queries"];
 }
 
-function Opened({ overview, FleetMap, cluster, others, causes, coloring, allocations, route, queries }: Props) {
+function Opened({ overview, FleetMap, answer, others, causes, coloring, allocations, route, queries }: Props) {
   const { options } = route;
   const slug = overview.cluster;
   const isFabric = options.fabric === "yes";
@@ -180,7 +180,7 @@ function Opened({ overview, FleetMap, cluster, others, causes, coloring, allocat
         <span class="states">
           <Counts counts={countsOf(colors, others)} />
         </span>
-        <Summary cluster={cluster} chips={overview.chips} />
+        <Summary answer={answer} chips={overview.chips} />
         <div class="tools">
           <CopyQueries queries={queries} />
           <DownloadSvg name={isFabric ? `${slug}-fabric` : slug} picture={isFabric ? svgOf("fabric") : picture} />
@@ -236,7 +236,7 @@ function Opened({ overview, FleetMap, cluster, others, causes, coloring, allocat
                 point,
                 fitted: setFit,
               }}
-              memory={overview.parts.length === 1 ? cluster.chips.nodes[0]?.memory.gibibytes : undefined}
+              memory={overview.parts.length === 1 ? answer.cluster?.chips.nodes[0]?.memory.gibibytes : undefined}
             />
             {table}
           </div>
@@ -317,12 +317,14 @@ function useKeys(keys: Record<string, () => void>): void {
   });
 }
 
-function Summary({ cluster: { system, domains, racks }, chips }: { cluster: Cluster; chips: number }) {
-  const adopted = `${pluralize(domains.totalCount, "domain")} in ${pluralize(racks.totalCount, "rack")}, adopted from imported data`;
-  const seeded = `${number(domains.totalCount)} × ${domains.nodes[0]?.model}`;
+function Summary({ answer: { cluster, systems }, chips }: { answer: Answer; chips: number }) {
+  if (!cluster) return null;
+  const { system, domains, racks } = cluster;
+  const models = describeModels(domains.aggregates, systems).join(", ");
+  const adopted = `${pluralize(domains.totalCount, "domain")} in ${pluralize(racks.totalCount, "rack")}, adopted from imported data: ${models}`;
   return (
     <p>
-      {pluralize(chips, "chip")} · {system === "adopted" ? adopted : seeded}
+      {pluralize(chips, "chip")} · {system === "adopted" ? adopted : models}
     </p>
   );
 }

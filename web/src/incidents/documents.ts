@@ -3,6 +3,8 @@ import { graphql, makeQuery, type Result, runQuery } from "../api";
 
 const INCIDENTS = graphql(`
   query Incidents {
+    unappliedFindingCount
+    clusters(first: 1) { totalCount }
     incidents(first: 200) {
       totalCount
       edges {

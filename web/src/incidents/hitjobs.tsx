@@ -8,15 +8,16 @@ import type { ImpactAnswer } from "./impact";
 /** Jobs that are named. */
 const NAMED = 3;
 
-export function HitJobs({
-  incident,
-  costs,
-}: {
+interface Props {
   incident: Pick<Incident, "jobs" | "jobCount" | "causes" | "causeCount">;
   costs: ImpactAnswer | undefined;
-}) {
+  /** Whether it is over, so that there is nothing to do for them. */
+  isPast: boolean;
+}
+
+export function HitJobs({ incident, costs, isPast }: Props) {
   const { jobs, jobCount } = incident;
-  const cause = jobCount > 0 && incident.causeCount === 1 && incident.causes[0];
+  const cause = !isPast && jobCount > 0 && incident.causeCount === 1 && incident.causes[0];
   return (
     <div>
       <dt>Jobs hit</dt>

@@ -41,17 +41,18 @@ function Heading({ id, state, place, severity, isPast = false }: HeadingProps) {
 interface SummaryProps {
   incident: Pick<Incident, "parts" | "jobs" | "jobCount" | "causes" | "causeCount" | "chipsLost" | "bandwidthLost">;
   costs?: ImpactAnswer | undefined;
+  isPast?: boolean;
 }
 
 /** Which parts, whose jobs, and what is lost. */
-function Summary({ incident, costs }: SummaryProps) {
+function Summary({ incident, costs, isPast = false }: SummaryProps) {
   return (
     <dl class="figures inner summary">
       <div>
         <dt>Parts</dt>
         <dd>{describeParts([incident])}</dd>
       </div>
-      <HitJobs incident={incident} costs={costs} />
+      <HitJobs incident={incident} costs={costs} isPast={isPast} />
       <div>
         <dt>Lost</dt>
         <dd>
@@ -163,10 +164,10 @@ export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
           <Reason text={why || "No reason given"} />
         </strong>
         <span>
-          {who}, {formatDateTime(startedAt)}
+          {who}, <span class="nowrap">{formatDateTime(startedAt)}</span>
         </span>
       </div>
-      <Summary incident={incident} />
+      <Summary incident={incident} isPast />
       <div class="inner row">
         <a class="button" href={href("at", place, { asof: secondBefore(closedAt) })}>
           View before it closed
@@ -175,7 +176,8 @@ export function ClosedPanel({ incident }: { incident: ClosedIncident }) {
       <div class="inner">
         <h3>Closed after {formatDuration(startedAt, Date.parse(closedAt))}</h3>
         <p>
-          {closedBy}, {formatDateTime(closedAt)}: <Reason text={closedWhy || "no reason given"} />
+          {closedBy}, <span class="nowrap">{formatDateTime(closedAt)}</span>:{" "}
+          <Reason text={closedWhy || "no reason given"} />
         </p>
         <ul class="tree">
           {causes.slice(0, CAUSES).map((cause) => (

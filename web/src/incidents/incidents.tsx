@@ -1,6 +1,7 @@
 // Incidents: unhealthy parts with one root cause, worst loss first; closed ones; and one of them in full.
 import { type Loaded, useQuery } from "../api";
 import { saveFile } from "../drawing/save";
+import { Seed } from "../health";
 import { useAsOf } from "../live";
 import { CopyQueries, Failure, Reason } from "../parts";
 import { change, href, oneOf, type Route } from "../route";
@@ -15,6 +16,7 @@ import { CLOSED_QUERY, type ClosedIncident, type IncidentsAnswer, placeOf, QUERY
 import { ClosedPanel, OpenPanel } from "./incident";
 import { ClosedTable, ListTools, OpenTable } from "./list";
 import { closedCsv, clustersOf, describeParts, type Filters, filterClosed, filterOpen, openCsv } from "./rows";
+import { Unapplied } from "./unapplied";
 
 const SHOWN = { open: "open", closed: "closed" } as const;
 /** The most closed incidents that the API lists. */
@@ -47,6 +49,7 @@ export function Incidents({ route }: { route: Route }) {
   const chosenClosed = chosen ? undefined : closed?.find(({ id }) => id === sel);
   const summary =
     shows === "open" ? loaded.data && summarize(loaded.data) : closed && `${number(closed.length)} closed`;
+  const isEmpty = loaded.data?.clusters.totalCount === 0;
   return (
     <article class="incidents">
       <header class="title">
@@ -59,51 +62,62 @@ export function Incidents({ route }: { route: Route }) {
           <CopyQueries queries={[QUERY, CLOSED_QUERY, CHECKS]} />
         </div>
       </header>
-      <div class={sel ? "columns" : undefined}>
-        <div>
-          <section class="card flush list" aria-label={shows === "open" ? "Open incidents" : "Closed incidents"}>
-            <ListTools
-              shows={shows}
-              counts={{ open: count(loaded.data?.incidents.totalCount), closed: count(closed?.length) }}
-              filters={filters}
-              clusters={clustersOf(shows === "open" ? edges.map(({ node }) => node) : (closed ?? []))}
-            />
-            <List result={shows === "open" ? loaded : resolved}>
-              {shows === "open" ? (
-                <OpenList data={loaded.data} shown={open.length} closed={closed}>
-                  <OpenTable incidents={open} sel={sel} />
-                </OpenList>
-              ) : past.length ? (
-                <ClosedTable incidents={past} sel={sel} />
-              ) : (
-                <p class="inner quiet">{closed?.length ? <NoMatch /> : "No incident has closed yet."}</p>
+      {isEmpty ? (
+        <Seed />
+      ) : (
+        <div class={sel ? "columns" : undefined}>
+          <div>
+            <section class="card flush list" aria-label={shows === "open" ? "Open incidents" : "Closed incidents"}>
+              <ListTools
+                shows={shows}
+                counts={{ open: count(loaded.data?.incidents.totalCount), closed: count(closed?.length) }}
+                filters={filters}
+                clusters={clustersOf(shows === "open" ? edges.map(({ node }) => node) : (closed ?? []))}
+              />
+              {shows === "open" && loaded.data && loaded.data.unappliedFindingCount > 0 && (
+                <p class="inner unapplied">
+                  <Unapplied count={loaded.data.unappliedFindingCount} />
+                </p>
               )}
-            </List>
-          </section>
-          {loaded.data && resolved.data && (
-            <p class="quiet">
-              {shows === "open"
-                ? "The most severe come first, and of these the worst loss. GB/s lost: NeuronLinks of chips and switches, EFA links of NICs, one direction."
-                : `Latest first, the last ${MOST_CLOSED} at most. An incident closes once all of its parts are up again.`}
-            </p>
-          )}
-          {shows === "open" && loaded.data && closed && <Recent closed={closed} />}
-          {/* what is below the list comes with it, so that nothing moves */}
-          {loaded.data && (resolved.data || resolved.error) && (
-            <>
-              <Timeline span={options.span} usual={shows === "open" ? "24h" : "7d"} />
-              <Checks />
-            </>
+              <List result={shows === "open" ? loaded : resolved}>
+                {shows === "open" ? (
+                  <OpenList data={loaded.data} shown={open.length} closed={closed}>
+                    <OpenTable incidents={open} sel={sel} />
+                  </OpenList>
+                ) : past.length ? (
+                  <ClosedTable incidents={past} sel={sel} />
+                ) : (
+                  <p class="inner quiet">{closed?.length ? <NoMatch /> : "No incident has closed yet."}</p>
+                )}
+              </List>
+            </section>
+            {loaded.data && resolved.data && (
+              <p class="quiet">
+                {shows === "open"
+                  ? "The most severe come first, and of these the worst loss. GB/s lost: NeuronLinks of chips and switches, EFA links of NICs, one direction."
+                  : `Latest first, the last ${MOST_CLOSED} at most. An incident closes once all of its parts are up again.`}
+              </p>
+            )}
+            {shows === "open" && loaded.data && closed && <Recent closed={closed} />}
+            {/* what is below the list comes with it, so that nothing moves */}
+            {loaded.data && (resolved.data || resolved.error) && (
+              <>
+                <Timeline span={options.span} usual={shows === "open" ? "24h" : "7d"} />
+                <Checks />
+              </>
+            )}
+          </div>
+          {chosen && <OpenPanel incident={chosen} after={cursors.get(sel) ?? null} />}
+          {chosenClosed && <ClosedPanel incident={chosenClosed} />}
+          {sel && !chosen && !chosenClosed && (
+            <aside class="card panel to-come" aria-label={`Incident ${sel.slice(0, 80)}`}>
+              {loaded.data && resolved.data && (
+                <p class="quiet">Incident {sel.slice(0, 80)} is not open at this time.</p>
+              )}
+            </aside>
           )}
         </div>
-        {chosen && <OpenPanel incident={chosen} after={cursors.get(sel) ?? null} />}
-        {chosenClosed && <ClosedPanel incident={chosenClosed} />}
-        {sel && !chosen && !chosenClosed && (
-          <aside class="card panel to-come" aria-label={`Incident ${sel.slice(0, 80)}`}>
-            {loaded.data && resolved.data && <p class="quiet">Incident {sel.slice(0, 80)} is not open at this time.</p>}
-          </aside>
-        )}
-      </div>
+      )}
     </article>
   );
 }

@@ -1,7 +1,7 @@
 // The table of incidents, open or closed, with its tabs, search, filters and CSV.
 import { useRef } from "preact/hooks";
 import { useAsOf } from "../live";
-import { Address, Choice, Reason } from "../parts";
+import { Address, BriefReason, Choice } from "../parts";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
 import { type Column, Row, SimpleTable } from "../simpletable";
@@ -117,7 +117,7 @@ const Id = ({ id }: { id: string }) => <td class="id">{isNumber(id) && id}</td>;
 /** The reason on one line, in full on hover and in the panel. */
 const Why = ({ why }: { why: string | null }) => (
   <td class="why" title={why ?? undefined}>
-    {why ? <Reason text={why} /> : <span class="quiet">no reason given</span>}
+    {why ? <BriefReason text={why} /> : <span class="quiet">no reason given</span>}
   </td>
 );
 
@@ -245,7 +245,7 @@ export function ClosedTable({ incidents, sel }: { incidents: ClosedIncident[]; s
             {incident.closedBy}
             {incident.closedWhy && (
               <span class="quiet" title={incident.closedWhy}>
-                <Reason text={incident.closedWhy} />
+                <BriefReason text={incident.closedWhy} />
               </span>
             )}
           </td>

@@ -21,6 +21,14 @@ export function useClusterChips(clusters: string[]) {
   );
 }
 
+/** The clusters that must be asked domain by domain, if an error says so. */
+export const mixedIn = (clusters: ClusterChips[], scopes: string[], error: { code: string } | undefined) =>
+  error?.code === "BAD_ARGUMENT"
+    ? clusters.flatMap(({ overview }) =>
+        overview.parts.length > 1 && scopes.includes(overview.cluster) ? [overview] : [],
+      )
+    : [];
+
 /** The letters of all jobs. */
 export const lettersIn = (clusters: ClusterChips[]): Map<string, Letter> =>
   new Map(clusters.flatMap(({ allocations }) => [...lettersOf(allocations)]));

@@ -3,17 +3,26 @@ import { useMemo, useState } from "preact/hooks";
 import { type Loaded, makeQuery, type Result, runQuery, useLoaded, useQuery } from "../api";
 import { jobColors, letterOf } from "../drawing/letter";
 import { type Cause, causesOf } from "../fleet/spots";
+import { Seed } from "../health";
 import { lazyView } from "../lazy";
 import { CopyQueries, Failure, Loading } from "../parts";
-import { change, href } from "../route";
+import { change } from "../route";
 import { StateLabel, stateWord, Warning } from "../state";
 import "../style/jobs.css";
 import { number, pluralize } from "../words";
 import { type Effect, effectsOn } from "./affected";
-import { busiestFirst, type ClusterChips, lettersIn, placesByJob, placeUse, useClusterChips } from "./allocated";
+import {
+  busiestFirst,
+  type ClusterChips,
+  lettersIn,
+  mixedIn,
+  placesByJob,
+  placeUse,
+  useClusterChips,
+} from "./allocated";
 import { FREE, JOBS, SCOPES } from "./documents";
 import { ClusterJobs, DomainJobs, Legend, type Proposal } from "./map";
-import { Placements } from "./placements";
+import { ChooseDomain, Placements } from "./placements";
 import { JobTable, nameOf, SelectedJob } from "./table";
 
 const Reservations = lazyView(async () => (await import("./reservations")).Reservations);
@@ -58,22 +67,27 @@ export function Jobs({ options }: { options: Record<string, string> }) {
     [jobs.data, causes.data, causes.error, chips.data, chips.error],
   );
   const title = scope || (isPart ? `the ${MOST_CLUSTERS} largest clusters` : "all clusters");
+  const isEmpty = clusters.data?.clusters.nodes.length === 0;
   return (
     <article class="jobs">
       <header class="title">
         <h1>Jobs</h1>
         <p>{jobs.data && summarize(jobs.data.jobs, scope)}</p>
-        <Affected hit={effects} />
+        {!isEmpty && <Affected hit={effects} />}
         <div class="tools">
           <Scope clusters={clusters.data?.clusters.nodes ?? []} scope={scope} />
           <CopyQueries queries={[query]} />
         </div>
       </header>
       {clusters.error && <Failure error={clusters.error} again={clusters.again} />}
-      <Page
-        {...{ scope, scopes, title, jobs, chips, effects, places, options }}
-        causes={causes.data?.incidents.nodes ?? NO_CAUSES}
-      />
+      {isEmpty ? (
+        <Seed />
+      ) : (
+        <Page
+          {...{ scope, scopes, title, jobs, chips, effects, places, options }}
+          causes={causes.data?.incidents.nodes ?? NO_CAUSES}
+        />
+      )}
     </article>
   );
 }
@@ -344,9 +358,6 @@ function Capacity({ scopes, all, clusters, isKnown }: CapacityProps) {
 const stripes = (colors: string[]) =>
   `linear-gradient(90deg, ${colors.map((color, at) => `${color} ${(100 * at) / colors.length}% ${(100 * (at + 1)) / colors.length}%`).join(", ")})`;
 
-/** Domains of a cluster that are offered to be asked for. */
-const MOST_DOMAINS = 12;
-
 /** Clusters that are named where a scheduler offers a size in some only. */
 const MOST_NAMED = 2;
 
@@ -364,24 +375,12 @@ interface FreeCapacityProps {
 
 /** Free blocks by size; domains of several models are placed separately, so that one of them must be chosen. */
 function FreeCapacity({ scopes, title, free, clusters }: FreeCapacityProps) {
-  const mixed =
-    free.error?.code === "BAD_ARGUMENT" && clusters.find(({ overview }) => overview.parts.length > 1)?.overview;
-  if (mixed)
+  const mixed = mixedIn(clusters, scopes, free.error);
+  if (mixed.length)
     return (
       <section class="card" aria-label="Free capacity">
         <h2>Free capacity</h2>
-        <p class="quiet">
-          The domains of {mixed.cluster} have several models, which are placed separately. Choose one:
-        </p>
-        <p>
-          {Array.from({ length: Math.min(mixed.domains, MOST_DOMAINS) }, (_, ordinal) => (
-            <>
-              <a key={ordinal} href={href("jobs", "", { in: `${mixed.cluster}/d${ordinal}` })}>
-                d{ordinal}
-              </a>{" "}
-            </>
-          ))}
-        </p>
+        <ChooseDomain clusters={mixed} />
       </section>
     );
   return (

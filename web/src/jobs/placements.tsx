@@ -1,6 +1,6 @@
 // Placements for the next job: the request, the candidates by rank, why there are none, and which jobs to move.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { makeQuery, runQuery, useLoaded } from "../api";
+import { type ApiError, makeQuery, runQuery, useLoaded } from "../api";
 import { useCanWrite } from "../change/proposal";
 import { useNarrow } from "../domain/wiring";
 import { addressOf, STATES } from "../fleet/overview";
@@ -12,7 +12,7 @@ import { stateWord, WARNING } from "../state";
 import { gigabytes, pluralize, relativeTo } from "../words";
 import { propose, toAllocate } from "./actions";
 import { linkMarks } from "./affected";
-import { type ClusterChips, domainUse, lettersIn } from "./allocated";
+import { type ClusterChips, domainUse, lettersIn, mixedIn } from "./allocated";
 import {
   amounts,
   bytes,
@@ -27,6 +27,7 @@ import {
 import { type Group, groupPlacements, isConnected, merge } from "./groups";
 import { Domains, type Proposal } from "./map";
 
+export const ChooseDomain = lazyView(async () => (await import("./choose")).ChooseDomain);
 const MakeRoom = lazyView(async () => (await import("./plans")).MakeRoom);
 
 const warning = (placement: Placement) =>
@@ -75,10 +76,14 @@ export function Placements({ scopes, options, show, chips, causes, isListed }: P
     );
     // a size that one system does not have may fit another
     const answers = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
-    const refusals = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
-    if (!answers.length) throw refusals[0];
-    return { answers, refusals: refusals.map(({ message }) => String(message)) };
+    const refusals = results.flatMap((result, at) =>
+      result.status === "rejected" ? [{ scope: scopes[at] ?? "", error: result.reason as ApiError }] : [],
+    );
+    if (!answers.length) throw refusals[0]?.error;
+    return { answers, refusals };
   });
+  const mixedOf = (refusal: { scope: string; error: ApiError }) => mixedIn(chips, [refusal.scope], refusal.error);
+  const mixed = fits.data ? fits.data.refusals.flatMap(mixedOf) : mixedIn(chips, scopes, fits.error);
   const isFound = Boolean(isListed && (fits.data || fits.error));
   useEffect(() => {
     // on a phone the result is below the list and the maps
@@ -96,18 +101,31 @@ export function Placements({ scopes, options, show, chips, causes, isListed }: P
       {want && (
         <div class="found">
           {/* which place is preselected depends on the chips */}
-          <Loading result={isListed ? fits : { ...fits, data: undefined, error: undefined, loading: true }}>
+          <Loading
+            result={
+              isListed
+                ? { ...fits, error: mixed.length ? undefined : fits.error }
+                : { ...fits, data: undefined, error: undefined, loading: true }
+            }
+          >
             {({ answers, refusals }) => (
               <>
                 <Found key={options.fit} {...{ answers, scopes, want, show, chips, causes }} />
-                {refusals.map((message) => (
-                  <p key={message} class="inner quiet">
-                    Not searched: {message}.
-                  </p>
-                ))}
+                {refusals
+                  .filter((refusal) => !mixedOf(refusal).length)
+                  .map(({ scope, error: { message } }) => (
+                    <p key={scope} class="inner quiet">
+                      Not searched: {message}.
+                    </p>
+                  ))}
               </>
             )}
           </Loading>
+          {isListed && mixed.length > 0 && (
+            <div class="inner">
+              <ChooseDomain clusters={mixed} options={{ fit: options.fit, any: options.any }} />
+            </div>
+          )}
         </div>
       )}
     </section>

@@ -3,7 +3,7 @@ import { render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type ApiError, makeQuery, runQuery } from "../api";
 import { useCanWrite } from "../change/proposal";
-import { useRoute } from "../route";
+import { useLeaving, useRoute } from "../route";
 import { Icon } from "../shell/icons";
 import { Glyph } from "../state";
 import { currentAddress, type Errand } from "./actions";
@@ -125,6 +125,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
   const current = Math.min(index, options.length - 1);
   const isAnswered = answer.text === text;
   useLayoutEffect(() => box.current?.showModal(), []);
+  useLeaving(box);
   useEffect(() => document.getElementById(`option-${current}`)?.scrollIntoView({ block: "nearest" }), [current]);
   const choose = (option: Option | undefined, apart: boolean) => {
     if (!option) return;

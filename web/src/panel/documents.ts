@@ -42,6 +42,7 @@ export const WIRE_WITH_ENDS = graphql(
 export const PANEL = graphql(
   `
   query Panel($address: Address!) {
+    unappliedFindingCount(scope: $address)
     incidents(scope: $address, first: 3) { totalCount nodes { id place startedAt who why severity } }
     resolve(address: $address) {
       __typename

@@ -1,6 +1,7 @@
 // The panel of one part: state with reason, time and author; properties, links and history.
 import { makeQuery, type Result, useQuery } from "../api";
 import { describeEvent, EventGlyph } from "../events";
+import { Unapplied } from "../incidents/unapplied";
 import { useAsOf } from "../live";
 import { Change, CopyQueries, Loading, Reason } from "../parts";
 import { href } from "../route";
@@ -16,9 +17,9 @@ export function Panel({ address, close }: { address: string; close?: () => void 
   return (
     <aside class="panel" aria-label={`About ${address}`}>
       <Loading result={useQuery(query)}>
-        {({ resolve: thing, incidents }) =>
+        {({ resolve: thing, incidents, unappliedFindingCount }) =>
           "state" in thing ? (
-            <Opened part={thing as PanelPart} incidents={incidents} close={close}>
+            <Opened part={thing as PanelPart} incidents={incidents} unapplied={unappliedFindingCount} close={close}>
               <CopyQueries queries={[query]} />
             </Opened>
           ) : (
@@ -37,11 +38,12 @@ type Incidents = Result<typeof PANEL>["incidents"];
 interface Props {
   part: PanelPart;
   incidents: Incidents;
+  unapplied: number;
   close: (() => void) | undefined;
   children: preact.ComponentChildren;
 }
 
-function Opened({ part, incidents, close, children }: Props) {
+function Opened({ part, incidents, unapplied, close, children }: Props) {
   const links = "links" in part ? part.links : null;
   return (
     <>
@@ -58,6 +60,11 @@ function Opened({ part, incidents, close, children }: Props) {
           )}
         </h2>
         <Why part={part} incidents={incidents} />
+        {unapplied > 0 && (
+          <p class="inner">
+            <Unapplied count={unapplied} />
+          </p>
+        )}
         <Actions part={part} domain={domainOf(part.address)} />
         <dl class="figures inner">
           <Facts part={part} />
@@ -91,7 +98,13 @@ function Why({ part, incidents }: { part: PanelPart; incidents: Incidents }) {
     return (
       <p class="inner quiet">
         Up
-        {last && ` since ${formatDateTime(last.at)}, ${last.who}: ${last.why}`}
+        {last && (
+          <>
+            {" since "}
+            <span class="nowrap">{formatDateTime(last.at)}</span>
+            {`, ${last.who}: ${last.why}`}
+          </>
+        )}
       </p>
     );
   const incident = incidents.nodes[0];
@@ -103,7 +116,13 @@ function Why({ part, incidents }: { part: PanelPart; incidents: Incidents }) {
       <span>
         {part.state}
         {part.factor !== null && ` at ${number(100 * part.factor)} %`}
-        {last && ` since ${formatDateTime(last.at)}, ${formatDuration(last.at, shownTime(asof))} · ${last.who}`}
+        {last && (
+          <>
+            {" since "}
+            <span class="nowrap">{formatDateTime(last.at)}</span>
+            {`, ${formatDuration(last.at, shownTime(asof))} · ${last.who}`}
+          </>
+        )}
         {last?.cascaded && part.__typename !== "Server" && ", together with its server"}
       </span>
       {incident && (
@@ -273,7 +292,7 @@ function History({ all, events, address }: { all: number; events: PartEvent[]; a
             <a href={href("at", address, { asof: event.event })}>
               <EventGlyph event={event} />
               <span>
-                {describeEvent(event)}, {formatDateTime(event.at)}
+                {describeEvent(event)}, <span class="nowrap">{formatDateTime(event.at)}</span>
                 <span class="quiet">
                   <Reason text={event.why} /> · {event.who}
                 </span>

@@ -1,5 +1,6 @@
 // The state of a part in one band: the reason, who set it and when, what follows from it, and what can be done.
 import type { ComponentChildren } from "preact";
+import { Unapplied } from "../incidents/unapplied";
 import { useAsOf } from "../live";
 import { Actions } from "../panel/actions";
 import type { PanelPart, PartEvent } from "../panel/documents";
@@ -14,6 +15,8 @@ interface Props {
   last: PartEvent | null;
   domain: string;
   incident: string | undefined;
+  /** High findings of drift that no incident shows. */
+  unapplied: number;
   /** The server whose change took this part with it. */
   server?: string;
   /** The jobs whose chips it hits. */
@@ -24,7 +27,7 @@ interface Props {
   children?: ComponentChildren;
 }
 
-export function Band({ part, last, domain, incident, server, jobs, lost, children }: Props) {
+export function Band({ part, last, domain, incident, unapplied, server, jobs, lost, children }: Props) {
   const { asof } = useAsOf();
   const { state, factor } = part;
   const before = last && new Date(Date.parse(last.at) - 1000).toISOString();
@@ -40,9 +43,10 @@ export function Band({ part, last, domain, incident, server, jobs, lost, childre
           {last && <SetBy last={last} word={word} server={last.cascaded ? server : undefined} />}
           {last && `, ${formatDuration(last.at, shownTime(asof))} ago. `}
           {state === "up" && last && `Reason: ${last.why}. `}
-          {!last && state === "up" && "No change since this cluster was seeded. "}
+          {!last && state === "up" && "No change since this cluster was made. "}
           {children}
         </span>
+        <Unapplied count={unapplied} />
         {state !== "up" && (
           <span class="hits">
             <Hits jobs={jobs} />
@@ -69,11 +73,19 @@ export function Band({ part, last, domain, incident, server, jobs, lost, childre
 
 function SetBy({ last, word, server }: { last: PartEvent; word: string; server: string | undefined }) {
   const when = formatDateTime(last.at).replace(/:\d\d UTC$/, " UTC");
-  if (!server) return <>{`Set ${word.replace("in ", "")} by ${last.who} at ${when}`}</>;
+  const at = <span class="nowrap">{when}</span>;
+  if (!server)
+    return (
+      <>
+        {`Set ${word.replace("in ", "")} by ${last.who} at `}
+        {at}
+      </>
+    );
   return (
     <>
       <a href={href("at", server)}>Server {server.split("/").at(-1)}</a>
-      {` was set ${word.replace("in ", "")} by ${last.who} at ${when}`}
+      {` was set ${word.replace("in ", "")} by ${last.who} at `}
+      {at}
     </>
   );
 }

@@ -1,6 +1,6 @@
 // Why parts of a place are unhealthy: a band for each root cause, with its reason, since when, by whom, and whose job it hits.
 import { useAsOf } from "../live";
-import { Reason } from "../parts";
+import { BriefReason } from "../parts";
 import { href } from "../route";
 import { formatDateTime, formatDuration, Glyph, STATES, shownTime, stateWord } from "../state";
 import "../style/causes.css";
@@ -53,12 +53,17 @@ export function Causes({ place: base, incidents }: Props) {
               {causeCount > 1 && ` and ${number(causeCount - 1)} more`}
             </strong>
             <strong>
-              <Reason text={why ?? "no reason given"} />
+              <BriefReason text={why ?? "no reason given"} />
             </strong>
             <span>
               {stateWord(state)}
-              {startedAt &&
-                ` since ${formatDateTime(startedAt).replace(/:\d\d UTC$/, " UTC")}, ${formatDuration(startedAt, shownTime(asof))}`}
+              {startedAt && (
+                <>
+                  {" since "}
+                  <span class="nowrap">{formatDateTime(startedAt).replace(/:\d\d UTC$/, " UTC")}</span>
+                  {`, ${formatDuration(startedAt, shownTime(asof))}`}
+                </>
+              )}
               {who && `, set by ${who}`}
             </span>
             <span class="hits">

@@ -52,6 +52,7 @@ function Opened({ answer, chip, query }: { answer: Result<typeof CHIP>; chip: Ch
         last={ownChange(answer.events.nodes, address)}
         domain={domain}
         incident={answer.incidents.nodes[0]?.id}
+        unapplied={answer.unappliedFindingCount}
         server={server.address}
         jobs={chip.job ? [chip.job] : []}
         lost={lostOf(chip)}

@@ -57,6 +57,7 @@ const HISTORY_FIELDS = graphql(
 export const SERVER = graphql(
   `
   query ServerPage($address: Address!, $domain: Address!, $inside: String!, $narrow: Boolean!) {
+    unappliedFindingCount(scope: $address)
     incidents(scope: $address, first: 1) { nodes { id } }
     cordons(scope: $address, first: 1) { nodes { why who startedAt } }
     allLinks: links(filter: { domain: { eq: $domain }, address: { contains: $inside } }, first: 1) { totalCount }
@@ -79,6 +80,7 @@ export const SERVER = graphql(
 export const CHIP = graphql(
   `
   query ChipPage($address: Address!) {
+    unappliedFindingCount(scope: $address)
     incidents(scope: $address, first: 1) { nodes { id } }
     events(scope: $address, last: 100) { ...History }
     resolve(address: $address) {

@@ -52,7 +52,7 @@ export function History({ events, place, jobs }: Props) {
           ))}
         </SimpleTable>
       ) : (
-        <p class="inner quiet">No changes since this cluster was seeded.</p>
+        <p class="inner quiet">No changes since this cluster was made.</p>
       )}
       {changes.length > FEW && (
         <p class="foot quiet">

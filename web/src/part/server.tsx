@@ -59,6 +59,7 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
         last={ownChange(answer.events.nodes, address)}
         domain={domain.address}
         incident={answer.incidents.nodes[0]?.id}
+        unapplied={answer.unappliedFindingCount}
         jobs={jobsOf(server)}
         lost={lostOf(server, answer.nicLinks.totalCount)}
       >

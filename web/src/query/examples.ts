@@ -1,4 +1,6 @@
 // Examples of the Query page. A test runs each of them, on databases of any content.
+import { OPEN_FINDINGS } from "../incidents/unapplied";
+
 export type Language = "sql" | "cypher";
 
 export interface Example {
@@ -40,6 +42,7 @@ FROM v_event
 WHERE state = 'down' AND until IS NULL AND at < now() - INTERVAL '7 days'
 ORDER BY at`,
     },
+    { name: "Open findings of drift", text: OPEN_FINDINGS },
     {
       name: "Bandwidth, now and healthy",
       text: `SELECT cluster, technology, count(*) AS links, sum(bandwidth_gb_per_s) AS now_gb_per_s,

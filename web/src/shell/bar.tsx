@@ -8,7 +8,7 @@ import { Share } from "./share";
 import { ThemeSwitch } from "./theme";
 import { SignedIn } from "./viewer";
 
-const NAMES: Record<string, string> = {
+export const NAMES: Record<string, string> = {
   incidents: "Incidents",
   jobs: "Jobs",
   compare: "Compare",

@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import "../style/keylist.css";
+import { useLeaving } from "../route";
 import { areEnabled, setEnabled } from "./keys";
 
 /** Groups of keys and what they do; keys in sequence or with the same meaning are separated by spaces. */
@@ -61,6 +62,7 @@ function Keys({ close }: { close: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
   const [on, setOn] = useState(areEnabled);
   useLayoutEffect(() => box.current?.showModal(), []);
+  useLeaving(box);
   const choose = (enabled: boolean) => {
     setEnabled(enabled);
     setOn(enabled);

@@ -2,7 +2,7 @@
 import { type Incident, placeOf, stateOf } from "../incidents/documents";
 import { describeParts } from "../incidents/rows";
 import { useAsOf } from "../live";
-import { Address, Reason } from "../parts";
+import { Address, BriefReason } from "../parts";
 import { href } from "../route";
 import { type Column, SimpleTable } from "../simpletable";
 import { Glyph, Since, shownTime } from "../state";
@@ -105,7 +105,7 @@ export function ByIncident({ groups }: { groups: Group[] }) {
                 )}
               </td>
               <td class="why">
-                {incident.why ? <Reason text={incident.why} /> : <span class="quiet">no reason given</span>}
+                {incident.why ? <BriefReason text={incident.why} /> : <span class="quiet">no reason given</span>}
               </td>
               <td class="who">{incident.who}</td>
               <td class="when">

@@ -5,7 +5,7 @@ import { type Letter, LetterBadge } from "../drawing/letter";
 import { saveFile } from "../drawing/save";
 import "../style/data.css";
 import { useAsOf } from "../live";
-import { Address, DisputeMark, NO_MARK, Reason } from "../parts";
+import { Address, BriefReason, DisputeMark, NO_MARK, Reason } from "../parts";
 import { change, href } from "../route";
 import { useKey } from "../shortcuts";
 import { formatDateTime, formatDuration, isState, nounOf, StateLabel, shownTime } from "../state";
@@ -622,6 +622,8 @@ function Value(props: ValueProps) {
     </>
   ) : column === "kind" ? (
     nounOf(text)
+  ) : column === "why" ? (
+    <BriefReason text={shown} />
   ) : (
     <Reason text={shown} />
   );

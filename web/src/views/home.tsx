@@ -6,7 +6,7 @@ import { Bar, type Health, healthOf, Seed, tally, worstFirst } from "../health";
 import { SEVERITIES } from "../incidents/documents";
 import { describeParts } from "../incidents/rows";
 import { useAsOf } from "../live";
-import { CopyQueries, Loading, Reason } from "../parts";
+import { BriefReason, CopyQueries, Loading } from "../parts";
 import { href } from "../route";
 import { type Column, Row, SimpleTable } from "../simpletable";
 import {
@@ -30,11 +30,19 @@ const HOME = graphql(`
     clusters(first: 1000) {
       nodes {
         slug system
-        domains(first: 1) { totalCount nodes { address model switches(first: 1) { totalCount } } }
+        domains(first: 4) {
+          totalCount
+          aggregates(by: [MODEL]) { model count }
+          nodes {
+            address
+            servers(first: 1) { totalCount nodes { chips(first: 1) { totalCount } } }
+            switches(first: 1) { totalCount }
+          }
+        }
         chips(first: 1) { totalCount }
       }
     }
-    systems { slug name chips }
+    systems { slug name chips domainModel }
     all: servers(first: 1) { aggregates(by: [CLUSTER]) { cluster count } }
     live: servers(first: 1, filter: { instance: { ne: null } }) { aggregates(by: [CLUSTER]) { cluster count } }
     hosts: servers(first: 1, filter: { instance: { eq: null }, host: { ne: null } }) {
@@ -319,7 +327,7 @@ function Line({ health, sources, hasSource }: LineProps) {
         <a href={health.alone ? href("domain", health.alone) : href("cluster", health.slug)}>
           <Miniature shape={health.shape} />
           <span>
-            {health.slug} <span class="quiet roomy">{health.model}</span>
+            {health.slug} <Models health={health} />
           </span>
         </a>
       </th>
@@ -334,6 +342,24 @@ function Line({ health, sources, hasSource }: LineProps) {
         </td>
       )}
     </Row>
+  );
+}
+
+/** Models that a cluster names, a line for each. */
+const FEW_MODELS = 3;
+
+function Models({ health: { models, shape } }: { health: Health }) {
+  const isMany = models.length > FEW_MODELS;
+  return (
+    <span class="quiet roomy" title={isMany ? models.join(", ") : undefined}>
+      {isMany
+        ? `${pluralize(shape.domains, "domain")} of ${number(models.length)} models`
+        : models.map((model) => (
+            <span key={model} class="line">
+              {model}
+            </span>
+          ))}
+    </span>
   );
 }
 
@@ -374,7 +400,7 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
               <span>
                 <strong>{shortenAddress(incident.place ?? "several clusters")}</strong>
                 <span class="reason">
-                  <Reason text={incident.why ?? "No reason given"} />
+                  <BriefReason text={incident.why ?? "No reason given"} />
                 </span>
                 <span class="quiet">
                   {SEVERITIES[incident.severity]} · {describeParts([incident])}
@@ -393,10 +419,10 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
 /** What an incident does to jobs; their names break only where one is longer than a line. */
 function JobNames({ verb, jobs }: { verb: string; jobs: readonly string[] }) {
   if (!jobs.length) return null;
-  if (jobs.length > LISTED) return ` · ${verb} ${pluralize(jobs.length, "job")}`;
+  if (jobs.length > LISTED) return `, ${verb} ${pluralize(jobs.length, "job")}`;
   return (
     <>
-      {" ·"}
+      {","}
       {jobs.map((job, index) => (
         <>
           {" "}

@@ -2,7 +2,7 @@
 import { graphql, makeQuery, useQuery } from "../api";
 import { placeOf, stateOf } from "../incidents/documents";
 import { useAsOf } from "../live";
-import { Address, Loading, Reason } from "../parts";
+import { Address, BriefReason, Loading } from "../parts";
 import { href } from "../route";
 import { type Column, SimpleTable } from "../simpletable";
 import { formatDateTime, formatDuration, Glyph, shownTime } from "../state";
@@ -48,7 +48,7 @@ export function LostBandwidth({ scope }: { scope: string | null }) {
                     </th>
                     <td class="number">{exact(incident.lost)}</td>
                     <td class="why">
-                      {incident.why ? <Reason text={incident.why} /> : <span class="quiet">no reason given</span>}
+                      {incident.why ? <BriefReason text={incident.why} /> : <span class="quiet">no reason given</span>}
                     </td>
                     <td class="roomy when">
                       {incident.startedAt && (

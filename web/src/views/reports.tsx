@@ -170,7 +170,9 @@ function shareOfKinds({ columns, rows }: Rows, until: number): string {
     const [upBefore, before] = sums.get(String(of("kind"))) ?? [0, 0];
     sums.set(String(of("kind")), [upBefore + all * Number(of("share_up")), before + all]);
   }
-  return [...sums].map(([kind, [up, all]]) => `${nounOf(kind)} ${formatCell("share_up", up / all, 3)} %`).join(", ");
+  return [...sums]
+    .map(([kind, [up, all]]) => `${nounOf(kind)} ${formatCell("share_up", up / all, 3)}\u00a0%`)
+    .join(", ");
 }
 
 const PRESENTATIONS: Record<string, Presentation> = {
