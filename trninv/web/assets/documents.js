@@ -1,4 +1,4 @@
-import{N as e,j as t}from"./words.js";var n=t(`
+import{S as e,b as t}from"./parts.js";var n=t(`
   query Jobs($scope: Address) {
     jobs(scope: $scope, first: 500) {
       totalCount

@@ -1,1 +1,1 @@
-import{S as e,c as t}from"./words.js";import{t as n}from"./jsxRuntime.js";var r=({jobs:r,more:i=0})=>n(`span`,{children:[n(`b`,{children:`Hits`}),` `,n(e,{jobs:r,none:`no job`}),i>0&&` and ${t(i)} more`]});export{r as t};
+import{d as e}from"./parts.js";import{c as t}from"./words.js";import{t as n}from"./jsxRuntime.js";var r=({jobs:r,more:i=0})=>n(`span`,{children:[n(`b`,{children:`Hits`}),` `,n(e,{jobs:r,none:`no job`}),i>0&&` and ${t(i)} more`]});export{r as t};
