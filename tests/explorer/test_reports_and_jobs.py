@@ -27,7 +27,7 @@ from trninv.placement.changes.reserve import reserve
 from trninv.service.explorer import WEB_DIRECTORY
 
 WHY = '=HYPERLINK("http://x"), <img src=x onerror=alert(1)>'
-CHUNK = 15_200
+CHUNK = 15_500
 """Bytes of a page that is fetched when it is opened, compressed."""
 
 
