@@ -446,6 +446,7 @@ def test_unhealthy_single_servers_are_squares_and_n_goes_through_them(opened: Op
 @pytest.mark.slow
 def test_on_a_phone_the_button_that_allocates_is_above_the_navigation(opened: Open) -> None:
     page = opened("#/jobs?in=u-trn2x64&fit=chips:8", width=390, height=600)
+    expect(page.get_by_role("region", name="Place a job in u-trn2x64")).to_be_visible()
     button = page.get_by_role("button", name="Allocate 8 chips")
     page.locator(".choices").first.scroll_into_view_if_needed()
     expect(button).to_be_in_viewport()

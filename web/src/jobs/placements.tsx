@@ -91,7 +91,7 @@ export function Placements({ scopes, options, show, chips, causes, isListed }: P
   }, [isFound, options.fit, anyBlock]);
   return (
     <section class="card flush" aria-labelledby="fits" ref={box}>
-      <h2 id="fits">Place a job</h2>
+      <h2 id="fits">Place a job {scopes.length === 1 && <span class="quiet">in {scopes[0]}</span>}</h2>
       <Form want={want} any={anyBlock} />
       {options.fit && !want && (
         <p class="inner failure">

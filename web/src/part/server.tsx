@@ -67,7 +67,7 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
         {answer.cordons.nodes.map((cordon) => ` Cordoned by ${cordon.who}: ${cordon.why}.`)}
       </Band>
       <div class="part-columns">
-        <section class="card flush" aria-label="Chips">
+        <section class="card flush stretched" aria-label="Chips">
           <CountTitle name="Chips" states={chips.map((chip) => chip.state)}>
             <a class="more" href={href("domain", domain.address)}>
               Open {relativeTo(domain.address.split("/")[0] ?? "", domain.address)}

@@ -586,14 +586,17 @@ function Value(props: ValueProps) {
         <StateLabel state={text} />
       </td>
     );
-  if (column === "health" && text !== ALL_UP)
+  if (column === "health" && text !== ALL_UP) {
+    // an address does not break at the hyphens of its cluster
+    const words = shown.split(/(\S+\/\S+)/).map((word, at) => (at % 2 ? <span class="nowrap">{word}</span> : word));
     return (
       <td data-label={label}>
         <StateLabel state={/ down\b/.test(text) ? "down" : "degraded"}>
-          {incident ? <a href={href("incidents", "", { sel: incident })}>{shown}</a> : shown}
+          {incident ? <a href={href("incidents", "", { sel: incident })}>{words}</a> : words}
         </StateLabel>
       </td>
     );
+  }
   const content = links.length ? (
     links.map((address, index) => (
       <>
