@@ -188,7 +188,7 @@ def test_availability_is_of_a_period_and_says_kinds_as_people_do(opened: Open) -
     kinds = column(page, 1)
     assert "NIC" in kinds
     lead = page.get_by_text("Up in all of these clusters: ")
-    expect(lead).to_contain_text(re.compile(r"chip [>\d.]+ %.*Worst first\."))
+    expect(lead).to_contain_text(re.compile(r"chip [>\d.]+\s%.*Worst first\."))
     above, below = lead.bounding_box(), page.locator(".data").bounding_box()
     assert above
     assert below

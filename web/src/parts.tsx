@@ -178,7 +178,7 @@ export const Reason = ({ text }: { text: string }) => (
 /** Characters of a reason that certainly has room. */
 const SHORT = 100;
 
-/** A reason in a list: at most three lines, the whole on hover and while its row has the focus. */
+/** A reason in a list: at most four lines, the whole on hover and while its row has the focus. */
 export const BriefReason = ({ text }: { text: string }) => (
   <span class="brief-reason" title={text.length > SHORT ? text : undefined}>
     <Reason text={text} />

@@ -77,7 +77,7 @@ function Opened({ answer, server, query }: { answer: ServerAnswer; server: Serve
         </section>
         <div class="part-side">
           <section class="card flush" aria-label="NICs and links">
-            <CountTitle name="NICs and links" states={nics.map((nic) => nic.state)} />
+            <CountTitle name="NICs and links" noun="NIC" states={nics.map((nic) => nic.state)} />
             {nics.length > 0 && (
               <ul class="nics inner">
                 {nics.map((nic) => (
@@ -163,22 +163,29 @@ function withIt({ state, chips, nics }: ServerPart): string {
 
 interface CountTitleProps {
   name: string;
+  /** What is counted, if the name says more. */
+  noun?: string;
   states: string[];
   children?: preact.ComponentChildren;
 }
 
 /** A heading with the numbers of unhealthy parts: Chips ✕ 16 of 16 down. */
-export function CountTitle({ name, states, children }: CountTitleProps) {
+export function CountTitle({ name, noun, states, children }: CountTitleProps) {
   const bad = STATES.filter((state) => state !== "up" && states.includes(state));
   return (
     <h2>
       {name}{" "}
       {bad.map((state) => (
         <StateLabel key={state} state={state}>
-          {number(states.filter((other) => other === state).length)} of {number(states.length)} {stateWord(state)}
+          {number(states.filter((other) => other === state).length)} of{" "}
+          {noun ? pluralize(states.length, noun) : number(states.length)} {stateWord(state)}
         </StateLabel>
       ))}
-      {!bad.length && <span class="quiet">{states.length ? `${number(states.length)}, all up` : "none"}</span>}
+      {!bad.length && (
+        <span class="quiet">
+          {states.length ? `${noun ? pluralize(states.length, noun) : number(states.length)}, all up` : "none"}
+        </span>
+      )}
       {children}
     </h2>
   );
@@ -215,9 +222,11 @@ function Instance({ server }: { server: ServerPart }) {
         </div>
         <div>
           <dt>Host memory</dt>
-          <dd>
-            {gibibytes(server.hostMemory)}, {pluralize(server.vcpus, "vCPU")}
-          </dd>
+          <dd>{gibibytes(server.hostMemory)}</dd>
+        </div>
+        <div>
+          <dt>vCPUs</dt>
+          <dd>{number(server.vcpus)}</dd>
         </div>
       </dl>
     </section>
