@@ -33,7 +33,7 @@ def service_database(databases: Databases) -> str:
 
 def few() -> dict[str, Any]:
     """An UltraServer and a server of 16 chips, other ones than in the mixed fleet."""
-    listed = json.loads(json.dumps(nodes()).replace("i-0", "i-a").replace("cb-", "cb-a"))
+    listed: dict[str, Any] = json.loads(json.dumps(nodes()).replace("i-0", "i-a").replace("cb-", "cb-a"))
     return listed | {"items": [*listed["items"][:4], listed["items"][11]]}
 
 

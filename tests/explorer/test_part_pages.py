@@ -187,9 +187,7 @@ def test_a_fabric_tells_its_ratios_and_the_jobs_that_cross(opened: Open) -> None
     assert violations(page) == ""
     page.set_viewport_size({"width": 390, "height": 844})
     expect(picture).to_have_attribute("width", re.compile(r"^3\d\d$"))
-    expect(answer).to_have_text(
-        "Non-blocking. Jobs that cross: 1 of 2. 400 of 25,600 GB/s below tier 3 are down."
-    )
+    expect(answer).to_have_text("Non-blocking. Jobs that cross: 1 of 2. 400 of 25,600 GB/s below tier 3 are down.")
     expect(key.get_by_role("listitem").first).to_have_text("A wide")
     for each in (answer, key):
         expect(each).to_be_in_viewport(ratio=1)
