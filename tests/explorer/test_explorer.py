@@ -10,6 +10,7 @@ import os
 import re
 import urllib.request
 import xml.etree.ElementTree as ET
+from datetime import UTC, datetime, timedelta
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import pytest
 from PIL import Image, ImageFilter
 from playwright.sync_api import Locator, Page, expect
 
-from browsing import Open, Watched, documented, held_back, settled, violations
+from browsing import Open, Watched, Window, documented, held_back, settled, violations
 from conftest import Run
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.state.condition import Condition
@@ -104,6 +105,15 @@ def test_every_page_looks_as_it_did_is_accessible_and_fits_a_phone(
     assert "".join(found) == ""
     page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_looks_the_same_an_hour_later(watched: Watched, window: Window, name: str) -> None:
+    """A slow machine reaches a page minutes after its fleet was made: longer ages move nothing."""
+    window.take().clock.set_fixed_time(datetime.now(UTC) + timedelta(minutes=59))
+    looks(watched.open(PAGES[name], width=1200, height=900), name)
+    watched.close()
 
 
 def looks(page: Page, name: str, look: str = "") -> None:

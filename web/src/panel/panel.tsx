@@ -120,11 +120,16 @@ function Why({ part, incidents }: { part: PanelPart; incidents: Incidents }) {
           <>
             {" since "}
             <span class="nowrap">{formatDateTime(last.at)}</span>
-            {`, ${formatDuration(last.at, shownTime(asof))} · ${last.who}`}
+            {`, ${formatDuration(last.at, shownTime(asof))}`}
           </>
         )}
-        {last?.cascaded && part.__typename !== "Server" && ", together with its server"}
       </span>
+      {last && (
+        <span>
+          set by {last.who}
+          {last.cascaded && part.__typename !== "Server" && ", together with its server"}
+        </span>
+      )}
       {incident && (
         <a href={href("incidents", "", { sel: incident.id })}>
           Incident {incident.id}: {incident.place}
