@@ -22,7 +22,7 @@ from trninv.cli.main import main
 
 PAGE = ROOT / "docs/live-fleet.md"
 _FENCE = re.compile(r"```console\n(.*?)```", re.DOTALL)
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?\+00:00")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?(\+00:00|Z)")
 _GENERATOR = "python tests/fleet_outputs.py"
 
 
@@ -42,7 +42,7 @@ def _shown(block: str, database: str) -> str:
 
 
 def _noon(time: re.Match[str]) -> str:
-    return f"2026-11-22T12:00:00{'.000000' if time[1] else ''}+00:00"
+    return f"2026-11-22T12:00:00{'.000000' if time[1] else ''}{time[2]}"
 
 
 def _printed(line: str, database: str) -> str:

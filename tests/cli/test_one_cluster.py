@@ -1,6 +1,7 @@
 """What commands mean, and say, where no place is named, nothing is seeded, or an extra is not installed."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -83,3 +84,10 @@ def test_an_address_without_its_cluster_is_completed_if_only_one_has_the_place(
     assert "no cluster d0: " in run("show", "d0", database=url)[2]
     assert run("unseed", "lab", "--yes", database=url)[0] == 0
     assert "no cluster d0: did you mean prod/d0?" in run("show", "d0", database=url)[2]
+
+
+def test_outside_of_a_terminal_times_are_to_the_second_but_those_of_events(run: Run, databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    assert run("set", "u-trn2x64/d0/s0/c0", "down", "--why", "test", "--who", "tests", database=url)[0] == 0
+    assert re.search(r"  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  ", run("incidents", database=url)[1])
+    assert re.search(r"  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00  ", run("events", database=url)[1])

@@ -85,6 +85,7 @@ def _print_table(event_list: list[Event], limit: int) -> None:
         ),
         optional_columns=["source", "who"],
         empty_text=_EMPTY_HINT,
+        exact_times=True,
     )
     print_truncation(event_list, limit, "--last N")
     for event in event_list[:limit]:

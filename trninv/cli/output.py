@@ -1,10 +1,11 @@
 """Print the results of commands: tables for people, JSON with the field names of the GraphQL types for programs."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import click
 
@@ -66,14 +67,21 @@ def json_text(value: Any) -> str:
     return escape_controls(json.dumps(value, indent=2, ensure_ascii=False), keep="\n")
 
 
+_TIMESTAMP: Final = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+\+00:00$")
+"""A time as the database stores it."""
+
+
 def print_table(
     headers: Sequence[str],
     lines: Iterable[Iterable[object]],
     *,
     optional_columns: Sequence[str] = (),
     empty_text: str = "",
+    exact_times: bool = False,
 ) -> None:
     """Print a table of cells converted with `str`, with control characters escaped.
+
+    Outside of a terminal, which shows how long ago they are, times are printed to the second.
 
     Parameters
     ----------
@@ -81,6 +89,8 @@ def print_table(
         Columns to omit, in this order, if the table does not fit the terminal.
     empty_text
         Text that a terminal shows instead of an empty table: why it is empty, and which command to run next.
+    exact_times
+        Whether to print times as they are stored, because --asof takes them.
 
     """
     table_cells = [to_cells(line) for line in lines]
@@ -93,6 +103,8 @@ def print_table(
             from trninv.cli import terminal  # noqa: PLC0415 # not needed if output is piped
         terminal.print_terminal_table(titles, table_cells, optional_columns)
         return
+    if not exact_times:
+        table_cells = [[_TIMESTAMP.sub(r"\1Z", cell) for cell in cells] for cells in table_cells]
     widths = [max([len(header) + 2, *map(len, cells)]) for header, *cells in zip(titles, *table_cells, strict=True)]
     for line in (titles, ["-" * width for width in widths], *table_cells):
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
