@@ -112,7 +112,7 @@ def test_two_commands_at_once_install_once(sandbox: Path) -> None:
     outputs = [process.communicate() for process in started]
     assert all(output.startswith("trninv,") for output, _ in outputs)
     assert (sandbox / "installs").read_text() == "starts\nends\n"
-    waiting = "waiting for another ./run, which installs into .venv\n"
+    waiting = "waiting for another ./run, which installs into .venv (if none runs: rm .venv.lock)\n"
     assert sorted(errors for _, errors in outputs) == ["installing requirements.txt into .venv\n", waiting]
     assert not (sandbox / ".venv.lock").is_symlink()
 

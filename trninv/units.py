@@ -164,6 +164,11 @@ def format_timestamp(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
+def format_seconds(time: str) -> str:
+    """Return a time as the database stores it in the form that people read, to the second."""
+    return f"{time[: len('2026-11-22T02:00:00')]}Z"
+
+
 def format_lower_bound(time: datetime) -> str:
     """Return a time as text that sorts no later than any stored form of it, to compare with ``>=`` and ``<``.
 

@@ -20,7 +20,7 @@ CHIP = "u-trn2x64/d0/s0/c0"
 SET = ("set", CHIP, "down", "--why", "test", "--who", "tests")
 NOTHING, STORING, ALREADY = (
     "nothing in the database was changed",
-    "the change was being stored; look whether it was before you repeat it",
+    "the change was being stored; check whether it was stored before you repeat it",
     "the change was already stored",
 )
 

@@ -12,6 +12,7 @@ from conftest import BACKENDS, Databases, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.cli import report_commands
+from trninv.cli.output import print_table
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.address.lookup import NO_CLUSTER_MESSAGE
 from trninv.inventory.seeding import cluster_seeding
@@ -84,6 +85,11 @@ def test_an_address_without_its_cluster_is_completed_if_only_one_has_the_place(
     assert "no cluster d0: " in run("show", "d0", database=url)[2]
     assert run("unseed", "lab", "--yes", database=url)[0] == 0
     assert "no cluster d0: did you mean prod/d0?" in run("show", "d0", database=url)[2]
+
+
+def test_old_times_have_no_fraction_and_other_words_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(["t"], [["2025-11-22T02:00:00+00:00"], ["at 2025-11-22T02:00:00.000000+00:00"]])
+    assert capsys.readouterr().out.splitlines()[2:] == ["2025-11-22T02:00:00Z", "at 2025-11-22T02:00:00.000000+00:00"]
 
 
 def test_outside_of_a_terminal_times_are_to_the_second_but_those_of_events(run: Run, databases: Databases) -> None:

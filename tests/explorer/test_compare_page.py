@@ -72,7 +72,7 @@ def test_on_a_phone_names_and_the_first_of_several_places_stay_in_view(opened: O
     name = table.get_by_role("rowheader", name="BF16 compute, TFLOPS dense").locator("div")
     first = table.locator("tr", has_text="BF16 compute").locator("td")
     expect(first).to_have_count(4)
-    assert name.bounding_box()["y"] < 844  # type: ignore[index]
+    assert name.evaluate("name => name.getBoundingClientRect().y") < 844
     before = [left_of(each) for each in (name, first.nth(0), first.nth(1))]
     table.evaluate("box => box.scrollTo(90, 0)")
     after = [left_of(each) for each in (name, first.nth(0), first.nth(1))]

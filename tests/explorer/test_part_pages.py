@@ -193,7 +193,7 @@ def test_a_fabric_tells_its_ratios_and_the_jobs_that_cross(opened: Open) -> None
         expect(each).to_be_in_viewport(ratio=1)
     box = picture.bounding_box()
     assert box
-    assert box["y"] >= key.bounding_box()["y"]  # type: ignore[index]
+    assert box["y"] >= key.evaluate("key => key.getBoundingClientRect().y")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate(SMALLEST) >= 11
 

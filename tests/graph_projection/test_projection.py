@@ -103,8 +103,9 @@ def _change_everything(engine: Engine) -> None:
         bind(connection, [pinned_binding(connection, "trn1.32xlarge/d0/s0", "i-0f")], who="a")
 
 
+@pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize("name", ["ü机.db", "a b%41?.db"])
-def test_the_builder_opens_the_file_that_is_named(databases: Databases, cache: Path, tmp_path: Path, name: str) -> None:  # noqa: ARG001
+def test_the_builder_opens_the_file_that_is_named(databases: Databases, tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     shutil.copy(databases.migrated("sqlite").removeprefix("sqlite:///"), file)
     with trninv.open(f"sqlite:///{file}") as fleet:

@@ -24,7 +24,7 @@ from trninv.routing.answer import (
     strip_annotations,
     total_count,
 )
-from trninv.units import Bandwidth, Capacity, Duration
+from trninv.units import Bandwidth, Capacity, Duration, format_seconds
 
 MAX_LIMIT = 1_000_000_000
 """Upper bound of every --limit and --last, which all databases can represent."""
@@ -67,8 +67,12 @@ def json_text(value: Any) -> str:
     return escape_controls(json.dumps(value, indent=2, ensure_ascii=False), keep="\n")
 
 
-_TIMESTAMP: Final = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+\+00:00$")
-"""A time as the database stores it."""
+_TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00")
+"""A time as the database stores it; old ones have no fraction of a second."""
+
+
+def _to_seconds(cell: str) -> str:
+    return format_seconds(cell) if _TIMESTAMP.fullmatch(cell) else cell
 
 
 def print_table(
@@ -104,7 +108,7 @@ def print_table(
         terminal.print_terminal_table(titles, table_cells, optional_columns)
         return
     if not exact_times:
-        table_cells = [[_TIMESTAMP.sub(r"\1Z", cell) for cell in cells] for cells in table_cells]
+        table_cells = [[_to_seconds(cell) for cell in cells] for cells in table_cells]
     widths = [max([len(header) + 2, *map(len, cells)]) for header, *cells in zip(titles, *table_cells, strict=True)]
     for line in (titles, ["-" * width for width in widths], *table_cells):
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -37,7 +37,7 @@ class StoredChanges:
     def describe(self) -> str:
         """Return what became of the changes of a process that is interrupted."""
         if self.is_storing:
-            return "the change was being stored; look whether it was before you repeat it"
+            return "the change was being stored; check whether it was stored before you repeat it"
         if self.count > 1:
             return f"{self.count:,} changes were already stored"
         return "the change was already stored" if self.count else "nothing in the database was changed"

@@ -6,7 +6,7 @@ import { lazyView } from "./lazy";
 import { Panel } from "./panel/panel";
 import { ErrorPage } from "./parts";
 import { change, href, type Route, selectedAddress, useRoute } from "./route";
-import { Bar, NAMES, steps } from "./shell/bar";
+import { Bar, steps } from "./shell/bar";
 import { Notice } from "./shell/clock";
 import { useSingleKeys } from "./shell/keys";
 import { PrintFooter } from "./shell/printfooter";
@@ -28,47 +28,35 @@ const RackView = lazyView(async () => (await import("./rack/rack")).RackView);
 const Reports = lazyView(async () => (await import("./views/reports")).Reports);
 const Sources = lazyView(async () => (await import("./views/sources")).Sources);
 
+const VIEWS: Record<string, (route: Route) => preact.ComponentChildren> = {
+  home: ({ options }) => <Home span={options.span} />,
+  at: (route) => <At key={route.subject} route={route} />,
+  incidents: (route) => <Incidents route={route} />,
+  jobs: ({ options }) => <Jobs options={options} />,
+  compare: ({ options }) => <Compare options={options} />,
+  sources: (route) => <Sources route={route} />,
+  disagreements: (route) => <Disagreements route={route} />,
+  cluster: (route) => <ClusterView key={route.subject} route={route} />,
+  domain: (route) => <DomainView key={route.subject} route={route} />,
+  rack: (route) => <RackView key={route.subject} route={route} />,
+  measured: (route) => <MeasuredView key={route.subject} route={route} />,
+  query: ({ options }) => <Query options={options} />,
+  reports: (route) => <Reports key={route.subject} route={route} />,
+};
+
+const exists = ({ view }: Route) => Object.hasOwn(VIEWS, view);
+
 function View({ route }: { route: Route }) {
-  switch (route.view) {
-    case "home":
-      return <Home span={route.options.span} />;
-    case "at":
-      return <At key={route.subject} route={route} />;
-    case "incidents":
-      return <Incidents route={route} />;
-    case "jobs":
-      return <Jobs options={route.options} />;
-    case "compare":
-      return <Compare options={route.options} />;
-    case "sources":
-      return <Sources route={route} />;
-    case "disagreements":
-      return <Disagreements route={route} />;
-    case "cluster":
-      return <ClusterView key={route.subject} route={route} />;
-    case "domain":
-      return <DomainView key={route.subject} route={route} />;
-    case "rack":
-      return <RackView key={route.subject} route={route} />;
-    case "measured":
-      return <MeasuredView key={route.subject} route={route} />;
-    case "query":
-      return <Query options={route.options} />;
-    case "reports":
-      return <Reports key={route.subject} route={route} />;
-    default:
-      return (
-        <ErrorPage page={route.view}>
-          <p class="failure">Page {route.view.slice(0, 80)} does not exist.</p>
-        </ErrorPage>
-      );
-  }
+  if (exists(route)) return <>{VIEWS[route.view]?.(route)}</>;
+  return (
+    <ErrorPage page={route.view}>
+      <p class="failure">Page {route.view.slice(0, 80)} does not exist.</p>
+    </ErrorPage>
+  );
 }
 
-const PLACES = new Set(["home", "at", "cluster", "domain", "rack", "measured"]);
-
 function titleOf(route: Route): string | undefined {
-  if (!PLACES.has(route.view) && !Object.hasOwn(NAMES, route.view)) return "No such page";
+  if (!exists(route)) return "No such page";
   return route.subject || steps(route).at(-1)?.[0];
 }
 

@@ -26,7 +26,7 @@ from trninv.inventory.address.rows_in import rows_in
 from trninv.inventory.schema.listing import select_things
 from trninv.inventory.schema.things import THINGS
 from trninv.placement.allocations.allocation_rows import batches
-from trninv.units import format_timestamp, pluralize
+from trninv.units import format_seconds, format_timestamp, pluralize
 
 _RESERVATION, _RESERVED_CHIP, _JOB, _ALLOCATION = (
     TABLES[name] for name in ("reservation", "reserved_chip", "job", "allocation")
@@ -94,11 +94,6 @@ class Reservation:
     def __str__(self) -> str:
         purpose = self.name if self.kind == "job" else f"maintenance {self.name}"
         return f"{pluralize(self.chips, 'chip')} in {self.place} for {purpose} {self.window}"
-
-
-def format_seconds(time: str) -> str:
-    """Return a time as the database stores it in the form that people read, to the second."""
-    return f"{time[: len('2026-11-22T02:00:00')]}Z"
 
 
 def parse_window(start: str | None, end: str | None, now: datetime) -> Window:

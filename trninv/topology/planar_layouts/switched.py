@@ -28,7 +28,7 @@ _MIN_BAR_HEIGHT = 46.0
 _TITLE_HEIGHT, _BOTTOM_MARGIN = 36.0, 10.0
 """Space in a panel above the first row and below the last one."""
 _RACK_GAP, _STACKED_RACK_GAP = 168.0, 24.0
-"""Gaps between panels that are side by side, and between stacked ones, whose low rows then stay in one raster."""
+"""Gaps between panels that are side by side, and between stacked ones: the low rows of both are whole rows apart."""
 
 
 class _RowMeasures(NamedTuple):

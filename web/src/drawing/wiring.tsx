@@ -361,7 +361,7 @@ function linkCounts({ wires }: Wiring): Map<string, number> {
   return counts;
 }
 
-/** The distance of rows of chips, which is drawn as whole pixels: equal links, which run along rows, look equal then. */
+/** The distance between rows of chips. It is drawn as whole pixels, so that equal links along the rows look equal. */
 function rowPitch({ wiring, parts }: Wiring, { places, box }: Layout): number {
   const chips = parts.filter(({ kind }) => kind === "chip");
   const rows = [...new Set(chips.map(({ address }) => places.get(address)?.y ?? 0))].sort((a, b) => a - b);

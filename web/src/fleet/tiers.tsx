@@ -94,12 +94,9 @@ function Answer({ tiers, jobs, hasLetters }: Summary) {
       <p class="answer">
         {steps.length > 0 && (over.length ? <OverSubscribed over={over} /> : <strong>Non-blocking.</strong>)} Jobs that
         cross: {number(crossing.length)} of {number(all)}.{" "}
-        {reduced.slice(0, 1).map(({ tier, below, belowDesigned }) => (
-          <span key={tier} class="quiet">
-            {number(Math.round((belowDesigned - below) / GB))} of {number(Math.round(belowDesigned / GB))} GB/s below
-            tier&nbsp;{tier} are down.
-          </span>
-        ))}
+        <span class="quiet">
+          <Reduced steps={reduced.slice(0, 1)} />
+        </span>
       </p>
       {hasLetters && <JobKey jobs={[...crossing, ...inside]} all={all} />}
     </>
@@ -114,6 +111,18 @@ function stepsOf(tiers: Tier[]) {
   const over = steps.filter(({ worst }) => worst && (worst.ratio === null || worst.ratio > OVER));
   return { steps, over, reduced: steps.filter(({ below, belowDesigned }) => below < belowDesigned) };
 }
+
+const Reduced = ({ steps }: { steps: Step[] }) => (
+  <>
+    {steps.map(({ tier, below, belowDesigned }, index) => (
+      <span key={tier}>
+        {index > 0 && " "}
+        {number(Math.round((belowDesigned - below) / GB))} of {number(Math.round(belowDesigned / GB))} GB/s below
+        tier&nbsp;{tier} are down.
+      </span>
+    ))}
+  </>
+);
 
 const OverSubscribed = ({ over }: { over: Step[] }) => (
   <>
@@ -162,15 +171,8 @@ function Tiers({ tiers }: { tiers: Tier[] }) {
       </SimpleTable>
       <p class="inner quiet">
         {!steps.length && "There is one tier."}
-        {steps.length > 0 && !over.length && "Non-blocking: every node carries upward what comes from below."}
-        {reduced.map(({ tier, below, belowDesigned }) => (
-          <span key={tier}>
-            {" "}
-            {number(Math.round((belowDesigned - below) / GB))} of {number(Math.round(belowDesigned / GB))} GB/s below
-            tier&nbsp;{tier} are down.
-          </span>
-        ))}{" "}
-        <OverSubscribed over={over} />
+        {steps.length > 0 && !over.length && "Non-blocking: every node carries upward what comes from below."}{" "}
+        <Reduced steps={reduced} /> <OverSubscribed over={over} />
       </p>
     </section>
   );

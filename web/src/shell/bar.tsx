@@ -8,7 +8,7 @@ import { Share } from "./share";
 import { ThemeSwitch } from "./theme";
 import { SignedIn } from "./viewer";
 
-export const NAMES: Record<string, string> = {
+const NAMES: Record<string, string> = {
   incidents: "Incidents",
   jobs: "Jobs",
   compare: "Compare",
