@@ -16,7 +16,9 @@ from starlette.testclient import TestClient
 import postgres
 from conftest import Run
 from trninv.checks.measures import MEASURES
+from trninv.cli import grant_command
 from trninv.database import bulk_load
+from trninv.database.stored_changes import STORED
 from trninv.reports import grants
 from trninv.service.application import create_app
 from trninv.setting_parsers import LEAST_OBSERVATIONS
@@ -111,6 +113,20 @@ def test_an_owner_who_may_not_create_roles_is_told_what_an_administrator_runs(si
     status, out, _ = run("sql", "SELECT count(*) AS n FROM v_chip", database=url)
     assert (status, out.split()[-1]) == (0, "0")
     assert run("migrate", database=url)[2] == ""
+
+
+def test_ctrl_c_after_the_commit_says_that_grants_are_stored(
+    site: Site, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = site.url(site.database())
+    assert run("migrate", database=url)[0] == 0
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(STORED, "count", 0)
+    monkeypatch.setattr(grant_command, "redacted_url", interrupt)
+    assert run("grant", database=url) == (130, "", "\ninterrupted: the change was already stored\n")
 
 
 def test_grant_on_sqlite_is_a_usage_error(run: Run, lite: str) -> None:

@@ -6,6 +6,7 @@ import click
 
 from trninv.cli.messages import print_wrapped
 from trninv.database.engine import read_transaction, redacted_url, temporary_engine, translate_statement_errors
+from trninv.database.stored_changes import STORED
 from trninv.errors import UsageError
 from trninv.reports import grants
 
@@ -28,8 +29,10 @@ def grant(database: str) -> None:
             raise UsageError("an SQLite file has no roles; use the permissions of the file")
         with read_transaction(engine, exact=True):  # fails if the tables are missing or old
             pass
-        with translate_statement_errors(engine), engine.begin() as connection:
+        with translate_statement_errors(engine), engine.connect() as connection:
             refused = grants.grant(connection)
+            with STORED.storing():
+                connection.commit()
     if refused:
         print_refused(refused)
         raise click.exceptions.Exit(1)
