@@ -5,7 +5,7 @@
 """
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -164,9 +164,13 @@ def format_timestamp(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
+_LAST_SECOND = "9999-12-31T23:59:59.000000+00:00"
+
+
 def format_seconds(time: str) -> str:
-    """Return a time as the database stores it in the form that people read, to the second."""
-    return f"{time[: len('2026-11-22T02:00:00')]}Z"
+    """Return a time as the database stores it, rounded up to the second: ``--at`` with it shows what happened then."""
+    whole = datetime.fromisoformat(min(time, _LAST_SECOND)) + timedelta(microseconds=999_999)
+    return f"{whole.isoformat()[: len('2026-11-22T02:00:00')]}Z"
 
 
 def format_lower_bound(time: datetime) -> str:

@@ -130,12 +130,17 @@ def test_an_unknown_tool_names_that_of_the_command(lite_fleet: BaseFleet, name: 
 @pytest.mark.parametrize(
     ("tool", "arguments", "message"),
     [
-        ("makeRoom", {"scope": "u-trn2x64"}, "BAD_ARGUMENT: give exactly one of shape, chips, servers and domains"),
+        (
+            "makeRoom",
+            {"scope": "u-trn2x64"},
+            "give exactly one of shape (such as 2x2x4), chips, servers and domains",
+        ),
         ("makeRoom", {"scope": "4x4x1"}, "4x4x1 is a shape; name the scope too: makeRoom 4x4x1 scope"),
         ("placements", {"scope": "u-trn2x64", "chips": 6}, "the nearest are 4 and 8 (anyBlock for "),
         ("placements", {"scope": "u-trn2x64", "chips": 6, "group": [4]}, "BAD_ARGUMENT: "),
         ("release", {"job": "nope", "who": "tests"}, "(list with kind jobs lists all)"),
         ("unreserve", {"name": "nope", "who": "tests"}, "(list with kind reservations lists all)"),
+        ("replacement", {"job": "JOB-A"}, "no job JOB-A: "),
         ("noteIncident", {"incident": "nope", "text": "x", "who": "tests"}, "write an id that incidents lists"),
     ],
 )

@@ -4,6 +4,8 @@ import os
 import re
 import subprocess
 import sys
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -87,13 +89,26 @@ def test_an_address_without_its_cluster_is_completed_if_only_one_has_the_place(
     assert "no cluster d0: did you mean prod/d0?" in run("show", "d0", database=url)[2]
 
 
-def test_old_times_have_no_fraction_and_other_words_stay(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(["t"], [["2025-11-22T02:00:00+00:00"], ["at 2025-11-22T02:00:00.000000+00:00"]])
-    assert capsys.readouterr().out.splitlines()[2:] == ["2025-11-22T02:00:00Z", "at 2025-11-22T02:00:00.000000+00:00"]
+def test_times_are_rounded_up_to_the_second_and_other_words_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    rounded = {
+        "2025-11-22T02:00:00+00:00": "2025-11-22T02:00:00Z",  # of an old event
+        "2025-11-22T02:00:00.000000+00:00": "2025-11-22T02:00:00Z",
+        "2025-12-31T23:59:59.000001+00:00": "2026-01-01T00:00:00Z",
+        "9999-12-31T23:59:59.999999+00:00": "9999-12-31T23:59:59Z",
+        "at 2025-11-22T02:00:00.000000+00:00": "at 2025-11-22T02:00:00.000000+00:00",
+    }
+    print_table(["t"], [[time] for time in rounded])
+    assert capsys.readouterr().out.splitlines()[2:] == list(rounded.values())
 
 
-def test_outside_of_a_terminal_times_are_to_the_second_but_those_of_events(run: Run, databases: Databases) -> None:
+def test_at_takes_the_times_of_tables_and_those_of_events_and_queries_are_exact(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
     assert run("set", "u-trn2x64/d0/s0/c0", "down", "--why", "test", "--who", "tests", database=url)[0] == 0
-    assert re.search(r"  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  ", run("incidents", database=url)[1])
-    assert re.search(r"  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00  ", run("events", database=url)[1])
+    (since,) = re.findall(r"  (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)  ", run("incidents", database=url)[1])
+    while datetime.now(UTC) < datetime.fromisoformat(since):
+        time.sleep(0.01)
+    assert "u-trn2x64/d0/s0/c0" in run("incidents", "--at", since, database=url)[1]
+    commands = (["events"], ["list", "event"], ["sql", "SELECT at FROM v_event"])
+    exact = [re.findall(r"\d{4}-\d\d-\d\dT\S+", run(*command, database=url)[1]) for command in commands]
+    assert exact[0] == exact[1] == exact[2]
+    assert re.fullmatch(r"[^.]+\.\d{6}\+00:00", exact[0][0])

@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 from examples import ROOT
 from trninv.cli.main import trninv
 from trninv.database.engine import temporary_engine
+from trninv.database.stored_changes import STORED
 from trninv.database.tables import TABLES
 
 PAGE = (ROOT / "docs/how-to/discover.md").read_text()
@@ -51,6 +52,8 @@ def test_status_names_targets_and_late_ones(lab: Engine, monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("lab")
-def test_a_dry_run_stores_nothing() -> None:
+def test_a_dry_run_stores_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(STORED, "count", 0)
     assert "dry run" in run("discover", "aws:us-east-2", "--dry-run").stdout
+    assert STORED.describe() == "nothing in the database was changed"  # its lease is no change
     assert "aws:us-east-2" not in run("status").stdout

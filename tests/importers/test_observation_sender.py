@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from printed import neuron_ls
 
+from trninv.database.stored_changes import STORED
 from trninv.errors import TrninvError, UnreachableError, UsageError
 from trninv.importers.collection_schedule import CollectionSchedule, parse_duration
 from trninv.importers.observation_sender import ObservationSender, read_token
@@ -156,12 +157,34 @@ def test_a_service_that_does_not_answer_is_asked_again() -> None:
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
         with pytest.raises(UnreachableError, match=r"does not answer: .*Connection refused"):
             sender(url, clock, said).send("x", 20)
+        assert not STORED.is_storing
     assert len(said) == len(clock.pauses) >= 3
     with pytest.raises(UnreachableError):
         sender(url, clock).send("x", 0)
     for wrong in ("http://[", "http://127.0.0.1:port"):
         with pytest.raises(TrninvError):
             sender(wrong, clock).send("x", 0)
+
+
+def test_without_an_answer_nobody_knows_whether_it_was_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(STORED, "count", 0)
+    monkeypatch.setattr(STORED, "is_storing", False)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+
+        def hang_up() -> None:
+            silent.accept()[0].close()
+
+        Thread(target=hang_up).start()
+        with pytest.raises(UnreachableError):
+            sender(url, Clock()).send("x", 0)
+    assert "check whether it was stored" in STORED.describe()
+    with pytest.raises(UnreachableError, match="refused"):  # this attempt stored nothing, but the one before may have
+        sender(url, Clock()).send("x", 0)
+    assert "check whether it was stored" in STORED.describe()
+    with answering(OK) as (url, _):
+        sender(url, Clock()).send("x", 0)
+    assert STORED.describe() == "the change was already stored"
 
 
 def test_each_attempt_reads_the_token_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,12 +131,13 @@ def test_what_is_wrongly_asked_is_told_what_would_do(own: Fleet) -> None:
     with pytest.raises(InvalidArgumentError, match=r"^4x4x1 is a shape; name the scope too: trninv place SCOPE 4x4x1$"):
         own.placements("4x4x1")
     for scope in ULTRA, "u-trn2x64":
-        sizes = "give exactly one of SHAPE, --chips, --servers and --domains$"
-        with pytest.raises(InvalidArgumentError, match=sizes):
-            own.make_room(scope)  # the only argument of the command without a size
+        sizes = "give exactly one of SHAPE \\(such as 2x2x4\\), --chips, --servers and --domains$"
+        for alone in scope, "4x4x":  # the only argument of the command without a size
+            with pytest.raises(InvalidArgumentError, match=sizes):
+                own.make_room(alone)
         with pytest.raises(InvalidArgumentError, match=sizes):
             own.make_room(scope=scope, chips=4, servers=1)
-        with pytest.raises(InvalidArgumentError, match=r"of SHAPE, --chips, --memory, --servers and --domains$"):
+        with pytest.raises(InvalidArgumentError, match=r"x4\), --chips, --memory, --servers and --domains$"):
             own.placements(scope)
     with pytest.raises(
         InvalidArgumentError, match=f"4x4x1 is a shape, {ULTRA} is not; write trninv place {ULTRA} 4x4x1"

@@ -92,6 +92,9 @@ def test_a_window_starts_now_or_later_and_ends_after_that() -> None:
     for text_ in "2026-11-22T02:00:00", "tomorrow", "":
         with pytest.raises(InvalidTimeError, match="zone"):
             parse_window(text_, None, now)
+    for start_, end_ in (("5m", None), ("20000d", None), (None, "now")):
+        with pytest.raises(InvalidTimeError, match=r"with its zone.* or a duration of up to 9999d, such as 4h$"):
+            parse_window(start_, end_, now)
     for wrong in "0h", "99999999999d":
         for start_, end_ in ((None, wrong), (wrong, None)):
             with pytest.raises((InvalidArgumentError, InvalidTimeError), match=wrong):
@@ -137,7 +140,7 @@ def test_a_size_is_reserved_where_place_finds_it(opened: Fleet) -> None:
     assert _kept(opened, "more", [D], 2, 3, chips=4).reservation.chips == 4
     for arguments, message in (
         ({"chips": 4, "maintenance": True}, "named places"),
-        ({"chips": 4, "servers": 1}, "exactly one"),
+        ({"chips": 4, "servers": 1}, "^give only one of --chips and --servers$"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             _kept(opened, "other", [D], 4, 5, **arguments)

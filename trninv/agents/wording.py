@@ -6,11 +6,13 @@ from functools import cache
 from typing import Final
 
 from trninv.agents.tool import Tool, all_tools
-from trninv.agents.tool_list import LIST, LIST_NAMES, listed_kinds, name_call
+from trninv.agents.tool_list import LIST_NAMES, listed_kinds, name_call
 from trninv.graphql.compiler.selections import field_metadata
 from trninv.graphql.question_fields import graphql_name
 
 _OPTION: Final = re.compile(r"--[a-z][a-z-]*[a-z]\b")
+_METAVAR: Final = re.compile(r"(?<!\w)'[^']*'|(?<![\w/.-])[A-Z_]+(?![\w/.-])")
+"""A word in capitals, or a quotation, whose words are the caller's."""
 _CAPITAL: Final = re.compile(r"[A-Z]")
 
 
@@ -19,8 +21,8 @@ def in_words_of_tools(message: str, tool: Tool | None) -> str:
     if tool is not None:
         names = _argument_by_option(tool)
         message = _OPTION.sub(lambda match: names.get(match[0], match[0]), message)
-        for word, name in _argument_by_metavar(tool).items():
-            message = re.sub(rf"\b{word}\b", name, message)
+        metavars = _argument_by_metavar(tool)
+        message = _METAVAR.sub(lambda match: metavars.get(match[0], match[0]), message)
     calls = _call_by_command()
     return _command_pattern().sub(lambda match: calls[match[1]], message)
 
@@ -50,7 +52,8 @@ def _hyphenate(capital: re.Match[str]) -> str:
 @cache
 def _call_by_command() -> Mapping[str, str]:
     """Return what to call in place of each command, longer commands first."""
-    calls = {f"list {word}": f"{LIST} with kind {name}" for word, name in LIST_NAMES.items() if name in listed_kinds()}
+    kinds = listed_kinds()
+    calls = {f"list {word}": name_call(kinds[name]) for word, name in LIST_NAMES.items() if name in kinds}
     for tool in all_tools().values():
         calls.setdefault(tool.command, name_call(tool))
     return dict(sorted(calls.items(), key=lambda item: -len(item[0])))

@@ -74,6 +74,7 @@ def print_listing(
             (record.values() for record in records),
             optional_columns=optional_columns(names),
             empty_text=empty_text,
+            exact_times=name == "event",
         ),
     )
     print_truncation([*records, *[None] * result.truncated], limit, "--limit N")

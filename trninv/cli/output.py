@@ -85,7 +85,7 @@ def print_table(
 ) -> None:
     """Print a table of cells converted with `str`, with control characters escaped.
 
-    Outside of a terminal, which shows how long ago they are, times are printed to the second.
+    Outside of a terminal, which shows how long ago they are, times are rounded up to the second.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def print_table(
     empty_text
         Text that a terminal shows instead of an empty table: why it is empty, and which command to run next.
     exact_times
-        Whether to print times as they are stored, because --asof takes them.
+        Whether to print times as they are stored: rows of queries, and events, several of which may fall in a second.
 
     """
     table_cells = [to_cells(line) for line in lines]

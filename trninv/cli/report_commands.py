@@ -247,7 +247,9 @@ def print_rows(result: QueryResult, style: str, optional_columns: Sequence[str] 
             raise UsageError("Parquet cannot be printed to a terminal; add > FILE.parquet")
         write_parquet(RowStream(result.columns, iter(result.rows)), column_types(result), sys.stdout.buffer)
     elif style == "table":
-        print_table(result.columns, result.rows, optional_columns=optional_columns, empty_text="no rows")
+        print_table(
+            result.columns, result.rows, optional_columns=optional_columns, empty_text="no rows", exact_times=True
+        )
     else:
         text = to_text(result, style)
         click.echo(escape_controls(text, keep="\n") if style != "csv" or sys.stdout.isatty() else text)

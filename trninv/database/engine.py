@@ -278,6 +278,7 @@ def write_transaction(
     lock: str | None = "cluster",
     commits: bool = True,
     foreign_keys: bool = True,
+    is_change: bool = True,
     after_commit: Callable[[Connection], None] = lambda _: None,
 ) -> Iterator[Connection]:
     """Open a write transaction once no other one is open; commit at the end, or roll back on an exception or a kill.
@@ -291,6 +292,8 @@ def write_transaction(
         If False, the transaction is always rolled back.
     foreign_keys
         If False, SQLite does not check foreign keys; the caller does so before the end.
+    is_change
+        Whether a command that Ctrl-C ends says that this was stored; leases, for example, are not what it was for.
     after_commit
         Called with the connection after the commit.
 
@@ -315,7 +318,7 @@ def write_transaction(
                 if not commits:
                     transaction.rollback()
                 elif transaction.is_active:  # the caller may have rolled it back
-                    with STORED.storing():
+                    with STORED.storing() if is_change else nullcontext():
                         transaction.commit()
             after_commit(connection)
             if lock and connection.dialect.name == "sqlite":

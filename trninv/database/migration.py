@@ -86,8 +86,8 @@ def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> No
                     config.attributes["on_version"] = _version_counter(config, current, progress)
                 change_schema = command.downgrade if _is_downgrade(config, current, to) else command.upgrade
                 change_schema(config, to)
-            except CommandError:
-                raise UsageError(f"there is no schema version {to[:40]}: {_usage()}") from None
+            except CommandError as error:
+                raise UsageError(f"there is no schema version {to[:40]}: {_usage()}") from error
             _check_foreign_keys(connection)
             with STORED.storing():
                 connection.commit()

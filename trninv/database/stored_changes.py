@@ -15,7 +15,7 @@ class StoredChanges:
     count
         Number of transactions that were committed, here or by a service.
     is_storing
-        Whether one is being committed: after Ctrl-C, nobody here knows whether it was.
+        Whether one is being committed, or a service did not answer: its outcome is unknown.
 
     """
 
@@ -23,13 +23,15 @@ class StoredChanges:
     is_storing: bool = False
 
     @contextmanager
-    def storing(self) -> Iterator[None]:
-        """Count what the code in this context commits, unless it fails."""
-        self.is_storing = True
+    def storing(self, unknown: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+        """Count what the code in this context commits, unless it fails; after ``unknown`` errors it may have."""
+        was_storing, self.is_storing = self.is_storing, True
         try:
             yield
+        except unknown:
+            raise
         except Exception:
-            self.is_storing = False
+            self.is_storing = was_storing
             raise
         self.count += 1
         self.is_storing = False

@@ -49,7 +49,7 @@ class Lease:
 
     def renew(self) -> None:
         """Keep other processes from pulling the target."""
-        with write_transaction(self.engine, lock="discovery") as connection:
+        with write_transaction(self.engine, lock="discovery", is_change=False) as connection:
             connection.execute(self._update().values(renewed=_NOW))
 
     def finish(self, connection: Connection, **values: Any) -> None:
@@ -67,12 +67,12 @@ class Lease:
 
     def fail(self, error: str) -> None:
         """Record an error, and end the lease; nothing if another process has it."""
-        with write_transaction(self.engine, lock="discovery") as connection:
+        with write_transaction(self.engine, lock="discovery", is_change=False) as connection:
             connection.execute(self._update().values(error=error[:_MAX_ERROR], holder=None, renewed=None))
 
     def release(self) -> None:
         """End the lease of a pull that only checked, as if it had not been."""
-        with write_transaction(self.engine, lock="discovery") as connection:
+        with write_transaction(self.engine, lock="discovery", is_change=False) as connection:
             if self.previous is None:
                 connection.execute(delete(_DISCOVERY).where(_DISCOVERY.c.target == self.target))
             else:
@@ -95,7 +95,7 @@ def lease_target(engine: Engine, target: str, started: datetime, every_seconds: 
 
     """
     holder = f"{platform.node()}:{os.getpid()}:{os.urandom(4).hex()}"
-    with write_transaction(engine, lock="discovery") as connection:
+    with write_transaction(engine, lock="discovery", is_change=False) as connection:
         previous = find_discovery(connection, target)
         if connection.scalar(select(_DISCOVERY.c.holder).where(_DISCOVERY.c.target == target, _IS_LEASED)):
             host, process, _ = str(previous and previous.holder).rsplit(":", 2)

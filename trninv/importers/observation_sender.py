@@ -7,6 +7,7 @@ how old the observation is, so that one that arrives late does not pass for news
 import json
 import os
 import random
+import socket
 import ssl
 import time
 from collections.abc import Callable
@@ -59,6 +60,10 @@ class _RetryableError(Exception):
         self.error, self.retry_after = error, retry_after
 
 
+class _NoAnswerError(_RetryableError):
+    """A request was sent, but not answered: the service may have stored the observation."""
+
+
 @dataclass(frozen=True)
 class ObservationSender:
     """Posts observations to a service's /observations.
@@ -104,7 +109,7 @@ class ObservationSender:
         start, attempt = self.clock(), 0
         while True:
             try:
-                with STORED.storing():
+                with STORED.storing(unknown=(_NoAnswerError,)):
                     return self._post(observation, self.clock() - start)
             except _RetryableError as failure:
                 pause = failure.retry_after + self.rng.uniform(0, min(_MAX_BACKOFF, _FIRST_BACKOFF * 2**attempt))
@@ -134,7 +139,8 @@ class ObservationSender:
             unreachable = UnreachableError(f"{self.service} does not answer: {reason}")
             if isinstance(reason, ssl.SSLCertVerificationError | ValueError):
                 raise unreachable from None
-            raise _RetryableError(unreachable) from None
+            was_sent = not isinstance(reason, ConnectionRefusedError | socket.gaierror)
+            raise (_NoAnswerError if was_sent else _RetryableError)(unreachable) from None
 
 
 def _error_message(body: bytes) -> str:

@@ -33,7 +33,7 @@ _RESERVATION, _RESERVED_CHIP, _JOB, _ALLOCATION = (
 )
 FOREVER: Final = "9999-12-31T23:59:59.999999+00:00"
 """The end of a window without an end."""
-_DURATION: Final = re.compile(r"\d+[dh]", re.ASCII)
+_DURATION: Final = re.compile(r"[0-9]{1,4}[dh]")
 MAX_CONFLICTS: Final = 8
 """The most conflicts in one message."""
 
@@ -123,12 +123,12 @@ def parse_window(start: str | None, end: str | None, now: datetime) -> Window:
 
 
 def _parse_time(text: str, origin: datetime, name: str) -> datetime:
-    """Return the time that a text names, as a time or as a duration from another time; "now" is that time itself."""
+    """Return the time that a text names, as a time or as a duration from another time; it may begin "now"."""
     text = text.strip()
-    if text == "now":
+    if text == "now" and name == "from":
         return origin
     if not _DURATION.fullmatch(text):
-        return parse_time(text, may_be_future=True)
+        return parse_time(text, ", or a duration of up to 9999d, such as 4h", may_be_future=True)
     try:
         return origin + parse_lifetime(text, f"--{name}")
     except OverflowError:

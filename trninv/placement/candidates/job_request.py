@@ -61,13 +61,14 @@ def check_arguments(command: str, scope: str | None, shape: str | None, **sizes:
     InvalidArgumentError
 
     """
+    scope, shape = scope and scope.strip(), shape and shape.strip()
     count = sum(value is not None for value in (shape, *sizes.values()))
     is_swapped = scope is not None and is_shape(scope)
     if is_swapped and not count:
         written = command.format(scope="SCOPE", shape=scope)
         raise InvalidArgumentError(f"{scope} is a shape; name the scope too: {written}")
     if count != 1:
-        *first, last = ("SHAPE", *(f"--{name}" for name in sizes))
+        *first, last = ("SHAPE (such as 2x2x4)", *(f"--{name}" for name in sizes))
         raise InvalidArgumentError(f"give exactly one of {', '.join(first)} and {last}")
     if is_swapped and shape and not is_shape(shape):
         written = command.format(scope=shape[:200], shape=scope)
