@@ -63,13 +63,25 @@ def test_what_says_that_all_is_up_says_what_was_not_applied(found: Fleet, run: R
     assert len(found.at(1).unapplied_findings()) == 1
 
 
-def test_apply_is_named_only_if_it_sets_something(found: Fleet, run: Run) -> None:
+@pytest.mark.parametrize(("rule", "address"), [("memory-wrong", f"{U}/d0/s2/c1"), ("chip-missing", f"{U}/d0/s2")])
+def test_apply_is_named_only_if_it_sets_something(found: Fleet, run: Run, rule: str, address: str) -> None:
     found.set_state(SERVER, "down", who="tests", why="it is dead")
-    wrong = {"id": 4, "rule": "memory-wrong", "severity": "high", "address": f"{U}/d0/s2/c1", "observed": "64 GiB"}
+    wrong = {"id": 4, "rule": rule, "severity": "high", "address": address, "observed": "64 GiB"}
     with write_transaction(found.engine) as connection:
         connection.execute(insert(TABLES["finding"]).values(**wrong, **SEEN))
     for command in (("incidents",), (), ("status",)):
         assert f"{UNAPPLIED}\n" in run(*command, database=url_of(found))[1]
+
+
+def test_a_side_is_applied_once_its_links_are_down(found: Fleet) -> None:
+    found.set_state(SERVER, "down", who="tests", why="it is dead")
+    side = {"id": 5, "rule": "side-link-down", "severity": "high", "address": f"{U}/d0/s3", "observed": "side V down"}
+    with write_transaction(found.engine) as connection:
+        connection.execute(insert(TABLES["finding"]).values(**side, **SEEN))
+    for link in (f"{U}/d0/s3/c0--{U}/d0/s3/c1", f"{U}/d0/s2/c0--{U}/d0/s3/c0"):
+        assert [finding.id for finding in found.unapplied_findings()] == [5]
+        found.set_state(link, "down", who="tests", why="finding 5")
+    assert found.unapplied_findings() == []
 
 
 def test_graphql_and_agents_count_them(found: Fleet) -> None:

@@ -36,6 +36,7 @@ from trninv.placement.changes.allocate import allocate
 from trninv.placement.changes.cordon import cordon
 from trninv.placement.changes.uncordon import uncordon
 from trninv.reconcile import chip_drift, drift
+from trninv.reconcile.changes.detect_drift import detect_drift as drift_change
 from trninv.reconcile.drift import DriftResult, UncomparedServers, detect_drift
 from trninv.reconcile.findings import list_findings
 from trninv.reconcile.occupied_slots import load_occupied_slots
@@ -229,6 +230,10 @@ def test_a_count_of_what_may_be_allocated_does_not_say_which_chip_is_missing(ali
     assert (finding.rule, finding.address) == ("chip-missing", "trn2-16.48xlarge/d1/s0")
     assert finding.observed == "15 by kubernetes, which does not list them"
     assert made.applied_changes == ()
+    assert (
+        "chip-missing at 1 server: no source says which chip, so --apply sets none down; "
+        f"import neuron-ls of {machines()[13].instance}"
+    ) in drift_change.render(made)
 
 
 def test_counters_that_fell_start_anew(alive: Engine) -> None:

@@ -50,7 +50,8 @@ def format_unapplied(findings: "Sequence[RelatedFinding]", scope: str | None = N
     if not findings:
         return ""
     command = "trninv drift" if scope is None else f"trninv drift {scope}"
-    apply = ", and --apply sets what failed down" if any(sets_states(finding.rule) for finding in findings) else ""
+    sets_any = any(sets_states(finding.rule, finding.address) for finding in findings)
+    apply = ", and --apply sets what failed down" if sets_any else ""
     return f"{start}{pluralize(len(findings), 'high finding')} of drift on parts that are up: {command}{apply}"
 
 

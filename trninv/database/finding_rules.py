@@ -3,6 +3,7 @@
 A finding is a difference between the design and what machines report. `trninv.reconcile.rules` implements the rules.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -236,6 +237,11 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
 }
 
 
-def sets_states(rule: str) -> bool:
-    """Return whether `trninv drift --apply` sets the parts of a rule's findings down or in maintenance."""
-    return rule in FINDING_RULES and FINDING_RULES[rule].sets_states
+def sets_states(rule: str, address: str | None) -> bool:
+    """Return whether `trninv drift --apply` sets parts of a rule's finding at an address down or in maintenance."""
+    return rule in FINDING_RULES and FINDING_RULES[rule].sets_states and not lacks_chip_number(rule, address)
+
+
+def lacks_chip_number(rule: str, address: str | None) -> bool:
+    """Return whether a finding of a missing chip does not say which, because a source only counts the chips."""
+    return rule == "chip-missing" and not re.search(r"/c\d+$", address or "")

@@ -37,4 +37,15 @@ def list_unapplied_findings(connection: Connection, scope: str | None = None) ->
         query = query.where(rows_in(resolve(connection, scope), "finding"))
     rows = connection.execute(query.order_by(_FINDING.c.id)).all()
     unhealthy = {part.address for part in load_unhealthy_parts(connection)} if rows else set()
-    return [RelatedFinding(*row) for row in rows if row.address not in unhealthy]
+    sides = {server for address in unhealthy for server in _linked_servers(address)}
+    return [
+        RelatedFinding(*row)
+        for row in rows
+        if row.address not in unhealthy and not (row.rule == "side-link-down" and row.address in sides)
+    ]
+
+
+def _linked_servers(address: str) -> set[str]:
+    """Return the servers of the chips that a link joins; none for a link within a server, or another part."""
+    servers = {end.rpartition("/")[0] for end in address.split("--")}
+    return servers if len(servers) > 1 else set()

@@ -1,11 +1,13 @@
 """Compare observations with the design, record the findings and, if requested, set failed parts down."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated, Final
 
 from sqlalchemy import Connection
 
 from trninv.catalog.instance_types import render_unclaimed
+from trninv.database.finding_rules import lacks_chip_number
 from trninv.deadline import Progress, silent
 from trninv.inventory.change import change
 from trninv.inventory.parameter import Argument
@@ -14,12 +16,15 @@ from trninv.inventory.state.author import check_author
 from trninv.reconcile import drift
 from trninv.reconcile.drift import Comparison, DriftResult
 from trninv.reconcile.drift_input import STALE_AFTER
+from trninv.reconcile.findings import Finding
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.units import pluralize
 
 _MINUTE: Final = timedelta(minutes=1)
 _MAX_MINUTES: Final = 60 * 24 * 366
 """The minutes of a leap year."""
+_MAX_MACHINES: Final = 3
+"""The most machines that a line of text names."""
 
 
 def _render(result: DriftResult) -> Rendered:
@@ -30,6 +35,7 @@ def _render(result: DriftResult) -> Rendered:
         yield RenderedTable(columns, cells, optional_columns=columns[:1:-1])
         yield ""
     yield from (f"{part.address}: {part.before} → {part.after}" for part in result.applied_changes)
+    yield from _render_unnumbered(result.findings)
     if result.uncompared_servers:
         rules = ", ".join(f"{entry.rule} for {entry.count:,}" for entry in result.uncompared_servers)
         servers = pluralize(result.bound_servers, "server")
@@ -38,6 +44,19 @@ def _render(result: DriftResult) -> Rendered:
     count = sum(finding.cleared_at is None for finding in result.findings)
     yield f"{pluralize(count, 'finding')}; {result.new_count} new, {result.cleared_count} cleared"
     yield from render_unclaimed(result.unclaimed_types)
+
+
+def _render_unnumbered(findings: Sequence[Finding]) -> Rendered:
+    """Say which findings of missing chips --apply leaves alone, and what to import so that it does not."""
+    slots = [entry for entry in findings if not entry.cleared_at and lacks_chip_number(entry.rule, entry.address)]
+    if slots:
+        machines = [str(entry.instance or entry.address) for entry in slots[:_MAX_MACHINES]]
+        if len(slots) > len(machines):
+            machines.append(f"{len(slots) - len(machines):,} more")
+        yield (
+            f"chip-missing at {pluralize(len(slots), 'server')}: no source says which chip, so --apply sets none down; "
+            f"import neuron-ls of {', '.join(machines)}"
+        )
 
 
 def _prepare(
