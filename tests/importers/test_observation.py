@@ -235,11 +235,23 @@ def test_a_file_that_names_its_instance_is_the_same_by_any_name(engine: Engine) 
         assert import_files(connection, "neuron-ls", other, trust_host_names=True)[0].is_duplicate
 
 
-def test_a_whole_listing_without_an_instance_is_refused_unless_allowed(engine: Engine) -> None:
+@pytest.mark.parametrize(
+    ("listing", "error"),
+    [
+        (instances(), "lists no instances; add --allow-empty if there are none"),
+        (
+            instances("i-0a", "i-0b", state="terminated"),
+            "lists only terminated instances (2); add --allow-empty if there are no others",
+        ),
+    ],
+)
+def test_a_whole_listing_without_an_instance_is_refused_unless_allowed(
+    engine: Engine, listing: dict[str, Any], error: str
+) -> None:
     with pytest.raises(InvalidFileError) as told:
-        keep(engine, "ec2", instances())
-    assert told.value.errors == ["f0.json: lists no instances; add --allow-empty if there are none"]
-    keep(engine, "ec2", instances(), allow_empty=True)
+        keep(engine, "ec2", listing)
+    assert told.value.errors == [f"f0.json: {error}"]
+    keep(engine, "ec2", listing, allow_empty=True)
     with read_transaction(engine) as connection:
         assert connection.execute(select(TABLES["observation"].c.is_whole)).scalar_one()
 

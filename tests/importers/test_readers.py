@@ -34,6 +34,7 @@ from trninv.importers.records import (
     ObservedRecord,
     ObservedServer,
     ObservedSide,
+    TerminatedInstance,
 )
 from trninv.importers.source_register import all_sources
 from trninv.importers.sources import neuron_ls as source_of_neuron_ls
@@ -164,7 +165,7 @@ def test_ec2_states(state: str, ours: str) -> None:
 
 
 def test_a_terminated_instance_is_none() -> None:
-    assert read("ec2", instances("i-0a", state="terminated")) == [CompleteListing()]
+    assert read("ec2", instances("i-0a", state="terminated")) == [TerminatedInstance(), CompleteListing()]
 
 
 def test_ec2_reservations_and_blocks() -> None:

@@ -230,6 +230,15 @@ def _holds_its_bounds(answer: BisectionAnswer) -> None:
     assert answer.nominal is None or answer.nominal.lower <= answer.nominal.upper <= answer.upper
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_domain_without_healthy_chips_is_on_no_side(databases: Databases, backend: str) -> None:
+    with trninv.open(seed_clusters(databases.migrated(backend), {"trn2": 3})) as opened:
+        opened.set_state("c-trn2/d1/s0", "down", who="tests", why="it is dead")
+        answer = opened.bisection("c-trn2")
+    assert {*answer.chips_a, *answer.chips_b} == {"c-trn2/d0", "c-trn2/d2"}
+    assert (answer.side_a, answer.side_b) == (16, 16)
+
+
 def test_a_domain_wired_otherwise_is_not_taken_for_its_like(databases: Databases) -> None:
     url, link = seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 4}), TABLES["link"]
     with trninv.open(url) as opened, temporary_engine(url) as engine:

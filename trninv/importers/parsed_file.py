@@ -19,6 +19,7 @@ from trninv.importers.records import (
     InstanceListing,
     ObservedServer,
     ObservedSide,
+    TerminatedInstance,
     Unread,
     shorten_keys,
 )
@@ -160,12 +161,16 @@ class RowBuilder:
         records = all_sources()[self._options.kind].read(InputFile(content, self._name, self.errors))
         parsed_file, errors_before = ParsedFile(self._name, digests), self.errors.count
         has_listing = has_records = False  # has_records: whether there is anything about machines or links
+        terminated = 0
         while batch := list(islice(records, _BATCH_SIZE)):
             parsed_file.is_complete = parsed_file.is_complete or any(
                 isinstance(record, CompleteListing) for record in batch
             )
             has_listing = has_listing or any(isinstance(record, InstanceListing) for record in batch)
-            has_records = has_records or any(not isinstance(record, InstanceListing | Unread) for record in batch)
+            terminated += sum(isinstance(record, TerminatedInstance) for record in batch)
+            has_records = has_records or any(
+                not isinstance(record, InstanceListing | TerminatedInstance | Unread) for record in batch
+            )
             unread = (str(record) for record in batch if isinstance(record, Unread))
             parsed_file.unread = (*parsed_file.unread, *unread)[:MAX_UNKNOWN_KEYS]
             servers = [
@@ -194,7 +199,10 @@ class RowBuilder:
         # a complete listing must have a server; any other listing needs only a record about a machine or its links
         is_empty = has_listing and not (parsed_file.records if parsed_file.is_complete else has_records)
         if is_empty and not self._options.allow_empty and self.errors.count == errors_before:
-            self.errors.add(self._name, "lists no instances; add --allow-empty if there are none")
+            some = f"lists only terminated instances ({terminated:,}); add --allow-empty if there are no others"
+            self.errors.add(
+                self._name, some if terminated else "lists no instances; add --allow-empty if there are none"
+            )
         parsed_file.is_named_by_file = self._is_named_by_file
         if parsed_file.records != 1 or all_sources()[self._options.kind].is_manager:
             parsed_file.speaker = None

@@ -167,4 +167,11 @@ class CompleteListing(InstanceListing):
     """A marker that a listing has every instance of the account or cluster."""
 
 
-ObservedRecord: TypeAlias = ObservedServer | ObservedSide | CapacityBlockStatus | InstanceListing | Unread
+@dataclass(frozen=True, slots=True)
+class TerminatedInstance:
+    """An instance that a listing still has, but that is no more."""
+
+
+ObservedRecord: TypeAlias = (
+    ObservedServer | ObservedSide | CapacityBlockStatus | InstanceListing | TerminatedInstance | Unread
+)

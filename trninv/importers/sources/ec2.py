@@ -15,6 +15,7 @@ from trninv.importers.records import (
     InstanceListing,
     ObservedRecord,
     ObservedServer,
+    TerminatedInstance,
 )
 from trninv.importers.source_declaration import SourceDeclaration
 
@@ -48,7 +49,9 @@ def _read_instances(reservations: Iterator[JsonValue]) -> Iterator[ObservedRecor
     for reservation in reservations:
         for entry in read_items(reservation, "Instances"):
             state = entry.get("State").get("Name").as_text()
-            if state != "terminated" and (instance := _require_name(entry, "InstanceId")):
+            if state == "terminated":
+                yield TerminatedInstance()
+            elif instance := _require_name(entry, "InstanceId"):
                 placement = entry.get("Placement")
                 yield ObservedServer(
                     where=entry.where,
