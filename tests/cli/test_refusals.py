@@ -23,6 +23,9 @@ from trninv.cli.messages import wrap
         (["set", "a", "down"], "trninv set: --why is missing: The reason, recorded with the change\n"),
         (["import"], "trninv import: KIND is missing: one of ec2, hyperpod, "),
         (["incidents", "--format", "jsno"], "trninv incidents: --format: 'jsno' is not one of 'table', 'json'\n"),
+        (["incidents", "--format", "csv"], "'table', 'json'; trninv list incident --format csv writes it\n"),
+        (["events", "--format", "csv"], "'table', 'json', 'ndjson'; trninv list event --format csv writes it\n"),
+        (["status", "--format", "csv"], "trninv status: --format: 'csv' is not one of 'table', 'json'\n"),
     ],
 )
 def test_what_is_wrong_is_said_in_the_first_line(run: Run, arguments: list[str], told: str) -> None:
@@ -30,6 +33,10 @@ def test_what_is_wrong_is_said_in_the_first_line(run: Run, arguments: list[str],
     assert (status, out) == (2, "")
     assert told in error.split("\n")[0] + "\n"
     assert error.endswith(" --help\n")
+
+
+def test_a_report_shows_how_its_cluster_is_named(run: Run) -> None:
+    assert "\n  trninv report unhealthy --set cluster=u-trn2x64\n" in run("report", "unhealthy", "prod")[2]
 
 
 def test_what_is_right_is_shown_below(run: Run) -> None:

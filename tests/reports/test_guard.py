@@ -35,6 +35,7 @@ REFUSED = {
     "VACUUM": "COMMAND|refused|one query|not a query",
     "SET ROLE postgres": "SET|COMMAND",
     "COPY chip TO '/tmp/x'": "COPY|not a query",
+    "SELEC x": "not a query; write a SELECT",
     "SELECT 1; SELECT 2": "exactly one",
     "": "exactly one",
     "SELECT * FROM token": "token",

@@ -90,7 +90,8 @@ def report(  # one parameter per option
     A report is an SQL file with a title and a description; --folder adds yours.
 
     \b
-    trninv report
+    trninv report                  # all reports
+    trninv report unhealthy --set cluster=u-trn2x64
     trninv report capacity --set generation=trn2 --format csv
     """
     if is_service(database):

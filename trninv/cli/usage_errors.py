@@ -12,14 +12,26 @@ _MIN_SIMILARITY: Final = 0.7
 """The minimum similarity of a word that counts as a misspelled command name (see `difflib.get_close_matches`)."""
 _SHORT_WORD_LENGTH: Final = 4
 """Words of this length or shorter are not searched for in descriptions, because they match too many."""
-_RENAMED_COMMANDS: Final = {
+_OTHER_NAMES: Final = {
     "hold": "allocate",
     "close": "cordon",
     "open": "uncordon",
     "fits": "place",
     "drain": "drain-impact",
+    "history": "events, timeline or diff",
+    "detect-drift": "drift",
+    "expected-bandwidth": "expected",
+    "memory-pool": "pool",
+    "note-incident": "note",
+    "placements": "place",
+    "replacement": "replace",
+    "set-state": "set",
+    "split-profile": "profile",
+    "training-time-ratio": "ettr",
 }
-"""The current names of commands, by the names that they had before the first release."""
+"""Commands by other words for them: former names, and their names in GraphQL and Python."""
+_MORE_FORMATS: Final = ("csv", "ndjson")
+"""Formats that `trninv list` has and most commands lack."""
 
 _RENAMED_OPTIONS: Final = {("bind", "--infer"): "trninv infer-bindings"}
 """Options that became commands of their own, by their former command and name."""
@@ -50,15 +62,16 @@ def _describe_error(error: click.UsageError, read_descriptions: Callable[[], Map
             return f"{_parameter_name(parameter)} is missing{_suggest_values(parameter)}"
         case click.NoSuchOption(option_name=name):
             return f"there is no option {name}: {_suggest_options(name, error.ctx)}"
-        case click.exceptions.NoSuchCommand(command_name=name) if _is_top_level(error) and name in _RENAMED_COMMANDS:
-            return f"{name} is now called {_RENAMED_COMMANDS[name]}"
+        case click.exceptions.NoSuchCommand(command_name=name) if _is_top_level(error) and name in _OTHER_NAMES:
+            return f"there is no command {name}: did you mean {_OTHER_NAMES[name]}?"
         case click.exceptions.NoSuchCommand(command_name=name):
             return (
                 "there is no command "
                 f"{name}{_suggest_commands(name, read_descriptions() if _is_top_level(error) else _subcommands(error))}"
             )
         case click.BadParameter(param=click.Parameter() as parameter):
-            return f"{_parameter_name(parameter)}: {error.message.removesuffix('.')}"
+            hint = _suggest_list(error) if parameter.name == "style" else ""
+            return f"{_parameter_name(parameter)}: {error.message.removesuffix('.')}{hint}"
         case _:
             return error.format_message()
 
@@ -77,6 +90,15 @@ def _suggest_values(parameter: click.Parameter) -> str:
     if isinstance(parameter.type, click.Choice):
         return f": one of {', '.join(parameter.type.choices)}"
     return f": {parameter.help.partition('.')[0]}" if isinstance(parameter, click.Option) and parameter.help else ""
+
+
+def _suggest_list(error: click.BadParameter) -> str:
+    """Return which command writes a format, if the command's rows are also a kind of `trninv list`."""
+    from trninv.graphql.thing_listing import LISTED_KINDS  # noqa: PLC0415 # needed only for this error
+
+    kind = ((error.ctx and error.ctx.info_name) or "").removesuffix("s")
+    wanted = next((name for name in _MORE_FORMATS if error.message.startswith(repr(name))), None)
+    return f"; trninv list {kind} --format {wanted} writes it" if wanted and kind in LISTED_KINDS else ""
 
 
 def _suggest_options(flag: str, context: click.Context | None) -> str:

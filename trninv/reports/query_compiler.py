@@ -30,6 +30,8 @@ _INPUT_DIALECT = "postgres"
 _WRITE_NODES = (
     exp.DML,
     exp.DDL,
+    exp.Alter,
+    exp.Drop,
     exp.Command,
     exp.Into,
     exp.Lock,
@@ -100,7 +102,7 @@ def _check_tree(tree: exp.Expr) -> None:
         if isinstance(node, _WRITE_NODES):
             raise SqlError(f"{node.key.upper()} is refused; write a SELECT")
     if not isinstance(tree, exp.Query):
-        raise SqlError(f"{tree.key.upper()} is refused; write a SELECT")
+        raise SqlError("not a query; write a SELECT")
     cte_names = {name_resolution.fold_identifier(cte.args["alias"].this) for cte in tree.find_all(exp.CTE)}
     if conflicts := sorted(name for name in cte_names if name.lower() in READABLE or _is_private(name.lower())):
         # Where the query of WITH is not visible, its name would mean the table, which may be private.
