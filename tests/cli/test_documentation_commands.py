@@ -128,6 +128,14 @@ def test_titles_count_most_then_headings_and_code_counts_as_presence_alone() -> 
     assert (found[0].section, found[2].section) == ("", "")
 
 
+def test_an_excerpt_is_of_the_section_that_has_the_word_most(run: Run) -> None:
+    (found,) = search_pages(pages(a="# A\n\nlink\n\n## B\n\na link\n\n## C\n\none link, two links\n"), ["link"])
+    assert (found.section, found.excerpt) == ("C", "one link, two links")
+    for word, section in (("reservation", "Reserve chips for later"), ("drain", "Take a server out of service")):
+        rows = json.loads(docs(run, word, "--format", "json")[1])
+        assert [row["section"] for row in rows if row["page"] == "placement"] == [section]
+
+
 def test_an_excerpt_begins_shortly_before_the_first_word() -> None:
     text = f"# A\n\n{'before ' * 40}**needle** `pin` [after](b.md) {'behind ' * 40}\n\n| row | pin |\n| --- | --- |\n"
     (found,) = search_pages(pages(a=text), ["pin", "needle"])

@@ -1,6 +1,7 @@
 """Read and search the pages of the documentation, which are in a checkout and in the wheel."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,17 +109,20 @@ def _match(page: DocumentationPage, patterns: Sequence[re.Pattern[str]]) -> Sear
     heading = f"{page.title} {page.name}"
     if not all(pattern.search(heading) or pattern.search(page.text) for pattern in patterns):
         return None
-    section, best_section = "", ""
-    best_line, best_rank, body_score = page.title, (0, False), 0
+    section, sections, best_line, body_score = "", Counter[str](), page.title, 0  # sections: words by heading
     is_section = False  # whether a heading has all words
+    matches = list[tuple[int, bool, str, str]]()
     for line in _prose_lines(page.text):
-        if line.startswith("#"):
+        is_heading = line.startswith("#")
+        if is_heading:
             section = line.lstrip("# ")
-        count = sum(bool(pattern.search(line)) for pattern in patterns)
-        body_score += count * (_HEADING_WEIGHT if line.startswith("#") else 1)
-        is_section = is_section or (line.startswith("#") and count == len(patterns))
-        if count and (rank := (count, line.startswith("#"))) > best_rank:
-            best_line, best_rank, best_section = line, rank, section
+        if count := sum(bool(pattern.search(line)) for pattern in patterns):
+            matches.append((count, is_heading, section, line))
+            sections[section] += sum(len(pattern.findall(line)) for pattern in patterns)
+        body_score += count * (_HEADING_WEIGHT if is_heading else 1)
+        is_section = is_section or (is_heading and count == len(patterns))
+    if matches:  # of lines with equally many words, the first in the section that has them most often
+        _, _, section, best_line = max(matches, key=lambda match: (*match[:2], sections[match[2]]))
     in_title = sum(bool(pattern.search(heading)) for pattern in patterns)
     score = min(body_score, _MAX_BODY_SCORE) + in_title * _TITLE_WEIGHT
     if is_section and len(patterns) > 1:
@@ -127,7 +131,7 @@ def _match(page: DocumentationPage, patterns: Sequence[re.Pattern[str]]) -> Sear
         score += _WORD_WEIGHT // 2 if page.name.startswith("reference/") else _WORD_WEIGHT
     is_background = page.name in _TOP_PAGES or page.name.startswith("decisions/")
     excerpt = _excerpt(best_line.lstrip("# "), patterns)
-    return SearchMatch(page, best_section, excerpt, score // 3 if is_background else score)
+    return SearchMatch(page, section if matches else "", excerpt, score // 3 if is_background else score)
 
 
 def _prose_lines(text: str) -> Iterator[str]:
