@@ -71,6 +71,21 @@ def test_links_lead_to_a_page_and_an_id_of_it(pages: dict[Path, _Reader]) -> Non
                 assert unquote(parts.fragment) in pages[target].ids, f"{page}: {link}"
 
 
+def test_every_section_has_the_anchor_to_which_the_palette_leads(pages: dict[Path, _Reader]) -> None:
+    """A heading is none in a block of code that did not end."""
+    missing = list[str]()
+    for file in (ROOT / "docs").rglob("*.md"):
+        name = re.sub("README$", "index", str(file.relative_to(ROOT / "docs").with_suffix("")))
+        if name.startswith("reference/"):  # the palette finds no headings there
+            continue
+        prose = re.sub(r"^```.*?^```$", "", file.read_text(), flags=re.MULTILINE | re.DOTALL)
+        for heading in re.findall(r"^## (.+)$", prose, re.MULTILINE):
+            anchor = re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading.lower(), flags=re.ASCII).strip())
+            if anchor not in pages[built_site() / "html" / f"{name}.html"].ids:
+                missing.append(f"{name}#{anchor}")
+    assert missing == []
+
+
 def test_nothing_is_loaded_from_elsewhere_and_no_page_has_a_script(pages: dict[Path, _Reader]) -> None:
     for page, reader in pages.items():
         assert reader.inline == 0, page

@@ -35,6 +35,8 @@ _PROJECT_PAGES = {
 _DECISIONS = _DOCS / "decisions"
 _DECISION_INDEX = Path("decisions/README.md")
 _FENCE = re.compile(r"^(```+).*?^\1\n", re.MULTILINE | re.DOTALL)
+_FENCE_WORDS = re.compile(r"^(`+\w+) .*")
+"""The first line of a block of code: the words after its language, which tests read, end the block for the site."""
 _LINK = re.compile(r"(`[^`]*`)|(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
 _ITEM = re.compile(r"\d+\. ")
 _ITEM_INDENT = 3
@@ -142,7 +144,7 @@ def _stage(target: Path) -> None:
 
 
 def _adapt(source: Path, name: Path, used: set[Path]) -> str:
-    """Return a page with links of the site and with the indentation of lists that Python-Markdown expects."""
+    """Return a page with links of the site, and with the lists and code that Python-Markdown expects."""
 
     def replace(match: re.Match[str]) -> str:
         code, mark, text, target = match.groups()
@@ -157,7 +159,7 @@ def _adapt(source: Path, name: Path, used: set[Path]) -> str:
         return f"{mark}[{text}]({relpath(site_name, name.parent)}{hash_mark}{anchor})"
 
     return "".join(
-        text if is_code else _LINK.sub(replace, "".join(_indent_items(text)))
+        _FENCE_WORDS.sub(r"\1", text, count=1) if is_code else _LINK.sub(replace, "".join(_indent_items(text)))
         for is_code, text in _split_fences((ROOT / source).read_text())
     )
 
