@@ -30,7 +30,17 @@ const DOCS = path.resolve(import.meta.dirname, "../docs");
 /** Folders of docs/ that are not for users. */
 const INTERNAL = /^(decisions|pictures)\//;
 
-/** The module virtual:docs: title and path of each page of docs/, from its first heading. */
+/** Pages that are looked up by the names of commands and fields, which are their headings. */
+const REFERENCE = /^reference\//;
+/** The anchor of a heading, as the site has it. */
+const anchorOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w\s-]/g, "")
+    .trim()
+    .replace(/[\s-]+/g, "-");
+
+/** The module virtual:docs: title and path of each page of docs/, from its first heading, and its sections. */
 function docsPages(): Plugin {
   const name = "virtual:docs";
   return {
@@ -40,8 +50,12 @@ function docsPages(): Plugin {
       if (id !== `\0${name}`) return undefined;
       const files = readdirSync(DOCS, { encoding: "utf8", recursive: true }).filter((file) => file.endsWith(".md"));
       const pages = files.sort().flatMap((file) => {
-        const title = /^# (.+)$/m.exec(readFileSync(path.join(DOCS, file), "utf8"))?.[1];
-        return title && !INTERNAL.test(file) ? [[title, file.replace(/(^|\/)README\.md$|\.md$/, "")]] : [];
+        const text = readFileSync(path.join(DOCS, file), "utf8").replace(/^```.*?^```$/gms, "");
+        const title = /^# (.+)$/m.exec(text)?.[1];
+        if (!title || INTERNAL.test(file)) return [];
+        const headings = REFERENCE.test(file) ? [] : [...text.matchAll(/^## (.+)$/gm)];
+        const sections = headings.map(([, heading = ""]) => [heading.replace(/`/g, ""), anchorOf(heading)]);
+        return [[title, file.replace(/(^|\/)README\.md$|\.md$/, ""), sections]];
       });
       return `export default ${JSON.stringify(pages)}`;
     },

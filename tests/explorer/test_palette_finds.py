@@ -99,6 +99,16 @@ def test_it_finds_what_people_type(opened: Open) -> None:
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile(leads))
         page.evaluate("location.hash = '#/sources'")
+    for text, leads in {
+        "upgrade": "/docs/how-to/(deploy|operations).html#upgrade$",
+        "reservation": "/docs/how-to/hand-to-a-scheduler.html#reservations$",
+        "reserve chips": "/docs/placement.html#reserve-chips-for-later$",
+    }.items():
+        typed(page, text)
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile(leads))
+        expect(page.locator("h2:target")).to_be_visible()
+        page.go_back()
     typed(page, "glossary")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/docs/explanation/glossary.html$"))

@@ -131,13 +131,15 @@ interface Candidate {
   option: (rank: number) => Option;
 }
 
-/** The best candidates for a text. */
+const lengthOf = ({ texts: [name = ""] }: Candidate) => name.length;
+
+/** The best candidates for a text; of equally good ones the shorter, of which the text is more. */
 function best(typed: string, candidates: Candidate[], most = MOST): Option[] {
   if (!typed) return [];
   return candidates
     .map((candidate) => ({ candidate, rank: bestScore(typed, candidate.texts) }))
     .filter(({ rank }) => rank > 0)
-    .sort((a, b) => b.rank - a.rank)
+    .sort((a, b) => b.rank - a.rank || lengthOf(a.candidate) - lengthOf(b.candidate))
     .slice(0, most)
     .map(({ candidate, rank }) => candidate.option(rank));
 }
@@ -222,21 +224,21 @@ function actionOptions(first: Hit | undefined, { typed, route, may }: Context): 
 }
 
 function docsOptions(typed: string): Option[] {
-  const pages = best(
-    typed,
-    docs.map(
-      ([title, path]): Candidate => ({
-        texts: [title, `docs ${title}`, path],
-        option: (rank) =>
-          option("Docs", title, {
-            description: path,
-            icon: "sources",
-            does: `docs/${path && `${path}.html`}`,
-            rank: 0.9 * rank,
-          }),
+  const candidate = (name: string, texts: string[], path: string, anchor: string, weight: number): Candidate => ({
+    texts,
+    option: (rank) =>
+      option("Docs", name, {
+        description: path,
+        icon: "sources",
+        does: `docs/${path && `${path}.html`}${anchor}`,
+        rank: weight * rank,
       }),
-    ),
+  });
+  const ofPages = docs.map(([title, path]) => candidate(title, [title, `docs ${title}`, path], path, "", 0.9));
+  const ofSections = docs.flatMap(([, path, sections]) =>
+    sections.map(([heading, anchor]) => candidate(heading, [heading], path, `#${anchor}`, 0.7)),
   );
+  const pages = [...best(typed, ofPages), ...best(typed, ofSections)].slice(0, MOST);
   if (!/^\p{L}[\p{L}\s-]+$/u.test(typed)) return pages;
   const search = { icon: "search" as const, does: `docs/?q=${encodeURIComponent(typed)}`, rank: 0 };
   return [...pages, option("Docs", `Search the docs for ${typed}`, search)];
