@@ -151,13 +151,13 @@ def test_what_is_older_never_overrides_what_is_newer(alive: Engine) -> None:
 @pytest.mark.parametrize(
     ("rule", "parts", "sources"),
     [
-        ("chip-missing", {"trn2-16.48xlarge/d1/s0/c5": "down"}, {"kubernetes, neuron-ls"}),
-        ("health-condition", {"trn2-16.48xlarge/d1/s0": "down"}, {"kubernetes"}),
-        ("instance-gone", {"trn1.32xlarge/d1/s0": "down"}, {"ec2", "kubernetes"}),
+        ("chip-missing", {"trn2-16.48xlarge/d1/s0/c5": "down"}, {" by kubernetes, neuron-ls"}),
+        ("health-condition", {"trn2-16.48xlarge/d1/s0": "down"}, {""}),  # what it observed names the source
+        ("instance-gone", {"trn1.32xlarge/d1/s0": "down"}, {" by ec2", " by kubernetes"}),
         (
             "side-link-down",  # node 1 is joined with node 2 by its side H
             {f"u-trn2x64/d0/s1/c{chip}--u-trn2x64/d0/s2/c{chip}": "down" for chip in range(16)},
-            {"kubernetes"},
+            {" by kubernetes"},
         ),
         ("memory-wrong", {}, set()),
         ("state-differs", {}, set()),
@@ -178,7 +178,7 @@ def test_states_are_set_where_asked_by_what_does_not_work(
     whys = {row.why for row in written}
     (finding,) = [each for each in made.findings if each.rule == rule]
     assert len(whys) == bool(parts)
-    assert whys <= {f"finding {finding.id} by {source}: {rule}: {finding.observed}" for source in sources}
+    assert whys <= {f"finding {finding.id}{by}: {rule}: {finding.observed}" for by in sources}
 
 
 def test_a_closed_server_is_drained_by_its_scheduler(alive: Engine) -> None:
@@ -411,6 +411,9 @@ def test_no_rule_takes_one_of_two_types_for_true(alive: Engine) -> None:
         keep(alive, changed, START + 12 * MINUTES)
         made = found(alive, START + 13 * MINUTES)
         assert rules(made) == ["conflict-between-sources"]
+        (conflict,) = made.findings
+        assert f"{disputed} by kubernetes (Node)" in str(conflict.observed)
+        assert "trn2.48xlarge by ec2 and kubernetes (ResourceSlice) and neuron-ls" in str(conflict.observed)
         uncompared = (UncomparedServers("efa-map-wrong", 1), UncomparedServers("numa-wrong", 1))
         assert made.uncompared_servers == uncompared
 
@@ -454,7 +457,11 @@ def test_two_fresh_types_by_the_only_fresh_source_are_a_conflict_alone(alive: En
 
 
 def test_two_types_of_one_machine_by_one_source_are_a_conflict(alive: Engine) -> None:
-    reported = {"InstanceId": machines()[1].instance, "InstanceType": "trn2.48xlarge", "NetworkNodes": []}
+    reported = {
+        "InstanceId": machines()[1].instance,
+        "InstanceType": "trn2.48xlarge",
+        "NetworkNodes": machines()[1].network_nodes,
+    }
     with write_transaction(alive) as connection:
         import_files(
             connection,
@@ -464,8 +471,11 @@ def test_two_types_of_one_machine_by_one_source_are_a_conflict(alive: Engine) ->
         )
     told = [each.observed for each in found(alive, START + 11 * MINUTES).findings if each.rule.startswith("conflict")]
     first, second = str(told[0]).split("; ")
-    assert (len(told), first) == (1, "trn2.48xlarge by ec2")
-    assert second.startswith("trn2u.48xlarge by ec2 and ")
+    assert (len(told), first) == (1, "trn2.48xlarge by ec2 (DescribeInstanceTopology)")
+    assert second == (
+        "trn2u.48xlarge by ec2 (DescribeInstanceTopology) and ec2 (DescribeInstances) and "
+        "kubernetes and neuron-ls and neuron-sysfs and slurm"
+    )
 
 
 def test_a_fault_that_a_stale_source_shows_gives_way_to_what_is_fresh(alive: Engine) -> None:

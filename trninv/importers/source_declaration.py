@@ -37,6 +37,9 @@ class SourceDeclaration:
     inexact_facts
         Kinds of values, such as instance_type, for which its reports are used only if no other source has one, and are
         not compared with those of other sources.
+    objects
+        If several kinds of objects report instances: a field that records of a kind have, and none of a later kind in
+        this order, with the name of the kind.
 
     """
 
@@ -52,7 +55,12 @@ class SourceDeclaration:
     lists_every_chip: bool = False
     failure_states: frozenset[str] = frozenset()
     inexact_facts: frozenset[str] = frozenset()
+    objects: tuple[tuple[str, str], ...] = ()
 
     def is_exact(self, fact: str) -> bool:
         """Return whether its values for a fact can be compared with those of other sources."""
         return fact not in self.inexact_facts
+
+    def object_of(self, record: object) -> str:
+        """Return the name of the object that a record is of; an empty text if it is unknown."""
+        return next((name for field, name in self.objects if getattr(record, field)), "")

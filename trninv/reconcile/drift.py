@@ -211,8 +211,10 @@ def _apply_states(
     for finding in open_findings:
         if (draft := failed_drafts.get(finding.id)) is None:
             continue
-        reporters = ", ".join(sorted({sources[observation] for observation in draft.evidence}))
-        why = f"finding {finding.id} by {reporters}: {finding.rule}: {finding.observed}"[:MAX_LENGTH]
+        by = f" by {', '.join(sorted({sources[observation] for observation in draft.evidence}))}"
+        if by in (finding.observed or ""):
+            by = ""
+        why = f"finding {finding.id}{by}: {finding.rule}: {finding.observed}"[:MAX_LENGTH]
         state = Condition(draft.state)
         yield from set_state(
             connection, draft.failed_parts, state, why=why, who=who, only_carrying=True, source="drift"

@@ -76,12 +76,16 @@ class ChipListing(NamedTuple):
 
 
 class ObservedValue(NamedTuple):
-    """A fact's value, its source, the id of the observation that reports it, and when it was last confirmed (UTC)."""
+    """A fact's value, its source, the id of the observation that reports it, and when it was last confirmed (UTC).
+
+    ``object_name`` is the kind of the source's object that has the value, if the source may report several values.
+    """
 
     value: Any
     source: str
     observation: int
     observed_at: str
+    object_name: str = ""
 
 
 _SIMPLE_FACTS = (
@@ -163,9 +167,12 @@ class Machine:
         Sources whose types are inexact are left out.
         """
         return [
-            ObservedValue(entry.instance_type, entry.source, entry.observation, entry.observed_at)
+            ObservedValue(
+                entry.instance_type, entry.source, entry.observation, entry.observed_at, source.object_of(entry)
+            )
             for entry in self.observations
-            if entry.instance_type is not None and find_source(entry.source).is_exact("instance_type")
+            for source in (find_source(entry.source),)
+            if entry.instance_type is not None and source.is_exact("instance_type")
         ]
 
 

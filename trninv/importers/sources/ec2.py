@@ -129,4 +129,5 @@ SOURCE = SourceDeclaration(
     expected=EXPECTED,
     is_manager=True,
     host_name_rank=4,
+    objects=(("reason", "DescribeInstances"), ("network_nodes", "DescribeInstanceTopology")),
 )

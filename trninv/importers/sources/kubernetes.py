@@ -185,4 +185,5 @@ SOURCE = SourceDeclaration(
     is_scheduler=True,
     lists_every_chip=True,
     failure_states=frozenset({"down", "maintenance"}),
+    objects=(("has_chips", "ResourceSlice"), ("host", "Node")),
 )

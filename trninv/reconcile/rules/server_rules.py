@@ -5,8 +5,8 @@ Kubernetes or EC2, whose output was imported.
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
 from functools import reduce
 from operator import or_
 
@@ -166,12 +166,19 @@ def check_conflict_between_sources(slot: OccupiedSlot, drift_input: DriftInput) 
         for observed in drift_input.fresh_reports(slot.machine, fact):
             by_value[_format_value(observed.value)].append(observed)
         if len(by_value) > 1 and not (fact == "zone" and _may_be_one_zone(by_value)):
+            values_by_source = Counter(source for values in by_value.values() for source in {v.source for v in values})
             parts = (
-                f"{value} by {' and '.join(sorted({item.source for item in observed}))}"
+                f"{value} by {' and '.join(sorted({_reporter(item, values_by_source) for item in observed}))}"
                 for value, observed in sorted(by_value.items())
             )
             conflicting = [item for observed in by_value.values() for item in observed]
             yield _finding_for(slot, f"one {label}", "; ".join(parts), *conflicting)
+
+
+def _reporter(observed: ObservedValue, values_by_source: Mapping[str, int]) -> str:
+    """Return a value's source; if the source has several values, also its object with this one, if known."""
+    has_several = values_by_source[observed.source] > 1
+    return f"{observed.source} ({observed.object_name})" if has_several and observed.object_name else observed.source
 
 
 def _may_be_one_zone(zones: Collection[str]) -> bool:
