@@ -129,10 +129,7 @@ class ClusterBisection:
         """Return the addresses on side A and side B: domains with chips, and the chips of domains that are split."""
         domains_a, chips_of_split_domains = list[int](), (list[str](), list[str]())  # the chips on side A and on side B
         domains_b = {
-            domain
-            for domain_class in self.classes
-            if domain_class.island.chip_count
-            for domain in domain_class.domains
+            domain for domain_class in self.classes if domain_class.island.chip_count for domain in domain_class.domains
         }
         for domain, domain_class, selection in assign_sides(self.classes, self.quotient):
             chips_a, island = selection.chips, domain_class.island
