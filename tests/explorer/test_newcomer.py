@@ -75,6 +75,11 @@ def test_a_finding_that_nobody_applied_is_said_with_the_incidents_and_at_its_par
     row = page.get_by_role("table").get_by_role("row").filter(has_text="health-condition")
     expect(row).to_contain_text(UNREACHABLE)
     expect(row).to_contain_text("unreachable")
+    for place in ("domain/u-trn2x64/d0", "rack/u-trn2x64/r0"):
+        go(page, f"#/{place}")
+        expect(page.locator("header.title"), place).to_contain_text(UNAPPLIED)
+    go(page, "#/domain/trn1.32xlarge/d0")
+    expect(page.locator("header.title")).not_to_contain_text("finding")
 
 
 def test_an_incident_that_is_over_has_nothing_to_do(opened: Open) -> None:
@@ -147,6 +152,7 @@ def test_a_page_that_does_not_exist_has_no_name(opened: Open) -> None:
 def test_an_empty_database_says_how_to_begin(opened: Open, empty_service: str, address: str) -> None:
     page = opened(address, url=empty_service)
     expect(page.get_by_role("region", name="Get started")).to_contain_text("No clusters yet")
+    expect(page.get_by_role("region", name="Get started")).to_contain_text("trninv docs adopt-a-fleet")
     expect(page.locator("main")).not_to_contain_text("Every part is up")
     expect(page.locator("main")).not_to_contain_text("no job hit")
     assert page.locator(".card").count() == 1

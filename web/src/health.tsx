@@ -133,7 +133,7 @@ export function Bar({ chips, counts }: { chips: number; counts: Count[] }) {
   );
 }
 
-const COMMANDS = ["trninv seed u-trn2x64", "trninv seed", "trninv adopt --help"];
+const COMMANDS = ["trninv seed u-trn2x64", "trninv seed", "trninv docs adopt-a-fleet"];
 
 /** Shown for an empty database: how to begin. */
 export function Seed() {
@@ -145,7 +145,7 @@ export function Seed() {
   return (
     <section class="card empty" aria-label="Get started">
       <h2>No clusters yet</h2>
-      <p>Seed one documented system, seed all small systems, or create a cluster from imported data:</p>
+      <p>Seed one documented system, seed all small systems, or read how to add your own machines:</p>
       <ul class="plain">
         {COMMANDS.map((command) => (
           <li key={command}>

@@ -3,6 +3,7 @@ import { graphql, type Result } from "../api";
 
 export const WIRING = graphql(`
   query Wiring($address: Address!, $narrow: Boolean!) {
+    unappliedFindingCount(scope: $address)
     incidents(scope: $address, first: 3) {
       totalCount
       nodes { id place causes causeCount why who startedAt jobs jobCount parts { kind state count } }

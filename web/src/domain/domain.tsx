@@ -5,6 +5,7 @@ import { makeQuery, type Query, type Result, useLoaded, useQuery } from "../api"
 import type { Wiring } from "../drawing/layout";
 import { bandwidths } from "../drawing/wiring";
 import { fetchLetters } from "../fleet/allocations";
+import { Unapplied } from "../incidents/unapplied";
 import { lazyView } from "../lazy";
 import { Causes } from "../part/causes";
 import { DomainCost } from "../part/loss";
@@ -54,7 +55,8 @@ interface OpenedProps {
   narrow: boolean;
 }
 
-function Opened({ domain, answer: { layout, incidents, nics }, route, query, narrow }: OpenedProps) {
+function Opened({ domain, answer, route, query, narrow }: OpenedProps) {
+  const { layout, incidents, nics } = answer;
   const place = domain.address;
   const { options } = route;
   const [breaking, setBreaking] = useState(false);
@@ -80,7 +82,13 @@ function Opened({ domain, answer: { layout, incidents, nics }, route, query, nar
   );
   return (
     <article class="domain">
-      <Heading domain={domain} wiring={wiring} nics={nics.aggregates} queries={[...answers.queries, query]} />
+      <Heading
+        domain={domain}
+        wiring={wiring}
+        nics={nics.aggregates}
+        unapplied={answer.unappliedFindingCount}
+        queries={[...answers.queries, query]}
+      />
       <div class="questions">
         <Modes mode={mode} narrow={narrow} />
         {mode !== "bisection" && mode !== "jobs" && <Ends wiring={wiring} from={from} to={to} narrow={narrow} />}
@@ -258,12 +266,13 @@ function Choose({ what }: { what: string }) {
 interface HeadingProps {
   domain: Domain;
   wiring: Wiring;
+  unapplied: number;
   /** Unhealthy NICs by state. */
   nics: Result<typeof WIRING>["nics"]["aggregates"];
   queries: Query[];
 }
 
-function Heading({ domain, wiring, nics, queries }: HeadingProps) {
+function Heading({ domain, wiring, nics, unapplied, queries }: HeadingProps) {
   const { parts, wires } = wiring;
   const servers = domain.servers.nodes;
   const racks = [...new Set(servers.map((server) => server.rack.address))];
@@ -280,6 +289,7 @@ function Heading({ domain, wiring, nics, queries }: HeadingProps) {
             ...nics.map(({ state, count }) => ({ kind: "nic", state: state ?? "up", count })),
           ]}
         />
+        <Unapplied count={unapplied} />
       </div>
       <p>
         {[

@@ -24,6 +24,7 @@ export const RACK = graphql(`
     chips: chips(filter: { rack: { eq: $address } }, first: 1) { aggregates(by: [STATE]) { state count } }
     nics: nics(filter: { rack: { eq: $address } }, first: 1) { aggregates(by: [STATE]) { state count } }
     switches: switches(filter: { rack: { eq: $address } }, first: 1) { totalCount aggregates(by: [STATE]) { state count } }
+    unappliedFindingCount(scope: $address)
     incidents(scope: $address, first: 4) {
       totalCount
       nodes { id place causes causeCount why who startedAt jobs jobCount parts { kind state count } }

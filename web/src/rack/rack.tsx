@@ -1,6 +1,7 @@
 // A rack from the front: what is unhealthy, why, what it costs, and what to know before a server is pulled.
 import { makeQuery, type Query, useQuery } from "../api";
 import { useNarrow } from "../domain/wiring";
+import { Unapplied } from "../incidents/unapplied";
 import { Causes } from "../part/causes";
 import { CopyQueries, DownloadSvg, Loading, svgOf } from "../parts";
 import { Picture } from "../picture";
@@ -49,6 +50,7 @@ function Opened({ answer, rack, query }: { answer: RackAnswer; rack: Rack; query
               )
             );
           })}
+          <Unapplied count={answer.unappliedFindingCount} />
         </span>
         <p>
           {pluralize(servers.length, "server")} of{" "}
