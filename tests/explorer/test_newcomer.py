@@ -77,9 +77,9 @@ def test_a_finding_that_nobody_applied_is_said_with_the_incidents_and_at_its_par
     expect(row).to_contain_text("unreachable")
     for place in ("domain/u-trn2x64/d0", "rack/u-trn2x64/r0"):
         go(page, f"#/{place}")
-        expect(page.locator("header.title"), place).to_contain_text(UNAPPLIED)
+        expect(page.locator(f"article.{place.split('/')[0]}")).to_contain_text(UNAPPLIED)
     go(page, "#/domain/trn1.32xlarge/d0")
-    expect(page.locator("header.title")).not_to_contain_text("finding")
+    expect(page.locator("article.domain")).not_to_contain_text("finding")
 
 
 def test_an_incident_that_is_over_has_nothing_to_do(opened: Open) -> None:

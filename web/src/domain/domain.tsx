@@ -56,7 +56,7 @@ interface OpenedProps {
 }
 
 function Opened({ domain, answer, route, query, narrow }: OpenedProps) {
-  const { layout, incidents, nics } = answer;
+  const { layout, incidents, nics, unappliedFindingCount } = answer;
   const place = domain.address;
   const { options } = route;
   const [breaking, setBreaking] = useState(false);
@@ -82,13 +82,7 @@ function Opened({ domain, answer, route, query, narrow }: OpenedProps) {
   );
   return (
     <article class="domain">
-      <Heading
-        domain={domain}
-        wiring={wiring}
-        nics={nics.aggregates}
-        unapplied={answer.unappliedFindingCount}
-        queries={[...answers.queries, query]}
-      />
+      <Heading domain={domain} wiring={wiring} nics={nics.aggregates} queries={[...answers.queries, query]} />
       <div class="questions">
         <Modes mode={mode} narrow={narrow} />
         {mode !== "bisection" && mode !== "jobs" && <Ends wiring={wiring} from={from} to={to} narrow={narrow} />}
@@ -116,6 +110,11 @@ function Opened({ domain, answer, route, query, narrow }: OpenedProps) {
         </section>
         <div class="beside">
           {incidents.totalCount > 0 && <Causes place={place} incidents={incidents} />}
+          {unappliedFindingCount > 0 && (
+            <p class="card">
+              <Unapplied count={unappliedFindingCount} />
+            </p>
+          )}
           {!isAnswered && cost}
           <section
             class="answers"
@@ -266,13 +265,12 @@ function Choose({ what }: { what: string }) {
 interface HeadingProps {
   domain: Domain;
   wiring: Wiring;
-  unapplied: number;
   /** Unhealthy NICs by state. */
   nics: Result<typeof WIRING>["nics"]["aggregates"];
   queries: Query[];
 }
 
-function Heading({ domain, wiring, nics, unapplied, queries }: HeadingProps) {
+function Heading({ domain, wiring, nics, queries }: HeadingProps) {
   const { parts, wires } = wiring;
   const servers = domain.servers.nodes;
   const racks = [...new Set(servers.map((server) => server.rack.address))];
@@ -289,7 +287,6 @@ function Heading({ domain, wiring, nics, unapplied, queries }: HeadingProps) {
             ...nics.map(({ state, count }) => ({ kind: "nic", state: state ?? "up", count })),
           ]}
         />
-        <Unapplied count={unapplied} />
       </div>
       <p>
         {[
