@@ -82,6 +82,17 @@ def test_a_finding_that_nobody_applied_is_said_with_the_incidents_and_at_its_par
     expect(page.locator("article.domain")).not_to_contain_text("finding")
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_heading_of_a_domain_with_many_states_is_whole(opened: Open, width: int) -> None:
+    page = opened("#/domain/u-trn2x64/d0", width=width)
+    states = page.locator("header.title .state-label").all()
+    assert len(states) == 6
+    boxes = [box for state in states if (box := state.bounding_box())]
+    assert max(box["x"] + box["width"] for box in boxes) <= width
+    words = page.locator("header.title > p").bounding_box()  # a phone has none
+    assert words is None or words["height"] < 60
+
+
 def test_an_incident_that_is_over_has_nothing_to_do(opened: Open) -> None:
     page = opened("#/incidents?show=closed")
     page.get_by_role("link", name=REPAIRED).click()
