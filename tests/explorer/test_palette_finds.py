@@ -108,7 +108,7 @@ def test_it_finds_what_people_type(opened: Open) -> None:
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile(leads))
         expect(page.locator("h2:target")).to_be_visible()
-        page.go_back()
+        page = opened("#/sources")
     typed(page, "glossary")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/docs/explanation/glossary.html$"))

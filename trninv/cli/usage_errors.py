@@ -97,8 +97,8 @@ def _suggest_list(error: click.BadParameter) -> str:
     from trninv.graphql.thing_listing import LISTED_KINDS  # noqa: PLC0415 # needed only for this error
 
     kind = ((error.ctx and error.ctx.info_name) or "").removesuffix("s")
-    wanted = next((name for name in _MORE_FORMATS if error.message.startswith(repr(name))), None)
-    return f"; trninv list {kind} --format {wanted} writes it" if wanted and kind in LISTED_KINDS else ""
+    style = next((name for name in _MORE_FORMATS if error.message.startswith(repr(name))), None)
+    return f"; trninv list {kind} --format {style} writes it" if style and kind in LISTED_KINDS else ""
 
 
 def _suggest_options(flag: str, context: click.Context | None) -> str:
