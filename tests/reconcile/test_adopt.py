@@ -273,6 +273,22 @@ def test_again_it_changes_nothing(databases: Databases, backend: str) -> None:
             assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_incidents_outlive_the_growth_of_their_cluster(databases: Databases, backend: str) -> None:
+    with temporary_engine(databases.migrated(backend)) as engine:
+        adopted(engine, *ultra(1, 2, 3, 4))
+        fleet = Fleet(engine)
+        fleet.set_state(["lab/d0/s3"], "down", who="ana", why="HBM")
+        fleet.set_state(["lab/d0/s3"], "up", who="ana", why="swapped")
+        fleet.set_state(["lab/d0/s1"], "down", who="ben", why="ticket 1")
+        (found,) = fleet.incidents()
+        fleet.note_incident(found.id, "spare ordered", who="tests")
+        before = [*fleet.incidents(), *fleet.closed_incidents()]
+        assert [incident.why for incident in before] == ["ticket 1", "HBM"]
+        assert adopted(engine, *ultra(1, 2, 3, 4), *ultra(7, 8, 9, 10, block="cb-2")).is_extended
+        assert [*fleet.incidents(), *fleet.closed_incidents()] == before
+
+
 def test_a_slot_that_was_empty_is_up_again_once_an_instance_stands_there(engine: Engine) -> None:
     adopted(engine, *ultra(1, 2))
     with write_transaction(engine) as connection:

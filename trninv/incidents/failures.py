@@ -31,6 +31,7 @@ from trninv.database.tables import TABLES, is_unhealthy
 from trninv.incidents.model import Location, PartKey, UnhealthyPart, part_key
 from trninv.inventory.address.expressions import address_expression, join_containers, node_addresses
 from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.history_start import seeded_after
 from trninv.units import format_lower_bound, format_timestamp
 
 T = TypeVar("T")
@@ -44,8 +45,6 @@ _BATCH_SIZE: Final = 5_000
 """The most ids in one SQL statement."""
 _SPAN_BATCH_SIZE: Final = 100
 """The most time spans in one SQL statement."""
-_HISTORY_FROM_EVENT: ColumnElement[int] = func.coalesce(_CLUSTER.c.known_from, literal_column("0"))
-"""The last event before a cluster's history; events up to it may be about an earlier cluster with the same ids."""
 _UP: ColumnElement[str] = literal_column("'up'")
 
 
@@ -174,12 +173,13 @@ STATE_COLUMNS: Final = (("own_before", "before"), ("own_state", "state"))
 def _latest_event(
     kind: ColumnElement[str], part_id: ColumnElement[int], *conditions: ColumnElement[bool]
 ) -> ColumnElement[int]:
-    """Return a subquery: the number of a part's last event that meets conditions, in the part's current cluster."""
+    """Return a subquery: the number of an unhealthy part's last event that meets conditions.
+
+    It is no event of an earlier cluster with the same ids: parts are up when their cluster is seeded.
+    """
     number = _EVENT.c.id + literal_column("0")  # without "+ 0", PostgreSQL scans all events backwards
-    query = select(func.max(number)).where(
-        _EVENT.c.kind == kind, _EVENT.c.part_id == part_id, _EVENT.c.id > _HISTORY_FROM_EVENT
-    )
-    return query.where(*conditions).correlate(_CLUSTER, _NODE, _SERVER, _LINK).scalar_subquery()
+    query = select(func.max(number)).where(_EVENT.c.kind == kind, _EVENT.c.part_id == part_id, *conditions)
+    return query.correlate(_NODE, _SERVER, _LINK).scalar_subquery()
 
 
 def _servers_query(*, events: bool = False) -> Select[Any]:
@@ -194,7 +194,7 @@ def _servers_query(*, events: bool = False) -> Select[Any]:
             _SERVER.c.domain_id,
             _SERVER.c.rack_id,
             _SERVER.c.id.label("server_id"),
-            _HISTORY_FROM_EVENT.label("known_from"),
+            seeded_after().label("seeded_after"),
             _SERVER.c.state,
             _SERVER.c.factor_ppm,
             _SERVER.c.state.label("own_state"),
@@ -221,7 +221,7 @@ def _nodes_query(*, events: bool = False) -> Select[Any]:
         _NODE.c.domain_id,
         func.coalesce(_SERVER.c.rack_id, switch.c.rack_id).label("rack_id"),
         func.coalesce(chip.c.server_id, nic.c.server_id, switch.c.server_id).label("server_id"),
-        _HISTORY_FROM_EVENT.label("known_from"),
+        seeded_after().label("seeded_after"),
         _NODE.c.state,
         _NODE.c.factor_ppm,
         own_state.label("own_state"),
@@ -261,7 +261,7 @@ def _unhealthy_part(row: Any) -> UnhealthyPart:
 
 def _location(row: Any) -> Location:
     """Return the location that a row of `_servers_query` or `_nodes_query` describes."""
-    return Location(row.cluster_id, row.domain_id, row.rack_id, row.server_id, row.known_from)
+    return Location(row.cluster_id, row.domain_id, row.rack_id, row.server_id, row.seeded_after)
 
 
 def _unhealthy_links(connection: Connection) -> Iterator[UnhealthyPart]:
@@ -309,7 +309,7 @@ def _common_location(a: Location, b: Location) -> Location:
         domain=a.domain if a.domain == b.domain else None,
         rack=a.rack if a.rack == b.rack else None,
         server=a.server if a.server == b.server else None,
-        history_from_event=a.history_from_event,
+        seeded_after=a.seeded_after,
     )
 
 
