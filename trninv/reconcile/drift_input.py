@@ -121,10 +121,6 @@ class DriftInput:
         observed = [*self.fresh_reports(machine, fact)] or [*self.best_values(machine, fact).values()]
         return observed[0] if observed and all(value.value == observed[0].value for value in observed) else None
 
-    def is_disputed(self, machine: Machine | None, fact: str) -> bool:
-        """Return whether fresh reports of a fact disagree."""
-        return len({report.value for report in self.fresh_reports(machine, fact)}) > 1
-
     def fresh_reports(self, machine: Machine | None, fact: str) -> list[ObservedValue]:
         """Return each source's fresh value of a fact; of the type, all, as a source may have it in several records."""
         if fact == "instance_type":

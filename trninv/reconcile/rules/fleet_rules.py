@@ -110,7 +110,7 @@ def check_node_id_duplicate(drift_input: DriftInput, _: list[CounterIncrease]) -
 def check_network_node_moved(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
     """Find instances that moved to another network node; binding an instance again accepts its current node."""
     for slot, previous, current, earlier in drift_input.network_moves:
-        if drift_input.is_disputed(slot.machine, "network_nodes"):
+        if drift_input.agreed_value(slot.machine, "network_nodes") is None:
             continue
         evidence = tuple(sorted({earlier, current.observation}))
         yield FindingDraft(slot.address, slot.instance, previous, lowest_network_node(current.value), evidence)
