@@ -525,6 +525,16 @@ def test_a_machine_that_gives_itself_the_name_of_another_speaks_for_itself_alone
     assert [change.address for change in made.applied_changes] == ["trn2-16.48xlarge/d1/s0/c5"]
 
 
+def test_a_machine_that_calls_its_host_by_the_id_of_another_instance_is_not_that_instance(engine: Engine) -> None:
+    with write_transaction(engine) as connection:
+        slot = resolve_place(connection, "trn2-16.48xlarge/d0/s0")
+        bind(connection, [ProposedBinding(slot.id, slot.address, "i-0a", None, "pin", "certain")], who="tests")
+        line = json.dumps({"host": "i-0a", "neuron_ls": neuron_ls("i-0b", "trn2.48xlarge", range(15))}).encode()
+        import_files(connection, "neuron-ls", [ImportFile("liar.json", BytesIO(line))], taken_at=START)
+    made = found(engine, START, slot.address, apply=True)
+    assert ([(each.rule, each.instance) for each in made.findings], made.applied_changes) == ([("stale", "i-0a")], ())
+
+
 def test_a_node_that_slurm_drains_is_found_by_its_host_s_name_alone(alive: Engine) -> None:
     """Slurm 22.05 knows no instances; its nodes are called with or without their domain."""
     machine = machines()[13]

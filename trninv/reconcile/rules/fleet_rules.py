@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from trninv.catalog.instance_types import models_of
-from trninv.reconcile.drift_input import CounterIncrease, DriftInput, lowest_network_node
-from trninv.reconcile.latest_observations import Machine, ObservedValue
+from trninv.reconcile.drift_input import CounterIncrease, DriftInput
+from trninv.reconcile.latest_observations import Machine, ObservedValue, lowest_network_node
 from trninv.reconcile.occupied_slots import OccupiedSlot, servers_per_domain
 from trninv.reconcile.rules.registry import FLEET_RULES, FindingDraft, FindingDrafts
 from trninv.units import pluralize
