@@ -26,6 +26,7 @@ source's list of the machine's chips."""
 _CHIP = TABLES["observed_chip"]
 _SERVER, _ORDINAL = _CHIP.c.observed_server_id, _CHIP.c.ordinal
 _BATCH_SIZE: Final = 500
+"""Servers per batch; if one of them has a finding about a chip, the chips of that number are read of all of them."""
 _FIELD_SETS: Final[Mapping[tuple[bool, ...], frozenset[str]]] = {
     flags: frozenset(compress(COMPARED_FIELDS, flags)) for flags in product((False, True), repeat=len(COMPARED_FIELDS))
 }
