@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from adopting import adopted, keep, standing
+from printed import listed, neuron_ls, node, slurm, slurm_node
 from seen import TOP, below, fleet, instance, nodes
 from sqlalchemy import Engine, text
 
@@ -22,7 +23,7 @@ from trninv.errors import AddressError, AdoptionError, ClusterExistsError, Inval
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify
-from trninv.inventory.state.bindings import ProposedBinding, bind
+from trninv.inventory.state.bindings import ProposedBinding, bind, list_bindings
 from trninv.placement.placement_fleet import Fleet
 from trninv.reconcile.adoption import adopt
 from trninv.reconcile.drift import detect_drift
@@ -179,6 +180,17 @@ def test_places_in_the_ring_are_the_servers(engine: Engine) -> None:
         assert [row.address for row in rows] == ["lab/d0/s2"]
 
 
+@pytest.mark.parametrize(("kind", "count"), [("trn2.48xlarge", 1), ("trn2u.48xlarge", 4)])
+def test_a_position_that_no_server_has_is_none(engine: Engine, kind: str, count: int) -> None:
+    label = "neuron.amazonaws.com/ultraserver-"
+    with write_transaction(engine) as connection:
+        for number in range(count):
+            labels = {"node.kubernetes.io/instance-type": kind, f"{label}node-id-4": str(number + 1)}
+            keep(connection, "kubernetes", node(f"n{number}", f"i-{number}", labels=labels))
+        found = adopt(connection, default_catalog(), default_systems(), "lab")
+    assert (found.models[0].machines, found.skipped) == (count, ())
+
+
 def test_a_capacity_block_names_a_domain_of_ultraservers_alone(engine: Engine) -> None:
     plain = (below(instance(number, "trn2.48xlarge", "cb-9"), "nn-a", "nn-b", "nn-c") for number in (10, 11))
     found = adopted(engine, *ultra(1, 2), *plain)
@@ -258,6 +270,29 @@ def test_a_machine_that_was_not_seen_for_long_is_gone(engine: Engine) -> None:
         old = (datetime.now(UTC) - timedelta(days=3)).isoformat(timespec="microseconds")
         connection.execute(text("UPDATE observation SET seen_at = :old"), {"old": old})
     assert adopted(engine, *ultra(2, 3)).models[0].machines == 2
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_machine_has_a_slot_if_a_binding_is_its_own(databases: Databases, backend: str) -> None:
+    """Not if another instance is bound that had its host's name; but by a short name of its host.
+
+    A host that is called like an instance can't be bound, and keeps no other from it.
+    """
+    labels = {"node.kubernetes.io/instance-type": "trn2.48xlarge"}
+    nodes = [node(name, instance, labels=labels) for name, instance in (("n0", "i-0b"), ("n1.lan", "i-0c"))]
+    with temporary_engine(databases.migrated(backend)) as engine, write_transaction(engine) as connection:
+        system = default_systems().get("trn2-16.48xlarge").resized(2)
+        cluster_seeding.seed(connection, default_catalog(), system, "seeded")
+        for domain, (instance_id, host) in enumerate((("i-0a", "n0"), (None, "n1"))):
+            slot = resolve_place(connection, f"seeded/d{domain}/s0")
+            pinned = ProposedBinding(slot.id, slot.address, instance_id, host, "pin", "certain")
+            bind(connection, [pinned], who="tests")
+        keep(connection, "kubernetes", listed(*nodes))
+        keep(connection, "slurm", slurm(slurm_node("n1") | {"instance_id": ""}))
+        keep(connection, "neuron-ls", {"host": "i-0d", "neuron_ls": neuron_ls(None, "trn2.48xlarge")})
+        adopt(connection, default_catalog(), default_systems(), "lab")
+        bindings = [(entry.address, entry.instance) for entry in list_bindings(connection)]
+    assert bindings == [("seeded/d0/s0", "i-0a"), ("seeded/d1/s0", None), ("lab/d0/s0", "i-0b")]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -7,8 +7,7 @@ one. A change is one command or import; its number is that of its first event, t
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import islice
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self
 
 from sqlalchemy import (
     ColumnElement,
@@ -27,6 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.types import UserDefinedType
 
 from trninv.database.as_of import maybe_unhealthy
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES, is_unhealthy
 from trninv.incidents.model import Location, PartKey, UnhealthyPart, part_key
 from trninv.inventory.address.expressions import address_expression, join_containers, node_addresses
@@ -34,15 +34,11 @@ from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.history_start import seeded_after
 from trninv.units import format_lower_bound, format_timestamp
 
-T = TypeVar("T")
-
 _EVENT, _NODE, _LINK, _SERVER, _DOMAIN, _CLUSTER = (
     TABLES[name] for name in ("state_event", "node", "link", "server", "domain", "cluster")
 )
 MAX_EVENT: Final = 2**31 - 1
 """The largest number that an event can have."""
-_BATCH_SIZE: Final = 5_000
-"""The most ids in one SQL statement."""
 _SPAN_BATCH_SIZE: Final = 100
 """The most time spans in one SQL statement."""
 _UP: ColumnElement[str] = literal_column("'up'")
@@ -140,7 +136,7 @@ def load_failure_events(connection: Connection, spans: Sequence[tuple[datetime, 
 
 def in_spans(connection: Connection, query: Select[Any], spans: Sequence[tuple[datetime, datetime]]) -> Iterator[Any]:
     """Yield the rows of a query for events of disjoint time spans, both ends included."""
-    for span_batch in _batches(spans, _SPAN_BATCH_SIZE):
+    for span_batch in batches(spans, _SPAN_BATCH_SIZE):
         is_in_spans = or_(
             *(_EVENT.c.at.between(format_lower_bound(low), format_timestamp(high)) for low, high in span_batch)
         )
@@ -318,7 +314,7 @@ def select_by_ids(
 ) -> Iterator[Any]:
     """Yield the rows of a query whose ``column`` is one of ``ids``, with one statement per batch of ids."""
     selected = query.where(_is_selected(column))
-    for id_batch in _batches(sorted(ids), _BATCH_SIZE):
+    for id_batch in batches(sorted(ids)):
         yield from connection.execute(selected, {_SELECTED_IDS.key: id_batch}).all()
 
 
@@ -338,9 +334,3 @@ class _InlineIds(UserDefinedType[Sequence[int]]):
 
 _SELECTED_IDS: Final = bindparam("numbers", type_=_InlineIds(), required=True, literal_execute=True)
 """The parameter for the ids of one batch."""
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    remaining = iter(items)
-    while batch := list(islice(remaining, size)):
-        yield batch

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, func, or_, select, union_all
 
+from trninv.database.bulk_read import batches
 from trninv.database.sql_constructs import IsOneOf
 from trninv.database.tables import TABLES
 from trninv.errors import ConflictError, InvalidTimeError, UnknownReservationError, suggestion
@@ -25,7 +26,6 @@ from trninv.inventory.address.lookup import Place
 from trninv.inventory.address.rows_in import rows_in
 from trninv.inventory.schema.listing import select_things
 from trninv.inventory.schema.things import THINGS
-from trninv.placement.allocations.allocation_rows import batches
 from trninv.units import format_seconds, format_timestamp, pluralize
 
 _RESERVATION, _RESERVED_CHIP, _JOB, _ALLOCATION = (

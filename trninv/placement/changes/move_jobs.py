@@ -8,6 +8,7 @@ from typing import Annotated, Protocol
 
 from sqlalchemy import Connection, insert, select, update
 
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES
 from trninv.errors import ConflictError, UnknownJobError
 from trninv.inventory.address.lookup import resolve_place
@@ -16,7 +17,6 @@ from trninv.inventory.change import change
 from trninv.inventory.parameter import Argument
 from trninv.placement.allocations.allocation_rows import (
     ChipAllocatedError,
-    batches,
     insert_allocations,
     location_columns,
     next_job_key,

@@ -9,13 +9,13 @@ from sqlalchemy.exc import IntegrityError
 
 from trninv.database.as_of import current_time
 from trninv.database.bulk_load import bulk_insert
+from trninv.database.bulk_read import batches
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
 from trninv.errors import ConflictError, DatabaseError, InvalidArgumentError
 from trninv.inventory.change import change
 from trninv.inventory.parameter import Argument
 from trninv.placement.allocations.allocation_rows import (
-    batches,
     location_columns,
     next_reservation_key,
     refuse_allocated,
