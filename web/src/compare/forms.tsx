@@ -85,9 +85,11 @@ export function GetStarted({ places }: { places: string[] }) {
             const others = (all: string[]) => all.filter((place) => !places.includes(place));
             return (
               <>
-                <p class="tools">
-                  <Buttons of={others(clusters).slice(0, 12)} places={places} />
-                </p>
+                {clusters.length > 0 && (
+                  <p class="tools">
+                    <Buttons of={others(clusters).slice(0, 12)} places={places} />
+                  </p>
+                )}
                 {others(designs).length > 0 && (
                   <p class="tools">
                     <span class="quiet">Design only, not seeded:</span>
