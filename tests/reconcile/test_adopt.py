@@ -19,7 +19,7 @@ from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.cli.output import encode
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.errors import AddressError, AdoptionError, ClusterExistsError, InvalidArgumentError
+from trninv.errors import AddressError, AdoptionError, ClusterExistsError, SeveralModelsError
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify
@@ -143,9 +143,9 @@ def test_jobs_of_a_mixed_fleet_are_placed_among_domains_of_one_model(databases: 
         for mixed, alone in zip(answers("prod", 6), answers("one", 0), strict=True):
             assert renumbered(mixed) == renumbered(alone)
         for ask in (placing.free, placing.fragmentation, partial(placing.placements, chips=4)):
-            with pytest.raises(InvalidArgumentError, match=r"such as prod/d0 \([\w.-]+\) or .*, or allocate chips by"):
+            with pytest.raises(SeveralModelsError, match=r"such as prod/d0 \([\w.-]+\) or .*, or allocate chips by"):
                 ask("prod")
-        with pytest.raises(InvalidArgumentError, match="prod has domains of several models"):
+        with pytest.raises(SeveralModelsError, match="prod has domains of several models"):
             placing.drain_impact("prod/fabric/t2/n0")
         assert placing.placements("prod/d2", chips=4).placements[0].places[0].startswith("prod/d2/")
 
