@@ -9,7 +9,7 @@ from adopting import keep
 from playwright.sync_api import Locator, Page, Route, expect
 from seen import nodes
 
-from browsing import Open
+from browsing import Open, held_back
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
@@ -87,7 +87,10 @@ def test_its_free_chips_are_those_of_a_domain(opened: Open) -> None:
     expect(capacity).to_contain_text("several models, which are placed separately")
     assert page.locator(".failure").count() == 0
     assert page.get_by_role("region", name="Chips of prod").count() == 0
-    capacity.get_by_role("link", name="d0", exact=True).click()
+    with held_back(page):
+        capacity.get_by_role("link", name="d0", exact=True).click()
+        expect(page.get_by_role("heading", name="Free capacity in prod/d0")).to_be_visible()
+        assert page.locator(".failure").count() == 0  # the cluster's refusal is not the domain's
     expect(capacity).to_contain_text("Largest free block")
     expect(page.get_by_role("region", name="Chips of prod/d0")).to_contain_text("free")
     page.evaluate("location.hash = '#/jobs'")
