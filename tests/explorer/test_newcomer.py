@@ -37,6 +37,7 @@ def service_database(databases: Databases) -> str:
         with write_transaction(engine) as connection:
             allocate(connection, "train", [DRAINED], who="tests")
             allocate(connection, "tune", [REPAIRED], who="tests")
+            allocate(connection, "beside", ["trn3-gen1/d0/s0/c0"], who="tests")
             for number, (address, severity) in enumerate(
                 ((UNREACHABLE, "high"), (UNREACHABLE, "medium"), (DRAINED, "high"), (ELSEWHERE, "high")), start=1
             ):
@@ -44,6 +45,8 @@ def service_database(databases: Databases) -> str:
                 connection.execute(insert(TABLES["finding"]).values(**finding, observed="unreachable", **SEEN))
         for place, state, why in (
             (DRAINED, "maintenance", "firmware"),
+            ("trn3-gen1/d0/s0/c1", "down", "no answer"),
+            ("trn3-gen1/d0/s0/c0--trn3-gen1/d0/sw0", "down", "no answer"),
             (BROKEN, "down", LONG),
             (REPAIRED, "down", "power"),
             (REPAIRED, "up", "power is back"),
@@ -125,6 +128,11 @@ def test_when_a_hit_job_began_is_in_view(opened: Open) -> None:
     expect(page.locator('td[data-label="health"]')).to_contain_text("16 chips in maintenance")
     table = page.locator(".jobs .list .scroll").first
     assert table.evaluate("element => element.scrollWidth - element.clientWidth") <= 0
+
+
+def test_a_job_that_a_failed_neighbor_hits_names_its_incident(opened: Open) -> None:
+    page = opened("#/jobs?in=trn3-gen1", width=1280)
+    expect(page.locator('td[data-label="health"]')).to_have_text("incident at d0/s0/c1")
 
 
 def test_a_dialog_closes_when_its_page_is_left(opened: Open) -> None:
