@@ -84,7 +84,8 @@ def reserve(
     from_: Annotated[
         str | None,
         Argument(
-            "When it begins: a time, or a duration from now, such as 1h; by default now.",
+            "When it begins: a time, or a duration from now, such as 1h; by default now. A time up to an hour ago is "
+            "now, an earlier one is refused.",
             name="from",
             option="--from",
             metavar="TIME",
