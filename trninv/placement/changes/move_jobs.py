@@ -52,10 +52,7 @@ class Move(Protocol):
     returns={"jobs": "The jobs that moved, as they are now, oldest first."},
     undo="Move each job back to its former chips, if they are still free; `trninv events` lists them.",
     command="make-room --apply",
-    examples=(
-        'make-room u-trn2x64 --servers 2 --apply --why "room for train-70b"',
-        'drain-impact u-trn2x64/d0/s3 --apply --why "fan"',
-    ),
+    examples=('make-room u-trn2x64 --servers 2 --apply --why "room for train-70b"',),
 )
 def move_jobs(
     connection: Connection,
