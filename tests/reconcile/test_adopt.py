@@ -150,6 +150,21 @@ def test_jobs_of_a_mixed_fleet_are_placed_among_domains_of_one_model(databases: 
         assert placing.placements("prod/d2", chips=4).placements[0].places[0].startswith("prod/d2/")
 
 
+def test_a_drain_of_a_mixed_fleet_is_carried_out_across_domains(engine: Engine) -> None:
+    with write_transaction(engine) as connection:
+        keep(connection, "ec2", *fleet())
+        adopt(connection, default_catalog(), default_systems(), "prod")
+    with Fleet(engine) as placing:
+        placing.allocate("big", ["prod/d6"], who="me")
+        placing.allocate("ev", ["prod/d7/s3/c0-3"], who="me")
+        placing.cordon(["prod/d8"], who="me", why="x")
+        impact = placing.drain_impact("prod/d6/s0")
+        assert [(move.job, move.must_stop) for move in impact.moves] == [("ev", False), ("big", True)]
+        placing.move_jobs("prod", impact.moves, impact.revision, who="me")
+        assert placing.free("prod/d7").allocated == 64
+        assert placing.drain_impact("prod/d6/s0").jobs == ()
+
+
 def test_a_job_on_two_models_moves_nowhere(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         keep(connection, "ec2", *fleet())
