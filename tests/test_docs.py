@@ -41,6 +41,17 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
             assert f"def {test}(" in (ROOT / file).read_text(), name
 
 
+def test_files_that_the_explorer_names_in_comments_exist() -> None:
+    named = {
+        name
+        for file in (ROOT / "web/src").rglob("*.*")
+        for comment in re.findall(r"//[^\n]*|/\*.*?\*/", file.read_text(), re.DOTALL)
+        for name in re.findall(r"\b(?:trninv|web|tests|docs)/[\w/-]+\.\w+", comment)
+    }
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_an_empty_line_is_before_each_table(page: Path) -> None:
     """Otherwise, the table is part of the paragraph before it."""

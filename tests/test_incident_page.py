@@ -48,7 +48,7 @@ def follow(page: str, database: str) -> str:
 def _shown(block: str, database: str, at: str) -> str:
     with ExitStack() as clocks:
         for module in _CLOCKS:
-            clock = clocks.enter_context(patch(f"trninv.{module}.datetime"))
+            clock = clocks.enter_context(patch(f"trninv.{module}.datetime", wraps=datetime))
             clock.now.return_value = datetime.fromisoformat(at).replace(tzinfo=UTC)
         lines = [line for line in block.splitlines() if line.startswith("$ trninv ")]
         return "\n".join(f"{line}\n{_printed(line, database)}" for line in lines)

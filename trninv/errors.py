@@ -7,6 +7,7 @@ TrninvError
 │   ├── WrongLevelError           WRONG_LEVEL
 │   ├── SamePlaceError            SAME_PLACE
 │   ├── InvalidArgumentError      BAD_ARGUMENT
+│   │   └── SeveralModelsError    SEVERAL_MODELS
 │   ├── InvalidTimeError          BAD_TIME
 │   ├── FilterError               BAD_FILTER
 │   ├── DocumentError             BAD_DOCUMENT
@@ -94,6 +95,7 @@ __all__ = [
     "SchemaOutdatedError",
     "ScopeTooLargeError",
     "ServiceError",
+    "SeveralModelsError",
     "SqlError",
     "StalePlanError",
     "TimeLimitError",
@@ -185,6 +187,13 @@ class InvalidArgumentError(UsageError):
 
     code = "BAD_ARGUMENT"
     remedy = "use a value that the message allows"
+
+
+class SeveralModelsError(InvalidArgumentError):
+    """Placement was asked about a place with domains of several models."""
+
+    code = "SEVERAL_MODELS"
+    remedy = "name one domain, as the message does"
 
 
 class InvalidTimeError(UsageError):

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from adopting import keep
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from seen import nodes
 
-from browsing import Open
+from browsing import Open, held_back
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
@@ -87,7 +87,10 @@ def test_its_free_chips_are_those_of_a_domain(opened: Open) -> None:
     expect(capacity).to_contain_text("several models, which are placed separately")
     assert page.locator(".failure").count() == 0
     assert page.get_by_role("region", name="Chips of prod").count() == 0
-    capacity.get_by_role("link", name="d0", exact=True).click()
+    with held_back(page):
+        capacity.get_by_role("link", name="d0", exact=True).click()
+        expect(page.get_by_role("heading", name="Free capacity in prod/d0")).to_be_visible()
+        assert page.locator(".failure").count() == 0  # the cluster's refusal is not the domain's
     expect(capacity).to_contain_text("Largest free block")
     expect(page.get_by_role("region", name="Chips of prod/d0")).to_contain_text("free")
     page.evaluate("location.hash = '#/jobs'")
@@ -103,6 +106,29 @@ def test_a_place_for_a_job_is_looked_for_in_a_domain(opened: Open) -> None:
         assert page.locator(".failure").count() == 0
     place.get_by_role("link", name="d6", exact=True).click()
     expect(place).to_contain_text("8 chips: ")
+
+
+@pytest.mark.parametrize("refusing", ["prod", "small"])
+def test_what_a_cluster_refuses_is_said_beside_the_domains_of_another(opened: Open, refusing: str) -> None:
+    page = opened("#/")
+    error = {"message": "too many chips", "extensions": {"code": "BAD_ARGUMENT"}}
+
+    def answer(route: Route) -> None:
+        query = route.request.post_data or ""
+        if "query Fits" in query and f'"{refusing}"' in query:
+            route.fulfill(json={"data": None, "errors": [error]})
+        else:
+            route.fallback()
+
+    page.route("**/graphql", answer)
+    page.evaluate("location.hash = '#/jobs?fit=chips:8'")
+    place = page.get_by_role("region", name="Place a job")
+    mixed = {"prod": "small", "small": "prod"}[refusing]
+    expect(place).to_contain_text(f"The domains of {mixed} have several models")
+    expect(place).to_contain_text(f"{refusing} was not searched: too many chips.")
+    expect(place).not_to_contain_text(f"The domains of {refusing}")
+    page.evaluate("to => { location.hash = to }", f"#/jobs?in={refusing}&fit=chips:8")
+    expect(place.locator(".failure")).to_have_text("too many chips")
 
 
 def test_a_cluster_of_several_models_says_which_and_has_a_small_picture(opened: Open) -> None:

@@ -8,11 +8,19 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from browsing import Open, settled
 from conftest import Databases
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 
 @pytest.fixture(scope="module")
 def service_database(databases: Databases) -> str:
-    return lab_with_jobs(databases)
+    """The lab, and a server of which only a NIC is down."""
+    url = lab_with_jobs(databases)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        down = Condition.from_user("down", None)
+        set_state(connection, ["trn1.32xlarge/d0/s0/efa0"], down, why="no carrier", who="tests")
+    return url
 
 
 def cell(page: Page, metric: str, place: int) -> str:
@@ -54,6 +62,15 @@ def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> 
     assert "not comparable" not in cell(page, "Bisection per chip", 0)
     assert "limited by" not in page.locator(".compare").inner_text()  # by one chip as much as by any other
     assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen1&as=healthy"
+
+
+@pytest.mark.slow
+def test_a_chip_limits_only_what_would_be_more_with_every_part_up(opened: Open) -> None:
+    page = opened("#/compare?of=trn1.32xlarge/d0,u-trn2x64/d0")
+    expect(page.get_by_role("status").filter(has_text="19 of 19 rows loaded")).to_be_visible(timeout=60_000)
+    expect(page.locator(".compare .head").first).to_contain_text("1 NIC down")
+    assert re.fullmatch(r"[\d,.]+", cell(page, "All-gather limit", 0))
+    assert re.search(r"limited by s\d/c\d+$", cell(page, "All-gather limit", 1))
 
 
 def left_of(locator: Locator) -> float:

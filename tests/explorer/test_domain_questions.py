@@ -236,6 +236,18 @@ def test_bisections_of_other_halves_are_not_compared(opened: Open) -> None:
 
 
 @pytest.mark.slow
+def test_what_an_incident_cost_is_not_asked_beside_a_scenario(opened: Open) -> None:
+    page = opened("#/")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.post_data or ""))
+    for address, losses in ((f"{U}?show=bisection&down=s0/c1", 0), (f"{U}?show=bisection", 1)):
+        page.evaluate("to => { location.hash = to }", address)
+        expect(page.get_by_role("region", name="Bisection of u-trn2x64/d0")).to_contain_text("GB/s")
+        settled(page)
+        assert min(1, sum("query Loss(" in query for query in asked)) == losses
+
+
+@pytest.mark.slow
 def test_a_link_that_carries_nothing_says_whose_fault_that_is(opened: Open) -> None:
     page = opened(f"{U}?down=s0/c0")
     titles = page.locator(".wire.off title").all_text_contents()

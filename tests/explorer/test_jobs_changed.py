@@ -195,6 +195,12 @@ def test_a_place_is_drained_step_by_step(opened: Open, service_database: str) ->
     with trninv.open(service_database) as fleet:
         place = next(str(job.first_server) for job in fleet.jobs() if job.name == "llama-ft")
         page = opened(f"#/jobs?in=u-trn2x64&drain={place}")
+        impact, plan = fleet.drain_impact(place), page.get_by_role("region", name="Drain impact")
+        assert [move.job for move in impact.moves][1:] == ["llama-ft"]
+        steps = plan.locator("h3 + .steps").get_by_role("link")
+        expect(steps).to_have_text([move.job for move in impact.moves])
+        block = f"Largest free block, chips.*{impact.largest_block}.*{impact.largest_block_after}"
+        expect(plan.locator(".figures")).to_contain_text(re.compile(block, re.DOTALL))
         page.route("**/graphql", _plans_late)
         page.get_by_role("button", name="1. Cordon…").click()
         confirm(page, why="cooling, ticket 12", who="kim")
@@ -202,8 +208,8 @@ def test_a_place_is_drained_step_by_step(opened: Open, service_database: str) ->
         assert [(each.server, each.why) for each in fleet.cordons()] == [(place, "cooling, ticket 12")]
         page.get_by_role("button", name=re.compile(r"^2. Move \d jobs?…")).click()
         confirm(page, who="kim")
-        plan = page.get_by_role("region", name="Drain impact")
         expect(plan).to_contain_text("no jobs disrupted")
+        assert fleet.free("u-trn2x64").largest_block == impact.largest_block_after
         assert held(service_database)["llama-ft"] == 16
         page.get_by_role("button", name="Uncordon…").click()
         confirm(page)

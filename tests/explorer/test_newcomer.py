@@ -19,6 +19,7 @@ from trninv.placement.changes.allocate import allocate
 pytestmark = pytest.mark.slow
 
 UNREACHABLE, DRAINED, BROKEN = (f"u-trn2x64/d0/s{n}" for n in range(3))
+ELSEWHERE = "trn2-16.48xlarge/d0/s0"
 REPAIRED = "trn1.32xlarge/d0/s0"
 LONG = f"{'the firmware of the baseboard is older than the driver needs, ' * 12}see /{'x' * 120}"
 """A reason with a word that is longer than a line."""
@@ -36,10 +37,16 @@ def service_database(databases: Databases) -> str:
         with write_transaction(engine) as connection:
             allocate(connection, "train", [DRAINED], who="tests")
             allocate(connection, "tune", [REPAIRED], who="tests")
-            finding = {"id": 1, "rule": "health-condition", "severity": "high", "address": UNREACHABLE}
-            connection.execute(insert(TABLES["finding"]).values(**finding, observed="unreachable", **SEEN))
+            allocate(connection, "beside", ["trn3-gen1/d0/s0/c0"], who="tests")
+            for number, (address, severity) in enumerate(
+                ((UNREACHABLE, "high"), (UNREACHABLE, "medium"), (DRAINED, "high"), (ELSEWHERE, "high")), start=1
+            ):
+                finding = {"id": number, "rule": "health-condition", "severity": severity, "address": address}
+                connection.execute(insert(TABLES["finding"]).values(**finding, observed="unreachable", **SEEN))
         for place, state, why in (
             (DRAINED, "maintenance", "firmware"),
+            ("trn3-gen1/d0/s0/c1", "down", "no answer"),
+            ("trn3-gen1/d0/s0/c0--trn3-gen1/d0/sw0", "down", "no answer"),
             (BROKEN, "down", LONG),
             (REPAIRED, "down", "power"),
             (REPAIRED, "up", "power is back"),
@@ -62,7 +69,11 @@ def go(page: Page, address: str) -> None:
 
 def test_a_finding_that_nobody_applied_is_said_with_the_incidents_and_at_its_part(opened: Open) -> None:
     page = opened("#/incidents")
-    expect(page.locator("main")).to_contain_text(UNAPPLIED)
+    rows = page.get_by_role("table").get_by_role("row").filter(has_text="health-condition")
+    page.get_by_role("link", name="2 high findings of drift").click()
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_contain_text(ELSEWHERE)
+    expect(rows.last).to_contain_text(UNREACHABLE)
     go(page, f"#/at/{DRAINED}")
     expect(page.get_by_role("region", name="State")).to_contain_text("firmware")
     expect(page.locator("main")).not_to_contain_text("finding")
@@ -72,9 +83,10 @@ def test_a_finding_that_nobody_applied_is_said_with_the_incidents_and_at_its_par
     state = page.get_by_role("region", name="State")
     expect(state).to_contain_text(UNAPPLIED)
     state.get_by_role("link", name="1 high finding of drift").click()
-    row = page.get_by_role("table").get_by_role("row").filter(has_text="health-condition")
-    expect(row).to_contain_text(UNREACHABLE)
-    expect(row).to_contain_text("unreachable")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text(UNREACHABLE)
+    expect(rows).to_contain_text("unreachable")
+    expect(rows).to_contain_text("high")
     for place in ("domain/u-trn2x64/d0", "rack/u-trn2x64/r0"):
         go(page, f"#/{place}")
         expect(page.locator(f"article.{place.split('/')[0]}")).to_contain_text(UNAPPLIED)
@@ -134,6 +146,11 @@ def test_when_a_hit_job_began_is_in_view(opened: Open) -> None:
     assert table.evaluate("element => element.scrollWidth - element.clientWidth") <= 0
 
 
+def test_a_job_that_a_failed_neighbor_hits_names_its_incident(opened: Open) -> None:
+    page = opened("#/jobs?in=trn3-gen1", width=1280)
+    expect(page.locator('td[data-label="health"]')).to_have_text("incident at d0/s0/c1")
+
+
 def test_a_dialog_closes_when_its_page_is_left(opened: Open) -> None:
     page = opened("#/incidents")
     go(page, f"#/at/{BROKEN}")
@@ -167,6 +184,15 @@ def test_an_empty_database_says_how_to_begin(opened: Open, empty_service: str, a
     expect(page.locator("main")).not_to_contain_text("Every part is up")
     expect(page.locator("main")).not_to_contain_text("no job hit")
     assert page.locator(".card").count() == 1
+
+
+def test_designs_can_be_compared_before_anything_is_seeded(opened: Open, empty_service: str) -> None:
+    page = opened("#/compare", url=empty_service)
+    expect(page.get_by_role("region", name="Get started")).to_contain_text("No clusters yet")
+    places = page.get_by_role("region", name="Places to compare")
+    expect(places).not_to_contain_text("trninv seed")
+    places.get_by_role("button", name="rainier").click()
+    expect(page.get_by_role("columnheader", name="rainier")).to_contain_text("design only")
 
 
 def test_differences_stay_within_the_box_of_a_narrow_dialog(opened: Open) -> None:

@@ -1,12 +1,14 @@
 """The pages of a server, a chip, a rack and a fabric: which part, why, whose doing, and what it costs."""
 
+import html
+import json
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 import trninv
-from browsing import Open, violations
+from browsing import Open, settled, violations
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
@@ -169,6 +171,30 @@ def test_a_rack_is_read_on_a_phone(opened: Open) -> None:
     assert [text for text in texts if text.endswith("…")] == []
     assert "16 of 16 chips up · B rag-embed" in texts
     assert texts.count("B") == 8  # the letter of its job, on each tray
+
+
+def test_the_names_of_jobs_are_measured_once(opened: Open) -> None:
+    """As many as fit are found by leaving out one after the other, which is seen if it begins again."""
+    page = opened("#/", width=390, height=844)
+    jobs = [{"name": f"job-{number}-of-many", "address": "lab", "ordinal": number} for number in range(16)]
+    summary = html.escape(json.dumps({"all": len(jobs), "crossing": [], "inside": jobs}))
+
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, body=re.sub('data-jobs="[^"]*"', f'data-jobs="{summary}"', response.text()))
+
+    page.route("**/pictures/fabric*", answer)
+    page.evaluate("location.hash = '#/cluster/lab?fabric=yes'")
+    key = page.locator(".job-key")
+    expect(key.get_by_role("listitem").last).to_have_text(re.compile(r"and \d+ more"))
+    settled(page)
+    key.evaluate("""key => {
+        window.changes = 0
+        new MutationObserver(all => { window.changes += all.length }).observe(key, {childList: true, subtree: true})
+    }""")
+    page.evaluate("location.hash += '&sel=lab/d0'")
+    settled(page)
+    assert page.evaluate("window.changes") == 0
 
 
 def test_a_fabric_tells_its_ratios_and_the_jobs_that_cross(opened: Open) -> None:

@@ -105,10 +105,7 @@ def test_a_plan_is_carried_out(seeded: str, way: str) -> None:
         twice = [plan["moves"][0], {"job": "a0", "destination": [f"{ULTRA}/s3/c{chip}" for chip in range(8, 12)]}]
         assert "moves twice" in _asked(api, MOVE, i=plan | {"moves": twice})["errors"][0]["message"]
         moved = _asked(api, MOVE, i=plan | {"clientMutationId": "9"})["data"]["moveJobs"]
-        assert [(job["name"], job["chips"], job["who"]) for job in moved["jobs"]] == [
-            ("a0", 4, "her"),
-            ("a1", 4, "her"),
-        ]
+        assert [(job["name"], job["chips"], job["who"]) for job in moved["jobs"]] == [("a0", 4, "me"), ("a1", 4, "me")]
         assert {job["firstServer"] for job in moved["jobs"]} <= {f"{ULTRA}/s2", f"{ULTRA}/s3"}
         assert moved["clientMutationId"] == "9"
         again = _asked(api, MOVE, i=plan)["errors"][0]

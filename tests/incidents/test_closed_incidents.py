@@ -10,8 +10,12 @@ from sqlalchemy import text
 
 import trninv
 from conftest import BACKENDS, Databases, Run, both_ways, is_quick, seeds
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.database.engine import write_transaction
 from trninv.errors import TrninvError, UnknownAddressError
 from trninv.incidents import change_windows, closed_incidents, failure_history
+from trninv.inventory.seeding import cluster_seeding
 from trninv.placement.placement_fleet import Fleet
 
 pytestmark = pytest.mark.slow_on_postgresql
@@ -192,8 +196,15 @@ def test_a_scope_lists_what_a_search_of_all_recoveries_finds_there(
 
 
 def test_those_of_a_cluster_that_was_seeded_again_are_gone(fleet: Fleet) -> None:
-    change(fleet, NOON, "down", f"{U}/s0/c0")
-    change(fleet, NOON + _MINUTE, "up", f"{U}/s0/c0")
-    with fleet.engine.begin() as connection:
-        connection.execute(text("UPDATE cluster SET known_from = 1000"))
+    with fleet.connect() as connection:
+        ids = "SELECT slug, first_node_id FROM cluster ORDER BY first_node_id DESC LIMIT 1"
+        last = connection.execute(text(ids)).one()
+    change(fleet, NOON, "down", f"{last.slug}/d0/s0/c0")
+    change(fleet, NOON + _MINUTE, "up", f"{last.slug}/d0/s0/c0")
+    assert len(fleet.closed_incidents()) == 1
+    with write_transaction(fleet.engine) as connection:
+        key = connection.scalar(text("SELECT id FROM cluster WHERE slug = :slug"), {"slug": last.slug})
+        cluster_seeding.unseed(connection, key)
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get(last.slug))
+        assert connection.execute(text(ids)).one() == last
     assert fleet.closed_incidents() == []

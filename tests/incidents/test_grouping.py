@@ -226,8 +226,9 @@ def test_plain_sql_and_parts_without_a_history_are_told_too(opened: Fleet) -> No
     with opened.engine.begin() as connection:
         for statement in (
             "UPDATE node SET state = 'down' WHERE id = 1",
-            "UPDATE cluster SET known_from = 1",
             "UPDATE node SET state = 'maintenance' WHERE id = 2",
+            "INSERT INTO history_archive VALUES (1, 'x', 'x', 'x', 'x', 'x')",  # only archived events may be deleted
+            "DELETE FROM state_event WHERE id = 1",
         ):
             connection.execute(text(statement))
     known, unknown = sorted(opened.incidents(), key=lambda each: not each.started_at)

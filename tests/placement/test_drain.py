@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
+from job_events import happened
 from sqlalchemy import text
 
 import trninv
-from conftest import Databases
+from conftest import Databases, Run
 from graphs import seed_clusters
 from trninv.database.engine import write_transaction
 from trninv.database.tables import TABLES
@@ -80,17 +81,28 @@ def test_the_chips_lost_are_those_of_the_place_with_failed_ones(own: Fleet) -> N
 def test_a_drain_is_the_difference_of_free_and_fits_with_the_place_down(own: Fleet, place: str) -> None:
     fill(own, PLACES.index(place))
     without, answer = own.what_if(down=[place]), own.drain_impact(place)
-    assert (answer.largest_block, answer.largest_block_after) == (largest(own, 0, 0), largest(own, *gone(own, place)))
+    assert answer.largest_block == largest(own, 0, 0)
     assert answer.chips == gone(own, place)[0].bit_count()
-    now, then = own.fragmentation("u-trn2x64").sizes, without.fragmentation("u-trn2x64").sizes
-    for size, was, left in zip(answer.sizes, now, then, strict=True):
-        assert (size.jobs, size.jobs_after) == (was.jobs, left.jobs)
-        assert (size.stranded, size.stranded_after) == (was.stranded, left.stranded)
+    for size, now in zip(answer.sizes, own.fragmentation("u-trn2x64").sizes, strict=True):
+        assert (size.jobs, size.stranded) == (now.jobs, now.stranded)
     assert answer.disrupted == len(answer.jobs)
     if "--" not in place:
         assert {job.job for job in answer.jobs} == {job.name for job in own.jobs(place)}
     for job in answer.jobs:
         follow(own, without, answer, job.job)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_left_after_a_drain_is_what_is_left_once_its_moves_are_carried_out(own: Fleet, place: str) -> None:
+    fill(own, PLACES.index(place))
+    answer = own.drain_impact(place)
+    assert {move.job for move in answer.moves} >= {job.job for job in answer.jobs if job.destination}
+    own.move_jobs("u-trn2x64", answer.moves, answer.revision, who="me")
+    assert answer.largest_block_after == largest(own, *gone(own, place))
+    then = own.what_if(down=[place]).fragmentation("u-trn2x64").sizes
+    for size, left in zip(answer.sizes, then, strict=True):
+        assert (size.jobs_after, size.stranded_after) == (left.jobs, left.stranded)
+    assert [job.job for job in own.drain_impact(place).jobs] == [job.job for job in answer.jobs if not job.destination]
 
 
 def gone(own: Fleet, place: str) -> tuple[int, int]:
@@ -151,6 +163,57 @@ def test_after_moves_names_what_moves(own: Fleet) -> None:
     )
     assert own.jobs(f"{ULTRA}/s0")[0].name == "big"
     follow(own, own.what_if(down=[f"{ULTRA}/s0"]), own.drain_impact(f"{ULTRA}/s0"), "big")
+
+
+@pytest.fixture
+def two(tables: str) -> Iterator[Fleet]:
+    """Two UltraServers, the first with one job, the second with a small one."""
+    with trninv.open(seed_clusters(tables, {"u-trn2x64": 2})) as opened:
+        opened.allocate("big", [f"{TWO}/d0"], who="ana")
+        opened.allocate("ev", [f"{TWO}/d1/s3/c0-7"], who="ben")
+        yield opened
+
+
+TWO = "c-u-trn2x64"
+
+
+def test_a_job_that_must_stop_frees_its_chips_before_others_move_there(two: Fleet) -> None:
+    answer = two.drain_impact(f"{TWO}/d0/s0")
+    assert [(move.job, move.must_stop) for move in answer.moves] == [("ev", False), ("big", True)]
+    assert (answer.largest_block, answer.largest_block_after) == (48, 32)
+    assert [(size.jobs, size.jobs_after) for size in answer.sizes] == [
+        *((56, 40), (14, 10), (7, 5), (3, 2), (1, 1), (0, 0)),
+    ]
+    for move in answer.moves:
+        if move.must_stop:
+            two.release(move.job)
+    for move in answer.moves:
+        if not move.must_stop:
+            two.release(move.job)
+        two.allocate(move.job, move.destination, who="me")
+
+
+def test_the_command_moves_the_jobs(two: Fleet, run: Run, tables: str) -> None:
+    words, url = ("drain-impact", f"{TWO}/d0/s0"), tables
+    plan = two.drain_impact(words[1])
+    out = run(*words, database=url)[1]
+    moves = out.partition("moves, in order:")[2]
+    assert moves.index(f"{TWO}/d0/s1/c0-7") < moves.index(f"{TWO}/d1 ")
+    assert out.endswith(f"revision {plan.revision}\nto move them: trninv drain-impact {TWO}/d0/s0 --apply\n")
+    assert "--apply" not in run(*words, "--without", "ev", database=url)[1]
+    assert "omit --down" in run(*words, "--apply", "--without", "ev", database=url)[2]
+    assert "the plan is for revision abc" in run(*words, "--apply", "--revision", "abc", database=url)[2]
+    jobs, apply = two.jobs(), ("--apply", "--who", "chloe", "--why", "fan", "--revision", plan.revision)
+    status, out, error = run(*words, *apply, "--dry-run", database=url)
+    assert (status, out.endswith("\nmoved 2 jobs\n"), error) == (0, True, "dry run: nothing was changed\n")
+    assert two.jobs() == jobs
+    assert run(*words, *apply, database=url)[::2] == (0, "")
+    now = {job.name: (job.first_server, job.who) for job in two.jobs()}
+    assert now == {"big": (f"{TWO}/d1/s0", "ana"), "ev": (f"{TWO}/d0/s1", "ben")}
+    assert {(event.action, event.who, event.why) for event in happened(two)[-4:]} == {("move", "chloe", "fan")}
+    two.cordon([f"{TWO}/d0/s0"], who="me", why="fan")
+    status, out, _ = run("drain-impact", f"{TWO}/d1/s0", "--apply", database=url)
+    assert (status, out.endswith("moved 0 jobs\n1 job got no new place\n")) == (1, True)
 
 
 def test_in_a_rack_a_server_is_replaced_and_a_spare_keeps_a_job_going(own: Fleet) -> None:

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from job_events import happened
 from placements import run_of_domains
 from tampering import tamper
 
 import trninv
-from conftest import Ask, Run, examples
+from conftest import Ask, Databases, Run, examples
+from graphs import seed_clusters
 from trninv.errors import ConflictError, InvalidArgumentError, StalePlanError, UnknownJobError
 from trninv.placement.allocations.allocation_masks import JobAllocation
 from trninv.placement.allocations.job_allocations import Job
@@ -157,6 +159,7 @@ def _free_moves(moves: Sequence[At], order: Sequence[int]) -> int:
 
 def test_who_changes_places_stops_first() -> None:
     assert order_moves([(0b0011, 0b1100), (0b1100, 0b0011)]) == ([1, 0], [0])
+    assert order_moves([(0b0011, 0b1100), (0b1100, 0b0011)], interrupted=[1]) == ([0, 1], [1])
     assert order_moves([(0b0011, 0b0110)]) == ([0], [0])
 
 
@@ -239,7 +242,8 @@ def test_a_plan_is_carried_out_once_and_only_while_nothing_changed(own: Fleet) -
     assert [job.chips for job in _carried_out(own, plan, who="her", dry_run=True)] == [4, 4]
     assert own.jobs() == jobs
     moved = _carried_out(own, plan, who="her")
-    assert [(job.chips, job.who) for job in moved] == [(4, "her"), (4, "her")]
+    assert [(job.chips, job.who) for job in moved] == [(4, "me"), (4, "me")]
+    assert {(event.action, event.who) for event in happened(own)[-4:]} == {("move", "her")}
     before = [job for job in own.jobs(include_ended=True) if job.name in {job.name for job in moved} and job.ended_at]
     assert [(job.chips, job.who, job.ended_at) for job in before] == [(4, "me", job.moved_at) for job in moved]
     again = own.make_room(scope=ULTRA, servers=2)
@@ -257,7 +261,7 @@ def test_a_dry_run_of_the_command_moves_nothing(own: Fleet, run: Run, seeded: st
     assert (status, "moved 2 jobs" in out, error) == (0, True, "dry run: nothing was changed\n")
     assert own.jobs() == jobs
     assert run(*words, database=seeded)[0] == 0
-    assert {job.who for job in own.jobs()} == {"me", "her"}
+    assert {event.who for event in happened(own)} == {"me", "her"}
 
 
 def test_only_the_moves_need_an_author(own: Fleet, run: Run, seeded: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,6 +314,14 @@ def test_pinned_jobs_stay_and_no_is_no(own: Fleet) -> None:
     no = own.make_room(scope=ULTRA, domains=1)
     assert no.possible is False
     assert f": no moves within {ULTRA} can free it" in str(next(iter(no.render())))
+
+
+def test_sizes_that_are_suggested_fit_in_the_scope(databases: Databases) -> None:
+    url = seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 2})
+    with trninv.open(url) as own:
+        for scope, suggested in (("c-u-trn2x64/d0", 64), ("c-u-trn2x64", 128)):
+            with pytest.raises(InvalidArgumentError, match=rf"ask for {suggested}$"):
+                own.make_room(scope=scope, chips=999)
 
 
 def test_moves_that_no_plan_says_are_refused(own: Fleet) -> None:

@@ -195,9 +195,10 @@ def test_a_plan_is_carried_out_whole_or_not_at_all(lab: Fleet) -> None:
         lab.replace_servers("job", ["lab/d1/s1"], plan.revision, who="me")
     plan = lab.replacement("job", "lab/d1/s1")
     assert lab.replace_servers("job", ["lab/d1/s1"], plan.revision, dry_run=True, who="me").chips == 96
-    job = lab.replace_servers("job", ["lab/d1/s1"], plan.revision, who="me", why="fan")
+    job = lab.replace_servers("job", ["lab/d1/s1"], plan.revision, who="her", why="fan")
     assert (job.chips, job.servers, job.pinned) == (96, 6, True)  # no spare is left
     assert done(happened(lab))[-2:] == [("move", "job", "lab")] * 2
+    assert (job.who, happened(lab)[-1].who) == ("me", "her")
     lab.allocate("next", ["lab/d1"], who="me")
     is_sound(lab.engine)
     assert not lab.replacement("job", "lab/d0/s1").possible

@@ -77,7 +77,13 @@ def test_a_window_starts_now_or_later_and_ends_after_that() -> None:
     now = _START
     assert parse_window(None, None, now) == Window(at(0), FOREVER)
     assert parse_window(at(0), at(0, 1), now) == Window(at(0), at(0, 1))  # now == from
-    assert parse_window(at(-1), "2h", now) == Window(at(0), at(2))  # a start that has passed is now
+    assert parse_window(at(-1), "2h", now) == Window(at(0), at(1))  # an hour ago: now, and the end stays as written
+    assert parse_window(at(-0.5), None, now) == Window(at(0), FOREVER)
+    for start, end in ((at(-1, -1), "2h"), (at(-9000), at(2)), (at(-9000), None)):
+        with pytest.raises(InvalidTimeError, match="that is more than an hour ago; write a later time, or --from now"):
+            parse_window(start, end, now)
+    with pytest.raises(InvalidTimeError, match="must be later than the start"):
+        parse_window(at(-1), "1h", now)
     assert parse_window(at(1), "1d", now) == Window(at(1), at(25))
     assert parse_window(" 1h", "2h", now) == Window(at(1), at(3))
     assert parse_window("now", None, now) == Window(at(0), FOREVER)

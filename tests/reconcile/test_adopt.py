@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from adopting import adopted, keep, standing
+from printed import listed, neuron_ls, node, slurm, slurm_node
 from seen import TOP, below, fleet, instance, nodes
 from sqlalchemy import Engine, text
 
@@ -18,11 +19,11 @@ from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.cli.output import encode
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.errors import AddressError, AdoptionError, ClusterExistsError, InvalidArgumentError
+from trninv.errors import AddressError, AdoptionError, ClusterExistsError, SeveralModelsError
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify
-from trninv.inventory.state.bindings import ProposedBinding, bind
+from trninv.inventory.state.bindings import ProposedBinding, bind, list_bindings
 from trninv.placement.placement_fleet import Fleet
 from trninv.reconcile.adoption import adopt
 from trninv.reconcile.drift import detect_drift
@@ -142,11 +143,26 @@ def test_jobs_of_a_mixed_fleet_are_placed_among_domains_of_one_model(databases: 
         for mixed, alone in zip(answers("prod", 6), answers("one", 0), strict=True):
             assert renumbered(mixed) == renumbered(alone)
         for ask in (placing.free, placing.fragmentation, partial(placing.placements, chips=4)):
-            with pytest.raises(InvalidArgumentError, match=r"such as prod/d0 \([\w.-]+\) or .*, or allocate chips by"):
+            with pytest.raises(SeveralModelsError, match=r"such as prod/d0 \([\w.-]+\) or .*, or allocate chips by"):
                 ask("prod")
-        with pytest.raises(InvalidArgumentError, match="prod has domains of several models"):
+        with pytest.raises(SeveralModelsError, match="prod has domains of several models"):
             placing.drain_impact("prod/fabric/t2/n0")
         assert placing.placements("prod/d2", chips=4).placements[0].places[0].startswith("prod/d2/")
+
+
+def test_a_drain_of_a_mixed_fleet_is_carried_out_across_domains(engine: Engine) -> None:
+    with write_transaction(engine) as connection:
+        keep(connection, "ec2", *fleet())
+        adopt(connection, default_catalog(), default_systems(), "prod")
+    with Fleet(engine) as placing:
+        placing.allocate("big", ["prod/d6"], who="me")
+        placing.allocate("ev", ["prod/d7/s3/c0-3"], who="me")
+        placing.cordon(["prod/d8"], who="me", why="x")
+        impact = placing.drain_impact("prod/d6/s0")
+        assert [(move.job, move.must_stop) for move in impact.moves] == [("ev", False), ("big", True)]
+        placing.move_jobs("prod", impact.moves, impact.revision, who="me")
+        assert placing.free("prod/d7").allocated == 64
+        assert placing.drain_impact("prod/d6/s0").jobs == ()
 
 
 def test_a_job_on_two_models_moves_nowhere(engine: Engine) -> None:
@@ -177,6 +193,17 @@ def test_places_in_the_ring_are_the_servers(engine: Engine) -> None:
     with engine.connect() as connection:
         rows = connection.execute(text("SELECT address FROM binding WHERE confidence = 'interchangeable'"))
         assert [row.address for row in rows] == ["lab/d0/s2"]
+
+
+@pytest.mark.parametrize(("kind", "count"), [("trn2.48xlarge", 1), ("trn2u.48xlarge", 4)])
+def test_a_position_that_no_server_has_is_none(engine: Engine, kind: str, count: int) -> None:
+    label = "neuron.amazonaws.com/ultraserver-"
+    with write_transaction(engine) as connection:
+        for number in range(count):
+            labels = {"node.kubernetes.io/instance-type": kind, f"{label}node-id-4": str(number + 1)}
+            keep(connection, "kubernetes", node(f"n{number}", f"i-{number}", labels=labels))
+        found = adopt(connection, default_catalog(), default_systems(), "lab")
+    assert (found.models[0].machines, found.skipped) == (count, ())
 
 
 def test_a_capacity_block_names_a_domain_of_ultraservers_alone(engine: Engine) -> None:
@@ -261,6 +288,29 @@ def test_a_machine_that_was_not_seen_for_long_is_gone(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_a_machine_has_a_slot_if_a_binding_is_its_own(databases: Databases, backend: str) -> None:
+    """Not if another instance is bound that had its host's name; but by a short name of its host.
+
+    A host that is called like an instance can't be bound, and keeps no other from it.
+    """
+    labels = {"node.kubernetes.io/instance-type": "trn2.48xlarge"}
+    nodes = [node(name, instance, labels=labels) for name, instance in (("n0", "i-0b"), ("n1.lan", "i-0c"))]
+    with temporary_engine(databases.migrated(backend)) as engine, write_transaction(engine) as connection:
+        system = default_systems().get("trn2-16.48xlarge").resized(2)
+        cluster_seeding.seed(connection, default_catalog(), system, "seeded")
+        for domain, (instance_id, host) in enumerate((("i-0a", "n0"), (None, "n1"))):
+            slot = resolve_place(connection, f"seeded/d{domain}/s0")
+            pinned = ProposedBinding(slot.id, slot.address, instance_id, host, "pin", "certain")
+            bind(connection, [pinned], who="tests")
+        keep(connection, "kubernetes", listed(*nodes))
+        keep(connection, "slurm", slurm(slurm_node("n1") | {"instance_id": ""}))
+        keep(connection, "neuron-ls", {"host": "i-0d", "neuron_ls": neuron_ls(None, "trn2.48xlarge")})
+        adopt(connection, default_catalog(), default_systems(), "lab")
+        bindings = [(entry.address, entry.instance) for entry in list_bindings(connection)]
+    assert bindings == [("seeded/d0/s0", "i-0a"), ("seeded/d1/s0", None), ("lab/d0/s0", "i-0b")]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_again_it_changes_nothing(databases: Databases, backend: str) -> None:
     with temporary_engine(databases.migrated(backend)) as engine:
         adopted(engine, *ultra(1, 2))
@@ -271,6 +321,22 @@ def test_again_it_changes_nothing(databases: Databases, backend: str) -> None:
         assert (again.models[0].machines, again.models[0].empty_slots) == (1, 3)
         with read_transaction(engine) as connection:
             assert list(verify(connection, default_catalog(), default_systems())) == []
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_incidents_outlive_the_growth_of_their_cluster(databases: Databases, backend: str) -> None:
+    with temporary_engine(databases.migrated(backend)) as engine:
+        adopted(engine, *ultra(1, 2, 3, 4))
+        fleet = Fleet(engine)
+        fleet.set_state(["lab/d0/s3"], "down", who="ana", why="HBM")
+        fleet.set_state(["lab/d0/s3"], "up", who="ana", why="swapped")
+        fleet.set_state(["lab/d0/s1"], "down", who="ben", why="ticket 1")
+        (found,) = fleet.incidents()
+        fleet.note_incident(found.id, "spare ordered", who="tests")
+        before = fleet.incidents(), fleet.closed_incidents()
+        assert (before[0][0].why, before[1][0].why) == ("ticket 1", "HBM")
+        assert adopted(engine, *ultra(1, 2, 3, 4), *ultra(7, 8, 9, 10, block="cb-2")).is_extended
+        assert (fleet.incidents(), fleet.closed_incidents()) == before
 
 
 def test_a_slot_that_was_empty_is_up_again_once_an_instance_stands_there(engine: Engine) -> None:

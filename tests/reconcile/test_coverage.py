@@ -8,7 +8,7 @@ from drifting import MINUTES, START, alive_fleet, bound, found, keep, monitored,
 from sqlalchemy import Engine
 
 from conftest import Databases, Run
-from fleet_outputs import Outputs, machines, outputs
+from fleet_outputs import FAULTS, Outputs, machines, outputs
 from trninv.database.engine import temporary_engine, write_transaction
 from trninv.importers.ingestion import import_files
 from trninv.reconcile.drift import UncomparedServers
@@ -90,4 +90,20 @@ def test_a_fleet_of_which_managers_alone_speak_has_no_chip_compared(engine: Engi
     assert found(engine, START).uncompared_servers == tuple(
         UncomparedServers(rule, servers)
         for rule in ("cores-wrong", "ecc-uncorrected", "memory-wrong", "neighbour-wrong")
+    )
+
+
+def test_what_is_documented_for_a_type_is_not_compared_where_no_source_reports_the_type(engine: Engine) -> None:
+    changed = outputs(machines())
+    FAULTS["numa-wrong"](changed)
+    for of in (changed.sysfs, changed.instances, changed.topology, changed.nodes, changed.slices, changed.slurm):
+        del of[PLAIN.instance]
+    for device in changed.devices[PLAIN.instance]:
+        del device["instance_type"]
+    keep(engine, changed, START)
+    bound(engine, machines())
+    made = found(engine, START)
+    assert made.findings == ()
+    assert made.uncompared_servers == tuple(
+        UncomparedServers(rule, 1) for rule in ("ecc-uncorrected", "efa-map-wrong", "numa-wrong")
     )

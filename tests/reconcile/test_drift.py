@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from drifting import MEASURED_RULES, MINUTES, START, alive_fleet, bound, found, keep, monitored, seeded
-from printed import MONITOR, neuron_ls, slurm, slurm_node
+from printed import MONITOR, listed, neuron_ls, node, slurm, slurm_node, ultraserver
 from queries import run_query
 from sqlalchemy import Engine, func, select
 
@@ -209,6 +209,44 @@ def test_a_ring_that_is_numbered_from_elsewhere_is_the_same(alive: Engine, numbe
     renumbered(changed, *numbers)
     keep(alive, changed, START + 10 * MINUTES)
     assert found(alive, START + 11 * MINUTES).findings == ()
+
+
+@pytest.mark.parametrize(("numbers", "count"), [((0, 1, 2, 3), 1), ((0, 1, 3, 2), 0), ((1, 0, 2, 3), 0)])
+def test_the_ring_of_a_switched_ultraserver_is_that_by_which_its_instances_are_bound(
+    engine: Engine, numbers: tuple[int, ...], count: int
+) -> None:
+    """The driver of Trn3 Gen1 numbers the second rack's servers backwards; a switch connects the servers of a rack.
+
+    So no link leads from a server to the other of its rack.
+    """
+    label = "neuron.amazonaws.com/ultraserver-node-id-4"
+    nodes = [
+        node(
+            f"n{server}",
+            f"i-{server}",
+            labels={label: str(number), "node.kubernetes.io/instance-type": "trn3.48xlarge"},
+        )
+        for server, number in enumerate(numbers)
+    ]
+    sides = [
+        {"nodeId": number, "nodeName": f"n{server}", "linkStatusVertical": "down"}
+        for server, number in enumerate(numbers)
+    ]
+    pod = ultraserver()
+    pod["spec"]["topology"] = sides
+    with write_transaction(engine) as connection:
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn3-gen1"))
+        slots = [resolve_place(connection, f"trn3-gen1/d0/s{server}") for server in range(4)]
+        standing = [
+            ProposedBinding(slot.id, slot.address, f"i-{server}", None, "pin", "certain")
+            for server, slot in enumerate(slots)
+        ]
+        bind(connection, standing, who="tests")
+        content = json.dumps(listed(*nodes, pod)).encode()
+        import_files(connection, "kubernetes", [ImportFile("f", BytesIO(content))], taken_at=START)
+    made = found(engine, START, apply=True)
+    assert rules(made).count("node-order-wrong") == count
+    assert (rules(made).count("side-link-down"), made.applied_changes) == (4, ())
 
 
 def test_what_is_not_known_is_no_finding(alive: Engine) -> None:
@@ -500,6 +538,16 @@ def test_a_machine_that_gives_itself_the_name_of_another_speaks_for_itself_alone
     made = found(alive, START + 6 * MINUTES, apply=True)
     assert [each.address for each in made.findings] == ["trn2-16.48xlarge/d1/s0/c5"]
     assert [change.address for change in made.applied_changes] == ["trn2-16.48xlarge/d1/s0/c5"]
+
+
+def test_a_machine_that_calls_its_host_by_the_id_of_another_instance_is_not_that_instance(engine: Engine) -> None:
+    with write_transaction(engine) as connection:
+        slot = resolve_place(connection, "trn2-16.48xlarge/d0/s0")
+        bind(connection, [ProposedBinding(slot.id, slot.address, "i-0a", None, "pin", "certain")], who="tests")
+        line = json.dumps({"host": "i-0a", "neuron_ls": neuron_ls("i-0b", "trn2.48xlarge", range(15))}).encode()
+        import_files(connection, "neuron-ls", [ImportFile("liar.json", BytesIO(line))], taken_at=START)
+    made = found(engine, START, slot.address, apply=True)
+    assert ([(each.rule, each.instance) for each in made.findings], made.applied_changes) == ([("stale", "i-0a")], ())
 
 
 def test_a_node_that_slurm_drains_is_found_by_its_host_s_name_alone(alive: Engine) -> None:

@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from trninv.errors import AdoptionError, InvalidTimeError
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify
-from trninv.inventory.state.bindings import unbind
+from trninv.inventory.state.bindings import ProposedBinding, bind, unbind
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.placement.placement_fleet import Fleet
@@ -238,6 +239,26 @@ def test_what_a_person_undid_is_not_done_again(engine: Engine) -> None:
         unbind(connection, "lab/d0/s1", who="me")
     found = adopted(engine, *ultra(1, 2))
     assert [left.why for left in found.skipped] == ["this binding was undone before; bind it by hand"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_machine_that_is_gone_does_not_come_back_by_the_name_of_a_bound_host(
+    databases: Databases, backend: str
+) -> None:
+    """The host of the bound instance had been that of another, of which no source has spoken for days."""
+    with temporary_engine(databases.migrated(backend)) as engine:
+        first, other = plain(10, 11)
+        adopted(engine, first)
+        with write_transaction(engine) as connection:
+            slot = resolve_place(connection, "lab/d0/s0")
+            pinned = ProposedBinding(slot.id, slot.address, first["InstanceId"], "n0", "pin", "certain")
+            bind(connection, [pinned], who="tests")
+            past = datetime.now(UTC) - timedelta(days=3)
+            keep(connection, "ec2", {"Instances": [other], "NextToken": "x"}, taken_at=past)
+            named = {"InstanceId": other["InstanceId"], "PrivateDnsName": "n0"}
+            keep(connection, "ec2", {"Reservations": [{"Instances": [named]}], "NextToken": "x"}, taken_at=past)
+        assert adopted(engine, first).models == ()
+        assert standing(engine) == {"lab/d0/s0": first["InstanceId"]}
 
 
 def test_a_cluster_that_cannot_grow_says_so(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,8 +53,9 @@ _GROUPS = {
     "Jobs": {
         "jobs": "listing",
         "place": "place_command",
-        "make-room": "make_room_command",
-        "replace": "replace_command",
+        "make-room": "plan_commands",
+        "drain-impact": "plan_commands",
+        "replace": "plan_commands",
         "capacity": "capacity_command",
         "ettr": "capacity_command",
         "cordons": "listing",

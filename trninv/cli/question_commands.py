@@ -1,6 +1,6 @@
 """Build a command from the declaration of each question; `main` looks it up by the question's file."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any
@@ -63,17 +63,31 @@ def question_command(file: str) -> click.Command:
     return build_command(question, run)
 
 
-def ask_and_print(fleet: BaseFleet, question: Question, arguments: Mapping[str, Any], style: str) -> None:
-    """Ask a question and print the answer with its revision; exit with 1 if it is negative, such as no path."""
+def ask_and_print(
+    fleet: BaseFleet,
+    question: Question,
+    arguments: Mapping[str, Any],
+    style: str,
+    act: Callable[[Any], Iterable[str]] = lambda _: (),
+) -> None:
+    """Ask a question and print the answer with its revision; exit with 1 if it is negative, such as no path.
+
+    Parameters
+    ----------
+    act
+        What to do with the answer before it is printed; it returns lines to print after it.
+
+    """
     with fleet.snapshot() as snapshot:
         with Progress(question.command):
             answer = snapshot.ask(question, **question_arguments(question, arguments))
         # a table has a column for the instances of the servers that it lists, JSON those of all servers in the answer
         instances = snapshot.instances(answer_servers(answer) if style == "table" else servers_in_answer(answer))
         print_revision(snapshot.as_of())
+    extra_lines = act(answer)
     content = encode(answer) | {"instances": instances} if style == "json" and instances else answer
     names = {instance.server: " ".join(filter(None, (instance.host, instance.instance))) for instance in instances}
-    print_value(style, content, lambda: print_answer(answer, instances=names))
+    print_value(style, content, lambda: print_answer(answer, instances=names, extra_lines=extra_lines))
     if not answer.is_satisfied():
         raise click.exceptions.Exit(1)
 

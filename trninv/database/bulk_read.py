@@ -1,9 +1,10 @@
-"""Read all rows of a table quickly, past SQLAlchemy, which takes four times as long to hand over a row."""
+"""Read many rows: past SQLAlchemy, which takes four times as long to hand over a row, or by batches of their keys."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 from sqlalchemy import Boolean, Connection, Select, SelectBase, Table, select
@@ -17,6 +18,14 @@ BATCH_SIZE: Final = 5_000
 _ARRAY_HEADER: Final = 20
 """Bytes before the elements of an array in PostgreSQL's binary format (`array_send`)."""
 Rows = Sequence[tuple[Any, ...]]
+T = TypeVar("T")
+
+
+def batches(items: Iterable[T], size: int = BATCH_SIZE) -> Iterator[list[T]]:
+    """Yield items in batches that fit in one statement, as databases limit the number of its parameters."""
+    remaining = iter(items)
+    while batch := list(islice(remaining, size)):  # itertools.batched is new in Python 3.12
+        yield batch
 
 
 def read_batches(connection: Connection, table: Table) -> Iterator[Rows]:

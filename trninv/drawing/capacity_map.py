@@ -28,7 +28,7 @@ def read_free_blocks(snapshot: Snapshot, cluster: str) -> tuple[Sequence[int], S
 
     Raises
     ------
-    InvalidArgumentError
+    SeveralModelsError
         The cluster has domains of several models.
 
     """

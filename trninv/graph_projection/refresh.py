@@ -1,11 +1,12 @@
 """Turn the difference of two states into Cypher statements that update a projection."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, select
 
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES
 from trninv.graph_projection.changing_state import (
     INSTANCE_VALUES,
@@ -20,7 +21,6 @@ from trninv.inventory.address.expressions import address_expression, join_contai
 
 MAX_CHANGES: Final = 20_000
 """Number of changed rows beyond which building a projection is faster than a refresh."""
-_IDS_PER_QUERY: Final = 5_000
 _LABELS: Final = {"chip": "Chip", "switch": "Switch", "nic": "Nic", "network_node": "NetworkNode"}
 _UP: Final = ("up", None)
 Statements = Mapping[str, list[dict[str, Any]]]
@@ -77,7 +77,7 @@ def _condition(values: Sequence[Any], variable: str = "n") -> str:
 def _update_links(connection: Connection, ids: Sequence[int], new: ChangingState, statements: Any) -> None:
     link = TABLES["link"]
     query = select(link.c.id, link.c.a_id, link.c.b_id, link.c.bandwidth_bytes_per_s)
-    links = [row for part in _parts(ids) for row in connection.execute(query.where(link.c.id.in_(part)))]
+    links = [row for batch in batches(ids) for row in connection.execute(query.where(link.c.id.in_(batch)))]
     nodes = _nodes(connection, sorted({end for _, a, b, _ in links for end in (a, b)}))
     for key, a, b, bandwidth in links:
         start, end = sorted((nodes[a], nodes[b]), key=lambda node: node.rank)
@@ -143,23 +143,19 @@ def _server_addresses(connection: Connection, ids: Sequence[int]) -> dict[int, s
     server = TABLES["server"]
     query = select(server.c.id, address_expression("server")).select_from(join_containers("server"))
     return {
-        key: address for part in _parts(ids) for key, address in connection.execute(query.where(server.c.id.in_(part)))
+        key: address
+        for batch in batches(ids)
+        for key, address in connection.execute(query.where(server.c.id.in_(batch)))
     }
 
 
 def _nodes(connection: Connection, ids: Sequence[int]) -> dict[int, _Node]:
     node, network_node = TABLES["node"], TABLES["network_node"]
     nodes = {}
-    for part in _parts(ids):
-        query = node_addresses(lambda column, part=part: column.in_(part))  # type: ignore[misc]
-        query = query.add_columns(node.c.kind, network_node.c.tier).where(node.c.id.in_(part))
+    for batch in batches(ids):
+        query = node_addresses(lambda column, batch=batch: column.in_(batch))  # type: ignore[misc]
+        query = query.add_columns(node.c.kind, network_node.c.tier).where(node.c.id.in_(batch))
         for key, address, kind, tier in connection.execute(query):
             rank = int(kind != "chip") if tier is None else network_rank(tier)
             nodes[key] = _Node(_LABELS[kind], address, rank)
     return nodes
-
-
-def _parts(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Yield ids in parts that one query takes as parameters."""
-    for index in range(0, len(ids), _IDS_PER_QUERY):
-        yield ids[index : index + _IDS_PER_QUERY]

@@ -149,7 +149,7 @@ LABELS: Final[Sequence[NodeLabel]] = (
             Property("started_at", "STRING", "When it got its first chips, UTC."),
             Property("priority", "INT64", "If its system reports one."),
             Property("pinned", "BOOL", "Whether plans leave it where it is."),
-            Property("who", "STRING", "Who allocated or moved it."),
+            Property("who", "STRING", "Who allocated it; events have who moved it."),
         ),
     ),
     NodeLabel(

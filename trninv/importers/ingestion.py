@@ -17,6 +17,7 @@ from typing import IO, Any
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from trninv.catalog.instance_types import count_unclaimed_types
+from trninv.database.bulk_read import batches
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
 from trninv.errors import BusyError, InvalidArgumentError
@@ -31,8 +32,6 @@ from trninv.units import current_timestamp, format_timestamp
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
 _CHUNK_SIZE = 1 << 20
-_QUERY_BATCH_SIZE = 500
-"""The number of observations whose instance types one query reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +151,7 @@ def _instance_types(connection: Connection, observations: Sequence[int]) -> Mapp
     types_by_observation = defaultdict[int, dict[str, str]](dict)
     observation_id = _SERVER.c.observation_id
     query = select(observation_id, func.coalesce(_SERVER.c.instance, _SERVER.c.host), _SERVER.c.instance_type)
-    for first in range(0, len(observations), _QUERY_BATCH_SIZE):
-        batch = observations[first : first + _QUERY_BATCH_SIZE]
+    for batch in batches(observations):
         rows = connection.execute(query.where(observation_id.in_(batch), _SERVER.c.instance_type.is_not(None)))
         for observation, name, instance_type in rows:
             types_by_observation[observation][name] = instance_type

@@ -47,7 +47,7 @@ class _ChangeIndex:
         """
         for failure in failures:
             location = locations.get(failure.part)
-            if location and failure.change > location.history_from_event:
+            if location and failure.change > location.seeded_after:
                 self.times.setdefault(failure.change, datetime.fromisoformat(failure.time))
                 self.racks.setdefault(failure.change, set()).add(location.rack)
 

@@ -126,7 +126,7 @@ def _starts(connection: Connection, failed: Sequence[FailureEvent]) -> tuple[dic
     present = [
         failure
         for failure in failed
-        if failure.part in sites and failure.change > sites[failure.part].location.history_from_event
+        if failure.part in sites and failure.change > sites[failure.part].location.seeded_after
     ]
     starts = window_starts(
         present,

@@ -7,8 +7,7 @@ one. A change is one command or import; its number is that of its first event, t
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import islice
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self
 
 from sqlalchemy import (
     ColumnElement,
@@ -27,25 +26,21 @@ from sqlalchemy import (
 from sqlalchemy.types import UserDefinedType
 
 from trninv.database.as_of import maybe_unhealthy
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES, is_unhealthy
 from trninv.incidents.model import Location, PartKey, UnhealthyPart, part_key
 from trninv.inventory.address.expressions import address_expression, join_containers, node_addresses
 from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.history_start import seeded_after
 from trninv.units import format_lower_bound, format_timestamp
-
-T = TypeVar("T")
 
 _EVENT, _NODE, _LINK, _SERVER, _DOMAIN, _CLUSTER = (
     TABLES[name] for name in ("state_event", "node", "link", "server", "domain", "cluster")
 )
 MAX_EVENT: Final = 2**31 - 1
 """The largest number that an event can have."""
-_BATCH_SIZE: Final = 5_000
-"""The most ids in one SQL statement."""
 _SPAN_BATCH_SIZE: Final = 100
 """The most time spans in one SQL statement."""
-_HISTORY_FROM_EVENT: ColumnElement[int] = func.coalesce(_CLUSTER.c.known_from, literal_column("0"))
-"""The last event before a cluster's history; events up to it may be about an earlier cluster with the same ids."""
 _UP: ColumnElement[str] = literal_column("'up'")
 
 
@@ -141,7 +136,7 @@ def load_failure_events(connection: Connection, spans: Sequence[tuple[datetime, 
 
 def in_spans(connection: Connection, query: Select[Any], spans: Sequence[tuple[datetime, datetime]]) -> Iterator[Any]:
     """Yield the rows of a query for events of disjoint time spans, both ends included."""
-    for span_batch in _batches(spans, _SPAN_BATCH_SIZE):
+    for span_batch in batches(spans, _SPAN_BATCH_SIZE):
         is_in_spans = or_(
             *(_EVENT.c.at.between(format_lower_bound(low), format_timestamp(high)) for low, high in span_batch)
         )
@@ -174,12 +169,13 @@ STATE_COLUMNS: Final = (("own_before", "before"), ("own_state", "state"))
 def _latest_event(
     kind: ColumnElement[str], part_id: ColumnElement[int], *conditions: ColumnElement[bool]
 ) -> ColumnElement[int]:
-    """Return a subquery: the number of a part's last event that meets conditions, in the part's current cluster."""
+    """Return a subquery: the number of an unhealthy part's last event that meets conditions.
+
+    It is no event of an earlier cluster with the same ids: parts are up when their cluster is seeded.
+    """
     number = _EVENT.c.id + literal_column("0")  # without "+ 0", PostgreSQL scans all events backwards
-    query = select(func.max(number)).where(
-        _EVENT.c.kind == kind, _EVENT.c.part_id == part_id, _EVENT.c.id > _HISTORY_FROM_EVENT
-    )
-    return query.where(*conditions).correlate(_CLUSTER, _NODE, _SERVER, _LINK).scalar_subquery()
+    query = select(func.max(number)).where(_EVENT.c.kind == kind, _EVENT.c.part_id == part_id, *conditions)
+    return query.correlate(_NODE, _SERVER, _LINK).scalar_subquery()
 
 
 def _servers_query(*, events: bool = False) -> Select[Any]:
@@ -194,7 +190,7 @@ def _servers_query(*, events: bool = False) -> Select[Any]:
             _SERVER.c.domain_id,
             _SERVER.c.rack_id,
             _SERVER.c.id.label("server_id"),
-            _HISTORY_FROM_EVENT.label("known_from"),
+            seeded_after().label("seeded_after"),
             _SERVER.c.state,
             _SERVER.c.factor_ppm,
             _SERVER.c.state.label("own_state"),
@@ -221,7 +217,7 @@ def _nodes_query(*, events: bool = False) -> Select[Any]:
         _NODE.c.domain_id,
         func.coalesce(_SERVER.c.rack_id, switch.c.rack_id).label("rack_id"),
         func.coalesce(chip.c.server_id, nic.c.server_id, switch.c.server_id).label("server_id"),
-        _HISTORY_FROM_EVENT.label("known_from"),
+        seeded_after().label("seeded_after"),
         _NODE.c.state,
         _NODE.c.factor_ppm,
         own_state.label("own_state"),
@@ -261,7 +257,7 @@ def _unhealthy_part(row: Any) -> UnhealthyPart:
 
 def _location(row: Any) -> Location:
     """Return the location that a row of `_servers_query` or `_nodes_query` describes."""
-    return Location(row.cluster_id, row.domain_id, row.rack_id, row.server_id, row.known_from)
+    return Location(row.cluster_id, row.domain_id, row.rack_id, row.server_id, row.seeded_after)
 
 
 def _unhealthy_links(connection: Connection) -> Iterator[UnhealthyPart]:
@@ -309,7 +305,7 @@ def _common_location(a: Location, b: Location) -> Location:
         domain=a.domain if a.domain == b.domain else None,
         rack=a.rack if a.rack == b.rack else None,
         server=a.server if a.server == b.server else None,
-        history_from_event=a.history_from_event,
+        seeded_after=a.seeded_after,
     )
 
 
@@ -318,7 +314,7 @@ def select_by_ids(
 ) -> Iterator[Any]:
     """Yield the rows of a query whose ``column`` is one of ``ids``, with one statement per batch of ids."""
     selected = query.where(_is_selected(column))
-    for id_batch in _batches(sorted(ids), _BATCH_SIZE):
+    for id_batch in batches(sorted(ids)):
         yield from connection.execute(selected, {_SELECTED_IDS.key: id_batch}).all()
 
 
@@ -338,9 +334,3 @@ class _InlineIds(UserDefinedType[Sequence[int]]):
 
 _SELECTED_IDS: Final = bindparam("numbers", type_=_InlineIds(), required=True, literal_execute=True)
 """The parameter for the ids of one batch."""
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    remaining = iter(items)
-    while batch := list(islice(remaining, size)):
-        yield batch

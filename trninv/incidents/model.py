@@ -51,18 +51,18 @@ def part_key(kind: str, number: int) -> PartKey:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The ids of the places that contain a part, and the event after which the cluster's history begins.
+    """The ids of the places that contain a part, and the event after which its cluster was seeded.
 
     A domain, rack or server is None if no single one contains the part.
 
-    Events up to and including ``history_from_event`` belong to an earlier cluster with the same ids.
+    Events up to and including ``seeded_after`` belong to an earlier cluster with the same ids.
     """
 
     cluster: int
     domain: int | None = None
     rack: int | None = None
     server: int | None = None
-    history_from_event: int = 0
+    seeded_after: int = 0
 
 
 @dataclass(frozen=True, slots=True)

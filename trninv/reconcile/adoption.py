@@ -19,7 +19,6 @@ from trninv.deadline import Progress, silent
 from trninv.errors import AdoptionError, ClusterExistsError
 from trninv.inventory.address.expressions import address_expression, join_containers
 from trninv.inventory.address.lookup import resolve_place
-from trninv.inventory.address.machine_names import is_host_name, is_instance_id
 from trninv.inventory.address.syntax import parse_cluster_name
 from trninv.inventory.schema.event_fields import IS_STATE_CHANGE
 from trninv.inventory.seeding import cluster_seeding
@@ -33,6 +32,7 @@ from trninv.reconcile.identification import MACHINE_EXPIRY
 from trninv.reconcile.latest_observations import (
     LatestObservations,
     Machine,
+    has_valid_name,
     load_latest_observations,
     valid_host_name,
 )
@@ -204,13 +204,12 @@ def _plan_new_cluster(connection: Connection, systems: SystemCatalog, unbound: S
 def _unbound_machines(connection: Connection, latest: LatestObservations) -> list[Machine]:
     """Return the recently observed machines that are not gone and have a valid name and no slot."""
     missing = missing_machines(connection, latest, only_discovered=True)
-    bound_names = {name for entry in list_bindings(connection) for name in (entry.instance, entry.host) if name}
-    machines = (
+    bound = latest.bound_machines(list_bindings(connection))
+    return [
         entry
         for entry in recent_machines(latest, MACHINE_EXPIRY)
-        if entry.name not in missing and not {entry.name, entry.host} & bound_names
-    )
-    return [entry for entry in machines if is_instance_id(entry.name) or is_host_name(entry.name)]
+        if has_valid_name(entry) and entry.name not in missing and entry not in bound
+    ]
 
 
 def _type_conflicts(machines: Iterable[Machine]) -> Iterator[TypeConflict]:

@@ -228,20 +228,19 @@ def _plan_domain(group: MachineGroup, models: Mapping[str, DomainModel]) -> tupl
 
 
 def _assign_servers(members: Sequence[GroupMember], model: DomainModel) -> tuple[dict[int, Machine], frozenset[int]]:
-    """Assign machines to the servers of a domain by ring position, or by the order of their names if that is unknown.
+    """Assign machines to the servers of a domain by ring position or, if no server has it, by the order of their names.
 
     Return the machine of each server, and the servers whose machines were assigned by the order of names (none in a
     domain of one server). If two machines have the same position, the second one by name is omitted.
     """
-    ring, free = server_ring(model.slug), list(range(model.blueprint.servers))
+    servers = range(model.blueprint.servers)
+    ring, free = server_ring(model.slug) or servers, list(servers)
     by_position, without_position = dict[int, Machine](), list[Machine]()
     for member in sorted(members, key=lambda member: member.name):
-        if (position := member.position) is None:
-            without_position.append(member.machine)
-            continue
         # if the servers form no ring, a position is taken as the ordinal of a server
-        server = ring[position] if position < len(ring) else position
-        if server in free:
+        if (position := member.position) is None or position not in servers:
+            without_position.append(member.machine)
+        elif (server := ring[position]) in free:
             free.remove(server)
             by_position[server] = member.machine
     by_name = dict(zip(free, without_position, strict=False))

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES
 from trninv.reconcile.drift_input import DriftInput
 from trninv.reconcile.latest_observations import ObservedValue
@@ -25,6 +26,7 @@ source's list of the machine's chips."""
 _CHIP = TABLES["observed_chip"]
 _SERVER, _ORDINAL = _CHIP.c.observed_server_id, _CHIP.c.ordinal
 _BATCH_SIZE: Final = 500
+"""Servers per batch; if one of them has a finding about a chip, the chips of that number are read of all of them."""
 _FIELD_SETS: Final[Mapping[tuple[bool, ...], frozenset[str]]] = {
     flags: frozenset(compress(COMPARED_FIELDS, flags)) for flags in product((False, True), repeat=len(COMPARED_FIELDS))
 }
@@ -58,7 +60,9 @@ def check_chips(
         observed_type = drift_input.agreed_value(slot.machine, "instance_type")
         instance_type = observed_type.value if observed_type else ""
         servers_by_key[_ComparisonKey(slot.model, listing.value.is_partial, instance_type)].append(key)
-    for comparison, servers in _batches(servers_by_key):
+    for comparison, servers in (
+        (key, batch) for key, ids in servers_by_key.items() for batch in batches(ids, _BATCH_SIZE)
+    ):
         for key, bits, fields in _present_chips(connection, servers):
             slot, listing = listings[key]
             slot.chip_views[listing.source] = ChipView(bits, listing.value.is_partial, listing, fields)
@@ -71,12 +75,6 @@ def check_chips(
             for rule, expected, observed in _compare_chip(row, comparison):
                 address = f"{slot.address}/c{row.ordinal}"
                 yield rule, FindingDraft(address, slot.instance, expected, observed, (listing.observation,))
-
-
-def _batches(servers_by_key: Mapping[_ComparisonKey, list[int]]) -> Iterator[tuple[_ComparisonKey, list[int]]]:
-    for comparison, servers in servers_by_key.items():
-        for first in range(0, len(servers), _BATCH_SIZE):
-            yield comparison, servers[first : first + _BATCH_SIZE]
 
 
 def _present_chips(connection: Connection, servers: list[int]) -> Iterator[tuple[int, int, frozenset[str]]]:

@@ -215,13 +215,13 @@ class DomainAssigner:
         """Assign the domain of a group's bound machines; if they are in several, leave the group unassigned."""
         bound_members = {member.slot.domain: (member, member.slot) for member in reversed(group.bound) if member.slot}
         if len(bound_members) > 1:
-            domains = sorted(_domain_address(slot) for _, slot in bound_members.values())
+            domains = sorted(slot.domain_address for _, slot in bound_members.values())
             self._leave_unassigned(group, f"instances of {group.key} are in {' and '.join(domains)}")
         # if there are several domains, no unbound machine is left in the group, so that nothing will be bound in them
         for domain, (member, slot) in bound_members.items():
             method = "ultraserver" if group.key.startswith(ULTRASERVER) else "capacity-block"
             self._assign_domain(
-                group, DomainAssignment(domain, method, "certain", f"{member.name} is in {_domain_address(slot)}")
+                group, DomainAssignment(domain, method, "certain", f"{member.name} is in {slot.domain_address}")
             )
 
     def _assign_by_hostnames(self, groups: Sequence[MachineGroup]) -> None:
@@ -346,10 +346,6 @@ def slot_for_host(member: GroupMember, slots_by_hostname: Mapping[str, Slot]) ->
     """Return the slot that a machine's host name refers to, with or without its DNS suffix."""
     host = (member.machine.host or "").lower()
     return slots_by_hostname.get(host) or slots_by_hostname.get(host.partition(".")[0])
-
-
-def _domain_address(slot: Slot) -> str:
-    return slot.address.rpartition("/")[0]
 
 
 def _sort_key(group: MachineGroup) -> tuple[bool, str, str]:

@@ -15,14 +15,21 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Row, Select, func, or_, select
 
 from trninv.catalog.instance_types import UnclaimedType, count_unclaimed_types
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES
 from trninv.importers.source_register import find_source
 from trninv.inventory.address.lookup import resolve_place
 from trninv.reconcile.findings import last_comparison_time
-from trninv.reconcile.latest_observations import LatestObservations, Machine, ObservedValue, load_latest_observations
+from trninv.reconcile.latest_observations import (
+    LatestObservations,
+    Machine,
+    ObservedValue,
+    load_latest_observations,
+    lowest_network_node,
+)
 from trninv.reconcile.link_suspects import ChipLinks, read_chip_links
 from trninv.reconcile.measured_runs import MeasuredRuns, load_measured_runs
-from trninv.reconcile.missing_machines import batched_names, missing_machines
+from trninv.reconcile.missing_machines import missing_machines
 from trninv.reconcile.occupied_slots import OccupiedSlot, load_occupied_slots
 from trninv.units import format_timestamp
 
@@ -121,10 +128,6 @@ class DriftInput:
         observed = [*self.fresh_reports(machine, fact)] or [*self.best_values(machine, fact).values()]
         return observed[0] if observed and all(value.value == observed[0].value for value in observed) else None
 
-    def is_disputed(self, machine: Machine | None, fact: str) -> bool:
-        """Return whether fresh reports of a fact disagree."""
-        return len({report.value for report in self.fresh_reports(machine, fact)}) > 1
-
     def fresh_reports(self, machine: Machine | None, fact: str) -> list[ObservedValue]:
         """Return each source's fresh value of a fact; of the type, all, as a source may have it in several records."""
         if fact == "instance_type":
@@ -160,7 +163,7 @@ def load_drift_input(connection: Connection, now: datetime, stale_after: timedel
     missing = missing_machines(connection, latest)
     for slot in occupied_slots:
         if slot.bound_name is not None:
-            machine = latest.machines.get(slot.bound_name) or latest.hosts.get(slot.bound_name)
+            machine = latest.find_machine(slot.bound_name)
             slot.missing_from_listing = missing.get(machine.name) if machine else None
             slot.machine = None if slot.missing_from_listing else machine
     network_moves = list(_network_moves(connection, occupied_slots))
@@ -242,11 +245,6 @@ def _network_moves(connection: Connection, slots: list[OccupiedSlot]) -> Iterato
             yield NetworkMove(slot, before.node, current, before.observation)
 
 
-def lowest_network_node(network_nodes: str) -> str:
-    """Return the network node directly above an instance: the last of its nodes, which are separated by blanks."""
-    return network_nodes.rpartition(" ")[2]
-
-
 def counter_increases(
     connection: Connection, counted_errors: Mapping[tuple[str, str, int], tuple[OccupiedSlot, ObservedValue]]
 ) -> Iterator[CounterIncrease]:
@@ -264,7 +262,7 @@ def counter_increases(
         for observation in machine.observations
         if observation.instance is None
     }
-    for batch in batched_names(list(machines)):
+    for batch in batches(machines):
         hosts = [
             observation.host
             for name in batch

@@ -101,9 +101,8 @@ class GrowthInput:
     ) -> "GrowthInput":
         """Load the slots of a cluster and all open bindings; ``unbound`` are the machines without a slot."""
         open_bindings = list(list_bindings(connection))
-        bound_names = {name for entry in open_bindings for name in (entry.instance, entry.host) if name}
-        bound_machines = [entry for entry in latest.machines.values() if {entry.name, entry.host} & bound_names]
-        return cls(load_slots(connection, cluster), open_bindings, latest, [*bound_machines, *unbound], empty_addresses)
+        machines = [*latest.bound_machines(open_bindings), *unbound]
+        return cls(load_slots(connection, cluster), open_bindings, latest, machines, empty_addresses)
 
 
 def plan_growth(
@@ -170,7 +169,7 @@ def _fill_empty_slots(groups: Iterable[MachineGroup], growth_input: GrowthInput)
             continue
         bound_slot = group.slots[0]
         method = "ultraserver" if group.key.startswith(ULTRASERVER) else "capacity-block"
-        evidence = f"{group.bound[0].name} is in {bound_slot.address.rpartition('/')[0]}"
+        evidence = f"{group.bound[0].name} is in {bound_slot.domain_address}"
         domain = bound_slot.domain
         assignment = DomainAssignment(domain, method, "certain", evidence)
         group_proposals, group_unassigned = assign_slots(group, assignment, free_slots[domain], {}, in_order=True)
@@ -183,7 +182,7 @@ def _conflict_reason(group: MachineGroup) -> str:
     """Return why a group's machines can't be in one domain of the cluster, or an empty text."""
     slot_by_domain = {slot.domain: slot for slot in group.slots}
     if len(slot_by_domain) > 1:
-        domains = sorted(slot.address.rpartition("/")[0] for slot in slot_by_domain.values())
+        domains = sorted(slot.domain_address for slot in slot_by_domain.values())
         return f"instances of {group.key} are in {' and '.join(domains)}"
     (slot,) = slot_by_domain.values()
     if not group.domain_models:
@@ -206,9 +205,7 @@ def _changed_paths(
     by_id = {slot.id: slot for slot in growth_input.slots}
     paths = dict[ServerOrdinals, NetworkPath]()
     for proposal in proposals:
-        machine = growth_input.latest.machines.get(proposal.instance or "") or growth_input.latest.hosts.get(
-            proposal.host or ""
-        )
+        machine = growth_input.latest.find_machine(proposal.instance or proposal.host)
         nodes = machine and machine.value("network_nodes")
         if not nodes or proposal.address not in growth_input.empty_addresses:
             continue

@@ -179,22 +179,12 @@ def attach_bindings(
     machines: Iterable[Machine], slots: Sequence[Slot], open_bindings: Iterable[Binding], latest: LatestObservations
 ) -> Iterator[tuple[Machine, Slot | None]]:
     """Yield each machine with its slot, or None if it is unbound; skip machines in slots other than ``slots``."""
-    by_id, server_by_machine = {slot.id: slot for slot in slots}, dict[str, int]()
-    for binding in open_bindings:
-        if (machine := _bound_machine(binding, latest)) is not None:
-            server_by_machine[machine.name] = binding.server_id
+    by_id, server_by_machine = {slot.id: slot for slot in slots}, latest.bound_machines(open_bindings)
     for machine in machines:
-        if machine.name not in server_by_machine:
+        if machine not in server_by_machine:
             yield machine, None
-        elif (slot := by_id.get(server_by_machine[machine.name])) is not None:
+        elif (slot := by_id.get(server_by_machine[machine])) is not None:
             yield machine, slot
-
-
-def _bound_machine(binding: Binding, latest: LatestObservations) -> Machine | None:
-    """Return the observed machine of a binding, or None if no source reports it."""
-    if binding.instance is not None:
-        return latest.machines.get(binding.instance)
-    return latest.hosts.get(binding.host or "")
 
 
 def _renamed_bindings(
@@ -203,7 +193,7 @@ def _renamed_bindings(
     """Yield current bindings again with the instance and host names that are now observed, where the names changed."""
     slot_ids = {slot.id for slot in slots}
     for binding in open_bindings:
-        machine = _bound_machine(binding, latest) if binding.server_id in slot_ids else None
+        machine = latest.find_machine(binding.instance or binding.host) if binding.server_id in slot_ids else None
         if machine is None or not has_valid_name(machine):
             continue
         names = machine.instance or binding.instance, valid_host_name(machine) or binding.host

@@ -17,7 +17,7 @@ from trninv.database.tables import TABLES
 from trninv.errors import UsageError
 from trninv.importers.source_register import find_source
 from trninv.inventory.address.machine_names import is_host_name, is_instance_id, unique_full_names
-from trninv.inventory.state.bindings import ProposedBinding, resolve_slot
+from trninv.inventory.state.bindings import Binding, ProposedBinding, resolve_slot
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
 _CHIP, _LINK = TABLES["observed_chip"], TABLES["observed_link"]
@@ -138,6 +138,11 @@ class Machine:
         """The instance's id, or the host's name where there is none."""
         return self.instance or self.host or ""
 
+    def last_seen_time(self, source: str | None = None) -> str:
+        """Return when a source, by default any, last reported the machine; empty if none did."""
+        times = (entry.observed_at for entry in self.observations if source in (None, entry.source))
+        return max(times, default="")
+
     def latest(self, fact: str) -> ObservedValue | None:
         """Return the latest value of a fact over all sources, or None if no source reports it."""
         read_fact = _FACT_READERS[fact]
@@ -197,6 +202,22 @@ class LatestObservations:
     hosts: Mapping[str, Machine]
     ambiguous_hosts: Mapping[str, tuple[str, ...]]
     capacity_blocks: Mapping[str, ObservedValue]
+
+    def find_machine(self, name: str | None) -> Machine | None:
+        """Return the machine with an instance id or, if the name has not the form of one, with a host name."""
+        # an instance's id is no host name, since another machine could claim it as its own
+        machines = self.machines if name and is_instance_id(name) else self.hosts
+        return machines.get(name or "")
+
+    def bound_machines(self, bindings: Iterable[Binding]) -> dict[Machine, int]:
+        """Return the machines of bindings that a source reports, each with the id of its slot."""
+        pairs = ((self.find_machine(entry.instance or entry.host), entry.server_id) for entry in bindings)
+        return {machine: server_id for machine, server_id in pairs if machine}
+
+
+def lowest_network_node(network_nodes: str) -> str:
+    """Return the network node directly above an instance: the last of its nodes, which are separated by blanks."""
+    return network_nodes.rpartition(" ")[2]
 
 
 def load_latest_observations(connection: Connection) -> LatestObservations:
@@ -387,7 +408,7 @@ def pinned_binding(connection: Connection, slot: str, name: str) -> ProposedBind
     place, latest = resolve_slot(connection, slot), load_latest_observations(connection)
     instance = name.lower() if is_instance_id(name.lower()) else None
     host = None if instance else name
-    machine = latest.machines.get(instance) if instance else latest.hosts.get(name)
+    machine = latest.find_machine(instance or name)
     if instance is None and (instances := latest.ambiguous_hosts.get(name)):
         raise UsageError(f"{name} is the host name of {' and '.join(instances)}; name the instance")
     if machine is not None and has_valid_name(machine):

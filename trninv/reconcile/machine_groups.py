@@ -15,17 +15,17 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from trninv.catalog.instance_types import models_of
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES
 from trninv.importers.source_register import find_source
 from trninv.inventory.address.expressions import address_expression, join_containers
 from trninv.inventory.address.lookup import Place
-from trninv.reconcile.latest_observations import LatestObservations, Machine, RingPosition
+from trninv.reconcile.latest_observations import LatestObservations, Machine, RingPosition, lowest_network_node
 from trninv.reconcile.occupied_slots import network_nodes_above
 from trninv.units import format_timestamp
 
 _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("server", "domain", "cluster"))
 _FETCH_SIZE: Final = 5_000
-_BATCH_SIZE: Final = 500
 ULTRASERVER: Final = "UltraServer"
 """The prefix of a group's key if its machines share an UltraServer."""
 
@@ -57,6 +57,11 @@ class Slot(NamedTuple):
     model: str
     servers: int
     network_node: int | None
+
+    @property
+    def domain_address(self) -> str:
+        """The address of its domain."""
+        return self.address.rpartition("/")[0]
 
 
 @dataclass(slots=True, eq=False)
@@ -100,7 +105,7 @@ class GroupMember:
     def network_node(self) -> str | None:
         """The network node directly above it, if known."""
         nodes = self.machine.value("network_nodes")
-        return str(nodes).rpartition(" ")[2] if nodes else None
+        return lowest_network_node(nodes) if nodes else None
 
 
 @dataclass(slots=True, eq=False)
@@ -181,15 +186,11 @@ def recent_machines(latest: LatestObservations, expiry: timedelta) -> list[Machi
 
     The others are treated as gone.
     """
-    last_times = {
-        name: max(observation.observed_at for observation in machine.observations)
-        for name, machine in latest.machines.items()
-        if machine.observations
-    }
-    if not last_times:
+    last_times = {machine: machine.last_seen_time() for machine in latest.machines.values()}
+    if not any(last_times.values()):
         return []
     earliest = format_timestamp(datetime.fromisoformat(max(last_times.values())) - expiry)
-    return [latest.machines[name] for name, time in last_times.items() if time >= earliest]
+    return [machine for machine, time in last_times.items() if time >= earliest]
 
 
 def instance_type_of(machine: Machine) -> str | None:
@@ -210,9 +211,7 @@ def load_chip_counts(connection: Connection, machines: Iterable[Machine]) -> dic
         if (listing := machine.value("chips")) and not listing.is_partial:
             name_by_row[listing.observed_server] = machine.name
     server = TABLES["observed_chip"].c.observed_server_id
-    row_ids = list(name_by_row)
-    for first in range(0, len(row_ids), _BATCH_SIZE):
-        batch = row_ids[first : first + _BATCH_SIZE]
+    for batch in batches(name_by_row):
         chip_counts = connection.execute(select(server, func.count()).where(server.in_(batch)).group_by(server))
         counts |= {name_by_row[row_id]: number for row_id, number in chip_counts}
     return counts
@@ -325,9 +324,4 @@ def replaced_members(members: Iterable[GroupMember]) -> list[GroupMember]:
 def _is_after(new: Machine, old: Machine) -> bool:
     """Return whether a manager reported both machines, and the new one after its last report of the old one."""
     managers = {entry.source for entry in old.observations if find_source(entry.source).is_manager}
-    return any(_last_report_time(old, source) < _last_report_time(new, source) for source in managers)
-
-
-def _last_report_time(machine: Machine, source: str) -> str:
-    """Return when a source last reported a machine; empty if it never did."""
-    return max((entry.observed_at for entry in machine.observations if entry.source == source), default="")
+    return any(old.last_seen_time(source) < new.last_seen_time(source) for source in managers)

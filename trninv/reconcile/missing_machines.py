@@ -4,17 +4,17 @@ A complete listing is an observation that names all instances of an account or c
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, or_, select
 
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES
-from trninv.reconcile.latest_observations import LatestObservations, Machine
+from trninv.reconcile.latest_observations import LatestObservations
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
 _LISTING_COLUMNS = tuple(_OBSERVATION.c[name] for name in ("id", "source", "name", "speaker", "seen_at", "is_whole"))
-_BATCH_SIZE = 500
 
 
 def missing_machines(
@@ -39,21 +39,16 @@ def missing_machines(
         query = query.where(_OBSERVATION.c.speaker.is_not(None))
     listings = connection.execute(query.order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)).all()
     newest_time = max((listing.seen_at for listing in listings), default="")
-    candidates = [name for name, machine in latest.machines.items() if last_seen_time(machine) < newest_time]
+    candidates = [name for name, machine in latest.machines.items() if machine.last_seen_time() < newest_time]
     missing = {}
     successors: dict[int, tuple[int, str] | None] = {}
     for (name, _), last in _last_listings(connection, candidates, only_discovered=only_discovered).items():
         if last.id not in successors:
             successors[last.id] = _next_listing(connection, last, listings)
         successor = successors[last.id]
-        if successor is not None and last_seen_time(latest.machines[name]) < successor[1]:
+        if successor is not None and latest.machines[name].last_seen_time() < successor[1]:
             missing[name] = last.id, successor[0]
     return missing
-
-
-def last_seen_time(machine: Machine) -> str:
-    """Return when any source last reported a machine; empty if no source did."""
-    return max((observation.observed_at for observation in machine.observations), default="")
 
 
 def _last_listings(
@@ -62,7 +57,7 @@ def _last_listings(
     """Return the latest listing that has a machine, a complete one if possible, by machine name and source."""
     listings: dict[tuple[str, str], Row[Any]] = {}
     is_discovered = _OBSERVATION.c.speaker.contains("/")  # the speaker of a single machine's report is its name
-    for batch in batched_names(names):
+    for batch in batches(names):
         name = func.coalesce(_SERVER.c.instance, _SERVER.c.host)
         is_machine = or_(_SERVER.c.instance.in_(batch), _SERVER.c.instance.is_(None) & _SERVER.c.host.in_(batch))
         query = (
@@ -110,7 +105,3 @@ def _lists_same_machines(listing: Row[Any], previous: Row[Any]) -> bool:
 def _target(name: str) -> str:
     """Return the target of a discovered listing: TARGET/LISTING, or TARGET/LISTING/BLOCK."""
     return re.sub(r"/[^/]*(/\d+)?\Z", "", name)
-
-
-def batched_names(names: list[str]) -> Iterator[list[str]]:
-    return (names[first : first + _BATCH_SIZE] for first in range(0, len(names), _BATCH_SIZE))

@@ -34,8 +34,6 @@ class SlotModel(NamedTuple):
     neighbours
         Neighbours of each chip within its server, ascending, separated by blanks; empty if switches connect the chips,
         or if the catalog lacks the model.
-    is_ring
-        Whether the servers of a domain form a ring.
     types
         EC2 types of its servers, or patterns for them, as text for messages that marks assumed types as such; empty if
         the catalog lacks the model.
@@ -51,7 +49,6 @@ class SlotModel(NamedTuple):
     memory_bytes: int
     cores: int
     neighbours: tuple[str, ...]
-    is_ring: bool
     types: tuple[str, ...]
     chip_addresses: tuple[str, ...]
     efa_addresses: tuple[str, ...]
@@ -205,7 +202,6 @@ def _models_query() -> Select[tuple[object, ...]]:
 def _slot_model(row: Row[tuple[object, ...]]) -> SlotModel:
     domain = default_systems().domains.get(row.slug)
     server = domain and domain.server
-    is_torus = domain is not None and domain.blueprint.pattern == "torus"
     is_direct = (
         domain is not None
         and bool(domain.blueprint.scale_up_links)
@@ -219,7 +215,6 @@ def _slot_model(row: Row[tuple[object, ...]]) -> SlotModel:
         row.device_memory_bytes,
         row.cores,
         _neighbours(domain, row.chips) if domain and is_direct else (),
-        is_torus and row.servers > 1,
         tuple(name if name in claimed_types else f"{name} (assumed)" for name in (domain.ec2_types if domain else ())),
         server.chip_addresses if server else (),
         server.efa_addresses if server else (),

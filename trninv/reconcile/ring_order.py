@@ -1,11 +1,11 @@
 """Match the ring positions that drivers report with the servers of a domain.
 
 The servers of some UltraServers are linked in a ring. The drivers number them around the ring from any server, in
-either direction, so rotated and mirrored numbers mean the same ring. `slot_assignment` and `adoption_plan` use this
-module.
+either direction, so rotated and mirrored numbers mean the same ring. `slot_assignment`, `adoption_plan` and drift use
+this module.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 
 from trninv.catalog.models import default_systems
@@ -14,7 +14,7 @@ from trninv.catalog.models import default_systems
 @cache
 def server_ring(domain_model: str) -> tuple[int, ...]:
     """Return the ordinals of a domain model's servers in ring order, from 0; empty if they form no ring."""
-    domain = next((system.domain for system in default_systems().systems if system.domain.slug == domain_model), None)
+    domain = default_systems().domains.get(domain_model)
     if domain is None:
         return ()
     nodes, adjacent, servers_by_switch = domain.blueprint.nodes, dict[int, set[int]](), dict[int, set[int]]()
@@ -52,7 +52,10 @@ def ring_symmetries(ring: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def matching_orders(
-    ring: Sequence[int], known_servers: Mapping[int, int], taken_servers: set[int], free_positions: Sequence[int]
+    ring: Sequence[int],
+    known_servers: Mapping[int, int],
+    taken_servers: Collection[int] = (),
+    free_positions: Collection[int] = (),
 ) -> list[tuple[int, ...]]:
     """Return the rotations and reflections of a ring that agree with the known positions.
 
@@ -71,6 +74,6 @@ def matching_orders(
     return [
         order
         for order in ring_symmetries(ring)
-        if all(order[position] == server for position, server in known_servers.items())
-        and taken_servers.isdisjoint(order[free_position] for free_position in free_positions)
+        if known_servers.items() <= dict(enumerate(order)).items()
+        and not any(order[position] in taken_servers for position in free_positions)
     ]

@@ -6,11 +6,12 @@ the same failure pattern applied to any healthy domain of the model gives the sa
 """
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
 from trninv.database.as_of import maybe_unhealthy
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES, is_unhealthy
 from trninv.inventory.address.expressions import node_address_expression
 from trninv.inventory.state.condition import PPM, carried_bandwidth, carried_bandwidth_expression, condition_from_row
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from trninv.solvers.islands import Island
 
 
-_CHUNK_SIZE: Final = 1_000
-"""Most ids in one query."""
 FailurePattern = tuple[tuple[str, int, int], ...]
 """A domain's failures, sorted: "node" or "link", local number, and the millionths of its capacity that it carries."""
 
@@ -62,9 +61,9 @@ def add_scenario(
     domain_of: dict[tuple[str, int], int] = {}
     for name, ids in (("node", sorted(changes.nodes)), ("link", sorted(changes.links))):
         table = TABLES[name]
-        for offset in range(0, len(ids), _CHUNK_SIZE):
-            in_chunk = table.c.id.in_(ids[offset : offset + _CHUNK_SIZE]), table.c.domain_id.is_not(None)
-            rows = connection.execute(select(table.c.id, table.c.domain_id).where(*in_chunk))
+        for batch in batches(ids):
+            in_batch = table.c.id.in_(batch), table.c.domain_id.is_not(None)
+            rows = connection.execute(select(table.c.id, table.c.domain_id).where(*in_batch))
             domain_of.update(((name, row.id), row.domain_id) for row in rows)
     domains = set(domain_of.values())
     first_id = {name: first_ids(connection, name, domains) for name in ("node", "link")}
@@ -83,13 +82,12 @@ def add_scenario(
 
 def first_ids(connection: Connection, name: str, domains: Collection[int]) -> dict[int, int]:
     """Return each domain's lowest id in a table, which is ``node`` or ``link``, by domain id."""
-    table, ordered = TABLES[name], sorted(domains)
+    table = TABLES[name]
     query = select(table.c.domain_id, func.min(table.c.id)).group_by(table.c.domain_id)
-    chunks = (ordered[offset : offset + _CHUNK_SIZE] for offset in range(0, len(ordered), _CHUNK_SIZE))
     return {
         domain: first_id
-        for chunk in chunks
-        for domain, first_id in connection.execute(query.where(table.c.domain_id.in_(chunk)))
+        for batch in batches(sorted(domains))
+        for domain, first_id in connection.execute(query.where(table.c.domain_id.in_(batch)))
     }
 
 

@@ -16,7 +16,7 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -368,15 +368,18 @@ def _pair_moves(jobs: InterchangeableJobs, chosen: Sequence[int]) -> tuple[tuple
     return tuple(zip(leaving, sorted(mask for mask in chosen if mask not in jobs.current), strict=True))
 
 
-def order_moves(moves: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
+def order_moves(moves: Sequence[tuple[int, int]], interrupted: Collection[int] = ()) -> tuple[list[int], list[int]]:
     """Order moves so that each destination is free when its move starts; break cycles by stopping some jobs first.
 
-    A topological order (Kahn 1962). If no job can move, the job with the fewest chips must stop. O(moves³).
+    A topological order (Kahn 1962). If no job can move, the job with the fewest chips must stop; of those that are
+    interrupted anyway, if there are any. O(moves³).
 
     Parameters
     ----------
     moves
         For each job, the set of chips that it leaves and the set that it moves to. No other jobs use these chips.
+    interrupted
+        Indices of moves whose jobs can't move without an interruption.
 
     Returns
     -------
@@ -406,7 +409,7 @@ def order_moves(moves: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]
         else:
             smallest = min(
                 (index for index in pending if index not in must_stop),
-                key=lambda index: (moves[index][0].bit_count(), index),
+                key=lambda index: (index not in interrupted, moves[index][0].bit_count(), index),
             )
             must_stop.append(smallest)
             occupied[smallest] = 0

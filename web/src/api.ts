@@ -196,7 +196,7 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
     }
     const control = new AbortController();
     const isSame = request === shown.current;
-    if (!isSame) setState((before) => ({ ...before, loading: true }));
+    if (!isSame) setState((before) => ({ ...before, error: undefined, loading: true }));
     shown.current = request;
     load(control.signal).then(
       (data) => control.signal.aborted || setState({ data, error: undefined, loading: false }),
@@ -211,8 +211,9 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
     return () => control.abort();
   }, [key, asof, epoch, tries]);
   // the effect that asks runs after this page is painted
-  const loading = state.loading || (key !== null && request !== shown.current);
-  return { ...state, loading, again: () => setTries((before) => before + 1) };
+  const isAsked = key === null || request === shown.current;
+  const again = () => setTries((before) => before + 1);
+  return { data: state.data, error: isAsked ? state.error : undefined, loading: state.loading || !isAsked, again };
 }
 
 /** The queries of the open page. */

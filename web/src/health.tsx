@@ -143,7 +143,7 @@ export function Seed() {
     setCopied(command);
   };
   return (
-    <section class="card empty" aria-label="Get started">
+    <section class="card" aria-label="Get started">
       <h2>No clusters yet</h2>
       <p>Seed one documented system, seed all small systems, or read how to add your own machines:</p>
       <ul class="plain">

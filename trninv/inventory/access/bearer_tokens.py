@@ -17,6 +17,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, update
 
+from trninv.database.bulk_read import batches
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES, TOKEN_SCOPES_ALLOWED
 from trninv.errors import ConflictError, InvalidArgumentError, UnauthenticatedError, UnknownTokenError, suggestion
@@ -35,8 +36,6 @@ USE_PRECISION = timedelta(hours=1)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _LIFETIME = re.compile(r"(\d{1,4})([dh])")
 _PRINCIPAL, _TOKEN, _DIGEST = (TABLES[name] for name in ("principal", "token", "_token_digest"))
-_MAX_PARAMETERS = 500
-"""Names in one statement; databases limit the number of parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +141,9 @@ def _principal_ids(connection: Connection, names: Sequence[str]) -> dict[str, in
         if count > 1:
             raise InvalidArgumentError(f"{name!r} is named {count} times: name each principal once")
     ids = dict[str, int]()
-    for start in range(0, len(names), _MAX_PARAMETERS):
-        chunk = names[start : start + _MAX_PARAMETERS]
-        ids |= {
-            row.name: row.id
-            for row in connection.execute(
-                select(_PRINCIPAL.c.name, _PRINCIPAL.c.id).where(_PRINCIPAL.c.name.in_(chunk))
-            )
-        }
+    for batch in batches(names):
+        query = select(_PRINCIPAL.c.name, _PRINCIPAL.c.id).where(_PRINCIPAL.c.name.in_(batch))
+        ids |= {row.name: row.id for row in connection.execute(query)}
     missing = [name for name in names if name not in ids]
     if missing:
         created = dict(zip(missing, range(first := next_id(connection, _PRINCIPAL), first + len(missing)), strict=True))

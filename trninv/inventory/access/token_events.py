@@ -11,13 +11,12 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES
 from trninv.inventory.state.sealed_rows import next_sealed_id
 
 _EVENT: Final = TABLES["token_event"]
 _PRINCIPAL, _TOKEN = TABLES["principal"], TABLES["token"]
-_MAX_PARAMETERS: Final = 500
-"""Ids in one statement; databases limit the number of parameters."""
 
 
 def record_token_events(
@@ -47,11 +46,9 @@ def _insert_events(connection: Connection, events: Sequence[Mapping[str, Any]]) 
 def record_uses(connection: Connection, uses: Mapping[int, str]) -> None:
     """Store when tokens, given by their ids, were last used; a token's first use is an event."""
     name_by_id = dict[int, str]()
-    ids = sorted(uses)
-    for start in range(0, len(ids), _MAX_PARAMETERS):
+    for batch in batches(sorted(uses)):
         unused = select(_TOKEN.c.id, _PRINCIPAL.c.name).join(_PRINCIPAL, _PRINCIPAL.c.id == _TOKEN.c.principal_id)
-        is_chosen = _TOKEN.c.id.in_(ids[start : start + _MAX_PARAMETERS])
-        rows = connection.execute(unused.where(is_chosen, _TOKEN.c.last_used.is_(None)))
+        rows = connection.execute(unused.where(_TOKEN.c.id.in_(batch), _TOKEN.c.last_used.is_(None)))
         name_by_id |= {row.id: row.name for row in rows}
     events = ({"token_id": key, "who": name, "at": uses[key]} for key, name in name_by_id.items())
     _insert_events(connection, [{**event, "action": "use", "detail": None} for event in events])

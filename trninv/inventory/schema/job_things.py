@@ -100,7 +100,7 @@ JOB_THINGS: Final = (
                 _JOB.c.pinned == literal_column("1"),
                 "Whether move plans leave it where it is.",
             ),
-            column_field(_JOB.c.who, "Who allocated or moved it."),
+            column_field(_JOB.c.who, "Who allocated it; events have who moved it."),
         ),
         columns=(
             *("name", "system", "external_id", "chips", "servers", "first_server", "failed_chips"),

@@ -12,6 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, bindparam, select, update
 
 from trninv.database.bulk_load import bulk_insert
+from trninv.database.bulk_read import batches
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
 from trninv.errors import UnknownAddressError, UsageError, WrongLevelError
@@ -26,7 +27,6 @@ _BINDING = TABLES["binding"]
 _IS_OPEN = _BINDING.c.ended_at.is_(None)
 _MAX_SHOWN: Final = 60
 """The maximum number of characters of an invalid name that a message repeats."""
-_BATCH_SIZE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +196,9 @@ def list_bindings(connection: Connection, place: Place | None = None, *, ended: 
 
 def bound_machines(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, str | None, str | None]]:
     """Yield address, instance and host of every bound server among `addresses`, ordered by address."""
-    ordered, columns = sorted(set(addresses)), (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host)
-    for start in range(0, len(ordered), _BATCH_SIZE):
-        is_in_batch = _BINDING.c.address.in_(ordered[start : start + _BATCH_SIZE])
-        query = select(*columns).where(_IS_OPEN, is_in_batch).order_by(_BINDING.c.address)
+    columns = (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host)
+    for batch in batches(sorted(set(addresses))):
+        query = select(*columns).where(_IS_OPEN, _BINDING.c.address.in_(batch)).order_by(_BINDING.c.address)
         yield from map(tuple, connection.execute(query))
 
 

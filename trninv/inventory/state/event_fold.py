@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
+from trninv.database.bulk_read import batches
 from trninv.database.tables import JOB_ACTIONS, NODE_KINDS, SERVER_ACTIONS, TABLES
 from trninv.inventory.state.history_start import UP, ClusterState, Part, PartCondition, history_starts, latest_starts
 
@@ -22,7 +23,6 @@ _BEFORE: Final = tuple(
     _EVENT.c[name] for name in ("before", "factor_ppm_before", "own_before", "own_factor_ppm_before")
 )
 """The columns of an event with the part's condition before it."""
-_BATCH_SIZE: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def discontinuities(connection: Connection, span: EventSpan, table: str) -> Iter
         if span.state.parts.get((kind, part_id)) != tuple(before):
             yield row
     # parts that were unhealthy at the start, but whose first event says that they were up
-    for ids in _batches([key for (_, key), _ in _parts_of_table(span.state.parts, table)]):
+    for ids in batches(key for (_, key), _ in _parts_of_table(span.state.parts, table)):
         for row in connection.execute(first_events.where(event.c.part_id.in_(ids), ~differs_from_up)):
             if (row.kind, row.part_id) in span.state.parts:
                 yield row
@@ -144,7 +144,7 @@ def _parts_of_table(parts: Mapping[Part, PartCondition], table: str) -> list[tup
 def _changed_parts(connection: Connection, span: EventSpan, table: str) -> Iterator[Part]:
     """Yield the parts that were unhealthy at the start and have later events."""
     columns = select(_EVENT.c.kind, _EVENT.c.part_id).distinct()
-    for ids in _batches([key for (_, key), _ in _parts_of_table(span.state.parts, table)]):
+    for ids in batches(key for (_, key), _ in _parts_of_table(span.state.parts, table)):
         yield from map(tuple, connection.execute(columns.where(span.part_events(table), _EVENT.c.part_id.in_(ids))))
 
 
@@ -154,7 +154,3 @@ def _finally_unhealthy_parts(connection: Connection, span: EventSpan, table: str
     is_unhealthy = or_(*(column.is_distinct_from(value) for column, value in zip(_AFTER, UP, strict=True)))
     query = select(_EVENT.c.kind, _EVENT.c.part_id, *_AFTER).where(_EVENT.c.id.in_(last_ids), is_unhealthy)
     return {(kind, part_id): tuple(condition) for kind, part_id, *condition in connection.execute(query)}
-
-
-def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (ids[start : start + _BATCH_SIZE] for start in range(0, len(ids), _BATCH_SIZE))

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, literal_column, select
 
 from trninv.database.as_of import OmittedCluster
 from trninv.database.id_blocks import BLOCK_TABLES, next_id
@@ -17,7 +17,9 @@ from trninv.database.tables import TABLES
 from trninv.errors import InvalidTimeError
 from trninv.units import current_timestamp
 
-_START, _SEAL, _ARCHIVE = (TABLES[name] for name in ("history_start", "event_seal", "history_archive"))
+_START, _SEAL, _ARCHIVE, _CLUSTER = (
+    TABLES[name] for name in ("history_start", "event_seal", "history_archive", "cluster")
+)
 Part = tuple[str, int]
 """The kind and id of a part."""
 PartCondition = tuple[str, int | None, str | None, int | None]
@@ -103,6 +105,19 @@ def latest_starts(connection: Connection) -> dict[str, Any]:
     newest_ids = select(func.max(_START.c.id)).group_by(_START.c.cluster)
     rows = connection.execute(select(_START).where(_START.c.id.in_(newest_ids)).order_by(_START.c.id))
     return {row.cluster: row for row in rows}
+
+
+def seeded_after() -> ColumnElement[int]:
+    """Return an expression: the last event that may be about a cluster before this one, with the same ids.
+
+    A cluster's history may start later than that (``known_from``), when it grew or its older events were archived.
+    """
+    first = select(func.max(_START.c.event)).where(
+        _START.c.cluster_id == _CLUSTER.c.id, _START.c.cause.in_(("seed", "migrate"))
+    )
+    seeded = func.coalesce(first.correlate(_CLUSTER).scalar_subquery(), literal_column("0"))
+    known_from = func.coalesce(_CLUSTER.c.known_from, literal_column("0"))
+    return case((seeded < known_from, seeded), else_=known_from)
 
 
 def prune_starts(connection: Connection) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, func, select, tuple_
 
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES
 from trninv.inventory.state.observation_lock import try_lock_inventory
 
@@ -69,9 +70,8 @@ def remove_superseded(connection: Connection, source: str, speakers: Iterable[st
 
 def _speakers_with_more(connection: Connection, source: str, speakers: Iterable[str], newest: int) -> list[str]:
     """Return those of the speakers that have more observations than the number to keep, sorted by name."""
-    names, exceeding = sorted(speakers), list[str]()
-    for first in range(0, len(names), _BATCH_SIZE):
-        batch = names[first : first + _BATCH_SIZE]
+    exceeding = list[str]()
+    for batch in batches(speakers):
         query = select(_OBSERVATION.c.speaker).where(_OBSERVATION.c.source == source, _OBSERVATION.c.speaker.in_(batch))
         query = query.group_by(_OBSERVATION.c.speaker).having(func.count() > newest)
         exceeding += connection.scalars(query)

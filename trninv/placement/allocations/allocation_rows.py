@@ -4,9 +4,8 @@ An allocation is a row for one chip of a job, open until ``ended_at`` is set; a 
 of a chip is work, or spare: kept for the job in case one of its other chips fails.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import islice
 from posixpath import commonpath
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from sqlalchemy import Connection, Select, and_, func, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from trninv.database.bulk_load import bulk_insert
+from trninv.database.bulk_read import batches
 from trninv.database.id_blocks import next_id
 from trninv.database.sql_constructs import IsOneOf
 from trninv.database.tables import CARRYING_STATES, JOB_ACTIONS, RESERVATION_ACTIONS, TABLES
@@ -27,8 +27,6 @@ from trninv.inventory.state.chip_ids import format_chip_ids
 _T: Final = TABLES
 MAX_PLACES: Final = 1_000
 """The most places in one call."""
-_BATCH: Final = 5_000
-"""The most ids in one SQL statement."""
 
 
 class ChipAllocatedError(Exception):
@@ -201,10 +199,3 @@ def _server_addresses() -> Select[Any]:
     server = _T["server"]
     query = select(server.c.id, address_expression("server").label("address")).select_from(join_containers("server"))
     return query.where(IsOneOf(server.c.id, "keys"))
-
-
-def batches(keys: Sequence[int]) -> Iterator[list[int]]:
-    """Yield keys in batches that fit in one statement."""
-    remaining = iter(keys)
-    while batch := list(islice(remaining, _BATCH)):
-        yield batch

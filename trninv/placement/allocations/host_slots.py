@@ -11,11 +11,12 @@ from typing import Final
 
 from sqlalchemy import Connection, exists, select
 
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES
 from trninv.importers.scheduler_job import SchedulerJob
 from trninv.inventory.address.expressions import join_containers
 from trninv.inventory.address.machine_names import unique_full_names
-from trninv.placement.allocations.allocation_rows import batches, server_addresses
+from trninv.placement.allocations.allocation_rows import server_addresses
 
 _T: Final = TABLES
 _TEMPLATE = re.compile(r"(.+)-d(0|[1-9]\d{0,6})-s(0|[1-9]\d{0,2})", re.ASCII)

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 from sqlalchemy import Connection, Select, bindparam, func, select
 
 from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError, UnknownJobError, suggestion
 from trninv.inventory.address.lookup import resolve_place
@@ -21,7 +22,6 @@ from trninv.inventory.schema.listing import select_things
 from trninv.inventory.schema.things import THINGS
 from trninv.inventory.state.author import check_author
 from trninv.inventory.state.hash_chain import record_change
-from trninv.placement.allocations.allocation_rows import batches
 from trninv.routing.answer import HiddenInt, SchemaScalar
 from trninv.units import format_timestamp, pluralize
 

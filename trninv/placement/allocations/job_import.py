@@ -13,6 +13,7 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, func, select, update
 
 from trninv.database.bulk_load import bulk_insert
+from trninv.database.bulk_read import batches
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError, InvalidFileError
@@ -22,7 +23,7 @@ from trninv.importers.input_file import InputFile
 from trninv.importers.json_value import ImportErrors
 from trninv.importers.scheduler_job import HostAllocation, SchedulerJob
 from trninv.inventory.state.chip_ids import format_chip_ids
-from trninv.placement.allocations.allocation_rows import batches, next_job_key, server_addresses, smallest_place
+from trninv.placement.allocations.allocation_rows import next_job_key, server_addresses, smallest_place
 from trninv.placement.allocations.host_slots import HostSlots
 from trninv.placement.allocations.job_allocations import OWN_SYSTEM, change_transaction
 from trninv.placement.allocations.server_cordons import cordon_omitted_jobs

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, func, or_, select, union_all
 
+from trninv.database.bulk_read import batches
 from trninv.database.sql_constructs import IsOneOf
 from trninv.database.tables import TABLES
 from trninv.errors import ConflictError, InvalidTimeError, UnknownReservationError, suggestion
@@ -25,7 +26,6 @@ from trninv.inventory.address.lookup import Place
 from trninv.inventory.address.rows_in import rows_in
 from trninv.inventory.schema.listing import select_things
 from trninv.inventory.schema.things import THINGS
-from trninv.placement.allocations.allocation_rows import batches
 from trninv.units import format_seconds, format_timestamp, pluralize
 
 _RESERVATION, _RESERVED_CHIP, _JOB, _ALLOCATION = (
@@ -34,6 +34,8 @@ _RESERVATION, _RESERVED_CHIP, _JOB, _ALLOCATION = (
 FOREVER: Final = "9999-12-31T23:59:59.999999+00:00"
 """The end of a window without an end."""
 _DURATION: Final = re.compile(r"[0-9]{1,4}[dh]")
+_MAX_DELAY: Final = timedelta(hours=1)
+"""How long ago a start may be: a script may take that long, but an earlier start is a mistake."""
 MAX_CONFLICTS: Final = 8
 """The most conflicts in one message."""
 
@@ -97,25 +99,29 @@ class Reservation:
 
 
 def parse_window(start: str | None, end: str | None, now: datetime) -> Window:
-    """Return the window between two times; a start that is missing or has passed is ``now``.
+    """Return the window between two times; a start that is missing, or at most an hour ago, is ``now``.
 
     Parameters
     ----------
     start
         A time, or a duration from now, such as 4h.
     end
-        A time, or a duration from the start; None: no end.
+        A time, or a duration from the start as it is written; None: no end.
 
     Raises
     ------
     InvalidTimeError, InvalidArgumentError
-        A text is no time, or the window ends before or when it starts.
+        A text is no time, the start is longer ago, or the window ends before or when it starts.
 
     """
-    first = now if start is None else max(now, _parse_time(start, now, "from"))
+    written_start = now if start is None else _parse_time(start, now, "from")
+    if written_start < now - _MAX_DELAY:
+        time = format_seconds(format_timestamp(written_start))
+        raise InvalidTimeError(f"from {time}: that is more than an hour ago; write a later time, or --from now")
+    first = max(now, written_start)
     if end is None:
         return Window(format_timestamp(first))
-    last = _parse_time(end, first, "until")
+    last = _parse_time(end, written_start, "until")
     if last <= first:
         times = (format_seconds(format_timestamp(time)) for time in (last, first))
         raise InvalidTimeError("until {}: the end must be later than the start, {}".format(*times))

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, insert, select, update
 
+from trninv.database.bulk_read import batches
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError, WrongLevelError
@@ -18,7 +19,7 @@ from trninv.inventory.address.rows_in import row_ids_in
 from trninv.inventory.schema.listing import select_things
 from trninv.inventory.schema.things import THINGS
 from trninv.inventory.state.author import OMITTED_JOB_PREFIX
-from trninv.placement.allocations.allocation_rows import MAX_PLACES, batches
+from trninv.placement.allocations.allocation_rows import MAX_PLACES
 from trninv.placement.allocations.job_allocations import MAX_TEXT
 
 _T: Final = TABLES

@@ -38,7 +38,7 @@ from sqlalchemy import Connection, Row, bindparam, func, select
 from trninv.database.as_of import maybe_unhealthy
 from trninv.database.sql_constructs import JoinedIntegers, OrderedJoin
 from trninv.database.tables import BITMASK_WORDS, CARRYING_STATES, TABLES, is_unhealthy
-from trninv.errors import InvalidArgumentError
+from trninv.errors import SeveralModelsError
 from trninv.inventory.address.lookup import Place, resolve_place
 from trninv.inventory.address.rows_in import row_ids_in
 from trninv.inventory.address.syntax import expand_chip_ranges
@@ -277,7 +277,7 @@ def read_capacity(snapshot: Snapshot, scope: str, avoid: Collection[str] = ()) -
     ------
     AddressError, UnknownAddressError, WrongLevelError
         The scope or a place does not exist or has no chips.
-    InvalidArgumentError
+    SeveralModelsError
         The scope has domains of several models.
 
     """
@@ -358,7 +358,7 @@ def read_domain_run(connection: Connection, place: Place) -> DomainRun:
 
     Raises
     ------
-    InvalidArgumentError
+    SeveralModelsError
         The place has domains of several models.
 
     """
@@ -384,7 +384,7 @@ def read_domain_run(connection: Connection, place: Place) -> DomainRun:
             return DomainRun(row.id, row.slug, slug, ordinal_by_id[first], len(ordinal_by_id), first, first_node, False)
         ordinals = [ordinal for key, ordinal in ordinal_by_id.items() if not in_scope or key in in_scope]
         examples += [f"{row.slug}/d{ordinal} ({slug})" for ordinal in ordinals[:1]]
-    raise InvalidArgumentError(
+    raise SeveralModelsError(
         f"{place.address} has domains of several models, which placement does not support together; name one domain, "
         f"such as {' or '.join(examples[:_MAX_EXAMPLES])}, or allocate chips by address"
     )

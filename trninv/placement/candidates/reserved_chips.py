@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from trninv.database.as_of import current_time
 from trninv.database.tables import TABLES
-from trninv.errors import InvalidArgumentError
+from trninv.errors import SeveralModelsError
 from trninv.inventory.state.chip_ids import parse_chip_ids
 from trninv.placement.allocations.reservations import FOREVER, Window, ended_by, overlapping
 from trninv.placement.candidates.free_capacity import FreeCapacity, pack_by_domain, read_capacity
@@ -52,7 +52,7 @@ def read_current_capacity(snapshot: Snapshot, scope: str) -> FreeCapacity | None
     """
     try:
         return with_current_reservations(snapshot, read_capacity(snapshot, scope))
-    except InvalidArgumentError:
+    except SeveralModelsError:
         return None
 
 

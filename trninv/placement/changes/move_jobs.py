@@ -1,4 +1,4 @@
-"""Carry out a move plan of `trninv make-room` in one transaction; refuse it if the cluster has changed since.
+"""Carry out the moves of `trninv make-room` or `drain-impact` in one transaction, unless the cluster has changed since.
 
 A move ends the job's row in ``job`` and continues the job with a new row, so that the history keeps its old place.
 """
@@ -8,6 +8,7 @@ from typing import Annotated, Protocol
 
 from sqlalchemy import Connection, insert, select, update
 
+from trninv.database.bulk_read import batches
 from trninv.database.tables import TABLES
 from trninv.errors import ConflictError, UnknownJobError
 from trninv.inventory.address.lookup import resolve_place
@@ -16,7 +17,6 @@ from trninv.inventory.change import change
 from trninv.inventory.parameter import Argument
 from trninv.placement.allocations.allocation_rows import (
     ChipAllocatedError,
-    batches,
     insert_allocations,
     location_columns,
     next_job_key,
@@ -36,7 +36,7 @@ from trninv.placement.allocations.reservations import FOREVER, Window, refuse_re
 
 
 class Move(Protocol):
-    """A move of a job, as planned by makeRoom."""
+    """A move of a job, as planned by makeRoom or drainImpact."""
 
     @property
     def job(self) -> str:
@@ -66,18 +66,16 @@ def move_jobs(
     why: str = "",
     source: str = "command",
 ) -> list[Job]:
-    """Carry out a makeRoom plan: all of its moves, or none.
+    """Carry out the moves of a makeRoom or drainImpact plan, all or none; a job keeps its start and who allocated it.
 
     Refused if the moves are not a valid plan: another system runs a job, or a job is pinned, has spares, moves twice,
     changes its number of chips or its cluster.
     """
     with change_transaction(connection, who=who, why=why, source=source) as time:
-        return _move_jobs(connection, scope, moves, revision, who, time)
+        return _move_jobs(connection, scope, moves, revision, time)
 
 
-def _move_jobs(
-    connection: Connection, scope: str, moves: Sequence[Move], revision: str, who: str, time: str
-) -> list[Job]:
+def _move_jobs(connection: Connection, scope: str, moves: Sequence[Move], revision: str, time: str) -> list[Job]:
     """Move jobs in a transaction that records the change; all old chips are released before new ones are allocated."""
     cluster = resolve_place(connection, scope).cluster_id
     require_plan_revision(connection, cluster, revision)
@@ -104,7 +102,7 @@ def _move_jobs(
             )
         refuse_allocated(connection, list(chips))
         refuse_reserved(connection, list(chips), Window(time, _end_of(old_jobs[key], time)))
-        new_keys.append(continue_job(connection, key, time, who, location_columns(connection, chips)))
+        new_keys.append(continue_job(connection, key, time, location_columns(connection, chips)))
         try:
             insert_allocations(connection, new_keys[-1], chips, time)
         except ChipAllocatedError:
@@ -127,16 +125,21 @@ def _refuse_immovable(jobs: Iterable[Job], with_spares: Collection[int]) -> None
     for job in jobs:
         if job.pinned or job.key in with_spares:
             reason = "is pinned" if job.pinned else "has spares"
-            raise ConflictError(f"job {job.name} {reason} and can't move; make a new plan")
+            raise ConflictError(
+                f"job {job.name} {reason} and can't move; release it, allocate its new chips and make a new plan"
+            )
 
 
-def continue_job(connection: Connection, key: int, time: str, who: str, location: Mapping[str, str]) -> int:
-    """Insert the row that continues a job whose row (its key) has just ended; return the new row's key."""
+def continue_job(connection: Connection, key: int, time: str, location: Mapping[str, str]) -> int:
+    """Insert the row that continues a job whose row (its key) has just ended; return the new row's key.
+
+    The job keeps who allocated it and when; events have who moved it.
+    """
     job = TABLES["job"]
     old_row = connection.execute(select(job).where(job.c.id == key)).one()
     new_key = next_job_key(connection)
     start = {"started_at": time, "first_started_at": old_row.first_started_at or old_row.started_at}
-    changed = {"id": new_key, "ended_at": None, "moved_at": None, "who": who, **location}
+    changed = {"id": new_key, "ended_at": None, "moved_at": None, **location}
     connection.execute(insert(job), old_row._asdict() | start | changed)
     return new_key
 

@@ -70,7 +70,7 @@ def replace_servers(
         is_allocated = _ALLOCATION.c.job_id == key, _ALLOCATION.c.ended_at.is_(None)
         connection.execute(update(_ALLOCATION).where(*is_allocated).values(ended_at=time))
         connection.execute(update(_JOB).where(_JOB.c.id == key).values(ended_at=time, moved_at=time))
-        new_key = continue_job(connection, key, time, who, location_columns(connection, chips))
+        new_key = continue_job(connection, key, time, location_columns(connection, chips))
         try:
             insert_allocations(connection, new_key, chips, time)
         except ChipAllocatedError:

@@ -9,13 +9,13 @@ from sqlalchemy.exc import IntegrityError
 
 from trninv.database.as_of import current_time
 from trninv.database.bulk_load import bulk_insert
+from trninv.database.bulk_read import batches
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
 from trninv.errors import ConflictError, DatabaseError, InvalidArgumentError
 from trninv.inventory.change import change
 from trninv.inventory.parameter import Argument
 from trninv.placement.allocations.allocation_rows import (
-    batches,
     location_columns,
     next_reservation_key,
     refuse_allocated,
@@ -84,7 +84,8 @@ def reserve(
     from_: Annotated[
         str | None,
         Argument(
-            "When it begins: a time, or a duration from now, such as 1h; by default now.",
+            "When it begins: a time, or a duration from now, such as 1h; by default now. A time up to an hour ago is "
+            "now, an earlier one is refused.",
             name="from",
             option="--from",
             metavar="TIME",
@@ -109,19 +110,19 @@ def reserve(
     """
     check_name(name)
     size = {"shape": shape, "chips": chips, "servers": servers, "domains": domains}
-    given = [f"--{name}" for name, value in size.items() if value is not None]
-    if len(given) > 1:
-        raise InvalidArgumentError(f"give only one of {' and '.join(given)}")
-    if maintenance and given:
+    size_options = [f"--{name}" for name, value in size.items() if value is not None]
+    if len(size_options) > 1:
+        raise InvalidArgumentError(f"give only one of {' and '.join(size_options)}")
+    if maintenance and size_options:
         raise InvalidArgumentError("maintenance is of named places; name them instead of a size")
-    if given and len(places) != 1:
+    if size_options and len(places) != 1:
         raise InvalidArgumentError(f"{len(places)} places: with a size, name one place to search")
     with change_transaction(connection, who=who, why=why, source=source) as time:
         now = current_time(connection)
         window = parse_window(from_, until, now)
         if connection.scalar(select(_RESERVATION.c.id).where(overlapping(Window(time)), _RESERVATION.c.name == name)):
             raise ConflictError(f"a reservation {name} is not over; choose another name, or cancel it (unreserve)")
-        if given:
+        if size_options:
             places = _best_places(connection, places[0], size, window)
         ids = sorted(resolve_chips(connection, places, ()))
         jobs = tuple(job_conflicts(connection, ids, window, now))

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from sqlalchemy import Connection, select
 
-from trninv import deadline
+from trninv import deadline, solvers
 from trninv.database.as_of import current_time
 from trninv.database.tables import TABLES
 from trninv.enumeration import DescribedEnum
@@ -107,6 +107,18 @@ class JobOutcome:
     moves: tuple[PlannedMove, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class DrainMove:
+    """A move of a whole job to other chips, which ``destination`` has by row.
+
+    ``must_stop`` is whether this job must free its chips before the first move, because moves form a cycle.
+    """
+
+    allocation: JobAllocation
+    destination: Mapping[int, int]
+    must_stop: bool
+
+
 class DrainImpact:
     """The effect of draining a place on its cluster and on jobs.
 
@@ -115,7 +127,7 @@ class DrainImpact:
     place
         The drained place.
     before, after
-        The free capacity of its cluster before and after the drain.
+        The free capacity of its cluster before and after the drain, with all jobs where they are now.
 
     Raises
     ------
@@ -152,6 +164,12 @@ class DrainImpact:
         }
         # Domains below the drained network node, then those below each of its children; empty for any other place.
         self._subtrees = list(_subtree_ordinals(snapshot.connection, place)) if place.level == "network_node" else []
+
+    @property
+    def units(self) -> Sequence[int]:
+        """Masks of what a spare replaces as a whole: the domain of a torus, or each server."""
+        model = self.before.model
+        return (model.full,) if model.torus else model.server_masks
 
     @property
     def failed_chips(self) -> int:
@@ -232,6 +250,41 @@ class DrainImpact:
             capacity = without_job.with_allocated(
                 _update(without_job.allocated, [(move.row, move.mask) for move in outcome.moves], destinations)
             )
+
+    def moves(self, disrupted: Sequence[DisruptedJob], outcomes: Sequence[JobOutcome]) -> list[DrainMove]:
+        """Return the moves that outcomes consist of, each job once, in an order in which each destination is free."""
+        jobs, destinations = dict[int, JobAllocation](), dict[int, Mapping[int, int]]()
+        for job, outcome in zip(disrupted, outcomes, strict=True):
+            for move in outcome.moves:  # a job that makes room for two others goes to its last destination at once
+                jobs.setdefault(move.allocation.key, move.allocation)
+                destinations[move.allocation.key] = {move.target_row: move.target_mask}
+            if outcome.destination:
+                jobs[job.allocation.key] = job.allocation
+                destinations[job.allocation.key] = _merge_masks(outcome.destination)
+        keys = [key for key, destination in destinations.items() if destination != jobs[key].work]
+        if not any(outcome.moves for outcome in outcomes):  # each job got chips that are free when its turn comes
+            return [DrainMove(jobs[key], destinations[key], must_stop=False) for key in keys]
+        rows = sorted({row for key in keys for row in (*jobs[key].work, *destinations[key])})
+        offsets = {row: index * self.before.model.chips for index, row in enumerate(rows)}
+
+        def pack(masks: Mapping[int, int], kept: Mapping[int, int]) -> int:
+            return sum((mask & ~kept.get(row, 0)) << offsets[row] for row, mask in masks.items())
+
+        pairs = [(pack(jobs[key].work, destinations[key]), pack(destinations[key], jobs[key].work)) for key in keys]
+        stopped_keys = {job.allocation.key for job in disrupted if job.must_stop(self.units)}
+        interrupted = {index for index, key in enumerate(keys) if key in stopped_keys}
+        order, must_stop = solvers.integer_programs.order_moves(pairs, interrupted)
+        return [
+            DrainMove(jobs[keys[index]], destinations[keys[index]], must_stop=index in must_stop) for index in order
+        ]
+
+    def capacity_after(self, moves: Iterable[DrainMove]) -> FreeCapacity:
+        """Return the free capacity after the drain and these moves; other jobs keep their chips."""
+        sources, destinations = list[RowMask](), list[RowMask]()
+        for move in moves:
+            sources += move.allocation.work.items()
+            destinations += move.destination.items()
+        return self.after.with_allocated(_update(self.after.allocated, sources, destinations))
 
     def _reserved_until(self, until: str | None) -> MaskRows | None:
         """Return the chips that are reserved for a part of the time from now until a job's end."""

@@ -18,7 +18,7 @@ from trninv.placement.candidates.free_blocks import max_free_block, stranded_chi
 from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips
 from trninv.placement.candidates.placement_model import LegalSets, read_legal_sets
 from trninv.placement.candidates.results import abbreviate_places
-from trninv.placement.moves.drain import DisruptedJob, DrainImpact, DrainOutcome, JobOutcome
+from trninv.placement.moves.drain import DisruptedJob, DrainImpact, DrainMove, DrainOutcome, JobOutcome
 from trninv.placement.questions.make_room import JobMove, render_moves
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
@@ -36,8 +36,8 @@ _DEFINITION = (
     "torus, or in a server otherwise. Jobs are placed largest first, and chips that one gets are not free for the "
     "next. A job keeps its remaining chips if the wiring allows a replacement of the lost ones; else it gets the best "
     "place that trninv place finds, else one that the fewest moves of other jobs make. It gets no chips that are "
-    "reserved for a time before its end. Free capacity is that of the cluster's domains of this model, with jobs and "
-    "reservations as they are now"
+    "reserved for a time before its end. Free capacity is that of the cluster's domains of this model, with current "
+    "reservations: before the drain, and after it and the moves, while a job without a place keeps its chips"
 )
 
 
@@ -61,18 +61,18 @@ class DrainedJob:
     all_gather_after: Annotated[Bandwidth | None, "All-gather limit at the destination."]
     bisection: Annotated[Bandwidth, "Bandwidth between two halves of it now; the least of its domains; one direction."]
     bisection_after: Annotated[Bandwidth | None, "Bandwidth between two halves of it at the destination."]
-    moves: Annotated[tuple[JobMove, ...], "Moves of other jobs that come first, in order."]
+    moves: Annotated[tuple[JobMove, ...], "Moves of other jobs that make room for it."]
 
 
 @dataclass(frozen=True, slots=True)
 class SizeImpact:
-    """Jobs of one size that fit, before and after the drain."""
+    """Jobs of one size that fit, before the drain, and after it and its moves."""
 
     chips: Annotated[int, "Chips per job."]
     jobs: Annotated[int, "Jobs of this size that fit at once before the drain."]
-    jobs_after: Annotated[int, "Jobs of this size that fit at once after the drain."]
+    jobs_after: Annotated[int, "Jobs of this size that fit at once after the drain and its moves."]
     stranded: Annotated[float | None, "Share of the free chips that such jobs can't use; null if nothing is free."]
-    stranded_after: Annotated[float | None, "That share after the drain."]
+    stranded_after: Annotated[float | None, "That share after the drain and its moves."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,12 @@ class DrainImpactAnswer(Answer):
     chips: Annotated[int, "Usable chips that the cluster loses."]
     failed_chips: Annotated[int, "Chips of the place that are down or in maintenance already."]
     jobs: Annotated[tuple[DrainedJob, ...], "Disrupted jobs, largest first, in the order in which they are placed."]
+    moves: Annotated[
+        tuple[JobMove, ...],
+        "All moves, each job once, in an order in which each destination is free in time; moveJobs carries them out.",
+    ]
     largest_block: Annotated[int, "Chips of the cluster's largest free block."]
-    largest_block_after: Annotated[int, "That number after the drain."]
+    largest_block_after: Annotated[int, "That number after the drain and its moves."]
     sizes: Annotated[tuple[SizeImpact, ...], "One entry per legal job size."]
     lost_sizes: Annotated[tuple[LostJobSizes, ...], "Domains in which a job size no longer fits."]
     reservations: Annotated[
@@ -113,10 +117,9 @@ class DrainImpactAnswer(Answer):
             yield RenderedTable(
                 ["job", "chips", "lost", "must stop", "can go", "all-gather", "after"], map(_job_row, self.jobs)
             )
-        for entry in self.jobs:
-            if entry.moves:
-                yield f"before {entry.job}:"
-                yield render_moves(entry.moves)
+        if any(entry.moves for entry in self.jobs):
+            yield "moves, in order:"
+            yield render_moves(self.moves)
         yield from (
             f"{entry.domain}, if empty, then fits jobs of {_join_sizes(entry.remaining) or 'no'} chips, "
             f"no longer of {_join_sizes(entry.lost)}"
@@ -138,6 +141,8 @@ class DrainImpactAnswer(Answer):
             ),
         )
         yield from render_reservations(self.reservations)
+        if self.moves:
+            yield f"revision {self.revision}"
 
 
 def _job_row(job: DrainedJob) -> Sequence[object]:
@@ -174,26 +179,27 @@ def drain_impact(
         str, Argument("Server, rack, domain, chip, switch, link or network node to drain.", metavar="PLACE")
     ],
 ) -> DrainImpactAnswer:
-    """Show what draining a place disrupts: jobs, where each can go, and the remaining free capacity.
+    """Show what draining a place disrupts: jobs, where each can go, and the free capacity after these moves.
 
-    This changes nothing: no job is moved or ended.
+    The plan changes nothing until you carry it out.
     """
     impact = DrainImpact(snapshot, scope)
-    before, after = impact.before, impact.after
-    model = before.model
+    before, model = impact.before, impact.before.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(snapshot.connection, model))
     allocations = read_allocations(snapshot, before)
     disrupted = impact.disrupted_jobs(allocations)
     reported = disrupted[:MAX_JOBS]
-    units = (model.full,) if model.torus else model.server_masks  # what a spare replaces as a whole
-    outcomes = impact.outcomes(reported, allocations, legal_sets)
+    outcomes = list(impact.outcomes(reported, allocations, legal_sets))
+    moves = impact.moves(reported, outcomes)
+    after = impact.capacity_after(moves)
     return DrainImpactAnswer(
         scope=impact.place.address,
         disrupted=len(disrupted),
-        stopped=sum(job.must_stop(units) for job in disrupted),
+        stopped=sum(job.must_stop(impact.units) for job in disrupted),
         chips=count_chips(before.usable & ~after.usable),
         failed_chips=impact.failed_chips,
-        jobs=tuple(_drained_job(impact, job, outcome, units) for job, outcome in zip(reported, outcomes, strict=True)),
+        jobs=tuple(_drained_job(impact, job, outcome) for job, outcome in zip(reported, outcomes, strict=True)),
+        moves=tuple(_job_move(before, move) for move in moves),
         largest_block=max_free_block(before, legal_sets),
         largest_block_after=max_free_block(after, legal_sets),
         sizes=tuple(_size_impacts(before, after, legal_sets)),
@@ -208,7 +214,16 @@ def drain_impact(
     )
 
 
-def _drained_job(impact: DrainImpact, job: DisruptedJob, outcome: JobOutcome, units: Sequence[int]) -> DrainedJob:
+def _job_move(capacity: FreeCapacity, move: DrainMove) -> JobMove:
+    """Return a move with addresses."""
+    source, destination = (
+        tuple(place for row, mask in sorted(masks.items()) for place in capacity.addresses_of(row, mask))
+        for masks in (move.allocation.work, move.destination)
+    )
+    return JobMove(move.allocation.name, move.allocation.chips, source, destination, must_stop=move.must_stop)
+
+
+def _drained_job(impact: DrainImpact, job: DisruptedJob, outcome: JobOutcome) -> DrainedJob:
     """Return the report on a job; each of its limits is the least among its domains."""
     capacity = impact.before
     current_limits = [capacity.actual_limits(row, mask) for row, mask in job.allocation.work.items()]
@@ -217,7 +232,7 @@ def _drained_job(impact: DrainImpact, job: DisruptedJob, outcome: JobOutcome, un
         job=job.allocation.name,
         chips=job.allocation.chips,
         lost_chips=sum(mask.bit_count() for mask in job.lost_chips.values()),
-        must_stop=job.must_stop(units),
+        must_stop=job.must_stop(impact.units),
         outcome=outcome.outcome,
         destination=tuple(place for row, mask in outcome.destination for place in capacity.addresses_of(row, mask)),
         degraded_after=any(impact.after.is_degraded(row, mask) for row, mask in outcome.destination),

@@ -193,7 +193,7 @@ def make_room(
         memory=None,
         servers=servers,
         domains=domains,
-        max_domains=len(capacity.ordinals),
+        max_domains=int(np.count_nonzero(capacity.in_scope.any(axis=1))),
         any_block=None,
         no_rotate=False,
     )

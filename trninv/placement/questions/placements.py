@@ -59,7 +59,8 @@ _MAX_GROUPS = 40
 
 RESERVATIONS = "The first reservations of chips of the scope that keep the job from them, with their times."
 FROM = Argument(
-    "When the job starts: a time, or a duration from now, such as 1h; by default now.",
+    "When the job starts: a time, or a duration from now, such as 1h; by default now. A time up to an hour ago is now, "
+    "an earlier one is refused.",
     name="from",
     option="--from",
     metavar="TIME",

@@ -1,4 +1,4 @@
-"""Find the chip fields that drift rules could not compare: no source reports them, or their tables' type is disputed.
+"""Find the chip fields that drift rules could not compare, as sources report neither them nor one type for their table.
 
 The summary of ``trninv drift`` counts all of these; a field that a source should have reported is also a finding.
 """
@@ -43,7 +43,7 @@ def count_uncompared(drift_input: DriftInput) -> dict[str, int]:
     for slot in drift_input.slots:
         if slot.bound_name is not None:
             counts.update(_RULE_BY_FIELD[name] for name in _unreported_fields(slot))
-            if drift_input.is_disputed(slot.machine, "instance_type"):
+            if drift_input.agreed_value(slot.machine, "instance_type") is None:
                 counts.update(rule for table, rule in _RULE_BY_TABLE.items() if getattr(slot.model, table))
     return dict(sorted(counts.items()))
 

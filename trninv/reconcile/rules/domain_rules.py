@@ -10,6 +10,7 @@ from trninv.importers.records import NO_BLOCK
 from trninv.reconcile.drift_input import DriftInput
 from trninv.reconcile.latest_observations import ObservedValue
 from trninv.reconcile.occupied_slots import OccupiedSlot
+from trninv.reconcile.ring_order import matching_orders, server_ring
 from trninv.reconcile.rules.registry import DOMAIN_RULES, FindingDraft, FindingDrafts
 
 _GROUP_LABELS = {"capacity_block": "capacity block", "ring_position": "UltraServer"}
@@ -66,21 +67,14 @@ def check_node_order_wrong(slots: list[OccupiedSlot], drift_input: DriftInput) -
 
     Rotations and reflections count as equal, since drivers may start at any server and go in either direction.
     """
-    model = slots[0].model
+    ring = server_ring(slots[0].model.slug)
     values = [
         (slot, observed) for slot in slots if (observed := drift_input.agreed_value(slot.machine, "ring_position"))
     ]
     numbered = [(slot, observed) for slot, observed in values if observed.value.position is not None]
-    positions = {slot.ordinal: observed.value.position for slot, observed in numbered}
+    servers = {observed.value.position: slot.ordinal for slot, observed in numbered}
     is_split = len({observed.value.ultraserver for _, observed in numbered}) > 1
-    if not model.is_ring or is_split or len(set(positions.values())) < len(positions):
-        return
-    symmetries = ((start, step) for start in range(model.servers) for step in (1, -1))
-    is_in_order = any(
-        all((start + step * ordinal) % model.servers == position for ordinal, position in positions.items())
-        for start, step in symmetries
-    )
-    if not is_in_order:
+    if ring and not is_split and len(servers) == len(numbered) and not matching_orders(ring, servers):
         yield _domain_finding(
             "the ring order of the design",
             [(slot, observed, f"node {observed.value.position}") for slot, observed in numbered],
@@ -106,12 +100,8 @@ def links_of_side(
     The driver's positions 0 and 1, and 2 and 3, are linked by their sides V (within a rack), the others by H.
     """
     observed = drift_input.agreed_value(slot.machine, "ring_position")
-    if (
-        observed is None
-        or observed.value.position is None
-        or slot.model.servers != _PAIRED_SERVERS
-        or not slot.model.is_ring
-    ):
+    has_sides = slot.model.servers == _PAIRED_SERVERS and slot.model.neighbours  # side V of Trn3 leads to a switch
+    if observed is None or observed.value.position is None or not has_sides:
         return ()
     own_position = observed.value.position
     other_position = (

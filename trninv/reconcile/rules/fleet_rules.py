@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from trninv.catalog.instance_types import models_of
-from trninv.reconcile.drift_input import CounterIncrease, DriftInput, lowest_network_node
-from trninv.reconcile.latest_observations import Machine, ObservedValue
+from trninv.reconcile.drift_input import CounterIncrease, DriftInput
+from trninv.reconcile.latest_observations import Machine, ObservedValue, lowest_network_node
 from trninv.reconcile.occupied_slots import OccupiedSlot, servers_per_domain
 from trninv.reconcile.rules.registry import FLEET_RULES, FindingDraft, FindingDrafts
 from trninv.units import pluralize
@@ -110,7 +110,7 @@ def check_node_id_duplicate(drift_input: DriftInput, _: list[CounterIncrease]) -
 def check_network_node_moved(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
     """Find instances that moved to another network node; binding an instance again accepts its current node."""
     for slot, previous, current, earlier in drift_input.network_moves:
-        if drift_input.is_disputed(slot.machine, "network_nodes"):
+        if drift_input.agreed_value(slot.machine, "network_nodes") is None:
             continue
         evidence = tuple(sorted({earlier, current.observation}))
         yield FindingDraft(slot.address, slot.instance, previous, lowest_network_node(current.value), evidence)

@@ -12,7 +12,7 @@
 -- ended_at: when it ended; null: it is running
 -- priority: if its system reports one
 -- pinned: `yes` if plans do not move it
--- who: who allocated or moved it
+-- who: who allocated it; v_event has who moved it
 -- moved_at: when it last moved, by trninv or according to an import; null: never
 -- example: SELECT name, chips, failed_chips FROM v_job WHERE state = 'running' ORDER BY chips DESC, name
 

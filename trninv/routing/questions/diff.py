@@ -105,7 +105,7 @@ class JobDiff:
     lost: Annotated[int, "Number of chips that it lost."]
     gained: Annotated[int, "Number of chips that it gained."]
     since: Annotated[str, "Time of the last change of its chips."]
-    who: Annotated[str, "Who allocated chips to it."]
+    who: Annotated[str, "Who allocated it; events have who moved or released it."]
 
 
 @dataclass(frozen=True, slots=True)

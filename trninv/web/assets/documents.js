@@ -55,8 +55,9 @@ import{S as e,b as t}from"./parts.js";var n=t(`
         job chips lostChips mustStop outcome destination
         allGather { gigabytesPerSecond }
         allGatherAfter { gigabytesPerSecond }
-        moves { ...Moved }
+        moves { job }
       }
+      moves { ...Moved }
       sizes { chips jobs jobsAfter }
     }
   }

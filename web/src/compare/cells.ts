@@ -1,7 +1,7 @@
 // The cells of the comparison: one request for each metric of each place, so that each comes, fails and is retried alone.
 import { useEffect, useReducer, useRef } from "preact/hooks";
-import { ApiError, runQuery } from "../api";
-import { type Outcome, type Size, sizeQuery } from "./documents";
+import { ApiError, type Query, runQuery } from "../api";
+import { HEALTHY, type Outcome, type Size, sizeQuery, unhealthyCounts } from "./documents";
 import { METRICS, type Metric, type Reading } from "./metrics";
 
 export type Cell =
@@ -18,6 +18,14 @@ export interface Cells {
   retry: (metric: Metric, place: number) => void;
 }
 
+/** Load a metric; what limits it is named only if more would flow with every part up: else other parts limit it alike. */
+async function load(metric: Metric, query: Query, size: Size, signal: AbortSignal): Promise<Reading> {
+  const { limitedBy, ...reading } = metric.read(await runQuery(query, signal));
+  if (!limitedBy || query.at === HEALTHY || !unhealthyCounts(size).length) return reading;
+  const healthy = await runQuery({ ...query, at: HEALTHY }, signal).then(metric.read, () => reading);
+  return (reading.value ?? 0) < (healthy.value ?? 0) ? { ...reading, limitedBy } : reading;
+}
+
 /** Load the cells of places, whose heads have come, at a time; undefined: the page's time. */
 export function useCells(places: string[], sizes: Outcome<Size>[] | undefined, at: string | undefined): Cells {
   const cells = useRef(new Map<string, Cell>());
@@ -28,7 +36,7 @@ export function useCells(places: string[], sizes: Outcome<Size>[] | undefined, a
     cells.current.set(keyOf(metric, place), cell);
     redraw(0);
   };
-  const load = (metric: Metric, place: number) => {
+  const request = (metric: Metric, place: number) => {
     const size = sizes?.[place]?.data;
     if (!size) return;
     if (size.design) {
@@ -39,8 +47,8 @@ export function useCells(places: string[], sizes: Outcome<Size>[] | undefined, a
     if (!query) return set(metric, place, { is: "known", reading: { value: null, reason: "no chip works" } });
     const { current: control } = signal;
     set(metric, place, { is: "loading", since: performance.now() });
-    runQuery({ ...query, at }, control.signal).then(
-      (data) => control.signal.aborted || set(metric, place, { is: "known", reading: metric.read(data) }),
+    load(metric, { ...query, at }, size, control.signal).then(
+      (reading) => control.signal.aborted || set(metric, place, { is: "known", reading }),
       (error) =>
         control.signal.aborted ||
         set(metric, place, {
@@ -54,11 +62,11 @@ export function useCells(places: string[], sizes: Outcome<Size>[] | undefined, a
     cells.current = new Map();
     // what is solved comes last, since a browser sends only a few requests at a time
     const ordered = [...METRICS].sort((a, b) => Number(a.isSolved ?? false) - Number(b.isSolved ?? false));
-    if (sizes) for (const metric of ordered) for (let place = 0; place < places.length; place++) load(metric, place);
+    if (sizes) for (const metric of ordered) for (let place = 0; place < places.length; place++) request(metric, place);
     redraw(0);
     return () => signal.current.abort();
   }, [sizes, at]);
-  return { get: (metric, place) => cells.current.get(keyOf(metric, place)), retry: load };
+  return { get: (metric, place) => cells.current.get(keyOf(metric, place)), retry: request };
 }
 
 /** The queries of one place, to be copied. */

@@ -249,7 +249,6 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
                 before={before}
                 known={known}
                 chips={places.map((_, place) => sizes?.[place]?.data?.chips.totalCount)}
-                up={places.map((_, place) => healthy || !isUnhealthy(sizes?.[place]?.data))}
                 isReady={sizes !== undefined}
                 isContest={title !== TOTALS}
                 clock={clock}
@@ -261,8 +260,6 @@ function Table({ places, sizes, now, before, healthy }: TableProps) {
     </section>
   );
 }
-
-const isUnhealthy = (size: Size | undefined) => Boolean(size && unhealthyCounts(size).length);
 
 const shapeOf = (size: Size) => ({
   domains: size.domains.totalCount,

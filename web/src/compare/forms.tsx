@@ -1,6 +1,7 @@
 // Forms of the Compare page: places to add, and the earlier time.
 import { useRef } from "preact/hooks";
 import { type Result, useQuery } from "../api";
+import { Seed } from "../health";
 import { Loading } from "../parts";
 import { change } from "../route";
 import { useKey } from "../shortcuts";
@@ -59,49 +60,49 @@ function suggestionsOf(data: Result<typeof SUGGESTED.document> | undefined) {
   return { clusters, seeded, designs };
 }
 
-/** What to compare, as buttons, until there are two places. */
+/** What to compare, as buttons, until there are two places; and how to begin without any cluster. */
 export function GetStarted({ places }: { places: string[] }) {
   const suggestions = useQuery(SUGGESTED);
   const before = places.length ? [] : storedPlaces();
   return (
-    <section class="card" aria-label="Get started">
-      <p>
-        {places.length
-          ? "Add a second place to compare."
-          : "Choose two to four clusters, domains or documented systems."}
-      </p>
-      {before.length > 0 && (
+    <>
+      <section class="card" aria-label="Places to compare">
         <p>
-          <button type="button" class="main" onClick={() => comparePlaces(before)}>
-            Compare {before.join(", ")}
-          </button>
+          {places.length
+            ? "Add a second place to compare."
+            : "Choose two to four clusters, domains or documented systems."}
         </p>
-      )}
-      <Loading result={suggestions}>
-        {(data) => {
-          const { clusters, designs } = suggestionsOf(data);
-          const others = (all: string[]) => all.filter((place) => !places.includes(place));
-          return (
-            <>
-              <p class="tools">
-                <Buttons of={others(clusters).slice(0, 12)} places={places} />
-                {!clusters.length && (
-                  <span>
-                    Nothing is seeded yet. Run <code>trninv seed</code> to create all small systems.
-                  </span>
+        {before.length > 0 && (
+          <p>
+            <button type="button" class="main" onClick={() => comparePlaces(before)}>
+              Compare {before.join(", ")}
+            </button>
+          </p>
+        )}
+        <Loading result={suggestions}>
+          {(data) => {
+            const { clusters, designs } = suggestionsOf(data);
+            const others = (all: string[]) => all.filter((place) => !places.includes(place));
+            return (
+              <>
+                {clusters.length > 0 && (
+                  <p class="tools">
+                    <Buttons of={others(clusters).slice(0, 12)} places={places} />
+                  </p>
                 )}
-              </p>
-              {others(designs).length > 0 && (
-                <p class="tools">
-                  <span class="quiet">Design only, not seeded:</span>
-                  <Buttons of={others(designs)} places={places} />
-                </p>
-              )}
-            </>
-          );
-        }}
-      </Loading>
-    </section>
+                {others(designs).length > 0 && (
+                  <p class="tools">
+                    <span class="quiet">Design only, not seeded:</span>
+                    <Buttons of={others(designs)} places={places} />
+                  </p>
+                )}
+              </>
+            );
+          }}
+        </Loading>
+      </section>
+      {suggestions.data?.clusters.nodes.length === 0 && <Seed />}
+    </>
   );
 }
 

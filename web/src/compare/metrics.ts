@@ -65,7 +65,7 @@ export interface Reading {
   /** Null: not known, for the reason. */
   value: number | null | undefined;
   reason?: string | null | undefined;
-  /** The part whose links limit it, if they share one. */
+  /** The part whose links limit it, if they share one and unhealthy parts limit it. */
   limitedBy?: string | undefined;
   /** Chips of both halves of a bisection; those of other sizes don't compare. */
   halves?: number;
@@ -155,9 +155,9 @@ function sharedEnd(links: string[]): string | undefined {
   return rest.length ? first.find((end) => rest.every((ends) => ends.includes(end))) : undefined;
 }
 
-/** Groups of metrics in the order of the page: title, remark, metrics. */
 export const TOTALS = "Totals";
 
+/** Groups of metrics in the order of the page: title, remark, metrics. */
 export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
   [
     "Per chip",

@@ -12,9 +12,8 @@ interface RowProps {
   before: Cells | undefined;
   /** For each place whether it exists. */
   known: boolean[];
-  /** For each place its chips, in any state, and whether all of its parts are up. */
+  /** For each place its chips, in any state. */
   chips: (number | undefined)[];
-  up: boolean[];
   /** Whether it is known which places exist. */
   isReady: boolean;
   /** Whether the best value is marked: sums of places of different sizes are no contest. */
@@ -25,7 +24,7 @@ interface RowProps {
 
 const readingOf = (cell: Cell | undefined): Reading | undefined => (cell?.is === "known" ? cell.reading : undefined);
 
-export function MetricRow({ metric, places, now, before, known, chips, up, isReady, isContest, clock }: RowProps) {
+export function MetricRow({ metric, places, now, before, known, chips, isReady, isContest, clock }: RowProps) {
   const cells = places.map((_, place) => now.get(metric, place));
   const values = cells.map((cell) => readingOf(cell)?.value);
   // without the other values there is no scale yet, and nothing is best
@@ -58,7 +57,6 @@ export function MetricRow({ metric, places, now, before, known, chips, up, isRea
           isMissing={isReady && !known[index]}
           isBest={leading.has(index)}
           hasBar={!partial.includes(true)}
-          isUp={up[index] ?? true}
           share={shares[index] ?? 0}
           partOf={partial[index] ? chips[index] : undefined}
           times={partial[0] || partial[index] ? "" : timesOf(values, index)}
@@ -93,8 +91,6 @@ interface CellProps {
   /** Whether it has a bar, of this length. */
   hasBar: boolean;
   share: number;
-  /** Whether all parts are up: then many chips limit a collective alike. */
-  isUp: boolean;
   /** Its chips, if the halves of its bisection do not have all of them. */
   partOf: number | undefined;
   times: string;
@@ -111,7 +107,6 @@ function MetricCell({
   isBest,
   hasBar,
   share,
-  isUp,
   partOf,
   times,
   retry,
@@ -162,7 +157,7 @@ function MetricCell({
           <span style={{ width: `${100 * share}%` }} />
         </span>
       )}
-      {cell.reading.limitedBy && !isUp && !before && (
+      {cell.reading.limitedBy && !before && (
         <span class="quiet limit">limited by {relativeTo(place, cell.reading.limitedBy)}</span>
       )}
     </td>
@@ -201,7 +196,7 @@ function Value({ better, value, before, isBest, halves }: ValueProps) {
 
 /** After a second it says how long it has been loading. */
 const Pending = ({ seconds }: { seconds: number }) => (
-  <td class="pending" aria-busy="true">
+  <td aria-busy="true">
     <span class="value">
       <span class="skeleton" aria-hidden="true" />
       <span class="times">{seconds > 0 ? `loading, ${seconds} s` : <span class="unseen">loading</span>}</span>

@@ -194,7 +194,7 @@ interface BisectionProps {
 }
 
 export function Bisection({ domain, scenarioText, halves }: BisectionProps) {
-  const loss = useLoss(domain);
+  const loss = useLoss(scenarioText ? "" : domain);
   return (
     <Card title={`Bisection of ${domain}`} scenarioText={scenarioText}>
       <Loading result={halves}>

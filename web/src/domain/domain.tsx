@@ -112,7 +112,7 @@ function Opened({ domain, answer, route, query, narrow }: OpenedProps) {
           {incidents.totalCount > 0 && <Causes place={place} incidents={incidents} />}
           {unappliedFindingCount > 0 && (
             <p class="card">
-              <Unapplied count={unappliedFindingCount} />
+              <Unapplied count={unappliedFindingCount} scope={place} />
             </p>
           )}
           {!isAnswered && cost}

@@ -1,4 +1,4 @@
-// Glyphs of states, with the same shapes as in trninv/drawing/ink.py.
+// Glyphs of states, with the same shapes as in trninv/drawing/symbols.py.
 import type { Box, Point } from "./layout";
 
 export const fixed = (value: number) => String(Number((Math.round(value * 10) / 10 || 0).toFixed(1)));

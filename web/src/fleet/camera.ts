@@ -70,7 +70,7 @@ export class Camera {
   private readonly named: number;
   /** Servers of a domain side by side, less one. */
   private readonly seams: number;
-  private known: Spacing & { scale: number; ratio: number } = { scale: 0, ratio: 0, pitch: 0, gap: 0, seam: 0 };
+  private spacingCache: Spacing & { scale: number; ratio: number } = { scale: 0, ratio: 0, pitch: 0, gap: 0, seam: 0 };
 
   constructor(
     readonly element: HTMLElement,
@@ -192,11 +192,11 @@ export class Camera {
 
   /** The spacing of chips: whole pixels of the canvas, so that all are alike, or fractions where they touch. */
   get spacing(): Spacing {
-    const { scale, known } = this;
+    const { scale, spacingCache: cache } = this;
     const ratio = devicePixelRatio;
-    if (known.scale !== scale || known.ratio !== ratio)
-      this.known = { scale, ratio, ...this.spacingIn(this.inset.size * scale * ratio, ratio) };
-    return this.known;
+    if (cache.scale !== scale || cache.ratio !== ratio)
+      this.spacingCache = { scale, ratio, ...this.spacingIn(this.inset.size * scale * ratio, ratio) };
+    return this.spacingCache;
   }
 
   private spacingIn(room: number, ratio: number): Spacing {

@@ -1,7 +1,7 @@
 // Where every chip of a cluster is drawn: a tile per domain, in rows; within a tile each server is a block of chips.
 import { chipsOf, type Overview, type Part } from "./overview";
 
-/** Tiles of cells, laid out as in trninv/drawing/fleet.py. */
+/** Tiles of cells, laid out as in trninv/drawing/fleet_map.py. */
 export interface Layout {
   /** Cells along one side of a tile. */
   side: number;

@@ -18,7 +18,7 @@ export interface Size {
 
 export interface Shape {
   domains: number;
-  /** The size of each domain; of many domains, those of the first few. */
+  /** The size of each domain; of many domains, those of the first few, so that each is drawn as a square. */
   sizes: Size[];
   /** Unhealthy chips, switches, links and NICs, here and on Compare. */
   unhealthy: Part[];
@@ -46,8 +46,7 @@ const SPARSE = 12;
 const BLOCK = 4;
 /** The largest distance of two chips, and between two domains. */
 const [MOST, GAP] = [9, 6];
-/** In more domains than these, each is a square, of at most this many pixels with its gap. */
-const FEW = 4;
+/** The most pixels of the square of a domain, with its gap. */
 const LARGEST = 10;
 
 interface Spot {
@@ -160,9 +159,10 @@ function marked({ x, y, width, height }: Spot, least: number): Spot {
 
 export function Miniature({ shape }: { shape: Shape }) {
   const { domains, sizes, unhealthy } = shape;
-  if (domains <= FEW && !sizes.some(({ chips }) => chips))
+  const isMany = domains > sizes.length;
+  if (!isMany && !sizes.some(({ chips }) => chips))
     return <svg class="cluster-miniature" width={WIDTH} height={HEIGHT} aria-hidden="true" />;
-  const { unit, spots, spotOf } = domains > FEW ? byDomain(domains) : byChip(sizes);
+  const { unit, spots, spotOf } = isMany ? byDomain(domains) : byChip(sizes);
   const least = new Set(unhealthy.map(({ address }) => spotOf(address))).size > SPARSE ? 0 : LEAST;
   const marks = [...unhealthy]
     .sort((a, b) => rank(b.state) - rank(a.state)) // the worst is drawn last

@@ -83,10 +83,10 @@ export class Painter {
     const { gap, seam } = camera.spacing;
     const whole = (value: number) => Math.round(value * ratio);
     const [all, thin] = [whole(camera.side), whole(gap)];
-    const known = new Map<number, Line>();
+    const lines = new Map<number, Line>();
     const lineOf = (block: number): Line => {
-      const line = known.get(block) ?? lineIn(camera, seam ? block : side, whole);
-      known.set(block, line);
+      const line = lines.get(block) ?? lineIn(camera, seam ? block : side, whole);
+      lines.set(block, line);
       return line;
     };
     context.fillStyle = this.look.paper;

@@ -1,4 +1,4 @@
-// The map as an SVG document, with one path per color, as trninv/drawing/fleet.py draws it.
+// The map as an SVG document, with one path per color, as trninv/drawing/fleet_map.py draws it.
 import type { ChipColors } from "./color";
 import { hexOf, inkOf } from "./ink";
 import { ASPECT, cellOf, layoutOf } from "./layout";

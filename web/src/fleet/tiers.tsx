@@ -1,6 +1,6 @@
 // The tiers of the fabric above the domains, with over-subscription and the jobs that cross.
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useNarrow } from "../domain/wiring";
 import { LetterBadge, letterOf } from "../drawing/letter";
 import { Picture } from "../picture";
@@ -89,6 +89,7 @@ export function Fabric({ cluster, causes, table }: Props) {
 function Answer({ tiers, jobs, hasLetters }: Summary) {
   const { steps, over, reduced } = stepsOf(tiers);
   const { all, crossing, inside } = jobs;
+  const named = useMemo(() => [...crossing, ...inside], [jobs]);
   return (
     <>
       <p class="answer">
@@ -98,7 +99,7 @@ function Answer({ tiers, jobs, hasLetters }: Summary) {
           <Reduced steps={reduced.slice(0, 1)} />
         </span>
       </p>
-      {hasLetters && <JobKey jobs={[...crossing, ...inside]} all={all} />}
+      {hasLetters && <JobKey jobs={named} all={all} />}
     </>
   );
 }

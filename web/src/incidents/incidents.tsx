@@ -75,7 +75,7 @@ export function Incidents({ route }: { route: Route }) {
                 clusters={clustersOf(shows === "open" ? edges.map(({ node }) => node) : (closed ?? []))}
               />
               {shows === "open" && loaded.data && loaded.data.unappliedFindingCount > 0 && (
-                <p class="inner unapplied">
+                <p class="inner">
                   <Unapplied count={loaded.data.unappliedFindingCount} />
                 </p>
               )}

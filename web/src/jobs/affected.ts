@@ -42,10 +42,12 @@ export function effectsOn(jobs: Job[], causes: Cause[], clusters: ClusterChips[]
         first: others.length === 1 && other ? addressOfCause(other) : undefined,
       })),
     ];
-    const state = WORST_FIRST.find((each) => counts.some((count) => count.state === each));
-    const words = counts.map(describeCount).join(", ");
-    if (words || own.length)
-      effects.set(name, { state: state ?? "degraded", words: words || "some", incident: sortCauses(own)[0]?.id });
+    const state = WORST_FIRST.find((each) => counts.some((count) => count.state === each)) ?? "degraded";
+    const [worst] = sortCauses(own);
+    // an incident may also be of chips that the job does not have
+    const words =
+      counts.map(describeCount).join(", ") || (worst && `incident at ${shortenAddress(addressOfCause(worst))}`);
+    if (words) effects.set(name, { state, words, incident: worst?.id });
   }
   return effects;
 }

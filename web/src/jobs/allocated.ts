@@ -21,9 +21,12 @@ export function useClusterChips(clusters: string[]) {
   );
 }
 
-/** The clusters that must be asked domain by domain, if an error says so. */
+/** The code of the error that says that a cluster must be asked domain by domain. */
+export const SEVERAL_MODELS = "SEVERAL_MODELS";
+
+/** The clusters of which an error says so. */
 export const mixedIn = (clusters: ClusterChips[], scopes: string[], error: { code: string } | undefined) =>
-  error?.code === "BAD_ARGUMENT"
+  error?.code === SEVERAL_MODELS
     ? clusters.flatMap(({ overview }) =>
         overview.parts.length > 1 && scopes.includes(overview.cluster) ? [overview] : [],
       )

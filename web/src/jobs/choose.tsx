@@ -1,4 +1,5 @@
 // Clusters with domains of several models, which are placed separately, so that one of them must be chosen.
+import { Fragment } from "preact";
 import { href } from "../route";
 import { number } from "../words";
 import type { mixedIn } from "./allocated";
@@ -20,11 +21,9 @@ export function ChooseDomain({ clusters, options = {} }: Props) {
           <p class="quiet">The domains of {cluster} have several models, which are placed separately. Choose one:</p>
           <p>
             {Array.from({ length: Math.min(domains, MOST) }, (_, ordinal) => (
-              <>
-                <a key={ordinal} href={href("jobs", "", { ...options, in: `${cluster}/d${ordinal}` })}>
-                  d{ordinal}
-                </a>{" "}
-              </>
+              <Fragment key={ordinal}>
+                <a href={href("jobs", "", { ...options, in: `${cluster}/d${ordinal}` })}>d{ordinal}</a>{" "}
+              </Fragment>
             ))}
             {domains > MOST && <span class="quiet">and {number(domains - MOST)} more</span>}
           </p>

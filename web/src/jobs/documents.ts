@@ -79,8 +79,9 @@ export const DRAIN_IMPACT = graphql(
         job chips lostChips mustStop outcome destination
         allGather { gigabytesPerSecond }
         allGatherAfter { gigabytesPerSecond }
-        moves { ...Moved }
+        moves { job }
       }
+      moves { ...Moved }
       sizes { chips jobs jobsAfter }
     }
   }

@@ -1,4 +1,5 @@
 // The Jobs page: who has which chips, placements for the next job, reservations, and plans to move jobs or drain a place.
+import { Fragment } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { type Loaded, makeQuery, type Result, runQuery, useLoaded, useQuery } from "../api";
 import { jobColors, letterOf } from "../drawing/letter";
@@ -300,9 +301,9 @@ function Capacity({ scopes, all, clusters, isKnown }: CapacityProps) {
     <div class={all.length && isKnown ? "capacity" : "capacity to-come"}>
       <p class="sum">
         {parts.map(([name, count], index) => (
-          <>
+          <Fragment key={name}>
             {index > 0 && <span class="sign">+</span>}
-            <span key={name}>
+            <span>
               <strong>
                 {looks[name].map((look) => (
                   <i
@@ -316,7 +317,7 @@ function Capacity({ scopes, all, clusters, isKnown }: CapacityProps) {
               </strong>{" "}
               {name}
             </span>
-          </>
+          </Fragment>
         ))}
         <span class="sign">=</span>
         <span>

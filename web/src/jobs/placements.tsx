@@ -12,7 +12,7 @@ import { stateWord, WARNING } from "../state";
 import { gigabytes, pluralize, relativeTo } from "../words";
 import { propose, toAllocate } from "./actions";
 import { linkMarks } from "./affected";
-import { type ClusterChips, domainUse, lettersIn, mixedIn } from "./allocated";
+import { type ClusterChips, domainUse, lettersIn, mixedIn, SEVERAL_MODELS } from "./allocated";
 import {
   amounts,
   bytes,
@@ -79,11 +79,12 @@ export function Placements({ scopes, options, show, chips, causes, isListed }: P
     const refusals = results.flatMap((result, at) =>
       result.status === "rejected" ? [{ scope: scopes[at] ?? "", error: result.reason as ApiError }] : [],
     );
-    if (!answers.length) throw refusals[0]?.error;
+    const [first, ...rest] = refusals.map(({ error }) => error);
+    const isAlike = rest.every(({ message }) => message === first?.message);
+    if (first && !answers.length && isAlike && first.code !== SEVERAL_MODELS) throw first;
     return { answers, refusals };
   });
-  const mixedOf = (refusal: { scope: string; error: ApiError }) => mixedIn(chips, [refusal.scope], refusal.error);
-  const mixed = fits.data ? fits.data.refusals.flatMap(mixedOf) : mixedIn(chips, scopes, fits.error);
+  const mixed = fits.data?.refusals.flatMap(({ scope, error }) => mixedIn(chips, [scope], error)) ?? [];
   const isFound = Boolean(isListed && (fits.data || fits.error));
   useEffect(() => {
     // on a phone the result is below the list and the maps
@@ -101,21 +102,15 @@ export function Placements({ scopes, options, show, chips, causes, isListed }: P
       {want && (
         <div class="found">
           {/* which place is preselected depends on the chips */}
-          <Loading
-            result={
-              isListed
-                ? { ...fits, error: mixed.length ? undefined : fits.error }
-                : { ...fits, data: undefined, error: undefined, loading: true }
-            }
-          >
+          <Loading result={isListed ? fits : { ...fits, data: undefined, error: undefined, loading: true }}>
             {({ answers, refusals }) => (
               <>
                 <Found key={options.fit} {...{ answers, scopes, want, show, chips, causes }} />
                 {refusals
-                  .filter((refusal) => !mixedOf(refusal).length)
+                  .filter(({ scope }) => !mixed.some(({ cluster }) => cluster === scope))
                   .map(({ scope, error: { message } }) => (
                     <p key={scope} class="inner quiet">
-                      Not searched: {message}.
+                      {scope} was not searched: {message}.
                     </p>
                   ))}
               </>

@@ -132,14 +132,9 @@ const WAYS: Record<DrainImpactAnswer["drainImpact"]["jobs"][number]["outcome"], 
   NOWHERE: "has nowhere to go",
 };
 
-/** Carry out a drain: cordon its servers, then move their jobs in order, each once. */
+/** Carry out a drain: cordon its servers, then move the jobs. */
 function DrainButtons({ plan: { drainImpact: plan, free }, scope }: { plan: DrainImpactAnswer; scope: string }) {
-  const last = new Map<string, string[]>();
-  for (const { job, outcome, destination, moves } of plan.jobs) {
-    for (const move of moves) last.set(move.job, move.destination);
-    if (destination.length && outcome !== "STAYS") last.set(job, destination);
-  }
-  const moves = [...last].map(([job, destination]) => ({ job, destination }));
+  const { moves } = plan;
   const isCordoned = Boolean(free && free.cordoned + free.allocatedOnCordoned > 0);
   return (
     <div class="fit">
@@ -190,7 +185,6 @@ function Impact({ plan: whole, scope }: { plan: DrainImpactAnswer; scope: string
               loses {number(job.lostChips)} of {pluralize(job.chips, "chip")}
             </span>{" "}
             <span class={job.outcome === "NOWHERE" ? "less" : ""}>{WAYS[job.outcome]}</span>
-            <Steps moves={job.moves} scope={scope} />
             {job.destination.length > 0 && (
               <p>
                 → <strong>{shortPlaces(scope, job.destination)}</strong>
@@ -205,6 +199,12 @@ function Impact({ plan: whole, scope }: { plan: DrainImpactAnswer; scope: string
           </li>
         ))}
       </ol>
+      {plan.jobs.some(({ moves }) => moves.length > 0) && (
+        <>
+          <h3>Moves, in order</h3>
+          <Steps moves={plan.moves} scope={scope} />
+        </>
+      )}
       {may && <DrainButtons plan={whole} scope={scope} />}
       <dl class="figures">
         <div>

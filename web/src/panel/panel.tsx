@@ -62,7 +62,7 @@ function Opened({ part, incidents, unapplied, close, children }: Props) {
         <Why part={part} incidents={incidents} />
         {unapplied > 0 && (
           <p class="inner">
-            <Unapplied count={unapplied} />
+            <Unapplied count={unapplied} scope={part.address} />
           </p>
         )}
         <Actions part={part} domain={domainOf(part.address)} />

@@ -46,7 +46,7 @@ export function Band({ part, last, domain, incident, unapplied, server, jobs, lo
           {!last && state === "up" && "No change since this cluster was made. "}
           {children}
         </span>
-        <Unapplied count={unapplied} />
+        <Unapplied count={unapplied} scope={part.address} />
         {state !== "up" && (
           <span class="hits">
             <Hits jobs={jobs} />

@@ -100,9 +100,9 @@ interface Props {
 const lossOf = ({ incidents }: Pick<Result<typeof LOSS>, "incidents">, domain: string) =>
   incidents.nodes[0]?.impact.domains.find((impact) => impact.domain === domain);
 
-/** What a domain lost by its worst incident, once it is known. */
+/** What a domain lost by its worst incident, once it is known; empty: no domain. */
 export function useLoss(domain: string): Capability | undefined {
-  const { data } = useQuery(makeQuery(LOSS, { scope: domain, domain }));
+  const { data } = useQuery(domain ? makeQuery(LOSS, { scope: domain, domain }) : null);
   return data && lossOf(data, domain);
 }
 

@@ -170,22 +170,18 @@ interface CountTitleProps {
 }
 
 /** A heading with the numbers of unhealthy parts: Chips ✕ 16 of 16 down. */
-export function CountTitle({ name, noun, states, children }: CountTitleProps) {
+function CountTitle({ name, noun, states, children }: CountTitleProps) {
+  const count = noun ? pluralize(states.length, noun) : number(states.length);
   const bad = STATES.filter((state) => state !== "up" && states.includes(state));
   return (
     <h2>
       {name}{" "}
       {bad.map((state) => (
         <StateLabel key={state} state={state}>
-          {number(states.filter((other) => other === state).length)} of{" "}
-          {noun ? pluralize(states.length, noun) : number(states.length)} {stateWord(state)}
+          {number(states.filter((other) => other === state).length)} of {count} {stateWord(state)}
         </StateLabel>
       ))}
-      {!bad.length && (
-        <span class="quiet">
-          {states.length ? `${noun ? pluralize(states.length, noun) : number(states.length)}, all up` : "none"}
-        </span>
-      )}
+      {!bad.length && <span class="quiet">{states.length ? `${count}, all up` : "none"}</span>}
       {children}
     </h2>
   );

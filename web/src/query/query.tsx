@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, postJson } from "../api";
 import { useViewer } from "../change/proposal";
 import { useNarrow } from "../domain/wiring";
+import { isUnapplied } from "../incidents/unapplied";
 import { useAsOf } from "../live";
 import { CopyButton, Failure } from "../parts";
 import { change, href, oneOf } from "../route";
@@ -116,10 +117,10 @@ function Editor({ language, options }: EditorProps) {
   const [text, setText] = useState(options.text ?? drafts[language] ?? examples[0]?.text ?? "");
   const { outcome, isRunning, run, stop } = useOutcome(language);
   const viewer = useViewer();
-  const isExample = examples.some((example) => example.text === text);
   useEffect(() => {
-    // an example answers at once; Cypher may have to build its graph first
-    if (language === "sql" && isExample) run(text);
+    // what the pages wrote answers at once; Cypher may have to build its graph first
+    const isOwn = isUnapplied(text) || examples.some((example) => example.text === text);
+    if (language === "sql" && isOwn) run(text);
   }, []);
   const lacks = viewer && !viewer.scopes.includes("SQL");
   const type = (typed: string) => {

@@ -1,4 +1,5 @@
 // A table with sorting, a filter and a choice of columns, which draws only the visible rows if there are many.
+import { Fragment } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { useNarrow } from "../domain/wiring";
 import { type Letter, LetterBadge } from "../drawing/letter";
@@ -599,16 +600,12 @@ function Value(props: ValueProps) {
   }
   const content = links.length ? (
     links.map((address, index) => (
-      <>
+      <Fragment key={address}>
         {index > 0 && ", "}
-        <a
-          key={address}
-          class={isFirst ? undefined : "address"}
-          href={href(address.includes("/") ? "at" : "cluster", address)}
-        >
+        <a class={isFirst ? undefined : "address"} href={href(address.includes("/") ? "at" : "cluster", address)}>
           {isFirst ? <Address text={shortenAddress(address)} /> : shortenAddress(relativeTo(within, address))}
         </a>
-      </>
+      </Fragment>
     ))
   ) : column === "job" && text ? (
     <>

@@ -1,4 +1,5 @@
 // The Fleet page: unhealthy parts of every kind with their reasons, and clusters, worst first.
+import { Fragment } from "preact";
 import { graphql, type Loaded, makeQuery, type Result, useQuery } from "../api";
 import { describeEvent, EventGlyph } from "../events";
 import { Miniature } from "../fleet/miniature";
@@ -424,14 +425,14 @@ function JobNames({ verb, jobs }: { verb: string; jobs: readonly string[] }) {
     <>
       {","}
       {jobs.map((job, index) => (
-        <>
+        <Fragment key={job}>
           {" "}
-          <span key={job} class="whole">
+          <span class="whole">
             {index === 0 && `${verb} `}
             {job}
             {index < jobs.length - 1 && ","}
           </span>
-        </>
+        </Fragment>
       ))}
     </>
   );
