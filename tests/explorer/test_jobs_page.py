@@ -228,6 +228,13 @@ def test_on_a_phone_the_places_that_were_found_come_into_view(opened: Open) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_drain_that_a_link_asks_for_comes_into_view(opened: Open, width: int) -> None:
+    page = opened("#/jobs?in=lab&drain=lab/d0/s0", width=width, height=600)
+    expect(page.get_by_text("working chips: ")).to_be_in_viewport()
+
+
+@pytest.mark.slow
 def test_what_is_reserved_looks_so_and_counts_are_those_of_the_api(opened: Open, service_database: str) -> None:
     page = opened("#/jobs?in=lab")
     with trninv.open(service_database) as fleet:

@@ -25,6 +25,7 @@ import {
   parseSize,
 } from "./documents";
 import { type Group, groupPlacements, isConnected, merge } from "./groups";
+import { useInView } from "./inview";
 import { Domains, type Proposal } from "./map";
 
 export const ChooseDomain = lazyView(async () => (await import("./choose")).ChooseDomain);
@@ -63,7 +64,6 @@ interface Props {
 const NOTHING: Proposal = { places: [] };
 
 export function Placements({ scopes, options, show, chips, causes, isListed }: Props) {
-  const box = useRef<HTMLElement>(null);
   const want = parseSize(options.fit);
   const anyBlock = options.any === "yes";
   const fits = useLoaded(want && `fits ${scopes} ${options.fit} ${anyBlock}`, async (signal) => {
@@ -85,11 +85,8 @@ export function Placements({ scopes, options, show, chips, causes, isListed }: P
     return { answers, refusals };
   });
   const mixed = fits.data?.refusals.flatMap(({ scope, error }) => mixedIn(chips, [scope], error)) ?? [];
-  const isFound = Boolean(isListed && (fits.data || fits.error));
-  useEffect(() => {
-    // on a phone the result is below the list and the maps
-    if (isFound && (box.current?.getBoundingClientRect().top ?? 0) > 0.8 * innerHeight) box.current?.scrollIntoView();
-  }, [isFound, options.fit, anyBlock]);
+  // on a phone it is below the list and the maps
+  const box = useInView(Boolean(isListed && (fits.data || fits.error)), `${options.fit} ${anyBlock}`);
   return (
     <section class="card flush" aria-labelledby="fits" ref={box}>
       <h2 id="fits">Place a job {scopes.length === 1 && <span class="quiet">in {scopes[0]}</span>}</h2>

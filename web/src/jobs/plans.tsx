@@ -15,6 +15,7 @@ import {
   type MakeRoomAnswer,
   type Move,
 } from "./documents";
+import { useInView } from "./inview";
 import { shortPlaces } from "./placements";
 
 export function MakeRoom({ scope, want }: { scope: string; want: JobSize }) {
@@ -93,6 +94,7 @@ function Steps({ moves, scope }: { moves: Move[]; scope: string }) {
 export function DrainImpact({ scope, drain }: { scope: string; drain: string }) {
   const cordonable = !drain.includes("--") && /(^@[^/]+|\/[srd]\d+)$/.test(drain);
   const impact = useQuery(drain ? makeQuery(DRAIN_IMPACT, { scope: drain, cordonable }) : null);
+  const box = useInView(Boolean(impact.data || impact.error), drain);
   const ask = (event: SubmitEvent) => {
     event.preventDefault();
     change({
@@ -103,7 +105,7 @@ export function DrainImpact({ scope, drain }: { scope: string; drain: string }) 
     });
   };
   return (
-    <section class="card flush" aria-labelledby="drain">
+    <section class="card flush" aria-labelledby="drain" ref={box}>
       <h2 id="drain">Drain impact</h2>
       <form class="inner fit" onSubmit={ask}>
         <label>
