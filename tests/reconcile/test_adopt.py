@@ -337,6 +337,8 @@ def test_incidents_outlive_the_growth_of_their_cluster(databases: Databases, bac
         assert (before[0][0].why, before[1][0].why) == ("ticket 1", "HBM")
         assert adopted(engine, *ultra(1, 2, 3, 4), *ultra(7, 8, 9, 10, block="cb-2")).is_extended
         assert (fleet.incidents(), fleet.closed_incidents()) == before
+        told = fleet.sql("SELECT DISTINCT change, since, who, why FROM v_unhealthy").to_pylist()
+        assert told == [{"change": int(found.id), "since": found.started_at, "who": "ben", "why": "ticket 1"}]
 
 
 def test_a_slot_that_was_empty_is_up_again_once_an_instance_stands_there(engine: Engine) -> None:
