@@ -216,6 +216,20 @@ def test_the_command_moves_the_jobs(two: Fleet, run: Run, tables: str) -> None:
     assert (status, out.endswith("moved 0 jobs\n1 job got no new place\n")) == (1, True)
 
 
+def test_a_job_keeps_chips_that_no_other_job_would_get(two: Fleet) -> None:
+    """Those that are reserved for later, cordoned or down."""
+    for name in ("ev", "big"):
+        two.release(name, who="me")
+    two.allocate("both", [f"{TWO}/d0/s0", f"{TWO}/d1/s2"], who="ana", until="2h")
+    two.reserve("patch", [f"{TWO}/d1/s2/c0"], from_="1h", until="4h", maintenance=True, who="me")
+    two.set_state([f"{TWO}/d1/s2/c1"], "down", who="me", why="x")
+    two.cordon([f"{TWO}/d1/s2"], who="me", why="x")
+    plan = two.drain_impact(f"{TWO}/d0/s0")
+    assert [move.destination for move in plan.moves] == [(f"{TWO}/d1/s2", f"{TWO}/d1/s3")]
+    two.move_jobs(TWO, plan.moves, plan.revision, who="me")
+    assert two.drain_impact(f"{TWO}/d0/s0").jobs == ()
+
+
 def test_in_a_rack_a_server_is_replaced_and_a_spare_keeps_a_job_going(own: Fleet) -> None:
     rack = "trn3-gen2/d0"
     own.allocate("a", [f"{rack}/s{server}" for server in range(3)], who="me", spares=[f"{rack}/s3"])
