@@ -203,6 +203,10 @@ def test_the_command_moves_the_jobs(two: Fleet, run: Run, tables: str) -> None:
     assert "--apply" not in run(*words, "--without", "ev", database=url)[1]
     assert "omit --down" in run(*words, "--apply", "--without", "ev", database=url)[2]
     assert "the plan is for revision abc" in run(*words, "--apply", "--revision", "abc", database=url)[2]
+    assert run(*words, "--apply", "-q", database=url)[2] == (
+        "trninv: this answer has no single value; use --format json instead of -q\n"
+    )
+    assert two.drain_impact(words[1]) == plan
     jobs, apply = two.jobs(), ("--apply", "--who", "chloe", "--why", "fan", "--revision", plan.revision)
     status, out, error = run(*words, *apply, "--dry-run", database=url)
     assert (status, out.endswith("\nmoved 2 jobs\n"), error) == (0, True, "dry run: nothing was changed\n")
