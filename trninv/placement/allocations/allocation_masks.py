@@ -98,18 +98,18 @@ def _load_allocations(connection: Connection, run: DomainRun, model: PlacementMo
     live = select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == run.id).order_by(job.c.id)
     chips_in_run = Counter(key for (key, _), chip_ids in chips.items() for _ in chip_ids)
     allocations = []
-    for row in connection.execute(live):
-        if row.id in chips_in_run:
-            is_partial = not run.is_whole and len(parse_chip_ids(row.chip_ids) or ()) > chips_in_run[row.id]
+    for live_job in connection.execute(live):
+        if live_job.id in chips_in_run:
+            is_partial = not run.is_whole and len(parse_chip_ids(live_job.chip_ids) or ()) > chips_in_run[live_job.id]
             allocations.append(
                 JobAllocation(
-                    row.id,
-                    qualified_name(row),
-                    row.system,
-                    bool(row.pinned) or is_partial,
-                    masks.get((row.id, "work"), {}),
-                    masks.get((row.id, "spare"), {}),
-                    row.until_at,
+                    live_job.id,
+                    qualified_name(live_job),
+                    live_job.system,
+                    bool(live_job.pinned) or is_partial,
+                    masks.get((live_job.id, "work"), {}),
+                    masks.get((live_job.id, "spare"), {}),
+                    live_job.until_at,
                     is_partial,
                 )
             )
