@@ -228,7 +228,7 @@ def test_moves_go_in_their_order_and_leave_what_the_drain_says(tables: str, seed
         servers = [f"{TWO}/d{domain}/s{server}" for domain in range(2) for server in range(4)]
         chips = [f"{server}/c{chip}" for server in servers for chip in range(16)]
         for number in range(draw.choice([8, 20])):
-            found = []
+            found = list[str]()
             for domain in draw.sample([f"{TWO}/d0", f"{TWO}/d1"], draw.choice([1, 1, 2])):
                 if options := own.placements(domain, chips=draw.choice([1, 4, 8, 16, 32]), k=50).placements:
                     found += draw.choice(options).places
