@@ -174,6 +174,9 @@ def test_a_job_on_two_models_moves_nowhere(engine: Engine) -> None:
         placing.allocate("one", ["prod/d6/s0"], who="me")  # of two neighboring servers, one is now always in use
         assert [move.job for move in placing.make_room(scope="prod/d6", chips=32).moves] == ["one"]
         assert placing.make_room(scope="prod/d6", chips=32, pinned=["one"]).possible is False
+        impact = placing.drain_impact("prod/d6")
+        assert {job.job: job.outcome.name for job in impact.jobs} == {"both": "NOWHERE", "one": "ELSEWHERE"}
+        assert [job.name for job in placing.move_jobs("prod", impact.moves, impact.revision, who="me")] == ["one"]
 
 
 def test_places_in_the_ring_are_the_servers(engine: Engine) -> None:

@@ -40,6 +40,8 @@ class JobAllocation:
         Masks of the chips that it works on, and of its spare chips, by the number of the domain in its run.
     until
         When it ends at the latest, as the database stores times; None: it has no end.
+    is_partial
+        Whether it also has chips elsewhere, on another model.
 
     """
 
@@ -50,6 +52,7 @@ class JobAllocation:
     work: Mapping[int, int]
     spare: Mapping[int, int]
     until: str | None = None
+    is_partial: bool = False
 
     @property
     def chips(self) -> int:
@@ -94,19 +97,23 @@ def _load_allocations(connection: Connection, run: DomainRun, model: PlacementMo
     masks = {job_role: masks_by_domain(chip_ids, run, model) for job_role, chip_ids in chips.items()}
     live = select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == run.id).order_by(job.c.id)
     chips_in_run = Counter(key for (key, _), chip_ids in chips.items() for _ in chip_ids)
-    return [
-        JobAllocation(
-            row.id,
-            qualified_name(row),
-            row.system,
-            bool(row.pinned) or (not run.is_whole and len(parse_chip_ids(row.chip_ids) or ()) > chips_in_run[row.id]),
-            masks.get((row.id, "work"), {}),
-            masks.get((row.id, "spare"), {}),
-            row.until_at,
-        )
-        for row in connection.execute(live)
-        if row.id in chips_in_run
-    ]
+    allocations = []
+    for live_job in connection.execute(live):
+        if live_job.id in chips_in_run:
+            is_partial = not run.is_whole and len(parse_chip_ids(live_job.chip_ids) or ()) > chips_in_run[live_job.id]
+            allocations.append(
+                JobAllocation(
+                    live_job.id,
+                    qualified_name(live_job),
+                    live_job.system,
+                    bool(live_job.pinned) or is_partial,
+                    masks.get((live_job.id, "work"), {}),
+                    masks.get((live_job.id, "spare"), {}),
+                    live_job.until_at,
+                    is_partial,
+                )
+            )
+    return allocations
 
 
 def qualified_name(job: Row[Any]) -> str:

@@ -84,10 +84,14 @@ def _move_jobs(connection: Connection, scope: str, moves: Sequence[Move], revisi
     old_jobs = {job.key: job for job in jobs_by_key(connection, keys)}
     if len(old_jobs) < len(keys):
         raise ConflictError("a job moves twice; make a new plan")
+    old_chips: dict[int, set[int]] = {key: set() for key in keys}
     for batch in batches(keys):
         is_allocated = allocation.c.job_id.in_(batch), allocation.c.ended_at.is_(None)
-        with_spares = connection.scalars(select(allocation.c.job_id).where(*is_allocated, _IS_SPARE)).all()
-        _refuse_immovable(old_jobs.values(), with_spares)
+        query = select(allocation.c.job_id, allocation.c.chip_id, allocation.c.role).where(*is_allocated)
+        rows = connection.execute(query).all()
+        _refuse_immovable(old_jobs.values(), {row.job_id for row in rows if row.role == "spare"})
+        for row in rows:
+            old_chips[row.job_id].add(row.chip_id)
         connection.execute(update(allocation).where(*is_allocated).values(ended_at=time))
         connection.execute(update(job).where(job.c.id.in_(batch)).values(ended_at=time, moved_at=time))
     new_keys = []
@@ -100,8 +104,9 @@ def _move_jobs(connection: Connection, scope: str, moves: Sequence[Move], revisi
             raise ConflictError(
                 f"job {move.job} must keep its {old_jobs[key].chips} chips and its cluster; make a new plan"
             )
-        refuse_allocated(connection, list(chips))
-        refuse_reserved(connection, list(chips), Window(time, _end_of(old_jobs[key], time)))
+        new_chips = list(chips.keys() - old_chips[key])  # a job may keep chips that no new job gets
+        refuse_allocated(connection, new_chips)
+        refuse_reserved(connection, new_chips, Window(time, _end_of(old_jobs[key], time)))
         new_keys.append(continue_job(connection, key, time, location_columns(connection, chips)))
         try:
             insert_allocations(connection, new_keys[-1], chips, time)
@@ -115,9 +120,6 @@ def _move_jobs(connection: Connection, scope: str, moves: Sequence[Move], revisi
 def _end_of(job: Job, now: str) -> str:
     """Return when a job ends at the latest; a job that should have ended by now may run forever."""
     return job.until_at if job.until_at and job.until_at > now else FOREVER
-
-
-_IS_SPARE = TABLES["allocation"].c.role == "spare"
 
 
 def _refuse_immovable(jobs: Iterable[Job], with_spares: Collection[int]) -> None:
