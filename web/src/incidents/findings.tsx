@@ -31,11 +31,11 @@ export function Findings({ route: { subject } }: { route: Route }) {
               <SimpleTable name="Findings of drift" columns={COLUMNS}>
                 {nodes.map(({ id, rule, address, observed }) => (
                   <Row key={id} content={`${rule} ${observed}`}>
-                    <td>
+                    <th scope="row">
                       <a href={href("at", address)}>
                         <Address text={address} />
                       </a>
-                    </td>
+                    </th>
                     <td>{rule}</td>
                     <td>{observed}</td>
                     <td class="number roomy">{id}</td>
@@ -47,8 +47,8 @@ export function Findings({ route: { subject } }: { route: Route }) {
           {nodes.length > 0 && (
             <p class="quiet">
               {totalCount > nodes.length && `Showing the first ${number(nodes.length)}. `}
-              No incident shows them. <code>{`trninv drift ${subject && `${subject} `}--apply`}</code> sets down what
-              they report as failed.
+              No incident shows them. <code class="nowrap">{`trninv drift ${subject && `${subject} `}--apply`}</code>{" "}
+              sets down what they report as failed.
             </p>
           )}
         </article>
