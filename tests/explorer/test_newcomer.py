@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from sqlalchemy import insert
 
-from browsing import Open, settled
+from browsing import Open, settled, violations
 from conftest import Databases
 from forking import forked_service
 from trninv.database.engine import temporary_engine, write_transaction
@@ -72,8 +72,9 @@ def test_a_finding_that_nobody_applied_is_said_with_the_incidents_and_at_its_par
     rows = page.get_by_role("table").get_by_role("row").filter(has_text="health-condition")
     page.get_by_role("link", name="2 high findings of drift").click()
     expect(rows).to_have_count(2)
-    expect(rows.first).to_contain_text(ELSEWHERE)
-    expect(rows.last).to_contain_text(UNREACHABLE)
+    expect(rows.first).to_contain_text(UNREACHABLE)
+    expect(rows.last).to_contain_text(ELSEWHERE)
+    expect(page.locator("main")).to_contain_text("trninv drift --apply")
     go(page, f"#/at/{DRAINED}")
     expect(page.get_by_role("region", name="State")).to_contain_text("firmware")
     expect(page.locator("main")).not_to_contain_text("finding")
@@ -86,12 +87,33 @@ def test_a_finding_that_nobody_applied_is_said_with_the_incidents_and_at_its_par
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text(UNREACHABLE)
     expect(rows).to_contain_text("unreachable")
-    expect(rows).to_contain_text("high")
-    for place in ("domain/u-trn2x64/d0", "rack/u-trn2x64/r0"):
-        go(page, f"#/{place}")
-        expect(page.locator(f"article.{place.split('/')[0]}")).to_contain_text(UNAPPLIED)
+    rows.get_by_role("link", name=UNREACHABLE).click()
+    expect(state).to_contain_text(UNAPPLIED)
+    for kind, place in (("domain", "u-trn2x64/d0"), ("rack", "u-trn2x64/r0")):
+        go(page, f"#/{kind}/{place}")
+        expect(page.locator(f"article.{kind}")).to_contain_text(UNAPPLIED)
+        page.locator(f"article.{kind}").get_by_role("link", name="1 high finding of drift").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(place)
+        expect(page.get_by_role("navigation", name="Breadcrumb")).to_have_text(f"IncidentsFindings{place}")
+        expect(page.locator("main")).to_contain_text(UNAPPLIED)
+        expect(page.locator("main")).to_contain_text(f"trninv drift {place} --apply")
+        expect(rows).to_have_count(1)
+        expect(rows).to_contain_text(UNREACHABLE)
+    go(page, f"#/findings/{DRAINED}")
+    expect(page.locator("main")).to_contain_text("0 high findings")
+    go(page, f"#/findings/{DRAINED}?asof=1")  # before it was drained
+    expect(rows).to_have_count(1)
+    go(page, "#/findings/u-trn2x64/d9")
+    expect(page.locator("main")).to_contain_text("no u-trn2x64/d9")
     go(page, "#/domain/trn1.32xlarge/d0")
     expect(page.locator("article.domain")).not_to_contain_text("finding")
+
+
+def test_the_list_of_findings_is_accessible_and_fits_a_phone(opened: Open) -> None:
+    page = opened("#/findings")
+    assert violations(page) == ""
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 @pytest.mark.parametrize("width", [1280, 390])

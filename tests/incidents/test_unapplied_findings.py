@@ -63,25 +63,64 @@ def test_what_says_that_all_is_up_says_what_was_not_applied(found: Fleet, run: R
     assert len(found.at(1).unapplied_findings()) == 1
 
 
-@pytest.mark.parametrize(("rule", "address"), [("memory-wrong", f"{U}/d0/s2/c1"), ("chip-missing", f"{U}/d0/s2")])
-def test_apply_is_named_only_if_it_sets_something(found: Fleet, run: Run, rule: str, address: str) -> None:
+@pytest.mark.parametrize(
+    ("rule", "address", "observed"),
+    [
+        ("memory-wrong", f"{U}/d0/s2/c1", "64 GiB"),
+        ("chip-missing", f"{U}/d0/s2", "15 by kubernetes, which does not list them"),
+        ("side-link-down", "trn3-gen1/d0/s0", "side V down"),
+    ],
+)
+def test_apply_is_named_only_if_it_sets_something(
+    found: Fleet, run: Run, rule: str, address: str, observed: str
+) -> None:
     found.set_state(SERVER, "down", who="tests", why="it is dead")
-    wrong = {"id": 4, "rule": rule, "severity": "high", "address": address, "observed": "64 GiB"}
+    wrong = {"id": 4, "rule": rule, "severity": "high", "address": address, "observed": observed}
     with write_transaction(found.engine) as connection:
         connection.execute(insert(TABLES["finding"]).values(**wrong, **SEEN))
     for command in (("incidents",), (), ("status",)):
         assert f"{UNAPPLIED}\n" in run(*command, database=url_of(found))[1]
 
 
-def test_a_side_is_applied_once_its_links_are_down(found: Fleet) -> None:
+def test_a_side_is_applied_once_its_links_are_down(found: Fleet, run: Run) -> None:
     found.set_state(SERVER, "down", who="tests", why="it is dead")
-    side = {"id": 5, "rule": "side-link-down", "severity": "high", "address": f"{U}/d0/s3", "observed": "side V down"}
+    side = {"id": 5, "rule": "side-link-down", "severity": "high", "address": f"{U}/d0/s3"}
+    observed = f"side V down: 16 links to {U}/d0/s2"
     with write_transaction(found.engine) as connection:
-        connection.execute(insert(TABLES["finding"]).values(**side, **SEEN))
-    for link in (f"{U}/d0/s3/c0--{U}/d0/s3/c1", f"{U}/d0/s2/c0--{U}/d0/s3/c0"):
+        connection.execute(insert(TABLES["finding"]).values(**side, observed=observed, **SEEN))
+    assert "--apply sets what failed down" in run("incidents", database=url_of(found))[1]
+    other_side = [f"{U}/d0/s3/c{chip}--{U}/d0/s0/c{chip}" for chip in range(16)]
+    links = [f"{U}/d0/s3/c{chip}--{U}/d0/s2/c{chip}" for chip in range(16)]
+    for parts, state, factor in (
+        ([f"{U}/d0/s3/c0--{U}/d0/s3/c1"], "down", None),
+        (other_side, "down", None),
+        (links, "degraded", 0.5),
+        (links[1:], "down", None),
+        (links[:1], "maintenance", None),
+    ):
         assert [finding.id for finding in found.unapplied_findings()] == [5]
-        found.set_state(link, "down", who="tests", why="finding 5")
+        found.set_state(parts, state, factor=factor, who="tests", why="finding 5")
     assert found.unapplied_findings() == []
+
+
+def test_graphql_lists_those_of_a_rack_and_of_an_earlier_time(found: Fleet) -> None:
+    def answer(arguments: str, at: str | None = None) -> list[Any]:
+        field = f"unappliedFindings{arguments} {{ totalCount nodes {{ id rule address observed }} }}"
+        data = both_ways(found)(f'{{ asOf(time: "{at}") {{ {field} }} }}' if at else f"{{ {field} }}")["data"]
+        listed = (data["asOf"] if at else data)["unappliedFindings"]
+        assert listed["totalCount"] == len(listed["nodes"])
+        return list(listed["nodes"])
+
+    found_one = {"id": 1, "rule": "health-condition", "address": SERVER, "observed": "unreachable"}
+    rack = found.describe(SERVER).attributes["rack"]
+    for scope in ("", f'(scope: "{rack}")', f'(scope: "{U}/d0")'):
+        assert answer(scope) == [found_one]
+    for scope in (f'(scope: "{U}/d0/s2")', '(scope: "trn3-gen1")'):
+        assert answer(scope) == []
+    for server in (f"{U}/d0/s2", SERVER):
+        found.set_state(server, "down", who="tests", why="it is dead")
+    assert answer("") == []
+    assert answer("", at="1") == [found_one]
 
 
 def test_graphql_and_agents_count_them(found: Fleet) -> None:

@@ -18,6 +18,7 @@ from conftest import Databases, Run, both_ways, services
 from fleet_outputs import FAULTS, NEW, Machine, machines, outputs, placed, renumbered
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.cli.messages import format_unapplied
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.finding_rules import FINDING_RULES
 from trninv.database.tables import TABLES
@@ -25,6 +26,7 @@ from trninv.errors import InvalidArgumentError
 from trninv.graphql.document_request import Request
 from trninv.history.events import list_events
 from trninv.importers.ingestion import ImportFile, import_files
+from trninv.incidents.unapplied_findings import list_unapplied_findings
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state import bindings
@@ -169,10 +171,14 @@ def test_states_are_set_where_asked_by_what_does_not_work(
     faulty(alive, rule, START + 10 * MINUTES)
     assert found(alive, START + 11 * MINUTES).applied_changes == ()
     assert found(alive, START + 11 * MINUTES, "trn1.32xlarge/d0", apply=True).applied_changes == ()
+    with read_transaction(alive) as connection:
+        unapplied = list_unapplied_findings(connection)
+    assert ("--apply" in format_unapplied(unapplied)) == bool(parts)
     made = found(alive, START + 12 * MINUTES, apply=True)
     assert {change.address: str(change.after) for change in made.applied_changes} == parts
     assert found(alive, START + 13 * MINUTES, apply=True).applied_changes == ()
     with read_transaction(alive) as connection:
+        assert not parts or list_unapplied_findings(connection) == []
         written = list(list_events(connection, limit=100))
     assert {row.who for row in written} <= {"anna"}
     whys = {row.why for row in written}
@@ -247,6 +253,9 @@ def test_the_ring_of_a_switched_ultraserver_is_that_by_which_its_instances_are_b
     made = found(engine, START, apply=True)
     assert rules(made).count("node-order-wrong") == count
     assert (rules(made).count("side-link-down"), made.applied_changes) == (4, ())
+    assert {finding.observed for finding in made.findings if finding.rule == "side-link-down"} == {"side V down"}
+    with read_transaction(engine) as connection:
+        assert "--apply" not in format_unapplied(list_unapplied_findings(connection))
 
 
 def test_what_is_not_known_is_no_finding(alive: Engine) -> None:

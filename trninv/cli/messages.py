@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trninv.characters import escape_controls
-from trninv.database.finding_rules import sets_states
+from trninv.database.finding_rules import failed_parts
 from trninv.units import pluralize
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def format_unapplied(findings: "Sequence[RelatedFinding]", scope: str | None = N
     if not findings:
         return ""
     command = "trninv drift" if scope is None else f"trninv drift {scope}"
-    sets_any = any(sets_states(finding.rule, finding.address) for finding in findings)
+    sets_any = any(failed_parts(finding.rule, finding.address, finding.observed) for finding in findings)
     apply = ", and --apply sets what failed down" if sets_any else ""
     return f"{start}{pluralize(len(findings), 'high finding')} of drift on parts that are up: {command}{apply}"
 

@@ -23,15 +23,18 @@ class FindingRule(NamedTuple):
     ----------
     compared, reference
         What is compared, and with what; docs/reference/drift.md is written from these.
-    sets_states
-        Whether `trninv drift --apply` sets the parts of its findings down or in maintenance.
+    is_failure
+        Whether what is at the address of its findings has failed.
+    names_source
+        Whether the observed text ends with the source.
     """
 
     severity: str
     description: str
     compared: str
     reference: str
-    sets_states: bool = False
+    is_failure: bool = False
+    names_source: bool = False
 
 
 FINDING_RULES: Final[Mapping[str, FindingRule]] = {
@@ -58,7 +61,7 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
         "The slot's instance is missing from a newer complete listing.",
         "the latest complete listing by EC2 or Kubernetes",
         "an earlier complete listing that has the instance",
-        sets_states=True,
+        is_failure=True,
     ),
     "instance-replaced": FindingRule(
         "info",
@@ -72,7 +75,7 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
         "chips that neuron-ls or ResourceSlices list, unless the list is partial; "
         "allocatable chips that Kubernetes counts",
         "the chips of the slot's server model",
-        sets_states=True,
+        is_failure=True,
     ),
     "chip-extra": FindingRule(
         "high",
@@ -151,7 +154,6 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
         "The links from a server to a neighbor in its UltraServer are down.",
         "the link status in NeuronUltraServer objects: side H leads to the other rack, side V stays within the rack",
         "the status up",
-        sets_states=True,
     ),
     "interconnect-impaired": FindingRule(
         "high",
@@ -195,7 +197,8 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
         "conditions and taints of Kubernetes nodes and devices, labels and status of HyperPod, "
         "errors of neuron-monitor",
         "a healthy status",
-        sets_states=True,
+        is_failure=True,
+        names_source=True,
     ),
     "state-differs": FindingRule(
         "medium",
@@ -237,11 +240,23 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
 }
 
 
-def sets_states(rule: str, address: str | None) -> bool:
-    """Return whether `trninv drift --apply` sets parts of a rule's finding at an address down or in maintenance."""
-    return rule in FINDING_RULES and FINDING_RULES[rule].sets_states and not lacks_chip_number(rule, address)
+_SIDE_LINKS: Final = re.compile(r"side [HV] down: (\d+) links to (\S+)")
 
 
-def lacks_chip_number(rule: str, address: str | None) -> bool:
-    """Return whether a finding of a missing chip does not say which, because a source only counts the chips."""
-    return rule == "chip-missing" and not re.search(r"/c\d+$", address or "")
+def describe_side(side: str, chips: int, neighbor: str | None) -> str:
+    """Return the observed text of a side that is down, whose links lead to a neighbor of as many chips, if known."""
+    return f"side {side} down" if neighbor is None else f"side {side} down: {chips} links to {neighbor}"
+
+
+def failed_parts(rule: str, address: str | None, observed: str | None) -> tuple[str, ...]:
+    """Return the parts that a finding reports as failed, which `trninv drift --apply` sets down or in maintenance.
+
+    They follow from what is stored of a finding, so that whoever counts findings knows them as well as a comparison.
+    """
+    if rule == "side-link-down":
+        links = _SIDE_LINKS.fullmatch(observed or "")
+        return tuple(f"{address}/c{chip}--{links[2]}/c{chip}" for chip in range(int(links[1]))) if links else ()
+    # a source that only counts chips does not say which is missing, so the finding is about their server
+    is_counted = rule == "chip-missing" and not re.search(r"/c\d+$", address or "")
+    is_failure = rule in FINDING_RULES and FINDING_RULES[rule].is_failure
+    return (address,) if address is not None and is_failure and not is_counted else ()

@@ -1,4 +1,7 @@
-"""Resolve the fields unclaimedTypes, incidents and closedIncidents; an incident groups parts by root cause."""
+"""Resolve the fields unclaimedTypes, unappliedFindings, incidents and closedIncidents.
+
+An incident groups parts by root cause.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +19,7 @@ from trninv.incidents import impact, model
 from trninv.incidents.closed_incidents import list_closed_incidents
 from trninv.incidents.grouping import list_incidents
 from trninv.incidents.incident_thing import CLOSED_INCIDENT, INCIDENT
+from trninv.incidents.unapplied_findings import list_unapplied_findings
 from trninv.inventory.schema.thing import Thing
 from trninv.reconcile.drift_input import unclaimed_types
 from trninv.routing.fleet import BaseFleet
@@ -62,6 +66,13 @@ async def find_incidents(context: RequestContext, arguments: Mapping[str, Any]) 
 async def find_closed_incidents(context: RequestContext, arguments: Mapping[str, Any]) -> list[model.ClosedIncident]:
     """Return the closed incidents that match the arguments, by default latest first."""
     return select_items(CLOSED_INCIDENT, await context.read(list_closed_incidents, _scope(arguments)), arguments)
+
+
+async def find_unapplied_findings(
+    context: RequestContext, arguments: Mapping[str, Any]
+) -> Sequence[model.RelatedFinding]:
+    """Return the open high findings of drift on parts that are up, oldest first."""
+    return await context.read(list_unapplied_findings, _scope(arguments))
 
 
 def _scope(arguments: Mapping[str, Any]) -> str | None:

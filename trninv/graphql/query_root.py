@@ -33,6 +33,7 @@ from trninv.graphql.search_field import MAX_HITS, FirstArgument, HitType, NearAr
 from trninv.graphql.sweep_fields import SweepIdArgument, SweepJobType
 from trninv.graphql.sweep_runner import find_sweep
 from trninv.incidents.incident_thing import CLOSED_INCIDENT, INCIDENT
+from trninv.incidents.model import RelatedFinding
 from trninv.incidents.unapplied_findings import list_unapplied_findings
 from trninv.inventory.address.syntax import level_of
 from trninv.inventory.schema.things import THINGS
@@ -264,6 +265,15 @@ class Query(QuestionFields, _ThingLists):  # type: ignore[misc] # the generated 
     )
     async def unapplied_finding_count(self, info: AppInfo, scope: ScopeArgument = None) -> int:
         return len(await info.context.read(list_unapplied_findings, None if scope is None else str(scope)))
+
+    unapplied_findings = paged_field(
+        answer_type(RelatedFinding),
+        "Open high findings of drift on parts that are up, of a place or of all, which no incident shows, "
+        "oldest first.",
+        health_fields.find_unapplied_findings,
+        lambda finding: str(finding.id),
+        (("scope", Address, "Only findings at or below this place."),),
+    )
 
     incidents = paged_field(
         health_fields.IncidentType,

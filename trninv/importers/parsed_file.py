@@ -199,9 +199,11 @@ class RowBuilder:
         # a complete listing must have a server; any other listing needs only a record about a machine or its links
         is_empty = has_listing and not (parsed_file.records if parsed_file.is_complete else has_records)
         if is_empty and not self._options.allow_empty and self.errors.count == errors_before:
-            some = f"lists only terminated instances ({terminated:,}); add --allow-empty if there are no others"
             self.errors.add(
-                self._name, some if terminated else "lists no instances; add --allow-empty if there are none"
+                self._name,
+                f"lists only terminated instances ({terminated:,}); add --allow-empty if there are no others"
+                if terminated
+                else "lists no instances; add --allow-empty if there are none",
             )
         parsed_file.is_named_by_file = self._is_named_by_file
         if parsed_file.records != 1 or all_sources()[self._options.kind].is_manager:

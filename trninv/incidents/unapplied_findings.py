@@ -9,11 +9,12 @@ from typing import Final
 from sqlalchemy import Connection, select
 
 from trninv.database.as_of import is_open_then
-from trninv.database.finding_rules import SEVERITIES
+from trninv.database.finding_rules import SEVERITIES, failed_parts
 from trninv.database.tables import TABLES
 from trninv.incidents.failures import load_unhealthy_parts
 from trninv.incidents.model import RelatedFinding
 from trninv.inventory.address.lookup import resolve
+from trninv.inventory.address.machine_names import split_link
 from trninv.inventory.address.rows_in import rows_in
 
 _FINDING: Final = TABLES["finding"]
@@ -36,16 +37,17 @@ def list_unapplied_findings(connection: Connection, scope: str | None = None) ->
     if scope is not None:
         query = query.where(rows_in(resolve(connection, scope), "finding"))
     rows = connection.execute(query.order_by(_FINDING.c.id)).all()
-    unhealthy = {part.address for part in load_unhealthy_parts(connection)} if rows else set()
-    sides = {server for address in unhealthy for server in _linked_servers(address)}
+    unhealthy = list(load_unhealthy_parts(connection)) if rows else []
+    addresses = {part.address for part in unhealthy}
+    failed = {frozenset(split_link(part.address)) for part in unhealthy if not part.condition.carries}
     return [
-        RelatedFinding(*row)
-        for row in rows
-        if row.address not in unhealthy and not (row.rule == "side-link-down" and row.address in sides)
+        finding
+        for finding in (RelatedFinding(*row) for row in rows)
+        if finding.address not in addresses and not _is_applied(finding, failed)
     ]
 
 
-def _linked_servers(address: str) -> set[str]:
-    """Return the servers of the chips that a link joins; none for a link within a server, or another part."""
-    servers = {end.rpartition("/")[0] for end in address.split("--")}
-    return servers if len(servers) > 1 else set()
+def _is_applied(finding: RelatedFinding, failed: set[frozenset[str]]) -> bool:
+    """Return whether all parts that a finding reports as failed are; a link is the set of its ends."""
+    parts = failed_parts(finding.rule, finding.address, finding.observed)
+    return bool(parts) and all(frozenset(split_link(part)) in failed for part in parts)

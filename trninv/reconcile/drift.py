@@ -14,7 +14,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from trninv.catalog.instance_types import UnclaimedType
 from trninv.database.bulk_load import bulk_insert
-from trninv.database.finding_rules import FINDING_RULES
+from trninv.database.finding_rules import FINDING_RULES, failed_parts
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
 from trninv.deadline import Progress, silent
@@ -137,11 +137,8 @@ def detect_drift(
     drafts_by_key, drift_input = comparison.drafts, comparison.drift_input
     ids, new, cleared = _record(connection, drafts_by_key, comparison.time)
     scope_findings = list_findings(connection, scope)
-    scope_ids = {finding.id for finding in scope_findings}
-    failed_drafts = {
-        ids[key]: draft for key, draft in drafts_by_key.items() if draft.failed_parts and ids[key] in scope_ids
-    }
-    applied = tuple(_apply_states(connection, failed_drafts, scope_findings, apply_as)) if apply_as is not None else ()
+    drafts = {ids[key]: draft for key, draft in drafts_by_key.items()}
+    applied = tuple(_apply_states(connection, drafts, scope_findings, apply_as)) if apply_as is not None else ()
     servers = sum(slot.bound_name is not None for slot in drift_input.slots)
     not_compared = tuple(UncomparedServers(*entry) for entry in count_uncompared(drift_input).items())
     return DriftResult(tuple(scope_findings), new, cleared, applied, not_compared, servers, drift_input.unclaimed())
@@ -203,22 +200,21 @@ def _finding_row(finding_id: int, key: _FindingKey, draft: FindingDraft, time: s
 
 
 def _apply_states(
-    connection: Connection, failed_drafts: Mapping[int, FindingDraft], open_findings: list[Finding], who: str
+    connection: Connection, drafts: Mapping[int, FindingDraft], open_findings: list[Finding], who: str
 ) -> Iterator[ConditionChange]:
     """Set the states of failed parts that are up or degraded; the reason is the finding with its sources."""
     query = select(_OBSERVATION.c.id, _OBSERVATION.c.source)
     sources = {row.id: row.source for row in connection.execute(query)}
     for finding in open_findings:
-        if (draft := failed_drafts.get(finding.id)) is None:
+        parts = failed_parts(finding.rule, finding.address, finding.observed)
+        if not parts:
             continue
-        by = f" by {', '.join(sorted({sources[observation] for observation in draft.evidence}))}"
-        if by in (finding.observed or ""):
-            by = ""
+        draft = drafts[finding.id]
+        names = sorted({sources[observation] for observation in draft.evidence})
+        by = "" if FINDING_RULES[finding.rule].names_source else f" by {', '.join(names)}"
         why = f"finding {finding.id}{by}: {finding.rule}: {finding.observed}"[:MAX_LENGTH]
         state = Condition(draft.state)
-        yield from set_state(
-            connection, draft.failed_parts, state, why=why, who=who, only_carrying=True, source="drift"
-        )
+        yield from set_state(connection, parts, state, why=why, who=who, only_carrying=True, source="drift")
 
 
 def evaluate_rules(connection: Connection, drift_input: DriftInput, progress: Progress = silent) -> list[NamedDraft]:

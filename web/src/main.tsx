@@ -20,6 +20,7 @@ import { Home } from "./views/home";
 const DomainView = lazyView(async () => (await import("./domain/domain")).DomainView);
 const Compare = lazyView(async () => (await import("./compare/compare")).Compare);
 const Disagreements = lazyView(async () => (await import("./views/disagreements")).Disagreements);
+const Findings = lazyView(async () => (await import("./incidents/findings")).Findings);
 const Incidents = lazyView(async () => (await import("./incidents/incidents")).Incidents);
 const Jobs = lazyView(async () => (await import("./jobs/jobs")).Jobs);
 const MeasuredView = lazyView(async () => (await import("./views/measured")).MeasuredView);
@@ -32,6 +33,7 @@ const VIEWS: Record<string, (route: Route) => preact.ComponentChildren> = {
   home: ({ options }) => <Home span={options.span} />,
   at: (route) => <At key={route.subject} route={route} />,
   incidents: (route) => <Incidents route={route} />,
+  findings: (route) => <Findings key={route.subject} route={route} />,
   jobs: ({ options }) => <Jobs options={options} />,
   compare: ({ options }) => <Compare options={options} />,
   sources: (route) => <Sources route={route} />,

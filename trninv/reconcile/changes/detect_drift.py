@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from sqlalchemy import Connection
 
 from trninv.catalog.instance_types import render_unclaimed
-from trninv.database.finding_rules import lacks_chip_number
+from trninv.database.finding_rules import failed_parts
 from trninv.deadline import Progress, silent
 from trninv.inventory.change import change
 from trninv.inventory.parameter import Argument
@@ -48,7 +48,13 @@ def _render(result: DriftResult) -> Rendered:
 
 def _render_unnumbered(findings: Sequence[Finding]) -> Rendered:
     """Say which findings of missing chips --apply leaves alone, and what to import so that it does not."""
-    slots = [entry for entry in findings if not entry.cleared_at and lacks_chip_number(entry.rule, entry.address)]
+    slots = [
+        entry
+        for entry in findings
+        if entry.rule == "chip-missing"
+        and not entry.cleared_at
+        and not failed_parts(entry.rule, entry.address, entry.observed)
+    ]
     if slots:
         machines = [str(entry.instance or entry.address) for entry in slots[:_MAX_MACHINES]]
         if len(slots) > len(machines):

@@ -6,6 +6,7 @@ A domain is one server or one UltraServer. The servers of an UltraServer form a 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+from trninv.database.finding_rules import describe_side
 from trninv.importers.records import NO_BLOCK
 from trninv.reconcile.drift_input import DriftInput
 from trninv.reconcile.latest_observations import ObservedValue
@@ -92,17 +93,17 @@ def _domain_finding(expected: str, entries: Iterable[tuple[OccupiedSlot, Observe
     return FindingDraft(domain, None, expected, summary, tuple(sorted(evidence)))
 
 
-def links_of_side(
+def neighbor_on_side(
     slot: OccupiedSlot, side: str, slots: Iterable[OccupiedSlot], drift_input: DriftInput
-) -> tuple[str, ...]:
-    """Return a server's links to its neighbour on side H or V; empty if the neighbour is unknown.
+) -> str | None:
+    """Return the server to which a server's links of side H or V lead; None if it is unknown.
 
     The driver's positions 0 and 1, and 2 and 3, are linked by their sides V (within a rack), the others by H.
     """
     observed = drift_input.agreed_value(slot.machine, "ring_position")
     has_sides = slot.model.servers == _PAIRED_SERVERS and slot.model.neighbours  # side V of Trn3 leads to a switch
     if observed is None or observed.value.position is None or not has_sides:
-        return ()
+        return None
     own_position = observed.value.position
     other_position = (
         own_position ^ 1 if side == "V" else (own_position + (1 if own_position % 2 else -1)) % _PAIRED_SERVERS
@@ -110,8 +111,8 @@ def links_of_side(
     for other in slots:
         other_observed = drift_input.agreed_value(other.machine, "ring_position")
         if other_observed and other_observed.value == (observed.value.ultraserver, other_position):
-            return tuple(f"{slot.address}/c{chip}--{other.address}/c{chip}" for chip in range(slot.model.chips))
-    return ()
+            return other.address
+    return None
 
 
 @DOMAIN_RULES("side-link-down")
@@ -121,10 +122,9 @@ def check_side_link_down(slots: list[OccupiedSlot], drift_input: DriftInput) -> 
         for side in "HV":
             observed = slot.machine.link_states.get(side) if slot.machine else None
             if observed and observed.value == "down":
-                links = links_of_side(slot, side, slots, drift_input)
-                yield FindingDraft(
-                    slot.address, slot.instance, f"side {side} up", f"side {side} down", (observed.observation,), links
-                )
+                neighbor = neighbor_on_side(slot, side, slots, drift_input)
+                summary = describe_side(side, slot.model.chips, neighbor)
+                yield FindingDraft(slot.address, slot.instance, f"side {side} up", summary, (observed.observation,))
 
 
 @DOMAIN_RULES("interconnect-impaired")

@@ -24,8 +24,8 @@ class FindingDraft(NamedTuple):
         Texts for people. They must not change while the difference lasts, because they are part of a finding's key.
     evidence
         Ids of the observations that it comes from.
-    failed_parts, state
-        Addresses of failed parts, and the state that they should get.
+    state
+        The state that failed parts should get; `failed_parts` says which have failed.
 
     """
 
@@ -34,7 +34,6 @@ class FindingDraft(NamedTuple):
     expected: str | None
     observed: str
     evidence: tuple[int, ...]
-    failed_parts: tuple[str, ...] = ()
     state: str = "down"
 
 

@@ -53,14 +53,7 @@ def check_instance_gone(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
     """Find instances that a complete listing lacks, unless any source reported them later."""
     if slot.missing_from_listing:
         observed = "missing from a newer complete listing"
-        yield FindingDraft(
-            slot.address,
-            slot.bound_name,
-            "listed",
-            observed,
-            slot.missing_from_listing,
-            failed_parts=(slot.address,),
-        )
+        yield FindingDraft(slot.address, slot.bound_name, "listed", observed, slot.missing_from_listing)
 
 
 @SERVER_RULES("chip-missing")
@@ -74,9 +67,7 @@ def check_chip_missing(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDr
     }
     for chip, listings in listings_by_chip.items():
         address = f"{slot.address}/c{chip}"
-        yield FindingDraft(
-            address, slot.instance, "a chip", "not found", _observation_ids(*listings), failed_parts=(address,)
-        )
+        yield FindingDraft(address, slot.instance, "a chip", "not found", _observation_ids(*listings))
     # a stale count is ignored if a fresh listing has the chips by number
     is_listed = any(drift_input.is_fresh(view.listing) for view in complete_views)
     values_of = drift_input.fresh_values if is_listed else drift_input.best_values
@@ -118,15 +109,11 @@ def check_health_condition(slot: OccupiedSlot, drift_input: DriftInput) -> Findi
         if problem := " ".join(filter(is_active, taints.split())):
             address = f"{slot.address}/c{chip}"
             summary = f"{problem} by {listing.source}"
-            yield FindingDraft(
-                address, slot.instance, "no taint", summary, _observation_ids(listing), failed_parts=(address,)
-            )
+            yield FindingDraft(address, slot.instance, "no taint", summary, _observation_ids(listing))
     for observed in drift_input.best_values(slot.machine, "condition").values():
         if _is_failed_check(observed):
             problem = f"{observed.value.reason or observed.value.state} by {observed.source}"
-            yield _finding_for(slot, "healthy", problem, observed)._replace(
-                failed_parts=(slot.address,), state=observed.value.state
-            )
+            yield _finding_for(slot, "healthy", problem, observed)._replace(state=observed.value.state)
 
 
 @SERVER_RULES("state-differs")

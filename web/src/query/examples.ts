@@ -1,5 +1,4 @@
 // Examples of the Query page. A test runs each of them, on databases of any content.
-import { OPEN_FINDINGS } from "../incidents/unapplied";
 
 export type Language = "sql" | "cypher";
 
@@ -42,7 +41,13 @@ FROM v_event
 WHERE state = 'down' AND until IS NULL AND at < now() - INTERVAL '7 days'
 ORDER BY at`,
     },
-    { name: "Open findings of drift", text: OPEN_FINDINGS },
+    {
+      name: "Open findings of drift",
+      text: `SELECT severity, rule, address, instance, expected, observed, first_seen
+FROM v_drift
+WHERE cleared_at IS NULL
+ORDER BY CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, first_seen, address`,
+    },
     {
       name: "Bandwidth, now and healthy",
       text: `SELECT cluster, technology, count(*) AS links, sum(bandwidth_gb_per_s) AS now_gb_per_s,

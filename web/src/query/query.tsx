@@ -5,7 +5,6 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, postJson } from "../api";
 import { useViewer } from "../change/proposal";
 import { useNarrow } from "../domain/wiring";
-import { isUnapplied } from "../incidents/unapplied";
 import { useAsOf } from "../live";
 import { CopyButton, Failure } from "../parts";
 import { change, href, oneOf } from "../route";
@@ -119,7 +118,7 @@ function Editor({ language, options }: EditorProps) {
   const viewer = useViewer();
   useEffect(() => {
     // what the pages wrote answers at once; Cypher may have to build its graph first
-    const isOwn = isUnapplied(text) || examples.some((example) => example.text === text);
+    const isOwn = examples.some((example) => example.text === text);
     if (language === "sql" && isOwn) run(text);
   }, []);
   const lacks = viewer && !viewer.scopes.includes("SQL");

@@ -50,7 +50,7 @@ function Opened({ answer, rack, query }: { answer: RackAnswer; rack: Rack; query
               )
             );
           })}
-          <Unapplied count={answer.unappliedFindingCount} />
+          <Unapplied count={answer.unappliedFindingCount} scope={rack.address} />
         </span>
         <p>
           {pluralize(servers.length, "server")} of{" "}

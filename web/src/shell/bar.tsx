@@ -16,19 +16,19 @@ const NAMES: Record<string, string> = {
   query: "Query",
   sources: "Sources",
   disagreements: "Disagreements",
+  findings: "Findings",
 };
+
+/** The pages that lead to others. */
+const HOLDERS: Record<string, string> = { disagreements: "sources", findings: "incidents" };
 
 /** Breadcrumbs from the fleet to the page's subject, each with its link. */
 export function steps(route: Route): [string, string][] {
   const { view, subject } = route;
-  const name = NAMES[view];
-  if (name) {
-    const page: [string, string] = [name, href(view)];
-    return view === "disagreements"
-      ? [["Sources", href("sources")], page]
-      : subject
-        ? [page, [subject, href(view, subject)]]
-        : [page];
+  if (NAMES[view]) {
+    const pages = [HOLDERS[view], view].filter((page) => page !== undefined);
+    const trail = pages.map((page): [string, string] => [NAMES[page] ?? "", href(page)]);
+    return subject ? [...trail, [subject, href(view, subject)]] : trail;
   }
   const fleet: [string, string] = ["Fleet", href("home")];
   if (!subject || subject.startsWith("@")) return subject ? [fleet, [subject, href(view, subject)]] : [fleet];

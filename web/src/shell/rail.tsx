@@ -18,7 +18,7 @@ export const useShell = () => useQuery(QUERY).data;
 
 const PLACES: [string, IconName, string, string[]][] = [
   ["home", "fleet", "Fleet", ["cluster", "domain", "rack", "at", "measured"]],
-  ["incidents", "incidents", "Incidents", []],
+  ["incidents", "incidents", "Incidents", ["findings"]],
   ["jobs", "jobs", "Jobs", []],
   ["compare", "compare", "Compare", []],
   ["reports", "reports", "Reports", []],
