@@ -23,7 +23,7 @@ from trninv.service.explorer import WEB_DIRECTORY
 
 D = "u-trn2x64/d0"
 FULL = "trn2-16.48xlarge/d0"
-CHUNK = 20_500
+CHUNK = 20_700
 """Bytes of what is fetched to carry a plan out, compressed: the Jobs page, which names what failed in each job, its
 table, and the dialog."""
 
