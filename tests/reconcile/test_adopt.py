@@ -173,6 +173,11 @@ def test_a_job_on_two_models_moves_nowhere(engine: Engine) -> None:
         placing.allocate("both", ["prod/d5/s0/c0", "prod/d6/s2"], who="me")
         placing.allocate("one", ["prod/d6/s0"], who="me")  # of two neighboring servers, one is now always in use
         assert [move.job for move in placing.make_room(scope="prod/d6", chips=32).moves] == ["one"]
+        (move,) = placing.drain_impact("prod/d6/s2").moves
+        assert (move.job, str(move.obstacle).partition(" and ")[0]) == (
+            "both",
+            "job both has chips in domains of several models",
+        )
         assert placing.make_room(scope="prod/d6", chips=32, pinned=["one"]).possible is False
 
 

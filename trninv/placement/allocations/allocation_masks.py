@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, select
 
 from trninv.database.tables import TABLES
 from trninv.inventory.state.chip_ids import parse_chip_ids
-from trninv.placement.allocations.job_allocations import OWN_SYSTEM
+from trninv.placement.allocations.job_allocations import OWN_SYSTEM, move_obstacle
 from trninv.placement.allocations.job_scenario import resolve_jobs
 from trninv.placement.candidates.free_capacity import DomainRun, FreeCapacity, masks_by_domain
 from trninv.placement.candidates.placement_model import PlacementModel
@@ -40,6 +40,8 @@ class JobAllocation:
         Masks of the chips that it works on, and of its spare chips, by the number of the domain in its run.
     until
         When it ends at the latest, as the database stores times; None: it has no end.
+    spans_models
+        Whether it also has chips in domains of another model; it is then pinned.
 
     """
 
@@ -50,11 +52,19 @@ class JobAllocation:
     work: Mapping[int, int]
     spare: Mapping[int, int]
     until: str | None = None
+    spans_models: bool = False
 
     @property
     def chips(self) -> int:
         """The number of chips that it works on."""
         return sum(mask.bit_count() for mask in self.work.values())
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why `move_jobs` does not move it, and what to do instead; None if it does."""
+        return move_obstacle(
+            self.name, self.system, pinned=self.pinned, has_spares=bool(self.spare), spans_models=self.spans_models
+        )
 
 
 def read_allocations(snapshot: Snapshot, capacity: FreeCapacity) -> list[JobAllocation]:
@@ -94,19 +104,15 @@ def _load_allocations(connection: Connection, run: DomainRun, model: PlacementMo
     masks = {job_role: masks_by_domain(chip_ids, run, model) for job_role, chip_ids in chips.items()}
     live = select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == run.id).order_by(job.c.id)
     chips_in_run = Counter(key for (key, _), chip_ids in chips.items() for _ in chip_ids)
-    return [
-        JobAllocation(
-            row.id,
-            qualified_name(row),
-            row.system,
-            bool(row.pinned) or (not run.is_whole and len(parse_chip_ids(row.chip_ids) or ()) > chips_in_run[row.id]),
-            masks.get((row.id, "work"), {}),
-            masks.get((row.id, "spare"), {}),
-            row.until_at,
-        )
-        for row in connection.execute(live)
-        if row.id in chips_in_run
-    ]
+    allocations = list[JobAllocation]()
+    for item in connection.execute(live):
+        if item.id not in chips_in_run:
+            continue
+        spans_models = not run.is_whole and len(parse_chip_ids(item.chip_ids) or ()) > chips_in_run[item.id]
+        pinned, name = bool(item.pinned) or spans_models, qualified_name(item)
+        work, spare = (masks.get((item.id, role), {}) for role in ("work", "spare"))
+        allocations.append(JobAllocation(item.id, name, item.system, pinned, work, spare, item.until_at, spans_models))
+    return allocations
 
 
 def qualified_name(job: Row[Any]) -> str:

@@ -173,6 +173,22 @@ def split_job_name(name: str) -> tuple[str, str]:
     return (system, identity) if colon else (OWN_SYSTEM, name)
 
 
+def move_obstacle(
+    name: str, system: str, *, pinned: bool = False, has_spares: bool = False, spans_models: bool = False
+) -> str | None:
+    """Return why `move_jobs` does not move a job, and what to do instead; None if it does."""
+    if system != OWN_SYSTEM:
+        return f"job {name} is run by {system}; move it there, then import its jobs again"
+    reasons = {
+        "has chips in domains of several models": spans_models,
+        "is pinned": pinned,
+        "has spares": has_spares,
+    }
+    if reason := next((reason for reason, applies in reasons.items() if applies), None):
+        return f"job {name} {reason} and can't move; release it, allocate its new chips and make a new plan"
+    return None
+
+
 def find_live_job(connection: Connection, system: str, identity: str) -> int | None:
     """Return the key of the job with this id in a system that has not ended, or None."""
     if has_forbidden_characters([system, identity]):
