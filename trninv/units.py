@@ -164,6 +164,8 @@ def format_timestamp(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00", re.ASCII)
+"""A time as the database stores it; old ones have no fraction of a second."""
 _LAST_SECOND = "9999-12-31T23:59:59.000000+00:00"
 
 

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from lived import T, U, change, seed_two
@@ -15,6 +16,7 @@ from trninv.database.as_of import maybe_unhealthy
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.tables import TABLES, is_unhealthy
 from trninv.errors import InvalidTimeError
+from trninv.history import point_in_time
 from trninv.history.point_in_time import parse_time, resolve_point_in_time
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
@@ -161,6 +163,16 @@ def test_only_the_latest_times_keep_their_caches(two: str, monkeypatch: pytest.M
                 assert new.cache is not first.cache
         assert past.memory_pool(place) == before
         assert past.revision() is None
+
+
+def test_a_time_that_was_rounded_up_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime(2026, 1, 1, 12, 0, 0, 1, tzinfo=UTC)
+    monkeypatch.setattr(point_in_time, "datetime", Mock(wraps=datetime, now=lambda _: now))
+    assert parse_time("2026-01-01T12:00:01Z") == now
+    assert parse_time("2026-01-01T12:00:01Z", may_be_future=True) == now.replace(second=1, microsecond=0)
+    assert parse_time("2026-01-01T12:00:01.000000Z") == now
+    with pytest.raises(InvalidTimeError, match="is in the future"):
+        parse_time("2026-01-01T12:00:01.000001Z")
 
 
 @pytest.mark.parametrize(

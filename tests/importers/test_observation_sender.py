@@ -187,6 +187,16 @@ def test_without_an_answer_nobody_knows_whether_it_was_stored(monkeypatch: pytes
     assert STORED.describe() == "the change was already stored"
 
 
+@pytest.mark.parametrize(("status", "is_unknown"), [(502, True), (503, False), (504, True)])
+def test_a_proxy_may_have_passed_on_what_was_not_answered(
+    monkeypatch: pytest.MonkeyPatch, status: int, is_unknown: bool
+) -> None:
+    monkeypatch.setattr(STORED, "is_storing", False)
+    with answering((status, {})) as (url, _), pytest.raises(UsageError):
+        sender(url, Clock()).send("x", 0)
+    assert STORED.is_storing is is_unknown
+
+
 def test_each_attempt_reads_the_token_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, tokens = tmp_path / "token", iter(["old", "new"])
     monkeypatch.setenv("TRNINV_TOKEN_FILE", str(file))

@@ -161,6 +161,8 @@ def test_who_changes_places_stops_first() -> None:
     assert order_moves([(0b0011, 0b1100), (0b1100, 0b0011)]) == ([1, 0], [0])
     assert order_moves([(0b0011, 0b1100), (0b1100, 0b0011)], interrupted=[1]) == ([0, 1], [1])
     assert order_moves([(0b0011, 0b0110)]) == ([0], [0])
+    # the job of one chip waits for the two that change places, which need not wait for it
+    assert order_moves([(0b000011, 0b001100), (0b001100, 0b010001), (0b100000, 0b000010)]) == ([1, 0, 2], [0])
 
 
 def test_across_domains_jobs_go_to_what_is_free_and_bounds_are_told(lite_fleet: Fleet) -> None:

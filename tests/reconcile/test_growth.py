@@ -5,23 +5,27 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from adopting import adopted, keep, standing
+from past_changes import change
 from printed import node
 from seen import TOP, below, instance
 from seen import fleet as fleet_of_all
 from sqlalchemy import Engine, text
 
-from conftest import BACKENDS, Databases, Run
+from conftest import BACKENDS, Databases, Run, seeds
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.id_blocks import BLOCK_CAPACITY
 from trninv.errors import AdoptionError, InvalidTimeError
+from trninv.history.archive.archive_pruner import prune_events
+from trninv.history.archive.archive_store import open_for_writing
+from trninv.history.archive.archive_writer import archive_history
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify
@@ -36,6 +40,8 @@ pytestmark = pytest.mark.slow_on_postgresql
 
 Page = list[dict[str, Any]]
 _PLAIN = ("trn1.32xlarge", "trn2.48xlarge")
+_JANUARY = datetime(2026, 1, 1, tzinfo=UTC)
+_PARTS = ("s1", "s2/c0", "s0/c1", "s1/c3")
 
 
 @pytest.fixture
@@ -321,6 +327,42 @@ def _dense(fabric: FabricTree) -> FabricTree:
         {slot: local[node] for slot, node in fabric.server_parents.items()},
         is_dense=True,
     )
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("seed", seeds(8))
+def test_incidents_are_those_of_a_cluster_that_never_grew(
+    databases: Databases, tmp_path: Path, backend: str, seed: int
+) -> None:
+    """Both follow a removed cluster that had the same ids, and have older events archived and removed."""
+    draw, pages = random.Random(seed), [ultra(*range(4 * at, 4 * at + 4), block=f"cb-{at}") for at in (1, 2, 3)]
+    with ExitStack() as stack:
+        fleets = [Fleet(stack.enter_context(temporary_engine(databases.migrated(backend)))) for _ in range(2)]
+        grown = fleets[0]
+        for opened in fleets:
+            with write_transaction(opened.engine) as connection:
+                cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
+            for state in ("down", "up"):
+                change(opened, _JANUARY, state, *(f"u-trn2x64/d0/{part}" for part in _PARTS), why="former")
+            with write_transaction(opened.engine) as connection:
+                cluster_seeding.unseed(connection, resolve_place(connection, "u-trn2x64").id)
+            adopted(opened.engine, *chain(*pages[: 1 if opened is grown else 3]))
+        domains = 1
+        for step in range(1, 11):
+            if domains < 3 and draw.random() < 0.4:
+                domains += 1
+                assert adopted(grown.engine, *chain(*pages[:domains])).is_extended
+            time, state = _JANUARY + timedelta(days=step), draw.choice(["down", "degraded", "up"])
+            part = f"lab/d{draw.randrange(domains)}/{draw.choice(_PARTS)}"
+            for opened in fleets:
+                change(opened, time, state, part, why=f"{step}")
+                if step == 7:
+                    with open_for_writing(tmp_path / str(fleets.index(opened))) as store:
+                        archive_history(opened.engine, store, _JANUARY + timedelta(days=5))
+                        assert prune_events(opened.engine, store, "me").events
+            found, expected = ((opened.incidents(), opened.closed_incidents()) for opened in fleets)
+            assert found == expected
+            assert "former" not in {incident.why for incidents in found for incident in incidents}
 
 
 def test_the_command_tells_what_was_added(engine: Engine, run: Run) -> None:

@@ -57,11 +57,11 @@ def print_answer(
         The answer has no single value for -q.
 
     """
-    meta = click.get_current_context().meta
-    if meta.get(_VALUE_ONLY) and answer.is_satisfied():
-        _print_value_only(answer)
+    require_value(answer)
+    if _is_value_only(answer):
+        click.echo("\n".join(str(value).replace(",", "") for value in answer.value_lines()))
         return
-    explain = bool(meta.get(_EXPLAIN))
+    explain = bool(click.get_current_context().meta.get(_EXPLAIN))
     print_blocks(answer.render(), max_rows, instances, details=explain)
     for line in (*answer.render_comparison(), *extra_lines):
         print_wrapped(str(line))
@@ -71,11 +71,14 @@ def print_answer(
         _print_doubts(answer)
 
 
-def _print_value_only(answer: Answer) -> None:
-    lines = [str(value).replace(",", "") for value in answer.value_lines()]
-    if not lines:
+def require_value(answer: Answer) -> None:
+    """Refuse -q if the answer has no single value; call it before a change that the answer plans is made."""
+    if _is_value_only(answer) and not answer.value_lines():
         raise UsageError("this answer has no single value; use --format json instead of -q")
-    click.echo("\n".join(lines))
+
+
+def _is_value_only(answer: Answer) -> bool:
+    return bool(click.get_current_context().meta.get(_VALUE_ONLY)) and answer.is_satisfied()
 
 
 def print_blocks(

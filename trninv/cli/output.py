@@ -1,11 +1,10 @@
 """Print the results of commands: tables for people, JSON with the field names of the GraphQL types for programs."""
 
 import json
-import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
-from typing import Any, Final, get_args
+from typing import Any, get_args
 
 import click
 
@@ -24,7 +23,7 @@ from trninv.routing.answer import (
     strip_annotations,
     total_count,
 )
-from trninv.units import Bandwidth, Capacity, Duration, format_seconds
+from trninv.units import TIMESTAMP, Bandwidth, Capacity, Duration, format_seconds
 
 MAX_LIMIT = 1_000_000_000
 """Upper bound of every --limit and --last, which all databases can represent."""
@@ -67,12 +66,8 @@ def json_text(value: Any) -> str:
     return escape_controls(json.dumps(value, indent=2, ensure_ascii=False), keep="\n")
 
 
-_TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00")
-"""A time as the database stores it; old ones have no fraction of a second."""
-
-
 def _to_seconds(cell: str) -> str:
-    return format_seconds(cell) if _TIMESTAMP.fullmatch(cell) else cell
+    return format_seconds(cell) if TIMESTAMP.fullmatch(cell) else cell
 
 
 def print_table(

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from trninv.cli.answer_output import answer_options, answer_servers, print_answer
+from trninv.cli.answer_output import answer_options, answer_servers, print_answer, require_value
 from trninv.cli.output import encode, format_option, print_revision, print_value
 from trninv.cli.parameter_options import build_options, help_text
 from trninv.cli.progress_line import Progress
@@ -85,6 +85,8 @@ def ask_and_print(
         # a table has a column for the instances of the servers that it lists, JSON those of all servers in the answer
         instances = snapshot.instances(answer_servers(answer) if style == "table" else servers_in_answer(answer))
         print_revision(snapshot.as_of())
+    if style == "table":
+        require_value(answer)
     extra_lines = make_change(answer)
     content = encode(answer) | {"instances": instances} if style == "json" and instances else answer
     names = {instance.server: " ".join(filter(None, (instance.host, instance.instance))) for instance in instances}

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from trninv.characters import escape_controls
 from trninv.cli.messages import to_cells
+from trninv.units import TIMESTAMP, format_seconds
 
 STATE_GLYPHS: Final = {
     "up": ("●", ""),
@@ -37,7 +38,6 @@ _GLYPHS_BY_COLUMN: Final = {
 """Glyphs by column name; in other columns, words such as "up" may be names, for instance of a job."""
 _WORD = re.compile(r"(\w+)(?: to [\d.]+)?")
 """A state or severity; a degraded part has a factor too, as in "degraded to 0.5"."""
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)(?:\.\d+)?\+00:00")
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?( ?(%|[A-Za-z]{1,5}(/s)?))?")
 """A number with an optional unit; columns of these are aligned to the right."""
 _SPACE = re.compile(rf"(?<![{''.join(glyph for glyph, _ in (*STATE_GLYPHS.values(), *SEVERITY_GLYPHS.values()))}])\s+")
@@ -211,4 +211,9 @@ def _style_cell(text: str, today: str, name: str) -> Text:
     if name in _GLYPHS_BY_COLUMN and (match := _WORD.fullmatch(text)) and match[1] in _GLYPHS_BY_COLUMN[name]:
         glyph, style = _GLYPHS_BY_COLUMN[name][match[1]]
         return Text(f"{glyph} {text}", style)
-    return Text(_TIME.sub(lambda time: f"{time[2]}{time[3]}Z" if time[1] == today else f"{time[1]} {time[2]}Z", text))
+    return Text(TIMESTAMP.sub(lambda time: _shorten_time(time[0], today), text))
+
+
+def _shorten_time(time: str, today: str) -> str:
+    day, _, whole = format_seconds(time).partition("T")
+    return whole if day == today else f"{day} {whole[: len('02:00')]}Z"

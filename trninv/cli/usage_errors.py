@@ -7,6 +7,8 @@ from typing import Final
 
 import click
 
+from trninv.cli.command_index import read_declared
+
 _MAX_EXAMPLES: Final = 2
 _MIN_SIMILARITY: Final = 0.7
 """The minimum similarity of a word that counts as a misspelled command name (see `difflib.get_close_matches`)."""
@@ -19,17 +21,8 @@ _OTHER_NAMES: Final = {
     "fits": "place",
     "drain": "drain-impact",
     "history": "events, timeline or diff",
-    "detect-drift": "drift",
-    "expected-bandwidth": "expected",
-    "memory-pool": "pool",
-    "note-incident": "note",
-    "placements": "place",
-    "replacement": "replace",
-    "set-state": "set",
-    "split-profile": "profile",
-    "training-time-ratio": "ettr",
 }
-"""Commands by other words for them: former names, and their names in GraphQL and Python."""
+"""Commands by other words for them."""
 _MORE_FORMATS: Final = ("csv", "ndjson")
 """Formats that `trninv list` has and most commands lack."""
 
@@ -62,8 +55,8 @@ def _describe_error(error: click.UsageError, read_descriptions: Callable[[], Map
             return f"{_parameter_name(parameter)} is missing{_suggest_values(parameter)}"
         case click.NoSuchOption(option_name=name):
             return f"there is no option {name}: {_suggest_options(name, error.ctx)}"
-        case click.exceptions.NoSuchCommand(command_name=name) if _is_top_level(error) and name in _OTHER_NAMES:
-            return f"there is no command {name}: did you mean {_OTHER_NAMES[name]}?"
+        case click.exceptions.NoSuchCommand(command_name=name) if _is_top_level(error) and (command := _find(name)):
+            return f"there is no command {name}: did you mean {command}?"
         case click.exceptions.NoSuchCommand(command_name=name):
             return (
                 "there is no command "
@@ -74,6 +67,13 @@ def _describe_error(error: click.UsageError, read_descriptions: Callable[[], Map
             return f"{_parameter_name(parameter)}: {error.message.removesuffix('.')}{hint}"
         case _:
             return error.format_message()
+
+
+def _find(name: str) -> str | None:
+    """Return the command that another word stands for, such as its name in GraphQL or Python."""
+    word = re.sub("(?<=[a-z])(?=[A-Z])|_", "-", name).lower()
+    declared = {file.stem.replace("_", "-"): command for command, file, _ in read_declared()}
+    return _OTHER_NAMES.get(word) or declared.get(word)
 
 
 def _parameter_name(parameter: click.Parameter) -> str:

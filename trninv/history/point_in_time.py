@@ -19,6 +19,7 @@ Time = str | int | datetime
 
 _EVENT = TABLES["state_event"]
 _EVENT_NUMBER = re.compile(r"[0-9]{1,18}")
+_SECOND = timedelta(seconds=1)
 _LEAP_SECOND = re.compile(r"(:\d\d):60(?=\D|$)")
 
 
@@ -124,9 +125,12 @@ def parse_time(value: str | datetime, alternative: str = "", *, may_be_future: b
     except (ValueError, OverflowError):
         advice = f"write a time with its zone, such as 2026-11-22T02:00:00Z{alternative}"
         raise InvalidTimeError(f"{str(value)[:60]!r}: {advice}") from None
-    if time > datetime.now(UTC) and not may_be_future:
+    if may_be_future:
+        return time
+    now = datetime.now(UTC)
+    if time >= now + _SECOND:
         raise InvalidTimeError(f"{value!s:.60} is in the future; use a past time")
-    return time
+    return min(time, now)  # times that were just printed are rounded up to the second
 
 
 def _point_of_event(connection: Connection, number: int) -> PointInTime:

@@ -28,6 +28,8 @@ _MAX_RESPONSE: Final = 1 << 16
 """The maximum number of bytes read from a service's response."""
 _RETRIED_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same request may succeed; 500 too, as from a database whose disk is full."""
+_STATUSES_OF_PROXIES: Final = frozenset({502, 504})
+"""Statuses with which a proxy says that the service did not answer it."""
 _FIRST_BACKOFF: Final = 1.0
 _MAX_BACKOFF: Final = 60.0
 """The longest random pause before the first retry, and before any retry, in seconds."""
@@ -132,7 +134,8 @@ class ObservationSender:
             with error:
                 message = f"{self.service} responded with {error.code}: {_error_message(error.read(_MAX_RESPONSE))}"
             if error.code in _RETRIED_STATUSES:
-                raise _RetryableError(UsageError(message), _retry_after(error.headers)) from None
+                kind = _NoAnswerError if error.code in _STATUSES_OF_PROXIES else _RetryableError
+                raise kind(UsageError(message), _retry_after(error.headers)) from None
             raise UsageError(message) from None
         except (OSError, HTTPException, ValueError) as error:  # OSError includes URLError, time-outs and resets
             reason = error.reason if isinstance(error, URLError) else error

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from trninv import deadline
 from trninv.solvers.graph import NO_TARGET, Cut
@@ -371,8 +372,8 @@ def _pair_moves(jobs: InterchangeableJobs, chosen: Sequence[int]) -> tuple[tuple
 def order_moves(moves: Sequence[tuple[int, int]], interrupted: Collection[int] = ()) -> tuple[list[int], list[int]]:
     """Order moves so that each destination is free when its move starts; break cycles by stopping some jobs first.
 
-    A topological order (Kahn 1962). If no job can move, the job with the fewest chips must stop; of those that are
-    interrupted anyway, if there are any. O(moves³).
+    A topological order (Kahn 1962). If no job can move, the job with the fewest chips in a cycle must stop; of those
+    that are interrupted anyway, if there are any. O(moves³).
 
     Parameters
     ----------
@@ -408,9 +409,17 @@ def order_moves(moves: Sequence[tuple[int, int]], interrupted: Collection[int] =
             occupied[first] = moves[first][1]
         else:
             smallest = min(
-                (index for index in pending if index not in must_stop),
+                _in_cycles(pending, moves, occupied),
                 key=lambda index: (index not in interrupted, moves[index][0].bit_count(), index),
             )
             must_stop.append(smallest)
             occupied[smallest] = 0
     return order, must_stop
+
+
+def _in_cycles(pending: Sequence[int], moves: Sequence[tuple[int, int]], occupied: Sequence[int]) -> Iterator[int]:
+    """Yield the pending moves that wait, directly or not, for themselves, by the chips that are occupied."""
+    waits = np.array([[bool(moves[index][1] & occupied[other]) for other in pending] for index in pending])
+    _, component = connected_components(csr_array(waits), connection="strong")
+    is_in_cycle = (np.bincount(component)[component] > 1) | waits.diagonal()
+    return (index for index, is_cyclic in zip(pending, is_in_cycle, strict=True) if is_cyclic)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, update
 
@@ -34,7 +34,7 @@ USE_PRECISION = timedelta(hours=1)
 """The time of a token's last use is stored again only if the stored one is older than this."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
-_LIFETIME = re.compile(r"(\d{1,4})([dh])")
+LIFETIME: Final = re.compile(r"([0-9]{1,4})([dh])")
 _PRINCIPAL, _TOKEN, _DIGEST = (TABLES[name] for name in ("principal", "token", "_token_digest"))
 
 
@@ -154,7 +154,7 @@ def _principal_ids(connection: Connection, names: Sequence[str]) -> dict[str, in
 
 def parse_lifetime(text: str, option: str = "--expires") -> timedelta:
     """Return a span that is written in days or hours."""
-    match = _LIFETIME.fullmatch(text)
+    match = LIFETIME.fullmatch(text)
     if not match or not int(match[1]):
         raise InvalidArgumentError(f"{option} {text}: write days or hours, such as 90d or 12h")
     return timedelta(**{{"d": "days", "h": "hours"}[match[2]]: int(match[1])})

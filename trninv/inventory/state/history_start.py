@@ -112,10 +112,10 @@ def seeded_after() -> ColumnElement[int]:
 
     A cluster's history may start later than that (``known_from``), when it grew or its older events were archived.
     """
-    first = select(func.max(_START.c.event)).where(
+    seed_event = select(func.max(_START.c.event)).where(
         _START.c.cluster_id == _CLUSTER.c.id, _START.c.cause.in_(("seed", "migrate"))
     )
-    seeded = func.coalesce(first.correlate(_CLUSTER).scalar_subquery(), literal_column("0"))
+    seeded = func.coalesce(seed_event.correlate(_CLUSTER).scalar_subquery(), literal_column("0"))
     known_from = func.coalesce(_CLUSTER.c.known_from, literal_column("0"))
     return case((seeded < known_from, seeded), else_=known_from)
 

@@ -40,8 +40,8 @@ class JobAllocation:
         Masks of the chips that it works on, and of its spare chips, by the number of the domain in its run.
     until
         When it ends at the latest, as the database stores times; None: it has no end.
-    spans_models
-        Whether it also has chips in domains of another model; it is then pinned.
+    is_partial
+        Whether it also has chips elsewhere, on another model.
 
     """
 
@@ -52,7 +52,7 @@ class JobAllocation:
     work: Mapping[int, int]
     spare: Mapping[int, int]
     until: str | None = None
-    spans_models: bool = False
+    is_partial: bool = False
 
     @property
     def chips(self) -> int:
@@ -62,9 +62,7 @@ class JobAllocation:
     @property
     def obstacle(self) -> str | None:
         """Why `move_jobs` does not move it, and what to do instead; None if it does."""
-        return move_obstacle(
-            self.name, self.system, pinned=self.pinned, has_spares=bool(self.spare), spans_models=self.spans_models
-        )
+        return move_obstacle(self.name, self.system, pinned=self.pinned, has_spares=bool(self.spare))
 
 
 def read_allocations(snapshot: Snapshot, capacity: FreeCapacity) -> list[JobAllocation]:
@@ -104,14 +102,22 @@ def _load_allocations(connection: Connection, run: DomainRun, model: PlacementMo
     masks = {job_role: masks_by_domain(chip_ids, run, model) for job_role, chip_ids in chips.items()}
     live = select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == run.id).order_by(job.c.id)
     chips_in_run = Counter(key for (key, _), chip_ids in chips.items() for _ in chip_ids)
-    allocations = list[JobAllocation]()
-    for item in connection.execute(live):
-        if item.id not in chips_in_run:
-            continue
-        spans_models = not run.is_whole and len(parse_chip_ids(item.chip_ids) or ()) > chips_in_run[item.id]
-        pinned, name = bool(item.pinned) or spans_models, qualified_name(item)
-        work, spare = (masks.get((item.id, role), {}) for role in ("work", "spare"))
-        allocations.append(JobAllocation(item.id, name, item.system, pinned, work, spare, item.until_at, spans_models))
+    allocations = []
+    for live_job in connection.execute(live):
+        if live_job.id in chips_in_run:
+            is_partial = not run.is_whole and len(parse_chip_ids(live_job.chip_ids) or ()) > chips_in_run[live_job.id]
+            allocations.append(
+                JobAllocation(
+                    live_job.id,
+                    qualified_name(live_job),
+                    live_job.system,
+                    bool(live_job.pinned) or is_partial,
+                    masks.get((live_job.id, "work"), {}),
+                    masks.get((live_job.id, "spare"), {}),
+                    live_job.until_at,
+                    is_partial,
+                )
+            )
     return allocations
 
 

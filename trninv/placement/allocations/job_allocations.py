@@ -173,18 +173,12 @@ def split_job_name(name: str) -> tuple[str, str]:
     return (system, identity) if colon else (OWN_SYSTEM, name)
 
 
-def move_obstacle(
-    name: str, system: str, *, pinned: bool = False, has_spares: bool = False, spans_models: bool = False
-) -> str | None:
+def move_obstacle(name: str, system: str, *, pinned: bool = False, has_spares: bool = False) -> str | None:
     """Return why `move_jobs` does not move a job, and what to do instead; None if it does."""
     if system != OWN_SYSTEM:
         return f"job {name} is run by {system}; move it there, then import its jobs again"
-    reasons = {
-        "has chips in domains of several models": spans_models,
-        "is pinned": pinned,
-        "has spares": has_spares,
-    }
-    if reason := next((reason for reason, applies in reasons.items() if applies), None):
+    if pinned or has_spares:
+        reason = "is pinned" if pinned else "has spares"
         return f"job {name} {reason} and can't move; release it, allocate its new chips and make a new plan"
     return None
 

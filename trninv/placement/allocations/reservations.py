@@ -8,7 +8,6 @@ A job without an end may run forever, so it can't have chips that are reserved f
 the database stores them, which sort in the order of time.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,7 +20,7 @@ from trninv.database.sql_constructs import IsOneOf
 from trninv.database.tables import TABLES
 from trninv.errors import ConflictError, InvalidTimeError, UnknownReservationError, suggestion
 from trninv.history.point_in_time import parse_time
-from trninv.inventory.access.bearer_tokens import parse_lifetime
+from trninv.inventory.access.bearer_tokens import LIFETIME, parse_lifetime
 from trninv.inventory.address.lookup import Place
 from trninv.inventory.address.rows_in import rows_in
 from trninv.inventory.schema.listing import select_things
@@ -33,7 +32,6 @@ _RESERVATION, _RESERVED_CHIP, _JOB, _ALLOCATION = (
 )
 FOREVER: Final = "9999-12-31T23:59:59.999999+00:00"
 """The end of a window without an end."""
-_DURATION: Final = re.compile(r"[0-9]{1,4}[dh]")
 _MAX_DELAY: Final = timedelta(hours=1)
 """How long ago a start may be: a script may take that long, but an earlier start is a mistake."""
 MAX_CONFLICTS: Final = 8
@@ -133,7 +131,7 @@ def _parse_time(text: str, origin: datetime, name: str) -> datetime:
     text = text.strip()
     if text == "now" and name == "from":
         return origin
-    if not _DURATION.fullmatch(text):
+    if not LIFETIME.fullmatch(text):
         return parse_time(text, ", or a duration of up to 9999d, such as 4h", may_be_future=True)
     try:
         return origin + parse_lifetime(text, f"--{name}")

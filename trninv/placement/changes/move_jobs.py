@@ -87,13 +87,14 @@ def _move_jobs(connection: Connection, scope: str, moves: Sequence[Move], revisi
     old_jobs = {job.key: job for job in jobs_by_key(connection, keys)}
     if len(old_jobs) < len(keys):
         raise ConflictError("a job moves twice; make a new plan")
-    old_chips = set[tuple[int, int]]()
+    old_chips: dict[int, set[int]] = {key: set() for key in keys}
     for batch in batches(keys):
         is_allocated = allocation.c.job_id.in_(batch), allocation.c.ended_at.is_(None)
-        held = connection.execute(select(allocation.c.job_id, allocation.c.chip_id).where(*is_allocated))
-        old_chips.update((row.job_id, row.chip_id) for row in held)
-        with_spares = connection.scalars(select(allocation.c.job_id).where(*is_allocated, _IS_SPARE)).all()
-        _refuse_immovable(old_jobs.values(), with_spares)
+        query = select(allocation.c.job_id, allocation.c.chip_id, allocation.c.role).where(*is_allocated)
+        rows = connection.execute(query).all()
+        _refuse_immovable(old_jobs.values(), {row.job_id for row in rows if row.role == "spare"})
+        for row in rows:
+            old_chips[row.job_id].add(row.chip_id)
         connection.execute(update(allocation).where(*is_allocated).values(ended_at=time))
         connection.execute(update(job).where(job.c.id.in_(batch)).values(ended_at=time, moved_at=time))
     new_keys = []
@@ -106,8 +107,7 @@ def _move_jobs(connection: Connection, scope: str, moves: Sequence[Move], revisi
             raise ConflictError(
                 f"job {move.job} must keep its {old_jobs[key].chips} chips and its cluster; make a new plan"
             )
-        # a job keeps a chip that has failed, was cordoned or is reserved for later, as if it had not moved
-        new_chips = [chip for chip in chips if (key, chip) not in old_chips]
+        new_chips = list(chips.keys() - old_chips[key])  # a job may keep chips that no new job gets
         refuse_allocated(connection, new_chips)
         refuse_reserved(connection, new_chips, Window(time, _end_of(old_jobs[key], time)))
         new_keys.append(continue_job(connection, key, time, location_columns(connection, chips)))
@@ -123,9 +123,6 @@ def _move_jobs(connection: Connection, scope: str, moves: Sequence[Move], revisi
 def _end_of(job: Job, now: str) -> str:
     """Return when a job ends at the latest; a job that should have ended by now may run forever."""
     return job.until_at if job.until_at and job.until_at > now else FOREVER
-
-
-_IS_SPARE = TABLES["allocation"].c.role == "spare"
 
 
 def _refuse_immovable(jobs: Iterable[Job], with_spares: Collection[int]) -> None:

@@ -331,6 +331,8 @@ def _job_outcome(
     kept = {row: mask for row, mask in work.items() if row not in affected_rows}
     if not affected_rows:
         return JobOutcome(DrainOutcome.STAYS, tuple(kept.items()))
+    if job.allocation.is_partial:
+        return JobOutcome(DrainOutcome.NOWHERE)
     current = capacity.with_allocated(_update(capacity.allocated, (), kept.items()))
     destination, moves = list(kept.items()), tuple[PlannedMove, ...]()
     for row in sorted(affected_rows):

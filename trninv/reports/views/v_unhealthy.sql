@@ -55,14 +55,14 @@ part AS (
         END AS address,
         (
             SELECT max(event.id + 0) FROM state_event AS event
-            WHERE event.kind = unhealthy.kind AND event.part_id = unhealthy.id AND event.id > coalesce(cluster.known_from, 0)
+            WHERE event.kind = unhealthy.kind AND event.part_id = unhealthy.id
             AND (unhealthy.own = 'up' AND event.before = 'up' AND event.state <> 'up'
                 OR unhealthy.own <> 'up' AND coalesce(event.own_before, event.before) = 'up'
                 AND coalesce(event.own_state, event.state) <> 'up')
         ) AS fault,
         (
             SELECT max(event.id + 0) FROM state_event AS event
-            WHERE event.kind = unhealthy.kind AND event.part_id = unhealthy.id AND event.id > coalesce(cluster.known_from, 0)
+            WHERE event.kind = unhealthy.kind AND event.part_id = unhealthy.id
             AND (unhealthy.own = 'up' AND event.before <> event.state
                 OR unhealthy.own <> 'up' AND (event.own_before IS NULL AND event.own_state IS NULL
                     OR coalesce(event.own_before, event.before) <> coalesce(event.own_state, event.state)))

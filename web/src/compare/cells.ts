@@ -18,11 +18,17 @@ export interface Cells {
   retry: (metric: Metric, place: number) => void;
 }
 
+/** The code of the error that says that the history of a place starts later. */
+const BAD_TIME = "BAD_TIME";
+
 /** Load a metric; what limits it is named only if more would flow with every part up: else other parts limit it alike. */
 async function load(metric: Metric, query: Query, size: Size, signal: AbortSignal): Promise<Reading> {
   const { limitedBy, ...reading } = metric.read(await runQuery(query, signal));
   if (!limitedBy || query.at === HEALTHY || !unhealthyCounts(size).length) return reading;
-  const healthy = await runQuery({ ...query, at: HEALTHY }, signal).then(metric.read, () => reading);
+  const healthy = await runQuery({ ...query, at: HEALTHY }, signal).then(metric.read, (error: ApiError) => {
+    if (error.code === BAD_TIME) return reading;
+    throw error;
+  });
   return (reading.value ?? 0) < (healthy.value ?? 0) ? { ...reading, limitedBy } : reading;
 }
 
