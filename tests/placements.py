@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from trninv.placement.candidates.free_capacity import DomainRun, FreeCapacity
+from trninv.placement.candidates.free_capacity import DomainGroup, DomainRange, FreeCapacity
 from trninv.placement.candidates.link_failures import UnhealthyParts
 from trninv.placement.candidates.placement_model import LegalSets, PlacementModel, read_legal_sets
 from trninv.routing.fleet import BaseFleet
@@ -18,9 +18,9 @@ def legal(fleet: BaseFleet, model: PlacementModel) -> LegalSets:
         return read_legal_sets(connection, model)
 
 
-def run_of_domains(model: PlacementModel, domains: int) -> DomainRun:
+def group_of_domains(model: PlacementModel, domains: int) -> DomainGroup:
     """All domains of a cluster that no database has."""
-    return DomainRun(1, "fleet", model.slug, 0, domains, 1, 1, True)
+    return DomainGroup(1, "fleet", model.slug, (DomainRange(0, domains, 0, 1, 1),), True)
 
 
 def stock_of(model: PlacementModel, free: list[int], damage: UnhealthyParts | None = None) -> FreeCapacity:
@@ -29,7 +29,7 @@ def stock_of(model: PlacementModel, free: list[int], damage: UnhealthyParts | No
     held = inside & ~pack_masks(free, model.chips)
     ordinals = np.arange(len(free))
     return FreeCapacity(
-        run_of_domains(model, len(free)), model, ordinals, inside, inside, held, np.zeros_like(inside), damage or {}
+        group_of_domains(model, len(free)), model, ordinals, inside, inside, held, np.zeros_like(inside), damage or {}
     )
 
 

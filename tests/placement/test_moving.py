@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from job_events import happened
-from placements import run_of_domains
+from placements import group_of_domains
 from tampering import tamper
 
 import trninv
@@ -54,7 +54,7 @@ def held_by(
             masks[row] |= mask
     inside = pack_masks([model.full] * domains, model.chips)
     stock = FreeCapacity(
-        run_of_domains(model, domains),
+        group_of_domains(model, domains),
         model,
         np.arange(domains),
         inside,

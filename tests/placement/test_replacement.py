@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from job_events import done, happened, is_sound
-from placements import run_of_domains
+from placements import group_of_domains
 
 import trninv
 from conftest import BACKENDS, Databases, Run, examples
@@ -43,7 +43,7 @@ def _capacity(allocated: list[int]) -> FreeCapacity:
     rows = np.arange(len(allocated))
     nothing = np.zeros_like(every)
     return FreeCapacity(
-        run_of_domains(_MODEL, len(allocated)),
+        group_of_domains(_MODEL, len(allocated)),
         _MODEL,
         rows,
         every,

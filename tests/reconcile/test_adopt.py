@@ -106,48 +106,60 @@ def test_domains_of_a_mixed_fleet_answer_as_those_that_are_seeded(databases: Dat
             assert (whole.lower, whole.side_a + whole.side_b) == (whole.upper, 333)
 
 
+@pytest.mark.parametrize("grows", [False, True])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_jobs_of_a_mixed_fleet_are_placed_among_domains_of_one_model(databases: Databases, backend: str) -> None:
+def test_jobs_of_a_mixed_fleet_are_placed_among_domains_of_one_model(
+    databases: Databases, backend: str, grows: bool
+) -> None:
+    """The UltraServers are below other models, and with `grows` between them; in the cluster "one" they are alone."""
     with temporary_engine(databases.migrated(backend)) as engine, Fleet(engine) as placing:
+        for step in range(3 if grows else 0):
+            numbers = range(8 * step + 1, 8 * step + (4 if step == 2 else 5))
+            others = (instance(8 * step + each, "trn1.32xlarge") for each in (6, 7))
+            adopted(
+                engine, *ultra(*numbers, block=f"cb-{step}"), *(below(each, "nn-a") for each in others), name="prod"
+            )
         with write_transaction(engine) as connection:
-            keep(connection, "ec2", *fleet())
-            adopt(connection, default_catalog(), default_systems(), "prod")
+            if not grows:
+                keep(connection, "ec2", *fleet())
+                adopt(connection, default_catalog(), default_systems(), "prod")
             system = default_systems().by_name["u-trn2x64"].resized(3)
             cluster_seeding.seed(connection, default_catalog(), system, "one")
+        ordinals = (2, 5, 8) if grows else (6, 7, 8)
+        places = {"prod": [f"prod/d{ordinal}" for ordinal in ordinals], "one": ["one/d0", "one/d1", "one/d2"]}
         placing.set_state(["one/d2/s3"], "down", who="me", why="no instance")  # as prod/d8/s3
-        # prod/d6 to d8 are the UltraServers, below other models; in the cluster "one" the same are d0 to d2
-        for cluster, first in (("prod", 6), ("one", 0)):
-            placing.allocate(f"{cluster}-a", [f"{cluster}/d{first}"], who="me")
-            placing.allocate(f"{cluster}-b", [f"{cluster}/d{first + 1}/s0"], who="me")
-            placing.cordon([f"{cluster}/d{first + 2}/s0"], who="me", why="x")
-            placing.reserve(f"{cluster}-r", [f"{cluster}/d{first + 1}/s1/c0"], until="2h", who="me")
-            placing.set_state([f"{cluster}/d{first + 1}/s3/c5"], "down", who="me", why="x")
-            link = "--".join(f"{cluster}/d{first + 2}/s1/{chip}" for chip in ("c2", "c3"))
-            placing.set_state([link], "down", who="me", why="x")
+        for cluster, (first, middle, last) in places.items():
+            placing.allocate(f"{cluster}-a", [first], who="me")
+            placing.allocate(f"{cluster}-b", [f"{middle}/s0"], who="me")
+            placing.cordon([f"{last}/s0"], who="me", why="x")
+            placing.reserve(f"{cluster}-r", [f"{middle}/s1/c0"], until="2h", who="me")
+            placing.set_state([f"{middle}/s3/c5"], "down", who="me", why="x")
+            placing.set_state([f"{last}/s1/c2--{last}/s1/c3"], "down", who="me", why="x")
 
-        def answers(cluster: str, first: int) -> Iterator[object]:
-            middle, last = f"{cluster}/d{first + 1}", f"{cluster}/d{first + 2}"
+        def answers(cluster: str) -> Iterator[object]:
+            first, middle, last = places[cluster]
             yield from (placing.free(middle), placing.free(last), placing.fragmentation(last))
             yield from (placing.placements(place, chips=chips, k=50) for place in (middle, last) for chips in (4, 16))
             yield placing.make_room(scope=middle, servers=4)
-            yield from map(placing.drain_impact, (f"{middle}/s0", middle, f"{cluster}/d{first}/s1/c3"))
+            yield from map(placing.drain_impact, (f"{middle}/s0", middle, f"{first}/s1/c3"))
             yield placing.drain_impact(f"{last}/s1/c0--{last}/s1/c1")
             yield placing.replacement(f"{cluster}-b", f"{middle}/s0")
             yield placing.what_if(down=f"{middle}/s2/c1").placements(middle, chips=16)
-            yield placing.what_if(without=f"{cluster}-b").drain_impact(f"{cluster}/d{first}")
+            yield placing.what_if(without=f"{cluster}-b").drain_impact(first)
 
         def renumbered(answer: object) -> str:
-            text = re.sub(r"prod/d(\d)", lambda match: f"one/d{int(match[1]) - 6}", json.dumps(encode(answer)))
+            number = {str(ordinal): at for at, ordinal in enumerate(ordinals)}
+            text = re.sub(r"prod/d(\d)", lambda match: f"one/d{number[match[1]]}", json.dumps(encode(answer)))
             return re.sub(r'"revision": "\w+"|20\d\d-[-:.\dTZ ]+', "", text.replace("prod", "one"))
 
-        for mixed, alone in zip(answers("prod", 6), answers("one", 0), strict=True):
+        for mixed, alone in zip(answers("prod"), answers("one"), strict=True):
             assert renumbered(mixed) == renumbered(alone)
         for ask in (placing.free, placing.fragmentation, partial(placing.placements, chips=4)):
             with pytest.raises(SeveralModelsError, match=r"such as prod/d0 \([\w.-]+\) or .*, or allocate chips by"):
                 ask("prod")
         with pytest.raises(SeveralModelsError, match="prod has domains of several models"):
             placing.drain_impact("prod/fabric/t2/n0")
-        assert placing.placements("prod/d2", chips=4).placements[0].places[0].startswith("prod/d2/")
+        assert placing.placements("prod/d3", chips=4).placements[0].places[0].startswith("prod/d3/")
 
 
 def test_a_drain_of_a_mixed_fleet_is_carried_out_across_domains(engine: Engine) -> None:

@@ -15,7 +15,7 @@ from trninv.database.tables import TABLES
 from trninv.inventory.state.chip_ids import parse_chip_ids
 from trninv.placement.allocations.job_allocations import OWN_SYSTEM, move_obstacle
 from trninv.placement.allocations.job_scenario import resolve_jobs
-from trninv.placement.candidates.free_capacity import DomainRun, FreeCapacity, masks_by_domain
+from trninv.placement.candidates.free_capacity import DomainGroup, FreeCapacity, masks_by_domain
 from trninv.placement.candidates.placement_model import PlacementModel
 from trninv.routing.snapshot import Snapshot
 
@@ -37,7 +37,7 @@ class JobAllocation:
     pinned
         Whether move plans must leave it where it is.
     work, spare
-        Masks of the chips that it works on, and of its spare chips, by the number of the domain in its run.
+        Masks of the chips that it works on, and of its spare chips, by the number of the domain in its group.
     until
         When it ends at the latest, as the database stores times; None: it has no end.
     is_partial
@@ -66,22 +66,23 @@ class JobAllocation:
 
 
 def read_allocations(snapshot: Snapshot, capacity: FreeCapacity) -> list[JobAllocation]:
-    """Return the jobs in a capacity's run of domains that have not ended, by key, under the snapshot's scenario."""
-    run = capacity.run
+    """Return the jobs in a capacity's group of domains that have not ended, by key, under the snapshot's scenario."""
+    group = capacity.group
     allocations: list[JobAllocation] = snapshot.cached(
-        ("job allocations", run.first_domain_id), lambda: _load_allocations(snapshot.connection, run, capacity.model)
+        ("job allocations", group.id, group.model),
+        lambda: _load_allocations(snapshot.connection, group, capacity.model),
     )
     if snapshot.changes.assumed_allocations or snapshot.changes.assumed_released:
-        return _apply_job_scenario(snapshot, run, capacity.model, allocations)
+        return _apply_job_scenario(snapshot, group, capacity.model, allocations)
     return allocations
 
 
 def _apply_job_scenario(
-    snapshot: Snapshot, run: DomainRun, model: PlacementModel, current: list[JobAllocation]
+    snapshot: Snapshot, group: DomainGroup, model: PlacementModel, current: list[JobAllocation]
 ) -> list[JobAllocation]:
     """Return the current jobs except those that the scenario ends, followed by those that it adds."""
     jobs = resolve_jobs(snapshot.connection, snapshot.changes)
-    masks_by_job = ((name, masks_by_domain(chips, run, model)) for name, chips in jobs.allocated.items())
+    masks_by_job = ((name, masks_by_domain(chips, group, model)) for name, chips in jobs.allocated.items())
     added = [
         JobAllocation(jobs.first_key + index, name, OWN_SYSTEM, False, work, {})
         for index, (name, work) in enumerate(masks_by_job)
@@ -90,22 +91,26 @@ def _apply_job_scenario(
     return [*(allocation for allocation in current if allocation.key not in jobs.ended), *added]
 
 
-def _load_allocations(connection: Connection, run: DomainRun, model: PlacementModel) -> list[JobAllocation]:
-    """Load the jobs of a run of domains that have not ended; a job that also has chips elsewhere is pinned."""
+def _load_allocations(connection: Connection, group: DomainGroup, model: PlacementModel) -> list[JobAllocation]:
+    """Load the jobs of a group of domains that have not ended; a job that also has chips elsewhere is pinned."""
     job, allocation = _T["job"], _T["allocation"]
-    # A chip has the id of its node, and the nodes of a run have consecutive ids.
-    is_in_run = allocation.c.chip_id.between(run.first_node_id, run.first_node_id + run.domains * model.node_count - 1)
-    query = select(allocation.c.job_id, allocation.c.chip_id, allocation.c.role).where(allocation.c.ended_at.is_(None))
+    first, last = group.ranges[0], group.ranges[-1]  # a chip has the id of its node
+    last_id = last.first_node_id + last.domains * model.node_count - 1
+    query = select(allocation.c.job_id, allocation.c.chip_id, allocation.c.role).where(
+        allocation.c.ended_at.is_(None), allocation.c.chip_id.between(first.first_node_id, last_id)
+    )
     chips: dict[tuple[int, str], list[int]] = {}
-    for row in connection.execute(query.where(is_in_run)):
+    for row in connection.execute(query):
         chips.setdefault((row.job_id, row.role), []).append(row.chip_id)
-    masks = {job_role: masks_by_domain(chip_ids, run, model) for job_role, chip_ids in chips.items()}
-    live = select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == run.id).order_by(job.c.id)
-    chips_in_run = Counter(key for (key, _), chip_ids in chips.items() for _ in chip_ids)
+    masks = {job_role: masks_by_domain(chip_ids, group, model) for job_role, chip_ids in chips.items()}
+    chips_in_group = Counter[int]()
+    for (key, _), by_row in masks.items():
+        chips_in_group[key] += sum(mask.bit_count() for mask in by_row.values())
+    live = select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == group.id).order_by(job.c.id)
     allocations = []
     for live_job in connection.execute(live):
-        if live_job.id in chips_in_run:
-            is_partial = not run.is_whole and len(parse_chip_ids(live_job.chip_ids) or ()) > chips_in_run[live_job.id]
+        if own_chips := chips_in_group[live_job.id]:
+            is_partial = not group.is_whole and len(parse_chip_ids(live_job.chip_ids) or ()) > own_chips
             allocations.append(
                 JobAllocation(
                     live_job.id,

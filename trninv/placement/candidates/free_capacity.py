@@ -25,10 +25,11 @@ domain's mask cut into words of 64 bits. The example is a single row with one wo
 `trninv.inventory.state.chip_use` computes the same in SQL, without reservations: there, available chips are free.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import accumulate, chain, groupby
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -54,8 +55,29 @@ _MAX_EXAMPLES: Final = 3
 """The maximum number of domains that a message names."""
 
 
-class DomainRun(NamedTuple):
-    """Consecutive domains of one model, all of a cluster's unless it has several models: placement searches in these.
+class DomainRange(NamedTuple):
+    """Consecutive domains of one model, whose ids and whose nodes' ids are consecutive too.
+
+    Attributes
+    ----------
+    first_row
+        Number of the first domain in its group.
+    domains
+        Number of domains.
+    first_ordinal, first_domain_id, first_node_id
+        Ordinal and id of the first domain, and id of its first node.
+
+    """
+
+    first_row: int
+    domains: int
+    first_ordinal: int
+    first_domain_id: int
+    first_node_id: int
+
+
+class DomainGroup(NamedTuple):
+    """The domains of one model in a cluster: placement searches in these.
 
     Attributes
     ----------
@@ -63,10 +85,8 @@ class DomainRun(NamedTuple):
         Id and slug of the cluster.
     model
         Slug of the domain model.
-    first_ordinal, domains
-        Ordinal of the first domain, and number of domains.
-    first_domain_id, first_node_id
-        Id of the first domain and of its first node; those of the others follow.
+    ranges
+        The domains, in order; those of a cluster of one model are one range.
     is_whole
         Whether these are all domains of the cluster.
 
@@ -75,16 +95,54 @@ class DomainRun(NamedTuple):
     id: int
     slug: str
     model: str
-    first_ordinal: int
-    domains: int
-    first_domain_id: int
-    first_node_id: int
+    ranges: tuple[DomainRange, ...]
     is_whole: bool
 
     @classmethod
-    def of_cluster(cls, row: Row[Any]) -> "DomainRun":
+    def of_cluster(cls, row: Row[Any]) -> "DomainGroup":
         """Return all domains of a cluster of one model: a row of ``cluster`` with the slug of the model."""
-        return cls(row.id, row.slug, row.model, 0, row.domains, row.first_domain_id, row.first_node_id, True)
+        whole = DomainRange(0, row.domains, 0, row.first_domain_id, row.first_node_id)
+        return cls(row.id, row.slug, row.model, (whole,), True)
+
+    @property
+    def domains(self) -> int:
+        """The number of domains."""
+        return self.ranges[-1].first_row + self.ranges[-1].domains
+
+    @property
+    def domain_ids(self) -> NDArray[np.int64]:
+        """The ids of the domains, by row."""
+        return np.concatenate([part.first_domain_id + np.arange(part.domains) for part in self.ranges])
+
+    @property
+    def ordinals(self) -> NDArray[np.int64]:
+        """The ordinals of the domains, by row."""
+        return np.concatenate([part.first_ordinal + np.arange(part.domains) for part in self.ranges])
+
+    def domain_id_span(self) -> dict[str, int]:
+        """Return the first id and the one after the last, between which other groups may have domains too."""
+        first, last = self.ranges[0], self.ranges[-1]
+        return {"first": first.first_domain_id, "end": last.first_domain_id + last.domains}
+
+    def ordinal(self, row: int) -> int:
+        """Return the ordinal of a row's domain."""
+        part = self.ranges[bisect_right(self.ranges, row, key=lambda part: part.first_row) - 1]
+        return part.first_ordinal + row - part.first_row
+
+    def rows_by_ordinal(self) -> dict[int, int]:
+        """Return the row of each domain by its ordinal."""
+        return {ordinal: row for row, ordinal in enumerate(self.ordinals.tolist())}
+
+    def locate(self, nodes: Iterable[int], node_count: int) -> Iterator[tuple[int, int]]:
+        """Yield the row of each node (an id) and its number in the domain; the row is −1 elsewhere.
+
+        The nodes of a range have consecutive ids, domain by domain, and the chips of a domain come first.
+        """
+        ids, ranges = np.fromiter(nodes, np.int64), np.array(self.ranges)
+        first_rows, domains, _, _, first_ids = ranges[np.searchsorted(ranges[:, -1], ids, side="right") - 1].T
+        rows, numbers = np.divmod(ids - first_ids, node_count)
+        rows = np.where((rows >= 0) & (rows < domains), first_rows + rows, -1)
+        return zip(rows.tolist(), numbers.tolist(), strict=True)
 
 
 @dataclass(frozen=True)
@@ -93,10 +151,10 @@ class FreeCapacity:
 
     Attributes
     ----------
-    run
-        The run of domains that this is a part of.
+    group
+        The domains that this is a part of.
     ordinals
-        Numbers of the domains in their run, ascending.
+        Numbers of the domains in their group, ascending.
     in_scope, up, allocated, cordoned
         Masks of chips, as in the module's example.
     unhealthy_parts
@@ -108,7 +166,7 @@ class FreeCapacity:
 
     """
 
-    run: DomainRun
+    group: DomainGroup
     model: PlacementModel
     ordinals: NDArray[np.int64]
     in_scope: MaskRows
@@ -257,7 +315,7 @@ class FreeCapacity:
 
     def domain_address(self, row: int) -> str:
         """Return the address of a row's domain."""
-        return f"{self.run.slug}/d{self.run.first_ordinal + self.ordinals[row]}"
+        return f"{self.group.slug}/d{self.group.ordinal(int(self.ordinals[row]))}"
 
 
 def count_chips(sets: MaskRows) -> int:
@@ -288,73 +346,69 @@ def read_capacity(snapshot: Snapshot, scope: str, avoid: Collection[str] = ()) -
     return capacity.select(rows, capacity.in_scope & chips)
 
 
-def read_run_capacity(snapshot: Snapshot, address: str) -> FreeCapacity:
-    """Read the capacity of the run of domains that contains a place."""
+def read_group_capacity(snapshot: Snapshot, address: str) -> FreeCapacity:
+    """Read the capacity of the cluster's domains of the model that a place has."""
     return _read_with_scope(snapshot, address, ())[0]
 
 
 def read_cluster_capacity(snapshot: Snapshot, scope: str) -> FreeCapacity:
-    """Read the capacity of the scope's run of domains; domains outside the scope have no chips in scope."""
+    """Read the capacity of the cluster's domains of the scope's model; outside the scope, no chips are in scope."""
     capacity, chips = _read_with_scope(snapshot, scope, ())
     return capacity if chips is None else replace(capacity, in_scope=capacity.in_scope & chips)
 
 
 def _read_with_scope(snapshot: Snapshot, scope: str, avoid: Collection[str]) -> tuple[FreeCapacity, MaskRows | None]:
-    """Return the capacity of a scope's run of domains, and the chips of the scope; None if it is the whole cluster.
+    """Return the capacity of the domains of a scope's model, and the scope's chips; None if it is the whole cluster.
 
     Chips of places to avoid are not in the capacity's scope.
     """
     place = resolve_place(snapshot.connection, scope)
-    run = read_domain_run(snapshot.connection, place)
+    group = read_domain_group(snapshot.connection, place)
     capacity: FreeCapacity = snapshot.cached(
-        ("free capacity", run.first_domain_id), lambda: _load_capacity(snapshot.connection, run)
+        ("free capacity", group.id, group.model), lambda: _load_capacity(snapshot.connection, group)
     )
     if snapshot.changes.assumed_allocations or snapshot.changes.assumed_released:
-        capacity = _apply_job_scenario(snapshot, run, capacity)
+        capacity = _apply_job_scenario(snapshot, group, capacity)
     if snapshot.changes.nodes or snapshot.changes.links:
-        capacity = _with_unhealthy_parts(capacity, _assumed_part_states(snapshot, run, capacity.model))
+        capacity = _with_unhealthy_parts(capacity, _assumed_part_states(snapshot, group, capacity.model))
     for address in expand_chip_ranges(avoid):
         avoided = resolve_place(snapshot.connection, address)
         if avoided.cluster_id == place.cluster_id:
             capacity = replace(
-                capacity, in_scope=capacity.in_scope & ~_chips_of_place(snapshot.connection, avoided, run, capacity)
+                capacity, in_scope=capacity.in_scope & ~_chips_of_place(snapshot.connection, avoided, group, capacity)
             )
-    return capacity, None if place.level == "cluster" else _chips_of_place(snapshot.connection, place, run, capacity)
+    return capacity, None if place.level == "cluster" else _chips_of_place(snapshot.connection, place, group, capacity)
 
 
-def _apply_job_scenario(snapshot: Snapshot, run: DomainRun, capacity: FreeCapacity) -> FreeCapacity:
+def _apply_job_scenario(snapshot: Snapshot, group: DomainGroup, capacity: FreeCapacity) -> FreeCapacity:
     """Return a copy in which jobs have ended, or have got chips, as the scenario says."""
     jobs, allocated = resolve_jobs(snapshot.connection, snapshot.changes), capacity.allocated
     for chips in jobs.ended.values():
-        allocated = allocated & ~pack_by_domain(chips, run, capacity.model)
+        allocated = allocated & ~pack_by_domain(chips, group, capacity.model)
     for chips in jobs.allocated.values():
-        allocated = allocated | pack_by_domain(chips, run, capacity.model)
+        allocated = allocated | pack_by_domain(chips, group, capacity.model)
     return capacity.with_allocated(allocated)
 
 
-def masks_by_domain(chips: Iterable[int], run: DomainRun, model: PlacementModel) -> dict[int, int]:
-    """Return masks of chips (ids) by the number of the domain in a run; chips of other domains are skipped.
-
-    The nodes of a run have consecutive ids, domain by domain, and the chips of a domain come first.
-    """
+def masks_by_domain(chips: Iterable[int], group: DomainGroup, model: PlacementModel) -> dict[int, int]:
+    """Return masks of chips (ids) by the number of the domain in a group; chips of other domains are skipped."""
     masks: dict[int, int] = {}
-    for chip in chips:
-        domain, bit = divmod(chip - run.first_node_id, model.node_count)
-        if 0 <= domain < run.domains:
-            masks[domain] = masks.get(domain, 0) | 1 << bit
+    for row, bit in group.locate(chips, model.node_count):
+        if row >= 0:
+            masks[row] = masks.get(row, 0) | 1 << bit
     return masks
 
 
-def pack_by_domain(chips: Iterable[int], run: DomainRun, model: PlacementModel) -> MaskRows:
-    """Return masks of chips (ids), one row per domain of the run."""
-    packed = np.zeros((run.domains, pack_masks([model.full], model.chips).shape[1]), np.uint64)
-    for row, mask in masks_by_domain(chips, run, model).items():
+def pack_by_domain(chips: Iterable[int], group: DomainGroup, model: PlacementModel) -> MaskRows:
+    """Return masks of chips (ids), one row per domain of the group."""
+    packed = np.zeros((group.domains, pack_masks([model.full], model.chips).shape[1]), np.uint64)
+    for row, mask in masks_by_domain(chips, group, model).items():
         packed[row] = pack_masks([mask], model.chips)[0]
     return packed
 
 
-def read_domain_run(connection: Connection, place: Place) -> DomainRun:
-    """Return the run of domains that contains a place.
+def read_domain_group(connection: Connection, place: Place) -> DomainGroup:
+    """Return the cluster's domains of the model that a place has.
 
     Raises
     ------
@@ -366,7 +420,7 @@ def read_domain_run(connection: Connection, place: Place) -> DomainRun:
     query = select(cluster, model.c.slug.label("model")).outerjoin(model, model.c.id == cluster.c.domain_model_id)
     row = connection.execute(query.where(cluster.c.id == place.cluster_id)).one()
     if row.model is not None:
-        return DomainRun.of_cluster(row)
+        return DomainGroup.of_cluster(row)
     ids = () if place.level == "cluster" else row_ids_in(place, "chip")
     in_scope = set(connection.scalars(select(node.c.domain_id).where(node.c.id.in_(ids)).distinct()))
     domains = connection.execute(
@@ -375,53 +429,69 @@ def read_domain_run(connection: Connection, place: Place) -> DomainRun:
         .where(domain.c.cluster_id == row.id)
         .order_by(domain.c.ordinal)
     )
-    examples = list[str]()
-    for slug, run in groupby(domains, key=lambda domain_row: domain_row.slug):
-        ordinal_by_id = {domain_row.id: domain_row.ordinal for domain_row in run}
-        if in_scope and in_scope <= ordinal_by_id.keys():
-            first = min(ordinal_by_id)
-            first_node = connection.scalars(select(func.min(node.c.id)).where(node.c.domain_id == first)).one()
-            return DomainRun(row.id, row.slug, slug, ordinal_by_id[first], len(ordinal_by_id), first, first_node, False)
-        ordinals = [ordinal for key, ordinal in ordinal_by_id.items() if not in_scope or key in in_scope]
-        examples += [f"{row.slug}/d{ordinal} ({slug})" for ordinal in ordinals[:1]]
+    ranges: dict[str, list[list[Any]]] = {}
+    for slug, neighbors in groupby(domains, key=lambda domain_row: domain_row.slug):
+        ranges.setdefault(slug, []).append(list(neighbors))
+    for slug, parts in ranges.items():
+        if in_scope and in_scope <= {domain_row.id for part in parts for domain_row in part}:
+            first_ids = [part[0].id for part in parts]
+            first_nodes = select(func.min(node.c.id)).where(node.c.domain_id.in_(first_ids)).group_by(node.c.domain_id)
+            nodes = sorted(connection.scalars(first_nodes))  # in the order of their domains
+            first_rows = accumulate((len(part) for part in parts), initial=0)
+            return DomainGroup(
+                row.id,
+                row.slug,
+                slug,
+                tuple(
+                    DomainRange(first_row, len(part), part[0].ordinal, part[0].id, first_node)
+                    for first_row, part, first_node in zip(first_rows, parts, nodes, strict=False)
+                ),
+                False,
+            )
+    examples = [
+        f"{row.slug}/d{scoped[0].ordinal} ({slug})"
+        for slug, parts in ranges.items()
+        if (scoped := [each for part in parts for each in part if not in_scope or each.id in in_scope])
+    ]
     raise SeveralModelsError(
         f"{place.address} has domains of several models, which placement does not support together; name one domain, "
         f"such as {' or '.join(examples[:_MAX_EXAMPLES])}, or allocate chips by address"
     )
 
 
-def _load_capacity(connection: Connection, run: DomainRun) -> FreeCapacity:
-    """Read the capacity of a run of domains, without any scenario."""
-    return with_unhealthy_parts(connection, read_capacity_without_failures(connection, run))
+def _load_capacity(connection: Connection, group: DomainGroup) -> FreeCapacity:
+    """Read the capacity of a group of domains, without any scenario."""
+    return with_unhealthy_parts(connection, read_capacity_without_failures(connection, group))
 
 
-def read_capacity_without_failures(connection: Connection, run: DomainRun) -> FreeCapacity:
-    """Read the capacity of a run of domains as if all parts were up."""
-    model = placement_model(run.model)
-    all_chips = np.tile(pack_masks([model.full], model.chips), (run.domains, 1))
-    allocated = _read_allocated_words(connection, run, all_chips.shape[1])
+def read_capacity_without_failures(connection: Connection, group: DomainGroup) -> FreeCapacity:
+    """Read the capacity of a group of domains as if all parts were up."""
+    model = placement_model(group.model)
+    all_chips = np.tile(pack_masks([model.full], model.chips), (group.domains, 1))
+    allocated = _read_allocated_words(connection, group, all_chips.shape[1])
     cordoned = np.zeros_like(all_chips)
-    ids = {"first": run.first_domain_id, "end": run.first_domain_id + run.domains}
-    for domain, server in connection.execute(_CORDONED, ids):
-        cordoned[domain - run.first_domain_id] |= pack_masks([model.server_masks[server]], model.chips)[0]
-    return FreeCapacity(run, model, np.arange(run.domains), all_chips, all_chips, allocated, cordoned)
+    rows = dict(zip(group.domain_ids.tolist(), range(group.domains), strict=True))
+    for domain, server in connection.execute(_CORDONED, group.domain_id_span()):
+        if domain in rows:
+            cordoned[rows[domain]] |= pack_masks([model.server_masks[server]], model.chips)[0]
+    return FreeCapacity(group, model, np.arange(group.domains), all_chips, all_chips, allocated, cordoned)
 
 
 def with_unhealthy_parts(
     connection: Connection, capacity: FreeCapacity, domains: Sequence[int] | None = None
 ) -> FreeCapacity:
-    """Return a copy of a run's capacity with the states of its parts, or of those of some domains."""
-    return _with_unhealthy_parts(capacity, _read_unhealthy_parts(connection, capacity.run, capacity.model, domains))
+    """Return a copy of a group's capacity with the states of its parts, or of those of some domains."""
+    return _with_unhealthy_parts(capacity, _read_unhealthy_parts(connection, capacity.group, capacity.model, domains))
 
 
-def _read_allocated_words(connection: Connection, run: DomainRun, width: int) -> MaskRows:
+def _read_allocated_words(connection: Connection, group: DomainGroup, width: int) -> MaskRows:
     """Return the allocated chips, ``width`` words for each domain; a domain without allocations may have no row."""
-    first_id = run.first_domain_id
-    parameters = {"first": first_id, "end": first_id + run.domains}
-    texts = connection.execute(_ALLOCATED_WORDS[width - 1], parameters).one()
+    texts = connection.execute(_ALLOCATED_WORDS[width - 1], group.domain_id_span()).one()
     domain_ids, *words = (np.fromstring(text or "", np.int64, sep=",") for text in texts)
-    packed = np.zeros((run.domains, width), np.int64)
-    packed[domain_ids - first_id] = np.column_stack(words)
+    packed, ids = np.zeros((group.domains, width), np.int64), group.domain_ids
+    rows = np.searchsorted(ids, domain_ids)
+    is_own = ids[rows] == domain_ids  # between them, there may be domains of other models
+    packed[rows[is_own]] = np.column_stack(words)[is_own]
     return packed.view(np.uint64)
 
 
@@ -446,9 +516,9 @@ _CORDONED: Final = (
 
 
 def _read_unhealthy_parts(
-    connection: Connection, run: DomainRun, model: PlacementModel, domains: Sequence[int] | None
+    connection: Connection, group: DomainGroup, model: PlacementModel, domains: Sequence[int] | None
 ) -> UnhealthyParts:
-    """Return the unhealthy nodes and links of a run of domains, or of some of them (by number)."""
+    """Return the unhealthy nodes and links of a group of domains, or of some of them (by number)."""
     node, link = _T["node"], _T["link"]
     # The index of unhealthy parts is fast without a condition on the cluster; `_to_local_parts` drops those of others.
     nodes, links = (
@@ -456,35 +526,36 @@ def _read_unhealthy_parts(
         for table, keys in ((node, (node.c.id,)), (link, (link.c.a_id, link.c.b_id)))
     )
     if domains is not None:
-        ids = [run.first_domain_id + domain for domain in domains]
+        ids = group.domain_ids[list(domains)].tolist()
         nodes, links = nodes.where(node.c.domain_id.in_(ids)), links.where(link.c.domain_id.in_(ids))
     rows = chain(connection.execute(nodes), connection.execute(links))
     carried = ((ids, (factor_ppm or PPM) if state in CARRYING_STATES else 0) for *ids, state, factor_ppm in rows)
-    return _to_local_parts(run, model, carried)
+    return _to_local_parts(group, model, carried)
 
 
-def _assumed_part_states(snapshot: Snapshot, run: DomainRun, model: PlacementModel) -> UnhealthyParts:
+def _assumed_part_states(snapshot: Snapshot, group: DomainGroup, model: PlacementModel) -> UnhealthyParts:
     """Return the nodes and links that are down or degraded in the scenario."""
     link, changes = _T["link"], snapshot.changes
     link_ids = list(changes.links)
     link_rows = snapshot.connection.execute(select(link).where(link.c.id.in_(link_ids))) if link_ids else ()
     nodes = (((node,), carried_ppm) for node, carried_ppm in changes.nodes.items())
     links = (((row.a_id, row.b_id), changes.links[row.id]) for row in link_rows)
-    return _to_local_parts(run, model, [*nodes, *links])
+    return _to_local_parts(group, model, [*nodes, *links])
 
 
 def _to_local_parts(
-    run: DomainRun, model: PlacementModel, parts: Iterable[tuple[Sequence[int], int]]
+    group: DomainGroup, model: PlacementModel, parts: Iterable[tuple[Sequence[int], int]]
 ) -> UnhealthyParts:
     """Map nodes (one id) and links (two ids) to rows and to the numbers of nodes in the domain.
 
-    Each part has the parts per million that it still carries. Parts outside the run are skipped.
+    Each part has the parts per million that it still carries. Parts outside the group are skipped.
     """
-    parts_by_row: dict[int, dict[LocalPart, int]] = {}
+    parts_by_row, parts = dict[int, dict[LocalPart, int]](), list(parts)
+    located = group.locate(chain.from_iterable(node_ids for node_ids, _ in parts), model.node_count)
     for node_ids, carried_ppm in parts:
-        row_numbers = [divmod(node_id - run.first_node_id, model.node_count) for node_id in node_ids]
+        row_numbers = [next(located) for _ in node_ids]
         row = row_numbers[0][0]
-        if any(other != row for other, _ in row_numbers) or not 0 <= row < run.domains:
+        if row < 0 or any(other != row for other, _ in row_numbers):
             continue
         numbers = sorted(number for _, number in row_numbers)
         part: LocalPart = numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
@@ -505,8 +576,8 @@ def _with_unhealthy_parts(capacity: FreeCapacity, added: UnhealthyParts) -> Free
     return replace(capacity, up=up, unhealthy_parts=unhealthy_parts)
 
 
-def _chips_of_place(connection: Connection, place: Place, run: DomainRun, capacity: FreeCapacity) -> MaskRows:
-    """Return the chips of a place as masks, one row per domain of the run."""
+def _chips_of_place(connection: Connection, place: Place, group: DomainGroup, capacity: FreeCapacity) -> MaskRows:
+    """Return the chips of a place as masks, one row per domain of the group."""
     if place.level == "cluster":
         return capacity.in_scope
-    return pack_by_domain(connection.scalars(row_ids_in(place, "chip")), run, capacity.model)
+    return pack_by_domain(connection.scalars(row_ids_in(place, "chip")), group, capacity.model)

@@ -32,7 +32,7 @@ def with_reservations(
     allocated, now = capacity.allocated, current_time(snapshot.connection)
     if window.start > format_timestamp(now):
         ended = _chips_of_jobs(snapshot.connection, ended_by(window.start, now))
-        allocated = allocated & ~pack_by_domain(ended, capacity.run, capacity.model)[capacity.ordinals]
+        allocated = allocated & ~pack_by_domain(ended, capacity.group, capacity.model)[capacity.ordinals]
     return replace(capacity, allocated=allocated, reserved=reserved)
 
 
@@ -80,17 +80,17 @@ def without_maintenance(snapshot: Snapshot, capacity: FreeCapacity, window: Wind
 def _reserved_chips(snapshot: Snapshot, capacity: FreeCapacity, condition: ColumnElement[bool]) -> MaskRows | None:
     """Return the chips of the reservations that meet a condition, by the capacity's rows; None if none do."""
     query = select(_RESERVATION.c.id, _RESERVATION.c.chip_ids)
-    rows = snapshot.connection.execute(query.where(_RESERVATION.c.cluster_id == capacity.run.id, condition)).all()
+    rows = snapshot.connection.execute(query.where(_RESERVATION.c.cluster_id == capacity.group.id, condition)).all()
     masks: MaskRows | None = None
     for row in rows:
-        key = ("reserved chips", row.id, capacity.run.first_domain_id)
+        key = ("reserved chips", row.id, capacity.group.model)
         chips = snapshot.cached(key, partial(_pack_chips, row.chip_ids, capacity))[capacity.ordinals]
         masks = chips if masks is None else np.bitwise_or(masks, chips)
     return masks
 
 
 def _pack_chips(chip_ids: str, capacity: FreeCapacity) -> MaskRows:
-    return pack_by_domain(parse_chip_ids(chip_ids) or (), capacity.run, capacity.model)
+    return pack_by_domain(parse_chip_ids(chip_ids) or (), capacity.group, capacity.model)
 
 
 def _chips_of_jobs(connection: Connection, condition: ColumnElement[bool]) -> list[int]:

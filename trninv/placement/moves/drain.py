@@ -21,7 +21,7 @@ from trninv.placement.allocations.allocation_masks import JobAllocation
 from trninv.placement.allocations.reservations import Window, list_reservations
 from trninv.placement.candidates.candidate_search import CandidateSearch, PlacementPolicy
 from trninv.placement.candidates.free_blocks import are_intact
-from trninv.placement.candidates.free_capacity import FreeCapacity, read_cluster_capacity, read_run_capacity
+from trninv.placement.candidates.free_capacity import FreeCapacity, read_cluster_capacity, read_group_capacity
 from trninv.placement.candidates.gangs import place_gang
 from trninv.placement.candidates.placement_model import AnyServers, LegalSets
 from trninv.placement.candidates.reserved_chips import reserved_from_now, with_current_reservations
@@ -148,9 +148,9 @@ class DrainImpact:
         changes.add(snapshot.connection, address, 0)  # the drained place carries nothing
         surroundings = _surroundings(place.address)
         self.place, self._snapshot = place, snapshot
-        self.before = with_current_reservations(snapshot, read_run_capacity(snapshot, surroundings))
+        self.before = with_current_reservations(snapshot, read_group_capacity(snapshot, surroundings))
         self.after = with_current_reservations(
-            snapshot, read_run_capacity(replace(snapshot, changes=changes), surroundings)
+            snapshot, read_group_capacity(replace(snapshot, changes=changes), surroundings)
         )
         has_chips = place.level not in ("link", "switch", "network_node")
         self._lost_chips = (
@@ -163,7 +163,12 @@ class DrainImpact:
             for row, failures in self.after.failures_by_row.items()
         }
         # Domains below the drained network node, then those below each of its children; empty for any other place.
-        self._subtrees = list(_subtree_ordinals(snapshot.connection, place)) if place.level == "network_node" else []
+        self._subtrees = list(self._subtree_rows(snapshot.connection)) if place.level == "network_node" else []
+
+    def _subtree_rows(self, connection: Connection) -> Iterator[set[int]]:
+        rows = self.before.group.rows_by_ordinal()
+        for ordinals in _subtree_ordinals(connection, self.place):
+            yield {rows[ordinal] for ordinal in ordinals & rows.keys()}
 
     @property
     def units(self) -> Sequence[int]:

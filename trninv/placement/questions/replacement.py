@@ -20,7 +20,7 @@ from trninv.placement.allocations.plan_revision import plan_revision
 from trninv.placement.allocations.reservations import FOREVER, Window
 from trninv.placement.allocations.server_cordons import resolve_servers
 from trninv.placement.candidates.free_blocks import max_free_block
-from trninv.placement.candidates.free_capacity import FreeCapacity, read_run_capacity
+from trninv.placement.candidates.free_capacity import FreeCapacity, read_group_capacity
 from trninv.placement.candidates.gangs import common_tier
 from trninv.placement.candidates.placement_model import PlacementModel, read_legal_sets
 from trninv.placement.candidates.reserved_chips import with_reservations
@@ -144,7 +144,7 @@ def replacement(
     if key is None:
         raise unknown_job_error(connection, job)
     row = connection.execute(select(_JOB).where(_JOB.c.id == key)).one()
-    capacity = read_run_capacity(snapshot, str(read_job(connection, key).first_server))
+    capacity = read_group_capacity(snapshot, str(read_job(connection, key).first_server))
     window = Window(format_timestamp(current_time(connection)), row.until_at or FOREVER)
     capacity = with_reservations(snapshot, capacity, window)
     model = capacity.model
@@ -194,12 +194,11 @@ def _lost_masks(snapshot: Snapshot, lost: Iterable[str], cluster: int, capacity:
         raise InvalidArgumentError("a lost server is in another cluster than the job; name servers of its cluster")
     server, domain = TABLES["server"], TABLES["domain"]
     query = select(domain.c.ordinal, server.c.ordinal).join(domain, domain.c.id == server.c.domain_id)
-    masks: dict[int, int] = {}
+    masks, rows = dict[int, int](), capacity.group.rows_by_ordinal()
     for ordinal, number in snapshot.connection.execute(
         query.where(server.c.id.in_(resolve_servers(snapshot.connection, addresses)))
     ):
-        row = ordinal - capacity.run.first_ordinal
-        if 0 <= row < len(capacity.ordinals):
+        if (row := rows.get(ordinal)) is not None:
             masks[row] = masks.get(row, 0) | capacity.model.server_masks[number]
     return masks
 
