@@ -22,7 +22,7 @@ _EXPLANATION = re.compile(
     r"\nmeaning: .*\n(?:(?:evidence|disputed|assumed): .*\n)*|(?:(?:disputed|assumed): .* \(--explain\)\n)+"
 )
 """The last lines of an answer, which a page shows once or not at all."""
-_HEAD = re.compile(r" \| head -(\d+)$")
+_CUT = re.compile(r" \| (head|tail) -(\d+)$")
 _LINE = 100
 _MARKUP = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 
@@ -71,10 +71,12 @@ def is_explained(text: str) -> bool:
     return _EXPLANATION.search(text) is not None
 
 
-def without_head(line: str) -> tuple[str, int | None]:
-    """Return a command without `| head -N` at its end, and N."""
-    head = _HEAD.search(line)
-    return (line[: head.start()], int(head[1])) if head else (line, None)
+def without_cut(line: str) -> tuple[str, slice]:
+    """Return a command without `| head -N` or `| tail -N` at its end, and which lines of its output these leave."""
+    if (cut := _CUT.search(line)) is None:
+        return line, slice(None)
+    number = int(cut[2])
+    return line[: cut.start()], slice(number) if cut[1] == "head" else slice(-number, None)
 
 
 def _run_commands(block: str, fleet: BaseFleet) -> str:
@@ -83,10 +85,10 @@ def _run_commands(block: str, fleet: BaseFleet) -> str:
     for line in block.splitlines():
         if line.startswith("$ trninv "):
             out = io.StringIO()
-            command, head = without_head(line)
+            command, lines = without_cut(line)
             with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
                 main(["--database", database, *shlex.split(command)[2:]])
-            printed = "".join(f"{printed.rstrip()}\n" for printed in out.getvalue().splitlines()[:head])
+            printed = "".join(f"{printed.rstrip()}\n" for printed in out.getvalue().splitlines()[lines])
             shown.append(f"{line}\n{printed}")
     return "\n".join(shown)
 

@@ -17,7 +17,7 @@ from unittest.mock import patch
 import pytest
 
 from conftest import mostly_slow
-from examples import ROOT, without_explanation, without_head
+from examples import ROOT, without_cut, without_explanation
 from trninv.cli.main import main
 from trninv.database.engine import temporary_engine
 from trninv.database.migration import migrate
@@ -56,11 +56,11 @@ def _shown(block: str, database: str, at: str) -> str:
 
 def _printed(line: str, database: str) -> str:
     out = io.StringIO()
-    command, head = without_head(line)
+    command, lines = without_cut(line)
     with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
         main(["--database", database, *shlex.split(command)[2:]])
     printed = without_explanation("".join(f"{each.rstrip()}\n" for each in out.getvalue().splitlines()))
-    return "".join(printed.splitlines(keepends=True)[:head])
+    return "".join(printed.splitlines(keepends=True)[lines])
 
 
 @pytest.mark.parametrize("page", mostly_slow(PAGES, 1), ids=lambda page: page.stem)

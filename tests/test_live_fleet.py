@@ -16,7 +16,7 @@ import pytest
 
 import fleet_outputs
 from conftest import Databases
-from examples import ROOT, without_head
+from examples import ROOT, without_cut
 from slurms import slurm
 from trninv.cli.main import main
 
@@ -46,7 +46,7 @@ def _noon(time: re.Match[str]) -> str:
 
 
 def _printed(line: str, database: str) -> str:
-    line, head = without_head(line)
+    line, lines = without_cut(line)
     command, _, thrown_away = line.partition(" > ")
     words = [each for word in shlex.split(command) for each in _expanded(word)]
     out = io.StringIO()
@@ -58,7 +58,7 @@ def _printed(line: str, database: str) -> str:
             main(["--database", database, *words[1:]])
         assert not ended.value.code, line
     printed = "" if thrown_away else out.getvalue()
-    return "".join(f"{each.rstrip()}\n" for each in printed.splitlines()[:head])
+    return "".join(f"{each.rstrip()}\n" for each in printed.splitlines()[lines])
 
 
 def _expanded(word: str) -> list[str]:

@@ -411,7 +411,7 @@ class StalePlanError(TrninvError):
     """Allocations, cordons or states have changed since the plan was made; nothing was changed."""
 
     code = "STALE_PLAN"
-    remedy = "make a new plan (`trninv make-room`)"
+    remedy = "make a new plan (`trninv make-room`, `trninv drain-impact` or `trninv replace`)"
 
 
 class IllegalSizeError(TrninvError):

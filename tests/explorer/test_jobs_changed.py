@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
+from tampering import tamper
 
 import trninv
 from browsing import Open, Watched, settled, violations
@@ -215,6 +216,45 @@ def test_a_place_is_drained_step_by_step(opened: Open, service_database: str) ->
         confirm(page)
         expect(page.get_by_role("button", name="1. Cordon…")).to_be_visible()
         assert fleet.cordons() == []
+
+
+def _plans_part(route: Route) -> None:
+    """A plan has two jobs fewer than are disrupted."""
+    if "drainImpact" not in str(route.request.post_data_json):
+        route.fallback()
+        return
+    answer = route.fetch()
+    plan = answer.json()
+    plan["data"]["drainImpact"]["unplanned"] = 2
+    route.fulfill(response=answer, json=plan)
+
+
+@pytest.mark.slow
+def test_a_plan_that_can_not_be_carried_out_says_who_must_move_a_job_first(opened: Open, service_database: str) -> None:
+    fill(service_database)
+    with trninv.open(service_database) as fleet:
+        fleet.release("small")
+        fleet.allocate("small", [f"{D}/s3/c0-3"], pinned=True, who="tests")
+        page = opened(f"#/jobs?in=u-trn2x64&drain={D}/s3")
+        plan = page.get_by_role("region", name="Drain impact")
+        expect(plan).to_contain_text("Jobs move all or none: job small is pinned and can't move; release it, ")
+        expect(plan.get_by_role("button", name="1. Cordon…")).to_be_visible()
+        expect(plan.get_by_role("button", name=re.compile("Move"))).to_have_count(0)
+        expect(plan).not_to_contain_text("Not in this plan")
+        page.route("**/graphql", _plans_part)
+        page.reload()
+        expect(plan).to_contain_text("Not in this plan: 2 more jobs. Plan again once the others have moved.")
+        with_slurm = "UPDATE job SET system = 'slurm' WHERE name <> 'llama-ft' AND ended_at IS NULL"
+        tamper(fleet.engine, with_slurm, "job")
+        page.goto("about:blank")
+        page = opened(f"#/jobs?in={D}&fit=servers:2")
+        page.get_by_role("button", name="Make room…").click()
+        expect(
+            page.get_by_text(re.compile(r"Jobs move all or none: job slurm:\S+ is run by slurm; move it there, "))
+        ).to_be_visible()
+        expect(page.get_by_role("button", name="Move and allocate…")).to_have_count(0)
+        tamper(fleet.engine, with_slurm.replace("'slurm'", "'trninv'"), "job")
+    fill(service_database)
 
 
 @contextmanager

@@ -100,10 +100,12 @@ def test_every_change_has_words_an_example_and_an_undo(declared: Change[..., Any
     assert declared.undo.endswith(".")
     assert declared.scope in TOKEN_SCOPES
     assert set(declared.result_types) == set(declared.returns)
-    command, _, option = declared.command.partition(" --")
-    assert all(f"{example} ".startswith(f"{command} ") for example in declared.examples)
-    assert all(option in example for example in declared.examples)
-    assert declared.examples
+    examples = list(declared.examples)
+    for command, _, option in (one.partition(" --") for one in declared.command.split(", ")):
+        own = [example for example in examples if f"{example} ".startswith(f"{command} ") and option in example]
+        assert own
+        examples = [example for example in examples if example not in own]
+    assert not examples
     texts = [*declared.returns.values(), *(parameter.description for parameter in declared.parameters)]
     assert all(one.endswith(".") for one in texts)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 from job_events import happened
 from sqlalchemy import text
+from tampering import tamper
 
 import trninv
 from conftest import Databases, Run, seeds
@@ -181,9 +182,8 @@ def test_a_job_that_must_stop_frees_its_chips_before_others_move_there(two: Flee
     answer = two.drain_impact(f"{TWO}/d0/s0")
     assert [(move.job, move.must_stop) for move in answer.moves] == [("ev", False), ("big", True)]
     assert (answer.largest_block, answer.largest_block_after) == (48, 32)
-    assert [(size.jobs, size.jobs_after) for size in answer.sizes] == [
-        *((56, 40), (14, 10), (7, 5), (3, 2), (1, 1), (0, 0)),
-    ]
+    fit_at_once = [(size.jobs, size.jobs_after) for size in answer.sizes]
+    assert fit_at_once == [(56, 40), (14, 10), (7, 5), (3, 2), (1, 1), (0, 0)]
     for move in answer.moves:
         if move.must_stop:
             two.release(move.job)
@@ -218,6 +218,53 @@ def test_the_command_moves_the_jobs(two: Fleet, run: Run, tables: str) -> None:
     two.cordon([f"{TWO}/d0/s0"], who="me", why="fan")
     status, out, _ = run("drain-impact", f"{TWO}/d1/s0", "--apply", database=url)
     assert (status, out.endswith("moved 0 jobs\n1 job got no new place\n")) == (1, True)
+
+
+def test_jobs_beyond_the_limit_are_planned_by_the_next_run(
+    own: Fleet, run: Run, seeded: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, chips in (("a", "c0-3"), ("b", "c4-7"), ("c", "c8-11")):
+        own.allocate(name, [f"{ULTRA}/s0/{chips}"], who="me")
+    command = "drain-impact", f"{ULTRA}/s0"
+    monkeypatch.setattr("trninv.placement.questions.drain_impact.MAX_JOBS", 3)
+    answer = own.drain_impact(command[1])
+    assert (answer.unplanned, answer.truncated) == (0, False)
+    assert "not in this plan" not in run(*command, database=seeded)[1]
+    monkeypatch.setattr("trninv.placement.questions.drain_impact.MAX_JOBS", 2)
+    answer = own.drain_impact(command[1])
+    assert (answer.unplanned, answer.truncated, len(answer.moves)) == (1, True, 2)
+    assert "not in this plan: 1 more job; plan again once the others have moved\n" in run(*command, database=seeded)[1]
+    status, out, _ = run(*command, "--apply", database=seeded)
+    assert (status, out.endswith("\nmoved 2 jobs\n1 more job must go: run it again\n")) == (1, True)
+    status, out, _ = run(*command, "--apply", database=seeded)
+    assert (status, out.endswith("\nmoved 1 job\n")) == (0, True)
+
+
+@pytest.mark.parametrize("kind", ["pinned", "spares", "slurm"])
+def test_who_must_move_a_job_first_is_said_instead_of_a_command_that_fails(
+    own: Fleet, run: Run, seeded: str, kind: str
+) -> None:
+    spares = [f"{ULTRA}/s1/c0-3"] if kind == "spares" else []
+    own.allocate("free", [f"{ULTRA}/s0/c0-3"], who="me")
+    if kind == "slurm":
+        own.allocate("p", [f"{ULTRA}/s0/c4-7"], who="me")
+        tamper(own.engine, "UPDATE job SET system = 'slurm' WHERE name = 'p'", "job")
+    else:
+        own.allocate("p", [f"{ULTRA}/s0/c4-7"], spares=spares, pinned=kind == "pinned", who="me")
+    obstacle = {
+        "pinned": "job p is pinned and can't move; release it, allocate its new chips and make a new plan",
+        "spares": "job p has spares and can't move; release it, allocate its new chips and make a new plan",
+        "slurm": "job slurm:p is run by slurm; move it there, then import its jobs again",
+    }[kind]
+    command = "drain-impact", f"{ULTRA}/s0"
+    answer = own.drain_impact(command[1])
+    assert {move.obstacle for move in answer.moves} == {None, obstacle}
+    out = run(*command, database=seeded)[1]
+    assert out.endswith(f"revision {answer.revision}\njobs move all or none: {obstacle}\n")
+    status, _, error = run(*command, "--apply", database=seeded)
+    assert (status, obstacle in error) == (1, True)
+    own.release("slurm:p" if kind == "slurm" else "p")
+    assert run(*command, database=seeded)[1].endswith(f"to move it: trninv {' '.join(command)} --apply\n")
 
 
 @pytest.mark.parametrize("seed", seeds(20, quick=2))

@@ -247,7 +247,12 @@ def test_the_command_plans_and_applies(run: Run, databases: Databases) -> None:
         0,
         True,
     )
-    out = run("replace", "job", "--lost", "lab/d1/s1", "--apply", "--why", "fan", database=url)[1]
+    with trninv.open(url) as fleet:
+        revision = fleet.replacement("job", "lab/d1/s1").revision
+    apply = "replace", "job", "--lost", "lab/d1/s1", "--apply", "--why", "fan", "--revision"
+    status, _, error = run(*apply, "abc", database=url)
+    assert (status, f"the plan is for revision abc, the fleet is at {revision}; make a new plan" in error) == (1, True)
+    out = run(*apply, revision, database=url)[1]
     assert "job has 32 chips in 2 servers" in out
     for name, place in (("whole", "lab/d2"), ("other", "lab/d0")):
         run("allocate", name, place, database=url)

@@ -47,7 +47,7 @@ pytestmark = pytest.mark.slow_on_postgresql
 _DECLARED: tuple[Any, ...] = (*all_questions(), *placement_questions.all_questions(), *all_changes())
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:]+(\.\d+)?")
 _REQUEST = re.compile(r" \(request [0-9a-f]{16}\)")
-_HERE = {"sweep", "make-room --apply", "replace --apply"}
+_HERE = {"sweep", "make-room --apply, drain-impact --apply", "replace --apply"}
 """Commands of what a service does otherwise, or which ask a question first."""
 _NOW = ("--at", "2026-11-22T02:00:00Z")
 _FILES = {"rates.toml": "history"}

@@ -1,7 +1,7 @@
 """Plan moves of jobs, and carry them out with --apply (`make-room`, `drain-impact`, `replace`)."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +16,7 @@ from trninv.placement.allocations.job_allocations import Job
 from trninv.placement.changes.move_jobs import move_jobs
 from trninv.placement.changes.replace_servers import replace_servers
 from trninv.placement.questions import find
+from trninv.placement.questions.make_room import first_obstacle
 from trninv.units import pluralize
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ def _build_plan_command(
     apply_help: str,
     change_values: Callable[[Any], Mapping[str, Any]],
     render_result: Callable[[Any], str],
-    unplaced_jobs: Callable[[Any], int] = lambda _: 0,
-    next_step: Callable[[Any], str] = lambda _: "",
+    remaining_jobs: Callable[[Any], list[str]] = lambda _: [],
+    next_step: Callable[[Any], list[str]] = lambda _: [],
 ) -> click.Command:
     """Return the command of a question that plans a change; with --apply, it also makes the change.
 
@@ -41,10 +42,10 @@ def _build_plan_command(
         Returns the arguments of the change from the plan.
     render_result
         Returns a line about the change's result.
-    unplaced_jobs
-        Returns how many jobs the plan leaves although they must go; if there are any, --apply exits with 1.
+    remaining_jobs
+        Returns lines about jobs that the plan leaves although they must go; if there are any, --apply exits with 1.
     next_step
-        Returns a line that says how to carry out the plan.
+        Returns a line that says how to carry out the plan, if it can be carried out.
 
     """
     question = find(file)
@@ -69,30 +70,27 @@ def _build_plan_command(
         is_assumed = bool(down or derate or as_of or any(jobs))
         if apply and is_assumed:
             raise UsageError("--apply changes the current fleet; omit --down, --derate, --at, --with and --without")
-        unplaced = 0
+        remaining = list[str]()
 
-        def carry_out(plan: Any) -> Iterator[str]:
-            nonlocal unplaced
+        def make_change(plan: Any) -> list[str]:
             if revision not in (None, plan.revision):
                 raise StalePlanError(
                     f"the plan is for revision {revision:.40}, the fleet is at {plan.revision}; make a new plan"
                 )
             if not apply:
-                yield from filter(None, [] if is_assumed else [next_step(plan)])
-                return
+                return [] if is_assumed else next_step(plan)
             if not plan.is_satisfied():
-                return
+                return []
             values = {**change_values(plan), "revision": plan.revision, "why": why}
             result = fleet.make_change(change, **values, **author(database, change, who), dry_run=dry_run)
-            yield render_result(result)
-            if unplaced := unplaced_jobs(plan):
-                yield f"{pluralize(unplaced, 'job')} got no new place"
+            remaining.extend(remaining_jobs(plan))
+            return [render_result(result), *remaining]
 
         with open_scenario(database, down, derate, as_of, *jobs) as fleet:
-            ask_and_print(fleet, question, arguments, style, lambda plan: list(carry_out(plan)))
+            ask_and_print(fleet, question, arguments, style, make_change)
         if apply and dry_run:
             print_wrapped("dry run: nothing was changed", err=True)
-        if unplaced:
+        if remaining:
             raise click.exceptions.Exit(1)
 
     return build_command(
@@ -122,13 +120,17 @@ def _render_replaced(job: Job) -> str:
     return f"{job.name} has {pluralize(job.chips, 'chip')} in {pluralize(job.servers, 'server')}"
 
 
-def _unplaced_jobs(plan: "DrainImpactAnswer") -> int:
-    return plan.disrupted - sum(bool(job.destination) for job in plan.jobs)
+def _remaining_jobs(plan: "DrainImpactAnswer") -> list[str]:
+    unplaced = sum(not job.destination for job in plan.jobs)
+    lines = [f"{pluralize(unplaced, 'job')} got no new place"] if unplaced else []
+    return [*lines, f"{pluralize(plan.unplanned, 'more job')} must go: run it again"] if plan.unplanned else lines
 
 
-def _how_to_move(plan: "DrainImpactAnswer") -> str:
+def _how_to_move(plan: "DrainImpactAnswer") -> list[str]:
+    if not plan.moves or first_obstacle(plan.moves):
+        return []
     command = shlex.join(["trninv", "drain-impact", plan.scope, "--apply"])
-    return f"to move {'it' if len(plan.moves) == 1 else 'them'}: {command}" if plan.moves else ""
+    return [f"to move {'it' if len(plan.moves) == 1 else 'them'}: {command}"]
 
 
 make_room = _build_plan_command("make_room", move_jobs, "Move the jobs, all or none.", _moves, _render_moved)
@@ -138,7 +140,7 @@ drain_impact = _build_plan_command(
     "Move the jobs that have a place, all or none.",
     _moves,
     _render_moved,
-    _unplaced_jobs,
+    _remaining_jobs,
     _how_to_move,
 )
 replace = _build_plan_command(

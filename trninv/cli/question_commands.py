@@ -68,14 +68,15 @@ def ask_and_print(
     question: Question,
     arguments: Mapping[str, Any],
     style: str,
-    act: Callable[[Any], Iterable[str]] = lambda _: (),
+    make_change: Callable[[Any], Iterable[str]] = lambda _: (),
 ) -> None:
     """Ask a question and print the answer with its revision; exit with 1 if it is negative, such as no path.
 
     Parameters
     ----------
-    act
-        What to do with the answer before it is printed; it returns lines to print after it.
+    make_change
+        Carries out the answer, a plan, before it is printed, so that a refused plan is not; returns lines to print
+        after it.
 
     """
     with fleet.snapshot() as snapshot:
@@ -86,7 +87,7 @@ def ask_and_print(
         print_revision(snapshot.as_of())
     if style == "table":
         require_value(answer)
-    extra_lines = act(answer)
+    extra_lines = make_change(answer)
     content = encode(answer) | {"instances": instances} if style == "json" and instances else answer
     names = {instance.server: " ".join(filter(None, (instance.host, instance.instance))) for instance in instances}
     print_value(style, content, lambda: print_answer(answer, instances=names, extra_lines=extra_lines))

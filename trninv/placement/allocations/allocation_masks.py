@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, select
 
 from trninv.database.tables import TABLES
 from trninv.inventory.state.chip_ids import parse_chip_ids
-from trninv.placement.allocations.job_allocations import OWN_SYSTEM
+from trninv.placement.allocations.job_allocations import OWN_SYSTEM, move_obstacle
 from trninv.placement.allocations.job_scenario import resolve_jobs
 from trninv.placement.candidates.free_capacity import DomainGroup, FreeCapacity, masks_by_domain
 from trninv.placement.candidates.placement_model import PlacementModel
@@ -58,6 +58,11 @@ class JobAllocation:
     def chips(self) -> int:
         """The number of chips that it works on."""
         return sum(mask.bit_count() for mask in self.work.values())
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why `move_jobs` does not move it, and what to do instead; None if it does."""
+        return move_obstacle(self.name, self.system, pinned=self.pinned, has_spares=bool(self.spare))
 
 
 def read_allocations(snapshot: Snapshot, capacity: FreeCapacity) -> list[JobAllocation]:

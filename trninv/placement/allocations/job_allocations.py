@@ -173,6 +173,16 @@ def split_job_name(name: str) -> tuple[str, str]:
     return (system, identity) if colon else (OWN_SYSTEM, name)
 
 
+def move_obstacle(name: str, system: str, *, pinned: bool = False, has_spares: bool = False) -> str | None:
+    """Return why `move_jobs` does not move a job, and what to do instead; None if it does."""
+    if system != OWN_SYSTEM:
+        return f"job {name} is run by {system}; move it there, then import its jobs again"
+    if pinned or has_spares:
+        reason = "is pinned" if pinned else "has spares"
+        return f"job {name} {reason} and can't move; release it, allocate its new chips and make a new plan"
+    return None
+
+
 def find_live_job(connection: Connection, system: str, identity: str) -> int | None:
     """Return the key of the job with this id in a system that has not ended, or None."""
     if has_forbidden_characters([system, identity]):

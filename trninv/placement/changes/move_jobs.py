@@ -24,11 +24,11 @@ from trninv.placement.allocations.allocation_rows import (
     resolve_chips,
 )
 from trninv.placement.allocations.job_allocations import (
-    OWN_SYSTEM,
     Job,
     change_transaction,
     find_live_job,
     jobs_by_key,
+    move_obstacle,
     split_job_name,
 )
 from trninv.placement.allocations.plan_revision import require_plan_revision
@@ -51,8 +51,11 @@ class Move(Protocol):
     scope="operate",
     returns={"jobs": "The jobs that moved, as they are now, oldest first."},
     undo="Move each job back to its former chips, if they are still free; `trninv events` lists them.",
-    command="make-room --apply",
-    examples=('make-room u-trn2x64 --servers 2 --apply --why "room for train-70b"',),
+    command="make-room --apply, drain-impact --apply",
+    examples=(
+        'make-room u-trn2x64 --servers 2 --apply --why "room for train-70b"',
+        'drain-impact u-trn2x64/d0/s3 --apply --why "new firmware"',
+    ),
 )
 def move_jobs(
     connection: Connection,
@@ -125,11 +128,8 @@ def _end_of(job: Job, now: str) -> str:
 def _refuse_immovable(jobs: Iterable[Job], with_spares: Collection[int]) -> None:
     """Refuse jobs that are pinned or have spares; ``with_spares`` are the keys of the latter."""
     for job in jobs:
-        if job.pinned or job.key in with_spares:
-            reason = "is pinned" if job.pinned else "has spares"
-            raise ConflictError(
-                f"job {job.name} {reason} and can't move; release it, allocate its new chips and make a new plan"
-            )
+        if obstacle := move_obstacle(job.name, job.system, pinned=job.pinned, has_spares=job.key in with_spares):
+            raise ConflictError(obstacle)
 
 
 def continue_job(connection: Connection, key: int, time: str, location: Mapping[str, str]) -> int:
@@ -149,8 +149,8 @@ def continue_job(connection: Connection, key: int, time: str, location: Mapping[
 def own_job_key(connection: Connection, name: str) -> int:
     """Return the key of a job that was allocated here; refuse jobs of other systems."""
     system, identity = split_job_name(name)
-    if system != OWN_SYSTEM:
-        raise ConflictError(f"job {name} is run by {system}; move it there, then import its jobs again")
+    if obstacle := move_obstacle(name, system):
+        raise ConflictError(obstacle)
     if (key := find_live_job(connection, system, identity)) is None:
         raise UnknownJobError(f"no job {name} has chips (trninv jobs lists all)")
     return key

@@ -19,7 +19,7 @@ from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips
 from trninv.placement.candidates.placement_model import LegalSets, read_legal_sets
 from trninv.placement.candidates.results import abbreviate_places
 from trninv.placement.moves.drain import DisruptedJob, DrainImpact, DrainMove, DrainOutcome, JobOutcome
-from trninv.placement.questions.make_room import JobMove, render_moves
+from trninv.placement.questions.make_room import JobMove, render_moves, render_revision
 from trninv.rendered_text import Rendered, RenderedTable
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer
@@ -37,7 +37,8 @@ _DEFINITION = (
     "next. A job keeps its remaining chips if the wiring allows a replacement of the lost ones; else it gets the best "
     "place that trninv place finds, else one that the fewest moves of other jobs make. It gets no chips that are "
     "reserved for a time before its end. Free capacity is that of the cluster's domains of this model, with current "
-    "reservations: before the drain, and after it and the moves, while a job without a place keeps its chips"
+    "reservations: before the drain, and after it and the moves, while a job without a place keeps its chips, as do "
+    f"jobs after the first {MAX_JOBS}, which are not planned"
 )
 
 
@@ -107,6 +108,11 @@ class DrainImpactAnswer(Answer):
     ]
     revision: Annotated[str, "Revision of the cluster, as in makeRoom; moveJobs needs it to carry out the moves."]
 
+    @property
+    def unplanned(self) -> int:
+        """Disrupted jobs that are not in this plan because it is full; plan again once the others have moved."""
+        return self.disrupted - len(self.jobs)
+
     def render(self) -> Rendered:
         summary = f"{pluralize(self.disrupted, 'job')} disrupted, {self.stopped:,} of them must stop"
         # as in the column "lost" of jobs, which keep failed chips until they end or move
@@ -141,8 +147,10 @@ class DrainImpactAnswer(Answer):
             ),
         )
         yield from render_reservations(self.reservations)
+        if self.unplanned:
+            yield f"not in this plan: {pluralize(self.unplanned, 'more job')}; plan again once the others have moved"
         if self.moves:
-            yield f"revision {self.revision}"
+            yield from render_revision(self.moves, self.revision)
 
 
 def _job_row(job: DrainedJob) -> Sequence[object]:
@@ -220,7 +228,8 @@ def _job_move(capacity: FreeCapacity, move: DrainMove) -> JobMove:
         tuple(place for row, mask in sorted(masks.items()) for place in capacity.addresses_of(row, mask))
         for masks in (move.allocation.work, move.destination)
     )
-    return JobMove(move.allocation.name, move.allocation.chips, source, destination, must_stop=move.must_stop)
+    job = move.allocation
+    return JobMove(job.name, job.chips, source, destination, must_stop=move.must_stop, obstacle=job.obstacle)
 
 
 def _drained_job(impact: DrainImpact, job: DisruptedJob, outcome: JobOutcome) -> DrainedJob:

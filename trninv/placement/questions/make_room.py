@@ -54,6 +54,9 @@ class JobMove:
     source: Annotated[tuple[AddressText, ...], "Domains, servers or chips that it leaves."]
     destination: Annotated[tuple[AddressText, ...], "Domains, servers or chips that it gets; free when its turn comes."]
     must_stop: Annotated[bool, "Whether it must stop before the first move because moves form a cycle."]
+    obstacle: Annotated[
+        str | None, "Why moveJobs refuses the plan because of it, and what to do first; null if it does not."
+    ] = None
 
     @classmethod
     def from_plan(cls, capacity: FreeCapacity, move: PlannedMove) -> "JobMove":
@@ -64,7 +67,20 @@ class JobMove:
             source=capacity.addresses_of(move.row, move.mask),
             destination=capacity.addresses_of(move.target_row, move.target_mask),
             must_stop=move.must_stop,
+            obstacle=move.allocation.obstacle,
         )
+
+
+def first_obstacle(moves: Iterable[JobMove]) -> str | None:
+    """Return why a plan's moves can't be carried out yet; None if they can."""
+    return next(filter(None, (move.obstacle for move in moves)), None)
+
+
+def render_revision(moves: Iterable[JobMove], revision: str) -> Iterator[str]:
+    """Yield what a plan that moves jobs is valid for, and why it can't be carried out, if so."""
+    yield f"revision {revision}"
+    if obstacle := first_obstacle(moves):
+        yield f"jobs move all or none: {obstacle}"
 
 
 def render_moves(moves: Iterable[JobMove]) -> RenderedTable:
@@ -132,7 +148,7 @@ class MakeRoomAnswer(Answer):
         yield render_moves(self.moves)
         yield from self._render_cordoned()
         yield from render_reservations(self.reservations)
-        yield f"revision {self.revision}"
+        yield from render_revision(self.moves, self.revision)
 
     def _format_places(self) -> str:
         return abbreviate_places(self.places) + (" (degraded)" if self.degraded else "")

@@ -170,7 +170,9 @@ class DiffAnswer(Answer):
             yield RenderedTable(
                 [*place_header, "parts", "before", "after", "since", "who", "why"], map(_state_row, self.states)
             )
-        yield from _render_table(["job", "before", "after", "lost", "gained", "since", "who"], map(_job_row, self.jobs))
+        yield from _render_table(
+            ["job", "before", "after", "lost", "gained", "since", "allocated by"], map(_job_row, self.jobs)
+        )
         headers = ["server", "cordoned", "since", "who", "why"]
         yield from _render_table(headers, map(_cordon_row, self.cordons))
         yield from _render_table(

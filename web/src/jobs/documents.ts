@@ -54,7 +54,7 @@ export const PLACEMENTS = graphql(`
 `);
 
 const MOVE_FIELDS = graphql(`
-  fragment Moved on JobMove { job chips source destination mustStop }
+  fragment Moved on JobMove { job chips source destination mustStop obstacle }
 `);
 
 export const MAKE_ROOM = graphql(
@@ -74,7 +74,7 @@ export const DRAIN_IMPACT = graphql(
   query DrainImpact($scope: Address!, $cordonable: Boolean!) {
     free(scope: $scope) @include(if: $cordonable) { cordoned allocatedOnCordoned }
     drainImpact(scope: $scope) {
-      scope disrupted stopped chips failedChips largestBlock largestBlockAfter revision
+      scope disrupted unplanned stopped chips failedChips largestBlock largestBlockAfter revision
       jobs {
         job chips lostChips mustStop outcome destination
         allGather { gigabytesPerSecond }

@@ -55,7 +55,8 @@ function Plan({ room, scope }: { room: MakeRoomAnswer; scope: string }) {
       <p>
         This frees {room.request}: <strong>{shortPlaces(scope, room.places)}</strong>
       </p>
-      {may && (
+      <Obstacle moves={room.moves} />
+      {may && !findObstacle(room.moves) && (
         <button
           type="button"
           class="main"
@@ -89,6 +90,14 @@ function Steps({ moves, scope }: { moves: Move[]; scope: string }) {
       ))}
     </ol>
   );
+}
+
+/** Why the moves of a plan can't be carried out yet. */
+const findObstacle = (moves: Move[]) => moves.find(({ obstacle }) => obstacle)?.obstacle;
+
+function Obstacle({ moves }: { moves: Move[] }) {
+  const obstacle = findObstacle(moves);
+  return obstacle ? <p>Jobs move all or none: {obstacle}.</p> : null;
 }
 
 export function DrainImpact({ scope, drain }: { scope: string; drain: string }) {
@@ -151,7 +160,7 @@ function DrainButtons({ plan: { drainImpact: plan, free }, scope }: { plan: Drai
           {isCordoned ? "Uncordon…" : "1. Cordon…"}
         </button>
       )}
-      {moves.length > 0 && (
+      {moves.length > 0 && !findObstacle(moves) && (
         <button
           type="button"
           class={!free || isCordoned ? "main" : undefined}
@@ -207,6 +216,10 @@ function Impact({ plan: whole, scope }: { plan: DrainImpactAnswer; scope: string
           <Steps moves={plan.moves} scope={scope} />
         </>
       )}
+      {plan.unplanned > 0 && (
+        <p>Not in this plan: {pluralize(plan.unplanned, "more job")}. Plan again once the others have moved.</p>
+      )}
+      <Obstacle moves={plan.moves} />
       {may && <DrainButtons plan={whole} scope={scope} />}
       <dl class="figures">
         <div>
