@@ -38,7 +38,7 @@ import{S as e,b as t}from"./parts.js";var n=t(`
     }
   }
 `),s=t(`
-  fragment Moved on JobMove { job chips source destination mustStop }
+  fragment Moved on JobMove { job chips source destination mustStop obstacle }
 `),c=t(`
   query MakeRoom($scope: Address!, $chips: Int, $servers: Int, $domains: Int, $shape: String) {
     makeRoom(scope: $scope, chips: $chips, servers: $servers, domains: $domains, shape: $shape) {
@@ -50,7 +50,7 @@ import{S as e,b as t}from"./parts.js";var n=t(`
   query DrainImpact($scope: Address!, $cordonable: Boolean!) {
     free(scope: $scope) @include(if: $cordonable) { cordoned allocatedOnCordoned }
     drainImpact(scope: $scope) {
-      scope disrupted stopped chips failedChips largestBlock largestBlockAfter revision
+      scope disrupted unplanned stopped chips failedChips largestBlock largestBlockAfter revision
       jobs {
         job chips lostChips mustStop outcome destination
         allGather { gigabytesPerSecond }
