@@ -23,7 +23,7 @@ from bench.measure import Row, seed_cluster
 from trninv.database.engine import temporary_engine
 from trninv.placement.candidates.candidate_search import CandidateSearch, PlacementPolicy
 from trninv.placement.candidates.free_blocks import concurrent_jobs
-from trninv.placement.candidates.free_capacity import DomainGroup, DomainRange, FreeCapacity, count_chips
+from trninv.placement.candidates.free_capacity import ModelDomains, ConsecutiveDomains, FreeCapacity, count_chips
 from trninv.placement.candidates.placement_model import LegalSets, PlacementModel, placement_model, read_legal_sets
 from trninv.solvers.torus_blocks import contains, pack_masks
 
@@ -114,7 +114,7 @@ class Day:
         """Run the day: take arrivals and ends in their order, start each job that fits, and sample."""
         full = np.tile(pack_masks([self.model.full], self.model.chips), (self.domains, 1))
         none = np.zeros_like(full)
-        group = DomainGroup(1, "day", self.model.slug, (DomainRange(0, self.domains, 0, 1, 1),), True)
+        group = ModelDomains(1, "day", self.model.slug, (ConsecutiveDomains(0, self.domains, 0, 1, 1),), True)
         capacity = FreeCapacity(group, self.model, np.arange(self.domains), full, full, none.copy(), none)
         jobs = deque(_draw_jobs(self.domains * self.model.chips, self.seed))
         ends: list[tuple[float, int, int]] = []

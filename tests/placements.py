@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from trninv.placement.candidates.free_capacity import DomainGroup, DomainRange, FreeCapacity
+from trninv.placement.candidates.free_capacity import ModelDomains, ConsecutiveDomains, FreeCapacity
 from trninv.placement.candidates.link_failures import UnhealthyParts
 from trninv.placement.candidates.placement_model import LegalSets, PlacementModel, read_legal_sets
 from trninv.routing.fleet import BaseFleet
@@ -18,9 +18,9 @@ def legal(fleet: BaseFleet, model: PlacementModel) -> LegalSets:
         return read_legal_sets(connection, model)
 
 
-def group_of_domains(model: PlacementModel, domains: int) -> DomainGroup:
+def group_of_domains(model: PlacementModel, domains: int) -> ModelDomains:
     """All domains of a cluster that no database has."""
-    return DomainGroup(1, "fleet", model.slug, (DomainRange(0, domains, 0, 1, 1),), True)
+    return ModelDomains(1, "fleet", model.slug, (ConsecutiveDomains(0, domains, 0, 1, 1),), True)
 
 
 def stock_of(model: PlacementModel, free: list[int], damage: UnhealthyParts | None = None) -> FreeCapacity:

@@ -1,10 +1,12 @@
 """Domains of one model that do not stand beside each other in their cluster."""
 
-from trninv.placement.candidates.free_capacity import DomainGroup, DomainRange
+from trninv.placement.candidates.free_capacity import ModelDomains, ConsecutiveDomains
 
 NODES = 10
 """Nodes of each domain."""
-GROUP = DomainGroup(1, "prod", "u-trn2x64", (DomainRange(0, 2, 1, 11, 100), DomainRange(2, 1, 5, 15, 150)), False)
+GROUP = ModelDomains(
+    1, "prod", "u-trn2x64", (ConsecutiveDomains(0, 2, 1, 11, 100), ConsecutiveDomains(2, 1, 5, 15, 150)), False
+)
 """Domains d1, d2 and d5, with nodes 100 to 119 and 150 to 159."""
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row
 from trninv.database.as_of import current_time
 from trninv.placement.allocations.reservations import FOREVER, next_change
 from trninv.placement.candidates.free_blocks import jobs_by_domain
-from trninv.placement.candidates.free_capacity import DomainGroup, read_capacity_without_failures, with_unhealthy_parts
+from trninv.placement.candidates.free_capacity import ModelDomains, read_capacity_without_failures, with_unhealthy_parts
 from trninv.placement.candidates.placement_model import LegalSets, placement_model, read_legal_sets
 from trninv.placement.candidates.reserved_chips import with_current_reservations
 from trninv.routing.revision_cache import RevisionCache
@@ -83,7 +83,7 @@ def _count(
     snapshot: Snapshot, cluster: Row[Any], previous: _ClusterSlots | None, changed: Sequence[int]
 ) -> _ClusterSlots:
     """Count the jobs that fit in a cluster; in domains that have not changed, as before."""
-    connection, group = snapshot.connection, DomainGroup.of_cluster(cluster)
+    connection, group = snapshot.connection, ModelDomains.of_cluster(cluster)
     capacity = with_current_reservations(snapshot, read_capacity_without_failures(connection, group))
     legal_sets, free = read_legal_sets(connection, placement_model(cluster.model)), capacity.free
     rows: Sequence[int] | None = None

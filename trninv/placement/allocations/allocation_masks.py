@@ -15,7 +15,7 @@ from trninv.database.tables import TABLES
 from trninv.inventory.state.chip_ids import parse_chip_ids
 from trninv.placement.allocations.job_allocations import OWN_SYSTEM, move_obstacle
 from trninv.placement.allocations.job_scenario import resolve_jobs
-from trninv.placement.candidates.free_capacity import DomainGroup, FreeCapacity, masks_by_domain
+from trninv.placement.candidates.free_capacity import ModelDomains, FreeCapacity, masks_by_domain
 from trninv.placement.candidates.placement_model import PlacementModel
 from trninv.routing.snapshot import Snapshot
 
@@ -78,7 +78,7 @@ def read_allocations(snapshot: Snapshot, capacity: FreeCapacity) -> list[JobAllo
 
 
 def _apply_job_scenario(
-    snapshot: Snapshot, group: DomainGroup, model: PlacementModel, current: list[JobAllocation]
+    snapshot: Snapshot, group: ModelDomains, model: PlacementModel, current: list[JobAllocation]
 ) -> list[JobAllocation]:
     """Return the current jobs except those that the scenario ends, followed by those that it adds."""
     jobs = resolve_jobs(snapshot.connection, snapshot.changes)
@@ -91,7 +91,7 @@ def _apply_job_scenario(
     return [*(allocation for allocation in current if allocation.key not in jobs.ended), *added]
 
 
-def _load_allocations(connection: Connection, group: DomainGroup, model: PlacementModel) -> list[JobAllocation]:
+def _load_allocations(connection: Connection, group: ModelDomains, model: PlacementModel) -> list[JobAllocation]:
     """Load the jobs of a group of domains that have not ended; a job that also has chips elsewhere is pinned."""
     job, allocation = _T["job"], _T["allocation"]
     first, last = group.ranges[0], group.ranges[-1]  # a chip has the id of its node

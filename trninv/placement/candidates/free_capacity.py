@@ -29,7 +29,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate, chain, groupby
+from itertools import accumulate, chain, groupby, islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -55,7 +55,7 @@ _MAX_EXAMPLES: Final = 3
 """The maximum number of domains that a message names."""
 
 
-class DomainRange(NamedTuple):
+class ConsecutiveDomains(NamedTuple):
     """Consecutive domains of one model, whose ids and whose nodes' ids are consecutive too.
 
     Attributes
@@ -76,7 +76,7 @@ class DomainRange(NamedTuple):
     first_node_id: int
 
 
-class DomainGroup(NamedTuple):
+class ModelDomains(NamedTuple):
     """The domains of one model in a cluster: placement searches in these.
 
     Attributes
@@ -95,13 +95,13 @@ class DomainGroup(NamedTuple):
     id: int
     slug: str
     model: str
-    ranges: tuple[DomainRange, ...]
+    ranges: tuple[ConsecutiveDomains, ...]
     is_whole: bool
 
     @classmethod
-    def of_cluster(cls, row: Row[Any]) -> "DomainGroup":
+    def of_cluster(cls, row: Row[Any]) -> "ModelDomains":
         """Return all domains of a cluster of one model: a row of ``cluster`` with the slug of the model."""
-        whole = DomainRange(0, row.domains, 0, row.first_domain_id, row.first_node_id)
+        whole = ConsecutiveDomains(0, row.domains, 0, row.first_domain_id, row.first_node_id)
         return cls(row.id, row.slug, row.model, (whole,), True)
 
     @property
@@ -166,7 +166,7 @@ class FreeCapacity:
 
     """
 
-    group: DomainGroup
+    group: ModelDomains
     model: PlacementModel
     ordinals: NDArray[np.int64]
     in_scope: MaskRows
@@ -380,7 +380,7 @@ def _read_with_scope(snapshot: Snapshot, scope: str, avoid: Collection[str]) -> 
     return capacity, None if place.level == "cluster" else _chips_of_place(snapshot.connection, place, group, capacity)
 
 
-def _apply_job_scenario(snapshot: Snapshot, group: DomainGroup, capacity: FreeCapacity) -> FreeCapacity:
+def _apply_job_scenario(snapshot: Snapshot, group: ModelDomains, capacity: FreeCapacity) -> FreeCapacity:
     """Return a copy in which jobs have ended, or have got chips, as the scenario says."""
     jobs, allocated = resolve_jobs(snapshot.connection, snapshot.changes), capacity.allocated
     for chips in jobs.ended.values():
@@ -390,7 +390,7 @@ def _apply_job_scenario(snapshot: Snapshot, group: DomainGroup, capacity: FreeCa
     return capacity.with_allocated(allocated)
 
 
-def masks_by_domain(chips: Iterable[int], group: DomainGroup, model: PlacementModel) -> dict[int, int]:
+def masks_by_domain(chips: Iterable[int], group: ModelDomains, model: PlacementModel) -> dict[int, int]:
     """Return masks of chips (ids) by the number of the domain in a group; chips of other domains are skipped."""
     masks: dict[int, int] = {}
     for row, bit in group.locate(chips, model.node_count):
@@ -399,7 +399,7 @@ def masks_by_domain(chips: Iterable[int], group: DomainGroup, model: PlacementMo
     return masks
 
 
-def pack_by_domain(chips: Iterable[int], group: DomainGroup, model: PlacementModel) -> MaskRows:
+def pack_by_domain(chips: Iterable[int], group: ModelDomains, model: PlacementModel) -> MaskRows:
     """Return masks of chips (ids), one row per domain of the group."""
     packed = np.zeros((group.domains, pack_masks([model.full], model.chips).shape[1]), np.uint64)
     for row, mask in masks_by_domain(chips, group, model).items():
@@ -407,7 +407,7 @@ def pack_by_domain(chips: Iterable[int], group: DomainGroup, model: PlacementMod
     return packed
 
 
-def read_domain_group(connection: Connection, place: Place) -> DomainGroup:
+def read_domain_group(connection: Connection, place: Place) -> ModelDomains:
     """Return the cluster's domains of the model that a place has.
 
     Raises
@@ -420,7 +420,7 @@ def read_domain_group(connection: Connection, place: Place) -> DomainGroup:
     query = select(cluster, model.c.slug.label("model")).outerjoin(model, model.c.id == cluster.c.domain_model_id)
     row = connection.execute(query.where(cluster.c.id == place.cluster_id)).one()
     if row.model is not None:
-        return DomainGroup.of_cluster(row)
+        return ModelDomains.of_cluster(row)
     ids = () if place.level == "cluster" else row_ids_in(place, "chip")
     in_scope = set(connection.scalars(select(node.c.domain_id).where(node.c.id.in_(ids)).distinct()))
     domains = connection.execute(
@@ -438,33 +438,32 @@ def read_domain_group(connection: Connection, place: Place) -> DomainGroup:
             first_nodes = select(func.min(node.c.id)).where(node.c.domain_id.in_(first_ids)).group_by(node.c.domain_id)
             nodes = sorted(connection.scalars(first_nodes))  # in the order of their domains
             first_rows = accumulate((len(part) for part in parts), initial=0)
-            return DomainGroup(
+            return ModelDomains(
                 row.id,
                 row.slug,
                 slug,
                 tuple(
-                    DomainRange(first_row, len(part), part[0].ordinal, part[0].id, first_node)
+                    ConsecutiveDomains(first_row, len(part), part[0].ordinal, part[0].id, first_node)
                     for first_row, part, first_node in zip(first_rows, parts, nodes, strict=False)
                 ),
                 False,
             )
-    examples = [
-        f"{row.slug}/d{scoped[0].ordinal} ({slug})"
-        for slug, parts in ranges.items()
-        if (scoped := [each for part in parts for each in part if not in_scope or each.id in in_scope])
-    ]
+    examples = list[str]()
+    for slug, parts in ranges.items():
+        in_both = (domain_row for part in parts for domain_row in part if not in_scope or domain_row.id in in_scope)
+        examples += [f"{row.slug}/d{domain_row.ordinal} ({slug})" for domain_row in islice(in_both, 1)]
     raise SeveralModelsError(
         f"{place.address} has domains of several models, which placement does not support together; name one domain, "
         f"such as {' or '.join(examples[:_MAX_EXAMPLES])}, or allocate chips by address"
     )
 
 
-def _load_capacity(connection: Connection, group: DomainGroup) -> FreeCapacity:
+def _load_capacity(connection: Connection, group: ModelDomains) -> FreeCapacity:
     """Read the capacity of a group of domains, without any scenario."""
     return with_unhealthy_parts(connection, read_capacity_without_failures(connection, group))
 
 
-def read_capacity_without_failures(connection: Connection, group: DomainGroup) -> FreeCapacity:
+def read_capacity_without_failures(connection: Connection, group: ModelDomains) -> FreeCapacity:
     """Read the capacity of a group of domains as if all parts were up."""
     model = placement_model(group.model)
     all_chips = np.tile(pack_masks([model.full], model.chips), (group.domains, 1))
@@ -484,7 +483,7 @@ def with_unhealthy_parts(
     return _with_unhealthy_parts(capacity, _read_unhealthy_parts(connection, capacity.group, capacity.model, domains))
 
 
-def _read_allocated_words(connection: Connection, group: DomainGroup, width: int) -> MaskRows:
+def _read_allocated_words(connection: Connection, group: ModelDomains, width: int) -> MaskRows:
     """Return the allocated chips, ``width`` words for each domain; a domain without allocations may have no row."""
     texts = connection.execute(_ALLOCATED_WORDS[width - 1], group.domain_id_span()).one()
     domain_ids, *words = (np.fromstring(text or "", np.int64, sep=",") for text in texts)
@@ -516,7 +515,7 @@ _CORDONED: Final = (
 
 
 def _read_unhealthy_parts(
-    connection: Connection, group: DomainGroup, model: PlacementModel, domains: Sequence[int] | None
+    connection: Connection, group: ModelDomains, model: PlacementModel, domains: Sequence[int] | None
 ) -> UnhealthyParts:
     """Return the unhealthy nodes and links of a group of domains, or of some of them (by number)."""
     node, link = _T["node"], _T["link"]
@@ -533,7 +532,7 @@ def _read_unhealthy_parts(
     return _to_local_parts(group, model, carried)
 
 
-def _assumed_part_states(snapshot: Snapshot, group: DomainGroup, model: PlacementModel) -> UnhealthyParts:
+def _assumed_part_states(snapshot: Snapshot, group: ModelDomains, model: PlacementModel) -> UnhealthyParts:
     """Return the nodes and links that are down or degraded in the scenario."""
     link, changes = _T["link"], snapshot.changes
     link_ids = list(changes.links)
@@ -544,7 +543,7 @@ def _assumed_part_states(snapshot: Snapshot, group: DomainGroup, model: Placemen
 
 
 def _to_local_parts(
-    group: DomainGroup, model: PlacementModel, parts: Iterable[tuple[Sequence[int], int]]
+    group: ModelDomains, model: PlacementModel, parts: Iterable[tuple[Sequence[int], int]]
 ) -> UnhealthyParts:
     """Map nodes (one id) and links (two ids) to rows and to the numbers of nodes in the domain.
 
@@ -576,7 +575,7 @@ def _with_unhealthy_parts(capacity: FreeCapacity, added: UnhealthyParts) -> Free
     return replace(capacity, up=up, unhealthy_parts=unhealthy_parts)
 
 
-def _chips_of_place(connection: Connection, place: Place, group: DomainGroup, capacity: FreeCapacity) -> MaskRows:
+def _chips_of_place(connection: Connection, place: Place, group: ModelDomains, capacity: FreeCapacity) -> MaskRows:
     """Return the chips of a place as masks, one row per domain of the group."""
     if place.level == "cluster":
         return capacity.in_scope
