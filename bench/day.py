@@ -23,7 +23,7 @@ from bench.measure import Row, seed_cluster
 from trninv.database.engine import temporary_engine
 from trninv.placement.candidates.candidate_search import CandidateSearch, PlacementPolicy
 from trninv.placement.candidates.free_blocks import concurrent_jobs
-from trninv.placement.candidates.free_capacity import ModelDomains, ConsecutiveDomains, FreeCapacity, count_chips
+from trninv.placement.candidates.free_capacity import ConsecutiveDomains, FreeCapacity, ModelDomains, count_chips
 from trninv.placement.candidates.placement_model import LegalSets, PlacementModel, placement_model, read_legal_sets
 from trninv.solvers.torus_blocks import contains, pack_masks
 

@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from trninv.placement.candidates.free_capacity import ModelDomains, ConsecutiveDomains, FreeCapacity
+from trninv.placement.candidates.free_capacity import ConsecutiveDomains, FreeCapacity, ModelDomains
 from trninv.placement.candidates.link_failures import UnhealthyParts
 from trninv.placement.candidates.placement_model import LegalSets, PlacementModel, read_legal_sets
 from trninv.routing.fleet import BaseFleet

@@ -1,6 +1,6 @@
 """Domains of one model that do not stand beside each other in their cluster."""
 
-from trninv.placement.candidates.free_capacity import ModelDomains, ConsecutiveDomains
+from trninv.placement.candidates.free_capacity import ConsecutiveDomains, ModelDomains
 
 NODES = 10
 """Nodes of each domain."""

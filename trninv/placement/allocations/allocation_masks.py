@@ -15,7 +15,7 @@ from trninv.database.tables import TABLES
 from trninv.inventory.state.chip_ids import parse_chip_ids
 from trninv.placement.allocations.job_allocations import OWN_SYSTEM, move_obstacle
 from trninv.placement.allocations.job_scenario import resolve_jobs
-from trninv.placement.candidates.free_capacity import ModelDomains, FreeCapacity, masks_by_domain
+from trninv.placement.candidates.free_capacity import FreeCapacity, ModelDomains, masks_by_domain
 from trninv.placement.candidates.placement_model import PlacementModel
 from trninv.routing.snapshot import Snapshot
 

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, bindparam, func, select
 
 from trninv.database.as_of import maybe_unhealthy
+from trninv.database.bulk_read import batches
 from trninv.database.sql_constructs import JoinedIntegers, OrderedJoin
 from trninv.database.tables import BITMASK_WORDS, CARRYING_STATES, TABLES, is_unhealthy
 from trninv.errors import SeveralModelsError
@@ -434,9 +435,10 @@ def read_domain_group(connection: Connection, place: Place) -> ModelDomains:
         ranges.setdefault(slug, []).append(list(neighbors))
     for slug, parts in ranges.items():
         if in_scope and in_scope <= {domain_row.id for part in parts for domain_row in part}:
-            first_ids = [part[0].id for part in parts]
-            first_nodes = select(func.min(node.c.id)).where(node.c.domain_id.in_(first_ids)).group_by(node.c.domain_id)
-            nodes = sorted(connection.scalars(first_nodes))  # in the order of their domains
+            first_nodes = select(func.min(node.c.id)).group_by(node.c.domain_id)
+            batches_of_ids = batches(part[0].id for part in parts)
+            queries = (first_nodes.where(node.c.domain_id.in_(batch)) for batch in batches_of_ids)
+            nodes = sorted(chain.from_iterable(map(connection.scalars, queries)))  # in the order of their domains
             first_rows = accumulate((len(part) for part in parts), initial=0)
             return ModelDomains(
                 row.id,
