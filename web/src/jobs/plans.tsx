@@ -16,7 +16,7 @@ import {
   type Move,
 } from "./documents";
 import { useInView } from "./inview";
-import { shortPlaces } from "./placements";
+import { Reserved, shortPlaces } from "./placements";
 
 export function MakeRoom({ scope, want }: { scope: string; want: JobSize }) {
   const [open, opened] = useState(false);
@@ -35,13 +35,16 @@ function Plan({ room, scope }: { room: MakeRoomAnswer; scope: string }) {
   const may = useCanWrite();
   if (room.possible !== true)
     return (
-      <p>
-        {room.possible === null
-          ? "No plan was found, but one may exist."
-          : "Moving jobs cannot make room for this request."}
-        {room.cordonedServers.length > 0 &&
-          ` Uncordoning these servers would help: ${room.cordonedServers.join(", ")}.`}
-      </p>
+      <>
+        <p>
+          {room.possible === null
+            ? "No plan was found, but one may exist."
+            : "Moving jobs cannot make room for this request."}
+          {room.cordonedServers.length > 0 &&
+            ` Uncordoning these servers would help: ${room.cordonedServers.join(", ")}.`}
+        </p>
+        <Reserved reservations={room.reservations} />
+      </>
     );
   return (
     <>
@@ -201,6 +204,7 @@ function Impact({ plan: whole, scope }: { plan: DrainImpactAnswer; scope: string
           </li>
         ))}
       </ol>
+      <Reserved reservations={plan.reservations} />
       {plan.jobs.some(({ moves }) => moves.length > 0) && (
         <>
           <h3>Moves, in order</h3>
