@@ -110,6 +110,13 @@ def test_a_drain_sends_no_job_to_reserved_chips(opened: Fleet) -> None:
     ]
 
 
+def test_a_reservation_of_chips_that_are_not_free_anyway_is_not_in_the_way(opened: Fleet) -> None:
+    opened.reserve("next", [f"{D}/s0"], from_=at(1), until=at(3), who="me")
+    assert len(opened.placements(f"{D}/s0", servers=1).reservations) == 1
+    opened.set_state([f"{D}/s0"], "down", why="so", who="me")
+    assert opened.placements(f"{D}/s0", servers=1).reservations == ()
+
+
 def test_a_replacement_that_finds_nothing_names_the_reservations_in_the_way(opened: Fleet) -> None:
     opened.allocate("endless", [f"{D}/s0"], who="me")
     opened.allocate("short", [f"{D}/s1"], until=at(1), who="me")
@@ -117,7 +124,10 @@ def test_a_replacement_that_finds_nothing_names_the_reservations_in_the_way(open
     answer = opened.replacement("endless", f"{D}/s0")
     assert not answer.possible
     assert [each.split(" from ")[0] for each in answer.reservations] == [f"32 chips in {D} for next"]
-    assert list(answer.render())[1:] == [f"reserved: {answer.reservations[0]}"]
+    assert list(answer.render())[1:] == [
+        f"reserved: {answer.reservations[0]}",
+        f"with moves of other jobs: trninv drain-impact {D}/s0",
+    ]
     answer = opened.replacement("short", f"{D}/s1")
     assert (answer.possible, answer.reservations) == (True, ())
 

@@ -20,6 +20,7 @@ from trninv.errors import InvalidArgumentError, UsageError
 from trninv.incidents.losses import job_name
 from trninv.incidents.model import ClosedIncident, DomainImpact, Impact, Incident, PartCount, RelatedFinding
 from trninv.inventory.address.lookup import NO_CLUSTER_MESSAGE
+from trninv.inventory.state.condition import state_in_words
 from trninv.placement.placement_fleet import Fleet
 from trninv.routing.evidence import ServerInstance
 from trninv.units import pluralize
@@ -165,7 +166,7 @@ def _with_notes(
 def describe_parts(parts: Iterable[PartCount]) -> str:
     """Return parts by kind and state in words."""
     return ", ".join(
-        f"{pluralize(part.count, KIND_NAMES.get(part.kind, part.kind))} {_format_state(part.state)}" for part in parts
+        f"{pluralize(part.count, KIND_NAMES.get(part.kind, part.kind))} {state_in_words(part.state)}" for part in parts
     )
 
 
@@ -191,10 +192,6 @@ def _describe_place(incident: Incident | ClosedIncident) -> str:
 
 def _machine_names(instance: ServerInstance) -> str:
     return ", ".join(filter(None, (instance.instance, instance.host)))
-
-
-def _format_state(state: str) -> str:
-    return "in maintenance" if state == "maintenance" else state
 
 
 def _render_impact(incident: Incident, impact: Impact) -> Iterator[str]:

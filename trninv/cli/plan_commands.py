@@ -84,7 +84,7 @@ def _build_plan_command(
                 return
             values = {**change_values(plan), "revision": plan.revision, "why": why}
             result = fleet.make_change(change, **values, **author(database, change, who), dry_run=dry_run)
-            yield render_result(result)
+            yield f"{'dry run: ' if dry_run else ''}{render_result(result)}"
             if unplaced := unplaced_jobs(plan):
                 yield f"{pluralize(unplaced, 'job')} got no new place"
 

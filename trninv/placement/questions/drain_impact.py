@@ -113,7 +113,7 @@ class DrainImpactAnswer(Answer):
         summary = f"{pluralize(self.disrupted, 'job')} disrupted, {self.stopped:,} of them must stop"
         # as in the column "lost" of jobs, which keep failed chips until they end or move
         chips = pluralize(self.chips + self.failed_chips, "chip")
-        remark = f" ({self.failed_chips:,} had failed)" if self.failed_chips else ""
+        remark = f" ({self.failed_chips:,} already out of service)" if self.failed_chips else ""
         yield f"{self.scope}: {chips} lost{remark}, {summary}"
         if self.jobs:
             yield RenderedTable(

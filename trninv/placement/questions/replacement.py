@@ -3,9 +3,10 @@
 `trninv.placement.moves.replacement` plans them; this module declares the question and its answer.
 """
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final
 
 from sqlalchemy import select
 
@@ -35,6 +36,8 @@ from trninv.solvers.torus_blocks import pack_masks, unpack_masks
 from trninv.units import Bandwidth, format_timestamp, pluralize
 
 _JOB = TABLES["job"]
+_MAX_COMMANDS: Final = 3
+"""The most lost servers for which a text names a command."""
 _DEFINITION = (
     "fewest servers in which the job had no chip, one that chips of two domains move to counted twice, then the lowest "
     "tier of the fabric that joins its domains, then fewest new chips; in each domain with a lost server, the job's "
@@ -97,6 +100,8 @@ class ReplacementAnswer(Answer):
         if not self.possible:
             yield f"{loss}: nothing free keeps its shape and bandwidth"
             yield from render_reservations(self.reservations)
+            commands = (shlex.join(["trninv", "drain-impact", place]) for place in self.lost[:_MAX_COMMANDS])
+            yield f"with moves of other jobs: {'; '.join(commands)}{'; …' if len(self.lost) > _MAX_COMMANDS else ''}"
             return
         is_exact = self.new_servers == self.lower_bound_new_servers
         proof = "the fewest possible" if is_exact else f"at least {self.lower_bound_new_servers} are needed"

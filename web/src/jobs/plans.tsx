@@ -176,7 +176,7 @@ function Impact({ plan: whole, scope }: { plan: DrainImpactAnswer; scope: string
     <div class="inner">
       <p>
         Removes {pluralize(plan.chips, "working chip")}
-        {plan.failedChips > 0 && ` (${number(plan.failedChips)} had failed)`}:{" "}
+        {plan.failedChips > 0 && ` (${number(plan.failedChips)} already out of service)`}:{" "}
         {plan.disrupted
           ? `${pluralize(plan.disrupted, "job")} disrupted, ${number(plan.stopped)} stopped`
           : "no jobs disrupted"}
