@@ -231,7 +231,7 @@ def test_on_a_phone_the_places_that_were_found_come_into_view(opened: Open) -> N
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_drain_that_a_link_asks_for_comes_into_view(opened: Open, width: int) -> None:
     page = opened("#/jobs?in=lab&drain=lab/d0/s0", width=width, height=600)
-    expect(page.get_by_text("working chips: ")).to_be_in_viewport()
+    expect(page.get_by_text("15 working chips")).to_be_in_viewport()
 
 
 @pytest.mark.slow

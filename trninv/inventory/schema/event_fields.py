@@ -3,9 +3,9 @@
 An event is one recorded change: of a part's state, of a job's allocation or of a server's cordon.
 """
 
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import and_, case, func, literal_column, or_, select
+from sqlalchemy import Select, and_, case, func, literal_column, or_, select
 
 from trninv.database.tables import TABLES
 from trninv.inventory.address.rows_in import is_at_or_below
@@ -40,14 +40,14 @@ def _moved_from() -> Sql:
 
     A move by trninv leaves the job's old row without chips; an import moves the row itself, with two events.
     """
-    next_move = select(literal_column("1")).where(
+    next_move: Select[Any] = select(literal_column("1")).where(
         _LATER.c.action == "move",
         _LATER.c.part_id == EVENT.c.part_id,
         _LATER.c.id > EVENT.c.id,
         _LATER.c.batch == EVENT.c.batch,
     )
-    left = or_(EVENT.c.chip_ids.is_(None), next_move.correlate_except(_LATER).exists())
-    return case((EVENT.c.action == "move", left))
+    departed = or_(EVENT.c.chip_ids.is_(None), next_move.correlate_except(_LATER).exists())
+    return case((EVENT.c.action == "move", departed))
 
 
 EVENT_FIELDS: Final = (

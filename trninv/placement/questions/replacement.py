@@ -154,8 +154,8 @@ def replacement(
     if key is None:
         raise unknown_job_error(connection, job)
     row = connection.execute(select(_JOB).where(_JOB.c.id == key)).one()
-    found = read_job(connection, key)
-    capacity = read_run_capacity(snapshot, str(found.first_server))
+    holder = read_job(connection, key)
+    capacity = read_run_capacity(snapshot, str(holder.first_server))
     window = Window.of_job(format_timestamp(current_time(connection)), row.until_at)
     capacity = with_reservations(snapshot, capacity, window)
     model = capacity.model
@@ -190,7 +190,7 @@ def replacement(
         tier_after=_tier(model, rows_after) if plan else None,
         largest_block=max_free_block(capacity, legal_sets),
         largest_block_after=max_free_block(_capacity_after(capacity, parts, masks), legal_sets),
-        reservations=() if plan else list_reservations(connection, resolve_place(connection, found.cluster), window),
+        reservations=() if plan else list_reservations(connection, resolve_place(connection, holder.cluster), window),
         revision=plan_revision(connection, row.cluster_id),
         definition=_DEFINITION,
         facts=evidence.cite(
