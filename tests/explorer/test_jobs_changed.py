@@ -24,9 +24,9 @@ from trninv.service.explorer import WEB_DIRECTORY
 
 D = "u-trn2x64/d0"
 FULL = "trn2-16.48xlarge/d0"
-CHUNK = 20_700
-"""Bytes of what is fetched to carry a plan out, compressed: the Jobs page, which names what failed in each job, its
-table, and the dialog."""
+CHUNK = 20_800
+"""Bytes of what is fetched to carry a plan out, compressed: the Jobs page, which names what failed in each job and
+the reservations in the way, its table, and the dialog."""
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +122,31 @@ def test_who_was_faster_is_said_and_nothing_is_held(opened: Open, service_databa
     confirm(page)
     expect(page.get_by_role("status").filter(has_text="quick is released")).to_be_visible()
     assert "quick" not in held(service_database)
+
+
+@pytest.mark.slow
+def test_a_reservation_in_the_way_of_a_job_is_named(opened: Open, service_database: str) -> None:
+    with trninv.open(service_database) as fleet:
+        fleet.release("small")
+        fleet.allocate("full", [FULL], who="tests")
+        fleet.reserve("firmware", [f"{D}/s3"], from_="2h", until="4h", who="tests", maintenance=True)
+        fleet.reserve("next", [f"{D}/s1/c4-15", f"{D}/s2/c4-15"], from_="2h", until="4h", who="tests")
+    try:
+        firmware = f"Reserved: 16 chips in {D}/s3 for maintenance firmware from "
+        page = opened(f"#/jobs?in={D}/s3&fit=servers:1")
+        expect(page.get_by_text("No placement:")).to_be_visible()
+        expect(page.get_by_text(firmware)).to_be_visible()
+        page.get_by_role("button", name="Make room…").click()
+        expect(page.get_by_text(firmware)).to_have_count(2)
+        page = opened(f"#/jobs?in={D}&drain={D}/s0")
+        plan = page.get_by_role("region", name="Drain impact")
+        expect(plan).to_contain_text("llama-ft loses 16 of 16 chips has nowhere to go")
+        expect(plan).to_contain_text(firmware)
+        expect(plan).to_contain_text("for next from ")
+    finally:
+        with trninv.open(service_database) as fleet:
+            fleet.unreserve("firmware", who="tests")
+            fleet.unreserve("next", who="tests")
 
 
 @pytest.mark.slow

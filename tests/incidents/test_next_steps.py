@@ -42,6 +42,39 @@ def test_set_names_the_jobs_that_it_hits_and_the_impact_where_they_can_go(fleet:
     assert run("replace", "train-7b", database=url)[1].count("train-7b")
 
 
+@pytest.mark.parametrize(
+    ("part", "drained"),
+    [(f"{U}/s1/c0--{U}/s1/c1", f"{U}/s1/c0--{U}/s1/c1"), (f"{U}/s1/c0", f"{U}/s1/c0"), (f"{U}/s1/efa0", f"{U}/s1")],
+)
+def test_a_job_without_a_chip_that_is_down_is_not_to_be_replaced(
+    fleet: Fleet, run: Run, part: str, drained: str
+) -> None:
+    url, is_chip = url_of(fleet), part == f"{U}/s1/c0"
+    fleet.set_state(part, "degraded" if is_chip else "down", factor=0.5 if is_chip else None, who="tests", why="x")
+    (line,) = (line for line in run("incidents", "--impact", database=url)[1].splitlines() if "jobs can go" in line)
+    assert line == f"  where its jobs can go: trninv drain-impact {drained}"
+    assert run("replace", "train-7b", database=url)[0] == 2
+    assert run("drain-impact", drained, database=url)[0] in (0, 1)
+
+    async def ask() -> str:
+        async with client(fleet) as agent:
+            return str(((await agent.call_tool("incidents", {})).structured_content or {})["next"])
+
+    assert asyncio.run(ask()).startswith("drainImpact with scope")
+
+
+def test_a_job_at_a_link_of_a_chip_that_is_down_is_to_be_drained(fleet: Fleet, run: Run) -> None:
+    fleet.release("eval")
+    fleet.allocate("eval", [f"{U}/s0/c0"], who="bob")
+    fleet.release("train-7b")
+    fleet.allocate("next", [f"{U}/s0/c1"], who="bob")
+    fleet.set_state([f"{U}/s0/c0", f"{U}/s0/c0--{U}/s0/c1"], "down", who="tests", why="x")
+    assert (
+        "can go: trninv replace eval; trninv drain-impact u-trn2x64/d0/s0/c0\n"
+        in run("incidents", "--impact", database=url_of(fleet))[1]
+    )
+
+
 def test_a_dry_run_says_so_first(fleet: Fleet, run: Run) -> None:
     status, out, err = run("set", f"{U}/s3", "down", "--why", "power", "--dry-run", database=url_of(fleet))
     assert (status, err) == (0, "dry run: nothing was changed\n")

@@ -72,7 +72,7 @@ def test_the_chips_lost_are_those_of_the_place_with_failed_ones(own: Fleet) -> N
     answer = own.drain_impact(f"{ULTRA}/s2")
     assert (answer.chips, answer.failed_chips, answer.jobs[0].lost_chips) == (15, 1, 16)
     assert next(iter(answer.render())) == (
-        f"{ULTRA}/s2: 16 chips lost (1 had failed), 1 job disrupted, 1 of them must stop"
+        f"{ULTRA}/s2: 16 chips lost (1 already out of service), 1 job disrupted, 1 of them must stop"
     )
     for place in (f"{ULTRA}/s3", f"{ULTRA}/s0/c0--{ULTRA}/s0/c1"):
         assert own.drain_impact(place).failed_chips == 0
@@ -209,7 +209,7 @@ def test_the_command_moves_the_jobs(two: Fleet, run: Run, tables: str) -> None:
     assert two.drain_impact(words[1]) == plan
     jobs, apply = two.jobs(), ("--apply", "--who", "chloe", "--why", "fan", "--revision", plan.revision)
     status, out, error = run(*words, *apply, "--dry-run", database=url)
-    assert (status, out.endswith("\nmoved 2 jobs\n"), error) == (0, True, "dry run: nothing was changed\n")
+    assert (status, out.endswith("\ndry run: moved 2 jobs\n"), error) == (0, True, "dry run: nothing was changed\n")
     assert two.jobs() == jobs
     assert run(*words, *apply, database=url)[::2] == (0, "")
     now = {job.name: (job.first_server, job.who) for job in two.jobs()}

@@ -93,14 +93,43 @@ def test_a_drain_sends_no_job_to_reserved_chips(opened: Fleet) -> None:
     places = {job.job: job.destination for job in opened.drain_impact(f"{D}/s1").jobs}
     assert places["short"] in {(f"{D}/s2",), (f"{D}/s3",)}
     opened.allocate("other", [f"{D}/s2"], who="me")
-    (job,) = opened.drain_impact(f"{D}/s1").jobs
-    assert job.destination == (f"{D}/s3",)  # its end == the start of the reservation
+    answer = opened.drain_impact(f"{D}/s1")
+    assert answer.jobs[0].destination == (f"{D}/s3",)  # its end == the start of the reservation
+    assert answer.reservations == ()
+    opened.allocate("third", [f"{D}/s3"], until=at(1), who="me")
+    answer = opened.drain_impact(f"{D}/s1")
+    assert (answer.jobs[0].outcome, answer.reservations) == (DrainOutcome.NOWHERE, ())  # not in the way of a short job
+    opened.release("third")
     answer = opened.drain_impact(f"{D}/s0")
-    assert (answer.jobs[0].outcome, answer.reservations) == (DrainOutcome.NOWHERE, ())
+    assert answer.jobs[0].outcome is DrainOutcome.NOWHERE
+    assert [each.split(" from ")[0] for each in answer.reservations] == [f"16 chips in {D}/s3 for next"]
+    assert f"reserved: {answer.reservations[0]}" in list(answer.render())
     assert answer.largest_block == 16  # now, nothing is reserved
     assert [each.split(" from ")[0] for each in opened.drain_impact(f"{D}/s3").reservations] == [
         f"16 chips in {D}/s3 for next"
     ]
+
+
+def test_a_reservation_of_chips_that_are_not_free_anyway_is_not_in_the_way(opened: Fleet) -> None:
+    opened.reserve("next", [f"{D}/s0"], from_=at(1), until=at(3), who="me")
+    assert len(opened.placements(f"{D}/s0", servers=1).reservations) == 1
+    opened.set_state([f"{D}/s0"], "down", why="so", who="me")
+    assert opened.placements(f"{D}/s0", servers=1).reservations == ()
+
+
+def test_a_replacement_that_finds_nothing_names_the_reservations_in_the_way(opened: Fleet) -> None:
+    opened.allocate("endless", [f"{D}/s0"], who="me")
+    opened.allocate("short", [f"{D}/s1"], until=at(1), who="me")
+    opened.reserve("next", [f"{D}/s2", f"{D}/s3"], from_=at(1), until=at(3), who="me")
+    answer = opened.replacement("endless", f"{D}/s0")
+    assert not answer.possible
+    assert [each.split(" from ")[0] for each in answer.reservations] == [f"32 chips in {D} for next"]
+    assert list(answer.render())[1:] == [
+        f"reserved: {answer.reservations[0]}",
+        f"with moves of other jobs: trninv drain-impact {D}/s0",
+    ]
+    answer = opened.replacement("short", f"{D}/s1")
+    assert (answer.possible, answer.reservations) == (True, ())
 
 
 def test_room_is_made_only_by_moves_that_reservations_allow(opened: Fleet) -> None:

@@ -98,6 +98,9 @@ def test_what_is_down_or_closed_takes_no_job_and_says_so(engine: Engine) -> None
             allocate(connection, "a", [f"{ULTRA}/s1"], who="me")
         with pytest.raises(ConflictError, match=r"s2/c0 is cordoned \(firmware\)"):
             allocate(connection, "a", [f"{ULTRA}/s2"], who="me")
+        set_state(connection, [f"{ULTRA}/s3/c0"], Condition("maintenance"), why="fan", who="me")
+        with pytest.raises(ConflictError, match=f"{ULTRA}/s3/c0 is in maintenance; choose"):
+            allocate(connection, "a", [f"{ULTRA}/s3"], who="me")
         allocate(connection, "a", [f"{ULTRA}/s0"], who="me")
         set_state(connection, [f"{ULTRA}/s0/c1"], Condition("down"), why="HBM", who="me")
         assert [job.failed_chips for job in job_allocations.list_jobs(connection, None, 10)] == [1]

@@ -234,6 +234,34 @@ def test_an_import_is_one_change_and_a_move_is_told_of_both_places(own: Fleet) -
     is_sound(own.engine)
 
 
+def test_a_move_says_which_place_the_job_left(own: Fleet, run: Run) -> None:
+    with write_transaction(own.engine) as connection:
+        told(connection, {"jobs": [slurm(1, HOSTS[0]), slurm(2, HOSTS[1])]})
+    with write_transaction(own.engine) as connection:  # an import moves the job's row
+        told(connection, {"jobs": [slurm(1, HOSTS[1]), slurm(2, HOSTS[0])]})
+    own.allocate("b", [f"{D}/s2/c7"], who="bob")
+    with write_transaction(own.engine) as connection:  # trninv ends the row and inserts another
+        moved(connection, "b", f"{D}/s3/c0", 1)
+    moves = [event for event in happened(own) if event.moved_from is not None]
+    assert {(each.job, each.address, each.moved_from) for each in moves} == {
+        ("job1", f"{D}/s0", True),
+        ("job1", f"{D}/s1", False),
+        ("job2", f"{D}/s1", True),
+        ("job2", f"{D}/s0", False),
+        ("b", f"{D}/s2/c7", True),
+        ("b", f"{D}/s3/c0", False),
+    }
+    url = own.engine.url.render_as_string(hide_password=False)
+    lines = run("events", "--job", "b", database=url)[1].splitlines()[2:]
+    assert [line.split("  ")[-1] for line in lines] == ["moved to here: b", "moved from here: b", "allocate b"]
+    listed = json.loads(run("events", "--job", "b", "--format", "json", database=url)[1])
+    assert [(event["action"], event["movedFrom"]) for event in listed] == [
+        ("move", False),
+        ("move", True),
+        ("allocate", None),
+    ]
+
+
 def test_where_a_job_was_and_when_it_had_moved_is_known_of_each_time(own: Fleet) -> None:
     for host in HOSTS[:3]:
         with write_transaction(own.engine) as connection:
@@ -256,7 +284,7 @@ def test_interfaces_agree(own: Fleet, run: Run) -> None:
     own.cordon([f"{D}/s1"], who="ann", why="fw")
     own.release("a", who="ann")
     url = own.engine.url.render_as_string(hide_password=False)
-    node = "event batch at who source kind action job address before after why"
+    node = "event batch at who source kind action job movedFrom address before after why"
     api = services(own)["compiled"], services(own)["executed"]
     for scope in (None, D, f"{D}/s1", f"{D}/s0/c3", f"{CLUSTER}/r0", f"{D}/s2"):
         python = [each.to_json() for each in happened(own, scope)]

@@ -260,7 +260,7 @@ def test_a_dry_run_of_the_command_moves_nothing(own: Fleet, run: Run, seeded: st
     words = ("make-room", ULTRA, "--servers", "2", "--apply", "--who", "her")
     jobs = own.jobs()
     status, out, error = run(*words, "--dry-run", database=seeded)
-    assert (status, "moved 2 jobs" in out, error) == (0, True, "dry run: nothing was changed\n")
+    assert (status, "\ndry run: moved 2 jobs\n" in out, error) == (0, True, "dry run: nothing was changed\n")
     assert own.jobs() == jobs
     assert run(*words, database=seeded)[0] == 0
     assert {event.who for event in happened(own)} == {"me", "her"}

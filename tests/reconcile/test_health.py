@@ -21,6 +21,7 @@ from trninv.importers.ingestion import ImportFile, import_files
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.bindings import ProposedBinding, bind
+from trninv.reconcile.changes.detect_drift import detect_drift as detect_drift_change
 from trninv.reconcile.drift import DriftResult, detect_drift
 
 pytestmark = pytest.mark.slow_on_postgresql
@@ -117,7 +118,11 @@ def test_a_node_that_is_not_healthy_is_found_taken_down_and_over_with_its_report
     applied = compared(engine, 2, plain(**more), apply=True)
     assert [(change.address, str(change.after)) for change in applied.applied_changes] == [(SLOT, "down")]
     assert not_up(engine) == {f"{SLOT}/c{chip}": "down" for chip in range(16)}
-    assert told(compared(engine, 3, plain(conditions=[READY]))) == [("state-differs", SLOT, "up by kubernetes")]
+    reported_up = compared(engine, 3, plain(conditions=[READY]))
+    assert told(reported_up) == [("state-differs", SLOT, "up by kubernetes")]
+    assert (
+        f"state-differs at 1 server: --apply sets none up; if the repair is done: trninv set {SLOT} up --why REASON"
+    ) in detect_drift_change.render(reported_up)
 
 
 def test_chips_that_are_only_counted_are_not_named(engine: Engine) -> None:
@@ -130,6 +135,7 @@ def test_a_cordon_is_no_failed_check(engine: Engine, spec: dict[str, Any]) -> No
     found = compared(engine, 1, plain(spec=spec), apply=True)
     assert told(found) == [("state-differs", SLOT, "maintenance by kubernetes (unschedulable)")]
     assert found.applied_changes == ()
+    assert "sets none up" not in "\n".join(map(str, detect_drift_change.render(found)))
 
 
 @pytest.mark.parametrize(

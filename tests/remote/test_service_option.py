@@ -117,6 +117,18 @@ def test_a_token_of_scope_read_reads_and_changes_nothing(guarded: Guarded) -> No
             connect(token=token).jobs()
 
 
+def test_a_command_without_a_token_says_where_it_takes_it_from(
+    guarded: Guarded, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, _ = guarded
+    hint = "; set TRNINV_TOKEN or TRNINV_TOKEN_FILE (request "
+    for token, has_hint in (("", True), ("trninv_wrong", False)):
+        monkeypatch.setenv("TRNINV_TOKEN", token)
+        monkeypatch.setattr(trninv, "connect", lambda _, token=token: connect(token=token))
+        status, _, error = command("--service", URL, "incidents")
+        assert (status, hint in error) == (1, has_hint)
+
+
 def test_the_author_is_the_token_and_nobody_else(
     guarded: Guarded, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,8 +62,11 @@ class Runner:
                 f"{pluralize(count, 'high finding')} of drift on parts that are up: drift has them, and "
                 "detectDrift with apply sets down those that are missing or reported unhealthy"
             )
-        if tool.name == "incidents" and any(incident.get("jobs") for incident in answer["nodes"]):
-            content["next"] = "replacement with job says where each of these jobs can go"
+        if tool.name == "incidents":
+            # as `trninv incidents --impact`: replacement refuses a job without chips that are down
+            loses_chips = {bool(incident.get("chipsLost")) for incident in answer["nodes"] if incident.get("jobs")}
+            steps = [step for lost, step in _NEXT_STEPS.items() if lost in loses_chips]
+            content |= {"next": "; ".join(steps)} if steps else {}
         if sources:
             content |= {"sources": sources, "explain": explain_uri(tool, arguments)}
         return content
@@ -120,6 +123,14 @@ class Runner:
         if content.get("errors"):
             raise ToolError("; ".join(_describe(error) for error in content["errors"]))
         return content["data"], content.get("extensions", {}).get("asOf")
+
+
+_NEXT_STEPS: Final = {
+    True: "replacement with job says where each of these jobs with chips that are down can go",
+    False: "drainImpact with scope, a cause (the server of a NIC), says where the jobs at a link, switch, NIC or "
+    "degraded chip can go",
+}
+"""What to ask next about incidents with jobs, by whether they lose chips."""
 
 
 def _hint_at_state(result: Any, arguments: Mapping[str, Any]) -> dict[str, str]:

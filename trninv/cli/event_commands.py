@@ -97,7 +97,8 @@ def _render_change(event: Event) -> tuple[str, str]:
     """Return the conditions before and after, or, for an action, an empty text and the action."""
     if event.action is None:
         return str(event.before), str(event.after)
-    return "", f"{event.action} {event.job}" if event.job else event.action
+    action = event.action if event.moved_from is None else "moved from here:" if event.moved_from else "moved to here:"
+    return "", f"{action} {event.job}" if event.job else action
 
 
 def _print_lines(event_list: list[Event], style: str) -> None:

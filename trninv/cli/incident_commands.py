@@ -17,8 +17,10 @@ from trninv.cli.output import encode, format_option, print_table, print_value
 from trninv.cli.progress_line import Progress
 from trninv.cli.shell_completion import ADDRESS
 from trninv.errors import InvalidArgumentError, UsageError
+from trninv.incidents.losses import job_name
 from trninv.incidents.model import ClosedIncident, DomainImpact, Impact, Incident, PartCount, RelatedFinding
 from trninv.inventory.address.lookup import NO_CLUSTER_MESSAGE
+from trninv.inventory.state.condition import state_in_words
 from trninv.placement.placement_fleet import Fleet
 from trninv.routing.evidence import ServerInstance
 from trninv.units import pluralize
@@ -40,7 +42,7 @@ OPTIONAL_COLUMNS: Final = ("rule", "who", "severity")
 _MAX_INSTANCES: Final = 8
 """The most instances that the lines of an incident's impact name."""
 _MAX_COMMANDS: Final = 3
-"""The most jobs for which a command is named."""
+"""The most commands that say where jobs can go."""
 KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 
 
@@ -164,7 +166,7 @@ def _with_notes(
 def describe_parts(parts: Iterable[PartCount]) -> str:
     """Return parts by kind and state in words."""
     return ", ".join(
-        f"{pluralize(part.count, KIND_NAMES.get(part.kind, part.kind))} {_format_state(part.state)}" for part in parts
+        f"{pluralize(part.count, KIND_NAMES.get(part.kind, part.kind))} {state_in_words(part.state)}" for part in parts
     )
 
 
@@ -192,10 +194,6 @@ def _machine_names(instance: ServerInstance) -> str:
     return ", ".join(filter(None, (instance.instance, instance.host)))
 
 
-def _format_state(state: str) -> str:
-    return "in maintenance" if state == "maintenance" else state
-
-
 def _render_impact(incident: Incident, impact: Impact) -> Iterator[str]:
     losses = (
         f"{pluralize(impact.chips, 'chip')} with {pluralize(impact.cores, 'core')} and {impact.memory} out of service"
@@ -215,14 +213,28 @@ def _render_impact(incident: Incident, impact: Impact) -> Iterator[str]:
         yield from _render_domain_impact(domain)
     for note in incident.notes:
         yield f"  note {note.written_at} {note.who}: {note.text}"
-    if incident.jobs:
-        commands = [shlex.join(["trninv", "replace", job]) for job in incident.jobs[:_MAX_COMMANDS]]
-        yield f"  where its jobs can go: {'; '.join(commands)}{'; …' if len(incident.jobs) > _MAX_COMMANDS else ''}"
+    if commands := _commands_for_jobs(incident, impact):
+        more = "; …" if len(commands) > _MAX_COMMANDS else ""
+        yield f"  where its jobs can go: {'; '.join(map(shlex.join, commands[:_MAX_COMMANDS]))}{more}"
     if impact.truncated:
         yield (
             f"  omitted: {impact.domain_count - len(impact.domains):,} of {pluralize(impact.domain_count, 'domain')}, "
             f"{impact.job_count - len(impact.jobs):,} of {pluralize(impact.job_count, 'job')}"
         )
+
+
+def _commands_for_jobs(incident: Incident, impact: Impact) -> list[list[str]]:
+    """Return the commands that say where an incident's jobs can go: `replace` only for jobs with chips that are down.
+
+    The other jobs are at a link, switch or NIC, or at a degraded chip; a NIC can't be drained, but its server can.
+    """
+    with_lost_chips = set(map(job_name, impact.jobs)) if impact.chips else set()
+    commands = [["trninv", "replace", job] for job in incident.jobs if job in with_lost_chips]
+    if len(commands) < len(incident.jobs):
+        nics = {part.address for part in incident.members if part.kind == "nic"}
+        places = (cause.rpartition("/")[0] if cause in nics else cause for cause in incident.causes)
+        commands += [["trninv", "drain-impact", place] for place in dict.fromkeys(places)]
+    return commands
 
 
 def _render_domain_impact(impact: DomainImpact) -> Iterator[str]:

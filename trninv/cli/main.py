@@ -19,7 +19,7 @@ from trninv import __version__
 from trninv.characters import FORBIDDEN_MESSAGE, escape_controls, has_forbidden_characters
 from trninv.cli import command_index
 from trninv.cli.command_index import no_garbage_collection
-from trninv.errors import SchemaOutdatedError, TrninvError, UsageError, explain_memory_error
+from trninv.errors import SchemaOutdatedError, TrninvError, UnauthenticatedError, UsageError, explain_memory_error
 from trninv.settings import Settings, is_service
 
 _GROUPS = {
@@ -323,6 +323,13 @@ def _add_database_option(error: TrninvError, words: Sequence[str]) -> str:
     )
 
 
+def _name_token_settings(error: TrninvError) -> str:
+    """Return where a command takes the token from, if a service refuses a request without one."""
+    if not isinstance(error, UnauthenticatedError) or any(map(os.environ.get, ("TRNINV_TOKEN", "TRNINV_TOKEN_FILE"))):
+        return ""
+    return "; set TRNINV_TOKEN or TRNINV_TOKEN_FILE"
+
+
 def _system_reason(error: BaseException) -> str:
     """Return what an error of the system says, and of which file."""
     if isinstance(error, OSError):
@@ -351,7 +358,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "--debug" in words:
             raise
         request = f" (request {error.request_id})" if error.request_id else ""
-        _print_error(f"trninv: {_add_database_option(error, words)}{request}")
+        _print_error(f"trninv: {_add_database_option(error, words)}{_name_token_settings(error)}{request}")
         status = error.exit_status
     except _PipeClosedError:
         _silence_stdout()

@@ -84,7 +84,7 @@ def _build_plan_command(
             values = {**change_values(plan), "revision": plan.revision, "why": why}
             result = fleet.make_change(change, **values, **author(database, change, who), dry_run=dry_run)
             remaining.extend(remaining_jobs(plan))
-            return [render_result(result), *remaining]
+            return [f"{'dry run: ' if dry_run else ''}{render_result(result)}", *remaining]
 
         with open_scenario(database, down, derate, as_of, *jobs) as fleet:
             ask_and_print(fleet, question, arguments, style, make_change)

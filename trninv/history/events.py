@@ -38,6 +38,8 @@ class Event:
     action, job
         One of ACTIONS, and the name of the job or reservation unless the action is on a server. Both are None for a
         change of state.
+    moved_from
+        Of a move, whether the job left the address; None for any other event.
     address
         The part's address, or the smallest place that contains all of the job's chips.
     before, after
@@ -56,6 +58,7 @@ class Event:
     kind: str | None
     action: str | None
     job: str | None
+    moved_from: bool | None
     address: str
     before: Condition | None
     after: Condition | None
@@ -183,4 +186,5 @@ def _event_from_row(row: Any) -> Event:
     states = values.pop("before"), values.pop("after")
     before, after = (state and Condition(state, factor) for state, factor in zip(states, factors, strict=True))
     values |= {name: bool(values[name]) for name in ("cascaded", "clock_went_back")}
+    values["moved_from"] = None if values["moved_from"] is None else bool(values["moved_from"])
     return Event(**values, before=before, after=after)

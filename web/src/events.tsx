@@ -6,11 +6,12 @@ interface EventText {
   after: string | null;
   action: string | null;
   job: string | null;
+  movedFrom: boolean | null;
 }
 
-const ACTIONS: Record<string, (job: string | null) => string> = {
+const ACTIONS: Record<string, (job: string | null, movedFrom: boolean | null) => string> = {
   allocate: (job) => `job ${job} started`,
-  move: (job) => `job ${job} moved`,
+  move: (job, movedFrom) => `job ${job} moved ${movedFrom ? "away" : "here"}`,
   release: (job) => `job ${job} ended`,
   cordon: () => "cordoned",
   uncordon: () => "uncordoned",
@@ -18,8 +19,8 @@ const ACTIONS: Record<string, (job: string | null) => string> = {
   unreserve: () => "no longer reserved",
 };
 
-export const describeEvent = ({ before, after, action, job }: EventText): string =>
-  action ? (ACTIONS[action]?.(job) ?? action) : `${before} → ${after}`;
+export const describeEvent = ({ before, after, action, job, movedFrom }: EventText): string =>
+  action ? (ACTIONS[action]?.(job, movedFrom) ?? action) : `${before} → ${after}`;
 
 /** The glyph of the state after the event; a square for jobs. */
 export function EventGlyph({ event: { after } }: { event: EventText }) {

@@ -3,9 +3,9 @@
 An event is one recorded change: of a part's state, of a job's allocation or of a server's cordon.
 """
 
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import and_, case, func, literal_column, select
+from sqlalchemy import Select, and_, case, func, literal_column, or_, select
 
 from trninv.database.tables import TABLES
 from trninv.inventory.address.rows_in import is_at_or_below
@@ -15,6 +15,7 @@ from trninv.inventory.state.state_change import is_cascaded
 
 EVENT: Final = TABLES["state_event"]
 _PART_EVENT: Final = EVENT.alias("of_part")
+_LATER: Final = EVENT.alias("later_move")
 _IS_EFFECTIVE_SAME: Final = and_(
     EVENT.c.before == EVENT.c.state,
     func.coalesce(EVENT.c.factor_ppm_before, literal_column("0"))
@@ -34,6 +35,21 @@ def _own_or_effective(column: str, own_column: str, own_state: str) -> Sql:
     )
 
 
+def _moved_from() -> Sql:
+    """Return whether a job left the event's place; null unless the event is a move.
+
+    A move by trninv leaves the job's old row without chips; an import moves the row itself, with two events.
+    """
+    next_move: Select[Any] = select(literal_column("1")).where(
+        _LATER.c.action == "move",
+        _LATER.c.part_id == EVENT.c.part_id,
+        _LATER.c.id > EVENT.c.id,
+        _LATER.c.batch == EVENT.c.batch,
+    )
+    departed = or_(EVENT.c.chip_ids.is_(None), next_move.correlate_except(_LATER).exists())
+    return case((EVENT.c.action == "move", departed))
+
+
 EVENT_FIELDS: Final = (
     Field("id", ValueFormat.ID, EVENT.c.id, "Opaque id.", is_filterable=False),
     column_field(
@@ -50,6 +66,14 @@ EVENT_FIELDS: Final = (
         enumeration=ACTION,
     ),
     column_field(EVENT.c.job, "Name of the job or reservation."),
+    Field(
+        "moved_from",
+        ValueFormat.BOOLEAN,
+        _moved_from(),
+        "Of a move: true at the place that the job left, false at the one that it got. Null for any other event.",
+        nullable=True,
+        is_filterable=False,
+    ),
     column_field(
         EVENT.c.address, "Address of the part, or the smallest place with all chips of the job; it may no longer exist."
     ),

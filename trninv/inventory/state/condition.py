@@ -151,3 +151,8 @@ def effective_condition(one: Condition, other: Condition) -> Condition:
         factor_ppm = min(better.factor_ppm or PPM, worse.factor_ppm or PPM)
         return Condition("degraded", None if factor_ppm == PPM else factor_ppm)
     return worse
+
+
+def state_in_words(state: str) -> str:
+    """Return a state as it follows "is": "down", "in maintenance"."""
+    return "in maintenance" if state == "maintenance" else state

@@ -23,6 +23,7 @@ from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.address.rows_in import CONTAINERS, row_ids_in
 from trninv.inventory.address.syntax import expand_chip_ranges
 from trninv.inventory.state.chip_ids import format_chip_ids
+from trninv.inventory.state.condition import state_in_words
 
 _T: Final = TABLES
 MAX_PLACES: Final = 1_000
@@ -137,8 +138,8 @@ def refuse_allocated(connection: Connection, chips: Sequence[int], ended_jobs: C
             raise ConflictError(
                 f"{address} is allocated to job {row.name}; release it, or choose free chips (trninv place)"
             )
-        state = f"is {row.state}" if row.state not in CARRYING_STATES else f"is cordoned ({row.why})"
-        raise ConflictError(f"{address} {state}; choose free chips (trninv place)")
+        state = f"cordoned ({row.why})" if row.state in CARRYING_STATES else state_in_words(row.state)
+        raise ConflictError(f"{address} is {state}; choose free chips (trninv place)")
 
 
 @cache  # building the query takes longer than running it

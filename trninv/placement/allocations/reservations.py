@@ -54,6 +54,11 @@ class Window:
     end: str = FOREVER
 
     @classmethod
+    def of_job(cls, start: str, end: str | None) -> "Window":
+        """Return the window of a job that runs at ``start``; one that should have ended by then may run forever."""
+        return cls(start, end if end and end > start else FOREVER)
+
+    @classmethod
     def moment(cls, time: datetime) -> "Window":
         """Return the shortest window that starts at a time."""
         return cls(format_timestamp(time), format_timestamp(time + timedelta(microseconds=1)))

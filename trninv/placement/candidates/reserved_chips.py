@@ -14,7 +14,7 @@ from trninv.database.as_of import current_time
 from trninv.database.tables import TABLES
 from trninv.errors import SeveralModelsError
 from trninv.inventory.state.chip_ids import parse_chip_ids
-from trninv.placement.allocations.reservations import FOREVER, Window, ended_by, overlapping
+from trninv.placement.allocations.reservations import Window, ended_by, overlapping
 from trninv.placement.candidates.free_capacity import FreeCapacity, pack_by_domain, read_capacity
 from trninv.routing.snapshot import Snapshot
 from trninv.solvers.torus_blocks import MaskRows
@@ -65,8 +65,7 @@ def reserved_from_now(snapshot: Snapshot, capacity: FreeCapacity, until: str | N
         The end of that time; None or a time that has passed: no end.
 
     """
-    now = format_timestamp(current_time(snapshot.connection))
-    window = Window(now, until if until and until > now else FOREVER)
+    window = Window.of_job(format_timestamp(current_time(snapshot.connection)), until)
     return _reserved_chips(snapshot, capacity, overlapping(window))
 
 

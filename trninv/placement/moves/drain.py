@@ -16,7 +16,7 @@ from trninv.database.as_of import current_time
 from trninv.database.tables import TABLES
 from trninv.enumeration import DescribedEnum
 from trninv.errors import WrongLevelError
-from trninv.inventory.address.lookup import Place, resolve
+from trninv.inventory.address.lookup import Place, resolve, resolve_place
 from trninv.placement.allocations.allocation_masks import JobAllocation
 from trninv.placement.allocations.reservations import Window, list_reservations
 from trninv.placement.candidates.candidate_search import CandidateSearch, PlacementPolicy
@@ -189,11 +189,15 @@ class DrainImpact:
         lose_links = (row for row, links in self._lost_links.items() if links)
         return sorted({*lose_chips, *lose_links})
 
-    def reservations(self) -> tuple[str, ...]:
-        """Return the first reservations of chips that are drained, now and later, in words, by their start."""
-        now = format_timestamp(current_time(self._snapshot.connection))
-        has_chips = any(self._lost_chips)
-        return list_reservations(self._snapshot.connection, self.place, Window(now)) if has_chips else ()
+    def reservations(self, unplaced: Iterable[JobAllocation]) -> tuple[str, ...]:
+        """Return the first reservations of drained chips, then those that keep jobs without a place from others."""
+        connection = self._snapshot.connection
+        now = format_timestamp(current_time(connection))
+        reservations = [*list_reservations(connection, self.place, Window(now))] if any(self._lost_chips) else []
+        if ends := [Window.of_job(now, job.until).end for job in unplaced]:
+            cluster = resolve_place(connection, self.place.address.partition("/")[0])
+            reservations += list_reservations(connection, cluster, Window(now, max(ends)))
+        return tuple(dict.fromkeys(reservations))
 
     def disrupted_jobs(self, allocations: Sequence[JobAllocation]) -> list[DisruptedJob]:
         """Return the jobs that lose chips or links, the largest first."""

@@ -104,7 +104,9 @@ class DrainImpactAnswer(Answer):
     sizes: Annotated[tuple[SizeImpact, ...], "One entry per legal job size."]
     lost_sizes: Annotated[tuple[LostJobSizes, ...], "Domains in which a job size no longer fits."]
     reservations: Annotated[
-        tuple[str, ...], "The first reservations of chips that are drained, now and later, with their times."
+        tuple[str, ...],
+        "The first reservations of chips that are drained, now and later, with their times; if a job has no place, "
+        "also of the cluster's other chips for a time before its end.",
     ]
     revision: Annotated[str, "Revision of the cluster, as in makeRoom; moveJobs needs it to carry out the moves."]
 
@@ -117,7 +119,7 @@ class DrainImpactAnswer(Answer):
         summary = f"{pluralize(self.disrupted, 'job')} disrupted, {self.stopped:,} of them must stop"
         # as in the column "lost" of jobs, which keep failed chips until they end or move
         chips = pluralize(self.chips + self.failed_chips, "chip")
-        remark = f" ({self.failed_chips:,} had failed)" if self.failed_chips else ""
+        remark = f" ({self.failed_chips:,} already out of service)" if self.failed_chips else ""
         yield f"{self.scope}: {chips} lost{remark}, {summary}"
         if self.jobs:
             yield RenderedTable(
@@ -212,7 +214,9 @@ def drain_impact(
         largest_block_after=max_free_block(after, legal_sets),
         sizes=tuple(_size_impacts(before, after, legal_sets)),
         lost_sizes=tuple(_lost_sizes(impact, legal_sets)),
-        reservations=impact.reservations(),
+        reservations=impact.reservations(
+            job.allocation for job, outcome in zip(reported, outcomes, strict=True) if not outcome.destination
+        ),
         revision=plan_revision(snapshot.connection, impact.place.cluster_id),
         truncated=len(disrupted) > len(reported),
         definition=_DEFINITION,

@@ -309,7 +309,7 @@ def placements(
         filter_steps=result.filter_steps,
         reason=None if result.placements else _first_failed_condition(result),
         reservations=()
-        if capacity.reserved is None
+        if not capacity.only_reserved.any()
         else list_reservations(connection, resolve_place(connection, scope), window, reservation),
         suggested_shape=_suggest_shape(capacity, legal_sets, request, constraints, result)
         if request.shapes and result.placements

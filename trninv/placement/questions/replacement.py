@@ -3,9 +3,10 @@
 `trninv.placement.moves.replacement` plans them; this module declares the question and its answer.
 """
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final
 
 from sqlalchemy import select
 
@@ -17,7 +18,7 @@ from trninv.inventory.parameter import Argument, FreeText
 from trninv.placement.allocations.allocation_masks import JobAllocation, read_allocations
 from trninv.placement.allocations.job_allocations import find_live_job, read_job, split_job_name, unknown_job_error
 from trninv.placement.allocations.plan_revision import plan_revision
-from trninv.placement.allocations.reservations import FOREVER, Window
+from trninv.placement.allocations.reservations import Window, list_reservations, render_reservations
 from trninv.placement.allocations.server_cordons import resolve_servers
 from trninv.placement.candidates.free_blocks import max_free_block
 from trninv.placement.candidates.free_capacity import FreeCapacity, read_group_capacity
@@ -35,6 +36,8 @@ from trninv.solvers.torus_blocks import pack_masks, unpack_masks
 from trninv.units import Bandwidth, format_timestamp, pluralize
 
 _JOB = TABLES["job"]
+_MAX_COMMANDS: Final = 3
+"""The most lost servers for which a text names a command."""
 _DEFINITION = (
     "fewest servers in which the job had no chip, one that chips of two domains move to counted twice, then the lowest "
     "tier of the fabric that joins its domains, then fewest new chips; in each domain with a lost server, the job's "
@@ -80,6 +83,10 @@ class ReplacementAnswer(Answer):
     tier_after: Annotated[int | None, "Lowest fabric tier that joins its domains after; null within one domain."]
     largest_block: Annotated[int, "Chips of the largest free block of the cluster before."]
     largest_block_after: Annotated[int, "Chips of the largest free block after, without the lost servers."]
+    reservations: Annotated[
+        tuple[str, ...],
+        "If no plan is possible, the first reservations of chips of the cluster for a time before the job's end.",
+    ]
     revision: Annotated[
         str, "Revision of the allocations, cordons, reservations and states that the plan is valid for."
     ]
@@ -92,6 +99,9 @@ class ReplacementAnswer(Answer):
         loss = f"{self.job} gives up {abbreviate_places(self.lost)} ({pluralize(self.lost_chips, 'chip')}{failed})"
         if not self.possible:
             yield f"{loss}: nothing free keeps its shape and bandwidth"
+            yield from render_reservations(self.reservations)
+            commands = (shlex.join(["trninv", "drain-impact", place]) for place in self.lost[:_MAX_COMMANDS])
+            yield f"with moves of other jobs: {'; '.join(commands)}{'; …' if len(self.lost) > _MAX_COMMANDS else ''}"
             return
         is_exact = self.new_servers == self.lower_bound_new_servers
         proof = "the fewest possible" if is_exact else f"at least {self.lower_bound_new_servers} are needed"
@@ -144,8 +154,9 @@ def replacement(
     if key is None:
         raise unknown_job_error(connection, job)
     row = connection.execute(select(_JOB).where(_JOB.c.id == key)).one()
-    capacity = read_group_capacity(snapshot, str(read_job(connection, key).first_server))
-    window = Window(format_timestamp(current_time(connection)), row.until_at or FOREVER)
+    holder = read_job(connection, key)
+    capacity = read_group_capacity(snapshot, str(holder.first_server))
+    window = Window.of_job(format_timestamp(current_time(connection)), row.until_at)
     capacity = with_reservations(snapshot, capacity, window)
     model = capacity.model
     legal_sets = snapshot.cached(("legal", model.slug), lambda: read_legal_sets(connection, model))
@@ -179,6 +190,7 @@ def replacement(
         tier_after=_tier(model, rows_after) if plan else None,
         largest_block=max_free_block(capacity, legal_sets),
         largest_block_after=max_free_block(_capacity_after(capacity, parts, masks), legal_sets),
+        reservations=() if plan else list_reservations(connection, resolve_place(connection, holder.cluster), window),
         revision=plan_revision(connection, row.cluster_id),
         definition=_DEFINITION,
         facts=evidence.cite(

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from trninv.catalog.instance_types import render_unclaimed
 from trninv.database.finding_rules import failed_parts
+from trninv.database.tables import CARRYING_STATES
 from trninv.deadline import Progress, silent
 from trninv.inventory.change import change
 from trninv.inventory.parameter import Argument
@@ -36,6 +37,7 @@ def _render(result: DriftResult) -> Rendered:
         yield ""
     yield from (f"{part.address}: {part.before} → {part.after}" for part in result.applied_changes)
     yield from _render_unnumbered(result.findings)
+    yield from _render_reported_up(result.findings)
     if result.uncompared_servers:
         rules = ", ".join(f"{entry.rule} for {entry.count:,}" for entry in result.uncompared_servers)
         servers = pluralize(result.bound_servers, "server")
@@ -62,6 +64,21 @@ def _render_unnumbered(findings: Sequence[Finding]) -> Rendered:
         yield (
             f"chip-missing at {pluralize(len(slots), 'server')}: no source says which chip, so --apply sets none down; "
             f"import neuron-ls of {', '.join(machines)}"
+        )
+
+
+def _render_reported_up(findings: Sequence[Finding]) -> Rendered:
+    """Say how to set servers up that are down or in maintenance here and up by a manager: --apply never does."""
+    slots = [
+        str(entry.address)
+        for entry in findings
+        if entry.rule == "state-differs" and not entry.cleared_at and entry.expected not in CARRYING_STATES
+    ]
+    if slots:
+        more = f" ({len(slots) - _MAX_MACHINES:,} more)" if len(slots) > _MAX_MACHINES else ""
+        yield (
+            f"state-differs at {pluralize(len(slots), 'server')}: --apply sets none up; if the repair is done: "
+            f"trninv set {' '.join(slots[:_MAX_MACHINES])} up --why REASON{more}"
         )
 
 

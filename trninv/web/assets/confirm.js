@@ -1,4 +1,4 @@
-import{T as e,g as t,t as n}from"./jsxRuntime.js";import{S as r,b as i,f as a,k as o,r as s}from"./parts.js";import{n as c,t as l}from"./confirmation.js";import{c as u,l as d}from"./words.js";import{t as f}from"./jobs.js";var p=200,m=i(`
+import{T as e,g as t,t as n}from"./jsxRuntime.js";import{S as r,b as i,f as a,k as o,r as s}from"./parts.js";import{n as c,t as l}from"./confirmation.js";import{c as u,l as d}from"./words.js";import{n as f}from"./jobs.js";var p=200,m=i(`
   query FreeThen($scope: Address!, $with: [AssumedAllocationInput!]!) {
     free(scope: $scope) { free largestBlock concurrentJobs { chips jobs } }
     whatIf(with: $with) { free(scope: $scope) { free largestBlock concurrentJobs { chips jobs } } }

@@ -28,7 +28,7 @@ import{S as e,b as t}from"./parts.js";var n=t(`
       scope: $scope, chips: $chips, servers: $servers, domains: $domains, memory: $memory, shape: $shape
       anyBlock: $anyBlock, k: 100
     ) {
-      scope request chips reason suggestedShape positions free
+      scope request chips reason suggestedShape positions free reservations
       filterSteps { condition domains }
       placements {
         places servers shape chips degraded remainingFree
@@ -42,7 +42,7 @@ import{S as e,b as t}from"./parts.js";var n=t(`
 `),c=t(`
   query MakeRoom($scope: Address!, $chips: Int, $servers: Int, $domains: Int, $shape: String) {
     makeRoom(scope: $scope, chips: $chips, servers: $servers, domains: $domains, shape: $shape) {
-      request chips possible places movedChips lowerBoundMoves exact cordonedServers revision
+      request chips possible places movedChips lowerBoundMoves exact cordonedServers reservations revision
       moves { ...Moved }
     }
   }
@@ -50,7 +50,7 @@ import{S as e,b as t}from"./parts.js";var n=t(`
   query DrainImpact($scope: Address!, $cordonable: Boolean!) {
     free(scope: $scope) @include(if: $cordonable) { cordoned allocatedOnCordoned }
     drainImpact(scope: $scope) {
-      scope disrupted unplanned stopped chips failedChips largestBlock largestBlockAfter revision
+      scope disrupted unplanned stopped chips failedChips largestBlock largestBlockAfter reservations revision
       jobs {
         job chips lostChips mustStop outcome destination
         allGather { gigabytesPerSecond }

@@ -2,7 +2,7 @@ import{E as e,O as t,S as n,b as r,m as i}from"./parts.js";import{G as a,L as o,
   query Since($scope: Address, $since: String, $after: Int!) {
     events(last: 12, scope: $scope, since: $since, filter: { cascaded: { eq: false }, event: { gt: $after } }) {
       totalCount
-      nodes { event at who address before after action job why }
+      nodes { event at who address before after action job movedFrom why }
     }
   }
 `),v=new Set([`at`,`cluster`,`domain`,`rack`]);function y({asof:r,route:y}){let b=v.has(y.view)&&!y.subject.startsWith(`@`)?y.subject:null,x=f(r)?r:null,S=x!==null||/^\d{1,15}$/.test(r),{data:C}=t(S?`since ${r} ${b}`:null,t=>e({...n(_,{scope:b,since:x,after:x?0:Number(r)}),at:``},t)),w=C?.events;return u(`section`,{class:`bygone`,"aria-label":`The past`,children:[u(`p`,{children:[u(o,{name:`time`}),` As of `,d(r),`.`,` `,u(`span`,{class:`quiet`,children:[`Read only.`,` `,w&&`${w.totalCount?g(w.totalCount,`change`):`No changes`}${b?` here`:``} since then.`]})]}),u(`button`,{type:`button`,class:`main`,onClick:()=>c({asof:void 0}),children:`Back to now`}),w&&w.totalCount>0&&u(`details`,{children:[u(`summary`,{children:`Show changes`}),u(`ul`,{class:`rows`,children:[...w.nodes].reverse().map(e=>u(`li`,{children:u(`a`,{href:l(`at`,e.address),children:[u(s,{event:e}),u(`span`,{children:[u(`strong`,{children:h(e.address)}),` `,a(e),u(`span`,{class:`quiet`,children:[u(i,{text:e.why}),` · `,e.who]})]}),u(`span`,{class:`quiet`,children:p(e.at)})]})},e.event))}),w.totalCount>w.nodes.length&&u(`p`,{class:`quiet`,children:[`Showing the last `,m(w.nodes.length),`. Earlier changes are on the timeline.`]})]})]})}export{y as PastNotice};

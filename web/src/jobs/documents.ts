@@ -42,7 +42,7 @@ export const PLACEMENTS = graphql(`
       scope: $scope, chips: $chips, servers: $servers, domains: $domains, memory: $memory, shape: $shape
       anyBlock: $anyBlock, k: 100
     ) {
-      scope request chips reason suggestedShape positions free
+      scope request chips reason suggestedShape positions free reservations
       filterSteps { condition domains }
       placements {
         places servers shape chips degraded remainingFree
@@ -61,7 +61,7 @@ export const MAKE_ROOM = graphql(
   `
   query MakeRoom($scope: Address!, $chips: Int, $servers: Int, $domains: Int, $shape: String) {
     makeRoom(scope: $scope, chips: $chips, servers: $servers, domains: $domains, shape: $shape) {
-      request chips possible places movedChips lowerBoundMoves exact cordonedServers revision
+      request chips possible places movedChips lowerBoundMoves exact cordonedServers reservations revision
       moves { ...Moved }
     }
   }
@@ -74,7 +74,7 @@ export const DRAIN_IMPACT = graphql(
   query DrainImpact($scope: Address!, $cordonable: Boolean!) {
     free(scope: $scope) @include(if: $cordonable) { cordoned allocatedOnCordoned }
     drainImpact(scope: $scope) {
-      scope disrupted unplanned stopped chips failedChips largestBlock largestBlockAfter revision
+      scope disrupted unplanned stopped chips failedChips largestBlock largestBlockAfter reservations revision
       jobs {
         job chips lostChips mustStop outcome destination
         allGather { gigabytesPerSecond }

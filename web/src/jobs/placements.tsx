@@ -188,6 +188,17 @@ function Form({ want, any }: { want: JobSize | null; any: boolean }) {
   );
 }
 
+/** The reservations that may be in the way of a job. */
+export function Reserved({ reservations }: { reservations: string[] }) {
+  return (
+    <>
+      {reservations.map((reservation) => (
+        <p key={reservation}>Reserved: {reservation}</p>
+      ))}
+    </>
+  );
+}
+
 function NoPlacement({ answer, isOnly }: { answer: PlacementsAnswer; isOnly: boolean }) {
   return (
     <div class="inner">
@@ -195,6 +206,7 @@ function NoPlacement({ answer, isOnly }: { answer: PlacementsAnswer; isOnly: boo
         <strong>No placement:</strong>{" "}
         {isOnly ? answer.reason : `in none of the clusters; ${answer.scope}: ${answer.reason}`}.
       </p>
+      <Reserved reservations={answer.reservations} />
       {answer.suggestedShape && <p>{answer.suggestedShape}</p>}
       <table>
         <tbody>

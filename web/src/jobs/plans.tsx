@@ -16,7 +16,7 @@ import {
   type Move,
 } from "./documents";
 import { useInView } from "./inview";
-import { shortPlaces } from "./placements";
+import { Reserved, shortPlaces } from "./placements";
 
 export function MakeRoom({ scope, want }: { scope: string; want: JobSize }) {
   const [open, opened] = useState(false);
@@ -35,13 +35,16 @@ function Plan({ room, scope }: { room: MakeRoomAnswer; scope: string }) {
   const may = useCanWrite();
   if (room.possible !== true)
     return (
-      <p>
-        {room.possible === null
-          ? "No plan was found, but one may exist."
-          : "Moving jobs cannot make room for this request."}
-        {room.cordonedServers.length > 0 &&
-          ` Uncordoning these servers would help: ${room.cordonedServers.join(", ")}.`}
-      </p>
+      <>
+        <p>
+          {room.possible === null
+            ? "No plan was found, but one may exist."
+            : "Moving jobs cannot make room for this request."}
+          {room.cordonedServers.length > 0 &&
+            ` Uncordoning these servers would help: ${room.cordonedServers.join(", ")}.`}
+        </p>
+        <Reserved reservations={room.reservations} />
+      </>
     );
   return (
     <>
@@ -182,7 +185,7 @@ function Impact({ plan: whole, scope }: { plan: DrainImpactAnswer; scope: string
     <div class="inner">
       <p>
         Removes {pluralize(plan.chips, "working chip")}
-        {plan.failedChips > 0 && ` (${number(plan.failedChips)} had failed)`}:{" "}
+        {plan.failedChips > 0 && ` (${number(plan.failedChips)} already out of service)`}:{" "}
         {plan.disrupted
           ? `${pluralize(plan.disrupted, "job")} disrupted, ${number(plan.stopped)} stopped`
           : "no jobs disrupted"}
@@ -210,6 +213,7 @@ function Impact({ plan: whole, scope }: { plan: DrainImpactAnswer; scope: string
           </li>
         ))}
       </ol>
+      <Reserved reservations={plan.reservations} />
       {plan.jobs.some(({ moves }) => moves.length > 0) && (
         <>
           <h3>Moves, in order</h3>

@@ -37,7 +37,7 @@ export type Catalog = Result<typeof CATALOG>;
 export const REASONS = graphql(`
   query Reasons($text: String!) {
     events(last: 6, filter: { cascaded: { eq: false }, why: { containsIgnoreCase: $text } }) {
-      nodes { event at address why who before after action job }
+      nodes { event at address why who before after action job movedFrom }
     }
   }
 `);

@@ -2,7 +2,7 @@
 import { graphql, type Result } from "../api";
 
 export const EVENT_FIELDS = graphql(`
-  fragment Changed on Event { event at who why before after action job cascaded }
+  fragment Changed on Event { event at who why before after action job movedFrom cascaded }
 `);
 
 const WIRE = graphql(`

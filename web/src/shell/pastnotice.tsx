@@ -11,7 +11,7 @@ const SINCE = graphql(`
   query Since($scope: Address, $since: String, $after: Int!) {
     events(last: 12, scope: $scope, since: $since, filter: { cascaded: { eq: false }, event: { gt: $after } }) {
       totalCount
-      nodes { event at who address before after action job why }
+      nodes { event at who address before after action job movedFrom why }
     }
   }
 `);

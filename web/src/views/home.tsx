@@ -80,7 +80,7 @@ const OPEN = graphql(`
     driftComparedAt
     discoveries(first: 100) { nodes { target readAt late everySeconds error clusters } }
     observations(last: 100) { nodes { source seenAt } }
-    events(last: 5, filter: { cascaded: { eq: false } }) { nodes { event at who address before after action job why } }
+    events(last: 5, filter: { cascaded: { eq: false } }) { nodes { event at who address before after action job movedFrom why } }
   }
 `);
 
