@@ -26,10 +26,12 @@ const CHIP_LINKS = graphql(`
       models: aggregates(by: [MODEL]) { count }
       nodes { model { facts(attribute: "neuronlink_bandwidth") { subject attribute picked dispute } } }
     }
-    links(first: 1, filter: $links) { aggregates { bandwidth { gigabytesPerSecond } } }
-    toSwitches: links(first: 1, filter: { and: [$links, { address: { contains: "/sw" } }] }) @include(if: $hasSwitches) {
+    links(first: 1, filter: { and: [$links, { scope: { in: [SERVER, RACK, DOMAIN] } }] }) {
       aggregates { bandwidth { gigabytesPerSecond } }
     }
+    toSwitches: links(
+      first: 1, filter: { and: [$links, { scope: { in: [SERVER, RACK, DOMAIN] }, address: { contains: "/sw" } }] }
+    ) @include(if: $hasSwitches) { aggregates { bandwidth { gigabytesPerSecond } } }
   }
 `);
 const NICS = graphql(`
@@ -117,7 +119,7 @@ const working = (place: string) => makeQuery(WORKING, { filter: filterOf(place) 
 const chipLinks = (place: string, { switches }: Size) =>
   makeQuery(CHIP_LINKS, {
     chips: filterOf(place),
-    links: { ...filterOf(place), scope: { in: ["SERVER", "RACK", "DOMAIN"] } },
+    links: filterOf(place),
     hasSwitches: switches.totalCount > 0,
   });
 const nics = (place: string) => makeQuery(NICS, { nics: filterOf(place), chips: filterOf(place) });
