@@ -40,6 +40,10 @@ const anchorOf = (heading: string) =>
     .trim()
     .replace(/[\s-]+/g, "-");
 
+/** The commands that a text names: drain-impact events. */
+const commandsOf = (text: string) =>
+  [...new Set([...text.matchAll(/`trninv\s+([a-z-]+)/g)].map(([, command]) => command))].join(" ");
+
 /** The module virtual:docs: title and path of each page of docs/, from its first heading, and its sections. */
 function docsPages(): Plugin {
   const name = "virtual:docs";
@@ -53,8 +57,12 @@ function docsPages(): Plugin {
         const text = readFileSync(path.join(DOCS, file), "utf8").replace(/^```.*?^```$/gms, "");
         const title = /^# (.+)$/m.exec(text)?.[1];
         if (!title || INTERNAL.test(file)) return [];
-        const headings = REFERENCE.test(file) ? [] : [...text.matchAll(/^## (.+)$/gm)];
-        const sections = headings.map(([, heading = ""]) => [heading.replace(/`/g, ""), anchorOf(heading)]);
+        const parts = REFERENCE.test(file) ? [] : [...text.matchAll(/^## (.+)$((?:\n(?!## ).*)*)/gm)];
+        const sections = parts.map(([, heading = "", body = ""]) => [
+          heading.replace(/`/g, ""),
+          anchorOf(heading),
+          commandsOf(body),
+        ]);
         return [[title, file.replace(/(^|\/)README\.md$|\.md$/, ""), sections]];
       });
       return `export default ${JSON.stringify(pages)}`;

@@ -56,6 +56,26 @@ def test_a_mixed_fleet_and_a_domain_with_an_empty_slot_are_drawn(opened: Open) -
     expect(page.locator('.wiring .chip.down[data-at^="prod/d8/s3/"]')).to_have_count(16)
 
 
+def test_compare_has_means_of_several_models_and_names_the_chip_of_a_pool(opened: Open) -> None:
+    """With switches and without."""
+    page = opened("#/compare?of=prod,small,prod/d9")
+    expect(page.get_by_role("status").filter(has_text="19 of 19 rows loaded")).to_be_visible(timeout=60_000)
+
+    def cells(metric: str) -> list[str]:
+        row = page.locator(".compare tr", has=page.get_by_role("rowheader", name=re.compile(f"^{metric}")))
+        return [" ".join(cell.split()) for cell in row.locator("td").all_inner_texts()]
+
+    links = cells("Scale-up links")
+    chips = {0: 1, 192: 16, 512: 4 * 16, 640: 3 * 64, 704: 64 + 144}
+    mean = sum(bandwidth * count for bandwidth, count in chips.items()) / sum(chips.values())
+    # in the second, 64 chips have 640 and 16 have 512
+    assert [cell.split()[0] for cell in links] == [f"{mean:.2f}", "614.4", "704"]
+    compute = cells("BF16 compute")
+    assert "sources disagree: trainium1: 210" in compute[0]
+    assert "sources disagree" not in compute[1] or "trainium" not in compute[1]  # of one model
+    assert [pool.split(" from ")[1] for pool in cells("Memory pool")] == ["d0/s0/c0", "d0/s0/c0", "s0/c0"]
+
+
 @pytest.mark.parametrize(
     ("domain", "ends", "hops", "bisection"),
     [

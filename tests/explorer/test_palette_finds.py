@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from sqlalchemy import insert, select
 
+import trninv
 from browsing import Open, settled
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
@@ -109,10 +110,36 @@ def test_it_finds_what_people_type(opened: Open) -> None:
         expect(page).to_have_url(re.compile(leads))
         expect(page.locator("h2:target")).to_be_visible()
         page = opened("#/sources")
+    for text, path, heading in (  # sections that name a command
+        ("drain", "placement", "Take a server out of service"),
+        ("reservation", "placement", "Reserve chips for later"),
+    ):
+        typed(page, text)
+        docs = page.get_by_role("group", name="Docs").get_by_role("option", name=heading)
+        expect(docs).to_contain_text(path)
+        page.keyboard.press("Escape")
     typed(page, "glossary")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/docs/explanation/glossary.html$"))
     expect(page.locator("h1").first).to_be_visible()  # an error would be JSON
+
+
+@pytest.mark.slow
+def test_an_incident_is_found_by_its_number(opened: Open, service_database: str) -> None:
+    with trninv.open(service_database) as fleet:
+        (incident,), (closed,) = fleet.incidents(), fleet.closed_incidents()
+    page = opened("#/sources")
+    for number, group, place in (
+        (incident.id, "Open incidents", "prod-a/d1/s0/c5"),
+        (closed.id, "Closed incidents", "prod-a/d2/s1/c4"),
+    ):
+        for text in (number, f"incident {number}"):
+            typed(page, text)
+            expect(page.get_by_role("group", name=group).get_by_role("option")).to_contain_text(place)
+            page.keyboard.press("Enter")
+            expect(page).to_have_url(re.compile(rf"#/incidents\?sel={number}$"))
+            expect(page.get_by_role("complementary", name=f"Incident {number}")).to_contain_text(place)
+            page.evaluate("location.hash = '#/sources'")
 
 
 @pytest.mark.slow

@@ -262,3 +262,13 @@ def test_a_place_with_nothing_to_repair_beside_it_is_preselected(opened: Open, s
             expect(beside).to_have_class("picked")
         finally:
             fleet.release("rest")
+
+
+def test_a_count_that_was_small_has_a_difference(opened: Open, service_database: str) -> None:
+    """Not +1371 %."""
+    with temporary_engine(service_database) as engine:
+        for address in ("lab/d12/s3/c0", "lab/d12/s0"):
+            with write_transaction(engine) as connection:
+                set_state(connection, [address], Condition.from_user("down", None), why="x", who="tests")
+    page = opened("#/at/lab/d12/s0", width=1440)
+    expect(cell(page, "Idle links")).to_contain_text(re.compile(r"7\s*→\s*102\s*\+95(?! %)"))

@@ -1,14 +1,24 @@
 """What incidents take away, and the order of incidents that follows from it."""
 
+import json
 import random
+from collections import defaultdict
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
+from adopting import keep
+from past_changes import change
+from seen import nodes
 from sqlalchemy import text
 
 import trninv
 from conftest import BACKENDS, Databases
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.database.engine import temporary_engine, write_transaction
 from trninv.placement.placement_fleet import Fleet
+from trninv.reconcile.adoption import adopt
 
 pytestmark = pytest.mark.slow_on_postgresql
 
@@ -72,6 +82,62 @@ def test_severity_counts_chips_bandwidth_and_jobs(
     (incident,) = fleet.incidents()
     hit = {"MEDIUM": "HIGH", "LOW": "MEDIUM"}
     assert incident.severity.name == (hit.get(severity, severity) if job else severity)
+
+
+@pytest.fixture(params=BACKENDS)
+def mixed(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+    """A Trn1, four Trn2, two Trn2 UltraServers and a Trn3 UltraServer, all of them up."""
+    listed = nodes()
+    partial = ('"cb-2"', '"cb-31"', '"trn1.2xlarge"')
+    listed["items"] = [node for node in listed["items"] if not any(each in json.dumps(node) for each in partial)]
+    url = databases.migrated(request.param)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        keep(connection, "kubernetes", listed)
+        adopt(connection, default_catalog(), default_systems(), "prod")
+    with trninv.open(url) as opened:
+        yield opened
+
+
+def bandwidth_by_domain(fleet: Fleet, condition: str) -> dict[str | None, int]:
+    with fleet.connect() as connection:
+        query = f"SELECT domain, sum(bandwidth_gb_per_s) FROM v_link WHERE scope <> 'host' AND {condition} GROUP BY 1"
+        return {domain: round(10**9 * bandwidth) for domain, bandwidth in connection.execute(text(query))}
+
+
+def test_bandwidth_is_measured_by_a_chip_of_its_own_domain(mixed: Fleet) -> None:
+    """Whichever model was adopted first, now and when the incident has closed."""
+    with mixed.connect() as connection:
+        domains = list(connection.scalars(text("SELECT address FROM v_domain ORDER BY ordinal")))
+        parts = {
+            kind: list(connection.scalars(text(f"SELECT address FROM v_{kind} ORDER BY address")))
+            for kind in ("chip", "link", "nic", "network_node", "switch")
+        }
+    measures = {
+        domain: bandwidth_by_domain(mixed, f"'{domain}/s0/c0' IN (a, b) AND scope <> 'fabric'")[domain]
+        for domain in domains
+    }
+    assert list(dict.fromkeys(measures.values())) == [each * 10**9 for each in (192, 512, 640, 704)]
+    measures_with_fabric: dict[str | None, int] = measures | {None: max(measures.values())}
+    chosen, severities = random.Random(7), set[str]()
+    cases = [["prod/d1/s0/c0", "prod/d1/s0/c1"]]
+    cases += [chosen.sample(parts[kind], chosen.randint(1, 5)) for kind in parts for _ in range(2)]
+    for number, failed in enumerate(cases):
+        at = datetime(2026, 1, 1 + number, tzinfo=UTC)  # else failures in a rack would be of one incident
+        before = bandwidth_by_domain(mixed, "true")
+        change(mixed, at, "down", *failed)
+        now = bandwidth_by_domain(mixed, "true")
+        lost = defaultdict[int, int](int)
+        for domain, bandwidth in before.items():
+            lost[measures_with_fabric[domain]] += bandwidth - now.get(domain, 0)
+        worth = sum(1_000 * bandwidth // measure for measure, bandwidth in lost.items())
+        (incident,) = mixed.incidents()
+        assert incident.millichips == max(worth, 1_000 * incident.chips_lost), failed
+        expected = ("LOW", "MEDIUM", "MEDIUM", "MEDIUM", "HIGH")[min(incident.millichips // 1_000, 4)]
+        assert incident.severity.name == expected, failed
+        severities.add(expected)
+        change(mixed, at, "up", *failed)
+        assert mixed.closed_incidents()[0].severity.name == expected, failed
+    assert severities == {"LOW", "MEDIUM", "HIGH"}
 
 
 def test_what_is_in_maintenance_is_planned(fleet: Fleet) -> None:

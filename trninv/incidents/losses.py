@@ -13,12 +13,14 @@ from trninv.incidents.model import Loss, PartKey, UnhealthyPart
 from trninv.inventory.state.condition import carried_bandwidth, carried_bandwidth_expression
 from trninv.units import Bandwidth
 
-_CLUSTER, _NODE, _LINK, _JOB, _ALLOCATION = (TABLES[name] for name in ("cluster", "node", "link", "job", "allocation"))
+_DOMAIN, _NODE, _LINK, _JOB, _ALLOCATION = (TABLES[name] for name in ("domain", "node", "link", "job", "allocation"))
 _END_A, _END_B = (shared_alias(TABLES["node"], f"end_{name}") for name in "ab")
 _PCIE_SCOPE: Final = "host"
 """The scope of links between chips and NICs, which are neither NeuronLinks nor EFA."""
 _PLANNED_STATES: Final = frozenset({"up", "maintenance"})
 
+_Site = tuple[int, int | None]
+"""The ids of a link's cluster and domain; None between network nodes."""
 
 Span = tuple[str, str]
 """When a closed incident began and ended."""
@@ -45,7 +47,7 @@ def load_losses(
     # a job is affected by a failure of its chips, and of links, switches and NICs at its chips
     chips = {key: set(owning) for key, owning in groups_by_part.items() if key[0] == "node"}
     own_chips = {part.key for parts in groups for part in parts if part.kind == "chip"}
-    bandwidths, failed_bandwidths = defaultdict[int, int](int), defaultdict[tuple[int, int], int](int)
+    bandwidths, failed_bandwidths = defaultdict[int, int](int), defaultdict[tuple[int, _Site], int](int)
     for link in _links_at(connection, groups_by_part):
         keys: tuple[PartKey, ...] = ("link", link.id), ("node", link.a_id), ("node", link.b_id)
         owners = [(key, index) for key in keys for index in groups_by_part.get(key, ())]
@@ -58,7 +60,7 @@ def load_losses(
                 states = {condition.state for condition in conditions}
             bandwidths[index] += lost
             if not states <= _PLANNED_STATES:
-                failed_bandwidths[index, members[index][key].location.cluster] += lost
+                failed_bandwidths[index, (members[index][key].location.cluster, link.domain_id)] += lost
         for key, index in owners:
             if key not in own_chips:
                 for end in keys[1:]:
@@ -77,32 +79,56 @@ def load_losses(
 
 
 def _worth(
-    connection: Connection, groups: Sequence[Sequence[UnhealthyPart]], bandwidths: Mapping[tuple[int, int], int]
+    connection: Connection, groups: Sequence[Sequence[UnhealthyPart]], bandwidths: Mapping[tuple[int, _Site], int]
 ) -> list[int]:
     """Return what each group is worth in thousandths of a chip.
 
     Parameters
     ----------
     bandwidths
-        The bandwidth that failed, by the index of the group and the id of the cluster.
+        The bandwidth that failed, by the index of the group and the site of the links.
     """
-    chip_bandwidths = {cluster: _chip_bandwidth(connection, cluster) for cluster in {key[1] for key in bandwidths}}
+    chip_bandwidths = _chip_bandwidths(connection, {site for _, site in bandwidths})
+    by_measure = defaultdict[tuple[int, int], int](int)
+    for (index, site), bandwidth in bandwidths.items():
+        by_measure[index, chip_bandwidths[site]] += bandwidth
     by_bandwidth = defaultdict[int, int](int)
-    for (index, cluster), bandwidth in bandwidths.items():
-        if chip_bandwidths[cluster]:
-            by_bandwidth[index] += 1_000 * bandwidth // chip_bandwidths[cluster]
+    for (index, chip_bandwidth), bandwidth in by_measure.items():
+        if chip_bandwidth:
+            by_bandwidth[index] += 1_000 * bandwidth // chip_bandwidth
     return [
         max(1_000 * sum(part.kind == "chip" and part.condition.state == "down" for part in parts), by_bandwidth[index])
         for index, parts in enumerate(groups)
     ]
 
 
-def _chip_bandwidth(connection: Connection, cluster: int) -> int:
-    """Return the bandwidth of the NeuronLinks at the first chip of a cluster, one direction; 0 if it has none."""
-    # the first node of a cluster starts its block of ids, so that no other clusters are searched
-    first = select(_CLUSTER.c.first_node_id).where(_CLUSTER.c.id == cluster).scalar_subquery()
+def _chip_bandwidths(connection: Connection, sites: Collection[_Site]) -> Mapping[_Site, int]:
+    """Return the NeuronLink bandwidth of a chip at each site; outside of domains, the largest of the cluster's models.
+
+    Domains of one model are alike, so that one of each is measured.
+    """
+    query = select(func.min(_DOMAIN.c.id).label("first"), _DOMAIN.c.domain_model_id.label("model"))
+    query = query.group_by(_DOMAIN.c.domain_model_id)
+    by_model = {
+        cluster: {
+            row.model: _chip_bandwidth(connection, row.first)
+            for row in connection.execute(query.where(_DOMAIN.c.cluster_id == cluster))
+        }
+        for cluster in {cluster for cluster, _ in sites}
+    }
+    models_query = select(_DOMAIN.c.id, _DOMAIN.c.domain_model_id.label("model"))
+    domains = {domain for _, domain in sites if domain is not None}
+    models = {row.id: row.model for row in select_by_ids(connection, models_query, _DOMAIN.c.id, domains)}
+    return {
+        (cluster, domain): max(by_model[cluster].values()) if domain is None else by_model[cluster][models[domain]]
+        for cluster, domain in sites
+    }
+
+
+def _chip_bandwidth(connection: Connection, domain: int) -> int:
+    """Return the bandwidth of the NeuronLinks at the first chip of a domain, one direction; 0 if it has none."""
     is_chip = _NODE.c.kind == literal_column("'chip'")
-    chip = connection.scalar(select(_NODE.c.id).where(_NODE.c.id >= first, is_chip).order_by(_NODE.c.id).limit(1))
+    chip = connection.scalar(select(func.min(_NODE.c.id)).where(_NODE.c.domain_id == domain, is_chip))
     query = select(func.sum(_LINK.c.bandwidth_bytes_per_s)).where(_LINK.c.scope != _PCIE_SCOPE)
     return int(connection.scalar(query.where(or_(_LINK.c.a_id == chip, _LINK.c.b_id == chip))) or 0)
 
@@ -111,7 +137,7 @@ def _links_at(connection: Connection, parts: Collection[PartKey]) -> Iterator[An
     """Yield the links that are among some parts or end there, once each, with their bandwidths and states."""
     lost = _LINK.c.bandwidth_bytes_per_s - carried_bandwidth_expression(_LINK, _END_A, _END_B)
     query = select(
-        *(_LINK.c[name] for name in ("id", "a_id", "b_id", "scope")),
+        *(_LINK.c[name] for name in ("id", "a_id", "b_id", "domain_id", "scope")),
         _LINK.c.bandwidth_bytes_per_s.label("bandwidth"),
         lost.label("lost"),
         *(part.c.state.label(f"state_{name}") for name, part in (("link", _LINK), ("a", _END_A), ("b", _END_B))),

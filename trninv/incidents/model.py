@@ -147,7 +147,7 @@ class Loss:
     """What an incident takes away: chips, bandwidth of links in one direction, and parts of jobs (their names).
 
     ``millichips`` is the worth of what failed, without maintenance, in thousandths of a chip: the larger of its chips
-    and its bandwidth, divided by the NeuronLink bandwidth of a chip of the same cluster.
+    and its bandwidth, divided by the NeuronLink bandwidth of a chip of the same domain.
     """
 
     chips: int

@@ -1,6 +1,6 @@
 // The list of docs pages that vite.config.ts derives from docs/.
 declare module "virtual:docs" {
-  const pages: [title: string, path: string, sections: [heading: string, anchor: string][]][];
+  const pages: [title: string, path: string, sections: [heading: string, anchor: string, commands: string][]][];
   export default pages;
 }
 

@@ -16,14 +16,14 @@ export const gibibytes = (size: { gibibytes: number }) => `${number(size.gibibyt
 export const pluralize = (count: number, noun: string) =>
   `${number(count)} ${noun}${count === 1 ? "" : /(s|ch|x)$/.test(noun) ? "es" : "s"}`;
 
-/** Changes of smaller counts are shown as a difference, all others as a percentage. */
+/** Changes from smaller counts are shown as a difference, all others as a percentage. */
 const FEW = 100;
 
 /** Describe a change: −2, +45 %, −3 %. */
 export function formatDifference(before: number, now: number): string {
   if (before === now) return "";
   const sign = now < before ? "−" : "+";
-  const few = Number.isInteger(before) && Number.isInteger(now) && Math.max(before, now) < FEW;
+  const few = Number.isInteger(before) && Number.isInteger(now) && before < FEW;
   if (few || before === 0) return `${sign}${number(Math.abs(now - before))}`;
   const share = (100 * Math.abs(now - before)) / before;
   return `${sign}${share < 10 ? Number(share.toPrecision(1)) : Math.round(share)} %`;

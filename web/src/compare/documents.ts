@@ -13,6 +13,7 @@ const SIZE = graphql(`
     chips(first: 1, filter: $chips) { totalCount }
     carrying: chips(first: 1, filter: { and: [$chips, { state: { in: [UP, DEGRADED] } }] }) { nodes { address } }
     servers(first: 1, filter: $servers) { totalCount }
+    switches(first: 1, filter: $switches) { totalCount }
     domains(first: 4, filter: $domains) {
       totalCount
       nodes { servers(first: 1) { totalCount nodes { chips(first: 1) { totalCount } } } switches(first: 1) { totalCount } }
@@ -107,6 +108,7 @@ const sizeOfDesign = (design: Design): Size => ({
   chips: { totalCount: design.chips },
   carrying: { nodes: [] },
   servers: { totalCount: design.servers },
+  switches: { totalCount: 0 },
   domains: { totalCount: design.domains, nodes: Array(Math.min(design.domains, DRAWN)).fill(domainOf(design)) },
   chip: NONE,
   server: NONE,

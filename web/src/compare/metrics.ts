@@ -7,6 +7,7 @@ const CHIPS = graphql(`
     chips(first: 1, filter: $filter) {
       totalCount
       aggregates { memory { gibibytes } bandwidth { gigabytesPerSecond } teraflops }
+      models: aggregates(by: [MODEL]) { count }
       nodes { model { facts { subject attribute picked dispute } } }
     }
   }
@@ -17,15 +18,20 @@ const WORKING = graphql(`
     working: chips(first: 1, filter: { and: [$filter, { state: { in: [UP, DEGRADED] } }] }) { totalCount }
   }
 `);
-/** The first chips: a chip at the end of a chain has fewer links. */
+/** A link between chips leads out of two of them, one to a switch out of one. */
 const CHIP_LINKS = graphql(`
-  query CompareChipLinks($filter: ChipFilter!) {
-    chips(first: 4, filter: $filter) {
-      nodes {
-        model { facts(attribute: "neuronlink_bandwidth") { subject attribute picked dispute } }
-        links(first: 100) { nodes { scope nominal { gigabytesPerSecond } } }
-      }
+  query CompareChipLinks($chips: ChipFilter!, $links: LinkFilter!, $hasSwitches: Boolean!) {
+    chips(first: 1, filter: $chips) {
+      totalCount
+      models: aggregates(by: [MODEL]) { count }
+      nodes { model { facts(attribute: "neuronlink_bandwidth") { subject attribute picked dispute } } }
     }
+    links(first: 1, filter: { and: [$links, { scope: { in: [SERVER, RACK, DOMAIN] } }] }) {
+      aggregates { bandwidth { gigabytesPerSecond } }
+    }
+    toSwitches: links(
+      first: 1, filter: { and: [$links, { scope: { in: [SERVER, RACK, DOMAIN] }, address: { contains: "/sw" } }] }
+    ) @include(if: $hasSwitches) { aggregates { bandwidth { gigabytesPerSecond } } }
   }
 `);
 const NICS = graphql(`
@@ -57,7 +63,7 @@ const DISTANCES = graphql(`
   query CompareDistances($scope: Address!) { distances(scope: $scope) { diameter mean reason } }
 `);
 const REACH = graphql(`
-  query CompareReach($scope: Address!) { memoryPool(scope: $scope) { memory { gibibytes } } }
+  query CompareReach($scope: Address!) { memoryPool(scope: $scope) { scope memory { gibibytes } } }
 `);
 
 /** What a cell shows. */
@@ -67,6 +73,8 @@ export interface Reading {
   reason?: string | null | undefined;
   /** The part whose links limit it, if they share one and unhealthy parts limit it. */
   limitedBy?: string | undefined;
+  /** The chip that it is of. */
+  from?: string;
   /** Chips of both halves of a bisection; those of other sizes don't compare. */
   halves?: number;
   /** The documented number that it comes from, if sources disagree on it. */
@@ -108,7 +116,12 @@ const metric = <D>(
 
 const chips = (place: string) => makeQuery(CHIPS, { filter: filterOf(place) });
 const working = (place: string) => makeQuery(WORKING, { filter: filterOf(place) });
-const chipLinks = (place: string) => makeQuery(CHIP_LINKS, { filter: filterOf(place) });
+const chipLinks = (place: string, { switches }: Size) =>
+  makeQuery(CHIP_LINKS, {
+    chips: filterOf(place),
+    links: filterOf(place),
+    hasSwitches: switches.totalCount > 0,
+  });
 const nics = (place: string) => makeQuery(NICS, { nics: filterOf(place), chips: filterOf(place) });
 const servers = (place: string) => makeQuery(SERVERS, { servers: filterOf(place), chips: filterOf(place) });
 const bisection = (place: string) => makeQuery(BISECTION, { scope: place });
@@ -126,18 +139,18 @@ type Bandwidths = { aggregates: { bandwidth: { gigabytesPerSecond: number } | nu
 const bandwidth = ({ aggregates }: Bandwidths) => aggregates[0]?.bandwidth?.gigabytesPerSecond ?? 0;
 
 type Documented = {
+  models: readonly unknown[];
   nodes: readonly {
     model: { facts: readonly { subject: string; attribute: string; picked: boolean; dispute: string | null }[] };
   }[];
 };
 
-/** A value of each chip, with what sources dispute of it; chips of a place are of one model. */
-function documented(value: number | null | undefined, { nodes }: Documented, of: string): Reading {
+/** A value of each chip, with what sources dispute of it: of several models, of the first, by its name. */
+function documented(value: number | null | undefined, { nodes, models }: Documented, of: string): Reading {
   const fact = nodes[0]?.model.facts.find(({ attribute, picked }) => picked && attribute === of);
-  return {
-    value,
-    disputed: fact?.dispute ? { of: `${fact.subject} ${of}`, dispute: fact.dispute } : undefined,
-  };
+  if (!fact?.dispute) return { value };
+  const dispute = models.length > 1 ? `${fact.subject}: ${fact.dispute}` : fact.dispute;
+  return { value, disputed: { of: `${fact.subject} ${of}`, dispute } };
 }
 
 type Bisected = {
@@ -185,14 +198,9 @@ export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
       metric(
         { name: "Scale-up links", unit: "GB/s", description: "out of a chip", better: "more" },
         chipLinks,
-        ({ chips }) => {
-          const sums = chips.nodes.map(({ links }) =>
-            links.nodes.reduce(
-              (sum, { scope, nominal }) => sum + (scope === "HOST" ? 0 : nominal.gigabytesPerSecond),
-              0,
-            ),
-          );
-          return documented(Math.max(0, ...sums), chips, "neuronlink_bandwidth");
+        ({ chips, links, toSwitches }) => {
+          const whole = 2 * bandwidth(links) - (toSwitches ? bandwidth(toSwitches) : 0);
+          return documented(per(whole, chips.totalCount), chips, "neuronlink_bandwidth");
         },
       ),
       metric(
@@ -297,7 +305,7 @@ export const GROUPS: [title: string, remark: string, metrics: Metric[]][] = [
           isSolved: true,
         },
         reach,
-        ({ memoryPool }) => memoryPool.memory.gibibytes,
+        ({ memoryPool }) => ({ value: memoryPool.memory.gibibytes, from: memoryPool.scope }),
       ),
       metric(
         {

@@ -160,6 +160,7 @@ function MetricCell({
       {cell.reading.limitedBy && !before && (
         <span class="quiet limit">limited by {relativeTo(place, cell.reading.limitedBy)}</span>
       )}
+      {cell.reading.from && <span class="quiet limit">from {relativeTo(place, cell.reading.from)}</span>}
     </td>
   );
 }

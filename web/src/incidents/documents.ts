@@ -58,7 +58,7 @@ export const writeNote = (incident: string, text: string, who: string | null) =>
   runQuery({ ...makeQuery(WRITE_NOTE, { input: { incident, text, who } }), at: "" });
 
 /** The state that labels an incident: the worst of its causes. */
-export const stateOf = ({ parts }: Pick<Incident, "parts">) =>
+export const stateOf = ({ parts }: { parts: readonly { state: string }[] }) =>
   ["down", "degraded", "maintenance"].find((state) => parts.some((part) => part.state === state)) ?? "down";
 
 export const placeOf = (incident: Pick<Incident, "place" | "causes">) => incident.place ?? incident.causes[0] ?? "";

@@ -2,7 +2,10 @@
 import { graphql, makeQuery, type Result } from "../api";
 
 export const SEARCH = graphql(`
-  query Search($text: String!, $near: Address) {
+  query Search($text: String!, $near: Address, $incident: String, $isNumber: Boolean!) {
+    closedIncidents(first: 1, filter: { id: { eq: $incident } }) @include(if: $isNumber) {
+      nodes { id place causes why startedAt closedAt parts { state } }
+    }
     search(text: $text, near: $near) {
       kind name address
       target {
@@ -32,6 +35,7 @@ const CATALOG = graphql(`
 export const CATALOG_QUERY = makeQuery(CATALOG, {});
 
 export type Catalog = Result<typeof CATALOG>;
+export type Incident = Omit<Catalog["incidents"]["nodes"][number], "who"> & { closedAt?: string };
 
 /** Changes by a word of their reasons, also those of closed incidents. */
 export const REASONS = graphql(`

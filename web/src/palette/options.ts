@@ -1,12 +1,13 @@
 // What the palette offers for a text: places, times, jobs, reports, reasons, actions and docs pages, the best group first.
 import docs from "virtual:docs";
 import { describeEvent } from "../events";
+import { placeOf, stateOf } from "../incidents/documents";
 import { change, href, type Route } from "../route";
 import type { IconName } from "../shell/icons";
 import { formatDateTime, formatDuration } from "../state";
 import { pluralize, relativeTo, shortenAddress } from "../words";
 import { type Action, type Errand, hitActions, hrefOf, namedActions, runErrand } from "./actions";
-import type { Catalog, Hit, Reason } from "./documents";
+import type { Catalog, Hit, Incident, Reason } from "./documents";
 import { bestScore, score } from "./match";
 import { timeOf } from "./times";
 
@@ -25,6 +26,8 @@ export interface Option {
 export interface Answer {
   text: string;
   hits: Hit[];
+  /** The closed incident of the number that the text is. */
+  closed: Incident[];
 }
 
 interface Context {
@@ -51,7 +54,10 @@ export function optionsOf(answer: Answer, context: Context): Option[] {
   const isCurrent = answer.text === typed;
   const places = placeOptions(answer.hits, context);
   if (errand) return places;
-  const incidents = incidentOptions(context);
+  const incidents = [
+    ...incidentOptions(context),
+    ...answer.closed.map((each) => incidentOption("Closed incidents", each, 1)),
+  ];
   const isIncident = (change: Option) => incidents.some((incident) => reasonOf(incident) === reasonOf(change));
   const offered = unique([
     ...timeOptions(typed),
@@ -175,32 +181,36 @@ function catalogOptions({ typed, catalog }: Context): Option[] {
   return [clusters, jobs, reports].flatMap((candidates) => best(typed, candidates));
 }
 
+/** The number of an incident that a text is: 76, incident 76. */
+export const incidentNumber = (typed: string) => /^(?:incident\s+)?(\d{1,15})$/i.exec(typed)?.[1];
+
 const WHAT_IS_DOWN = "what is down, open incidents";
 
 /** Open incidents by their reasons; by their places they come after the places themselves. */
 function incidentOptions({ typed, catalog }: Context): Option[] {
   const isGeneral = typed.length >= SHORTEST && score(typed, WHAT_IS_DOWN) > 0;
+  const number = incidentNumber(typed);
   return (catalog?.incidents.nodes ?? [])
     .map((incident) => {
-      const place = incident.place ?? incident.causes[0] ?? "";
-      const byPlace = score(typed, `${place} ${incident.why} ${incident.who}`);
-      return {
-        incident,
-        place,
-        rank: isGeneral ? 1 : 0.95 * Math.max(score(typed, incident.why ?? ""), 0.9 * byPlace),
-      };
+      const byPlace = score(typed, `${placeOf(incident)} ${incident.why} ${incident.who}`);
+      const isMeant = isGeneral || incident.id === number;
+      return { incident, rank: isMeant ? 1 : 0.95 * Math.max(score(typed, incident.why ?? ""), 0.9 * byPlace) };
     })
     .filter(({ rank }) => rank > 0)
     .sort((a, b) => b.rank - a.rank)
     .slice(0, MOST)
-    .map(({ incident: { id, why, startedAt, parts }, place, rank }) =>
-      option("Open incidents", shortenAddress(place), {
-        description: [why ?? "no reason given", startedAt && formatDuration(startedAt)].filter(Boolean).join(" · "),
-        state: parts.find(({ state }) => state === "down")?.state ?? parts[0]?.state ?? "down",
-        does: href("incidents", "", { sel: id }),
-        rank,
-      }),
-    );
+    .map(({ incident, rank }) => incidentOption("Open incidents", incident, rank));
+}
+
+function incidentOption(group: string, incident: Incident, rank: number): Option {
+  const { id, why, startedAt, closedAt } = incident;
+  const duration = startedAt && formatDuration(startedAt, closedAt ? Date.parse(closedAt) : undefined);
+  return option(group, shortenAddress(placeOf(incident)), {
+    description: [why ?? "no reason given", duration].filter(Boolean).join(" · "),
+    state: closedAt ? "up" : stateOf(incident),
+    does: href("incidents", "", { sel: id }),
+    rank,
+  });
 }
 
 /** Changes by their reasons, after the open incidents. */
@@ -238,7 +248,10 @@ function docsOptions(typed: string): Option[] {
   const ofSections = docs.flatMap(([, path, sections]) =>
     sections.map(([heading, anchor]) => candidate(heading, [heading], path, `#${anchor}`, 0.7)),
   );
-  const pages = [...best(typed, ofPages), ...best(typed, ofSections)].slice(0, MOST);
+  const ofCommands = docs.flatMap(([, path, sections]) =>
+    sections.map(([heading, anchor, commands]) => candidate(heading, [commands], path, `#${anchor}`, 0.6)),
+  );
+  const pages = unique([ofPages, ofSections, ofCommands].flatMap((each) => best(typed, each))).slice(0, MOST);
   if (!/^\p{L}[\p{L}\s-]+$/u.test(typed)) return pages;
   const search = { icon: "search" as const, does: `docs/?q=${encodeURIComponent(typed)}`, rank: 0 };
   return [...pages, option("Docs", `Search the docs for ${typed}`, search)];

@@ -9,7 +9,7 @@ import { Glyph } from "../state";
 import { currentAddress, type Errand } from "./actions";
 import { addressOf } from "./addresses";
 import { CATALOG_QUERY, type Catalog, REASONS, type Reason, SEARCH } from "./documents";
-import { type Answer, type Option, optionsOf } from "./options";
+import { type Answer, incidentNumber, type Option, optionsOf } from "./options";
 
 const PAUSE = 50;
 /** The shortest text that is searched for in reasons, and how long it rests before: every event is read. */
@@ -34,16 +34,18 @@ interface Searched extends Answer {
   error?: ApiError;
 }
 
-const NOTHING: Searched = { text: "", hits: [] };
+const NOTHING: Searched = { text: "", hits: [], closed: [] };
 
 /** Search for a text as it is and as the address that it means. */
 async function search(text: string, here: string, clusters: string[], signal: AbortSignal): Promise<Searched> {
   const near = here || null;
   const meant = addressOf(text, clusters);
-  const find = (each: string) => runQuery(makeQuery(SEARCH, { text: each, near }), signal);
+  const incident = incidentNumber(text) ?? null;
+  const variables = { near, incident, isNumber: incident !== null };
+  const find = (each: string) => runQuery(makeQuery(SEARCH, { ...variables, text: each }), signal);
   const [found, other] = await Promise.all([find(text), meant ? find(meant) : undefined]);
   const hits = new Map([...(other?.search ?? []), ...found.search].map((hit) => [`${hit.kind} ${hit.name}`, hit]));
-  return { text, hits: [...hits.values()] };
+  return { text, hits: [...hits.values()], closed: [...(found.closedIncidents?.nodes ?? [])] };
 }
 
 /** Changes with a text in their reasons; undefined while they are searched for. */
