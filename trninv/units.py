@@ -170,7 +170,7 @@ _LAST_SECOND = "9999-12-31T23:59:59.000000+00:00"
 
 
 def format_seconds(time: str) -> str:
-    """Return a time as the database stores it, rounded up to the second: ``--at`` with it shows what happened then."""
+    """Return a stored time rounded up to the second, so that ``--at`` with it includes what happened then."""
     whole = datetime.fromisoformat(min(time, _LAST_SECOND)) + timedelta(microseconds=999_999)
     return f"{whole.isoformat()[: len('2026-11-22T02:00:00')]}Z"
 

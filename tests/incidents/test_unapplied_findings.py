@@ -14,6 +14,7 @@ from sqlalchemy import insert
 import trninv
 from conftest import Databases, Run, both_ways
 from trninv.database.engine import write_transaction
+from trninv.database.finding_rules import failed_parts
 from trninv.database.tables import TABLES
 from trninv.placement.placement_fleet import Fleet
 
@@ -101,6 +102,15 @@ def test_a_side_is_applied_once_its_links_are_down(found: Fleet, run: Run) -> No
         assert [finding.id for finding in found.unapplied_findings()] == [5]
         found.set_state(parts, state, factor=factor, who="tests", why="finding 5")
     assert found.unapplied_findings() == []
+
+
+@pytest.mark.parametrize(
+    ("observed", "count"),
+    [("side V down", 0), ("side V down: 16 links to u/d0/s1", 16), ("side V down: 99999999999 links to u/d0/s1", 0)],
+)
+def test_links_are_read_from_a_side_that_names_them(observed: str, count: int) -> None:
+    parts = failed_parts("side-link-down", "u/d0/s0", observed)
+    assert parts == tuple(f"u/d0/s0/c{chip}--u/d0/s1/c{chip}" for chip in range(count))
 
 
 def test_graphql_lists_those_of_a_rack_and_of_an_earlier_time(found: Fleet) -> None:

@@ -240,7 +240,7 @@ FINDING_RULES: Final[Mapping[str, FindingRule]] = {
 }
 
 
-_SIDE_LINKS: Final = re.compile(r"side [HV] down: (\d+) links to (\S+)")
+_SIDE_LINKS: Final = re.compile(r"side [HV] down: (\d{1,3}) links to (\S+)", re.ASCII)
 
 
 def describe_side(side: str, chips: int, neighbor: str | None) -> str:

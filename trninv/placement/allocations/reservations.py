@@ -132,7 +132,7 @@ def parse_window(start: str | None, end: str | None, now: datetime) -> Window:
 
 
 def _parse_time(text: str, origin: datetime, name: str) -> datetime:
-    """Return the time that a text names, as a time or as a duration from another time; it may begin "now"."""
+    """Return the time that a text names: a time, a duration from another time, or for a start "now"."""
     text = text.strip()
     if text == "now" and name == "from":
         return origin
